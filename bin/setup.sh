@@ -1,0 +1,29 @@
+# Sourced by bin/parley and bin/dev, which set $here to this folder. Leaves $root (the project) and $bun (a working Bun) behind, installing what is missing.
+# $want_dev=1 asks for the development dependencies too.
+
+root=$(dirname "$here")
+modules=$root/node_modules
+bun=$modules/bun/bin/bun.exe
+
+complete() {
+  [ -d "$modules/zod" ] && [ -f "$modules/.package-lock.json" ] || return 1
+  [ "$root/package-lock.json" -nt "$modules/.package-lock.json" ] && return 1
+  [ -z "$want_dev" ] || [ -d "$modules/@biomejs/biome" ]
+}
+
+if ! complete; then
+  command -v npm >/dev/null || { echo "parley: npm is needed to install the dependencies (Node 20 or later)" >&2; exit 1; }
+  echo "parley: installing dependencies (once)" >&2
+  omit=--omit=dev
+  [ -n "$want_dev" ] && omit=--include=dev
+  (cd "$root" && npm ci --no-audit --no-fund $omit >&2) || { echo "parley: npm ci failed; its message is above" >&2; exit 1; }
+  touch "$modules/.package-lock.json"
+fi
+
+# Where npm runs no install scripts, Bun's binary is there but its launcher is not: make it.
+if ! "$bun" --version >/dev/null 2>&1; then
+  (cd "$modules/bun" && node install.js >&2) && "$bun" --version >/dev/null || {
+    echo "parley: Bun cannot run here; tried: node node_modules/bun/install.js" >&2
+    exit 1
+  }
+fi

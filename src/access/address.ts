@@ -1,0 +1,89 @@
+/** IP addresses: who is calling, past proxies we trust, and the key that rates are counted under. */
+import { isIP } from "node:net";
+
+/** Network byte order: 4 or 16 numbers. An IPv4 address in IPv6 clothes counts as IPv4. */
+export type Address = readonly number[];
+
+export interface Cidr {
+  readonly base: Address;
+  readonly bits: number;
+}
+
+export function parseAddress(text: string): Address | undefined {
+  const bare = text.startsWith("[") && text.endsWith("]") ? text.slice(1, -1) : text;
+  const plain = bare.split("%")[0] as string;
+  switch (isIP(plain)) {
+    case 4:
+      return plain.split(".").map(Number);
+    case 6:
+      return unmapped(parseV6(plain));
+    default:
+      return undefined;
+  }
+}
+
+function parseV6(text: string): number[] {
+  const dotted = text.match(/^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/);
+  const hex = (high?: string, low?: string) => (Number(high) * 256 + Number(low)).toString(16);
+  const pure = dotted ? `${dotted[1]}${hex(dotted[2], dotted[3])}:${hex(dotted[4], dotted[5])}` : text;
+  const [head = "", tail] = pure.split("::");
+  const groups = (part: string) => (part === "" ? [] : part.split(":").map((group) => Number.parseInt(group, 16)));
+  const front = groups(head);
+  const back = tail === undefined ? [] : groups(tail);
+  const middle = new Array<number>(8 - front.length - back.length).fill(0);
+  return [...front, ...middle, ...back].flatMap((group) => [group >> 8, group & 255]);
+}
+
+function unmapped(bytes: number[]): Address {
+  const mapped = bytes.slice(0, 10).every((byte) => byte === 0) && bytes[10] === 255 && bytes[11] === 255;
+  return mapped ? bytes.slice(12) : bytes;
+}
+
+export function parseCidr(text: string): Cidr | undefined {
+  const [host = "", prefix, ...rest] = text.trim().split("/");
+  const base = parseAddress(host);
+  if (!base || rest.length > 0) return undefined;
+  const most = base.length * 8;
+  if (prefix === undefined) return { base, bits: most };
+  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > most) return undefined;
+  return { base, bits: Number(prefix) };
+}
+
+export function contains(cidr: Cidr, address: Address): boolean {
+  if (cidr.base.length !== address.length) return false;
+  for (let bit = 0; bit < cidr.bits; bit += 8) {
+    const mask = 0xff << Math.max(0, 8 - (cidr.bits - bit));
+    const at = bit >> 3;
+    if (((cidr.base[at] as number) & mask) !== ((address[at] as number) & mask)) return false;
+  }
+  return true;
+}
+
+const LOOPBACK: readonly Cidr[] = ["127.0.0.0/8", "::1/128"].flatMap((text) => parseCidr(text) ?? []);
+
+export const isLoopback = (address: Address): boolean => LOOPBACK.some((cidr) => contains(cidr, address));
+
+/** IPv6 callers own a whole /64: counting single addresses would count nothing. */
+export const rateKey = (address: Address): string =>
+  address.length === 4 ? address.join(".") : address.slice(0, 8).join(":");
+
+/**
+ * The client behind a request: the socket's address; if that is a trusted proxy, the right-most entry of X-Forwarded-For
+ * that is not. Entries to its left are whatever the client claims.
+ */
+export function clientAddress(socket: Address, forwardedFor: string | null, trusted: readonly Cidr[]): Address {
+  const isTrusted = (address: Address) => trusted.some((cidr) => contains(cidr, address));
+  if (!forwardedFor || !isTrusted(socket)) return socket;
+  let client = socket;
+  for (const entry of forwardedFor.split(",").reverse()) {
+    const address = parseAddress(withoutPort(entry.trim()));
+    if (!address) return client;
+    client = address;
+    if (!isTrusted(address)) return client;
+  }
+  return client;
+}
+
+/** Some proxies write `1.2.3.4:5678` or `[::1]:5678`. */
+const withoutPort = (entry: string): string =>
+  entry.match(/^(\d+\.\d+\.\d+\.\d+):\d+$/)?.[1] ?? entry.match(/^(\[.*\]):\d+$/)?.[1] ?? entry;

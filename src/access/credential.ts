@@ -1,0 +1,33 @@
+/** `Authorization: Bearer <sk_id>:<sk_secret>` → the key and which of its secrets was shown, or nothing. */
+import { isLive, type Keyring, type KnownSecret, type SealedKey, type SecretKey, type SigningSecret } from "./keyring.ts";
+import { DUMMY_DIGEST, fits } from "./vault.ts";
+
+export type Credential =
+  | { readonly key: SecretKey; readonly secret: SigningSecret }
+  | { readonly key: SealedKey; readonly secret: KnownSecret };
+
+/** A rotated secret in its grace may still mint, and nothing else. */
+export const isPrevious = (credential: Credential): boolean => credential.secret.ends !== null;
+
+export const bearer = (header: string | null): string | undefined => header?.match(/^Bearer +(\S+) *$/i)?.[1];
+
+/** All failures are alike, in the answer and in time. */
+export function authenticate(header: string | null, keyring: Keyring, nowMs: number): Credential | undefined {
+  const shown = bearer(header);
+  const colon = shown?.indexOf(":") ?? -1;
+  if (shown === undefined || colon < 0) return undefined;
+  const key = keyring.key(shown.slice(0, colon));
+  const presented = shown.slice(colon + 1);
+  if (!key || key.type === "publishable") {
+    fits(presented, DUMMY_DIGEST);
+    return undefined;
+  }
+  const find = <S extends KnownSecret>(secrets: readonly S[]): S | undefined =>
+    secrets.find((secret) => isLive(secret, nowMs) && fits(presented, secret.digest));
+  if (key.type === "secret") {
+    const secret = find(key.secrets);
+    return secret && { key, secret };
+  }
+  const secret = find(key.secrets);
+  return secret && { key, secret };
+}

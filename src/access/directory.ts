@@ -1,0 +1,236 @@
+/**
+ * The one door for changes to applications and keys: written to the store first, then shown in the keyring before the
+ * next change begins. When a call has resolved, the change is durable and in force on this node.
+ */
+import { type Action, actionList, actionSet } from "../protocol/actions.ts";
+import { Problem } from "../protocol/codes.ts";
+import { KEYS_PER_APP_MAX, PREVIOUS_SECRETS_MAX, RETIRED_SECRETS_KEPT } from "../protocol/limits.ts";
+import type { AppRow, Change, KeyRow, SecretRow, Store } from "../store/store.ts";
+import { newAppSecret, newObjectId, newPublishableId, newSecretId, newSigningSecret } from "./ids.ts";
+import { isLive, type Keyring, type Touched } from "./keyring.ts";
+import { appSecretIdentity, digestOf, keySecretIdentity, type Vault } from "./vault.ts";
+
+export interface NewKey {
+  /** Id or name. */
+  readonly app: string;
+  readonly type: "publishable" | "secret";
+  readonly channelPatterns: readonly string[];
+  readonly actions: readonly Action[];
+  readonly allowedOrigins: readonly string[] | null;
+  readonly label: string | null;
+}
+
+/** Fields that are absent stay as they are. */
+export type KeyEdit = Partial<Pick<NewKey, "channelPatterns" | "actions" | "allowedOrigins" | "label">>;
+export type AppEdit = Partial<
+  Pick<AppRow, "planName" | "maxConcurrentConnections" | "maxMessagesPerPeriod" | "retentionDays">
+>;
+
+export interface RotateOptions {
+  readonly graceSeconds: number;
+  /** After a leak: every earlier secret ends now. */
+  readonly retirePrevious: boolean;
+}
+
+interface Outcome<T> {
+  readonly result: T;
+  readonly touched: Touched;
+}
+
+const DEFAULT_PLAN = "default";
+
+export class Directory {
+  constructor(
+    private readonly store: Store,
+    private readonly keyring: Keyring,
+    private readonly vault: Vault,
+    private readonly nowMs: () => number,
+  ) {}
+
+  apps(): Promise<AppRow[]> {
+    return this.store.apps();
+  }
+
+  async app(idOrName: string): Promise<AppRow> {
+    return known(await this.store.app(idOrName), "application");
+  }
+
+  async keys(app?: string): Promise<KeyRow[]> {
+    return this.store.keys(app === undefined ? undefined : (await this.app(app)).id);
+  }
+
+  async key(id: string): Promise<KeyRow> {
+    return known(await this.store.key(id), "key");
+  }
+
+  createApp(name: string): Promise<{ app: AppRow; secret: string }> {
+    return this.apply(async (change) => {
+      if ((await change.apps()).some((app) => app.name === name))
+        throw new Problem("conflict", `There is already an application named ${name}.`);
+      const id = newObjectId(this.nowMs());
+      const secret = newAppSecret();
+      const app: AppRow = {
+        id,
+        name,
+        ...this.sealAppSecret(id, secret),
+        planName: DEFAULT_PLAN,
+        maxConcurrentConnections: null,
+        maxMessagesPerPeriod: null,
+        retentionDays: null,
+        created: this.nowMs(),
+        deleted: null,
+      };
+      await change.putApp(app);
+      return { result: { app, secret }, touched: { apps: [app] } };
+    });
+  }
+
+  editApp(idOrName: string, edit: AppEdit): Promise<AppRow> {
+    return this.apply(async (change) => {
+      const app = { ...known(await change.app(idOrName), "application"), ...edit };
+      await change.putApp(app);
+      return { result: app, touched: { apps: [app] } };
+    });
+  }
+
+  deleteApp(idOrName: string): Promise<AppRow> {
+    return this.apply(async (change) => {
+      const now = this.nowMs();
+      const app = { ...known(await change.app(idOrName), "application"), deleted: now };
+      const keys = (await change.keys(app.id))
+        .filter((key) => key.revoked === null)
+        .map((key) => ({ row: { ...key, revoked: now }, secrets: [] }));
+      await change.putApp(app);
+      for (const { row } of keys) await change.putKey(row);
+      return { result: app, touched: { apps: [app], keys } };
+    });
+  }
+
+  /** In clear; a 503 where the master key does not open it. */
+  async appSecret(idOrName: string): Promise<string> {
+    const app = await this.app(idOrName);
+    const secret = this.vault.open(app.secretSealed, appSecretIdentity(app.id));
+    if (secret === undefined) throw new Problem("internal_error", "The application's secret cannot be decrypted.");
+    return secret;
+  }
+
+  rotateAppSecret(idOrName: string): Promise<string> {
+    return this.apply(async (change) => {
+      const old = known(await change.app(idOrName), "application");
+      const secret = newAppSecret();
+      const app = { ...old, ...this.sealAppSecret(old.id, secret) };
+      await change.putApp(app);
+      return { result: secret, touched: { apps: [app] } };
+    });
+  }
+
+  /** `secret` is there for secret keys, and nowhere else ever again. */
+  createKey(wanted: NewKey): Promise<{ key: KeyRow; secret?: string }> {
+    return this.apply<{ key: KeyRow; secret?: string }>(async (change) => {
+      const app = known(await change.app(wanted.app), "application");
+      const live = (await change.keys(app.id)).filter((key) => key.revoked === null).length;
+      if (live >= KEYS_PER_APP_MAX)
+        throw new Problem("conflict", `An application has at most ${KEYS_PER_APP_MAX} live keys; revoke one first.`);
+      const key: KeyRow = {
+        id: wanted.type === "secret" ? newSecretId() : newPublishableId(),
+        app: app.id,
+        type: wanted.type,
+        label: wanted.label,
+        channelPatterns: wanted.channelPatterns,
+        actions: actionList(actionSet(wanted.actions)),
+        allowedOrigins: wanted.allowedOrigins,
+        created: this.nowMs(),
+        rotated: null,
+        revoked: null,
+      };
+      await change.putKey(key);
+      if (key.type === "publishable") return { result: { key }, touched: { keys: [{ row: key, secrets: [] }] } };
+      const secret = newSigningSecret();
+      const row = this.sealKeySecret(key.id, 1, secret);
+      await change.putSecret(row);
+      return { result: { key, secret }, touched: { keys: [{ row: key, secrets: [row] }] } };
+    });
+  }
+
+  editKey(id: string, edit: KeyEdit): Promise<KeyRow> {
+    return this.apply(async (change) => {
+      const old = liveKey(await change.key(id));
+      if (edit.allowedOrigins && old.type === "secret")
+        throw new Problem("invalid_request", "allowedOrigins: a secret key has none; browsers never hold it.");
+      const key: KeyRow = { ...old, ...edit, actions: actionList(actionSet(edit.actions ?? old.actions)) };
+      await change.putKey(key);
+      return { result: key, touched: { keys: [{ row: key, secrets: await change.secrets(id) }] } };
+    });
+  }
+
+  /** Idempotent: a key that is revoked already keeps the time of the first revocation. */
+  revokeKey(id: string): Promise<KeyRow> {
+    return this.apply(async (change) => {
+      const old = known(await change.key(id), "key");
+      const key = { ...old, revoked: old.revoked ?? this.nowMs() };
+      await change.putKey(key);
+      return { result: key, touched: { keys: [{ row: key, secrets: [] }] } };
+    });
+  }
+
+  rotateKey(id: string, options: RotateOptions): Promise<{ secret: string; previousEndsMs: number }> {
+    return this.apply(async (change) => {
+      const old = liveKey(await change.key(id));
+      if (old.type === "publishable") throw new Problem("conflict", "A publishable key has no secret to rotate.");
+      const now = this.nowMs();
+      const ends = options.retirePrevious ? now : now + options.graceSeconds * 1000;
+      const earlier = (await change.secrets(id)).map((secret) => ({
+        ...secret,
+        ends: options.retirePrevious ? Math.min(secret.ends ?? now, now) : (secret.ends ?? ends),
+      }));
+      if (earlier.filter((secret) => isLive(secret, now)).length > PREVIOUS_SECRETS_MAX) {
+        throw new Problem(
+          "conflict",
+          `${PREVIOUS_SECRETS_MAX} previous secrets are still in their grace; wait for one to end, or use graceSec 0 or retirePrevious.`,
+        );
+      }
+      const secret = newSigningSecret();
+      const row = this.sealKeySecret(id, (earlier[0]?.seq ?? 0) + 1, secret);
+      const kept = await this.keepSecrets(change, [row, ...earlier], now);
+      const key = { ...old, rotated: now };
+      await change.putKey(key);
+      return { result: { secret, previousEndsMs: ends }, touched: { keys: [{ row: key, secrets: kept }] } };
+    });
+  }
+
+  /** Writes the secrets of a key, newest first, and forgets retired ones beyond those we remember. */
+  private async keepSecrets(change: Change, secrets: readonly SecretRow[], nowMs: number): Promise<SecretRow[]> {
+    const retired = secrets.filter((secret) => !isLive(secret, nowMs));
+    const forgotten = new Set(retired.sort((a, b) => (b.ends ?? 0) - (a.ends ?? 0)).slice(RETIRED_SECRETS_KEPT));
+    for (const secret of secrets) {
+      if (forgotten.has(secret)) await change.removeSecret(secret.keyId, secret.seq);
+      else await change.putSecret(secret);
+    }
+    return secrets.filter((secret) => !forgotten.has(secret));
+  }
+
+  private async apply<T>(work: (change: Change) => Promise<Outcome<T>>): Promise<T> {
+    const { result } = await this.store.change(work, ({ touched }, revision) => this.keyring.show(touched, revision));
+    return result;
+  }
+
+  private sealAppSecret(appId: string, secret: string): Pick<AppRow, "secretSealed" | "secretDigest"> {
+    return { secretSealed: this.vault.seal(secret, appSecretIdentity(appId)), secretDigest: digestOf(secret) };
+  }
+
+  private sealKeySecret(keyId: string, seq: number, secret: string): SecretRow {
+    const sealed = this.vault.seal(secret, keySecretIdentity(keyId, seq));
+    return { keyId, seq, sealed, digest: digestOf(secret), created: this.nowMs(), ends: null };
+  }
+}
+
+function known<T>(row: T | undefined, what: string): T {
+  if (row === undefined) throw new Problem("not_found", `There is no such ${what}.`);
+  return row;
+}
+
+function liveKey(row: KeyRow | undefined): KeyRow {
+  const key = known(row, "key");
+  if (key.revoked !== null) throw new Problem("conflict", "This key is revoked.");
+  return key;
+}

@@ -1,0 +1,28 @@
+/** Identifiers and secrets, all from the system's CSPRNG. */
+import { randomBytes } from "node:crypto";
+
+const hex = (bytes: number): string => randomBytes(bytes).toString("hex");
+const urlSafe = (characters: number): string => randomBytes((characters * 3) / 4).toString("base64url");
+
+export const PUBLISHABLE_PREFIX = "pk_live_";
+export const SECRET_ID_PREFIX = "sk_id_";
+export const SECRET_PREFIX = "sk_secret_";
+
+export const newPublishableId = (): string => PUBLISHABLE_PREFIX + hex(16);
+export const newSecretId = (): string => SECRET_ID_PREFIX + hex(16);
+export const newSigningSecret = (): string => SECRET_PREFIX + urlSafe(48);
+export const newAppSecret = (): string => urlSafe(48);
+export const newAdminToken = (): string => `parley_admin_${urlSafe(48)}`;
+
+let lastMs = 0;
+let tail = 0n;
+
+/** 24 hex digits: 6 bytes of milliseconds, 6 random ones. Two of the same millisecond still come out in order. */
+export function newObjectId(nowMs: number): string {
+  if (nowMs > lastMs) {
+    lastMs = nowMs;
+    // The top bit stays clear so that counting up cannot overflow.
+    tail = BigInt(`0x${hex(6)}`) >> 1n;
+  } else tail += 1n;
+  return lastMs.toString(16).padStart(12, "0") + tail.toString(16).padStart(12, "0");
+}

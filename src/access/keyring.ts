@@ -1,0 +1,137 @@
+/**
+ * The keys and applications that are live, in memory: authentication never waits for the disk. Only a `secret` key has
+ * material that can reach HMAC; one whose secret did not open is `sealed`, and everything that needs it must say so.
+ */
+import { type ActionSet, actionSet } from "../protocol/actions.ts";
+import { type Glob, parseGlob, Scope } from "../protocol/glob.ts";
+import type { AppRow, KeyRow, SecretRow, Snapshot } from "../store/store.ts";
+import { keySecretIdentity, type Vault } from "./vault.ts";
+
+interface Common {
+  readonly id: string;
+  readonly app: string;
+  readonly scope: Scope;
+  readonly actions: ActionSet;
+}
+
+export interface PublishableKey extends Common {
+  readonly type: "publishable";
+  readonly origins: readonly string[];
+}
+
+/** A secret by its digest: enough to recognise it, not to sign. */
+export interface KnownSecret {
+  readonly seq: number;
+  readonly digest: string;
+  /** Unix ms until which it verifies; null for the current one. */
+  readonly ends: number | null;
+}
+
+export interface SigningSecret extends KnownSecret {
+  readonly hmacKey: Buffer;
+}
+
+export interface SecretKey extends Common {
+  readonly type: "secret";
+  /** Newest first; the first is the current one. Ended ones stay to tell "expired" from "never valid". */
+  readonly secrets: readonly SigningSecret[];
+}
+
+export interface SealedKey extends Common {
+  readonly type: "sealed";
+  readonly secrets: readonly KnownSecret[];
+}
+
+export type Key = PublishableKey | SecretKey | SealedKey;
+
+/** Rows that a change has written. */
+export interface Touched {
+  readonly apps?: readonly AppRow[];
+  readonly keys?: readonly { readonly row: KeyRow; readonly secrets: readonly SecretRow[] }[];
+}
+
+export const isLive = (secret: KnownSecret, nowMs: number): boolean => secret.ends === null || nowMs < secret.ends;
+
+export class Keyring {
+  private keys = new Map<string, Key>();
+  private apps = new Map<string, AppRow>();
+  private appsByName = new Map<string, AppRow>();
+  private seen = 0;
+
+  constructor(private readonly vault: Vault) {}
+
+  load(snapshot: Snapshot): void {
+    this.keys = new Map();
+    this.apps = new Map();
+    this.appsByName = new Map();
+    for (const app of snapshot.apps) this.putApp(app);
+    const secrets = Map.groupBy(snapshot.secrets, (secret) => secret.keyId);
+    for (const key of snapshot.keys) this.putKey(key, secrets.get(key.id) ?? []);
+    this.seen = snapshot.revision;
+  }
+
+  /** The revision of the store that this ring shows. */
+  get revision(): number {
+    return this.seen;
+  }
+
+  /** Shows what a change has made of some applications and keys. */
+  show(touched: Touched, revision: number): void {
+    for (const app of touched.apps ?? []) this.putApp(app);
+    for (const { row, secrets } of touched.keys ?? []) this.putKey(row, secrets);
+    this.seen = Math.max(this.seen, revision);
+  }
+
+  get size(): number {
+    return this.keys.size;
+  }
+
+  /** Keys whose signing secret the master key does not open. */
+  get sealed(): readonly string[] {
+    return [...this.keys.values()].filter((key) => key.type === "sealed").map((key) => key.id);
+  }
+
+  key(id: string): Key | undefined {
+    return this.keys.get(id);
+  }
+
+  app(idOrName: string): AppRow | undefined {
+    return this.apps.get(idOrName) ?? this.appsByName.get(idOrName);
+  }
+
+  private putApp(row: AppRow): void {
+    if (row.deleted === null) {
+      this.apps.set(row.id, row);
+      this.appsByName.set(row.name, row);
+    } else {
+      this.apps.delete(row.id);
+      this.appsByName.delete(row.name);
+    }
+  }
+
+  private putKey(row: KeyRow, secrets: readonly SecretRow[]): void {
+    if (row.revoked === null) this.keys.set(row.id, this.compile(row, secrets));
+    else this.keys.delete(row.id);
+  }
+
+  private compile(row: KeyRow, secrets: readonly SecretRow[]): Key {
+    const common: Common = {
+      id: row.id,
+      app: row.app,
+      scope: new Scope(row.channelPatterns.map(parseGlob).filter((glob): glob is Glob => typeof glob !== "string")),
+      actions: actionSet(row.actions),
+    };
+    if (row.type === "publishable") return { ...common, type: "publishable", origins: row.allowedOrigins ?? [] };
+    const signing = secrets.flatMap((secret) => this.open(secret) ?? []);
+    const current = secrets[0];
+    return current && signing[0]?.seq === current.seq
+      ? { ...common, type: "secret", secrets: signing }
+      : { ...common, type: "sealed", secrets };
+  }
+
+  private open(row: SecretRow): SigningSecret | undefined {
+    const secret = this.vault.open(row.sealed, keySecretIdentity(row.keyId, row.seq));
+    if (secret === undefined) return undefined;
+    return { seq: row.seq, digest: row.digest, ends: row.ends, hmacKey: Buffer.from(secret, "utf8") };
+  }
+}

@@ -1,0 +1,26 @@
+/** Browser origins: which a key allows, and whether a request's is one of them. */
+import { ORIGIN_MAX_CHARS } from "../protocol/limits.ts";
+
+const FORM = /^([a-z][a-z0-9+.-]*):\/\/(\*\.)?([a-z0-9_]([a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::(\d{1,5}))?$/;
+const DEFAULT_PORT: Readonly<Record<string, string>> = { http: "80", https: "443", ws: "80", wss: "443" };
+
+/** Lower case, default port dropped; undefined if it is not an origin (`*` and wildcard hosts are origins here). */
+export function normalizeOrigin(text: string): string | undefined {
+  if (text === "*") return text;
+  const lower = text.toLowerCase();
+  const parts = lower.length <= ORIGIN_MAX_CHARS ? FORM.exec(lower) : null;
+  if (!parts) return undefined;
+  const [, scheme = "", , , , port] = parts;
+  return port !== undefined && port === DEFAULT_PORT[scheme] ? lower.slice(0, -port.length - 1) : lower;
+}
+
+/** `allowed` holds normalized entries. `https://*.example.com` allows exactly one more label. */
+export function originAllowed(origin: string, allowed: readonly string[]): boolean {
+  if (allowed.includes("*")) return true;
+  const own = normalizeOrigin(origin);
+  if (own === undefined || own.includes("*")) return false;
+  if (allowed.includes(own)) return true;
+  const host = own.indexOf("://") + 3;
+  const dot = own.indexOf(".", host);
+  return dot > host && allowed.includes(`${own.slice(0, host)}*${own.slice(dot)}`);
+}

@@ -1,0 +1,227 @@
+/**
+ * Connect tokens: JWTs signed with HS256, because we say so and not because a header does.
+ *
+ * A token gains trust step by step, in this order, and each step takes only what the one before it gave:
+ * parse (text → parts; only `kid` is looked at, as a name to look up) → find the key → verify the signature → expiry →
+ * decode the claims → authorize them against the key.
+ */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { type Action, type ActionSet, actionSet, isAction, isSubset } from "../protocol/actions.ts";
+import { containmentBudget, type Glob, parseGlob, Scope } from "../protocol/glob.ts";
+import { isObject, type JsonObject, jsonBytes, parseStrict } from "../protocol/json.ts";
+import {
+  REQUEST_HEAD_MAX_BYTES,
+  TOKEN_CHANNELS_MAX,
+  TOKEN_MAX_SECONDS,
+  TOKEN_METADATA_MAX_BYTES,
+  TOKEN_MIN_LEFT_MS,
+  TOKEN_PEER_METADATA_MAX_BYTES,
+  TOKEN_PERMISSIONS_MAX,
+  TOKEN_SKEW_SECONDS,
+} from "../protocol/limits.ts";
+import { isPeerId } from "../protocol/names.ts";
+import { isLive, type Keyring, type SecretKey, type SigningSecret } from "./keyring.ts";
+
+export interface Claims {
+  readonly sub: string;
+  readonly exp: number;
+  readonly iat?: number;
+  readonly channels?: readonly string[];
+  readonly permissions?: readonly Action[];
+  readonly metadata?: JsonObject;
+  readonly peerMetadata?: JsonObject;
+}
+
+/** A token that may connect. */
+export interface VerifiedToken {
+  readonly key: SecretKey;
+  /** The secret that verified it: when its grace ends, so does the connection. */
+  readonly secret: SigningSecret;
+  readonly peerId: string;
+  /** min(exp, min(iat, now) + 24 h). */
+  readonly expiresAtMs: number;
+  /** undefined: the token names none, so the key's own scope holds. */
+  readonly scope: Scope | undefined;
+  readonly actions: ActionSet;
+  readonly metadata: JsonObject | undefined;
+  readonly peerMetadata: JsonObject | undefined;
+}
+
+/** `reason` is for the holder of the key and the operator; somebody who merely shows a token learns the code only. */
+export class TokenRefusal {
+  constructor(
+    readonly code: "invalid_token" | "token_expired" | "internal_error",
+    readonly reason: string,
+  ) {}
+}
+
+const invalid = (reason: string): TokenRefusal => new TokenRefusal("invalid_token", reason);
+const expired = (reason: string): TokenRefusal => new TokenRefusal("token_expired", reason);
+
+const SEALED = new TokenRefusal(
+  "internal_error",
+  "the key's signing secret cannot be decrypted: the master key does not fit",
+);
+
+const hmac = (input: string, key: Buffer): Buffer => createHmac("sha256", key).update(input, "utf8").digest();
+const encode = (value: object): string => Buffer.from(JSON.stringify(value), "utf8").toString("base64url");
+
+export function signToken(claims: Claims, keyId: string, secret: SigningSecret): string {
+  const input = `${encode({ alg: "HS256", kid: keyId, typ: "JWT" })}.${encode(claims)}`;
+  return `${input}.${hmac(input, secret.hmacKey).toString("base64url")}`;
+}
+
+export function verifyToken(token: string, keyring: Keyring, nowMs: number): VerifiedToken | TokenRefusal {
+  const parsed = parseToken(token);
+  if (parsed instanceof TokenRefusal) return parsed;
+  const key = keyring.key(parsed.kid);
+  if (!key || key.type === "publishable") return invalid("kid does not name a live secret key");
+  if (key.type === "sealed") return SEALED;
+  const signed = verifySignature(parsed, key, nowMs);
+  if (signed instanceof TokenRefusal) return signed;
+  const payload = parsePayload(parsed.payload);
+  if (payload instanceof TokenRefusal) return payload;
+  const expiresAtMs = effectiveExpiry(payload, nowMs);
+  if (expiresAtMs instanceof TokenRefusal) return expiresAtMs;
+  const claims = decodeClaims(payload, nowMs);
+  if (claims instanceof TokenRefusal) return claims;
+  return authorize(claims, signed.key, signed.secret, expiresAtMs);
+}
+
+interface ParsedToken {
+  readonly kid: string;
+  readonly signingInput: string;
+  readonly payload: Buffer;
+  readonly signature: Buffer;
+}
+
+function parseToken(token: string): ParsedToken | TokenRefusal {
+  const parts = token.length <= REQUEST_HEAD_MAX_BYTES ? token.split(".") : [];
+  const [header, payload, signature] = parts.map(decodeBase64Url);
+  if (parts.length !== 3 || !header || !payload || !signature) return invalid("it is not three parts of base64url");
+  const parsed = parseUtf8Json(header);
+  if (!isObject(parsed)) return invalid("its header is not a JSON object");
+  if (parsed["alg"] !== "HS256") return invalid("the header's alg must be HS256");
+  if (parsed["typ"] !== undefined && parsed["typ"] !== "JWT") return invalid("the header's typ must be JWT or absent");
+  // Extensions that a verifier must understand; we understand none (RFC 7515, 4.1.11).
+  if (parsed["crit"] !== undefined) return invalid("the header must not have crit");
+  if (typeof parsed["kid"] !== "string") return invalid("the header's kid must be the id of a secret key");
+  return { kid: parsed["kid"], signingInput: `${parts[0]}.${parts[1]}`, payload, signature };
+}
+
+/** Strict: only the alphabet, no padding, no stray bits at the end. One token has one spelling. */
+function decodeBase64Url(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, "base64url");
+  return bytes.length > 0 && bytes.toString("base64url") === text ? bytes : undefined;
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function parseUtf8Json(bytes: Buffer): unknown {
+  try {
+    const parsed = parseStrict(UTF8.decode(bytes));
+    return parsed.ok ? parsed.value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function verifySignature(
+  token: ParsedToken,
+  key: SecretKey,
+  nowMs: number,
+): { key: SecretKey; secret: SigningSecret } | TokenRefusal {
+  const signedBy = (secret: SigningSecret): boolean => {
+    const expected = hmac(token.signingInput, secret.hmacKey);
+    return token.signature.length === expected.length && timingSafeEqual(token.signature, expected);
+  };
+  const secret = key.secrets.find((one) => isLive(one, nowMs) && signedBy(one));
+  if (secret) return { key, secret };
+  return key.secrets.some((one) => !isLive(one, nowMs) && signedBy(one))
+    ? expired("it was signed with a secret that has been retired since")
+    : invalid("its signature does not fit any secret of that key");
+}
+
+const parsePayload = (bytes: Buffer): JsonObject | TokenRefusal => {
+  const payload = parseUtf8Json(bytes);
+  return isObject(payload) ? payload : invalid("its payload is not a JSON object, or has a key twice");
+};
+
+const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
+
+function effectiveExpiry(payload: JsonObject, nowMs: number): number | TokenRefusal {
+  const { exp, iat } = payload;
+  if (!isTime(exp)) return invalid("exp must be a whole number of Unix seconds");
+  if (iat !== undefined && !isTime(iat)) return invalid("iat must be a whole number of Unix seconds");
+  const issuedMs = iat === undefined ? Number.POSITIVE_INFINITY : Math.min(iat * 1000, nowMs);
+  const expiresAtMs = Math.min(exp * 1000, issuedMs + TOKEN_MAX_SECONDS * 1000);
+  if (expiresAtMs - nowMs < TOKEN_MIN_LEFT_MS)
+    return expired(expiresAtMs < exp * 1000 ? "24 hours have passed since its iat" : "its exp has passed");
+  return expiresAtMs;
+}
+
+interface DecodedClaims {
+  readonly sub: string;
+  readonly channels: readonly Glob[] | undefined;
+  readonly permissions: ActionSet | undefined;
+  readonly metadata: JsonObject | undefined;
+  readonly peerMetadata: JsonObject | undefined;
+}
+
+function decodeClaims(payload: JsonObject, nowMs: number): DecodedClaims | TokenRefusal {
+  const { sub, exp, iat, nbf, iss, channels, permissions, metadata, peerMetadata } = payload;
+  if (!isPeerId(sub)) return invalid("sub must be 1 to 128 printable ASCII characters");
+  for (const [name, time] of Object.entries({ nbf, iat })) {
+    if (time === undefined) continue;
+    if (!isTime(time)) return invalid(`${name} must be a whole number of Unix seconds`);
+    if (time * 1000 > nowMs + TOKEN_SKEW_SECONDS * 1000) return invalid(`${name} lies more than ${TOKEN_SKEW_SECONDS} s ahead`);
+  }
+  if (iat === undefined && (exp as number) * 1000 > nowMs + TOKEN_MAX_SECONDS * 1000)
+    return invalid("without iat, exp must lie at most 24 hours ahead");
+  if (iss !== undefined && typeof iss !== "string") return invalid("iss must be a string");
+  const globs = decodeChannels(channels);
+  if (typeof globs === "string") return invalid(globs);
+  if (permissions !== undefined && !isPermissions(permissions))
+    return invalid(`permissions must be a list of at most ${TOKEN_PERMISSIONS_MAX} of publish, subscribe, presence, send`);
+  if (!isBag(metadata, TOKEN_METADATA_MAX_BYTES)) return invalid(`metadata must be an object of at most ${TOKEN_METADATA_MAX_BYTES} bytes`);
+  if (!isBag(peerMetadata, TOKEN_PEER_METADATA_MAX_BYTES))
+    return invalid(`peerMetadata must be an object of at most ${TOKEN_PEER_METADATA_MAX_BYTES} bytes`);
+  return { sub, channels: globs, permissions: permissions && actionSet(permissions), metadata, peerMetadata };
+}
+
+/** Globs, undefined if the claim is absent, or what is wrong with it. */
+function decodeChannels(channels: unknown): Glob[] | undefined | string {
+  if (channels === undefined) return undefined;
+  if (!Array.isArray(channels) || channels.length > TOKEN_CHANNELS_MAX)
+    return `channels must be a list of at most ${TOKEN_CHANNELS_MAX} names or patterns`;
+  const globs: Glob[] = [];
+  for (const channel of channels) {
+    const glob = typeof channel === "string" ? parseGlob(channel) : "each must be a string";
+    if (typeof glob === "string") return `channels: ${glob}`;
+    globs.push(glob);
+  }
+  return globs;
+}
+
+const isPermissions = (value: unknown): value is Action[] =>
+  Array.isArray(value) && value.length <= TOKEN_PERMISSIONS_MAX && value.every(isAction);
+
+const isBag = (value: unknown, maxBytes: number): value is JsonObject | undefined =>
+  value === undefined || (isObject(value) && jsonBytes(value) <= maxBytes);
+
+/** Elevation is refused whole, not trimmed. */
+function authorize(claims: DecodedClaims, key: SecretKey, secret: SigningSecret, expiresAtMs: number): VerifiedToken | TokenRefusal {
+  const outside = firstUncovered(claims.channels ?? [], key.scope);
+  if (outside) return invalid(`channels: ${JSON.stringify(outside.source)} is not covered by the key's patterns`);
+  const actions = claims.permissions ?? key.actions;
+  if (!isSubset(actions, key.actions)) return invalid("permissions exceed the key's actions");
+  const { sub: peerId, metadata, peerMetadata } = claims;
+  const scope = claims.channels && new Scope(claims.channels);
+  return { key, secret, peerId, expiresAtMs, scope, actions, metadata, peerMetadata };
+}
+
+/** The first pattern that a scope does not contain. One budget for all of them: a token is one piece of work. */
+export function firstUncovered(globs: readonly Glob[], scope: Scope): Glob | undefined {
+  const budget = containmentBudget();
+  return globs.find((glob) => !scope.covers(glob, budget));
+}

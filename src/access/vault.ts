@@ -1,0 +1,83 @@
+/**
+ * Secrets at rest: AES-256-GCM under the master key, the row's identity as associated data, so that a sealed value moved
+ * to another row does not open. Keys for other uses are derived from the master key, one label a use.
+ */
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const VERSION = "v1.";
+
+export class Vault {
+  private readonly sealKey: Buffer;
+
+  constructor(private readonly master: Buffer) {
+    this.sealKey = this.derive("secrets at rest");
+  }
+
+  /** A key for one use. The label is part of the stored format: changing one makes its old values unreadable. */
+  derive(label: string): Buffer {
+    return Buffer.from(hkdfSync("sha256", this.master, "", `parley ${label}`, 32));
+  }
+
+  seal(secret: string, identity: string): string {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv("aes-256-gcm", this.sealKey, nonce).setAAD(Buffer.from(identity));
+    const body = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
+    return VERSION + Buffer.concat([nonce, body, cipher.getAuthTag()]).toString("base64");
+  }
+
+  /** undefined: the master key does not fit, or the value was tampered with or moved. */
+  open(sealed: string, identity: string): string | undefined {
+    if (!sealed.startsWith(VERSION)) return undefined;
+    const bytes = Buffer.from(sealed.slice(VERSION.length), "base64");
+    if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined;
+    try {
+      const decipher = createDecipheriv("aes-256-gcm", this.sealKey, bytes.subarray(0, NONCE_BYTES))
+        .setAAD(Buffer.from(identity))
+        .setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
+      return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, "utf8") + decipher.final("utf8");
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** What a sealed value is bound to. */
+export const keySecretIdentity = (keyId: string, seq: number): string => `key_secret ${keyId} ${seq}`;
+export const appSecretIdentity = (appId: string): string => `app_secret ${appId}`;
+
+export const digestOf = (secret: string): string => createHash("sha256").update(secret, "utf8").digest("hex");
+
+/** Whether a presented secret has that digest, in time that does not depend on where they differ. */
+export const fits = (presented: string, digestHex: string): boolean =>
+  timingSafeEqual(createHash("sha256").update(presented, "utf8").digest(), Buffer.from(digestHex, "hex"));
+
+/** What unknown ids are compared against, so that they take as long as known ones. */
+export const DUMMY_DIGEST = digestOf(randomBytes(32).toString("hex"));
+
+export const masterKeyFile = (dataFolder: string): string => join(dataFolder, "master.key");
+
+/** The key in the data folder, or undefined if there is none yet. */
+export function readMasterKey(dataFolder: string): Buffer | undefined {
+  const path = masterKeyFile(dataFolder);
+  if (!existsSync(path)) return undefined;
+  const key = Buffer.from(readFileSync(path, "utf8").trim(), "base64");
+  if (key.length !== 32) throw new Error(`${path} must hold base64 of 32 bytes; restore it from your copy`);
+  return key;
+}
+
+/** Writes a fresh key and has it on the disk before anything is sealed with it. */
+export function makeMasterKey(dataFolder: string): Buffer {
+  const key = randomBytes(32);
+  const file = openSync(masterKeyFile(dataFolder), "wx", 0o600);
+  writeSync(file, `${key.toString("base64")}\n`);
+  fsyncSync(file);
+  closeSync(file);
+  const folder = openSync(dataFolder, "r");
+  fsyncSync(folder);
+  closeSync(folder);
+  return key;
+}

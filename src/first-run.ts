@@ -1,0 +1,94 @@
+/**
+ * The first start on an empty store: an admin token, and an application `demo` to try things with. What it made is shown
+ * once, on the terminal or in a file that only its owner can read; the store keeps the admin token hashed.
+ *
+ * The store learns last that the first run is over, so that one that was interrupted is simply done again.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Directory } from "./access/directory.ts";
+import { newAdminToken } from "./access/ids.ts";
+import { digestOf } from "./access/vault.ts";
+import { ACTIONS } from "./protocol/actions.ts";
+import type { Store } from "./store/store.ts";
+
+const ADMIN_TOKEN = "admin_token_digest";
+const FIRST_RUN = "first_run";
+const DEMO = "demo";
+
+export interface Demo {
+  readonly publishableKey: string;
+  readonly secretKey: string;
+  readonly appSecret: string;
+}
+
+export interface FirstRun {
+  /** Absent if the operator set one. */
+  readonly adminToken?: string;
+  readonly demo?: Demo;
+}
+
+/** undefined: this store has had its first run. */
+export async function firstRun(
+  store: Store,
+  directory: Directory,
+  wants: { demo: boolean; adminToken: boolean },
+): Promise<FirstRun | undefined> {
+  if (await store.meta(FIRST_RUN)) return undefined;
+  return {
+    ...(wants.adminToken && { adminToken: newAdminToken() }),
+    ...(wants.demo && { demo: await makeDemo(directory) }),
+  };
+}
+
+async function makeDemo(directory: Directory): Promise<Demo> {
+  // Left over from an interrupted first run: nobody has ever seen its keys.
+  if ((await directory.apps()).some((app) => app.name === DEMO)) await directory.deleteApp(DEMO);
+  const { secret: appSecret } = await directory.createApp(DEMO);
+  const all = { app: DEMO, channelPatterns: ["**"], actions: ACTIONS };
+  const publishable = await directory.createKey({ ...all, type: "publishable", allowedOrigins: ["*"], label: "demo, browser" });
+  const secret = await directory.createKey({ ...all, type: "secret", allowedOrigins: null, label: "demo, backend" });
+  return { publishableKey: publishable.key.id, secretKey: `${secret.key.id}:${secret.secret}`, appSecret };
+}
+
+export async function finishFirstRun(store: Store, made: FirstRun): Promise<void> {
+  await store.change(async (change) => {
+    if (made.adminToken !== undefined) await change.putMeta(ADMIN_TOKEN, digestOf(made.adminToken));
+    await change.putMeta(FIRST_RUN, "done");
+  });
+}
+
+/** For an operator who has lost it: a new admin token, in clear this once. */
+export async function resetAdminToken(store: Store): Promise<string> {
+  const token = newAdminToken();
+  await store.change((change) => change.putMeta(ADMIN_TOKEN, digestOf(token)));
+  return token;
+}
+
+export const adminTokenDigest = (store: Store): Promise<string | undefined> => store.meta(ADMIN_TOKEN);
+
+export const firstRunFile = (dataFolder: string): string => join(dataFolder, "first-run.txt");
+
+export function writeFirstRunFile(dataFolder: string, text: string): void {
+  writeFileSync(firstRunFile(dataFolder), text, { mode: 0o600, flush: true });
+}
+
+export function firstRunText(url: string, made: FirstRun): string {
+  const lines = ["", `Parley is ready at ${url}`, "", "  Shown once; keep what you need:"];
+  if (made.demo) {
+    lines.push("    application      demo");
+    lines.push(`    publishable key  ${made.demo.publishableKey}`);
+    lines.push(`    secret key       ${made.demo.secretKey}`);
+    lines.push(`    app secret       ${made.demo.appSecret}`);
+  }
+  if (made.adminToken) lines.push(`    admin token      ${made.adminToken}`);
+  lines.push("", "  Try:");
+  if (made.demo) {
+    lines.push(`    curl ${url}/v1/tokens -H 'Authorization: Bearer ${made.demo.secretKey}' -d '{"peerId":"alice"}'`);
+  }
+  if (made.adminToken) {
+    lines.push(`    curl ${url}/api/internal/v1/apps -H 'Authorization: Bearer ${made.adminToken}'`);
+  }
+  lines.push(`    open ${url}/docs`, "", "");
+  return lines.join("\n");
+}

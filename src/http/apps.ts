@@ -1,0 +1,157 @@
+/** Control plane: applications, their plans and their secret. */
+import { z } from "zod";
+import type { AppEdit, Directory } from "../access/directory.ts";
+import { APP_NAME_MAX_CHARS } from "../protocol/limits.ts";
+import type { AppRow } from "../store/store.ts";
+import type { Audit } from "./audit.ts";
+import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
+import { label, toSeconds, toSecondsOrNull, unixSeconds } from "./schemas.ts";
+
+const RESERVED_NAMES = ["www", "api", "admin", "docs", "static"];
+
+const name = z
+  .string()
+  .max(APP_NAME_MAX_CHARS)
+  .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, "must be a DNS label: lower-case letters, digits and hyphens")
+  .refine((text) => !RESERVED_NAMES.includes(text), `must not be one of ${RESERVED_NAMES.join(", ")}`);
+
+const cap = z.int().min(0).nullable().describe("null: unlimited");
+const plan = z.object({ name: z.string(), maxConcurrentConnections: cap, maxMessagesPerPeriod: cap });
+
+const app = z
+  .object({
+    _id: z.string(),
+    name: z.string(),
+    created: unixSeconds,
+    plan,
+    retentionDays: z.int().nullable().describe("Days that recordings are kept; null: for ever"),
+  })
+  .meta({ id: "App" });
+const deletedApp = app.extend({ deleted: unixSeconds }).meta({ id: "DeletedApp" });
+const secretKey = z.object({ secretKey: z.string() }).meta({ id: "AppSecret" });
+
+const edit = z.object({
+  plan: z
+    .object({
+      name: label.unwrap().min(1).optional(),
+      maxConcurrentConnections: cap.optional(),
+      maxMessagesPerPeriod: cap.optional(),
+    })
+    .optional(),
+  retentionDays: z.int().min(1).max(36_500).nullable().optional(),
+});
+
+const shown = (row: AppRow): z.infer<typeof app> => ({
+  _id: row.id,
+  name: row.name,
+  created: toSeconds(row.created),
+  plan: {
+    name: row.planName,
+    maxConcurrentConnections: row.maxConcurrentConnections,
+    maxMessagesPerPeriod: row.maxMessagesPerPeriod,
+  },
+  retentionDays: row.retentionDays,
+});
+
+/** Only what the body names is changed. */
+function toEdit({ plan, retentionDays }: z.infer<typeof edit>): AppEdit {
+  return {
+    ...(plan?.name !== undefined && { planName: plan.name }),
+    ...(plan?.maxConcurrentConnections !== undefined && { maxConcurrentConnections: plan.maxConcurrentConnections }),
+    ...(plan?.maxMessagesPerPeriod !== undefined && { maxMessagesPerPeriod: plan.maxMessagesPerPeriod }),
+    ...(retentionDays !== undefined && { retentionDays }),
+  };
+}
+
+export function appEndpoints(guard: Guard<undefined>, directory: Directory, audit: Audit): Endpoint[] {
+  const base = { tag: "applications", guard } as const;
+  const root = "/api/internal/v1/apps";
+  const one = `${root}/:app`;
+  const appOf = (call: { params: Readonly<Record<string, string>> }): string => call.params["app"] ?? "";
+  return [
+    endpoint({
+      ...base,
+      method: "POST",
+      path: root,
+      summary: "Create an application",
+      body: z.object({ name }),
+      answer: app.extend({ secretKey: z.string() }).meta({ id: "CreatedApp" }),
+      problems: ["conflict"],
+      handle: async (call, { body }) => {
+        const made = await directory.createApp(body.name);
+        audit(call, "app created", { app: made.app.id });
+        return { ...shown(made.app), secretKey: made.secret };
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "GET",
+      path: root,
+      summary: "List applications",
+      answer: z.object({ data: z.array(app) }),
+      handle: async () => ({ data: (await directory.apps()).map(shown) }),
+    }),
+    endpoint({
+      ...base,
+      method: "GET",
+      path: one,
+      summary: "One application, by id or name",
+      answer: app,
+      problems: ["not_found"],
+      handle: async (call) => shown(await directory.app(appOf(call))),
+    }),
+    endpoint({
+      ...base,
+      method: "PATCH",
+      path: one,
+      summary: "Change plan and retention; lowering a cap drops nobody",
+      body: edit,
+      answer: app,
+      problems: ["not_found"],
+      handle: async (call, { body }) => {
+        const changed = await directory.editApp(appOf(call), toEdit(body));
+        audit(call, "app edited", { app: changed.id });
+        return shown(changed);
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "DELETE",
+      path: one,
+      summary: "Delete an application and revoke its keys",
+      answer: deletedApp,
+      problems: ["not_found"],
+      handle: async (call) => {
+        const deleted = await directory.deleteApp(appOf(call));
+        audit(call, "app deleted", { app: deleted.id });
+        return { ...shown(deleted), deleted: toSecondsOrNull(deleted.deleted) };
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "GET",
+      path: `${one}/secret-key`,
+      summary: "The application's secret key",
+      answer: secretKey,
+      problems: ["not_found", "internal_error"],
+      handle: async (call) => {
+        const secret = await directory.appSecret(appOf(call));
+        audit(call, "app secret shown", { app: appOf(call) });
+        return { secretKey: secret };
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "POST",
+      path: `${one}/secret-key/rotate`,
+      summary: "Replace the application's secret key",
+      answer: secretKey,
+      problems: ["not_found"],
+      handle: async (call) => {
+        const secret = await directory.rotateAppSecret(appOf(call));
+        audit(call, "app secret rotated", { app: appOf(call) });
+        return { secretKey: secret };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,10 @@
+/** /docs: the OpenAPI document for people. One page, nothing from elsewhere. */
+import page from "./docs.html" with { type: "text" };
+
+export const docsPage = (): Response =>
+  new Response(String(page), {
+    headers: {
+      "Content-Type": "text/html; charset=utf-8",
+      "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    },
+  });

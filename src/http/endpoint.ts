@@ -1,0 +1,62 @@
+/**
+ * An endpoint is declared once: its path and method, who may call it, what it takes and answers, which problems it may
+ * give. The router and the OpenAPI document are both made from that.
+ */
+import type { z } from "zod";
+import type { Code } from "../protocol/codes.ts";
+import { type Call, readBody, readQuery } from "./call.ts";
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+export type Security = "none" | "secretKey" | "admin";
+
+/** Lets a call in and says who it is, or throws a Problem. Runs before anything of the body is read. */
+export interface Guard<Who> {
+  readonly security: Security;
+  readonly admit: (call: Call) => Who;
+}
+
+interface Spec<Who, Body extends z.ZodType, Query extends z.ZodType> {
+  readonly method: Method;
+  /** In the router's form: /v1/peers/:peerId. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly guard: Guard<Who>;
+  readonly body?: Body;
+  readonly query?: Query;
+  readonly answer: z.ZodType;
+  /** Beyond those every endpoint of its kind may give. */
+  readonly problems?: readonly Code[];
+  readonly handle: (call: Call, input: { who: Who; body: z.infer<Body>; query: z.infer<Query> }) => object | Promise<object>;
+}
+
+/** What the router and the document need of an endpoint; what it is made of inside is its own affair. */
+export interface Endpoint {
+  readonly method: Method;
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly security: Security;
+  readonly body: z.ZodType | undefined;
+  readonly query: z.ZodType | undefined;
+  readonly answer: z.ZodType;
+  readonly problems: readonly Code[];
+  /** The answer's JSON value. */
+  readonly run: (call: Call) => Promise<object>;
+}
+
+export function endpoint<Who, Body extends z.ZodType, Query extends z.ZodType>(spec: Spec<Who, Body, Query>): Endpoint {
+  const { method, path, tag, summary, guard, body, query, answer, problems = [], handle } = spec;
+  const run = async (call: Call): Promise<object> => {
+    const who = guard.admit(call);
+    const input = {
+      who,
+      query: (query ? readQuery(call, query) : undefined) as z.infer<Query>,
+      body: (body ? await readBody(call, body) : undefined) as z.infer<Body>,
+    };
+    return handle(call, input);
+  };
+  return { method, path, tag, summary, security: guard.security, body, query, answer, problems, run };
+}
+
+export const open: Guard<undefined> = { security: "none", admit: () => undefined };

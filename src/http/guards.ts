@@ -1,0 +1,54 @@
+/** Who may call: the holder of a secret key, the operator, or a look from this machine. */
+import { rateKey } from "../access/address.ts";
+import { authenticate, bearer, type Credential } from "../access/credential.ts";
+import type { Keyring } from "../access/keyring.ts";
+import type { Throttle } from "../access/throttle.ts";
+import { fits } from "../access/vault.ts";
+import { Problem } from "../protocol/codes.ts";
+import type { Call } from "./call.ts";
+import type { Guard } from "./endpoint.ts";
+
+export interface GuardParts {
+  readonly keyring: Keyring;
+  readonly nowMs: () => number;
+  /** Per key. */
+  readonly requests: Throttle;
+  /** Wrong admin tokens, per address. */
+  readonly wrongTries: Throttle;
+  readonly adminTokenDigest: string;
+}
+
+export interface Guards {
+  /** A previous secret in its grace may mint, and nothing else. */
+  readonly minting: Guard<Credential>;
+  readonly admin: Guard<undefined>;
+  /** For metrics: this machine, or the admin token. */
+  readonly observer: Guard<undefined>;
+}
+
+export function makeGuards(parts: GuardParts): Guards {
+  const minting = (call: Call): Credential => {
+    const credential = authenticate(call.request.headers.get("authorization"), parts.keyring, parts.nowMs());
+    if (!credential) throw new Problem("unauthorized", "The credential must be: Authorization: Bearer <sk_id>:<sk_secret>.");
+    limited(parts.requests.take(credential.key.id));
+    return credential;
+  };
+  const admin = (call: Call): undefined => {
+    const shown = bearer(call.request.headers.get("authorization"));
+    const from = rateKey(call.client);
+    limited(parts.wrongTries.wait(from));
+    if (shown === undefined) throw new Problem("unauthorized", "The credential must be: Authorization: Bearer <admin token>.");
+    if (fits(shown, parts.adminTokenDigest)) return;
+    parts.wrongTries.take(from);
+    throw new Problem("unauthorized", "This is not the admin token.");
+  };
+  return {
+    minting: { security: "secretKey", admit: minting },
+    admin: { security: "admin", admit: admin },
+    observer: { security: "admin", admit: (call) => (call.local ? undefined : admin(call)) },
+  };
+}
+
+function limited(seconds: number): void {
+  if (seconds > 0) throw new Problem("rate_limited", undefined, seconds);
+}

@@ -1,0 +1,214 @@
+/** Control plane: keys, their rotation and their end; and why a token is refused. */
+import { z } from "zod";
+import type { Directory, KeyEdit } from "../access/directory.ts";
+import type { Keyring } from "../access/keyring.ts";
+import { TokenRefusal, verifyToken } from "../access/token.ts";
+import { actionList } from "../protocol/actions.ts";
+import { Problem } from "../protocol/codes.ts";
+import { ROTATION_GRACE_MAX_SECONDS } from "../protocol/limits.ts";
+import type { KeyRow } from "../store/store.ts";
+import type { Audit } from "./audit.ts";
+import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
+import { actions, label, origins, patterns, toSeconds, toSecondsOrNull, unixSeconds } from "./schemas.ts";
+
+const type = z.enum(["publishable", "secret"]);
+
+const create = z
+  .object({
+    app: z.string().describe("Id or name of the application."),
+    type,
+    channelPatterns: patterns,
+    actions,
+    allowedOrigins: origins.describe("Required for a publishable key, refused for a secret one.").optional(),
+    label: label.optional(),
+  })
+  .superRefine((body, context) => {
+    if (body.type === "publishable" && !body.allowedOrigins)
+      context.addIssue({ code: "custom", path: ["allowedOrigins"], message: "is required for a publishable key ([] allows no browser)" });
+    if (body.type === "secret" && body.allowedOrigins)
+      context.addIssue({ code: "custom", path: ["allowedOrigins"], message: "is refused for a secret key: browsers never hold it" });
+  });
+
+const edit = z.object({
+  channelPatterns: patterns.optional(),
+  actions: actions.optional(),
+  allowedOrigins: origins.optional(),
+  label: label.optional(),
+});
+
+const rotate = z.object({
+  graceSec: z
+    .int()
+    .min(0)
+    .max(ROTATION_GRACE_MAX_SECONDS)
+    .describe("How long the present secret still verifies. Absent: the service's setting, 86400 unless changed.")
+    .optional(),
+  retirePrevious: z.boolean().describe("After a leak: every earlier secret ends now, whatever graceSec says.").optional(),
+});
+
+const key = z
+  .object({
+    keyId: z.string(),
+    app: z.string(),
+    type,
+    label: z.string().nullable(),
+    channelPatterns: z.array(z.string()),
+    actions,
+    allowedOrigins: z.array(z.string()).optional(),
+    created: unixSeconds,
+    rotated: unixSeconds.nullable(),
+    revoked: unixSeconds.nullable(),
+  })
+  .meta({ id: "Key" });
+
+const checked = z
+  .object({
+    valid: z.boolean(),
+    error: z.string().describe("The code a connect would get.").optional(),
+    reason: z.string().describe("Exactly why it is refused.").optional(),
+    keyId: z.string().optional(),
+    app: z.string().optional(),
+    peerId: z.string().optional(),
+    expiresAt: unixSeconds.optional(),
+    channels: z.array(z.string()).optional(),
+    permissions: actions.optional(),
+  })
+  .meta({ id: "CheckedToken" });
+
+const shown = (row: KeyRow): z.infer<typeof key> => ({
+  keyId: row.id,
+  app: row.app,
+  type: row.type,
+  label: row.label,
+  channelPatterns: [...row.channelPatterns],
+  actions: [...row.actions],
+  ...(row.allowedOrigins && { allowedOrigins: [...row.allowedOrigins] }),
+  created: toSeconds(row.created),
+  rotated: toSecondsOrNull(row.rotated),
+  revoked: toSecondsOrNull(row.revoked),
+});
+
+/** Only what the body names is changed; null clears the label. */
+const toEdit = (body: z.infer<typeof edit>): KeyEdit => ({
+  ...(body.channelPatterns && { channelPatterns: body.channelPatterns }),
+  ...(body.actions && { actions: body.actions }),
+  ...(body.allowedOrigins && { allowedOrigins: body.allowedOrigins }),
+  ...(body.label !== undefined && { label: body.label }),
+});
+
+export interface KeyParts {
+  readonly directory: Directory;
+  readonly keyring: Keyring;
+  readonly audit: Audit;
+  readonly nowMs: () => number;
+  readonly rotationGraceSeconds: number;
+}
+
+export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint[] {
+  const { directory, audit } = parts;
+  const base = { tag: "keys", guard } as const;
+  const root = "/api/internal/v1/signalling/keys";
+  const one = `${root}/:keyId`;
+  const idOf = (call: { params: Readonly<Record<string, string>> }): string => call.params["keyId"] ?? "";
+  return [
+    endpoint({
+      ...base,
+      method: "POST",
+      path: root,
+      summary: "Create a key; the answer holds a secret key's secret, this once",
+      body: create,
+      answer: key.extend({ secret: z.string().optional() }).meta({ id: "CreatedKey" }),
+      problems: ["not_found", "conflict"],
+      handle: async (call, { body }) => {
+        const made = await directory.createKey({ ...body, allowedOrigins: body.allowedOrigins ?? null, label: body.label ?? null });
+        audit(call, "key created", { keyId: made.key.id, app: made.key.app });
+        return { ...shown(made.key), ...(made.secret !== undefined && { secret: made.secret }) };
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "GET",
+      path: root,
+      summary: "List keys, revoked ones too",
+      query: z.object({ app: z.string().describe("Id or name; absent: of all applications.").optional() }),
+      answer: z.object({ data: z.array(key) }),
+      problems: ["not_found"],
+      handle: async (_call, { query }) => ({ data: (await directory.keys(query.app)).map(shown) }),
+    }),
+    endpoint({
+      ...base,
+      method: "GET",
+      path: one,
+      summary: "One key",
+      answer: key,
+      problems: ["not_found"],
+      handle: async (call) => shown(await directory.key(idOf(call))),
+    }),
+    endpoint({
+      ...base,
+      method: "PATCH",
+      path: one,
+      summary: "Change patterns, actions, origins or label",
+      body: edit,
+      answer: key,
+      problems: ["not_found", "conflict"],
+      handle: async (call, { body }) => {
+        const changed = await directory.editKey(idOf(call), toEdit(body));
+        audit(call, "key edited", { keyId: changed.id });
+        return shown(changed);
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "DELETE",
+      path: one,
+      summary: "Revoke a key",
+      answer: key,
+      problems: ["not_found"],
+      handle: async (call) => {
+        const revoked = await directory.revokeKey(idOf(call));
+        audit(call, "key revoked", { keyId: revoked.id });
+        return shown(revoked);
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "POST",
+      path: `${one}/rotate`,
+      summary: "Give a secret key a new signing secret",
+      body: rotate,
+      answer: z.object({ keyId: z.string(), secret: z.string(), previousSecretExpiresAt: unixSeconds }).meta({ id: "RotatedKey" }),
+      problems: ["not_found", "conflict"],
+      handle: async (call, { body }) => {
+        const keyId = idOf(call);
+        const graceSeconds = body.graceSec ?? parts.rotationGraceSeconds;
+        const rotated = await directory.rotateKey(keyId, { graceSeconds, retirePrevious: body.retirePrevious ?? false });
+        audit(call, "key rotated", { keyId, previousEnds: new Date(rotated.previousEndsMs).toISOString() });
+        return { keyId, secret: rotated.secret, previousSecretExpiresAt: toSeconds(rotated.previousEndsMs) };
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "POST",
+      path: "/api/internal/v1/signalling/tokens/check",
+      summary: "Say whether a connect token is good, and exactly why not",
+      body: z.object({ token: z.string().min(1) }),
+      answer: checked,
+      handle: (_call, { body }) => check(body.token, parts),
+    }),
+  ];
+}
+
+function check(token: string, { keyring, nowMs }: KeyParts): z.infer<typeof checked> {
+  const result = verifyToken(token, keyring, nowMs());
+  if (result instanceof TokenRefusal) return { valid: false, error: new Problem(result.code).code, reason: result.reason };
+  return {
+    valid: true,
+    keyId: result.key.id,
+    app: result.key.app,
+    peerId: result.peerId,
+    expiresAt: toSeconds(result.expiresAtMs),
+    channels: [...(result.scope ?? result.key.scope).patterns],
+    permissions: actionList(result.actions),
+  };
+}

@@ -1,0 +1,44 @@
+/**
+ * The one table of error codes: what a client is told, over HTTP and on the socket.
+ * `wire` is the code in the body where several situations share one; it is the key itself otherwise.
+ */
+interface Row {
+  readonly status: number;
+  readonly wire?: string;
+  readonly text: string;
+}
+
+const TABLE = {
+  invalid_request: { status: 400, text: "The request is not valid." },
+  channel_reserved: { status: 400, text: "This channel name is reserved for the service." },
+  unauthorized: { status: 401, text: "The credential is missing or not valid." },
+  origin_not_allowed: { status: 401, text: "This origin is not on the key's list of allowed origins." },
+  invalid_token: { status: 401, text: "The token is not valid." },
+  token_expired: { status: 401, text: "The token has expired." },
+  channel_not_authorized: { status: 403, text: "The key does not cover this channel." },
+  action_not_permitted: { status: 403, text: "The key does not permit this action." },
+  not_found: { status: 404, text: "There is nothing at this address." },
+  method_not_allowed: { status: 405, text: "This address does not take that method." },
+  conflict: { status: 409, text: "The request conflicts with the present state." },
+  body_too_large: { status: 413, wire: "invalid_request", text: "The body is too large." },
+  rate_limited: { status: 429, text: "Too many requests; try again later." },
+  crash: { status: 500, wire: "internal_error", text: "Something went wrong on our side." },
+  internal_error: { status: 503, text: "The service cannot do this at the moment." },
+} as const satisfies Record<string, Row>;
+
+export type Code = keyof typeof TABLE;
+
+export const CODES: Readonly<Record<Code, Row>> = TABLE;
+
+export const wireCode = (code: Code): string => CODES[code].wire ?? code;
+
+/** A refusal with a code of the table. Its message goes to the client: a cause that must not, goes to the log instead. */
+export class Problem extends Error {
+  constructor(
+    readonly code: Code,
+    message: string = CODES[code].text,
+    readonly retryAfterSeconds?: number,
+  ) {
+    super(message);
+  }
+}

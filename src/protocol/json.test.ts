@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { parseStrict } from "./json.ts";
+
+test("agrees with JSON.parse on everything JSON.stringify writes", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, "\t"), (value, indent) => {
+      const text = JSON.stringify(value, null, indent);
+      expect(parseStrict(text)).toEqual({ ok: true, value: JSON.parse(text) });
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test.each([
+  '{"a":1,"a":2}',
+  '{"a":1,"\\u0061":2}',
+  '[{"x":{"a":1 , "b":[], "a"\n:2}}]',
+  '{"__proto__":1,"__proto__":2}',
+])("a key twice in one object is refused: %s", (text) => {
+  expect(parseStrict(text)).toMatchObject({ ok: false, problem: expect.stringContaining("twice") });
+});
+
+test("equal keys in different objects, and values that look like keys, are fine", () => {
+  for (const text of ['{"a":{"a":1},"b":[{"a":1},{"a":2}]}', '{"a":"a","b":"a"}', '["a","a"]', '{"a":"{\\"a\\":1,\\"a\\":2}"}'])
+    expect(parseStrict(text).ok).toBe(true);
+});
+
+test("garbage and depth", () => {
+  for (const text of ["", "{", "undefined", "NaN", "{'a':1}", '{"a":01}']) expect(parseStrict(text).ok).toBe(false);
+  expect(parseStrict("[".repeat(200) + "]".repeat(200)).ok).toBe(true);
+  expect(parseStrict("[".repeat(201) + "]".repeat(201)).ok).toBe(false);
+  expect(parseStrict("[".repeat(60_000) + "]".repeat(60_000)).ok).toBe(false);
+});

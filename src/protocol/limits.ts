@@ -1,0 +1,40 @@
+/** Every limit of the wire and of tokens, once, with its unit in the name. Settings an operator may change are in config.ts. */
+
+export const KIB = 1024;
+
+/** Peer ids and the JWT `sub`: printable ASCII. */
+export const PEER_ID_MAX_CHARS = 128;
+
+export const CHANNEL_MAX_BYTES = 256;
+export const PATTERNS_MAX = 100;
+export const PATTERN_MAX_BYTES = 256;
+
+export const TOKEN_CHANNELS_MAX = 100;
+export const TOKEN_PERMISSIONS_MAX = 16;
+export const TOKEN_DEFAULT_SECONDS = 3600;
+export const TOKEN_MAX_SECONDS = 86_400;
+/** `iat` and `nbf` may lie this far in the future: clocks of backends drift. */
+export const TOKEN_SKEW_SECONDS = 60;
+/** A token with less left than this counts as expired. */
+export const TOKEN_MIN_LEFT_MS = 1000;
+export const TOKEN_METADATA_MAX_BYTES = 8 * KIB;
+export const TOKEN_PEER_METADATA_MAX_BYTES = 4 * KIB;
+
+export const ORIGINS_MAX = 100;
+export const ORIGIN_MAX_CHARS = 256;
+export const LABEL_MAX_CHARS = 128;
+export const APP_NAME_MAX_CHARS = 63;
+
+/** Live keys of one application. */
+export const KEYS_PER_APP_MAX = 50;
+/** Previous secrets of one key that still verify. */
+export const PREVIOUS_SECRETS_MAX = 5;
+/** Retired secrets are remembered only to answer `token_expired` instead of `invalid_token`. */
+export const RETIRED_SECRETS_KEPT = 20;
+export const ROTATION_GRACE_MAX_SECONDS = 2_592_000;
+
+export const REST_BODY_MAX_BYTES = 128 * KIB;
+/** The request head: the longest legal token is about 64 KiB when it travels in the query string. */
+export const REQUEST_HEAD_MAX_BYTES = 96 * KIB;
+/** Wrong admin tokens from one address before it has to wait. */
+export const ADMIN_WRONG_TRIES_PER_MINUTE = 10;

@@ -1,0 +1,29 @@
+/** Names on the wire: peer ids, channel names, reserved prefixes. */
+import { CHANNEL_MAX_BYTES, PEER_ID_MAX_CHARS } from "./limits.ts";
+
+const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is its purpose
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+const RESERVED = /^_(?:metered|internal|system|parley)\//i;
+
+export const isPeerId = (value: unknown): value is string =>
+  typeof value === "string" && value.length <= PEER_ID_MAX_CHARS && PRINTABLE_ASCII.test(value);
+
+export const hasControl = (text: string): boolean => CONTROL.test(text);
+
+/** A lone surrogate is text that UTF-8 cannot carry: two such names would be one on the wire. */
+export const isWellFormed = (text: string): boolean => text.isWellFormed();
+
+export const utf8Bytes = (text: string): number => Buffer.byteLength(text, "utf8");
+
+export const isChannelName = (value: unknown): value is string =>
+  typeof value === "string" &&
+  value !== "" &&
+  value.length <= CHANNEL_MAX_BYTES &&
+  !value.includes("*") &&
+  !hasControl(value) &&
+  isWellFormed(value) &&
+  utf8Bytes(value) <= CHANNEL_MAX_BYTES;
+
+/** Reserved names are never covered by any pattern, whatever it says. */
+export const isReserved = (channel: string): boolean => RESERVED.test(channel);

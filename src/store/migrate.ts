@@ -1,0 +1,39 @@
+/** Numbered migrations: each runs once, in order, in a transaction of its own. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { SQL } from "bun";
+import { StoreError } from "./store.ts";
+
+const FOLDER = join(import.meta.dir, "migrations");
+
+interface Migration {
+  readonly version: number;
+  readonly file: string;
+}
+
+const migrations = (): Migration[] =>
+  readdirSync(FOLDER)
+    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
+    .sort()
+    .map((file) => ({ version: Number(file.slice(0, 4)), file }));
+
+/** The schema this version of Parley writes. */
+export const schemaVersion = (): number => migrations().at(-1)?.version ?? 0;
+
+export async function migrate(sql: SQL): Promise<void> {
+  await sql`CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied BIGINT NOT NULL)`;
+  const rows: { version: number | string | null }[] = await sql`SELECT MAX(version) AS version FROM migrations`;
+  const present = Number(rows[0]?.version ?? 0);
+  const known = schemaVersion();
+  if (present > known) {
+    throw new StoreError(
+      `this store was written by a newer Parley (its schema is ${present}, this version knows ${known}): start that version, or restore a backup made by this one`,
+    );
+  }
+  for (const { version, file } of migrations().filter((one) => one.version > present)) {
+    await sql.begin(async (tx) => {
+      await tx.unsafe(readFileSync(join(FOLDER, file), "utf8"));
+      await tx`INSERT INTO migrations (version, applied) VALUES (${version}, ${Date.now()})`;
+    });
+  }
+}

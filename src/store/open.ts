@@ -1,0 +1,51 @@
+/** Opens the store a configuration asks for: the one place that knows how databases differ. */
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { migrate } from "./migrate.ts";
+import { SqlStore } from "./sql.ts";
+import { StoreError } from "./store.ts";
+
+export const sqliteFile = (dataFolder: string): string => join(dataFolder, "parley.sqlite");
+
+/** "PRLY": lets `file` and our restore tell a Parley store from any other SQLite file. */
+export const APPLICATION_ID = 0x50524c59;
+
+export async function openStore(dataFolder: string): Promise<SqlStore> {
+  const sql = await openSqlite(sqliteFile(dataFolder));
+  await migrate(sql);
+  return new SqlStore(sql);
+}
+
+export async function openSqlite(path: string): Promise<SQL> {
+  const folder = join(path, "..");
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // Made by us, so that it is nobody else's to read from its first byte on.
+    if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
+    chmodSync(path, 0o600);
+  } catch (error) {
+    throw new StoreError(`the data folder ${folder} cannot be written: ${(error as Error).message}`);
+  }
+  const sql = new SQL({ adapter: "sqlite", filename: path });
+  try {
+    // The lock makes sure that no second process works on this folder behind our back.
+    await sql`PRAGMA locking_mode = EXCLUSIVE`;
+    await sql`PRAGMA journal_mode = WAL`;
+    // FULL: the log is on the disk before a change is answered.
+    await sql`PRAGMA synchronous = FULL`;
+    await sql`PRAGMA foreign_keys = ON`;
+    // What is deleted is overwritten: a retired secret does not linger in free pages.
+    await sql`PRAGMA secure_delete = ON`;
+    await sql.unsafe(`PRAGMA application_id = ${APPLICATION_ID}`);
+    await sql`CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied BIGINT NOT NULL)`;
+  } catch (error) {
+    await sql.close();
+    const { code, message } = error as { code?: string; message: string };
+    if (code?.startsWith("SQLITE_BUSY"))
+      throw new StoreError(`another Parley process is using ${folder}; stop it first, or name another folder with --data`);
+    if (code === "SQLITE_NOTADB") throw new StoreError(`${path} is not a SQLite file; move it away, or restore a backup`);
+    throw new StoreError(`${path} cannot be opened: ${message}`);
+  }
+  return sql;
+}

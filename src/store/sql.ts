@@ -1,0 +1,137 @@
+/** The store on SQL: plain statements that SQLite and PostgreSQL both take. What differs is in open.ts. */
+import type { SQL } from "bun";
+import { type DbRow, toApp, toKey, toSecret } from "./rows.ts";
+import type { AppRow, Change, KeyRow, Reads, SecretRow, Snapshot, Store } from "./store.ts";
+
+class SqlReads implements Reads {
+  constructor(protected readonly sql: SQL) {}
+
+  async app(idOrName: string): Promise<AppRow | undefined> {
+    const rows: DbRow[] = await this.sql`
+      SELECT * FROM apps WHERE deleted IS NULL AND (id = ${idOrName} OR name = ${idOrName})`;
+    // A name may look like another application's id: the id is meant first.
+    return rows.map(toApp).sort((a) => (a.id === idOrName ? -1 : 1))[0];
+  }
+
+  async apps(): Promise<AppRow[]> {
+    const rows: DbRow[] = await this.sql`SELECT * FROM apps WHERE deleted IS NULL ORDER BY id`;
+    return rows.map(toApp);
+  }
+
+  async key(id: string): Promise<KeyRow | undefined> {
+    const rows: DbRow[] = await this.sql`SELECT * FROM keys WHERE id = ${id}`;
+    return rows.map(toKey)[0];
+  }
+
+  async keys(app?: string): Promise<KeyRow[]> {
+    const rows: DbRow[] =
+      app === undefined
+        ? await this.sql`SELECT * FROM keys ORDER BY created, id`
+        : await this.sql`SELECT * FROM keys WHERE app = ${app} ORDER BY created, id`;
+    return rows.map(toKey);
+  }
+
+  async secrets(keyId: string): Promise<SecretRow[]> {
+    const rows: DbRow[] = await this.sql`SELECT * FROM key_secrets WHERE key_id = ${keyId} ORDER BY seq DESC`;
+    return rows.map(toSecret);
+  }
+
+  async meta(name: string): Promise<string | undefined> {
+    const rows: DbRow[] = await this.sql`SELECT value FROM meta WHERE name = ${name}`;
+    return rows[0] === undefined ? undefined : String(rows[0]["value"]);
+  }
+}
+
+class SqlChange extends SqlReads implements Change {
+  async putApp(row: AppRow): Promise<void> {
+    await this.sql`
+      INSERT INTO apps (id, name, secret_sealed, secret_digest, plan_name, max_concurrent_connections,
+        max_messages_per_period, retention_days, created, deleted)
+      VALUES (${row.id}, ${row.name}, ${row.secretSealed}, ${row.secretDigest}, ${row.planName},
+        ${row.maxConcurrentConnections}, ${row.maxMessagesPerPeriod}, ${row.retentionDays}, ${row.created}, ${row.deleted})
+      ON CONFLICT (id) DO UPDATE SET name = excluded.name, secret_sealed = excluded.secret_sealed,
+        secret_digest = excluded.secret_digest, plan_name = excluded.plan_name,
+        max_concurrent_connections = excluded.max_concurrent_connections,
+        max_messages_per_period = excluded.max_messages_per_period, retention_days = excluded.retention_days,
+        deleted = excluded.deleted`;
+  }
+
+  async putKey(row: KeyRow): Promise<void> {
+    const origins = row.allowedOrigins === null ? null : JSON.stringify(row.allowedOrigins);
+    await this.sql`
+      INSERT INTO keys (id, app, type, label, channel_patterns, actions, allowed_origins, created, rotated, revoked)
+      VALUES (${row.id}, ${row.app}, ${row.type}, ${row.label}, ${JSON.stringify(row.channelPatterns)},
+        ${JSON.stringify(row.actions)}, ${origins}, ${row.created}, ${row.rotated}, ${row.revoked})
+      ON CONFLICT (id) DO UPDATE SET label = excluded.label, channel_patterns = excluded.channel_patterns,
+        actions = excluded.actions, allowed_origins = excluded.allowed_origins, rotated = excluded.rotated,
+        revoked = excluded.revoked`;
+  }
+
+  async putSecret(row: SecretRow): Promise<void> {
+    await this.sql`
+      INSERT INTO key_secrets (key_id, seq, sealed, digest, created, ends)
+      VALUES (${row.keyId}, ${row.seq}, ${row.sealed}, ${row.digest}, ${row.created}, ${row.ends})
+      ON CONFLICT (key_id, seq) DO UPDATE SET ends = excluded.ends`;
+  }
+
+  async removeSecret(keyId: string, seq: number): Promise<void> {
+    await this.sql`DELETE FROM key_secrets WHERE key_id = ${keyId} AND seq = ${seq}`;
+  }
+
+  async putMeta(name: string, value: string): Promise<void> {
+    await this.sql`
+      INSERT INTO meta (name, value) VALUES (${name}, ${value})
+      ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+  }
+}
+
+export class SqlStore extends SqlReads implements Store {
+  /** Changes of this process wait for each other here, those of other processes at the row of the revision. */
+  private last: Promise<unknown> = Promise.resolve();
+
+  async snapshot(): Promise<Snapshot> {
+    return this.inTurn(() =>
+      this.sql.begin(async (tx) => {
+        const revisions: DbRow[] = await tx`SELECT revision FROM revisions`;
+        const apps: DbRow[] = await tx`SELECT * FROM apps WHERE deleted IS NULL`;
+        const keys: DbRow[] = await tx`SELECT * FROM keys WHERE revoked IS NULL`;
+        const secrets: DbRow[] = await tx`
+          SELECT s.* FROM key_secrets s JOIN keys k ON k.id = s.key_id WHERE k.revoked IS NULL ORDER BY s.key_id, s.seq DESC`;
+        return {
+          revision: Number(revisions[0]?.["revision"]),
+          apps: apps.map(toApp),
+          keys: keys.map(toKey),
+          secrets: secrets.map(toSecret),
+        };
+      }),
+    );
+  }
+
+  change<T>(work: (change: Change) => Promise<T>, committed?: (result: T, revision: number) => void): Promise<T> {
+    return this.inTurn(async () => {
+      let revision = 0;
+      const result = await this.sql.begin(async (tx) => {
+        const rows: DbRow[] = await tx`UPDATE revisions SET revision = revision + 1 RETURNING revision`;
+        revision = Number(rows[0]?.["revision"]);
+        return work(new SqlChange(tx));
+      });
+      committed?.(result, revision);
+      return result;
+    });
+  }
+
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.last.then(work);
+    this.last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async ping(): Promise<void> {
+    await this.sql`SELECT revision FROM revisions`;
+  }
+
+  async close(): Promise<void> {
+    await this.last;
+    await this.sql.close();
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * The contract of durable state.
+ *
+ * - `change` MUST run one change at a time, MUST raise the revision with it, and MUST NOT resolve before the change would
+ *   survive the loss of power. If its work throws, nothing of it MUST remain.
+ * - `snapshot` MUST be consistent: one revision, everything that belongs to it.
+ * - Rows carry sealed secrets only; a store never sees one in clear.
+ */
+import type { Action } from "../protocol/actions.ts";
+
+export interface AppRow {
+  readonly id: string;
+  readonly name: string;
+  readonly secretSealed: string;
+  readonly secretDigest: string;
+  readonly planName: string;
+  readonly maxConcurrentConnections: number | null;
+  readonly maxMessagesPerPeriod: number | null;
+  readonly retentionDays: number | null;
+  readonly created: number;
+  readonly deleted: number | null;
+}
+
+export interface KeyRow {
+  readonly id: string;
+  readonly app: string;
+  readonly type: "publishable" | "secret";
+  readonly label: string | null;
+  readonly channelPatterns: readonly string[];
+  readonly actions: readonly Action[];
+  /** Only publishable keys have them. */
+  readonly allowedOrigins: readonly string[] | null;
+  readonly created: number;
+  readonly rotated: number | null;
+  readonly revoked: number | null;
+}
+
+export interface SecretRow {
+  readonly keyId: string;
+  readonly seq: number;
+  readonly sealed: string;
+  readonly digest: string;
+  readonly created: number;
+  /** null: the current one. */
+  readonly ends: number | null;
+}
+
+export interface Snapshot {
+  readonly revision: number;
+  /** Live applications, live keys, and the secrets of those keys, newest first. */
+  readonly apps: readonly AppRow[];
+  readonly keys: readonly KeyRow[];
+  readonly secrets: readonly SecretRow[];
+}
+
+export interface Reads {
+  app(idOrName: string): Promise<AppRow | undefined>;
+  apps(): Promise<AppRow[]>;
+  key(id: string): Promise<KeyRow | undefined>;
+  /** Of one application, or of all; revoked ones too. */
+  keys(app?: string): Promise<KeyRow[]>;
+  /** Newest first. */
+  secrets(keyId: string): Promise<SecretRow[]>;
+  meta(name: string): Promise<string | undefined>;
+}
+
+export interface Change extends Reads {
+  putApp(row: AppRow): Promise<void>;
+  putKey(row: KeyRow): Promise<void>;
+  putSecret(row: SecretRow): Promise<void>;
+  removeSecret(keyId: string, seq: number): Promise<void>;
+  putMeta(name: string, value: string): Promise<void>;
+}
+
+export interface Store extends Reads {
+  snapshot(): Promise<Snapshot>;
+  /** `committed` is called once the change is durable, before the next one begins. */
+  change<T>(work: (change: Change) => Promise<T>, committed?: (result: T, revision: number) => void): Promise<T>;
+  /** Throws when the store does not answer. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The store cannot be used as it is; the message tells the operator what to do. */
+export class StoreError extends Error {}

@@ -1,0 +1,104 @@
+/**
+ * Counters, gauges and histograms in the Prometheus text format. A labelled series is bound once, where the code is set up,
+ * so that counting on a hot path is adding to a number. Labels never carry names of channels, peers or applications.
+ */
+
+export class Counter {
+  value = 0;
+
+  inc(by = 1): void {
+    this.value += by;
+  }
+}
+
+export class Histogram {
+  readonly counts: number[];
+  sum = 0;
+  count = 0;
+
+  /** `bounds` ascend; what is above the last lands in +Inf. */
+  constructor(readonly bounds: readonly number[]) {
+    this.counts = new Array<number>(bounds.length).fill(0);
+  }
+
+  observe(value: number): void {
+    this.sum += value;
+    this.count++;
+    for (let i = 0; i < this.bounds.length; i++) {
+      if (value <= (this.bounds[i] as number)) {
+        (this.counts[i] as number)++;
+        return;
+      }
+    }
+  }
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+interface Family {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly lines: () => string[];
+}
+
+const labelText = (labels: Labels): string => {
+  const parts = Object.entries(labels).map(([key, value]) => `${key}="${value.replace(/[\\"\n]/g, "_")}"`);
+  return parts.length > 0 ? `{${parts.join(",")}}` : "";
+};
+
+export class Metrics {
+  private readonly families: Family[] = [];
+
+  counter(name: string, help: string): Counter {
+    const one = new Counter();
+    this.families.push({ name, help, type: "counter", lines: () => [`${name} ${one.value}`] });
+    return one;
+  }
+
+  /** A counter for each combination of labels that is asked for. */
+  counters(name: string, help: string): (labels: Labels) => Counter {
+    const all = new Map<string, Counter>();
+    this.families.push({ name, help, type: "counter", lines: () => [...all].map(([text, one]) => `${name}${text} ${one.value}`) });
+    return (labels) => {
+      const text = labelText(labels);
+      const one = all.get(text) ?? new Counter();
+      all.set(text, one);
+      return one;
+    };
+  }
+
+  gauge(name: string, help: string, read: () => number): void {
+    this.families.push({ name, help, type: "gauge", lines: () => [`${name} ${read()}`] });
+  }
+
+  histogram(name: string, help: string, bounds: readonly number[]): Histogram {
+    const one = new Histogram(bounds);
+    const lines = (): string[] => {
+      let below = 0;
+      const buckets = one.bounds.map((bound, i) => `${name}_bucket{le="${bound}"} ${(below += one.counts[i] as number)}`);
+      return [...buckets, `${name}_bucket{le="+Inf"} ${one.count}`, `${name}_sum ${one.sum}`, `${name}_count ${one.count}`];
+    };
+    this.families.push({ name, help, type: "histogram", lines });
+    return one;
+  }
+
+  text(): string {
+    return this.families
+      .map(({ name, help, type, lines }) => `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines().join("\n")}\n`)
+      .join("");
+  }
+}
+
+/** What every process tells about itself. */
+export function processMetrics(metrics: Metrics, version: string, nodeId: string): void {
+  const started = Date.now() / 1000;
+  const info = metrics.counters("parley_info", "Version and node, always 1.");
+  info({ version, node: nodeId }).inc();
+  metrics.gauge("process_start_time_seconds", "Start of the process, Unix seconds.", () => started);
+  metrics.gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
+  metrics.gauge("process_cpu_seconds_total", "User and system CPU time.", () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e6;
+  });
+}
