@@ -46,7 +46,12 @@ async function makeDemo(directory: Directory): Promise<Demo> {
   if ((await directory.apps()).some((app) => app.name === DEMO)) await directory.deleteApp(DEMO);
   const { secret: appSecret } = await directory.createApp(DEMO);
   const all = { app: DEMO, channelPatterns: ["**"], actions: ACTIONS };
-  const publishable = await directory.createKey({ ...all, type: "publishable", allowedOrigins: ["*"], label: "demo, browser" });
+  const publishable = await directory.createKey({
+    ...all,
+    type: "publishable",
+    allowedOrigins: ["*"],
+    label: "demo, browser",
+  });
   const secret = await directory.createKey({ ...all, type: "secret", allowedOrigins: null, label: "demo, backend" });
   return { publishableKey: publishable.key.id, secretKey: `${secret.key.id}:${secret.secret}`, appSecret };
 }

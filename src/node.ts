@@ -4,7 +4,7 @@ import { Directory } from "./access/directory.ts";
 import { Keyring } from "./access/keyring.ts";
 import { Throttle } from "./access/throttle.ts";
 import { DUMMY_DIGEST, digestOf, makeMasterKey, masterKeyFile, readMasterKey, Vault } from "./access/vault.ts";
-import type { Config } from "./config.ts";
+import type { Config } from "./config/settings.ts";
 import { adminTokenDigest, type FirstRun, finishFirstRun, firstRun } from "./first-run.ts";
 import { appEndpoints } from "./http/apps.ts";
 import { makeAudit } from "./http/audit.ts";
@@ -102,7 +102,12 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
       return new Response(metrics.text(), { headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" } });
     }),
   };
-  const listeners = listen(config, frame.notFound, publicRoutes, absentOnAppHosts(adminRoutes, config.domain, frame.notFound));
+  const listeners = listen(
+    config,
+    frame.notFound,
+    publicRoutes,
+    absentOnAppHosts(adminRoutes, config.domain, frame.notFound),
+  );
   const [main, admin = main] = listeners;
 
   return {
@@ -118,14 +123,22 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     },
     stop: async () => {
       draining = true;
-      await settled(listeners.map((listener) => listener.stop()), config.drainSeconds * 1000);
+      await settled(
+        listeners.map((listener) => listener.stop()),
+        config.drainSeconds * 1000,
+      );
       for (const listener of listeners) listener.kill();
       await store.close();
     },
   };
 }
 
-function listen(config: Config, fallback: Handler, publicRoutes: Routes, adminRoutes: Routes): [Listener, Listener?] {
+function listen(
+  config: Config,
+  fallback: Handler,
+  publicRoutes: Routes,
+  adminRoutes: Routes,
+): [Listener, ...Listener[]] {
   const tls = config.tlsCert === "" ? undefined : { cert: config.tlsCert, key: config.tlsKey };
   const main = { host: config.host, port: config.port, tls, fallback };
   if (config.adminListen === "") return [new Listener({ ...main, routes: { ...publicRoutes, ...adminRoutes } })];
@@ -144,7 +157,9 @@ function absentOnAppHosts(routes: Routes, domain: string, notFound: Handler): Ro
   const onOwnHost =
     (handler: Handler): Handler =>
     (request, server) =>
-      appLabel(request.headers.get("host"), domain) === undefined ? handler(request, server) : notFound(request, server);
+      appLabel(request.headers.get("host"), domain) === undefined
+        ? handler(request, server)
+        : notFound(request, server);
   return Object.fromEntries(Object.entries(routes).map(([path, handler]) => [path, onOwnHost(handler)]));
 }
 
@@ -180,7 +195,9 @@ async function settled(work: readonly Promise<unknown>[], withinMs: number): Pro
 /** Each connection is a file to the system: a low limit is a low limit on connections. */
 export function openFilesLimit(): number {
   try {
-    return Number(/Max open files\s+(\d+)/.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? Number.POSITIVE_INFINITY);
+    return Number(
+      /Max open files\s+(\d+)/.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? Number.POSITIVE_INFINITY,
+    );
   } catch {
     return Number.POSITIVE_INFINITY;
   }

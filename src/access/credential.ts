@@ -1,5 +1,12 @@
 /** `Authorization: Bearer <sk_id>:<sk_secret>` → the key and which of its secrets was shown, or nothing. */
-import { isLive, type Keyring, type KnownSecret, type SealedKey, type SecretKey, type SigningSecret } from "./keyring.ts";
+import {
+  isLive,
+  type Keyring,
+  type KnownSecret,
+  type SealedKey,
+  type SecretKey,
+  type SigningSecret,
+} from "./keyring.ts";
 import { DUMMY_DIGEST, fits } from "./vault.ts";
 
 export type Credential =

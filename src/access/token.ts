@@ -101,12 +101,12 @@ function parseToken(token: string): ParsedToken | TokenRefusal {
   if (parts.length !== 3 || !header || !payload || !signature) return invalid("it is not three parts of base64url");
   const parsed = parseUtf8Json(header);
   if (!isObject(parsed)) return invalid("its header is not a JSON object");
-  if (parsed["alg"] !== "HS256") return invalid("the header's alg must be HS256");
-  if (parsed["typ"] !== undefined && parsed["typ"] !== "JWT") return invalid("the header's typ must be JWT or absent");
+  if (parsed.alg !== "HS256") return invalid("the header's alg must be HS256");
+  if (parsed.typ !== undefined && parsed.typ !== "JWT") return invalid("the header's typ must be JWT or absent");
   // Extensions that a verifier must understand; we understand none (RFC 7515, 4.1.11).
-  if (parsed["crit"] !== undefined) return invalid("the header must not have crit");
-  if (typeof parsed["kid"] !== "string") return invalid("the header's kid must be the id of a secret key");
-  return { kid: parsed["kid"], signingInput: `${parts[0]}.${parts[1]}`, payload, signature };
+  if (parsed.crit !== undefined) return invalid("the header must not have crit");
+  if (typeof parsed.kid !== "string") return invalid("the header's kid must be the id of a secret key");
+  return { kid: parsed.kid, signingInput: `${parts[0]}.${parts[1]}`, payload, signature };
 }
 
 /** Strict: only the alphabet, no padding, no stray bits at the end. One token has one spelling. */
@@ -174,7 +174,8 @@ function decodeClaims(payload: JsonObject, nowMs: number): DecodedClaims | Token
   for (const [name, time] of Object.entries({ nbf, iat })) {
     if (time === undefined) continue;
     if (!isTime(time)) return invalid(`${name} must be a whole number of Unix seconds`);
-    if (time * 1000 > nowMs + TOKEN_SKEW_SECONDS * 1000) return invalid(`${name} lies more than ${TOKEN_SKEW_SECONDS} s ahead`);
+    if (time * 1000 > nowMs + TOKEN_SKEW_SECONDS * 1000)
+      return invalid(`${name} lies more than ${TOKEN_SKEW_SECONDS} s ahead`);
   }
   if (iat === undefined && (exp as number) * 1000 > nowMs + TOKEN_MAX_SECONDS * 1000)
     return invalid("without iat, exp must lie at most 24 hours ahead");
@@ -182,8 +183,11 @@ function decodeClaims(payload: JsonObject, nowMs: number): DecodedClaims | Token
   const globs = decodeChannels(channels);
   if (typeof globs === "string") return invalid(globs);
   if (permissions !== undefined && !isPermissions(permissions))
-    return invalid(`permissions must be a list of at most ${TOKEN_PERMISSIONS_MAX} of publish, subscribe, presence, send`);
-  if (!isBag(metadata, TOKEN_METADATA_MAX_BYTES)) return invalid(`metadata must be an object of at most ${TOKEN_METADATA_MAX_BYTES} bytes`);
+    return invalid(
+      `permissions must be a list of at most ${TOKEN_PERMISSIONS_MAX} of publish, subscribe, presence, send`,
+    );
+  if (!isBag(metadata, TOKEN_METADATA_MAX_BYTES))
+    return invalid(`metadata must be an object of at most ${TOKEN_METADATA_MAX_BYTES} bytes`);
   if (!isBag(peerMetadata, TOKEN_PEER_METADATA_MAX_BYTES))
     return invalid(`peerMetadata must be an object of at most ${TOKEN_PEER_METADATA_MAX_BYTES} bytes`);
   return { sub, channels: globs, permissions: permissions && actionSet(permissions), metadata, peerMetadata };
@@ -210,7 +214,12 @@ const isBag = (value: unknown, maxBytes: number): value is JsonObject | undefine
   value === undefined || (isObject(value) && jsonBytes(value) <= maxBytes);
 
 /** Elevation is refused whole, not trimmed. */
-function authorize(claims: DecodedClaims, key: SecretKey, secret: SigningSecret, expiresAtMs: number): VerifiedToken | TokenRefusal {
+function authorize(
+  claims: DecodedClaims,
+  key: SecretKey,
+  secret: SigningSecret,
+  expiresAtMs: number,
+): VerifiedToken | TokenRefusal {
   const outside = firstUncovered(claims.channels ?? [], key.scope);
   if (outside) return invalid(`channels: ${JSON.stringify(outside.source)} is not covered by the key's patterns`);
   const actions = claims.permissions ?? key.actions;

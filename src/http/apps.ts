@@ -67,7 +67,7 @@ export function appEndpoints(guard: Guard<undefined>, directory: Directory, audi
   const base = { tag: "applications", guard } as const;
   const root = "/api/internal/v1/apps";
   const one = `${root}/:app`;
-  const appOf = (call: { params: Readonly<Record<string, string>> }): string => call.params["app"] ?? "";
+  const appOf = (call: { params: Readonly<Record<string, string>> }): string => call.params.app ?? "";
   return [
     endpoint({
       ...base,

@@ -7,4 +7,12 @@ export type Audit = (call: Call, what: string, fields: Readonly<Record<string, s
 export const makeAudit =
   (log: Log): Audit =>
   (call, what, fields) =>
-    log.info({ audit: what, ...fields, requestId: call.requestId, from: call.client.join(call.client.length === 4 ? "." : ":") }, what);
+    log.info(
+      {
+        audit: what,
+        ...fields,
+        requestId: call.requestId,
+        from: call.client.join(call.client.length === 4 ? "." : ":"),
+      },
+      what,
+    );

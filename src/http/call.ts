@@ -49,7 +49,13 @@ function nameIgnored(call: Call, body: object, schema: z.ZodType): void {
   const known = new Set(Object.keys(schema.shape as object));
   const ignored = Object.keys(body).filter((key) => !known.has(key));
   if (ignored.length > 0)
-    call.headers.set("X-Parley-Ignored", ignored.slice(0, 20).map((key) => encodeURIComponent(key.toWellFormed().slice(0, 64))).join(", "));
+    call.headers.set(
+      "X-Parley-Ignored",
+      ignored
+        .slice(0, 20)
+        .map((key) => encodeURIComponent(key.toWellFormed().slice(0, 64)))
+        .join(", "),
+    );
 }
 
 function decode(bytes: Uint8Array): string {

@@ -27,7 +27,10 @@ interface Spec<Who, Body extends z.ZodType, Query extends z.ZodType> {
   readonly answer: z.ZodType;
   /** Beyond those every endpoint of its kind may give. */
   readonly problems?: readonly Code[];
-  readonly handle: (call: Call, input: { who: Who; body: z.infer<Body>; query: z.infer<Query> }) => object | Promise<object>;
+  readonly handle: (
+    call: Call,
+    input: { who: Who; body: z.infer<Body>; query: z.infer<Query> },
+  ) => object | Promise<object>;
 }
 
 /** What the router and the document need of an endpoint; what it is made of inside is its own affair. */

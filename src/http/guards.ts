@@ -29,7 +29,8 @@ export interface Guards {
 export function makeGuards(parts: GuardParts): Guards {
   const minting = (call: Call): Credential => {
     const credential = authenticate(call.request.headers.get("authorization"), parts.keyring, parts.nowMs());
-    if (!credential) throw new Problem("unauthorized", "The credential must be: Authorization: Bearer <sk_id>:<sk_secret>.");
+    if (!credential)
+      throw new Problem("unauthorized", "The credential must be: Authorization: Bearer <sk_id>:<sk_secret>.");
     limited(parts.requests.take(credential.key.id));
     return credential;
   };
@@ -37,7 +38,8 @@ export function makeGuards(parts: GuardParts): Guards {
     const shown = bearer(call.request.headers.get("authorization"));
     const from = rateKey(call.client);
     limited(parts.wrongTries.wait(from));
-    if (shown === undefined) throw new Problem("unauthorized", "The credential must be: Authorization: Bearer <admin token>.");
+    if (shown === undefined)
+      throw new Problem("unauthorized", "The credential must be: Authorization: Bearer <admin token>.");
     if (fits(shown, parts.adminTokenDigest)) return;
     parts.wrongTries.take(from);
     throw new Problem("unauthorized", "This is not the admin token.");

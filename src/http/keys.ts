@@ -24,9 +24,17 @@ const create = z
   })
   .superRefine((body, context) => {
     if (body.type === "publishable" && !body.allowedOrigins)
-      context.addIssue({ code: "custom", path: ["allowedOrigins"], message: "is required for a publishable key ([] allows no browser)" });
+      context.addIssue({
+        code: "custom",
+        path: ["allowedOrigins"],
+        message: "is required for a publishable key ([] allows no browser)",
+      });
     if (body.type === "secret" && body.allowedOrigins)
-      context.addIssue({ code: "custom", path: ["allowedOrigins"], message: "is refused for a secret key: browsers never hold it" });
+      context.addIssue({
+        code: "custom",
+        path: ["allowedOrigins"],
+        message: "is refused for a secret key: browsers never hold it",
+      });
   });
 
 const edit = z.object({
@@ -43,7 +51,10 @@ const rotate = z.object({
     .max(ROTATION_GRACE_MAX_SECONDS)
     .describe("How long the present secret still verifies. Absent: the service's setting, 86400 unless changed.")
     .optional(),
-  retirePrevious: z.boolean().describe("After a leak: every earlier secret ends now, whatever graceSec says.").optional(),
+  retirePrevious: z
+    .boolean()
+    .describe("After a leak: every earlier secret ends now, whatever graceSec says.")
+    .optional(),
 });
 
 const key = z
@@ -109,7 +120,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
   const base = { tag: "keys", guard } as const;
   const root = "/api/internal/v1/signalling/keys";
   const one = `${root}/:keyId`;
-  const idOf = (call: { params: Readonly<Record<string, string>> }): string => call.params["keyId"] ?? "";
+  const idOf = (call: { params: Readonly<Record<string, string>> }): string => call.params.keyId ?? "";
   return [
     endpoint({
       ...base,
@@ -120,7 +131,11 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       answer: key.extend({ secret: z.string().optional() }).meta({ id: "CreatedKey" }),
       problems: ["not_found", "conflict"],
       handle: async (call, { body }) => {
-        const made = await directory.createKey({ ...body, allowedOrigins: body.allowedOrigins ?? null, label: body.label ?? null });
+        const made = await directory.createKey({
+          ...body,
+          allowedOrigins: body.allowedOrigins ?? null,
+          label: body.label ?? null,
+        });
         audit(call, "key created", { keyId: made.key.id, app: made.key.app });
         return { ...shown(made.key), ...(made.secret !== undefined && { secret: made.secret }) };
       },
@@ -177,12 +192,17 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       path: `${one}/rotate`,
       summary: "Give a secret key a new signing secret",
       body: rotate,
-      answer: z.object({ keyId: z.string(), secret: z.string(), previousSecretExpiresAt: unixSeconds }).meta({ id: "RotatedKey" }),
+      answer: z
+        .object({ keyId: z.string(), secret: z.string(), previousSecretExpiresAt: unixSeconds })
+        .meta({ id: "RotatedKey" }),
       problems: ["not_found", "conflict"],
       handle: async (call, { body }) => {
         const keyId = idOf(call);
         const graceSeconds = body.graceSec ?? parts.rotationGraceSeconds;
-        const rotated = await directory.rotateKey(keyId, { graceSeconds, retirePrevious: body.retirePrevious ?? false });
+        const rotated = await directory.rotateKey(keyId, {
+          graceSeconds,
+          retirePrevious: body.retirePrevious ?? false,
+        });
         audit(call, "key rotated", { keyId, previousEnds: new Date(rotated.previousEndsMs).toISOString() });
         return { keyId, secret: rotated.secret, previousSecretExpiresAt: toSeconds(rotated.previousEndsMs) };
       },
@@ -201,7 +221,8 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
 
 function check(token: string, { keyring, nowMs }: KeyParts): z.infer<typeof checked> {
   const result = verifyToken(token, keyring, nowMs());
-  if (result instanceof TokenRefusal) return { valid: false, error: new Problem(result.code).code, reason: result.reason };
+  if (result instanceof TokenRefusal)
+    return { valid: false, error: new Problem(result.code).code, reason: result.reason };
   return {
     valid: true,
     keyId: result.key.id,

@@ -7,7 +7,7 @@ import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
 import type { Handler, Routes } from "./router.ts";
 
 // Bun takes this limit from here for all its servers; the default of 16 KiB is less than a legal token.
-http.maxHeaderSize = REQUEST_HEAD_MAX_BYTES;
+Object.assign(http, { maxHeaderSize: REQUEST_HEAD_MAX_BYTES });
 
 export interface ListenerOptions {
   readonly host: string;

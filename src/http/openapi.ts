@@ -41,21 +41,34 @@ function operation(one: Endpoint, schemas: Schemas): object {
   return {
     tags: [one.tag],
     summary: one.summary,
-    operationId: `${one.method.toLowerCase()} ${one.path}`.replace(/\W+(\w)/g, (_all, next: string) => next.toUpperCase()),
+    operationId: `${one.method.toLowerCase()} ${one.path}`.replace(/\W+(\w)/g, (_all, next: string) =>
+      next.toUpperCase(),
+    ),
     security: one.security === "none" ? [] : [{ [one.security]: [] }],
     parameters: [...pathParameters(one), ...queryParameters(one, schemas)],
     ...(one.body && {
-      requestBody: { required: true, content: { "application/json": { schema: schemaOf(one.body, "input", schemas) } } },
+      requestBody: {
+        required: true,
+        content: { "application/json": { schema: schemaOf(one.body, "input", schemas) } },
+      },
     }),
     responses: {
-      "200": { description: "Success", content: { "application/json": { schema: schemaOf(one.answer, "output", schemas) } } },
+      "200": {
+        description: "Success",
+        content: { "application/json": { schema: schemaOf(one.answer, "output", schemas) } },
+      },
       ...problemResponses(one, schemas),
     },
   };
 }
 
 const pathParameters = (one: Endpoint): object[] =>
-  [...one.path.matchAll(/:(\w+)/g)].map(([, name]) => ({ name, in: "path", required: true, schema: { type: "string" } }));
+  [...one.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
 
 function queryParameters(one: Endpoint, schemas: Schemas): object[] {
   if (!one.query) return [];
@@ -86,7 +99,10 @@ function problemResponses(one: Endpoint, schemas: Schemas): Record<string, objec
 
 /** Schemas with an id go to the components and are referred to; the others stand where they are used. */
 function schemaOf(schema: z.ZodType, io: "input" | "output", schemas: Schemas): object {
-  const made = z.toJSONSchema(schema, { io, unrepresentable: "any", target: "draft-2020-12" }) as Record<string, unknown>;
+  const made = z.toJSONSchema(schema, { io, unrepresentable: "any", target: "draft-2020-12" }) as Record<
+    string,
+    unknown
+  >;
   const { $schema: _dialect, $defs, id: _id, ...own } = made;
   const pointed = JSON.parse(JSON.stringify(own).replaceAll("#/$defs/", "#/components/schemas/")) as object;
   for (const [name, definition] of Object.entries(($defs ?? {}) as Schemas)) schemas[name] = definition;

@@ -6,7 +6,9 @@ import { type Endpoint, endpoint, open } from "./endpoint.ts";
 export type ReadyChecks = () => Promise<Record<string, string>>;
 
 const status = z.object({ status: z.literal("ok") }).meta({ id: "Health" });
-export const readiness = z.object({ ready: z.boolean(), checks: z.record(z.string(), z.string()) }).meta({ id: "Readiness" });
+export const readiness = z
+  .object({ ready: z.boolean(), checks: z.record(z.string(), z.string()) })
+  .meta({ id: "Readiness" });
 
 export const healthEndpoint: Endpoint = endpoint({
   method: "GET",

@@ -11,8 +11,7 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { Call } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
 
-// biome-ignore lint/suspicious/noConfusingVoidType: void is Bun's own answer for a request that became a socket
-export type Handler = (request: Request, server: Server<unknown>) => Promise<Response | void> | Response;
+export type Handler = (request: Request, server: Server<unknown>) => Promise<Response>;
 export type Routes = Record<string, Handler>;
 
 export interface FrameParts {
@@ -69,7 +68,10 @@ export class Frame {
       }
       for (const [name, value] of call.headers) response.headers.set(name, value);
       this.requests({ route, method: knownMethod(request.method), status: String(response.status) }).inc();
-      this.parts.log.debug({ requestId: call.requestId, route, method: request.method, status: response.status }, "request");
+      this.parts.log.debug(
+        { requestId: call.requestId, route, method: request.method, status: response.status },
+        "request",
+      );
       return response;
     };
   }

@@ -35,7 +35,10 @@ export const origins = z
     z.string().transform((text, context) => {
       const origin = normalizeOrigin(text);
       if (origin !== undefined) return origin;
-      context.addIssue({ code: "custom", message: "must be an origin: https://example.com, https://*.example.com or *" });
+      context.addIssue({
+        code: "custom",
+        message: "must be an origin: https://example.com, https://*.example.com or *",
+      });
       return z.NEVER;
     }),
   )

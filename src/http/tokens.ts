@@ -39,7 +39,9 @@ const body = z.object({
   peerMetadata: bag(TOKEN_PEER_METADATA_MAX_BYTES).describe("Shown to other peers as this peer's identity.").optional(),
 });
 
-const answer = z.object({ token: z.string().describe("A JWT signed with HS256."), expiresAt: unixSeconds }).meta({ id: "MintedToken" });
+const answer = z
+  .object({ token: z.string().describe("A JWT signed with HS256."), expiresAt: unixSeconds })
+  .meta({ id: "MintedToken" });
 
 export function tokenEndpoints(guard: Guard<Credential>, nowMs: () => number): Endpoint[] {
   return [
@@ -62,9 +64,14 @@ function mint(credential: Credential, wanted: z.infer<typeof body>, nowMs: numbe
   const expiresInSec = lifetime(credential, wanted.expiresInSec, nowMs);
   const globs = (wanted.channels ?? []).map(parseGlob).filter((glob): glob is Glob => typeof glob !== "string");
   const reserved = globs.find((glob) => isReserved(glob.source));
-  if (reserved) throw new Problem("channel_reserved", `channels: ${JSON.stringify(reserved.source)} is reserved for the service.`);
+  if (reserved)
+    throw new Problem("channel_reserved", `channels: ${JSON.stringify(reserved.source)} is reserved for the service.`);
   const outside = firstUncovered(globs, key.scope);
-  if (outside) throw new Problem("channel_not_authorized", `channels: the key's patterns do not cover ${JSON.stringify(outside.source)}.`);
+  if (outside)
+    throw new Problem(
+      "channel_not_authorized",
+      `channels: the key's patterns do not cover ${JSON.stringify(outside.source)}.`,
+    );
   const permissions = wanted.permissions && permitted(wanted.permissions, key.actions);
   if (key.type === "sealed") throw new Problem("internal_error", "The key has no usable signing secret at the moment.");
   const iat = Math.floor(nowMs / 1000);
@@ -89,11 +96,19 @@ function lifetime(credential: Credential, wanted: number | undefined, nowMs: num
   const left = Math.floor(ends / 1000) - Math.floor(nowMs / 1000);
   const seconds = wanted ?? Math.min(TOKEN_DEFAULT_SECONDS, left);
   if (seconds <= left && seconds >= 1) return seconds;
-  throw new Problem("invalid_request", `expiresInSec: this secret was rotated and ends in ${left} s; mint with the new one.`);
+  throw new Problem(
+    "invalid_request",
+    `expiresInSec: this secret was rotated and ends in ${left} s; mint with the new one.`,
+  );
 }
 
 function permitted(permissions: readonly string[], allowed: number): Action[] {
-  const refused = permissions.find((permission) => !isAction(permission) || !isSubset(actionSet([permission]), allowed));
+  const refused = permissions.find(
+    (permission) => !isAction(permission) || !isSubset(actionSet([permission]), allowed),
+  );
   if (refused === undefined) return permissions.filter(isAction);
-  throw new Problem("action_not_permitted", `permissions: the key does not permit ${JSON.stringify(refused.slice(0, 64))}.`);
+  throw new Problem(
+    "action_not_permitted",
+    `permissions: the key does not permit ${JSON.stringify(refused.slice(0, 64))}.`,
+  );
 }

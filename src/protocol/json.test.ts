@@ -22,7 +22,12 @@ test.each([
 });
 
 test("equal keys in different objects, and values that look like keys, are fine", () => {
-  for (const text of ['{"a":{"a":1},"b":[{"a":1},{"a":2}]}', '{"a":"a","b":"a"}', '["a","a"]', '{"a":"{\\"a\\":1,\\"a\\":2}"}'])
+  for (const text of [
+    '{"a":{"a":1},"b":[{"a":1},{"a":2}]}',
+    '{"a":"a","b":"a"}',
+    '["a","a"]',
+    '{"a":"{\\"a\\":1,\\"a\\":2}"}',
+  ])
     expect(parseStrict(text).ok).toBe(true);
 });
 

@@ -43,8 +43,11 @@ export async function openSqlite(path: string): Promise<SQL> {
     await sql.close();
     const { code, message } = error as { code?: string; message: string };
     if (code?.startsWith("SQLITE_BUSY"))
-      throw new StoreError(`another Parley process is using ${folder}; stop it first, or name another folder with --data`);
-    if (code === "SQLITE_NOTADB") throw new StoreError(`${path} is not a SQLite file; move it away, or restore a backup`);
+      throw new StoreError(
+        `another Parley process is using ${folder}; stop it first, or name another folder with --data`,
+      );
+    if (code === "SQLITE_NOTADB")
+      throw new StoreError(`${path} is not a SQLite file; move it away, or restore a backup`);
     throw new StoreError(`${path} cannot be opened: ${message}`);
   }
   return sql;

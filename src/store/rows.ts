@@ -10,39 +10,39 @@ const number = (value: DbRow[string] | undefined): number => Number(value);
 const numberOrNull = (value: DbRow[string] | undefined): number | null => (value == null ? null : Number(value));
 
 export const toApp = (row: DbRow): AppRow => ({
-  id: text(row["id"]),
-  name: text(row["name"]),
-  secretSealed: text(row["secret_sealed"]),
-  secretDigest: text(row["secret_digest"]),
-  planName: text(row["plan_name"]),
-  maxConcurrentConnections: numberOrNull(row["max_concurrent_connections"]),
-  maxMessagesPerPeriod: numberOrNull(row["max_messages_per_period"]),
-  retentionDays: numberOrNull(row["retention_days"]),
-  created: number(row["created"]),
-  deleted: numberOrNull(row["deleted"]),
+  id: text(row.id),
+  name: text(row.name),
+  secretSealed: text(row.secret_sealed),
+  secretDigest: text(row.secret_digest),
+  planName: text(row.plan_name),
+  maxConcurrentConnections: numberOrNull(row.max_concurrent_connections),
+  maxMessagesPerPeriod: numberOrNull(row.max_messages_per_period),
+  retentionDays: numberOrNull(row.retention_days),
+  created: number(row.created),
+  deleted: numberOrNull(row.deleted),
 });
 
 export const toKey = (row: DbRow): KeyRow => {
-  const origins = textOrNull(row["allowed_origins"]);
+  const origins = textOrNull(row.allowed_origins);
   return {
-    id: text(row["id"]),
-    app: text(row["app"]),
-    type: row["type"] === "secret" ? "secret" : "publishable",
-    label: textOrNull(row["label"]),
-    channelPatterns: JSON.parse(text(row["channel_patterns"])) as string[],
-    actions: JSON.parse(text(row["actions"])) as Action[],
+    id: text(row.id),
+    app: text(row.app),
+    type: row.type === "secret" ? "secret" : "publishable",
+    label: textOrNull(row.label),
+    channelPatterns: JSON.parse(text(row.channel_patterns)) as string[],
+    actions: JSON.parse(text(row.actions)) as Action[],
     allowedOrigins: origins === null ? null : (JSON.parse(origins) as string[]),
-    created: number(row["created"]),
-    rotated: numberOrNull(row["rotated"]),
-    revoked: numberOrNull(row["revoked"]),
+    created: number(row.created),
+    rotated: numberOrNull(row.rotated),
+    revoked: numberOrNull(row.revoked),
   };
 };
 
 export const toSecret = (row: DbRow): SecretRow => ({
-  keyId: text(row["key_id"]),
-  seq: number(row["seq"]),
-  sealed: text(row["sealed"]),
-  digest: text(row["digest"]),
-  created: number(row["created"]),
-  ends: numberOrNull(row["ends"]),
+  keyId: text(row.key_id),
+  seq: number(row.seq),
+  sealed: text(row.sealed),
+  digest: text(row.digest),
+  created: number(row.created),
+  ends: numberOrNull(row.ends),
 });

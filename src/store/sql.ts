@@ -38,7 +38,7 @@ class SqlReads implements Reads {
 
   async meta(name: string): Promise<string | undefined> {
     const rows: DbRow[] = await this.sql`SELECT value FROM meta WHERE name = ${name}`;
-    return rows[0] === undefined ? undefined : String(rows[0]["value"]);
+    return rows[0] === undefined ? undefined : String(rows[0].value);
   }
 }
 
@@ -98,7 +98,7 @@ export class SqlStore extends SqlReads implements Store {
         const secrets: DbRow[] = await tx`
           SELECT s.* FROM key_secrets s JOIN keys k ON k.id = s.key_id WHERE k.revoked IS NULL ORDER BY s.key_id, s.seq DESC`;
         return {
-          revision: Number(revisions[0]?.["revision"]),
+          revision: Number(revisions[0]?.revision),
           apps: apps.map(toApp),
           keys: keys.map(toKey),
           secrets: secrets.map(toSecret),
@@ -112,7 +112,7 @@ export class SqlStore extends SqlReads implements Store {
       let revision = 0;
       const result = await this.sql.begin(async (tx) => {
         const rows: DbRow[] = await tx`UPDATE revisions SET revision = revision + 1 RETURNING revision`;
-        revision = Number(rows[0]?.["revision"]);
+        revision = Number(rows[0]?.revision);
         return work(new SqlChange(tx));
       });
       committed?.(result, revision);

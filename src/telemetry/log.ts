@@ -35,7 +35,9 @@ const COLORS: Readonly<Record<string, number>> = { debug: 90, info: 36, warn: 33
 function prettyLine(line: string): string {
   const { time, level, msg, node: _node, ...rest } = JSON.parse(line) as Record<string, unknown>;
   const clock = String(time).slice(11, 23);
-  const fields = Object.entries(rest).map(([key, value]) => ` ${key}=${typeof value === "string" ? value : JSON.stringify(value)}`);
+  const fields = Object.entries(rest).map(
+    ([key, value]) => ` ${key}=${typeof value === "string" ? value : JSON.stringify(value)}`,
+  );
   const label = `\u001b[${COLORS[String(level)] ?? 0}m${String(level).padEnd(5)}\u001b[0m`;
   return `${clock} ${label} ${msg}${fields.join("")}\n`;
 }

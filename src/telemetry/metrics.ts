@@ -59,7 +59,12 @@ export class Metrics {
   /** A counter for each combination of labels that is asked for. */
   counters(name: string, help: string): (labels: Labels) => Counter {
     const all = new Map<string, Counter>();
-    this.families.push({ name, help, type: "counter", lines: () => [...all].map(([text, one]) => `${name}${text} ${one.value}`) });
+    this.families.push({
+      name,
+      help,
+      type: "counter",
+      lines: () => [...all].map(([text, one]) => `${name}${text} ${one.value}`),
+    });
     return (labels) => {
       const text = labelText(labels);
       const one = all.get(text) ?? new Counter();
@@ -76,8 +81,16 @@ export class Metrics {
     const one = new Histogram(bounds);
     const lines = (): string[] => {
       let below = 0;
-      const buckets = one.bounds.map((bound, i) => `${name}_bucket{le="${bound}"} ${(below += one.counts[i] as number)}`);
-      return [...buckets, `${name}_bucket{le="+Inf"} ${one.count}`, `${name}_sum ${one.sum}`, `${name}_count ${one.count}`];
+      const buckets = one.bounds.map((bound, i) => {
+        below += one.counts[i] as number;
+        return `${name}_bucket{le="${bound}"} ${below}`;
+      });
+      return [
+        ...buckets,
+        `${name}_bucket{le="+Inf"} ${one.count}`,
+        `${name}_sum ${one.sum}`,
+        `${name}_count ${one.count}`,
+      ];
     };
     this.families.push({ name, help, type: "histogram", lines });
     return one;

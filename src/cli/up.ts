@@ -1,0 +1,63 @@
+/** `parley up`: runs a node until it is told to stop. */
+import { randomBytes } from "node:crypto";
+import type { Loaded } from "../config/load.ts";
+import { firstRunFile, firstRunText, writeFirstRunFile } from "../first-run.ts";
+import { type Node, openFilesLimit, startNode } from "../node.ts";
+import { type Log, makeLog } from "../telemetry/log.ts";
+
+const LOW_OPEN_FILES = 4096;
+/** Under `npm start` one Ctrl-C arrives as two signals within a millisecond: only a later one means "at once". */
+const SECOND_SIGNAL_MS = 1000;
+
+export async function up({ config, warnings }: Loaded): Promise<void> {
+  const nodeId = config.nodeId || randomBytes(4).toString("hex");
+  const log = makeLog(config.logLevel, config.logFormat, nodeId);
+  for (const warning of warnings) log.warn(warning);
+  if (openFilesLimit() < LOW_OPEN_FILES)
+    log.warn(`the limit of open files is ${openFilesLimit()}: each connection needs one (ulimit -n, LimitNOFILE)`);
+  const node = await startNode(config, nodeId, log);
+  await announce(node, config.data, log);
+  log.info({ url: node.url }, "parley is ready");
+  onSignals(node, log);
+}
+
+/** Keys made by the first start: to a terminal if there is one, else to a file that the log names. */
+async function announce(node: Node, dataFolder: string, log: Log): Promise<void> {
+  if (!node.firstRun) return;
+  const text = firstRunText(node.url, node.firstRun);
+  if (process.stdout.isTTY) {
+    await node.shown();
+    process.stdout.write(text);
+    return;
+  }
+  writeFirstRunFile(dataFolder, text);
+  await node.shown();
+  log.info(
+    `the first start made keys and an admin token: they are in ${firstRunFile(dataFolder)}; delete it when you have read it`,
+  );
+}
+
+function onSignals(node: Node, log: Log): void {
+  let asked = 0;
+  const stop = async (signal: string): Promise<void> => {
+    if (asked > 0) {
+      if (performance.now() - asked >= SECOND_SIGNAL_MS) process.exit(1);
+      return;
+    }
+    asked = performance.now();
+    log.info({ signal }, "stopping; the same signal again ends at once");
+    await node.stop();
+    log.info("stopped");
+    process.exit(0);
+  };
+  process.on("SIGTERM", stop);
+  process.on("SIGINT", stop);
+  process.on("SIGHUP", () => {
+    try {
+      node.reloadTls();
+      log.info("certificate read again");
+    } catch (error) {
+      log.error(`the certificate was not read again, the old one stays: ${(error as Error).message}`);
+    }
+  });
+}

@@ -1,0 +1,277 @@
+/** Every setting once: its names, unit, default, meaning and what is allowed. docs/settings.md is printed from this table. */
+import { existsSync } from "node:fs";
+import { type Cidr, parseCidr } from "../access/address.ts";
+import { ROTATION_GRACE_MAX_SECONDS } from "../protocol/limits.ts";
+
+/** Reads one value from text; a string answer says what is allowed instead. */
+type Read<T> = (text: string) => { value: T } | string;
+
+export interface Setting<T> {
+  readonly env: string;
+  readonly initial: T;
+  /** How the default is described where the value itself says little. */
+  readonly shown?: string;
+  readonly meaning: string;
+  readonly read: Read<T>;
+  readonly secret?: true;
+  /** A part of Parley that is not built yet: setting it stops the start instead of doing nothing. */
+  readonly waitsFor?: string;
+}
+
+export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
+export type LogFormat = "auto" | "json" | "pretty";
+
+const GIB = 1024 ** 3;
+
+const integer =
+  (min: number, max: number): Read<number> =>
+  (text) =>
+    /^-?\d+$/.test(text) && Number(text) >= min && Number(text) <= max
+      ? { value: Number(text) }
+      : `a whole number from ${min} to ${max}`;
+
+const oneOf =
+  <T extends string>(...choices: T[]): Read<T> =>
+  (text) => {
+    const found = choices.find((choice) => choice === text);
+    return found === undefined ? `one of ${choices.join(", ")}` : { value: found };
+  };
+
+const onOff: Read<boolean> = (text) => {
+  if (["on", "true", "1", "yes"].includes(text)) return { value: true };
+  if (["off", "false", "0", "no"].includes(text)) return { value: false };
+  return "on or off";
+};
+
+const matching =
+  (form: RegExp, allowed: string): Read<string> =>
+  (text) =>
+    form.test(text) ? { value: text } : allowed;
+
+const anyText = matching(/^[\s\S]+$/, "some text");
+
+const file: Read<string> = (text) => (existsSync(text) ? { value: text } : "the path of a file that exists");
+
+const base64Key: Read<string> = (text) =>
+  /^[A-Za-z0-9+/_-]+=*$/.test(text) && Buffer.from(text, "base64").length === 32
+    ? { value: text }
+    : "base64 of exactly 32 bytes (make one: openssl rand -base64 32)";
+
+const cidrs: Read<readonly Cidr[]> = (text) => {
+  const list = text.split(",").map(parseCidr);
+  const good = list.filter((cidr) => cidr !== undefined);
+  return good.length === list.length ? { value: good } : "addresses or CIDR blocks with commas between: 10.0.0.0/8,::1";
+};
+
+const setting = <T>(one: Setting<T>): Setting<T> => one;
+const REALTIME = "the realtime half (connections and channels)";
+const CLUSTER = "running several nodes";
+const RECORDINGS = "recordings";
+
+export const SETTINGS = {
+  port: setting({
+    env: "PARLEY_PORT",
+    initial: 8080,
+    meaning: "TCP port it listens on; 0 = any free one",
+    read: integer(0, 65_535),
+  }),
+  host: setting({ env: "PARLEY_HOST", initial: "0.0.0.0", meaning: "address it listens on", read: anyText }),
+  data: setting({
+    env: "PARLEY_DATA",
+    initial: "./data",
+    meaning: "folder for the SQLite file and the master key",
+    read: anyText,
+  }),
+  domain: setting({
+    env: "PARLEY_DOMAIN",
+    initial: "localhost",
+    meaning: "applications live at `<app>.<domain>`",
+    read: matching(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, "a domain name in lower case, without port"),
+  }),
+  adminToken: setting({
+    env: "PARLEY_ADMIN_TOKEN",
+    initial: "",
+    shown: "made at first start",
+    meaning: "opens the control plane",
+    read: anyText,
+    secret: true,
+  }),
+  masterKey: setting({
+    env: "PARLEY_MASTER_KEY",
+    initial: "",
+    shown: "made at first start, in the data folder",
+    meaning: "encrypts secrets at rest: base64 of 32 bytes",
+    read: base64Key,
+    secret: true,
+  }),
+  databaseUrl: setting({
+    env: "PARLEY_DATABASE_URL",
+    initial: "",
+    shown: "SQLite in the data folder",
+    meaning: "`postgres://…`",
+    read: matching(/^postgres(ql)?:\/\/.+/, "postgres://user:password@host/database"),
+    secret: true,
+    waitsFor: CLUSTER,
+  }),
+  natsUrl: setting({
+    env: "PARLEY_NATS_URL",
+    initial: "",
+    shown: "none: one node",
+    meaning: "`nats://a,b,c` (with credentials, TLS)",
+    read: matching(/^(nats|tls):\/\/.+/, "nats://host:4222"),
+    secret: true,
+    waitsFor: CLUSTER,
+  }),
+  natsPrefix: setting({
+    env: "PARLEY_NATS_PREFIX",
+    initial: "parley",
+    meaning: "separates installations on one NATS",
+    read: matching(/^[A-Za-z0-9_-]+$/, "letters, digits, _ and -"),
+    waitsFor: CLUSTER,
+  }),
+  tlsCert: setting({
+    env: "PARLEY_TLS_CERT",
+    initial: "",
+    shown: "none",
+    meaning: "certificate chain (PEM): serve https and wss itself; read again on SIGHUP",
+    read: file,
+  }),
+  tlsKey: setting({
+    env: "PARLEY_TLS_KEY",
+    initial: "",
+    shown: "none",
+    meaning: "private key (PEM) of that certificate",
+    read: file,
+  }),
+  adminListen: setting({
+    env: "PARLEY_ADMIN_LISTEN",
+    initial: "",
+    shown: "the same port",
+    meaning: "`host:port` of its own for control plane and metrics; they are then absent on the main port",
+    read: matching(/^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$/, "host:port"),
+  }),
+  storageUrl: setting({
+    env: "PARLEY_STORAGE_URL",
+    initial: "",
+    shown: "folder in the data folder",
+    meaning: "`s3://bucket?endpoint=…`",
+    read: matching(/^s3:\/\/.+/, "s3://bucket?endpoint=…"),
+    secret: true,
+    waitsFor: RECORDINGS,
+  }),
+  connectsPerMinutePerIp: setting({
+    env: "PARLEY_CONNECTS_PER_MINUTE_PER_IP",
+    initial: 60,
+    meaning: "connects from one address (IPv6: /64); 0 = no limit",
+    read: integer(0, 1_000_000),
+    waitsFor: REALTIME,
+  }),
+  framesPerSecond: setting({
+    env: "PARLEY_FRAMES_PER_SECOND",
+    initial: 100,
+    meaning: "frames per second and connection; 0 = no limit",
+    read: integer(0, 1_000_000),
+    waitsFor: REALTIME,
+  }),
+  framesBurst: setting({
+    env: "PARLEY_FRAMES_BURST",
+    initial: 500,
+    meaning: "frames a connection may send at once",
+    read: integer(1, 1_000_000),
+    waitsFor: REALTIME,
+  }),
+  restRequestsPerSecond: setting({
+    env: "PARLEY_REST_REQUESTS_PER_SECOND",
+    initial: 100,
+    meaning: "REST requests per second and key; 0 = no limit",
+    read: integer(0, 1_000_000),
+  }),
+  maxPendingBytes: setting({
+    env: "PARLEY_MAX_PENDING_BYTES",
+    initial: 1_048_576,
+    meaning: "bytes that may wait for one slow connection before it is cut",
+    read: integer(65_536, GIB),
+    waitsFor: REALTIME,
+  }),
+  presenceTickMs: setting({
+    env: "PARLEY_PRESENCE_TICK_MS",
+    initial: 10,
+    meaning: "milliseconds between two batches of presence",
+    read: integer(1, 1000),
+    waitsFor: REALTIME,
+  }),
+  drainSeconds: setting({
+    env: "PARLEY_DRAIN_SECONDS",
+    initial: 10,
+    meaning: "how long a shutdown may take, in seconds",
+    read: integer(0, 3600),
+  }),
+  trustedProxies: setting<readonly Cidr[]>({
+    env: "PARLEY_TRUSTED_PROXIES",
+    initial: [],
+    shown: "none",
+    meaning: "proxies whose X-Forwarded-For is believed: CIDR list",
+    read: cidrs,
+  }),
+  nodeId: setting({
+    env: "PARLEY_NODE_ID",
+    initial: "",
+    shown: "random",
+    meaning: "this node's name in logs and metrics",
+    read: matching(/^[A-Za-z0-9_.-]{1,64}$/, "1 to 64 of letters, digits, _ . -"),
+  }),
+  rotationGraceSeconds: setting({
+    env: "PARLEY_ROTATION_GRACE_SECONDS",
+    initial: 86_400,
+    meaning: "how long a rotated secret still verifies when the call does not say",
+    read: integer(0, ROTATION_GRACE_MAX_SECONDS),
+  }),
+  maxRecordingBytes: setting({
+    env: "PARLEY_MAX_RECORDING_BYTES",
+    initial: 4 * GIB,
+    meaning: "largest recording, in bytes",
+    read: integer(1, Number.MAX_SAFE_INTEGER),
+    waitsFor: RECORDINGS,
+  }),
+  linkSeconds: setting({
+    env: "PARLEY_LINK_SECONDS",
+    initial: 3600,
+    meaning: "how long links to recordings live",
+    read: integer(1, 43_200),
+    waitsFor: RECORDINGS,
+  }),
+  logLevel: setting<LogLevel>({
+    env: "PARLEY_LOG_LEVEL",
+    initial: "info",
+    meaning: "debug, info, warn, error or silent",
+    read: oneOf("debug", "info", "warn", "error", "silent"),
+  }),
+  logFormat: setting<LogFormat>({
+    env: "PARLEY_LOG_FORMAT",
+    initial: "auto",
+    shown: "json; pretty on a terminal",
+    meaning: "json or pretty",
+    read: oneOf("auto", "json", "pretty"),
+  }),
+  demo: setting({
+    env: "PARLEY_DEMO",
+    initial: true,
+    shown: "on",
+    meaning: "off: no demo application at first start",
+    read: onOff,
+  }),
+} as const;
+
+export type SettingName = keyof typeof SETTINGS;
+export type Config = { readonly [K in SettingName]: (typeof SETTINGS)[K] extends Setting<infer T> ? T : never };
+
+export const NAMES = Object.keys(SETTINGS) as SettingName[];
+
+/** `PARLEY_LOG_LEVEL` is `--log-level` on the command line and `log-level` in a file. */
+export const keyOf = (name: SettingName): string =>
+  SETTINGS[name].env.slice("PARLEY_".length).toLowerCase().replaceAll("_", "-");
+
+const NAME_BY_KEY = new Map(NAMES.map((name) => [keyOf(name), name]));
+
+/** The setting a flag or file key names. */
+export const nameOf = (key: string): SettingName | undefined => NAME_BY_KEY.get(key);

@@ -1,0 +1,48 @@
+/** Settings as people see them: `parley config` and docs/settings.md. */
+import type { Cidr } from "../access/address.ts";
+import type { Loaded } from "./load.ts";
+import { keyOf, NAMES, SETTINGS, type Setting, type SettingName } from "./settings.ts";
+
+/** A value as people see it: secrets hidden, defaults in words. */
+export function shownValue(name: SettingName, loaded: Loaded): string {
+  const one: Setting<unknown> = SETTINGS[name];
+  if (loaded.sources[name] === "default") return one.shown ?? String(one.initial);
+  if (one.secret) return "(hidden)";
+  const value: unknown = loaded.config[name];
+  if (name === "trustedProxies")
+    return loaded.config.trustedProxies.map((cidr) => `${formatAddress(cidr)}/${cidr.bits}`).join(",");
+  return typeof value === "boolean" ? (value ? "on" : "off") : String(value);
+}
+
+const formatAddress = ({ base }: Cidr): string =>
+  base.length === 4
+    ? base.join(".")
+    : Array.from({ length: 8 }, (_, i) =>
+        (((base[2 * i] as number) << 8) | (base[2 * i + 1] as number)).toString(16),
+      ).join(":");
+
+/** docs/settings.md. */
+export function settingsPage(): string {
+  const rows = NAMES.map((name) => {
+    const one: Setting<unknown> = SETTINGS[name];
+    const meaning = one.waitsFor
+      ? `${one.meaning}. *Not yet: waits for ${one.waitsFor}; setting it stops the start.*`
+      : one.meaning;
+    return `| ${one.env} | \`--${keyOf(name)}\` | ${one.shown ?? `\`${one.initial}\``} | ${meaning} |`;
+  });
+  return [
+    "# Settings",
+    "",
+    "<!-- Printed from src/config.ts by `sh bin/dev scripts/settings.ts`; a test compares the two. -->",
+    "",
+    "A setting is taken from the command line (`--port 9000`), else from the environment (`PARLEY_PORT=9000`), else from the",
+    "file that `--config FILE` or `PARLEY_CONFIG` names: TOML (`port = 9000`) or, if its name ends in `.json`, JSON. In a file",
+    "a setting has the name of its flag without the dashes. A value that is not allowed stops the start with its name, the",
+    "value and what is allowed. `parley config` prints what is in force and where each value came from.",
+    "",
+    "| environment | flag | default | meaning |",
+    "|---|---|---|---|",
+    ...rows,
+    "",
+  ].join("\n");
+}
