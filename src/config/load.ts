@@ -26,7 +26,7 @@ export function loadConfig(
     const one: Setting<unknown> = SETTINGS[name];
     const given = pick(name, flags, env, inFile);
     sources[name] = given?.source ?? "default";
-    values[name] = given ? valueOf(one, given) : one.initial;
+    values[name] = given ? parsedValue(one, given) : one.initial;
   }
   const config = values as Config;
   if ((config.tlsCert === "") !== (config.tlsKey === ""))
@@ -56,7 +56,7 @@ function pick(
   return line === undefined ? undefined : { text: line, source: "file", where: `${key} in the configuration file` };
 }
 
-function valueOf(one: Setting<unknown>, given: Given): unknown {
+function parsedValue(one: Setting<unknown>, given: Given): unknown {
   if (one.waitsFor)
     throw new ConfigError(
       `${given.where} is set, but this version of Parley does not have ${one.waitsFor} yet; remove it`,

@@ -33,7 +33,7 @@ export function settingsPage(): string {
   return [
     "# Settings",
     "",
-    "<!-- Printed from src/config.ts by `sh bin/dev scripts/settings.ts`; a test compares the two. -->",
+    "<!-- Printed from src/config/settings.ts by `sh bin/dev scripts/settings.ts`; a test compares the two. -->",
     "",
     "A setting is taken from the command line (`--port 9000`), else from the environment (`PARLEY_PORT=9000`), else from the",
     "file that `--config FILE` or `PARLEY_CONFIG` names: TOML (`port = 9000`) or, if its name ends in `.json`, JSON. In a file",

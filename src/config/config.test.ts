@@ -1,0 +1,92 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { loadConfig } from "./load.ts";
+import { settingsPage, shownValue } from "./show.ts";
+
+const load = (flags: Record<string, string>, env: Record<string, string> = {}) =>
+  loadConfig(new Map(Object.entries(flags)), env);
+
+function withFile<T>(name: string, text: string, use: (path: string) => T): T {
+  const folder = mkdtempSync(join(tmpdir(), "parley-config-"));
+  try {
+    writeFileSync(join(folder, name), text);
+    return use(join(folder, name));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+describe("precedence", () => {
+  test("flag, then environment, then file, then default", () => {
+    withFile("p.toml", 'port = 1\nhost = "1.1.1.1"\nlog-level = "warn"\n', (config) => {
+      const { config: c, sources } = load({ config, port: "3" }, { PARLEY_PORT: "2", PARLEY_HOST: "2.2.2.2" });
+      expect([c.port, c.host, c.logLevel, c.drainSeconds]).toEqual([3, "2.2.2.2", "warn", 10]);
+      expect([sources.port, sources.host, sources.logLevel, sources.drainSeconds]).toEqual([
+        "flag",
+        "environment",
+        "file",
+        "default",
+      ]);
+    });
+  });
+
+  test("JSON files too; an empty variable is not set", () => {
+    withFile("p.json", '{"port": 4}', (config) => {
+      expect(load({ config }, { PARLEY_PORT: "" }).config.port).toBe(4);
+    });
+  });
+});
+
+describe("a wrong value stops the start with its name, the value and what is allowed", () => {
+  test.each([
+    ["port", "70000", '--port is "70000"; allowed: a whole number from 0 to 65535'],
+    ["port", "80a", '--port is "80a"'],
+    ["log-level", "loud", "one of debug, info, warn, error, silent"],
+    ["trusted-proxies", "10.0.0.0/99", "CIDR"],
+    ["admin-listen", "9000", "host:port"],
+    ["tls-cert", "/no/such/file", "a file that exists"],
+    ["demo", "maybe", "on or off"],
+    ["domain", "Example.com", "lower case"],
+  ])("--%s %s", (key, value, message) => {
+    expect(() => load({ [key]: value })).toThrow(message);
+  });
+
+  test("secrets are not repeated", () => {
+    expect(() => load({ "master-key": "hunter2" })).toThrow("(hidden)");
+    expect(() => load({ "master-key": "hunter2" })).not.toThrow("hunter2");
+  });
+
+  test("a certificate without its key", () => {
+    expect(() => load({ "tls-cert": import.meta.path })).toThrow("PARLEY_TLS_KEY");
+  });
+
+  test("a setting of a part that is not built yet does not silently do nothing", () => {
+    expect(() => load({}, { PARLEY_NATS_URL: "nats://x" })).toThrow("PARLEY_NATS_URL is set");
+  });
+
+  test("a file with an unknown key, or that is no file", () => {
+    withFile("p.toml", "prot = 1\n", (config) => expect(() => load({ config })).toThrow('no setting "prot"'));
+    withFile("p.toml", "loglevel = 1\n", (config) =>
+      expect(() => load({ config })).toThrow('did you mean "log-level"'),
+    );
+    withFile("p.toml", "port = = 1\n", (config) => expect(() => load({ config })).toThrow("TOML"));
+    expect(() => load({ config: "/no/such.toml" })).toThrow("/no/such.toml");
+  });
+});
+
+test("an unknown PARLEY_ variable is named in a warning", () => {
+  expect(load({}, { PARLEY_PROT: "1" }).warnings).toEqual(["PARLEY_PROT is not a setting and has no effect"]);
+});
+
+test("secrets are hidden when settings are shown", () => {
+  const loaded = load({}, { PARLEY_ADMIN_TOKEN: "very-secret", PARLEY_TRUSTED_PROXIES: "10.0.0.0/8,fd00::/8" });
+  expect(shownValue("adminToken", loaded)).toBe("(hidden)");
+  expect(shownValue("trustedProxies", loaded)).toBe("10.0.0.0/8,fd00:0:0:0:0:0:0:0/8");
+  expect(shownValue("masterKey", loaded)).toContain("first start");
+});
+
+test("docs/settings.md is what the table says (sh bin/dev scripts/settings.ts writes it)", async () => {
+  expect(await Bun.file(join(import.meta.dir, "../../docs/settings.md")).text()).toBe(settingsPage());
+});

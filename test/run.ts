@@ -1,0 +1,89 @@
+/**
+ * `npm test`: every check, one after the other, and a last line that counts them.
+ *   --check   format, lint and types only
+ *   --full    the long suites whole, not their sample
+ *   words     only the suites whose name begins so: npm test -- unit rest
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+interface Suite {
+  readonly name: string;
+  readonly command: readonly string[];
+  /** `bun test` counts its own tests; any other command counts as one. */
+  readonly counts: boolean;
+}
+
+const bun = process.execPath;
+const tool = (name: string): string => join("node_modules", ".bin", name);
+const tests = (name: string, ...paths: string[]): Suite => ({
+  name,
+  command: [bun, "test", "--timeout", "60000", ...paths],
+  counts: true,
+});
+
+const CHECKS: readonly Suite[] = [
+  { name: "format and lint", command: [tool("biome"), "check", "--error-on-warnings", "."], counts: false },
+  { name: "types", command: [tool("tsc"), "--noEmit"], counts: false },
+];
+
+const SUITES: readonly Suite[] = [
+  ...CHECKS,
+  tests("unit", "./src", "./test/house"),
+  tests("rest", "./test/rest"),
+  tests("attack", "./test/attack"),
+  tests("faults", "./test/faults"),
+];
+
+/** What `--full` asks of the long suites; without it they take their own small defaults. */
+const FULL = { PARLEY_TEST_KILLS: "30" };
+
+const args = process.argv.slice(2);
+const words = args.filter((arg) => !arg.startsWith("--"));
+const unknown = args.find((arg) => arg.startsWith("--") && !["--check", "--full"].includes(arg));
+if (unknown) {
+  console.error(`test: there is no ${unknown}; there are --check and --full`);
+  process.exit(2);
+}
+const asked = args.includes("--check") ? CHECKS : SUITES;
+const chosen = asked.filter((suite) => words.length === 0 || words.some((word) => suite.name.startsWith(word)));
+const folder = mkdtempSync(join(tmpdir(), "parley-test-"));
+let passed = 0;
+let failed = 0;
+
+for (const [at, suite] of chosen.entries()) {
+  console.log(`\n== ${suite.name}`);
+  const started = performance.now();
+  const report = join(folder, `${at}.xml`);
+  const command = suite.counts ? [...suite.command, "--reporter=junit", `--reporter-outfile=${report}`] : suite.command;
+  const child = Bun.spawn([...command], {
+    stdio: ["ignore", "inherit", "inherit"],
+    env: { ...process.env, ...(args.includes("--full") && FULL) },
+  });
+  const exitCode = await child.exited;
+  const result = suite.counts ? counted(report, exitCode) : exitCode === 0 ? [1, 0] : [0, 1];
+  passed += result[0] ?? 0;
+  failed += result[1] ?? 0;
+  console.log(
+    `== ${suite.name}: ${result[0]} passed, ${result[1]} failed, ${((performance.now() - started) / 1000).toFixed(1)} s`,
+  );
+}
+rmSync(folder, { recursive: true });
+if (passed + failed === 0) failed = 1;
+console.log(`\n${passed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
+
+/** [passed, failed] of a JUnit report. A runner that died without one, or failed outside a test, is a failure itself. */
+function counted(report: string, exitCode: number): [number, number] {
+  let head: string;
+  try {
+    head = /<testsuites [^>]*>/.exec(readFileSync(report, "utf8"))?.[0] ?? "";
+  } catch {
+    return [0, 1];
+  }
+  const number = (name: string): number => Number(new RegExp(`${name}="(\\d+)"`).exec(head)?.[1] ?? 0);
+  const bad = number("failures") + number("errors");
+  const skipped = number("skipped");
+  return [number("tests") - bad - skipped, bad === 0 && exitCode !== 0 ? 1 : bad];
+}
