@@ -1,23 +1,18 @@
 /** Builds one node from its parts, starts and stops it: the only file that knows them all. */
 import { readFileSync } from "node:fs";
+import type { WebSocketHandler } from "bun";
 import { Directory } from "./access/directory.ts";
 import { Keyring } from "./access/keyring.ts";
-import { Throttle } from "./access/throttle.ts";
 import { DUMMY_DIGEST, digestOf, makeMasterKey, masterKeyFile, readMasterKey, Vault } from "./access/vault.ts";
 import type { Config } from "./config/settings.ts";
 import { adminTokenDigest, type FirstRun, finishFirstRun, firstRun } from "./first-run.ts";
-import { appEndpoints } from "./http/apps.ts";
-import { makeAudit } from "./http/audit.ts";
-import { docsPage } from "./http/docs.ts";
-import { makeGuards } from "./http/guards.ts";
-import { appLabel } from "./http/host.ts";
-import { keyEndpoints } from "./http/keys.ts";
+import { buildHeart } from "./heart.ts";
 import { Listener } from "./http/listener.ts";
-import { openapiDocument } from "./http/openapi.ts";
-import { healthEndpoint, readyResponse } from "./http/operations.ts";
-import { Frame, type Handler, type Routes } from "./http/router.ts";
-import { tokenEndpoints } from "./http/tokens.ts";
-import { ADMIN_WRONG_TRIES_PER_MINUTE } from "./protocol/limits.ts";
+import { Frame, type Handler } from "./http/router.ts";
+import { systemClock as clock } from "./realtime/clock.ts";
+import { watchEventLoop } from "./realtime/figures.ts";
+import type { SocketData } from "./realtime/gateway.ts";
+import { buildRoutes, type NodeRoutes } from "./routes.ts";
 import { openStore } from "./store/open.ts";
 import { type Store, StoreError } from "./store/store.ts";
 import type { Log } from "./telemetry/log.ts";
@@ -36,9 +31,6 @@ export interface Node {
   stop(): Promise<void>;
 }
 
-const monotonicMs = (): number => performance.now();
-const nowMs = (): number => Date.now();
-
 export async function startNode(config: Config, nodeId: string, log: Log): Promise<Node> {
   const store = await openStore(config.data);
   try {
@@ -56,59 +48,37 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
   const keyring = new Keyring(vault);
   keyring.load(await store.snapshot());
   warnOfSealed(keyring, log);
-  metrics.gauge("parley_keys", "Live keys.", () => keyring.size);
-  metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);
-
-  const directory = new Directory(store, keyring, vault, nowMs);
+  const directory = new Directory(store, keyring, vault, clock.nowMs);
   const made = await firstRun(store, directory, { demo: config.demo, adminToken: config.adminToken === "" });
-  const adminToken = config.adminToken || made?.adminToken;
 
-  const guards = makeGuards({
-    keyring,
-    nowMs,
-    requests: new Throttle(config.restRequestsPerSecond, config.restRequestsPerSecond, monotonicMs),
-    wrongTries: new Throttle(ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60, monotonicMs),
-    adminTokenDigest: adminToken ? digestOf(adminToken) : ((await adminTokenDigest(store)) ?? DUMMY_DIGEST),
-  });
-  const audit = makeAudit(log);
-  const { rotationGraceSeconds } = config;
-  const realtimeEndpoints = tokenEndpoints(guards.minting, nowMs);
-  const controlEndpoints = [
-    ...appEndpoints(guards.admin, directory, audit),
-    ...keyEndpoints(guards.admin, { directory, keyring, audit, nowMs, rotationGraceSeconds }),
-  ];
-
-  let draining = false;
+  const heart = await buildHeart(config, nodeId, log, store, keyring, metrics, (...message) =>
+    listeners[0].broadcast(...message),
+  );
   const checks = async (): Promise<Record<string, string>> => ({
     store: await store.ping().then(
       () => "ok",
       () => "the store does not answer",
     ),
-    shutdown: draining ? "this node is shutting down" : "ok",
+    shutdown: heart.gateway.isDraining ? "this node is shutting down" : "ok",
   });
-
+  const adminToken = config.adminToken || made?.adminToken;
+  const digest = adminToken ? digestOf(adminToken) : ((await adminTokenDigest(store)) ?? DUMMY_DIGEST);
   const frame = new Frame({ log, metrics, trustedProxies: config.trustedProxies });
-  const document = openapiDocument([healthEndpoint, ...realtimeEndpoints, ...controlEndpoints], VERSION);
-  const publicRoutes: Routes = {
-    ...frame.routes([healthEndpoint, ...realtimeEndpoints]),
-    "/readyz": frame.wrap("/readyz", () => readyResponse(checks)),
-    "/openapi.json": frame.wrap("/openapi.json", () => Response.json(document)),
-    "/docs": frame.wrap("/docs", docsPage),
-  };
-  const adminRoutes: Routes = {
-    ...frame.routes(controlEndpoints),
-    "/metrics": frame.wrap("/metrics", (call) => {
-      guards.observer.admit(call);
-      return new Response(metrics.text(), { headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" } });
-    }),
-  };
-  const listeners = listen(
+  const routes = buildRoutes({
     config,
-    frame.notFound,
-    publicRoutes,
-    absentOnAppHosts(adminRoutes, config.domain, frame.notFound),
-  );
+    log,
+    store,
+    keyring,
+    directory,
+    metrics,
+    heart,
+    checks,
+    frame,
+    adminTokenDigest: digest,
+  });
+  const listeners = listen(config, frame.notFound, routes, heart.gateway.handlers());
   const [main, admin = main] = listeners;
+  const stopWatching = watchEventLoop(metrics);
 
   return {
     url: main.url,
@@ -122,12 +92,16 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
       for (const listener of listeners) listener.reloadTls();
     },
     stop: async () => {
-      draining = true;
+      const drainMs = config.drainSeconds * 1000;
+      await heart.gateway.drain(drainMs);
       await settled(
         listeners.map((listener) => listener.stop()),
-        config.drainSeconds * 1000,
+        drainMs,
       );
       for (const listener of listeners) listener.kill();
+      stopWatching();
+      await heart.usage.stop();
+      await heart.engine.close();
       await store.close();
     },
   };
@@ -136,11 +110,12 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
 function listen(
   config: Config,
   fallback: Handler,
-  publicRoutes: Routes,
-  adminRoutes: Routes,
-): [Listener, ...Listener[]] {
+  { publicRoutes, adminRoutes }: NodeRoutes,
+  websocket: WebSocketHandler<SocketData>,
+): [Listener<SocketData>, ...Listener<SocketData>[]] {
   const tls = config.tlsCert === "" ? undefined : { cert: config.tlsCert, key: config.tlsKey };
-  const main = { host: config.host, port: config.port, tls, fallback };
+  const common = { tls, fallback, websocket };
+  const main = { ...common, host: config.host, port: config.port };
   if (config.adminListen === "") return [new Listener({ ...main, routes: { ...publicRoutes, ...adminRoutes } })];
   const colon = config.adminListen.lastIndexOf(":");
   const host = config.adminListen.slice(0, colon).replace(/^\[|\]$/g, "");
@@ -148,19 +123,8 @@ function listen(
   const health = Object.fromEntries(["/healthz", "/readyz"].map((path) => [path, publicRoutes[path] ?? fallback]));
   return [
     new Listener({ ...main, routes: publicRoutes }),
-    new Listener({ host, port, tls, fallback, routes: { ...adminRoutes, ...health } }),
+    new Listener({ ...common, host, port, routes: { ...adminRoutes, ...health } }),
   ];
-}
-
-/** The control plane does not exist on an application's host. */
-function absentOnAppHosts(routes: Routes, domain: string, notFound: Handler): Routes {
-  const onOwnHost =
-    (handler: Handler): Handler =>
-    (request, server) =>
-      appLabel(request.headers.get("host"), domain) === undefined
-        ? handler(request, server)
-        : notFound(request, server);
-  return Object.fromEntries(Object.entries(routes).map(([path, handler]) => [path, onOwnHost(handler)]));
 }
 
 async function masterKey(config: Config, store: Store): Promise<Buffer> {

@@ -57,8 +57,14 @@ export class Keyring {
   private apps = new Map<string, AppRow>();
   private appsByName = new Map<string, AppRow>();
   private seen = 0;
+  private readonly listeners: ((keyId: string) => void)[] = [];
 
   constructor(private readonly vault: Vault) {}
+
+  /** Called when a key has changed or gone; the ring shows the new state already. */
+  onChange(listener: (keyId: string) => void): void {
+    this.listeners.push(listener);
+  }
 
   load(snapshot: Snapshot): void {
     this.keys = new Map();
@@ -80,6 +86,7 @@ export class Keyring {
     for (const app of touched.apps ?? []) this.putApp(app);
     for (const { row, secrets } of touched.keys ?? []) this.putKey(row, secrets);
     this.seen = Math.max(this.seen, revision);
+    for (const { row } of touched.keys ?? []) for (const listener of this.listeners) listener(row.id);
   }
 
   get size(): number {

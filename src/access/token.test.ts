@@ -99,7 +99,7 @@ test("a plain token is good, with what the key has where it says nothing", () =>
   expect(result.scope).toBeUndefined();
   expect(actionList(result.actions)).toEqual(["publish", "subscribe", "presence"]);
   expect(result.expiresAtMs).toBe((NOW_S + 3600) * 1000);
-  expect(result.metadata).toBeUndefined();
+  expect(result.metadataJson).toBeUndefined();
 });
 
 describe("parsing and the header (check 7)", () => {
@@ -277,9 +277,16 @@ describe("claims (check 10)", () => {
         unknown: { ignored: true },
       },
     });
-    expect(result.metadata).toEqual(metadata);
-    expect(result.peerMetadata).toEqual(peerMetadata);
+    expect(result.metadataJson).toBe(JSON.stringify(metadata));
+    expect(result.peerMetadataJson).toBe(JSON.stringify(peerMetadata));
     expect(actionList(result.actions)).toEqual(["publish"]);
+  });
+
+  test("metadata is handed on byte for byte", () => {
+    const claims = `{"sub":"alice","metadata": {"id":12345678901234567890, "b":1.0},"exp":${NOW_S + 60},"peerMetadata":{ "é":"\\u0041" }}`;
+    const result = verified({ claims });
+    expect(result.metadataJson).toBe('{"id":12345678901234567890, "b":1.0}');
+    expect(result.peerMetadataJson).toBe('{ "é":"\\u0041" }');
   });
 
   test("a claim named like one of our own fields fools nobody", () => {

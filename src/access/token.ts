@@ -20,6 +20,7 @@ import {
   TOKEN_SKEW_SECONDS,
 } from "../protocol/limits.ts";
 import { isPeerId } from "../protocol/names.ts";
+import { rawValue } from "../protocol/scan.ts";
 import { isLive, type Keyring, type SecretKey, type SigningSecret } from "./keyring.ts";
 
 export interface Claims {
@@ -43,8 +44,11 @@ export interface VerifiedToken {
   /** undefined: the token names none, so the key's own scope holds. */
   readonly scope: Scope | undefined;
   readonly actions: ActionSet;
-  readonly metadata: JsonObject | undefined;
-  readonly peerMetadata: JsonObject | undefined;
+  /** The token names its permissions; otherwise they are whatever the key has. */
+  readonly hasActions: boolean;
+  /** The claims' own text: they are handed on byte for byte. */
+  readonly metadataJson: string | undefined;
+  readonly peerMetadataJson: string | undefined;
 }
 
 /** `reason` is for the holder of the key and the operator; somebody who merely shows a token learns the code only. */
@@ -85,7 +89,7 @@ export function verifyToken(token: string, keyring: Keyring, nowMs: number): Ver
   if (expiresAtMs instanceof TokenRefusal) return expiresAtMs;
   const claims = decodeClaims(payload, nowMs);
   if (claims instanceof TokenRefusal) return claims;
-  return authorize(claims, signed.key, signed.secret, expiresAtMs);
+  return authorize(claims, signed.key, signed.secret, expiresAtMs, UTF8.decode(parsed.payload));
 }
 
 interface ParsedToken {
@@ -164,8 +168,6 @@ interface DecodedClaims {
   readonly sub: string;
   readonly channels: readonly Glob[] | undefined;
   readonly permissions: ActionSet | undefined;
-  readonly metadata: JsonObject | undefined;
-  readonly peerMetadata: JsonObject | undefined;
 }
 
 function decodeClaims(payload: JsonObject, nowMs: number): DecodedClaims | TokenRefusal {
@@ -190,7 +192,7 @@ function decodeClaims(payload: JsonObject, nowMs: number): DecodedClaims | Token
     return invalid(`metadata must be an object of at most ${TOKEN_METADATA_MAX_BYTES} bytes`);
   if (!isBag(peerMetadata, TOKEN_PEER_METADATA_MAX_BYTES))
     return invalid(`peerMetadata must be an object of at most ${TOKEN_PEER_METADATA_MAX_BYTES} bytes`);
-  return { sub, channels: globs, permissions: permissions && actionSet(permissions), metadata, peerMetadata };
+  return { sub, channels: globs, permissions: permissions && actionSet(permissions) };
 }
 
 /** Globs, undefined if the claim is absent, or what is wrong with it. */
@@ -219,15 +221,27 @@ function authorize(
   key: SecretKey,
   secret: SigningSecret,
   expiresAtMs: number,
+  payloadText: string,
 ): VerifiedToken | TokenRefusal {
   const outside = firstUncovered(claims.channels ?? [], key.scope);
   if (outside) return invalid(`channels: ${JSON.stringify(outside.source)} is not covered by the key's patterns`);
   const actions = claims.permissions ?? key.actions;
   if (!isSubset(actions, key.actions)) return invalid("permissions exceed the key's actions");
-  const { sub: peerId, metadata, peerMetadata } = claims;
-  const scope = claims.channels && new Scope(claims.channels);
-  return { key, secret, peerId, expiresAtMs, scope, actions, metadata, peerMetadata };
+  return {
+    key,
+    secret,
+    peerId: claims.sub,
+    expiresAtMs,
+    scope: claims.channels && new Scope(claims.channels),
+    actions,
+    hasActions: claims.permissions !== undefined,
+    metadataJson: rawValue(payloadText, "metadata"),
+    peerMetadataJson: copied(rawValue(payloadText, "peerMetadata")),
+  };
 }
+
+/** A slice keeps the text it was cut from alive: what lives as long as a connection gets a text of its own. */
+const copied = (text: string | undefined): string | undefined => text && Buffer.from(text).toString();
 
 /** The first pattern that a scope does not contain. One budget for all of them: a token is one piece of work. */
 export function firstUncovered(globs: readonly Glob[], scope: Scope): Glob | undefined {

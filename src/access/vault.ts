@@ -5,6 +5,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { StoreError } from "../store/store.ts";
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -65,7 +66,7 @@ export function readMasterKey(dataFolder: string): Buffer | undefined {
   const path = masterKeyFile(dataFolder);
   if (!existsSync(path)) return undefined;
   const key = Buffer.from(readFileSync(path, "utf8").trim(), "base64");
-  if (key.length !== 32) throw new Error(`${path} must hold base64 of 32 bytes; restore it from your copy`);
+  if (key.length !== 32) throw new StoreError(`${path} must hold base64 of 32 bytes; restore it from your copy`);
   return key;
 }
 

@@ -1,39 +1,55 @@
 /** The command line, split: words, and flags as `--name value`, `--name=value` or, for switches, `--name`. */
-
-/** A wrong command line; the message names what is wrong. */
-export class UsageError extends Error {}
+import { UsageError } from "./errors.ts";
 
 export interface Args {
   readonly words: readonly string[];
   readonly flags: ReadonlyMap<string, string>;
+  /** Flags that no command takes, as they were written. Their values, if any, are among the words. */
+  readonly unknown: readonly string[];
 }
 
-/** `switches` take no value. Everything behind `--` is a word. */
-export function parseArgs(argv: readonly string[], switches: readonly string[]): Args {
+export type FlagKind = "switch" | "value";
+
+const isFlag = (arg: string): boolean => arg.startsWith("-") && arg !== "-";
+
+/** `kinds` are the flags of all commands: the command is not known before its words are. Behind `--` all are words. */
+export function parseArgs(argv: readonly string[], kinds: ReadonlyMap<string, FlagKind>): Args {
   const words: string[] = [];
   const flags = new Map<string, string>();
-  for (let i = 0; i < argv.length; i++) {
-    const arg = argv[i] as string;
+  const unknown: string[] = [];
+  const given = argv.map((arg) => (arg === "-h" ? "--help" : arg));
+  for (let i = 0; i < given.length; i++) {
+    const arg = given[i] as string;
     if (arg === "--") {
       words.push(...argv.slice(i + 1));
       break;
     }
-    if (!arg.startsWith("--")) {
+    if (!isFlag(arg)) {
       words.push(arg);
       continue;
     }
     const equals = arg.indexOf("=");
-    const name = equals < 0 ? arg.slice(2) : arg.slice(2, equals);
-    if (flags.has(name)) throw new UsageError(`--${name} is given twice`);
-    if (switches.includes(name)) {
-      if (equals >= 0) throw new UsageError(`--${name} takes no value`);
+    const flag = equals < 0 ? arg : arg.slice(0, equals);
+    const name = flag.slice(2);
+    const kind = flag.startsWith("--") ? kinds.get(name) : undefined;
+    if (!kind) {
+      unknown.push(flag);
+      continue;
+    }
+    if (flags.has(name)) throw new UsageError(`${flag} is given twice`);
+    if (kind === "switch") {
+      if (equals >= 0) throw new UsageError(`${flag} takes no value`);
       flags.set(name, "on");
     } else if (equals >= 0) flags.set(name, arg.slice(equals + 1));
-    else {
-      const value = argv[++i];
-      if (value === undefined) throw new UsageError(`--${name} needs a value`);
-      flags.set(name, value);
-    }
+    else flags.set(name, nextValue(flag, given[++i]));
   }
-  return { words, flags };
+  return { words, flags, unknown };
+}
+
+/** A forgotten value must not swallow the flag behind it. */
+function nextValue(flag: string, next: string | undefined): string {
+  if (next === undefined) throw new UsageError(`${flag} needs a value`);
+  if (next.startsWith("--"))
+    throw new UsageError(`${flag} needs a value, but ${next} follows (if that is the value: ${flag}=${next})`);
+  return next;
 }

@@ -1,15 +1,21 @@
 /** `parley up`: runs a node until it is told to stop. */
 import { randomBytes } from "node:crypto";
-import type { Loaded } from "../config/load.ts";
+import { type Loaded, loadConfig } from "../config/load.ts";
 import { firstRunFile, firstRunText, writeFirstRunFile } from "../first-run.ts";
 import { type Node, openFilesLimit, startNode } from "../node.ts";
 import { type Log, makeLog } from "../telemetry/log.ts";
+import type { Given } from "./given.ts";
 
 const LOW_OPEN_FILES = 4096;
 /** Under `npm start` one Ctrl-C arrives as two signals within a millisecond: only a later one means "at once". */
 const SECOND_SIGNAL_MS = 1000;
 
-export async function up({ config, warnings }: Loaded): Promise<void> {
+export async function runUp({ flags, env }: Given): Promise<undefined> {
+  await up(loadConfig(flags, env));
+  return undefined;
+}
+
+async function up({ config, warnings }: Loaded): Promise<void> {
   const nodeId = config.nodeId || randomBytes(4).toString("hex");
   const log = makeLog(config.logLevel, config.logFormat, nodeId);
   for (const warning of warnings) log.warn(warning);

@@ -64,7 +64,6 @@ const cidrs: Read<readonly Cidr[]> = (text) => {
 };
 
 const setting = <T>(one: Setting<T>): Setting<T> => one;
-const REALTIME = "the realtime half (connections and channels)";
 const CLUSTER = "running several nodes";
 const RECORDINGS = "recordings";
 
@@ -164,21 +163,18 @@ export const SETTINGS = {
     initial: 60,
     meaning: "connects from one address (IPv6: /64); 0 = no limit",
     read: integer(0, 1_000_000),
-    waitsFor: REALTIME,
   }),
   framesPerSecond: setting({
     env: "PARLEY_FRAMES_PER_SECOND",
     initial: 100,
     meaning: "frames per second and connection; 0 = no limit",
     read: integer(0, 1_000_000),
-    waitsFor: REALTIME,
   }),
   framesBurst: setting({
     env: "PARLEY_FRAMES_BURST",
     initial: 500,
     meaning: "frames a connection may send at once",
     read: integer(1, 1_000_000),
-    waitsFor: REALTIME,
   }),
   restRequestsPerSecond: setting({
     env: "PARLEY_REST_REQUESTS_PER_SECOND",
@@ -191,14 +187,12 @@ export const SETTINGS = {
     initial: 1_048_576,
     meaning: "bytes that may wait for one slow connection before it is cut",
     read: integer(65_536, GIB),
-    waitsFor: REALTIME,
   }),
   presenceTickMs: setting({
     env: "PARLEY_PRESENCE_TICK_MS",
     initial: 10,
     meaning: "milliseconds between two batches of presence",
     read: integer(1, 1000),
-    waitsFor: REALTIME,
   }),
   drainSeconds: setting({
     env: "PARLEY_DRAIN_SECONDS",

@@ -27,10 +27,19 @@ interface Spec<Who, Body extends z.ZodType, Query extends z.ZodType> {
   readonly answer: z.ZodType;
   /** Beyond those every endpoint of its kind may give. */
   readonly problems?: readonly Code[];
-  readonly handle: (
-    call: Call,
-    input: { who: Who; body: z.infer<Body>; query: z.infer<Query> },
-  ) => object | Promise<object>;
+  /** Parts of the body are passed on byte for byte: what is inside its fields is not looked at. */
+  readonly passesOn?: true;
+  /** The path's parameter may hold raw slashes: /v1/channels/a/b/peers. */
+  readonly spans?: true;
+  readonly handle: (call: Call, input: Input<Who, z.infer<Body>, z.infer<Query>>) => object | Promise<object>;
+}
+
+interface Input<Who, Body, Query> {
+  readonly who: Who;
+  readonly query: Query;
+  readonly body: Body;
+  /** The body as it came. */
+  readonly text: string;
 }
 
 /** What the router and the document need of an endpoint; what it is made of inside is its own affair. */
@@ -44,22 +53,33 @@ export interface Endpoint {
   readonly query: z.ZodType | undefined;
   readonly answer: z.ZodType;
   readonly problems: readonly Code[];
+  readonly spans: boolean;
   /** The answer's JSON value. */
   readonly run: (call: Call) => Promise<object>;
 }
 
 export function endpoint<Who, Body extends z.ZodType, Query extends z.ZodType>(spec: Spec<Who, Body, Query>): Endpoint {
-  const { method, path, tag, summary, guard, body, query, answer, problems = [], handle } = spec;
+  const { guard, body: bodySchema, query: querySchema, handle } = spec;
   const run = async (call: Call): Promise<object> => {
     const who = guard.admit(call);
-    const input = {
-      who,
-      query: (query ? readQuery(call, query) : undefined) as z.infer<Query>,
-      body: (body ? await readBody(call, body) : undefined) as z.infer<Body>,
-    };
-    return handle(call, input);
+    const query = (querySchema ? readQuery(call, querySchema) : undefined) as z.infer<Query>;
+    const read = bodySchema && (await readBody(call, bodySchema, spec.passesOn === true));
+    return handle(call, { who, query, body: read?.body as z.infer<Body>, text: read?.text ?? "" });
   };
-  return { method, path, tag, summary, security: guard.security, body, query, answer, problems, run };
+  const { method, path, tag, summary, answer, problems = [], spans = false } = spec;
+  return {
+    method,
+    path,
+    tag,
+    summary,
+    security: guard.security,
+    body: bodySchema,
+    query: querySchema,
+    answer,
+    problems,
+    spans,
+    run,
+  };
 }
 
 export const open: Guard<undefined> = { security: "none", admit: () => undefined };

@@ -1,6 +1,6 @@
 /** Who may call: the holder of a secret key, the operator, or a look from this machine. */
 import { rateKey } from "../access/address.ts";
-import { authenticate, bearer, type Credential } from "../access/credential.ts";
+import { authenticate, bearer, type Credential, isPrevious } from "../access/credential.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { Throttle } from "../access/throttle.ts";
 import { fits } from "../access/vault.ts";
@@ -21,6 +21,7 @@ export interface GuardParts {
 export interface Guards {
   /** A previous secret in its grace may mint, and nothing else. */
   readonly minting: Guard<Credential>;
+  readonly secret: Guard<Credential>;
   readonly admin: Guard<undefined>;
   /** For metrics: this machine, or the admin token. */
   readonly observer: Guard<undefined>;
@@ -29,9 +30,13 @@ export interface Guards {
 export function makeGuards(parts: GuardParts): Guards {
   const minting = (call: Call): Credential => {
     const credential = authenticate(call.request.headers.get("authorization"), parts.keyring, parts.nowMs());
-    if (!credential)
-      throw new Problem("unauthorized", "The credential must be: Authorization: Bearer <sk_id>:<sk_secret>.");
+    if (!credential) throw unauthorized();
     limited(parts.requests.take(credential.key.id));
+    return credential;
+  };
+  const secret = (call: Call): Credential => {
+    const credential = minting(call);
+    if (isPrevious(credential)) throw unauthorized();
     return credential;
   };
   const admin = (call: Call): undefined => {
@@ -46,10 +51,14 @@ export function makeGuards(parts: GuardParts): Guards {
   };
   return {
     minting: { security: "secretKey", admit: minting },
+    secret: { security: "secretKey", admit: secret },
     admin: { security: "admin", admit: admin },
-    observer: { security: "admin", admit: (call) => (call.local ? undefined : admin(call)) },
+    observer: { security: "admin", admit: (call) => (call.isLocal ? undefined : admin(call)) },
   };
 }
+
+const unauthorized = (): Problem =>
+  new Problem("unauthorized", "The credential must be: Authorization: Bearer <sk_id>:<sk_secret>.");
 
 function limited(seconds: number): void {
   if (seconds > 0) throw new Problem("rate_limited", undefined, seconds);

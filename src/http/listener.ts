@@ -2,19 +2,21 @@
 import { readFileSync } from "node:fs";
 import http from "node:http";
 import { createSecureContext } from "node:tls";
-import type { Server } from "bun";
+import type { Server, WebSocketHandler } from "bun";
 import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
+import type { Socket } from "../realtime/socket.ts";
 import type { Handler, Routes } from "./router.ts";
 
 // Bun takes this limit from here for all its servers; the default of 16 KiB is less than a legal token.
 Object.assign(http, { maxHeaderSize: REQUEST_HEAD_MAX_BYTES });
 
-export interface ListenerOptions {
+export interface ListenerOptions<Data> {
   readonly host: string;
   readonly port: number;
   readonly tls: TlsFiles | undefined;
   readonly routes: Routes;
   readonly fallback: Handler;
+  readonly websocket: WebSocketHandler<Data>;
 }
 
 export interface TlsFiles {
@@ -22,10 +24,12 @@ export interface TlsFiles {
   readonly key: string;
 }
 
-export class Listener {
-  private server: Server<unknown>;
+export class Listener<Data> {
+  private server: Server<Data>;
+  /** Servers from before a certificate was read again, as long as they have connections. */
+  private earlier: Server<Data>[] = [];
 
-  constructor(private readonly options: ListenerOptions) {
+  constructor(private readonly options: ListenerOptions<Data>) {
     this.server = this.listen(options.port);
   }
 
@@ -44,7 +48,22 @@ export class Listener {
     readTls(this.options.tls);
     const { port } = this;
     void this.server.stop(false);
+    this.earlier = [...this.earlier.filter((server) => server.pendingWebSockets > 0), this.server];
     this.server = this.listen(port);
+  }
+
+  /** To every subscriber of a topic but `except`. Topics belong to a server: earlier ones have theirs. */
+  broadcast(topic: string, text: string, except: Socket | undefined): number {
+    if (this.earlier.length === 0) return except ? except.publish(topic, text) : this.server.publish(topic, text);
+    return this.broadcastToAll(topic, text, except);
+  }
+
+  private broadcastToAll(topic: string, text: string, except: Socket | undefined): number {
+    // Off its topic for this turn: then no server has to know whether the sender is one of its own.
+    except?.unsubscribe(topic);
+    const written = [this.server, ...this.earlier].map((server) => server.publish(topic, text));
+    except?.subscribe(topic);
+    return Math.min(...written);
   }
 
   /** No new requests; resolves when those under way are answered. */
@@ -54,16 +73,17 @@ export class Listener {
 
   /** Ends what is still open. */
   kill(): void {
-    void this.server.stop(true);
+    for (const server of [this.server, ...this.earlier]) void server.stop(true);
   }
 
-  private listen(port: number): Server<unknown> {
-    const { host, tls, routes, fallback } = this.options;
-    return Bun.serve({
+  private listen(port: number): Server<Data> {
+    const { host, tls, routes, fallback, websocket } = this.options;
+    return Bun.serve<Data>({
       hostname: host,
       port,
       routes,
       fetch: fallback,
+      websocket,
       // Our own limits answer in our own shape; this one only has to stay out of their way.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       ...(tls && { tls: readTls(tls) }),

@@ -99,15 +99,12 @@ function problemResponses(one: Endpoint, schemas: Schemas): Record<string, objec
 
 /** Schemas with an id go to the components and are referred to; the others stand where they are used. */
 function schemaOf(schema: z.ZodType, io: "input" | "output", schemas: Schemas): object {
-  const made = z.toJSONSchema(schema, { io, unrepresentable: "any", target: "draft-2020-12" }) as Record<
-    string,
-    unknown
-  >;
-  const { $schema: _dialect, $defs, id: _id, ...own } = made;
-  const pointed = JSON.parse(JSON.stringify(own).replaceAll("#/$defs/", "#/components/schemas/")) as object;
-  for (const [name, definition] of Object.entries(($defs ?? {}) as Schemas)) schemas[name] = definition;
-  const id = schema.meta()?.id;
-  if (id === undefined) return pointed;
-  schemas[id] = pointed;
-  return { $ref: `#/components/schemas/${id}` };
+  const made = JSON.stringify(z.toJSONSchema(schema, { io, unrepresentable: "any", target: "draft-2020-12" }));
+  const {
+    $schema: _dialect,
+    $defs,
+    ...own
+  } = JSON.parse(made.replaceAll("#/$defs/", "#/components/schemas/")) as Schemas;
+  Object.assign(schemas, $defs);
+  return own;
 }

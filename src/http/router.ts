@@ -2,16 +2,17 @@
  * The frame around every endpoint: request id, headers, errors in one shape, counting, logging. Routing itself is Bun's
  * own: it matches the raw path, so that a name such as `..` is not folded away before we see it.
  */
-import { randomUUID } from "node:crypto";
 import type { Server } from "bun";
-import { type Cidr, clientAddress, isLoopback, parseAddress } from "../access/address.ts";
+import type { Cidr } from "../access/address.ts";
 import { CODES, type Code, Problem, wireCode } from "../protocol/codes.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
-import type { Call } from "./call.ts";
+import type { Counter, Metrics } from "../telemetry/metrics.ts";
+import { Call } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
 
 export type Handler = (request: Request, server: Server<unknown>) => Promise<Response>;
+/** Turns the request into a socket that carries `data`; false if its handshake is malformed. */
+export type Upgrade = (data: unknown) => boolean;
 export type Routes = Record<string, Handler>;
 
 export interface FrameParts {
@@ -19,12 +20,6 @@ export interface FrameParts {
   readonly metrics: Metrics;
   readonly trustedProxies: readonly Cidr[];
 }
-
-const SECURITY_HEADERS = {
-  "Cache-Control": "no-store",
-  "Referrer-Policy": "no-referrer",
-  "X-Content-Type-Options": "nosniff",
-} as const;
 
 export const problemBody = (code: Code, message: string): object => ({ error: wireCode(code), message });
 
@@ -38,17 +33,11 @@ export class Frame {
   /** One handler a path, which knows the methods of that path. */
   routes(endpoints: readonly Endpoint[]): Routes {
     const routes: Routes = {};
-    for (const [path, group] of Map.groupBy(endpoints, (one) => one.path)) {
-      const byMethod = new Map<string, Endpoint>(group.map((one) => [one.method, one]));
-      const allowed = [...byMethod.keys()].join(", ");
-      routes[path] = this.wrap(path, async (call) => {
-        const { method } = call.request;
-        const found = byMethod.get(method === "HEAD" ? "GET" : method);
-        if (found) return Response.json(await found.run(call));
-        call.headers.set("Allow", allowed);
-        throw new Problem("method_not_allowed", `This address takes ${allowed}.`);
-      });
-    }
+    for (const [path, group] of Map.groupBy(endpoints, (one) => one.path))
+      routes[path] = this.wrap(path, (call) => answer(call, group));
+    const spanning = endpoints.filter((one) => one.spans);
+    for (const [prefix, group] of Map.groupBy(spanning, (one) => one.path.slice(0, one.path.indexOf(":"))))
+      routes[`${prefix}*`] = this.wrap(`${prefix}*`, (call) => answerSpanning(call, prefix, group));
     return routes;
   }
 
@@ -57,50 +46,114 @@ export class Frame {
     throw new Problem("not_found");
   });
 
-  wrap(route: string, handle: (call: Call) => Response | Promise<Response>): Handler {
+  /** What a handler gives is the answer's JSON, or a whole Response. */
+  wrap(route: string, handle: (call: Call) => object | Promise<object>): Handler {
+    const count = this.counter(route);
     return async (request, server) => {
       const call = this.call(request, server);
       let response: Response;
       try {
-        response = await handle(call);
+        if (isUpgrade(request)) throw new Problem("not_found", "Only /v1 takes WebSocket connections.");
+        const answer = await handle(call);
+        response =
+          answer instanceof Response ? withHeaders(answer, call) : Response.json(answer, { headers: call.headers });
       } catch (error) {
         response = this.failed(call, route, error);
       }
-      for (const [name, value] of call.headers) response.headers.set(name, value);
-      this.requests({ route, method: knownMethod(request.method), status: String(response.status) }).inc();
-      this.parts.log.debug(
-        { requestId: call.requestId, route, method: request.method, status: response.status },
-        "request",
-      );
+      count(request.method, response.status);
+      if (this.parts.log.isLevelEnabled("debug")) this.note(call, route, response.status);
       return response;
     };
   }
 
-  private call(request: Request, server: Server<unknown>): Call {
-    const requestId = randomUUID();
-    const forwarded = request.headers.get("x-forwarded-for");
-    const socket = parseAddress(server.requestIP(request)?.address ?? "") ?? [0, 0, 0, 0];
-    const params = (request as Request & { params?: Record<string, string> }).params ?? {};
-    return {
-      request,
-      requestId,
-      params,
-      client: clientAddress(socket, forwarded, this.parts.trustedProxies),
-      local: isLoopback(socket) && forwarded === null && !request.headers.has("forwarded"),
-      headers: new Headers({ ...SECURITY_HEADERS, "X-Request-Id": requestId }),
+  /** For a handler that may take the connection over: then there is no answer. */
+  wrapUpgrade(route: string, handle: (call: Call, upgrade: Upgrade) => true): Handler {
+    const count = this.counter(route);
+    return async (request, server) => {
+      const call = this.call(request, server);
+      try {
+        handle(call, (data) => server.upgrade(request, { data }));
+        return undefined as unknown as Response;
+      } catch (error) {
+        const response = this.failed(call, route, error);
+        count(request.method, response.status);
+        return response;
+      }
     };
   }
 
+  private call(request: Request, server: Server<unknown>): Call {
+    const { params = {} } = request as Request & { params?: Record<string, string> };
+    return new Call(request, () => server.requestIP(request)?.address, this.parts.trustedProxies, params);
+  }
+
+  /** A counter for each method and status of a route, looked up by one key. */
+  private counter(route: string): (method: string, status: number) => void {
+    const counters = new Map<string, Counter>();
+    return (method, status) => {
+      const key = `${METHODS.has(method) ? method : "other"} ${status}`;
+      let counter = counters.get(key);
+      if (!counter) {
+        const [known = ""] = key.split(" ");
+        counter = this.requests({ route, method: known, status: String(status) });
+        counters.set(key, counter);
+      }
+      counter.inc();
+    };
+  }
+
+  private note({ requestId, request }: Call, route: string, status: number): void {
+    this.parts.log.debug({ requestId, route, method: request.method, status }, "request");
+  }
+
   private failed(call: Call, route: string, error: unknown): Response {
+    const { headers, requestId } = call;
     if (!(error instanceof Problem)) {
-      this.parts.log.error({ requestId: call.requestId, route, err: error }, "a request failed on our side");
-      return Response.json(problemBody("crash", CODES.crash.text), { status: CODES.crash.status });
+      this.parts.log.error({ requestId, route, err: error }, "a request failed on our side");
+      return Response.json(problemBody("crash", CODES.crash.text), { status: CODES.crash.status, headers });
     }
-    if (error.retryAfterSeconds !== undefined) call.headers.set("Retry-After", String(error.retryAfterSeconds));
-    return Response.json(problemBody(error.code, error.message), { status: CODES[error.code].status });
+    if (error.retryAfterSeconds !== undefined) headers["Retry-After"] = String(error.retryAfterSeconds);
+    return Response.json(problemBody(error.code, error.message), { status: CODES[error.code].status, headers });
   }
 }
 
+function withHeaders(response: Response, call: Call): Response {
+  for (const [name, value] of Object.entries(call.headers)) response.headers.set(name, value);
+  return response;
+}
+
+function answer(call: Call, group: readonly Endpoint[]): Promise<object> {
+  const method = call.request.method === "HEAD" ? "GET" : call.request.method;
+  const found = group.find((one) => one.method === method);
+  if (found) return found.run(call);
+  const allowed = group.map((one) => one.method).join(", ");
+  call.headers.Allow = allowed;
+  throw new Problem("method_not_allowed", `This address takes ${allowed}.`);
+}
+
+/** The last segment says which endpoint is meant; everything between it and the prefix is the parameter. */
+function answerSpanning(call: Call, prefix: string, group: readonly Endpoint[]): Promise<object> {
+  const path = rawPath(call.request.url);
+  const suffixOf = (one: Endpoint): string => one.path.slice(one.path.indexOf("/", prefix.length));
+  const meant = group.filter((one) => path.endsWith(suffixOf(one)));
+  const [first] = meant;
+  const name = first && path.slice(prefix.length, path.length - suffixOf(first).length);
+  if (!first || !name) throw new Problem("not_found");
+  const parameter = /:(\w+)/.exec(first.path)?.[1] ?? "";
+  return answer(call.withParams({ [parameter]: decodePath(name) }), meant);
+}
+
+const rawPath = (url: string): string => url.slice(url.indexOf("/", url.indexOf("://") + 3)).split("?")[0] as string;
+
+function decodePath(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Problem("invalid_request", "The path is not valid percent-encoding.");
+  }
+}
+
+export const isUpgrade = (request: Request): boolean => request.headers.get("upgrade")?.toLowerCase() === "websocket";
+
 /** A made-up method must not make up a series. */
-const knownMethod = (method: string): string =>
-  ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].includes(method) ? method : "other";
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);

@@ -54,3 +54,18 @@ export const unixSeconds = z.int().meta({ description: "Unix seconds" });
 
 export const toSeconds = (ms: number): number => Math.floor(ms / 1000);
 export const toSecondsOrNull = (ms: number | null): number | null => (ms === null ? null : toSeconds(ms));
+
+/** A number in a query string. */
+export const wholeNumber = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, `must be a whole number from ${min} to ${max}`)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`)
+    .meta({ type: "integer", minimum: min, maximum: max });
+
+/** How many entries a page of a list has. */
+export const limit = (max: number, initial: number) =>
+  wholeNumber(1, max)
+    .optional()
+    .transform((value) => value ?? initial);

@@ -10,6 +10,15 @@ interface Row {
 
 const TABLE = {
   invalid_request: { status: 400, text: "The request is not valid." },
+  malformed_message: { status: 400, text: "The frame is not a JSON object that can be understood." },
+  unknown_type: { status: 400, text: "There is no frame of this type." },
+  invalid_channel: {
+    status: 400,
+    text: "A channel name is 1 to 256 bytes of text without control characters and '*'.",
+  },
+  invalid_peer_id: { status: 400, text: "A peer id is 1 to 128 printable ASCII characters." },
+  missing_data: { status: 400, text: "The frame has no data." },
+  channel_limit_exceeded: { status: 400, text: "A connection holds at most 100 channels." },
   channel_reserved: { status: 400, text: "This channel name is reserved for the service." },
   unauthorized: { status: 401, text: "The credential is missing or not valid." },
   origin_not_allowed: { status: 401, text: "This origin is not on the key's list of allowed origins." },
@@ -19,10 +28,14 @@ const TABLE = {
   action_not_permitted: { status: 403, text: "The key does not permit this action." },
   not_found: { status: 404, text: "There is nothing at this address." },
   method_not_allowed: { status: 405, text: "This address does not take that method." },
+  peer_not_found: { status: 404, text: "No connection of this peer was found." },
   conflict: { status: 409, text: "The request conflicts with the present state." },
   body_too_large: { status: 413, wire: "invalid_request", text: "The body is too large." },
+  upgrade_required: { status: 426, text: "This address speaks WebSocket: the credential is good, now upgrade." },
+  over_message_quota: { status: 429, text: "The application's messages of this period are used up." },
   rate_limited: { status: 429, text: "Too many requests; try again later." },
   crash: { status: 500, wire: "internal_error", text: "Something went wrong on our side." },
+  backend_error: { status: 503, text: "The nodes cannot reach each other; nothing was delivered, try again." },
   internal_error: { status: 503, text: "The service cannot do this at the moment." },
 } as const satisfies Record<string, Row>;
 

@@ -166,9 +166,12 @@ export class Scope {
   private readonly wild: Automaton | undefined;
   private readonly globs: readonly Glob[];
   private all: Automaton | undefined;
+  /** `**` is among them: the commonest pattern, and the answer to every question. */
+  private readonly everything: boolean;
 
   constructor(globs: readonly Glob[]) {
     this.globs = globs;
+    this.everything = globs.some((glob) => glob.source === "**");
     this.patterns = globs.map((glob) => glob.source);
     this.exact = new Set(globs.flatMap((glob) => (glob.exact === undefined ? [] : [glob.exact])));
     const wild = globs.filter((glob) => glob.exact === undefined);
@@ -178,7 +181,7 @@ export class Scope {
   /** Whether a channel of that name is covered. Reserved names never are. */
   matches(channel: string): boolean {
     if (isReserved(channel)) return false;
-    return this.exact.has(channel) || (this.wild?.matches(channel) ?? false);
+    return this.everything || this.exact.has(channel) || (this.wild?.matches(channel) ?? false);
   }
 
   /**
@@ -188,6 +191,7 @@ export class Scope {
   covers(glob: Glob, budget: Budget = containmentBudget()): boolean {
     if (glob.exact !== undefined) return this.matches(glob.exact);
     if (isReserved(glob.source)) return false;
+    if (this.everything) return true;
     if (this.patterns.includes(glob.source)) return true;
     return this.uncovered(glob, budget) === undefined;
   }
@@ -204,7 +208,7 @@ export class Scope {
     const seen = new Set<string>();
     const queue: { at: number; states: Uint32Array; text: string }[] = [];
     const visit = (at: number, states: Uint32Array, text: string): void => {
-      const id = `${at}:${Buffer.from(states.buffer).toString("latin1")}`;
+      const id = `${at}:${states.join()}`;
       if (seen.has(id)) return;
       seen.add(id);
       queue.push({ at, states, text });

@@ -2,10 +2,9 @@
  * JSON from outside, read strictly. JSON.parse keeps the last of two equal keys where other parsers keep the first: a text
  * that means two things is refused instead.
  */
+import { isKey, scanObject, stringEnd } from "./scan.ts";
 
 const QUOTE = 34;
-const COLON = 58;
-const BACKSLASH = 92;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 const OPEN_BRACKET = 91;
@@ -20,17 +19,24 @@ export type StrictJson = { ok: true; value: unknown } | { ok: false; problem: st
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** JSON.parse, which also refuses a key that occurs twice in one object and nesting over DEPTH_MAX. */
-export function parseStrict(text: string): StrictJson {
+/**
+ * JSON.parse, which also refuses a key that occurs twice in one object and nesting over DEPTH_MAX. With `outermostOnly` what
+ * is inside is nobody's business: it is passed on as it is.
+ */
+export function parseStrict(text: string, outermostOnly = false): StrictJson {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     return { ok: false, problem: "it is not valid JSON" };
   }
-  const problem = typeof value === "object" ? flawIn(text) : undefined;
+  const problem = outermostOnly ? twiceIn(text, value) : typeof value === "object" ? flawIn(text) : undefined;
   return problem ? { ok: false, problem } : { ok: true, value };
 }
+
+/** JSON.parse keeps one of two equal keys: then the text has more of them than the object. */
+const twiceIn = (text: string, value: unknown): string | undefined =>
+  isObject(value) && scanObject(text, "").keys !== Object.keys(value).length ? "a key occurs twice" : undefined;
 
 /** One pass over text that is known to be valid JSON. */
 function flawIn(text: string): string | undefined {
@@ -61,22 +67,6 @@ function flawIn(text: string): string | undefined {
     }
   }
   return undefined;
-}
-
-/** The index behind the closing quote of the string that opens at `start`. */
-function stringEnd(text: string, start: number): number {
-  let i = start + 1;
-  for (let unit = text.charCodeAt(i); unit !== QUOTE; unit = text.charCodeAt(i)) i += unit === BACKSLASH ? 2 : 1;
-  return i + 1;
-}
-
-/** A string is a key if a colon follows it: in valid JSON nothing else can. */
-function isKey(text: string, end: number): boolean {
-  for (let i = end; ; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit === COLON) return true;
-    if (unit !== 32 && unit !== 9 && unit !== 10 && unit !== 13) return false;
-  }
 }
 
 /** Bytes of a value as UTF-8 JSON without spaces: how sizes of objects are counted. */

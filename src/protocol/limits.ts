@@ -5,6 +5,30 @@ export const KIB = 1024;
 /** Peer ids and the JWT `sub`: printable ASCII. */
 export const PEER_ID_MAX_CHARS = 128;
 
+export const REQUEST_ID_MAX_CHARS = 128;
+/** What `welcome` tells clients: the largest `data`. */
+export const MESSAGE_MAX_BYTES = 64 * KIB;
+/** A whole frame: the largest message and its envelope. Over it the connection is closed with 1009. */
+export const FRAME_MAX_BYTES = MESSAGE_MAX_BYTES + 2 * KIB;
+export const CHANNELS_PER_CONNECTION_MAX = 100;
+export const PING_FRAMES_PER_SECOND = 10;
+export const PING_FRAMES_BURST = 20;
+
+/** A roster waits for the pong behind its ack, but no longer than this. */
+export const ROSTER_WAIT_MS = 500;
+/** Clients cut frames at 1 MiB: a longer roster goes out in parts. */
+export const ROSTER_PART_MAX_BYTES = 960_000;
+
+export const PING_EVERY_MS = 30_000;
+/** Silence after which a peer is dropped. */
+export const SILENCE_MAX_MS = 60_000;
+/** A connection is closed this long before its token's expiry. */
+export const EXPIRY_LEAD_MS = 250;
+export const BLOCK_MAX_SECONDS = 86_400;
+export const USAGE_FLUSH_MS = 5000;
+/** What `going_away` advises. */
+export const RETRY_AFTER_MS = 1000;
+
 export const CHANNEL_MAX_BYTES = 256;
 export const PATTERNS_MAX = 100;
 export const PATTERN_MAX_BYTES = 256;

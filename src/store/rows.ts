@@ -1,6 +1,6 @@
 /** Between database rows and ours. PostgreSQL hands BIGINT over as text, SQLite as number: both become numbers here. */
 import type { Action } from "../protocol/actions.ts";
-import type { AppRow, KeyRow, SecretRow } from "./store.ts";
+import type { AppRow, BlockRow, KeyRow, SecretRow, UsageRow } from "./store.ts";
 
 export type DbRow = Readonly<Record<string, string | number | bigint | null>>;
 
@@ -45,4 +45,17 @@ export const toSecret = (row: DbRow): SecretRow => ({
   digest: text(row.digest),
   created: number(row.created),
   ends: numberOrNull(row.ends),
+});
+
+export const toUsage = (row: DbRow): UsageRow => ({
+  app: text(row.app),
+  period: number(row.period),
+  messages: number(row.messages),
+  peakConnections: number(row.peak_connections),
+});
+
+export const toBlock = (row: DbRow): BlockRow => ({
+  app: text(row.app),
+  peerId: text(row.peer_id),
+  untilMs: number(row.until_ms),
 });

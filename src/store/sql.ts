@@ -1,7 +1,7 @@
 /** The store on SQL: plain statements that SQLite and PostgreSQL both take. What differs is in open.ts. */
 import type { SQL } from "bun";
-import { type DbRow, toApp, toKey, toSecret } from "./rows.ts";
-import type { AppRow, Change, KeyRow, Reads, SecretRow, Snapshot, Store } from "./store.ts";
+import { type DbRow, toApp, toBlock, toKey, toSecret, toUsage } from "./rows.ts";
+import type { AppRow, BlockRow, Change, KeyRow, Reads, SecretRow, Snapshot, Store, UsageRow } from "./store.ts";
 
 class SqlReads implements Reads {
   constructor(protected readonly sql: SQL) {}
@@ -118,6 +118,42 @@ export class SqlStore extends SqlReads implements Store {
       committed?.(result, revision);
       return result;
     });
+  }
+
+  async usage(period: number): Promise<UsageRow[]> {
+    const rows: DbRow[] = await this.sql`SELECT * FROM usage WHERE period = ${period}`;
+    return rows.map(toUsage);
+  }
+
+  addUsage(rows: readonly UsageRow[]): Promise<void> {
+    return this.inTurn(() =>
+      this.sql.begin(async (tx) => {
+        for (const { app, period, messages, peakConnections } of rows) {
+          await tx`
+            INSERT INTO usage (app, period, messages, peak_connections)
+            VALUES (${app}, ${period}, ${messages}, ${peakConnections})
+            ON CONFLICT (app, period) DO UPDATE SET messages = usage.messages + excluded.messages,
+              peak_connections = CASE WHEN usage.peak_connections > excluded.peak_connections
+                THEN usage.peak_connections ELSE excluded.peak_connections END`;
+        }
+      }),
+    );
+  }
+
+  async blocks(nowMs: number): Promise<BlockRow[]> {
+    const rows: DbRow[] = await this.sql`SELECT * FROM blocks WHERE until_ms > ${nowMs}`;
+    return rows.map(toBlock);
+  }
+
+  putBlock({ app, peerId, untilMs }: BlockRow, nowMs: number): Promise<void> {
+    return this.inTurn(() =>
+      this.sql.begin(async (tx) => {
+        await tx`DELETE FROM blocks WHERE until_ms <= ${nowMs}`;
+        await tx`
+          INSERT INTO blocks (app, peer_id, until_ms) VALUES (${app}, ${peerId}, ${untilMs})
+          ON CONFLICT (app, peer_id) DO UPDATE SET until_ms = excluded.until_ms`;
+      }),
+    );
   }
 
   private inTurn<T>(work: () => Promise<T>): Promise<T> {

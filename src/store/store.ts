@@ -4,6 +4,7 @@
  * - `change` MUST run one change at a time, MUST raise the revision with it, and MUST NOT resolve before the change would
  *   survive the loss of power. If its work throws, nothing of it MUST remain.
  * - `snapshot` MUST be consistent: one revision, everything that belongs to it.
+ * - `addUsage` and `putBlock` MUST be all or nothing, and do not raise the revision.
  * - Rows carry sealed secrets only; a store never sees one in clear.
  */
 import type { Action } from "../protocol/actions.ts";
@@ -45,6 +46,20 @@ export interface SecretRow {
   readonly ends: number | null;
 }
 
+export interface UsageRow {
+  readonly app: string;
+  /** Unix seconds of the period's beginning. */
+  readonly period: number;
+  readonly messages: number;
+  readonly peakConnections: number;
+}
+
+export interface BlockRow {
+  readonly app: string;
+  readonly peerId: string;
+  readonly untilMs: number;
+}
+
 export interface Snapshot {
   readonly revision: number;
   /** Live applications, live keys, and the secrets of those keys, newest first. */
@@ -76,6 +91,14 @@ export interface Store extends Reads {
   snapshot(): Promise<Snapshot>;
   /** `committed` is called once the change is durable, before the next one begins. */
   change<T>(work: (change: Change) => Promise<T>, committed?: (result: T, revision: number) => void): Promise<T>;
+  /** Of one period, all applications. */
+  usage(period: number): Promise<UsageRow[]>;
+  /** Adds messages to a period and raises its peak; several at once or none. */
+  addUsage(rows: readonly UsageRow[]): Promise<void>;
+  /** Those that still hold at that time. */
+  blocks(nowMs: number): Promise<BlockRow[]>;
+  /** Also forgets those that have ended. */
+  putBlock(row: BlockRow, nowMs: number): Promise<void>;
   /** Throws when the store does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -5,7 +5,7 @@
 import { writeSync } from "node:fs";
 import pino, { type Logger } from "pino";
 
-export type Log = Pick<Logger, "debug" | "info" | "warn" | "error">;
+export type Log = Pick<Logger, "debug" | "info" | "warn" | "error" | "isLevelEnabled">;
 
 const SECRET_FIELDS = ["secret", "secretKey", "token", "adminToken", "masterKey", "password", "authorization"];
 

@@ -12,10 +12,12 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   telemetry: [],
   store: ["protocol"],
   access: ["protocol", "store"],
-  http: ["access", "protocol", "store", "telemetry"],
+  engine: ["protocol"],
+  realtime: ["access", "engine", "protocol", "store", "telemetry"],
+  http: ["realtime", "engine", "access", "protocol", "store", "telemetry"],
   config: ["access", "protocol"],
   cli: ["config", "top", "store", "telemetry", "access", "protocol"],
-  top: ["http", "access", "store", "protocol", "telemetry", "config", "cli"],
+  top: ["http", "realtime", "engine", "access", "store", "protocol", "telemetry", "config", "cli"],
 };
 
 const partOf = (file: string): string => {

@@ -1,0 +1,64 @@
+/** A server under measurement: a process of its own, so that its CPU time is its own. */
+import { readFileSync } from "node:fs";
+
+/** /proc counts CPU time in ticks of 1/100 s on every Linux of ours, whatever the kernel's own clock does. */
+const TICKS_PER_SECOND = 100;
+const KILL_AFTER_MS = 5000;
+
+export interface ServerProcess extends AsyncDisposable {
+  readonly pid: number;
+  readonly url: URL;
+}
+
+/** Starts a Bun script and waits for the address it prints: `"url":"http://…"` somewhere on a line. */
+export async function startServer(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<ServerProcess> {
+  const child = Bun.spawn([process.execPath, "--no-env-file", ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...withoutSettings(process.env), ...env },
+  });
+  const stop = async (): Promise<void> => {
+    child.kill("SIGTERM");
+    const timer = setTimeout(() => child.kill("SIGKILL"), KILL_AFTER_MS);
+    await child.exited;
+    clearTimeout(timer);
+  };
+  const url = await addressIn(child.stdout);
+  if (!url) {
+    await stop();
+    throw new Error(`${args.join(" ")} ended, with code ${child.exitCode}, before it had an address`);
+  }
+  return { pid: child.pid, url, [Symbol.asyncDispose]: stop };
+}
+
+/** Settings of the caller's shell must not change what is measured. */
+const withoutSettings = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("PARLEY_")));
+
+function addressIn(output: ReadableStream<Uint8Array>): Promise<URL | undefined> {
+  const { promise, resolve } = Promise.withResolvers<URL | undefined>();
+  const read = async (): Promise<void> => {
+    const decoder = new TextDecoder();
+    let text = "";
+    // To the end, also when the address is found: a pipe that nobody reads would stop the server some day.
+    for await (const part of output) {
+      if (text.length < 65_536) text += decoder.decode(part, { stream: true });
+      const found = text.match(/"url":"([^"]+)"/)?.[1];
+      if (found) resolve(new URL(found));
+    }
+    resolve(undefined);
+  };
+  void read();
+  return promise;
+}
+
+/** User and system time of all threads since the process began. */
+export function cpuSeconds(pid: number): number {
+  // The second field is the name in parentheses, which may hold spaces: count from behind it.
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const [user, system] = [Number(fields[11]), Number(fields[12])];
+  return (user + system) / TICKS_PER_SECOND;
+}

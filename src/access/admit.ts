@@ -1,0 +1,89 @@
+/** A request to connect → what it is granted, or why it is refused: checks 4 to 13 of the connect, in their order. */
+import { randomUUID } from "node:crypto";
+import type { ActionSet } from "../protocol/actions.ts";
+import type { Code } from "../protocol/codes.ts";
+import type { Scope } from "../protocol/glob.ts";
+import type { Blocks } from "./blocks.ts";
+import type { Keyring, PublishableKey, SecretKey } from "./keyring.ts";
+import { originAllowed } from "./origin.ts";
+import { TokenRefusal, verifyToken } from "./token.ts";
+
+/** What admission found out; lives as long as the connection. */
+export interface Grant {
+  readonly app: string;
+  readonly key: PublishableKey | SecretKey;
+  readonly peerId: string;
+  /** The token's own claims; what it leaves to the key is undefined. */
+  readonly tokenScope: Scope | undefined;
+  readonly tokenActions: ActionSet | undefined;
+  /** Which of the key's secrets verified the token, and until when that one does. */
+  readonly secretSeq: number | undefined;
+  readonly secretEndsMs: number | null;
+  readonly expiresAtMs: number | null;
+  readonly peerMetadataJson: string | undefined;
+  /** Sent in welcome and forgotten. */
+  readonly metadataJson: string | undefined;
+}
+
+export class Refusal {
+  constructor(
+    readonly code: Code,
+    /** For the log. */
+    readonly reason: string,
+  ) {}
+}
+
+export interface ConnectRequest {
+  /** Without the question mark. */
+  readonly query: string;
+  readonly origin: string | null;
+}
+
+export function admit(request: ConnectRequest, keyring: Keyring, blocks: Blocks, nowMs: number): Grant | Refusal {
+  const query = new URLSearchParams(request.query);
+  const keys = query.getAll("key");
+  const tokens = query.getAll("token");
+  if (keys.length + tokens.length !== 1) return new Refusal("unauthorized", "not exactly one of key and token");
+  return keys[0] === undefined
+    ? withToken(tokens[0] ?? "", keyring, blocks, nowMs)
+    : withKey(keys[0], request.origin, keyring);
+}
+
+function withKey(id: string, origin: string | null, keyring: Keyring): Grant | Refusal {
+  const key = keyring.key(id);
+  if (key?.type !== "publishable") return new Refusal("unauthorized", "no live publishable key of that id");
+  // A request without an Origin is no browser's: the rule protects browsers only.
+  if (origin !== null && !originAllowed(origin, key.origins))
+    return new Refusal("origin_not_allowed", "origin not allowed");
+  return {
+    app: key.app,
+    key,
+    peerId: randomUUID(),
+    tokenScope: undefined,
+    tokenActions: undefined,
+    secretSeq: undefined,
+    secretEndsMs: null,
+    expiresAtMs: null,
+    peerMetadataJson: undefined,
+    metadataJson: undefined,
+  };
+}
+
+function withToken(token: string, keyring: Keyring, blocks: Blocks, nowMs: number): Grant | Refusal {
+  const verified = verifyToken(token, keyring, nowMs);
+  if (verified instanceof TokenRefusal) return new Refusal(verified.code, verified.reason);
+  const { key, secret, peerId } = verified;
+  if (blocks.isBlocked(key.app, peerId, nowMs)) return new Refusal("unauthorized", "the peer is blocked");
+  return {
+    app: key.app,
+    key,
+    peerId,
+    tokenScope: verified.scope,
+    tokenActions: verified.hasActions ? verified.actions : undefined,
+    secretSeq: secret.seq,
+    secretEndsMs: secret.ends,
+    expiresAtMs: verified.expiresAtMs,
+    peerMetadataJson: verified.peerMetadataJson,
+    metadataJson: verified.metadataJson,
+  };
+}

@@ -1,0 +1,86 @@
+import { expect, test } from "bun:test";
+import { COMMANDS, FLAG_KINDS, GROUPS } from "./commands/all.ts";
+import { understand } from "./dispatch.ts";
+import { Given } from "./given.ts";
+import { help } from "./help.ts";
+
+const helpText = async (words: string): Promise<string> =>
+  (await help(new Given(words.split(" ").filter(Boolean), new Map(), {}))).text;
+
+/** As a shell would split it; our examples quote with '…' only. */
+const split = (line: string): string[] =>
+  [...line.matchAll(/(?:'[^']*'|[^\s'])+/g)].map(([word]) => word.replaceAll("'", ""));
+
+test("every name is there once, and a flag is a switch everywhere or nowhere", () => {
+  const names = COMMANDS.map((command) => command.name);
+  expect(new Set(names).size).toBe(names.length);
+  for (const command of COMMANDS)
+    for (const flag of command.flags)
+      expect([flag.name, FLAG_KINDS.get(flag.name)]).toEqual([flag.name, flag.value ? "value" : "switch"]);
+});
+
+test.each(COMMANDS.map((command) => [command.name, command] as const))(
+  "%s: its examples are right, its help shows them and every flag, and it can be loaded",
+  async (name, command) => {
+    const text = await helpText(name);
+    for (const example of command.examples) {
+      expect(text).toContain(example);
+      const line = example.split(" | ").find((part) => part.startsWith(`parley ${name}`)) ?? "";
+      expect(understand(split(line).slice(1)).command.name).toBe(name);
+    }
+    for (const flag of command.flags.filter((one) => !one.unlisted)) expect(text).toContain(`--${flag.name}`);
+    expect(typeof (await command.load())).toBe("function");
+  },
+);
+
+test("the overview names every command", async () => {
+  const text = await helpText("");
+  for (const { title, commands } of GROUPS) {
+    expect(text).toContain(title);
+    for (const { name, summary } of commands)
+      expect(text).toMatch(new RegExp(`parley ${name} +${summary.slice(0, 8)}`));
+  }
+});
+
+test("help on a group shows its commands only", async () => {
+  const text = await helpText("keys");
+  expect(text).toContain("parley keys rotate");
+  expect(text).not.toContain("parley apps create");
+});
+
+test("--help asks for help, whatever else is missing", () => {
+  expect(understand(["keys", "create", "--help"])).toMatchObject({
+    command: { name: "help" },
+    operands: ["keys", "create"],
+  });
+  expect(understand(["keys", "show", "sk_id_x", "--help", "--json"]).operands).toEqual(["keys", "show"]);
+  expect(understand(["-h"])).toMatchObject({ command: { name: "help" }, operands: [] });
+  expect(understand(["--version", "--json"]).command.name).toBe("version");
+});
+
+test.each([
+  ["kyes list", 'there is no command "kyes"; did you mean "keys"? See "parley help"'],
+  ["keys lst", '"parley keys" has no "lst"; did you mean "list"? It has create, list'],
+  ["keys", '"parley keys" needs one of create, list, show, edit, rotate, revoke. See "parley help keys"'],
+  [
+    "keys list --ap shop",
+    'there is no flag --ap for "parley keys list"; did you mean --app? See "parley help keys list"',
+  ],
+  ["keys list --josn", "did you mean --json?"],
+  ["keys list --grace 5", '"parley keys list" does not take --grace. See'],
+  ["keys list --admin-token x", "does not take --admin-token; did you mean --admin-token-file?"],
+  ["keys list shop", '"parley keys list" does not take "shop".'],
+  ["keys show", '"parley keys show" needs KEY.'],
+  ["keys create --app shop", '"parley keys create" needs --type, --channels, --actions.'],
+  ["up --prot 9000", 'there is no flag --prot for "parley up"; did you mean --port?'],
+  ["up --json", '"parley up" does not take --json'],
+  ["backup file --port 1", '"parley backup" does not take --port'],
+  ["--foo bar", "there is no flag --foo."],
+  ["keys list --version", "does not take --version"],
+])("%s is refused with its name and where to look", (line, message) => {
+  expect(() => understand(line.split(" "))).toThrow(message);
+});
+
+test("everything the table takes is understood where flags stand before the words, too", () => {
+  expect(understand(["--json", "--url", "http://a", "keys", "list"])).toMatchObject({ command: { name: "keys list" } });
+});

@@ -1,0 +1,44 @@
+/** Every command once. */
+import type { FlagKind } from "../args.ts";
+import type { Command } from "../command.ts";
+import { HELP } from "../flags.ts";
+import { ABOUT } from "./about.ts";
+import { APPS } from "./apps.ts";
+import { KEYS } from "./keys.ts";
+import { SERVER } from "./server.ts";
+import { TOKEN } from "./token.ts";
+
+export interface Group {
+  readonly title: string;
+  readonly commands: readonly Command[];
+}
+
+export const GROUPS: readonly Group[] = [
+  { title: "Server", commands: SERVER },
+  { title: "Applications", commands: APPS },
+  { title: "Keys", commands: KEYS },
+  { title: "Connect tokens", commands: TOKEN },
+  { title: "About", commands: ABOUT },
+];
+
+export const COMMANDS: readonly Command[] = GROUPS.flatMap((group) => group.commands);
+
+/** All flags there are. One name is a switch everywhere or nowhere; a test holds the table to that. */
+export const FLAG_KINDS: ReadonlyMap<string, FlagKind> = new Map(
+  [HELP, { name: "version", meaning: "" }, ...COMMANDS.flatMap((command) => command.flags)].map((flag) => [
+    flag.name,
+    "value" in flag ? "value" : "switch",
+  ]),
+);
+
+/** The command whose words these begin with; the longest name is meant. */
+export const commandAt = (words: readonly string[]): Command | undefined =>
+  [2, 1]
+    .map((count) => words.slice(0, count).join(" "))
+    .flatMap((name) => COMMANDS.filter((one) => one.name === name))[0];
+
+/** Commands of one first word: `parley keys`. */
+export const commandsUnder = (word: string): readonly Command[] =>
+  COMMANDS.filter((command) => command.name.startsWith(`${word} `));
+
+export const FIRST_WORDS: readonly string[] = [...new Set(COMMANDS.map((command) => command.name.split(" ")[0] ?? ""))];

@@ -1,0 +1,72 @@
+/** Applications, their plans and their secret. */
+import type { Command, Operand } from "../command.ts";
+import { CONTROL } from "../flags.ts";
+
+const APP: Operand = { name: "APP", meaning: "id or name of the application" };
+
+export const APPS: readonly Command[] = [
+  {
+    name: "apps create",
+    summary: "make an application; prints its secret key",
+    operands: [{ name: "NAME", meaning: "a DNS label: lower-case letters, digits, hyphens" }],
+    flags: CONTROL,
+    examples: ["parley apps create shop"],
+    load: async () => (await import("../apps.ts")).create,
+  },
+  {
+    name: "apps list",
+    summary: "list the applications",
+    flags: CONTROL,
+    examples: ["parley apps list", "parley apps list --json"],
+    load: async () => (await import("../apps.ts")).list,
+  },
+  {
+    name: "apps show",
+    summary: "show one application",
+    operands: [APP],
+    flags: CONTROL,
+    examples: ["parley apps show shop"],
+    load: async () => (await import("../apps.ts")).show,
+  },
+  {
+    name: "apps delete",
+    summary: "delete an application and revoke its keys",
+    operands: [APP],
+    flags: CONTROL,
+    details: "It cannot be undone, and does not ask.",
+    examples: ["parley apps delete shop"],
+    load: async () => (await import("../apps.ts")).remove,
+  },
+  {
+    name: "apps plan",
+    summary: "change an application's caps and retention",
+    operands: [APP],
+    flags: [
+      { name: "max-connections", value: "N|none", meaning: "connections at the same time" },
+      { name: "max-messages", value: "N|none", meaning: "messages in a calendar month" },
+      { name: "name", value: "TEXT", meaning: "the plan's name" },
+      { name: "retention-days", value: "N|none", meaning: "days that recordings are kept; none: for ever" },
+      ...CONTROL,
+    ],
+    details: "Only what is named is changed. Lowering a cap drops nobody.",
+    examples: ["parley apps plan shop --max-connections 500 --max-messages none --name small"],
+    load: async () => (await import("../apps.ts")).plan,
+  },
+  {
+    name: "apps secret",
+    summary: "print an application's secret key",
+    operands: [APP],
+    flags: CONTROL,
+    examples: ["parley apps secret shop"],
+    load: async () => (await import("../apps.ts")).secret,
+  },
+  {
+    name: "apps rotate-secret",
+    summary: "replace an application's secret key; prints the new one",
+    operands: [APP],
+    flags: CONTROL,
+    details: "The old one stops working at once.",
+    examples: ["parley apps rotate-secret shop"],
+    load: async () => (await import("../apps.ts")).rotateSecret,
+  },
+];

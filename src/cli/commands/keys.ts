@@ -1,0 +1,98 @@
+/** Keys of applications: publishable ones for browsers, secret ones for backends. */
+import { ACTIONS } from "../../protocol/actions.ts";
+import type { Command, Flag, Operand } from "../command.ts";
+import { CONTROL } from "../flags.ts";
+
+const KEY: Operand = { name: "KEY", meaning: "the key's id: pk_live_… or sk_id_…" };
+
+const CHANNELS: Flag = {
+  name: "channels",
+  value: "LIST",
+  meaning: "patterns, commas between: * in a segment, ** anything",
+};
+const ACTIONS_FLAG: Flag = { name: "actions", value: "LIST", meaning: `of ${ACTIONS.join(", ")}` };
+const ORIGINS: Flag = {
+  name: "origins",
+  value: "LIST",
+  meaning: "browser origins a publishable key may come from; * for all, '' for none",
+};
+const LABEL: Flag = { name: "label", value: "TEXT", meaning: "a note to yourself" };
+
+const LISTS = `A list has commas between its entries; '' is the empty list; where an entry itself has a comma, write the
+whole list as JSON: --channels '["a,b"]'.`;
+
+export const KEYS: readonly Command[] = [
+  {
+    name: "keys create",
+    summary: "make a key; prints a secret key's secret, this once",
+    flags: [
+      { name: "app", value: "APP", meaning: "id or name of the application", required: true },
+      { name: "type", value: "TYPE", meaning: "publishable (for browsers) or secret (for backends)", required: true },
+      { ...CHANNELS, required: true },
+      { ...ACTIONS_FLAG, required: true },
+      { ...ORIGINS, meaning: `${ORIGINS.meaning}; a secret key has none` },
+      LABEL,
+      ...CONTROL,
+    ],
+    details: LISTS,
+    examples: [
+      "parley keys create --app shop --type publishable --channels 'chat/*,news' --actions publish,subscribe --origins 'https://shop.example.com'",
+      "parley keys create --app shop --type secret --channels '**' --actions publish,subscribe,presence,send --label backend",
+    ],
+    load: async () => (await import("../keys.ts")).create,
+  },
+  {
+    name: "keys list",
+    summary: "list keys, revoked ones too",
+    flags: [{ name: "app", value: "APP", meaning: "only those of this application" }, ...CONTROL],
+    examples: ["parley keys list", "parley keys list --app shop --json"],
+    load: async () => (await import("../keys.ts")).list,
+  },
+  {
+    name: "keys show",
+    summary: "show one key",
+    operands: [KEY],
+    flags: CONTROL,
+    examples: ["parley keys show pk_live_0123456789abcdef0123456789abcdef"],
+    load: async () => (await import("../keys.ts")).show,
+  },
+  {
+    name: "keys edit",
+    summary: "change a key's channels, actions, origins or label",
+    operands: [KEY],
+    flags: [CHANNELS, ACTIONS_FLAG, ORIGINS, { ...LABEL, meaning: "a note to yourself; '' takes it away" }, ...CONTROL],
+    details: `Only what is named is changed; a list that is named replaces the old one whole.\n${LISTS}`,
+    examples: [
+      "parley keys edit sk_id_0123456789abcdef0123456789abcdef --channels 'chat/*' --actions publish,subscribe",
+    ],
+    load: async () => (await import("../keys.ts")).edit,
+  },
+  {
+    name: "keys rotate",
+    summary: "give a secret key a new secret; prints it, this once",
+    operands: [KEY],
+    flags: [
+      {
+        name: "grace",
+        value: "SECONDS",
+        meaning: "how long the present secret still verifies; 0: not at all (the server's setting, 86400)",
+      },
+      { name: "retire-previous", meaning: "after a leak: every earlier secret ends now" },
+      ...CONTROL,
+    ],
+    examples: [
+      "parley keys rotate sk_id_0123456789abcdef0123456789abcdef --grace 3600",
+      "parley keys rotate sk_id_0123456789abcdef0123456789abcdef --retire-previous",
+    ],
+    load: async () => (await import("../keys.ts")).rotate,
+  },
+  {
+    name: "keys revoke",
+    summary: "end a key for good, and its connections with it",
+    operands: [KEY],
+    flags: CONTROL,
+    details: "It cannot be undone, and does not ask.",
+    examples: ["parley keys revoke pk_live_0123456789abcdef0123456789abcdef"],
+    load: async () => (await import("../keys.ts")).revoke,
+  },
+];

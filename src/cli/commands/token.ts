@@ -1,0 +1,39 @@
+/** Connect tokens. */
+import { ACTIONS } from "../../protocol/actions.ts";
+import { TOKEN_DEFAULT_SECONDS, TOKEN_MAX_SECONDS } from "../../protocol/limits.ts";
+import type { Command } from "../command.ts";
+import { BACKEND, CONTROL } from "../flags.ts";
+
+export const TOKEN: readonly Command[] = [
+  {
+    name: "token mint",
+    summary: "make a connect token with a secret key; prints it",
+    flags: [
+      { name: "peer", value: "ID", meaning: "the peer's id", required: true },
+      { name: "channels", value: "LIST", meaning: "names or patterns within the key's; default: all of the key's" },
+      { name: "permissions", value: "LIST", meaning: `of ${ACTIONS.join(", ")}; default: all of the key's` },
+      {
+        name: "expires",
+        value: "SECONDS",
+        meaning: `how long it is good, 1 to ${TOKEN_MAX_SECONDS} (${TOKEN_DEFAULT_SECONDS})`,
+      },
+      { name: "metadata", value: "JSON", meaning: "for this connection alone, delivered once in welcome" },
+      { name: "peer-metadata", value: "JSON", meaning: "shown to other peers" },
+      ...BACKEND,
+    ],
+    examples: [
+      "parley token mint --peer alice",
+      `parley token mint --peer alice --channels 'chat/*' --permissions subscribe --expires 600 --peer-metadata '{"name":"Alice"}'`,
+    ],
+    load: async () => (await import("../token.ts")).mint,
+  },
+  {
+    name: "token check",
+    summary: "say whether a token is good, and exactly why not",
+    operands: [{ name: "TOKEN", meaning: "the token; - or nothing: read it from stdin", optional: true }],
+    flags: CONTROL,
+    details: "The exit code is 1 when the token is refused.",
+    examples: ["parley token mint --peer alice | parley token check -"],
+    load: async () => (await import("../token.ts")).check,
+  },
+];

@@ -1,0 +1,25 @@
+/** `parley config`: what a server would run with, and why. */
+import { loadConfig } from "../config/load.ts";
+import { keyOf, NAMES } from "../config/settings.ts";
+import { shownValue } from "../config/show.ts";
+import type { Answer } from "./command.ts";
+import type { Given } from "./given.ts";
+import { table } from "./output.ts";
+
+export async function showConfig({ flags, env }: Given): Promise<Answer> {
+  const loaded = loadConfig(flags, env);
+  const settings = NAMES.map((name) => {
+    const value: unknown = loaded.config[name];
+    const shown = shownValue(name, loaded);
+    const source = loaded.sources[name];
+    return { key: keyOf(name), shown, source, value: ["number", "boolean"].includes(typeof value) ? value : shown };
+  });
+  return {
+    value: Object.fromEntries(settings.map(({ key, value, source }) => [key, { value, source }])),
+    text: table(
+      ["SETTING", "VALUE", "FROM"],
+      settings.map(({ key, shown, source }) => [key, shown, source]),
+    ),
+    notes: loaded.warnings,
+  };
+}

@@ -1,0 +1,44 @@
+/** What a command shows the server. The admin token is never an argument: everybody on the machine can read those. */
+import { readFileSync } from "node:fs";
+import { UsageError } from "./errors.ts";
+import type { Given } from "./given.ts";
+
+export interface Credential {
+  readonly value: string;
+  /** What to say when the server does not take it. */
+  readonly refused: string;
+}
+
+const HEADER_SAFE = /^[\x21-\x7e]+$/;
+
+export function adminToken(given: Given): Credential {
+  const file = given.text("admin-token-file");
+  const value = file === undefined ? given.env.PARLEY_ADMIN_TOKEN?.trim() : readToken(file);
+  if (!value)
+    throw new UsageError(
+      file === undefined
+        ? 'the admin token is needed: set PARLEY_ADMIN_TOKEN, or name a file that holds it with --admin-token-file (the first start showed it; with the server stopped, "parley admin reset-token" makes a new one)'
+        : `--admin-token-file ${file} is empty`,
+    );
+  const from = file === undefined ? "PARLEY_ADMIN_TOKEN" : `--admin-token-file ${file}`;
+  if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must hold the admin token and nothing else`);
+  return { value, refused: `the admin token of ${from} is not this server's` };
+}
+
+export function secretKey(given: Given): Credential {
+  const flag = given.text("key");
+  const from = flag === undefined ? "PARLEY_KEY" : "--key";
+  const value = flag ?? given.env.PARLEY_KEY?.trim();
+  if (!value) throw new UsageError("a secret key is needed: set PARLEY_KEY=SK_ID:SK_SECRET, or use --key");
+  if (!/^sk_id_[^:]+:[^:]+$/.test(value) || !HEADER_SAFE.test(value))
+    throw new UsageError(`${from} must be a secret key's id and its secret, with a colon between: sk_id_…:sk_secret_…`);
+  return { value, refused: `the secret key of ${from} was refused: it is unknown or revoked, or its secret is wrong` };
+}
+
+function readToken(file: string): string {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (error) {
+    throw new UsageError(`--admin-token-file ${file} cannot be read: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,108 @@
+/** What the user gave, read as what a command needs. Everything wrong with it is a UsageError that names the flag. */
+import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
+import { UsageError } from "./errors.ts";
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+export class Given {
+  constructor(
+    readonly words: readonly string[],
+    readonly flags: ReadonlyMap<string, string>,
+    readonly env: Env,
+  ) {}
+
+  /** An operand that the declaration asks for. */
+  word(at: number): string {
+    return this.words[at] ?? "";
+  }
+
+  /** An operand that becomes part of a path: what is no id or name is refused before it can name another path. */
+  id(at: number, what: string): string {
+    const word = this.word(at);
+    if (!/^[A-Za-z0-9_-]+$/.test(word)) throw new UsageError(`${JSON.stringify(word)} is not ${what}`);
+    return word;
+  }
+
+  on(name: string): boolean {
+    return this.flags.has(name);
+  }
+
+  text(name: string): string | undefined {
+    const text = this.flags.get(name);
+    if (text === "") throw new UsageError(`--${name} must not be empty`);
+    return text;
+  }
+
+  /** A flag that the declaration requires. */
+  needed(name: string): string {
+    return this.text(name) ?? "";
+  }
+
+  /** An empty text takes the value away. */
+  textOrNull(name: string): string | null | undefined {
+    const text = this.flags.get(name);
+    return text === "" ? null : text;
+  }
+
+  oneOf(name: string, choices: readonly string[]): string | undefined {
+    const text = this.text(name);
+    if (text !== undefined && !choices.includes(text))
+      throw new UsageError(`--${name} is ${JSON.stringify(text)}; allowed: ${choices.join(", ")}`);
+    return text;
+  }
+
+  /** Commas between; nothing is the empty list; a JSON list where a name itself has a comma. */
+  list(name: string, choices?: readonly string[]): string[] | undefined {
+    const text = this.flags.get(name);
+    if (text === undefined) return undefined;
+    const list = text.trimStart().startsWith("[") ? jsonList(name, text) : commaList(name, text);
+    const wrong = choices && list.find((item) => !choices.includes(item));
+    if (wrong !== undefined)
+      throw new UsageError(`--${name} has ${JSON.stringify(wrong)}; allowed: ${choices?.join(", ")}`);
+    return list;
+  }
+
+  whole(name: string): number | undefined {
+    const text = this.flags.get(name);
+    if (text === undefined) return undefined;
+    if (!/^\d{1,15}$/.test(text))
+      throw new UsageError(`--${name} is ${JSON.stringify(text)}; it must be a whole number`);
+    return Number(text);
+  }
+
+  /** null: `none` was said. */
+  wholeOrNone(name: string): number | null | undefined {
+    const text = this.flags.get(name);
+    if (text === "none") return null;
+    if (text !== undefined && !/^\d{1,15}$/.test(text))
+      throw new UsageError(`--${name} is ${JSON.stringify(text)}; it must be a whole number, or none`);
+    return this.whole(name);
+  }
+
+  object(name: string): JsonObject | undefined {
+    const text = this.flags.get(name);
+    if (text === undefined) return undefined;
+    const value = parseJson(text);
+    if (!isObject(value))
+      throw new UsageError(`--${name} must be a JSON object with no key twice, such as '{"name":"Ann"}'`);
+    return value;
+  }
+}
+
+function commaList(name: string, text: string): string[] {
+  if (text.trim() === "") return [];
+  const items = text.split(",").map((item) => item.trim());
+  if (items.includes("")) throw new UsageError(`--${name} has an empty entry between its commas`);
+  return items;
+}
+
+function jsonList(name: string, text: string): string[] {
+  const value = parseJson(text);
+  if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
+  throw new UsageError(`--${name} begins with "[" and must then be a JSON list of texts`);
+}
+
+function parseJson(text: string): unknown {
+  const parsed = parseStrict(text);
+  return parsed.ok ? parsed.value : undefined;
+}

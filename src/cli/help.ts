@@ -1,0 +1,104 @@
+/** `parley help`, printed from the table of commands. */
+import type { Answer, Command, Flag } from "./command.ts";
+import { COMMANDS, commandAt, commandsUnder, FIRST_WORDS, GROUPS } from "./commands/all.ts";
+import { UsageError } from "./errors.ts";
+import { HELP } from "./flags.ts";
+import type { Given } from "./given.ts";
+import { didYouMean } from "./near.ts";
+
+/** Wide enough for the longest command in a list. */
+const COLUMN = Math.max(...COMMANDS.map(({ name }) => `parley ${name}`.length));
+
+/** On everything, on one group (`keys`), or on one command. */
+export async function help({ words }: Given): Promise<Answer> {
+  if (words.length === 0) return { value: { commands: COMMANDS.map(described) }, text: overview() };
+  const command = commandAt(words);
+  if (command && command.name.split(" ").length >= words.length)
+    return { value: described(command), text: commandHelp(command) };
+  const [word = ""] = words;
+  const group = commandsUnder(word);
+  if (group.length > 0 && words.length === 1)
+    return { value: { commands: group.map(described) }, text: groupHelp(word, group) };
+  throw noSuchCommand(words);
+}
+
+export function noSuchCommand(words: readonly string[]): UsageError {
+  const [first = "", second = ""] = words;
+  const seconds = commandsUnder(first).map((command) => command.name.slice(first.length + 1));
+  if (seconds.length > 0)
+    return new UsageError(
+      `"parley ${first}" has no ${JSON.stringify(second)}${didYouMean(second, seconds)} It has ${seconds.join(", ")}; see "parley help ${first}"`,
+    );
+  if (FIRST_WORDS.includes(first))
+    return new UsageError(`"parley ${first}" has no ${JSON.stringify(second)}. See "parley help ${first}"`);
+  return new UsageError(
+    `there is no command ${JSON.stringify(first)}${didYouMean(first, FIRST_WORDS)} See "parley help"`,
+  );
+}
+
+export function overview(): string {
+  const groups = GROUPS.map(({ title, commands }) => `${title}\n${commands.map(line).join("")}`);
+  return `Parley, a realtime messaging service you host yourself.
+
+${groups.join("\n")}
+Begin with "parley up". "parley help COMMAND" tells more about a command, with examples; so does --help.
+
+Environment
+${entry("PARLEY_URL", "the server to talk to (http://127.0.0.1:8080)")}\
+${entry("PARLEY_ADMIN_TOKEN", "opens the control plane: apps, keys, token check")}\
+${entry("PARLEY_KEY", "a secret key, SK_ID:SK_SECRET, for token mint")}\
+
+--json prints one JSON value on stdout, and errors as {"error","message"} on stderr.
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings.
+`;
+}
+
+const entry = (name: string, meaning: string): string => `  ${name.padEnd(COLUMN)}  ${meaning}\n`;
+const line = ({ name, summary }: Command): string => entry(`parley ${name}`, summary);
+
+const groupHelp = (word: string, commands: readonly Command[]): string =>
+  `${commands.map(line).join("")}
+${exampleLines(commands.flatMap((command) => command.examples))}
+"parley help ${word} …" tells more about one of them.
+`;
+
+function commandHelp(command: Command): string {
+  const { operands = [], details } = command;
+  const listed = [...command.flags.filter((flag) => !flag.unlisted), HELP];
+  const left = (flag: Flag): string => `--${flag.name}${flag.value ? ` ${flag.value}` : ""}`;
+  const width = Math.max(...listed.map((flag) => left(flag).length), ...operands.map(({ name }) => name.length));
+  const rows = [
+    ...operands.map(({ name, meaning }) => `  ${name.padEnd(width)}  ${meaning}\n`),
+    ...listed.map((flag) => `  ${left(flag).padEnd(width)}  ${flag.meaning}${flag.required ? " (needed)" : ""}\n`),
+  ];
+  return `${usage(command)}
+
+${command.summary[0]?.toUpperCase()}${command.summary.slice(1)}.
+${details ? `${details}\n` : ""}
+${rows.join("")}
+${exampleLines(command.examples)}`;
+}
+
+const exampleLines = (examples: readonly string[]): string =>
+  `Example${examples.length > 1 ? "s" : ""}\n${examples.map((example) => `  ${example}\n`).join("")}`;
+
+function usage({ name, operands = [], flags }: Command): string {
+  const words = operands.map((one) => (one.optional ? `[${one.name}${one.many ? " …" : ""}]` : one.name));
+  const needed = flags.filter((flag) => flag.required).map((flag) => `--${flag.name} ${flag.value}`);
+  return ["parley", name, ...words, ...needed, "[flags]"].join(" ");
+}
+
+const described = (command: Command): object => ({
+  name: command.name,
+  usage: usage(command),
+  summary: command.summary,
+  flags: command.flags
+    .filter((flag) => !flag.unlisted)
+    .map(({ name, value, meaning, required }) => ({
+      name,
+      value: value ?? null,
+      meaning,
+      required: required ?? false,
+    })),
+  examples: command.examples,
+});

@@ -1,0 +1,47 @@
+/** Which known name a misspelt one probably means. */
+
+/** How many letters may differ: in a short name two are already another name. */
+const allowed = (text: string): number => (text.length <= 4 ? 1 : 2);
+
+const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, "");
+
+export function nearest(given: string, known: readonly string[]): string | undefined {
+  const wanted = plain(given);
+  const ranked = known
+    .map((name) => ({ name, distance: distance(wanted, plain(name)) }))
+    .filter((one) => one.distance <= allowed(wanted))
+    .sort((a, b) => a.distance - b.distance);
+  if (ranked[0]) return ranked[0].name;
+  // A name cut short: `admin` for `admin-token-file`.
+  return wanted.length < 3 ? undefined : known.find((name) => plain(name).startsWith(wanted));
+}
+
+/** The end of a sentence about a name nobody knows: `; did you mean "keys"?`, or just its full stop. */
+export function didYouMean(
+  given: string,
+  known: readonly string[],
+  shown = (name: string): string => JSON.stringify(name),
+): string {
+  const name = nearest(given, known);
+  return name === undefined ? "." : `; did you mean ${shown(name)}?`;
+}
+
+/** Letters to add, drop, change or swap with their neighbour to get from one text to the other. */
+function distance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const changed = (last[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const swapped =
+        i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+          ? (beforeLast[j - 2] as number) + 1
+          : Number.POSITIVE_INFINITY;
+      row.push(Math.min(changed, swapped, (last[j] as number) + 1, (row[j - 1] as number) + 1));
+    }
+    beforeLast = last;
+    last = row;
+  }
+  return last[b.length] as number;
+}

@@ -1,0 +1,90 @@
+/** What needs no server: help, version, settings, and how wrong command lines end. */
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { VERSION } from "../version.ts";
+import { parley, temporaryFolder } from "./test-kit.ts";
+
+setDefaultTimeout(60_000);
+
+const folder = temporaryFolder();
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test("help and version are results: stdout, exit code 0", async () => {
+  const [help, group, flag, version, json] = await Promise.all(
+    ["help", "help keys", "keys create --help", "--version", "version --json"].map((line) => parley(line.split(" "))),
+  );
+  expect([help?.exitCode, help?.stderr]).toEqual([0, ""]);
+  expect(help?.stdout).toContain("parley admin reset-token");
+  expect(group?.stdout).toContain("parley keys rotate");
+  expect(flag?.stdout).toStartWith("parley keys create --app APP --type TYPE");
+  expect(version?.stdout).toStartWith(`parley ${VERSION}`);
+  expect(JSON.parse(json?.stdout ?? "")).toEqual({ version: VERSION, bun: Bun.version });
+});
+
+test("help can be read by machines", async () => {
+  const { stdout } = await parley(["help", "keys", "rotate", "--json"]);
+  expect(JSON.parse(stdout)).toMatchObject({
+    name: "keys rotate",
+    flags: expect.arrayContaining([
+      { name: "retire-previous", value: null, meaning: expect.any(String), required: false },
+    ]),
+  });
+});
+
+test("no command at all shows what there is, on stderr, with exit code 2", async () => {
+  const { stdout, stderr, exitCode } = await parley([]);
+  expect([exitCode, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain("parley up");
+});
+
+test("a wrong command line is one line on stderr and exit code 2, as JSON where that is asked for", async () => {
+  const [text, json] = await Promise.all([parley(["kyes"]), parley(["keys", "list", "--ap", "x", "--json"])]);
+  expect(text).toEqual({
+    exitCode: 2,
+    stdout: "",
+    stderr: 'parley: there is no command "kyes"; did you mean "keys"? See "parley help"\n',
+  });
+  expect([json.exitCode, json.stdout, JSON.parse(json.stderr)]).toEqual([
+    2,
+    "",
+    { error: "usage", message: expect.stringContaining("did you mean --app?") },
+  ]);
+});
+
+test("config shows what is in force, from where, and no secret", async () => {
+  const file = join(folder, "parley.toml");
+  writeFileSync(file, 'domain = "example.com"\n');
+  const env = { PARLEY_ADMIN_TOKEN: "hush-hush", PARLEY_PRT: "1" };
+  const args = ["config", "--port", "9000", "--config", file];
+  const { stdout, stderr, exitCode } = await parley(args, { env });
+  expect(exitCode).toBe(0);
+  expect(stdout).toMatch(/^port +9000 +flag$/m);
+  expect(stdout).toMatch(/^domain +example\.com +file$/m);
+  expect(stdout).toMatch(/^admin-token +\(hidden\) +environment$/m);
+  expect(stdout).toMatch(/^host +0\.0\.0\.0 +default$/m);
+  expect(stderr).toBe("PARLEY_PRT is not a setting and has no effect\n");
+  const json = await parley([...args, "--json"], { env });
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    port: { value: 9000, source: "flag" },
+    "admin-token": { value: "(hidden)", source: "environment" },
+  });
+  expect(stdout + json.stdout).not.toContain("hush");
+});
+
+test("a wrong setting stops config and up with exit code 2 and its name", async () => {
+  for (const command of ["config", "up"]) {
+    const { exitCode, stdout, stderr } = await parley([command, "--port", "x", "--data", folder]);
+    expect([exitCode, stdout]).toEqual([2, ""]);
+    expect(stderr).toBe('parley: --port is "x"; allowed: a whole number from 0 to 65535\n');
+  }
+  const unknown = await parley(["up", "--prot", "9000"]);
+  expect([unknown.exitCode, unknown.stderr]).toEqual([2, expect.stringContaining("did you mean --port?")]);
+});
+
+test("a port in use ends up with one line and exit code 1", async () => {
+  using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const args = ["up", "--host", "127.0.0.1", "--port", String(other.port), "--data", join(folder, "taken")];
+  const { exitCode, stderr } = await parley(args);
+  expect([exitCode, stderr]).toEqual([1, expect.stringContaining(`port ${other.port} in use`)]);
+});

@@ -1,0 +1,85 @@
+/**
+ * The contract of what joins nodes. The heart (realtime/) is written against it; with one node it has nothing to do.
+ *
+ * Every text named `…Json` is JSON already. Answers may come at once or as a promise: the caller must cope with both, and
+ * must not assume that two calls about different channels are answered in the order they were made.
+ *
+ * - `publish` and `send` MUST decide whether they can reach the others before they return; when they cannot, they MUST NOT
+ *   have handed anything to anybody.
+ * - Messages of one node on one channel, and of one sender to one peer, MUST arrive in the order they were given.
+ * - Nothing a node gives MUST come back to it.
+ * - After `watch` has answered, every message that another node then publishes on that channel MUST arrive, and every
+ *   change of membership that is not in the answer.
+ * - When a node goes, the others MUST be told once (`nodeGone`), and nothing of it MUST arrive afterwards.
+ */
+
+export interface Envelope {
+  readonly from: string;
+  readonly metadataJson: string | undefined;
+  readonly dataJson: string;
+}
+
+/** What one node knows of one member of a channel through its own connections. */
+export interface MemberState {
+  readonly peerId: string;
+  readonly metadataJson: string | undefined;
+  /** When its newest connection there was made, Unix ms: the newest of all nodes gives the metadata. */
+  readonly since: number;
+}
+
+export interface ChannelCount {
+  readonly channel: string;
+  readonly peerIds: readonly string[];
+  readonly connections: number;
+}
+
+export type NodeId = string;
+
+/** Could not find out: nothing was handed to anybody. */
+export const UNAVAILABLE = -1;
+
+export interface Engine {
+  /** Called once, before anything else. */
+  attach(node: NodeEnd): void;
+  /** false: the others cannot be reached. */
+  publish(app: string, channel: string, envelope: Envelope): boolean;
+  /** How many connections of that peer on other nodes it was handed to, or UNAVAILABLE. */
+  send(app: string, to: string, envelope: Envelope): number | Promise<number>;
+  /** This node has its first subscriber of a channel: who is in it elsewhere, by node. */
+  watch(app: string, channel: string): RemoteMembers | Promise<RemoteMembers>;
+  /** This node has lost its last subscriber. */
+  unwatch(app: string, channel: string): void;
+  /** What this node's own connections make of the membership has changed. */
+  announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void;
+  /** Closes the peer's connections on other nodes: how many. */
+  kick(app: string, peerId: string): number | Promise<number>;
+  /** Channels that are active on other nodes. */
+  channels(app: string): readonly ChannelCount[] | Promise<readonly ChannelCount[]>;
+  /** Members of one channel on other nodes. */
+  members(app: string, channel: string): RemoteMembers | Promise<RemoteMembers>;
+  /** Connections of an application on other nodes, as far as is known now. */
+  connections(app: string): number;
+  close(): Promise<void>;
+}
+
+export type RemoteMembers = ReadonlyMap<NodeId, readonly MemberState[]>;
+
+/** What a node offers to the engine: the truth about its own connections, and delivery to them. */
+export interface NodeEnd {
+  readonly id: NodeId;
+  deliver(app: string, channel: string, envelope: Envelope): void;
+  /** How many connections it was handed to. */
+  deliverTo(app: string, to: string, envelope: Envelope): number;
+  membersChanged(
+    node: NodeId,
+    app: string,
+    channel: string,
+    joined: readonly MemberState[],
+    left: readonly string[],
+  ): void;
+  nodeGone(node: NodeId): void;
+  kicked(app: string, peerId: string): number;
+  localMembers(app: string, channel: string): readonly MemberState[];
+  localChannels(app: string): readonly ChannelCount[];
+  localConnections(app: string): number;
+}

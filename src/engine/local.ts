@@ -1,0 +1,133 @@
+/**
+ * Nodes of one process. A service of one node has an exchange of its own with nobody else in it; the engine's suite and the
+ * model of the heart put several hubs on one, with a `Carrier` that delays and reorders what travels between them.
+ */
+import type { ChannelCount, Engine, Envelope, MemberState, NodeEnd, NodeId, RemoteMembers } from "./engine.ts";
+
+/** Takes something from one node to another. `lane`: what must stay in order among itself. */
+export type Carrier = (lane: string, arrive: () => void) => void;
+
+const atOnce: Carrier = (_lane, arrive) => arrive();
+
+export class Exchange {
+  private readonly nodes = new Map<NodeId, NodeEnd>();
+  /** `<app> <channel>` → the nodes that watch it. */
+  private readonly watchers = new Map<string, Set<NodeId>>();
+
+  constructor(private readonly carry: Carrier = atOnce) {}
+
+  engine(): Engine {
+    return new LocalEngine(this);
+  }
+
+  join(node: NodeEnd): void {
+    this.nodes.set(node.id, node);
+  }
+
+  leave(id: NodeId): void {
+    if (!this.nodes.delete(id)) return;
+    for (const watching of this.watchers.values()) watching.delete(id);
+    for (const other of this.nodes.values()) this.to(other, `${id} gone`, (node) => node.nodeGone(id));
+  }
+
+  setWatching(id: NodeId, app: string, channel: string, on: boolean): void {
+    const key = `${app} ${channel}`;
+    const watching = this.watchers.get(key) ?? new Set();
+    if (on) watching.add(id);
+    else watching.delete(id);
+    if (watching.size > 0) this.watchers.set(key, watching);
+    else this.watchers.delete(key);
+  }
+
+  others(id: NodeId): NodeEnd[] {
+    return this.nodes.size <= 1 ? [] : [...this.nodes.values()].filter((node) => node.id !== id);
+  }
+
+  /** Those of the others that watch a channel now. */
+  watching(id: NodeId, app: string, channel: string): NodeEnd[] {
+    if (this.nodes.size <= 1) return [];
+    const watching = this.watchers.get(`${app} ${channel}`);
+    return this.others(id).filter((node) => watching?.has(node.id));
+  }
+
+  to(node: NodeEnd, lane: string, arrive: (node: NodeEnd) => void): void {
+    this.carry(`${node.id} ${lane}`, () => {
+      // What was under way to a node that has gone meanwhile arrives nowhere.
+      if (this.nodes.get(node.id) === node) arrive(node);
+    });
+  }
+}
+
+class LocalEngine implements Engine {
+  private id: NodeId = "";
+
+  constructor(private readonly exchange: Exchange) {}
+
+  attach(node: NodeEnd): void {
+    this.id = node.id;
+    this.exchange.join(node);
+  }
+
+  publish(app: string, channel: string, envelope: Envelope): boolean {
+    for (const other of this.exchange.watching(this.id, app, channel))
+      this.exchange.to(other, this.lane(app, channel), (node) => node.deliver(app, channel, envelope));
+    return true;
+  }
+
+  send(app: string, to: string, envelope: Envelope): number | Promise<number> {
+    const others = this.exchange.others(this.id);
+    if (others.length === 0) return 0;
+    return sum(
+      others.map(
+        (other) =>
+          new Promise<number>((resolve) =>
+            this.exchange.to(other, `${this.id} direct ${to}`, (node) => resolve(node.deliverTo(app, to, envelope))),
+          ),
+      ),
+    );
+  }
+
+  watch(app: string, channel: string): RemoteMembers {
+    this.exchange.setWatching(this.id, app, channel, true);
+    return this.members(app, channel);
+  }
+
+  unwatch(app: string, channel: string): void {
+    this.exchange.setWatching(this.id, app, channel, false);
+  }
+
+  announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
+    // In the same lane as messages: a member is known before it speaks.
+    for (const other of this.exchange.watching(this.id, app, channel))
+      this.exchange.to(other, this.lane(app, channel), (node) =>
+        node.membersChanged(this.id, app, channel, joined, left),
+      );
+  }
+
+  kick(app: string, peerId: string): number {
+    return this.exchange.others(this.id).reduce((closed, node) => closed + node.kicked(app, peerId), 0);
+  }
+
+  channels(app: string): readonly ChannelCount[] {
+    return this.exchange.others(this.id).flatMap((node) => node.localChannels(app));
+  }
+
+  members(app: string, channel: string): RemoteMembers {
+    return new Map(this.exchange.others(this.id).map((node) => [node.id, node.localMembers(app, channel)]));
+  }
+
+  connections(app: string): number {
+    return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);
+  }
+
+  async close(): Promise<void> {
+    this.exchange.leave(this.id);
+  }
+
+  private lane(app: string, channel: string): string {
+    return `${this.id} ${app} ${channel}`;
+  }
+}
+
+const sum = async (numbers: readonly Promise<number>[]): Promise<number> =>
+  (await Promise.all(numbers)).reduce((total, one) => total + one, 0);

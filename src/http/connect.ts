@@ -1,0 +1,21 @@
+/**
+ * `/v1`: becomes a WebSocket, or says why not. A browser cannot see why its WebSocket was refused, so a plain GET runs the
+ * same checks and tells; only that answer is open to every origin.
+ */
+import { Problem } from "../protocol/codes.ts";
+import type { Gateway, SocketData } from "../realtime/gateway.ts";
+import { type Frame, type Handler, isUpgrade } from "./router.ts";
+
+export const connectHandler = (frame: Frame, gateway: Gateway): Handler =>
+  frame.wrapUpgrade("/v1", (call, upgrade) => {
+    const { request, client } = call;
+    if (request.method !== "GET") {
+      call.headers.Allow = "GET";
+      throw new Problem("method_not_allowed", "This address takes GET.");
+    }
+    if (!isUpgrade(request)) {
+      call.headers["Access-Control-Allow-Origin"] = "*";
+      call.headers.Upgrade = "websocket";
+    }
+    return gateway.connect({ request, client, upgrade: (data: SocketData) => upgrade(data) });
+  });

@@ -1,0 +1,77 @@
+/** Peers over REST: send to one, put one out. */
+import { z } from "zod";
+import type { Blocks } from "../access/blocks.ts";
+import type { Credential } from "../access/credential.ts";
+import { UNAVAILABLE } from "../engine/engine.ts";
+import { Problem } from "../protocol/codes.ts";
+import { BLOCK_MAX_SECONDS, PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
+import { isPeerId } from "../protocol/names.ts";
+import type { Hub } from "../realtime/hub.ts";
+import type { Store } from "../store/store.ts";
+import type { Call } from "./call.ts";
+import { message, permit, type Quota, readMessage } from "./channels.ts";
+import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
+import { wholeNumber } from "./schemas.ts";
+
+export interface PeerParts {
+  readonly hub: Hub;
+  readonly quota: Quota;
+  readonly blocks: Blocks;
+  readonly store: Store;
+  readonly nowMs: () => number;
+}
+
+function peerOf(call: Call): string {
+  const { peerId } = call.params;
+  if (!isPeerId(peerId))
+    throw new Problem("invalid_request", `peerId: must be 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters`);
+  return peerId;
+}
+
+export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpoint[] {
+  const { hub, quota, blocks, store, nowMs } = parts;
+  const base = { tag: "peers", guard } as const;
+  return [
+    endpoint({
+      ...base,
+      method: "POST",
+      path: "/v1/peers/:peerId/send",
+      passesOn: true,
+      summary: "Send to all connections of a peer",
+      body: message,
+      answer: z.object({ peerId: z.string(), delivered: z.literal(true) }),
+      problems: ["action_not_permitted", "peer_not_found", "over_message_quota", "backend_error"],
+      handle: async (call, { who, body, text }) => {
+        const envelope = readMessage(body, text);
+        const peerId = peerOf(call);
+        permit(who, "send");
+        quota(who.key.app);
+        const reached = await hub.sendFrom(who.key.app, peerId, envelope);
+        if (reached === UNAVAILABLE) throw new Problem("backend_error");
+        if (reached === 0) throw new Problem("peer_not_found");
+        return { peerId, delivered: true };
+      },
+    }),
+    endpoint({
+      ...base,
+      method: "DELETE",
+      path: "/v1/peers/:peerId",
+      summary: "Close a peer's connections, and keep it out for a while",
+      query: z.object({
+        blockSec: wholeNumber(0, BLOCK_MAX_SECONDS).describe("Refuse its connects that long. Absent: 0.").optional(),
+      }),
+      answer: z.object({ peerId: z.string(), closed: z.int() }),
+      handle: async (call, { who, query }) => {
+        const peerId = peerOf(call);
+        const { app } = who.key;
+        if (query.blockSec) {
+          const block = { app, peerId, untilMs: nowMs() + query.blockSec * 1000 };
+          // In force before its connections close: it must not slip in again in between.
+          blocks.add(block);
+          await store.putBlock(block, nowMs());
+        }
+        return { peerId, closed: await hub.kick(app, peerId) };
+      },
+    }),
+  ];
+}

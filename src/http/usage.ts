@@ -1,0 +1,66 @@
+/** GET /v1/usage: what an application has used of its plan this period. */
+import { z } from "zod";
+import type { Credential } from "../access/credential.ts";
+import type { Keyring } from "../access/keyring.ts";
+import { Problem } from "../protocol/codes.ts";
+import type { Hub } from "../realtime/hub.ts";
+import type { Usage } from "../realtime/usage.ts";
+import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
+import { unixSeconds } from "./schemas.ts";
+
+const cap = z.int().nullable();
+const answer = z
+  .object({
+    appId: z.string(),
+    periodStartUnix: unixSeconds,
+    periodEndUnix: unixSeconds,
+    concurrentNow: z.int(),
+    peakConcurrent: z.int(),
+    messagesUsed: z.int(),
+    overageMessages: z.literal(0),
+    overageConnections: z.literal(0),
+    plan: z.object({
+      name: z.string(),
+      maxConcurrentConnections: cap,
+      maxMessagesPerPeriod: cap,
+      overagesAllowed: z.literal(false),
+      overagesEnabled: z.literal(false),
+    }),
+  })
+  .meta({ id: "Usage" });
+
+export function usageEndpoints(guard: Guard<Credential>, keyring: Keyring, hub: Hub, usage: Usage): Endpoint[] {
+  return [
+    endpoint({
+      method: "GET",
+      path: "/v1/usage",
+      tag: "usage",
+      summary: "What the application has used this period, a calendar month UTC",
+      guard,
+      answer,
+      handle: (_call, { who }): z.infer<typeof answer> => {
+        const app = keyring.app(who.key.app);
+        if (!app) throw new Problem("unauthorized");
+        const { startSeconds, endSeconds } = usage.current();
+        const { messages, peak } = usage.of(app.id);
+        return {
+          appId: app.id,
+          periodStartUnix: startSeconds,
+          periodEndUnix: endSeconds,
+          concurrentNow: hub.connectionsOf(app.id),
+          peakConcurrent: peak,
+          messagesUsed: messages,
+          overageMessages: 0,
+          overageConnections: 0,
+          plan: {
+            name: app.planName,
+            maxConcurrentConnections: app.maxConcurrentConnections,
+            maxMessagesPerPeriod: app.maxMessagesPerPeriod,
+            overagesAllowed: false,
+            overagesEnabled: false,
+          },
+        };
+      },
+    }),
+  ];
+}

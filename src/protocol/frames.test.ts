@@ -1,0 +1,63 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { decodeFrame } from "./frames.ts";
+import { rawValue, scanObject } from "./scan.ts";
+
+test("data is the very text that was sent", () => {
+  for (const data of [
+    "12345678901234567890",
+    '{"b":1,"a": 2 }',
+    "null",
+    '"\\u0041\\\\\\""',
+    "[1, [2,{}] ]",
+    "1.0e5",
+    '"]}\\""',
+    "-0",
+    "true",
+  ]) {
+    expect(decodeFrame(`{"type":"publish","data":${data},"x":1}`)?.data).toBe(data);
+    expect(decodeFrame(` { "x" : [1,"}"] , "type" : "publish" , "data" : ${data} } `)?.data).toBe(data);
+    expect(decodeFrame(`{"type":"publish","d\\u0061ta":${data}}`)?.data).toBe(data);
+  }
+});
+
+test("any object's values are found where they stand", () => {
+  const key = fc.constantFrom("a", "data", 'q"uote', "back\\slash", "", "é\u2028", "long key with spaces");
+  fc.assert(
+    fc.property(fc.dictionary(key, fc.jsonValue()), fc.constantFrom(undefined, 2, "\t"), (object, indent) => {
+      const text = JSON.stringify(object, null, indent);
+      expect(scanObject(text, "data").keys).toBe(Object.keys(object).length);
+      for (const [name, value] of Object.entries(object))
+        expect(JSON.parse(rawValue(text, name)!)).toEqual(JSON.parse(JSON.stringify(value)));
+      expect(rawValue(text, "not there")).toBeUndefined();
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test.each([
+  "",
+  "{",
+  "[]",
+  "null",
+  '"ping"',
+  "{}",
+  '{"type":7}',
+  '{"type":"ping","type":"ping"}',
+  '{"type":"publish","data":1,"d\\u0061ta":2}',
+  '{"type":"ping","requestId":""}',
+  '{"type":"ping","requestId":7}',
+  '{"type":"ping","requestId":null}',
+  `{"type":"ping","requestId":"${"r".repeat(129)}"}`,
+])("malformed: %s", (text) => {
+  expect(decodeFrame(text)).toBeUndefined();
+});
+
+test("a request id of 128 characters is good, an equal key deeper down is nobody's business", () => {
+  expect(decodeFrame(`{"type":"ping","requestId":"${"r".repeat(128)}"}`)?.requestId).toHaveLength(128);
+  expect(decodeFrame('{"type":"publish","data":{"a":1,"a":2}}')?.data).toBe('{"a":1,"a":2}');
+});
+
+test("a type that only an object's prototype has is not there", () => {
+  expect(decodeFrame('{"__proto__":{"type":"publish"}}')).toBeUndefined();
+});

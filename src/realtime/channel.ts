@@ -1,0 +1,129 @@
+/** A channel on this node: who subscribes to it, and who is a member of it here and elsewhere. */
+import type { MemberState, NodeId } from "../engine/engine.ts";
+import { presenceEntry } from "../protocol/encode.ts";
+import type { Peer } from "./peer.ts";
+import type { Identity, Space } from "./space.ts";
+
+let lastNumber = 0;
+
+export class Channel {
+  /** The name as JSON. */
+  readonly json: string;
+  /** Native topics. A subscriber is on one of the first two; on the third from its roster on. */
+  readonly plainTopic: string;
+  readonly metadataTopic: string;
+  readonly presenceTopic: string;
+  /** By peer id: those that presence shows, here and elsewhere, and those about to be shown. */
+  readonly members = new Map<string, Member>();
+  subscribers = 0;
+  /** Of those, the ones that want the sender's metadata. */
+  metadataSubscribers = 0;
+  /** On the presence topic. */
+  listeners = 0;
+  /** Their pong has come: the next tick writes their roster. */
+  ready: Subscription[] = [];
+  /** Members whose state may differ from what was told. */
+  changed = new Set<Member>();
+  lastTickMs = 0;
+  /** Answered subscriptions wait for this while the engine finds out who is there. */
+  opening: Promise<void> | undefined;
+
+  constructor(
+    readonly space: Space,
+    readonly name: string,
+  ) {
+    this.json = JSON.stringify(name);
+    const number = (++lastNumber).toString(36);
+    this.plainTopic = `m${number}`;
+    this.metadataTopic = `x${number}`;
+    this.presenceTopic = `p${number}`;
+  }
+
+  member(identity: Identity): Member {
+    let member = this.members.get(identity.peerId);
+    if (!member) {
+      member = new Member(this, identity);
+      identity.memberships++;
+      this.members.set(identity.peerId, member);
+    }
+    return member;
+  }
+
+  forget(member: Member): void {
+    if (!this.members.delete(member.identity.peerId)) return;
+    member.identity.memberships--;
+    this.space.tidy(member.identity);
+  }
+}
+
+/** A peer id in a channel. */
+export class Member {
+  /** This node's connections of it that take part in presence, newest connection first. */
+  readonly subscriptions: Subscription[] = [];
+  /** What the others here were told last; undefined: nothing. */
+  shown: string | undefined;
+  /** What other nodes were told last. */
+  announced: MemberState | undefined;
+  remote: Map<NodeId, MemberState> | undefined;
+
+  constructor(
+    readonly channel: Channel,
+    readonly identity: Identity,
+  ) {}
+
+  add(subscription: Subscription): void {
+    const at = this.subscriptions.findIndex((other) => other.peer.connectedMs <= subscription.peer.connectedMs);
+    this.subscriptions.splice(at < 0 ? this.subscriptions.length : at, 0, subscription);
+  }
+
+  remove(subscription: Subscription): void {
+    const at = this.subscriptions.indexOf(subscription);
+    if (at >= 0) this.subscriptions.splice(at, 1);
+  }
+
+  /** What this node's own connections say: the newest that may be shown. */
+  local(): MemberState | undefined {
+    const newest = this.subscriptions.find((subscription) => subscription.visible)?.peer;
+    return newest && { peerId: newest.peerId, metadataJson: newest.metadataJson, since: newest.connectedMs };
+  }
+
+  /** The state everybody should see: the newest connection of all nodes gives the metadata. */
+  state(): MemberState | undefined {
+    let newest = this.local();
+    if (this.remote)
+      for (const other of this.remote.values()) if (!newest || other.since > newest.since) newest = other;
+    return newest;
+  }
+
+  /** The same as an entry of a presence frame. */
+  entry(): string | undefined {
+    const state = this.state();
+    return state && presenceEntry(state.peerId, state.metadataJson);
+  }
+
+  get isGone(): boolean {
+    return this.subscriptions.length === 0 && (this.remote === undefined || this.remote.size === 0);
+  }
+}
+
+/** A connection on a channel. */
+export class Subscription {
+  withMetadata = false;
+  /** The ping whose pong opens the roster; 0: no roster is waited for. */
+  gate = 0;
+  /** May be shown to others: its roster is written, or it has spoken already. */
+  visible = false;
+  /** On the presence topic. */
+  listening = false;
+  /** Rosters too long for one frame: what is still to be written, and what the reader was told so far. */
+  parts: string[] | undefined;
+  told: Map<string, string> | undefined;
+  open = true;
+
+  constructor(
+    readonly peer: Peer,
+    readonly channel: Channel,
+    /** It has the presence action: it sees, and is seen. Without it this is undefined. */
+    readonly member: Member | undefined,
+  ) {}
+}

@@ -1,0 +1,59 @@
+/**
+ * When connections must end: one wheel for all of them. Expiry is wall-clock time, so the wheel turns by it; after a machine
+ * was suspended, the first turn ends whatever is overdue.
+ */
+import { EXPIRY_LEAD_MS } from "../protocol/limits.ts";
+import type { Clock } from "./clock.ts";
+import type { Peer } from "./peer.ts";
+
+const SLOT_MS = 50;
+const NEVER = Number.POSITIVE_INFINITY;
+
+export class Deadlines {
+  /** Slot n holds what is due by n × SLOT_MS. */
+  private readonly slots = new Map<number, Peer[]>();
+  private earliest = NEVER;
+  private turning = false;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly end: (peer: Peer) => void,
+  ) {}
+
+  /** Takes a peer in, or once more when its deadline has changed. */
+  set(peer: Peer): void {
+    const expiry = peer.expiresAtMs === null ? NEVER : peer.expiresAtMs - EXPIRY_LEAD_MS;
+    peer.deadlineMs = Math.min(expiry, peer.secretEndsMs ?? NEVER);
+    if (peer.deadlineMs === NEVER) return;
+    const slot = Math.ceil(peer.deadlineMs / SLOT_MS);
+    const peers = this.slots.get(slot);
+    if (peers) peers.push(peer);
+    else this.slots.set(slot, [peer]);
+    this.earliest = Math.min(this.earliest, slot);
+    this.turn();
+  }
+
+  private turn(): void {
+    if (this.turning || this.slots.size === 0) return;
+    this.turning = true;
+    this.clock.after(SLOT_MS, () => {
+      this.turning = false;
+      const now = this.clock.nowMs();
+      if (this.earliest * SLOT_MS <= now) this.serve(now);
+      this.turn();
+    });
+  }
+
+  private serve(now: number): void {
+    this.earliest = NEVER;
+    for (const [slot, peers] of this.slots) {
+      if (slot * SLOT_MS > now) {
+        this.earliest = Math.min(this.earliest, slot);
+        continue;
+      }
+      this.slots.delete(slot);
+      // One whose deadline has moved stands in another slot too.
+      for (const peer of peers) if (peer.open && peer.deadlineMs <= now) this.end(peer);
+    }
+  }
+}

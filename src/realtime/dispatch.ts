@@ -1,0 +1,166 @@
+/**
+ * What a client's frame does. Every check stands here, in the order the protocol gives them; each leaves the connection
+ * open, except the rate. Nothing here waits.
+ */
+import type { Keyring } from "../access/keyring.ts";
+import { UNAVAILABLE } from "../engine/engine.ts";
+import { bitOf } from "../protocol/actions.ts";
+import { OVER_RATE } from "../protocol/close.ts";
+import type { Code } from "../protocol/codes.ts";
+import * as encode from "../protocol/encode.ts";
+import { type ClientFrame, decodeFrame, PLAIN_PING } from "../protocol/frames.ts";
+import { CHANNELS_PER_CONNECTION_MAX } from "../protocol/limits.ts";
+import { isChannelName, isPeerId, isReserved } from "../protocol/names.ts";
+import type { Clock } from "./clock.ts";
+import type { Figures } from "./figures.ts";
+import type { Hub } from "./hub.ts";
+import type { Peer } from "./peer.ts";
+import { giveFrameBack, type Rates, refill, takeFrame, takePing } from "./rates.ts";
+import type { Usage } from "./usage.ts";
+
+const PUBLISH = bitOf("publish");
+const SUBSCRIBE = bitOf("subscribe");
+const SEND = bitOf("send");
+
+export interface DispatchParts {
+  readonly hub: Hub;
+  readonly keyring: Keyring;
+  readonly usage: Usage;
+  readonly figures: Figures;
+  readonly clock: Clock;
+  readonly rates: Rates;
+}
+
+export class Dispatch {
+  constructor(private readonly parts: DispatchParts) {}
+
+  /** A text frame. */
+  text(peer: Peer, text: string): void {
+    if (!this.arrived(peer, text.length)) return;
+    if (text === PLAIN_PING) return this.ping(peer, undefined);
+    const { hub, rates } = this.parts;
+    const paid = takeFrame(peer, rates);
+    const frame = decodeFrame(text);
+    if (frame?.type === "ping") {
+      if (paid) giveFrameBack(peer);
+      return this.ping(peer, frame.requestId);
+    }
+    if (!paid) return this.cut(peer);
+    if (!frame) return this.refuse(peer, "malformed_message", undefined);
+    const counter = this.parts.figures.framesIn[frame.type] ?? this.parts.figures.unknownFrames;
+    counter.inc();
+    switch (frame.type) {
+      case "publish":
+        return this.publish(peer, frame);
+      case "send":
+        return this.send(peer, frame);
+      case "subscribe":
+        return this.subscribe(peer, frame);
+      case "unsubscribe":
+        if (!isChannelName(frame.channel)) return this.refuse(peer, "invalid_channel", frame.requestId);
+        hub.unsubscribe(peer, frame.channel);
+        return this.ack(peer, frame.requestId);
+      default:
+        return this.refuse(peer, "unknown_type", frame.requestId);
+    }
+  }
+
+  /** A binary frame: paid for like any other, understood never. */
+  binary(peer: Peer, bytes: number): void {
+    if (!this.arrived(peer, bytes)) return;
+    if (!takeFrame(peer, this.parts.rates)) return this.cut(peer);
+    this.parts.figures.unknownFrames.inc();
+    this.refuse(peer, "malformed_message", undefined);
+  }
+
+  /** false: the connection has ended, or ends now. */
+  private arrived(peer: Peer, size: number): boolean {
+    if (!peer.open) return false;
+    const { clock, rates, figures, hub } = this.parts;
+    figures.bytesIn.inc(size);
+    // The wheel may be late when the machine was suspended: nobody acts on an expired token in between.
+    if (peer.deadlineMs <= clock.nowMs()) {
+      hub.expire(peer);
+      return false;
+    }
+    const now = clock.monotonicMs();
+    peer.lastSeenMs = now;
+    refill(peer, rates, now);
+    return true;
+  }
+
+  private ping(peer: Peer, requestId: string | undefined): void {
+    if (!takePing(peer)) return this.cut(peer);
+    this.parts.figures.framesIn.ping?.inc();
+    peer.socket.send(encode.pong(requestId));
+  }
+
+  private publish(peer: Peer, frame: ClientFrame): void {
+    const { channel, data, requestId } = frame;
+    const { clock, hub, figures } = this.parts;
+    const started = clock.monotonicMs();
+    if (!isChannelName(channel)) return this.refuse(peer, "invalid_channel", requestId);
+    if (isReserved(channel)) return this.refuse(peer, "channel_reserved", requestId);
+    if (!peer.may(PUBLISH)) return this.refuse(peer, "action_not_permitted", requestId);
+    // What it subscribes to it is allowed: an edit of the key that takes a channel away ends the subscription too.
+    if (!peer.subscriptionTo(channel) && !peer.covers(channel))
+      return this.refuse(peer, "channel_not_authorized", requestId);
+    if (data === undefined) return this.refuse(peer, "missing_data", requestId);
+    if (this.isOverQuota(peer)) return this.refuse(peer, "over_message_quota", requestId);
+    if (!hub.publish(peer, channel, data)) return this.refuse(peer, "backend_error", requestId);
+    this.ack(peer, requestId);
+    figures.frameSeconds.observe((clock.monotonicMs() - started) / 1000);
+  }
+
+  private send(peer: Peer, frame: ClientFrame): void {
+    const { to, data, requestId } = frame;
+    if (!isPeerId(to)) return this.refuse(peer, "invalid_peer_id", requestId);
+    if (!peer.may(SEND)) return this.refuse(peer, "action_not_permitted", requestId);
+    if (data === undefined) return this.refuse(peer, "missing_data", requestId);
+    if (this.isOverQuota(peer)) return this.refuse(peer, "over_message_quota", requestId);
+    const reached = this.parts.hub.send(peer, to, data);
+    if (typeof reached === "number") this.sent(peer, reached, requestId);
+    else void reached.then((count) => this.sent(peer, count, requestId));
+  }
+
+  private sent(peer: Peer, reached: number, requestId: string | undefined): void {
+    if (reached === UNAVAILABLE) this.refuse(peer, "backend_error", requestId);
+    else if (reached === 0) this.refuse(peer, "peer_not_found", requestId);
+    else this.ack(peer, requestId);
+  }
+
+  private subscribe(peer: Peer, frame: ClientFrame): void {
+    const { channel, includeSenderMetadata: wanted, requestId } = frame;
+    if (wanted !== undefined && typeof wanted !== "boolean") return this.refuse(peer, "malformed_message", requestId);
+    if (!isChannelName(channel)) return this.refuse(peer, "invalid_channel", requestId);
+    if (isReserved(channel)) return this.refuse(peer, "channel_reserved", requestId);
+    if (!peer.may(SUBSCRIBE)) return this.refuse(peer, "action_not_permitted", requestId);
+    if (!peer.covers(channel)) return this.refuse(peer, "channel_not_authorized", requestId);
+    if (peer.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !peer.subscriptionTo(channel))
+      return this.refuse(peer, "channel_limit_exceeded", requestId);
+    this.parts.hub.subscribe(peer, channel, wanted === true, () => this.ack(peer, requestId));
+  }
+
+  private isOverQuota(peer: Peer): boolean {
+    const { app } = peer.identity.space;
+    const cap = this.parts.keyring.app(app)?.maxMessagesPerPeriod ?? null;
+    return cap !== null && this.parts.usage.messagesUsed(app) >= cap;
+  }
+
+  private ack(peer: Peer, requestId: string | undefined): void {
+    if (requestId === undefined || !peer.open) return;
+    this.parts.figures.acks.inc();
+    peer.socket.send(encode.ack(requestId));
+  }
+
+  private refuse(peer: Peer, code: Code, requestId: string | undefined): void {
+    if (!peer.open) return;
+    this.parts.figures.errors.inc();
+    peer.socket.send(encode.error(code, requestId));
+  }
+
+  private cut(peer: Peer): void {
+    this.parts.figures.rateCuts.inc();
+    this.parts.hub.close(peer, OVER_RATE);
+  }
+}

@@ -1,0 +1,77 @@
+/** The figures a realtime service is run by. On the hot path counting is adding to a number. */
+import type { Metrics } from "../telemetry/metrics.ts";
+
+const US = 1e-6;
+
+export class Figures {
+  readonly framesIn: Readonly<Record<string, { inc(by?: number): void }>>;
+  readonly unknownFrames;
+  readonly acks;
+  readonly errors;
+  readonly welcomes;
+  readonly messages;
+  readonly directs;
+  readonly presenceFrames;
+  readonly deliveries;
+  readonly bytesIn;
+  readonly bytesOut;
+  readonly presenceChanges;
+  readonly rateCuts;
+  readonly slowCuts;
+  readonly silentDrops;
+  readonly frameSeconds;
+  readonly connects;
+  readonly refused;
+  readonly closes;
+
+  constructor(metrics: Metrics) {
+    const framesIn = metrics.counters("parley_frames_in_total", "Client frames by type.");
+    const types = ["subscribe", "unsubscribe", "publish", "send", "ping"];
+    this.framesIn = Object.fromEntries(types.map((type) => [type, framesIn({ type })]));
+    this.unknownFrames = framesIn({ type: "other" });
+    const framesOut = metrics.counters(
+      "parley_frames_out_total",
+      "Server frames by type; messages once per subscriber.",
+    );
+    this.welcomes = framesOut({ type: "welcome" });
+    this.acks = framesOut({ type: "ack" });
+    this.errors = framesOut({ type: "error" });
+    this.messages = framesOut({ type: "message" });
+    this.directs = framesOut({ type: "direct" });
+    this.presenceFrames = framesOut({ type: "presence" });
+    this.deliveries = metrics.counter("parley_deliveries_total", "Messages and direct messages handed to sockets.");
+    this.bytesIn = metrics.counter("parley_bytes_in_total", "Payload bytes of client frames.");
+    this.bytesOut = metrics.counter(
+      "parley_bytes_out_total",
+      "Payload characters of messages and direct messages handed to sockets.",
+    );
+    this.presenceChanges = metrics.counter("parley_presence_changes_total", "Joins and leaves told.");
+    this.rateCuts = metrics.counter("parley_rate_cuts_total", "Connections closed for their rate (4011).");
+    this.slowCuts = metrics.counter("parley_slow_cuts_total", "Connections cut because they did not read.");
+    this.silentDrops = metrics.counter("parley_silent_drops_total", "Connections dropped after silence.");
+    this.connects = metrics.counter("parley_connects_total", "Connections made.");
+    this.refused = metrics.counters("parley_connects_refused_total", "Connects refused, by code.");
+    this.closes = metrics.counters("parley_closes_total", "Connections ended, by close code.");
+    this.frameSeconds = metrics.histogram(
+      "parley_publish_seconds",
+      "From a publish frame's arrival to its fan-out's return.",
+      [10, 25, 50, 100, 250, 500, 1000, 2500, 10_000, 50_000].map((us) => us * US),
+    );
+  }
+}
+
+/** How late a timer is: what a busy event loop feels like from inside. */
+export function watchEventLoop(metrics: Metrics, everyMs = 500): () => void {
+  const lag = metrics.histogram(
+    "parley_event_loop_lag_seconds",
+    "How late a timer fires.",
+    [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
+  );
+  let due = performance.now() + everyMs;
+  const timer = setInterval(() => {
+    const now = performance.now();
+    lag.observe(Math.max(0, now - due) / 1000);
+    due = now + everyMs;
+  }, everyMs);
+  return () => clearInterval(timer);
+}

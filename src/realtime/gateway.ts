@@ -1,0 +1,154 @@
+/**
+ * The door: HTTP requests to `/v1` become connections here, and Bun's socket events become calls of the heart. Checks run in
+ * the order the protocol gives; a refusal is an HTTP answer, before any upgrade.
+ */
+import type { ServerWebSocket, WebSocketHandler } from "bun";
+import { type Address, rateKey } from "../access/address.ts";
+import { admit, type Grant, Refusal } from "../access/admit.ts";
+import type { Blocks } from "../access/blocks.ts";
+import type { Keyring } from "../access/keyring.ts";
+import type { Throttle } from "../access/throttle.ts";
+import { GOING_AWAY, OVER_CONCURRENT } from "../protocol/close.ts";
+import { type Code, Problem } from "../protocol/codes.ts";
+import * as encode from "../protocol/encode.ts";
+import { FRAME_MAX_BYTES, RETRY_AFTER_MS } from "../protocol/limits.ts";
+import type { Clock } from "./clock.ts";
+import type { Dispatch } from "./dispatch.ts";
+import type { Figures } from "./figures.ts";
+import type { Hub } from "./hub.ts";
+import { Peer } from "./peer.ts";
+import type { Socket } from "./socket.ts";
+
+/** What a socket carries: its grant until it opens, then its peer; nothing if it was over the cap. */
+export type SocketData = { grant: Grant; overCap: boolean } | Peer | undefined;
+
+export interface GatewayParts {
+  readonly hub: Hub;
+  readonly dispatch: Dispatch;
+  readonly keyring: Keyring;
+  readonly blocks: Blocks;
+  readonly connects: Throttle;
+  readonly figures: Figures;
+  readonly clock: Clock;
+  readonly maxPendingBytes: number;
+}
+
+export interface ConnectAttempt {
+  readonly request: Request;
+  readonly client: Address;
+  /** Bun's; false if the handshake itself is malformed. */
+  readonly upgrade: (data: SocketData) => boolean;
+}
+
+const DRAIN_STEP_MS = 50;
+/** A small service drains at once; a large one takes as long as it is given. */
+const DRAIN_PER_SECOND_MIN = 500;
+
+export class Gateway {
+  private draining = false;
+
+  constructor(private readonly parts: GatewayParts) {}
+
+  get isDraining(): boolean {
+    return this.draining;
+  }
+
+  /** true: it has become a connection. Otherwise throws why not; also for a plain GET that would have been let in. */
+  connect({ request, client, upgrade }: ConnectAttempt): true {
+    const wantsUpgrade = request.headers.get("upgrade")?.toLowerCase() === "websocket";
+    if (this.draining) throw this.refused("internal_error", "This node is shutting down; try again.", 1);
+    const wait = this.parts.connects.take(rateKey(client));
+    if (wait > 0) throw this.refused("rate_limited", "Too many connects from this address.", wait);
+    const grant = this.admit(request);
+    if (!wantsUpgrade) throw new Problem("upgrade_required");
+    const cap = this.parts.keyring.app(grant.app)?.maxConcurrentConnections ?? null;
+    const overCap = cap !== null && this.parts.hub.connectionsOf(grant.app) >= cap;
+    if (upgrade({ grant, overCap })) return true;
+    throw this.refused("invalid_request", "The WebSocket handshake is malformed.");
+  }
+
+  private admit(request: Request): Grant {
+    const { url, headers } = request;
+    const from = url.indexOf("?");
+    const query = from < 0 ? "" : url.slice(from + 1);
+    const { keyring, blocks, clock } = this.parts;
+    const grant = admit({ query, origin: headers.get("origin") }, keyring, blocks, clock.nowMs());
+    if (grant instanceof Refusal) throw this.refused(grant.code);
+    return grant;
+  }
+
+  private refused(code: Code, message?: string, retryAfterSeconds?: number): Problem {
+    this.parts.figures.refused({ code }).inc();
+    return new Problem(code, message, retryAfterSeconds);
+  }
+
+  /** Bun's handlers and limits for every socket. */
+  handlers(): WebSocketHandler<SocketData> {
+    return {
+      open: (ws) => this.opened(ws),
+      message: (ws, message) => {
+        const peer = ws.data;
+        if (!(peer instanceof Peer)) return;
+        if (typeof message === "string") this.parts.dispatch.text(peer, message);
+        else this.parts.dispatch.binary(peer, message.length);
+      },
+      pong: (ws, payload) => {
+        const peer = ws.data;
+        if (!(peer instanceof Peer) || !peer.open) return;
+        peer.lastSeenMs = this.parts.clock.monotonicMs();
+        // Only pings behind an ack carry a number.
+        if (payload.length > 0) this.parts.hub.pong(peer, Number(payload.toString()));
+      },
+      drain: (ws) => {
+        if (ws.data instanceof Peer && ws.data.open) this.parts.hub.drained(ws.data);
+      },
+      close: (ws, code) => this.closed(ws, code),
+      sendPings: false,
+      // 0: never. Liveness is our own (liveness.ts).
+      idleTimeout: 0,
+      maxPayloadLength: FRAME_MAX_BYTES,
+      perMessageDeflate: false,
+      // A slow reader is cut, never thinned out.
+      backpressureLimit: this.parts.maxPendingBytes,
+      closeOnBackpressureLimit: true,
+    };
+  }
+
+  private opened(ws: ServerWebSocket<SocketData>): void {
+    const pending = ws.data;
+    if (!pending || pending instanceof Peer) return;
+    if (pending.overCap) {
+      ws.data = undefined;
+      ws.close(OVER_CONCURRENT.code, OVER_CONCURRENT.reason);
+      return;
+    }
+    ws.data = this.parts.hub.connect(pending.grant, ws as Socket);
+  }
+
+  private closed(ws: ServerWebSocket<SocketData>, code: number): void {
+    const { hub, figures } = this.parts;
+    figures.closes({ code: String(code) }).inc();
+    if (!(ws.data instanceof Peer)) return;
+    // The runtime does not say that it cut a slow reader: it is one that ends so while writes are waiting.
+    if (ws.data.open && code === 1006 && hub.isUnderPressure) figures.slowCuts.inc();
+    hub.disconnect(ws.data);
+  }
+
+  /** No new connections; those that are open end one after the other within the time. */
+  async drain(withinMs: number): Promise<void> {
+    this.draining = true;
+    const peers = [...this.parts.hub.everybody()];
+    const paceMs = Math.min(withinMs, (peers.length / DRAIN_PER_SECOND_MIN) * 1000);
+    const steps = Math.max(1, Math.floor(paceMs / DRAIN_STEP_MS));
+    const perStep = Math.ceil(peers.length / steps);
+    for (let at = 0; at < peers.length; at += perStep) {
+      for (const peer of peers.slice(at, at + perStep)) {
+        if (!peer.open) continue;
+        peer.socket.send(encode.goingAway(RETRY_AFTER_MS));
+        this.parts.hub.close(peer, GOING_AWAY);
+      }
+      if (at + perStep < peers.length)
+        await new Promise<void>((resolve) => this.parts.clock.after(DRAIN_STEP_MS, resolve));
+    }
+  }
+}

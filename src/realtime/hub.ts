@@ -1,0 +1,512 @@
+/**
+ * This node's connections and channels. A publish is written once per variant to a native topic; nothing here loops over
+ * subscribers.
+ */
+import type { Grant } from "../access/admit.ts";
+import type { Keyring } from "../access/keyring.ts";
+import type { ChannelCount, Engine, Envelope, MemberState, NodeEnd, NodeId, RemoteMembers } from "../engine/engine.ts";
+import { UNAVAILABLE } from "../engine/engine.ts";
+import { bitOf } from "../protocol/actions.ts";
+import { type Closing, KEY_REVOKED, KICKED, TOKEN_EXPIRED } from "../protocol/close.ts";
+import * as encode from "../protocol/encode.ts";
+import { Channel, Subscription } from "./channel.ts";
+import type { Clock } from "./clock.ts";
+import { Deadlines } from "./deadlines.ts";
+import type { Figures } from "./figures.ts";
+import { Liveness } from "./liveness.ts";
+import { Peer } from "./peer.ts";
+import { Presence } from "./presence.ts";
+import type { Broadcast, Socket } from "./socket.ts";
+import { Space } from "./space.ts";
+import type { Usage } from "./usage.ts";
+
+const PRESENCE = bitOf("presence");
+const SUBSCRIBE = bitOf("subscribe");
+
+/** How long after a write that had to wait a cut socket counts as a slow reader. */
+const PRESSURE_MS = 1000;
+
+export interface HubParts {
+  readonly id: NodeId;
+  readonly clock: Clock;
+  readonly engine: Engine;
+  readonly keyring: Keyring;
+  readonly usage: Usage;
+  readonly figures: Figures;
+  readonly broadcast: Broadcast;
+  readonly presenceTickMs: number;
+  readonly framesBurst: number;
+}
+
+export class Hub implements NodeEnd {
+  readonly id: NodeId;
+  private readonly spaces = new Map<string, Space>();
+  private readonly byKey = new Map<string, Set<Peer>>();
+  private readonly presence: Presence;
+  private readonly deadlines: Deadlines;
+  private readonly liveness: Liveness;
+  private lastConnectedMs = 0;
+  private connected = 0;
+  private pressedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly parts: HubParts) {
+    const { clock, engine, broadcast, figures } = parts;
+    this.id = parts.id;
+    this.presence = new Presence({
+      clock,
+      engine,
+      broadcast,
+      tickMs: parts.presenceTickMs,
+      tidy: (channel) => this.tidy(channel),
+      count: {
+        changes: (n) => figures.presenceChanges.inc(n),
+        frames: (n) => figures.presenceFrames.inc(n),
+      },
+    });
+    this.deadlines = new Deadlines(clock, (peer) => this.expire(peer));
+    this.liveness = new Liveness(clock, (peer) => {
+      figures.silentDrops.inc();
+      this.disconnect(peer);
+      peer.socket.terminate();
+    });
+    engine.attach(this);
+  }
+
+  get connections(): number {
+    return this.connected;
+  }
+
+  get channelCount(): number {
+    let count = 0;
+    for (const space of this.spaces.values()) count += space.channels.size;
+    return count;
+  }
+
+  /** The life of a connection */
+
+  connect(grant: Grant, socket: Socket): Peer {
+    const { clock, figures, usage, framesBurst } = this.parts;
+    const space = this.space(grant.app);
+    // Later by at least a bit than any before: which connection is the newest must never be a tie.
+    this.lastConnectedMs = Math.max(clock.nowMs(), this.lastConnectedMs + 0.001);
+    const identity = space.identity(grant.peerId);
+    const peer = new Peer(identity, socket, grant, this.lastConnectedMs, clock.monotonicMs(), framesBurst);
+    identity.peers.push(peer);
+    space.connections++;
+    this.connected++;
+    usage.connected(space.app);
+    figures.connects.inc();
+    this.keyPeers(peer.keyId).add(peer);
+    this.liveness.add(peer);
+    this.deadlines.set(peer);
+    const expiresAt = grant.expiresAtMs === null ? null : Math.floor(grant.expiresAtMs / 1000);
+    figures.welcomes.inc();
+    socket.send(encode.welcome(peer.peerId, expiresAt, Math.floor(clock.nowMs() / 1000), grant.metadataJson));
+    return peer;
+  }
+
+  /** Everything that a connection held ends now; calling it again does nothing. */
+  disconnect(peer: Peer): void {
+    if (!peer.open) return;
+    peer.open = false;
+    const { identity } = peer;
+    const { space } = identity;
+    for (const subscription of [...peer.subscriptions]) this.drop(subscription);
+    identity.peers.splice(identity.peers.indexOf(peer), 1);
+    this.byKey.get(peer.keyId)?.delete(peer);
+    if (this.byKey.get(peer.keyId)?.size === 0) this.byKey.delete(peer.keyId);
+    this.liveness.remove(peer);
+    space.connections--;
+    this.connected--;
+    this.parts.usage.disconnected(space.app);
+    space.tidy(identity);
+    if (space.isEmpty) this.spaces.delete(space.app);
+  }
+
+  close(peer: Peer, { code, reason }: Closing): void {
+    this.disconnect(peer);
+    peer.socket.close(code, reason);
+  }
+
+  /** A token's time is up, or the grace of the secret that signed it. */
+  expire(peer: Peer): void {
+    const graceIsOver = peer.secretEndsMs !== null && peer.secretEndsMs <= this.parts.clock.nowMs();
+    if (graceIsOver) peer.socket.send(encode.error("token_expired"));
+    this.close(peer, TOKEN_EXPIRED);
+  }
+
+  pong(peer: Peer, seq: number): void {
+    this.presence.pong(peer, seq);
+  }
+
+  drained(peer: Peer): void {
+    this.presence.drained(peer);
+  }
+
+  *everybody(): Iterable<Peer> {
+    for (const peers of this.byKey.values()) yield* peers;
+  }
+
+  /** Channels */
+
+  /** `ack` is called when messages flow: at once, or when the engine has found out who is there. */
+  subscribe(peer: Peer, name: string, withMetadata: boolean, ack: () => void): void {
+    const held = peer.subscriptionTo(name);
+    if (held) {
+      this.setVariant(held, withMetadata);
+      return this.welcomeTo(held, ack);
+    }
+    const channel = this.channel(peer.identity.space, name);
+    const member = peer.may(PRESENCE) ? channel.member(peer.identity) : undefined;
+    const subscription = new Subscription(peer, channel, member);
+    subscription.withMetadata = withMetadata;
+    peer.subscriptions.push(subscription);
+    peer.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
+    channel.subscribers++;
+    if (withMetadata) channel.metadataSubscribers++;
+    this.welcomeTo(subscription, ack);
+  }
+
+  private welcomeTo(subscription: Subscription, ack: () => void): void {
+    const enter = (): void => {
+      ack();
+      if (subscription.open) this.presence.enter(subscription);
+    };
+    if (subscription.channel.opening) void subscription.channel.opening.then(enter);
+    else enter();
+  }
+
+  unsubscribe(peer: Peer, name: string): void {
+    const subscription = peer.subscriptionTo(name);
+    if (subscription) this.drop(subscription);
+  }
+
+  private setVariant(subscription: Subscription, withMetadata: boolean): void {
+    if (subscription.withMetadata === withMetadata) return;
+    const { channel, peer } = subscription;
+    subscription.withMetadata = withMetadata;
+    channel.metadataSubscribers += withMetadata ? 1 : -1;
+    peer.socket.unsubscribe(withMetadata ? channel.plainTopic : channel.metadataTopic);
+    peer.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
+  }
+
+  private drop(subscription: Subscription): void {
+    const { peer, channel, withMetadata } = subscription;
+    subscription.open = false;
+    peer.subscriptions.splice(peer.subscriptions.indexOf(subscription), 1);
+    peer.socket.unsubscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
+    channel.subscribers--;
+    if (withMetadata) channel.metadataSubscribers--;
+    this.presence.leave(subscription);
+    this.tidy(channel);
+  }
+
+  /** false: the other nodes cannot be reached, and nothing was delivered to anybody. */
+  publish(peer: Peer, name: string, dataJson: string): boolean {
+    const { identity } = peer;
+    if (identity.waiting) this.presence.settle(identity);
+    const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };
+    if (!this.parts.engine.publish(identity.space.app, name, envelope)) return false;
+    const channel = identity.space.channels.get(name);
+    if (channel) this.fanOut(channel, identity.json, envelope, peer);
+    this.parts.usage.message(identity.space.app);
+    return true;
+  }
+
+  /** A message that no connection of ours sent: REST's. */
+  publishFrom(app: string, name: string, envelope: Envelope): boolean {
+    this.settleSender(app, envelope.from);
+    if (!this.parts.engine.publish(app, name, envelope)) return false;
+    const channel = this.spaces.get(app)?.channels.get(name);
+    if (channel) this.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined);
+    this.parts.usage.message(app);
+    return true;
+  }
+
+  private fanOut(channel: Channel, fromJson: string, envelope: Envelope, sender: Peer | undefined): void {
+    const { broadcast, figures } = this.parts;
+    const { subscribers, metadataSubscribers } = channel;
+    if (subscribers === 0) return;
+    const own = sender?.subscriptionTo(channel.name) ? 1 : 0;
+    const except = own === 1 ? sender?.socket : undefined;
+    const plain = encode.message(channel.json, fromJson, undefined, envelope.dataJson);
+    if (metadataSubscribers < subscribers) this.pressed(broadcast(channel.plainTopic, plain, except));
+    if (metadataSubscribers > 0) {
+      const { metadataJson, dataJson } = envelope;
+      const full = metadataJson === undefined ? plain : encode.message(channel.json, fromJson, metadataJson, dataJson);
+      this.pressed(broadcast(channel.metadataTopic, full, except));
+    }
+    const reached = subscribers - own;
+    figures.messages.inc(reached);
+    figures.deliveries.inc(reached);
+    figures.bytesOut.inc(reached * plain.length);
+  }
+
+  /** Bytes wait for a reader somewhere: worth remembering when one is cut. */
+  private pressed(written: number): void {
+    if (written <= 0) this.pressedMs = this.parts.clock.monotonicMs();
+  }
+
+  get isUnderPressure(): boolean {
+    return this.parts.clock.monotonicMs() - this.pressedMs < PRESSURE_MS;
+  }
+
+  /** How many connections it was handed to, UNAVAILABLE if that could not be found out. */
+  send(peer: Peer, to: string, dataJson: string): number | Promise<number> {
+    const { identity } = peer;
+    if (identity.waiting) this.presence.settle(identity);
+    return this.sendEnvelope(
+      identity.space.app,
+      to,
+      { from: peer.peerId, metadataJson: peer.metadataJson, dataJson },
+      peer,
+    );
+  }
+
+  sendFrom(app: string, to: string, envelope: Envelope): number | Promise<number> {
+    this.settleSender(app, envelope.from);
+    return this.sendEnvelope(app, to, envelope, undefined);
+  }
+
+  private sendEnvelope(
+    app: string,
+    to: string,
+    envelope: Envelope,
+    sender: Peer | undefined,
+  ): number | Promise<number> {
+    const elsewhere = this.parts.engine.send(app, to, envelope);
+    if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
+    const here = this.handTo(app, to, envelope, sender);
+    if (typeof elsewhere === "number") return this.counted(app, here + elsewhere);
+    return elsewhere.then((count) => {
+      if (count === UNAVAILABLE) return here > 0 ? this.counted(app, here) : UNAVAILABLE;
+      return this.counted(app, here + count);
+    });
+  }
+
+  private counted(app: string, reached: number): number {
+    if (reached > 0) this.parts.usage.message(app);
+    return reached;
+  }
+
+  private handTo(app: string, to: string, envelope: Envelope, sender: Peer | undefined): number {
+    const target = this.spaces.get(app)?.identities.get(to);
+    if (!target || target.peers.length === 0) return 0;
+    const { figures } = this.parts;
+    const text = encode.direct(JSON.stringify(envelope.from), envelope.metadataJson, envelope.dataJson);
+    let reached = 0;
+    for (const peer of target.peers) {
+      if (peer === sender) continue;
+      const written = peer.socket.send(text);
+      this.pressed(written);
+      if (written !== 0) reached++;
+    }
+    figures.directs.inc(reached);
+    figures.deliveries.inc(reached);
+    figures.bytesOut.inc(reached * text.length);
+    return reached;
+  }
+
+  private settleSender(app: string, from: string): void {
+    const identity = this.spaces.get(app)?.identities.get(from);
+    if (identity?.waiting) this.presence.settle(identity);
+  }
+
+  /** What the engine asks of a node */
+
+  deliver(app: string, name: string, envelope: Envelope): void {
+    const channel = this.spaces.get(app)?.channels.get(name);
+    if (!channel) return;
+    this.settleSender(app, envelope.from);
+    this.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined);
+  }
+
+  deliverTo(app: string, to: string, envelope: Envelope): number {
+    this.settleSender(app, envelope.from);
+    return this.handTo(app, to, envelope, undefined);
+  }
+
+  membersChanged(
+    node: NodeId,
+    app: string,
+    name: string,
+    joined: readonly MemberState[],
+    left: readonly string[],
+  ): void {
+    const channel = this.spaces.get(app)?.channels.get(name);
+    if (channel) this.presence.remote(node, channel, joined, left);
+  }
+
+  nodeGone(node: NodeId): void {
+    for (const space of this.spaces.values()) {
+      for (const channel of space.channels.values()) {
+        const left = [...channel.members.values()].filter((member) => member.remote?.has(node));
+        this.presence.remote(
+          node,
+          channel,
+          [],
+          left.map((member) => member.identity.peerId),
+        );
+      }
+    }
+  }
+
+  kicked(app: string, peerId: string): number {
+    const peers = [...(this.spaces.get(app)?.identities.get(peerId)?.peers ?? [])];
+    for (const peer of peers) this.close(peer, KICKED);
+    return peers.length;
+  }
+
+  localMembers(app: string, name: string): readonly MemberState[] {
+    const channel = this.spaces.get(app)?.channels.get(name);
+    return channel ? [...channel.members.values()].flatMap((member) => member.announced ?? []) : [];
+  }
+
+  localChannels(app: string): readonly ChannelCount[] {
+    const channels = [...(this.spaces.get(app)?.channels.values() ?? [])];
+    return channels
+      .filter((channel) => channel.subscribers > 0)
+      .map((channel) => ({
+        channel: channel.name,
+        peerIds: [...channel.members.values()]
+          .filter((one) => one.subscriptions.length > 0)
+          .map((one) => one.identity.peerId),
+        connections: channel.subscribers,
+      }));
+  }
+
+  localConnections(app: string): number {
+    return this.spaces.get(app)?.connections ?? 0;
+  }
+
+  /** Questions of REST, answered for all nodes */
+
+  async kick(app: string, peerId: string): Promise<number> {
+    return this.kicked(app, peerId) + (await this.parts.engine.kick(app, peerId));
+  }
+
+  /** Members of a channel with their metadata; those whose roster is still under way count already. */
+  async members(app: string, name: string): Promise<MemberState[]> {
+    const found = new Map<string, MemberState>();
+    const add = (state: MemberState): void => {
+      const known = found.get(state.peerId);
+      if (!known || known.since < state.since) found.set(state.peerId, state);
+    };
+    for (const states of (await this.parts.engine.members(app, name)).values()) for (const state of states) add(state);
+    for (const { subscriptions } of this.spaces.get(app)?.channels.get(name)?.members.values() ?? []) {
+      const newest = subscriptions[0]?.peer;
+      if (newest) add({ peerId: newest.peerId, metadataJson: newest.metadataJson, since: newest.connectedMs });
+    }
+    return [...found.values()];
+  }
+
+  async channels(app: string): Promise<{ channel: string; peers: number; connections: number }[]> {
+    const all = [...this.localChannels(app), ...(await this.parts.engine.channels(app))];
+    return [...Map.groupBy(all, (one) => one.channel)].map(([channel, counts]) => ({
+      channel,
+      peers: new Set(counts.flatMap((count) => count.peerIds)).size,
+      connections: counts.reduce((sum, count) => sum + count.connections, 0),
+    }));
+  }
+
+  connectionsOf(app: string): number {
+    return this.localConnections(app) + this.parts.engine.connections(app);
+  }
+
+  /** A key has changed: what its connections may do is what their tokens say and the key as it is now. */
+
+  keyChanged(keyId: string): void {
+    const peers = this.byKey.get(keyId);
+    if (!peers) return;
+    const key = this.parts.keyring.key(keyId);
+    for (const peer of [...peers]) {
+      if (!key) this.close(peer, KEY_REVOKED);
+      else if (key.type !== "sealed") this.narrow(peer, key);
+    }
+  }
+
+  private narrow(peer: Peer, key: Grant["key"]): void {
+    peer.keyScope = key.scope;
+    peer.actions = peer.tokenActions === undefined ? key.actions : peer.tokenActions & key.actions;
+    if (key.type === "secret") {
+      const secret = key.secrets.find((one) => one.seq === peer.secretSeq);
+      peer.secretEndsMs = secret ? secret.ends : 0;
+      if (peer.secretEndsMs !== null && peer.secretEndsMs <= this.parts.clock.nowMs()) return this.expire(peer);
+      this.deadlines.set(peer);
+    }
+    for (const subscription of [...peer.subscriptions]) {
+      const { name } = subscription.channel;
+      const code = peer.may(SUBSCRIBE) ? "channel_not_authorized" : "action_not_permitted";
+      if (!peer.may(SUBSCRIBE) || !peer.covers(name)) {
+        this.drop(subscription);
+        peer.socket.send(
+          encode.error(code, undefined, `The key no longer covers the channel ${JSON.stringify(name)}.`),
+        );
+      } else if (subscription.member && !peer.may(PRESENCE)) this.withoutPresence(subscription);
+    }
+  }
+
+  /** It stays subscribed, but neither sees presence nor is shown. */
+  private withoutPresence(subscription: Subscription): void {
+    this.presence.leave(subscription);
+    const { peer, channel } = subscription;
+    const blind = new Subscription(peer, channel, undefined);
+    blind.withMetadata = subscription.withMetadata;
+    subscription.open = false;
+    peer.subscriptions[peer.subscriptions.indexOf(subscription)] = blind;
+  }
+
+  /** Housekeeping */
+
+  private space(app: string): Space {
+    let space = this.spaces.get(app);
+    if (!space) {
+      space = new Space(app);
+      this.spaces.set(app, space);
+    }
+    return space;
+  }
+
+  private keyPeers(keyId: string): Set<Peer> {
+    let peers = this.byKey.get(keyId);
+    if (!peers) {
+      peers = new Set();
+      this.byKey.set(keyId, peers);
+    }
+    return peers;
+  }
+
+  /** The channel, watched: the engine is asked who is in it elsewhere when it is new here. */
+  private channel(space: Space, name: string): Channel {
+    const present = space.channels.get(name);
+    if (present) return present;
+    const channel = new Channel(space, name);
+    space.channels.set(name, channel);
+    const show = (remote: RemoteMembers): void => {
+      for (const [node, members] of remote) this.presence.remote(node, channel, members, []);
+    };
+    const found = this.parts.engine.watch(space.app, name);
+    if (found instanceof Promise) {
+      channel.opening = found.then(show).finally(() => {
+        channel.opening = undefined;
+      });
+    } else show(found);
+    return channel;
+  }
+
+  /** A channel that nobody here subscribes to, and about which nothing is left to tell, is forgotten. */
+  private tidy(channel: Channel): void {
+    if (channel.subscribers > 0) return;
+    const { space } = channel;
+    if (space.channels.get(channel.name) !== channel) return;
+    if ([...channel.members.values()].some((member) => member.announced)) return;
+    for (const member of [...channel.members.values()]) {
+      member.identity.waiting?.delete(member);
+      if (member.identity.waiting?.size === 0) member.identity.waiting = undefined;
+      channel.forget(member);
+    }
+    space.channels.delete(channel.name);
+    this.parts.engine.unwatch(space.app, channel.name);
+    if (space.isEmpty) this.spaces.delete(space.app);
+  }
+}

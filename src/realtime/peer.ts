@@ -1,0 +1,74 @@
+/** One connection: who it is, what it may do, what it holds. */
+import type { Grant } from "../access/admit.ts";
+import type { ActionSet } from "../protocol/actions.ts";
+import type { Scope } from "../protocol/glob.ts";
+import { PING_FRAMES_BURST } from "../protocol/limits.ts";
+import type { Subscription } from "./channel.ts";
+import type { Socket } from "./socket.ts";
+import type { Identity } from "./space.ts";
+
+export class Peer {
+  readonly keyId: string;
+  readonly peerId: string;
+  readonly metadataJson: string | undefined;
+  readonly tokenScope: Scope | undefined;
+  readonly tokenActions: ActionSet | undefined;
+  readonly secretSeq: number | undefined;
+  readonly expiresAtMs: number | null;
+  secretEndsMs: number | null;
+  keyScope: Scope;
+  actions: ActionSet;
+  readonly subscriptions: Subscription[] = [];
+  /** Of the last WebSocket ping; its pong opens what waits for it. */
+  pingSeq = 0;
+  /** Subscriptions whose roster waits for a pong. */
+  gated = 0;
+  open = true;
+  /** Unix ms at which it must be closed; Infinity: never. */
+  deadlineMs = Number.POSITIVE_INFINITY;
+  /** Monotonic ms. */
+  lastSeenMs: number;
+  /** Rates: how many frames and pings it may still send, as of `refilledMs`. */
+  frames: number;
+  pings: number;
+  refilledMs: number;
+
+  constructor(
+    readonly identity: Identity,
+    readonly socket: Socket,
+    grant: Grant,
+    /** Unix ms, never the same twice: the order of connections. */
+    readonly connectedMs: number,
+    nowMonotonicMs: number,
+    framesBurst: number,
+  ) {
+    this.keyId = grant.key.id;
+    this.peerId = grant.peerId;
+    this.metadataJson = grant.peerMetadataJson;
+    this.tokenScope = grant.tokenScope;
+    this.tokenActions = grant.tokenActions;
+    this.secretSeq = grant.secretSeq;
+    this.secretEndsMs = grant.secretEndsMs;
+    this.expiresAtMs = grant.expiresAtMs;
+    this.keyScope = grant.key.scope;
+    this.actions = grant.tokenActions === undefined ? grant.key.actions : grant.tokenActions & grant.key.actions;
+    this.lastSeenMs = nowMonotonicMs;
+    this.frames = framesBurst;
+    this.pings = PING_FRAMES_BURST;
+    this.refilledMs = nowMonotonicMs;
+  }
+
+  may(action: ActionSet): boolean {
+    return (this.actions & action) !== 0;
+  }
+
+  /** The token's claims and the key as it is now. */
+  covers(channel: string): boolean {
+    return this.keyScope.matches(channel) && (this.tokenScope === undefined || this.tokenScope.matches(channel));
+  }
+
+  subscriptionTo(channel: string): Subscription | undefined {
+    for (const subscription of this.subscriptions) if (subscription.channel.name === channel) return subscription;
+    return undefined;
+  }
+}

@@ -1,0 +1,329 @@
+/**
+ * Presence: who is in a channel, told to those in it.
+ *
+ * A newcomer's way: subscribe → ack and, behind it, a WebSocket ping → pong (or 500 ms) → the next tick writes its roster,
+ * then tells the others, then puts it on the presence topic. That order is a contract with existing clients: a roster in
+ * the same read as the ack is lost by some of them, and the first presence frame after a reconnect is the whole truth.
+ *
+ * What is told is always the difference between what was told last and what is so now. A leave and a join of one tick with
+ * the same metadata therefore cancel out, and a change of metadata is told as a join.
+ */
+import type { Engine, MemberState, NodeId } from "../engine/engine.ts";
+import { presenceChange, roster } from "../protocol/encode.ts";
+import { ROSTER_PART_MAX_BYTES, ROSTER_WAIT_MS } from "../protocol/limits.ts";
+import type { Channel, Member, Subscription } from "./channel.ts";
+import type { Clock } from "./clock.ts";
+import type { Peer } from "./peer.ts";
+import type { Broadcast } from "./socket.ts";
+import type { Identity } from "./space.ts";
+
+/** A tick writes one frame to each member: larger channels tick less often, so that a storm of joins stays linear. */
+const SPACING_MS_PER_MEMBER = 0.1;
+const SPACING_MAX_MS = 250;
+
+export interface PresenceParts {
+  readonly clock: Clock;
+  readonly engine: Engine;
+  readonly broadcast: Broadcast;
+  readonly tickMs: number;
+  /** Called when a channel may have become unused. */
+  readonly tidy: (channel: Channel) => void;
+  readonly count: { changes(n: number): void; frames(n: number): void };
+}
+
+interface Waiting {
+  readonly subscription: Subscription;
+  readonly gate: number;
+  readonly untilMs: number;
+}
+
+export class Presence {
+  private readonly dirty = new Set<Channel>();
+  private ticking = false;
+  /** In the order of their deadlines: all wait equally long. */
+  private waiting: Waiting[] = [];
+  private watching = false;
+
+  constructor(private readonly parts: PresenceParts) {}
+
+  /** A subscription begins, or asks again: its roster waits for the pong of the ping that follows the ack. */
+  enter(subscription: Subscription): void {
+    const { peer, channel, member } = subscription;
+    if (!member) return;
+    if (!member.subscriptions.includes(subscription)) member.add(subscription);
+    this.hold(subscription);
+    if (subscription.gate === 0) peer.gated++;
+    subscription.gate = ++peer.pingSeq;
+    this.note(member);
+    // A ping that cannot be written is a socket that is going: its close will undo all this.
+    peer.socket.ping(String(subscription.gate));
+    this.waiting.push({
+      subscription,
+      gate: subscription.gate,
+      untilMs: this.parts.clock.monotonicMs() + ROSTER_WAIT_MS,
+    });
+    this.watch();
+    channel.changed.add(member);
+  }
+
+  /** A subscription ends. */
+  leave(subscription: Subscription): void {
+    const { member, channel } = subscription;
+    if (!member) return;
+    this.hold(subscription);
+    if (subscription.gate !== 0) subscription.peer.gated--;
+    subscription.gate = 0;
+    member.remove(subscription);
+    this.change(member, channel);
+  }
+
+  /** The pong of ping number `seq` has come: whatever waited for it or an earlier one goes on. */
+  pong(peer: Peer, seq: number): void {
+    if (peer.gated === 0) return;
+    for (const subscription of peer.subscriptions)
+      if (subscription.gate !== 0 && subscription.gate <= seq) this.openGate(subscription);
+  }
+
+  /** Before a peer's words are written to anybody: what is waiting to be told about it is told. */
+  settle(identity: Identity): void {
+    if (!identity.waiting) return;
+    for (const member of [...identity.waiting]) {
+      for (const subscription of member.subscriptions) subscription.visible = true;
+      this.tell(member.channel, [member]);
+    }
+  }
+
+  /** Another node's part of the membership has changed. */
+  remote(node: NodeId, channel: Channel, joined: readonly MemberState[], left: readonly string[]): void {
+    for (const state of joined) {
+      const member = channel.member(channel.space.identity(state.peerId));
+      member.remote ??= new Map();
+      member.remote.set(node, state);
+      this.change(member, channel);
+    }
+    for (const peerId of left) {
+      const member = channel.members.get(peerId);
+      if (!member?.remote?.delete(node)) continue;
+      if (member.remote.size === 0) member.remote = undefined;
+      this.change(member, channel);
+    }
+  }
+
+  /** A reader has taken what was waiting for it: the next part of a long roster, if there is one. */
+  drained(peer: Peer): void {
+    for (const subscription of peer.subscriptions) if (subscription.parts) this.feed(subscription);
+  }
+
+  /** Off the presence topic until the next roster: nothing may come between an ack and its roster. */
+  private hold(subscription: Subscription): void {
+    subscription.parts = undefined;
+    subscription.told = undefined;
+    if (!subscription.listening) return;
+    subscription.listening = false;
+    subscription.channel.listeners--;
+    subscription.peer.socket.unsubscribe(subscription.channel.presenceTopic);
+  }
+
+  private listen(subscription: Subscription): void {
+    subscription.listening = true;
+    subscription.channel.listeners++;
+    subscription.peer.socket.subscribe(subscription.channel.presenceTopic);
+  }
+
+  private openGate(subscription: Subscription): void {
+    subscription.gate = 0;
+    subscription.peer.gated--;
+    subscription.channel.ready.push(subscription);
+    this.schedule(subscription.channel);
+  }
+
+  private change(member: Member, channel: Channel): void {
+    this.note(member);
+    channel.changed.add(member);
+    this.schedule(channel);
+  }
+
+  private note(member: Member): void {
+    member.identity.waiting ??= new Set();
+    member.identity.waiting.add(member);
+  }
+
+  /** Gates whose pong never came open at their deadline. */
+  private watch(): void {
+    if (this.watching || this.waiting.length === 0) return;
+    this.watching = true;
+    const first = this.waiting[0] as Waiting;
+    this.parts.clock.after(Math.max(1, first.untilMs - this.parts.clock.monotonicMs()), () => {
+      this.watching = false;
+      const now = this.parts.clock.monotonicMs();
+      let passed = 0;
+      for (const one of this.waiting) {
+        const waits = isStillWaiting(one);
+        if (waits && one.untilMs > now) break;
+        if (waits) this.openGate(one.subscription);
+        passed++;
+      }
+      this.waiting.splice(0, passed);
+      this.watch();
+    });
+  }
+
+  private schedule(channel: Channel): void {
+    this.dirty.add(channel);
+    if (this.ticking) return;
+    this.ticking = true;
+    this.parts.clock.after(this.parts.tickMs, () => {
+      this.ticking = false;
+      this.tick();
+    });
+  }
+
+  private tick(): void {
+    const now = this.parts.clock.monotonicMs();
+    for (const channel of [...this.dirty]) {
+      const spacing = Math.min(SPACING_MAX_MS, channel.members.size * SPACING_MS_PER_MEMBER);
+      if (channel.lastTickMs !== 0 && now - channel.lastTickMs < spacing) {
+        this.schedule(channel);
+        continue;
+      }
+      this.dirty.delete(channel);
+      channel.lastTickMs = now;
+      this.tickChannel(channel);
+    }
+  }
+
+  private tickChannel(channel: Channel): void {
+    const newcomers = channel.ready.filter((subscription) => subscription.open && subscription.gate === 0);
+    channel.ready = [];
+    for (const subscription of newcomers) subscription.visible = true;
+    this.tell(channel, [...channel.changed], newcomers);
+  }
+
+  /** Writes rosters to newcomers, then the difference to those who listen, then lets the newcomers listen too. */
+  private tell(channel: Channel, members: readonly Member[], newcomers: readonly Subscription[] = []): void {
+    const joined: string[] = [];
+    const left: string[] = [];
+    const announce: MemberState[] = [];
+    const withdraw: string[] = [];
+    for (const member of members) {
+      const entry = member.entry();
+      if (entry !== member.shown) {
+        if (entry !== undefined) joined.push(entry);
+        else if (member.shown !== undefined) left.push(member.shown);
+        member.shown = entry;
+      }
+      const local = member.local();
+      if (local ? !sameState(local, member.announced) : member.announced) {
+        if (local) announce.push(local);
+        else withdraw.push(member.identity.peerId);
+        member.announced = local;
+      }
+      this.told(member);
+    }
+    if (newcomers.length > 0) this.writeRosters(channel, newcomers);
+    if (joined.length + left.length > 0) {
+      this.parts.count.changes(joined.length + left.length);
+      if (channel.listeners > 0) {
+        this.parts.count.frames(channel.listeners);
+        this.parts.broadcast(channel.presenceTopic, presenceChange(channel.json, joined, left), undefined);
+      }
+    }
+    for (const subscription of newcomers) if (!subscription.parts) this.listen(subscription);
+    if (announce.length + withdraw.length > 0)
+      this.parts.engine.announce(channel.space.app, channel.name, announce, withdraw);
+    this.parts.tidy(channel);
+  }
+
+  /** Nothing about this member waits any more, unless one of its own subscriptions still does. */
+  private told(member: Member): void {
+    const { identity, channel } = member;
+    if (member.subscriptions.some((subscription) => !subscription.visible)) return;
+    channel.changed.delete(member);
+    identity.waiting?.delete(member);
+    if (identity.waiting?.size === 0) identity.waiting = undefined;
+    if (member.isGone) channel.forget(member);
+  }
+
+  private writeRosters(channel: Channel, newcomers: readonly Subscription[]): void {
+    // One text for all; each newcomer gets it with its own entry cut out.
+    const starts = new Map<string, number>();
+    const entries: string[] = [];
+    let length = 0;
+    for (const member of channel.members.values()) {
+      if (member.shown === undefined) continue;
+      starts.set(member.identity.peerId, length);
+      entries.push(member.shown);
+      length += member.shown.length + 1;
+    }
+    const all = entries.join();
+    const bytes = length > ROSTER_PART_MAX_BYTES / 3 ? Buffer.byteLength(all) : length;
+    this.parts.count.frames(newcomers.length);
+    for (const subscription of newcomers) {
+      const { peerId, socket } = subscription.peer;
+      if (bytes > ROSTER_PART_MAX_BYTES) {
+        this.writeInParts(subscription);
+        continue;
+      }
+      const start = starts.get(peerId);
+      const own = channel.members.get(peerId)?.shown?.length ?? 0;
+      socket.send(roster(channel.json, start === undefined ? all : without(all, start, own)));
+    }
+  }
+
+  private writeInParts(subscription: Subscription): void {
+    const { channel, peer } = subscription;
+    const told = new Map<string, string>();
+    const parts: string[] = [];
+    let part: string[] = [];
+    let bytes = 0;
+    for (const [peerId, { shown }] of channel.members) {
+      if (shown === undefined || peerId === peer.peerId) continue;
+      told.set(peerId, shown);
+      const size = Buffer.byteLength(shown) + 1;
+      if (bytes + size > ROSTER_PART_MAX_BYTES) {
+        parts.push(part.join());
+        part = [];
+        bytes = 0;
+      }
+      part.push(shown);
+      bytes += size;
+    }
+    parts.push(part.join());
+    subscription.parts = parts;
+    subscription.told = told;
+    this.feed(subscription);
+  }
+
+  /** Writes parts as long as the reader keeps up; then what has changed meanwhile, and it listens like everybody else. */
+  private feed(subscription: Subscription): void {
+    const { channel, peer, parts, told } = subscription;
+    if (!parts || !told) return;
+    while (parts.length > 0) {
+      if (peer.socket.getBufferedAmount() > 0) return;
+      peer.socket.send(roster(channel.json, parts.shift() as string));
+    }
+    if (peer.socket.getBufferedAmount() > 0) return;
+    subscription.parts = undefined;
+    subscription.told = undefined;
+    const joined: string[] = [];
+    for (const [peerId, { shown }] of channel.members) {
+      if (shown !== undefined && peerId !== peer.peerId && told.get(peerId) !== shown) joined.push(shown);
+    }
+    const left = [...told]
+      .filter(([peerId]) => channel.members.get(peerId)?.shown === undefined)
+      .map(([, entry]) => entry);
+    if (joined.length + left.length > 0) peer.socket.send(presenceChange(channel.json, joined, left));
+    if (!subscription.listening) this.listen(subscription);
+  }
+}
+
+const isStillWaiting = ({ subscription, gate }: Waiting): boolean => subscription.open && subscription.gate === gate;
+
+const sameState = (a: MemberState, b: MemberState | undefined): boolean =>
+  b !== undefined && a.metadataJson === b.metadataJson && a.since === b.since;
+
+/** A list of entries without the one that stands at `start`, nor its comma. */
+function without(all: string, start: number, length: number): string {
+  if (start > 0) return all.slice(0, start - 1) + all.slice(start + length);
+  return all.slice(length + 1);
+}

@@ -1,0 +1,35 @@
+/** How fast a connection may send: a bucket of frames and one of pings, refilled together. */
+import { PING_FRAMES_BURST, PING_FRAMES_PER_SECOND } from "../protocol/limits.ts";
+import type { Peer } from "./peer.ts";
+
+export interface Rates {
+  /** 0: no limit. */
+  readonly framesPerSecond: number;
+  readonly framesBurst: number;
+}
+
+export function refill(peer: Peer, rates: Rates, nowMs: number): void {
+  const seconds = (nowMs - peer.refilledMs) / 1000;
+  if (seconds <= 0) return;
+  peer.refilledMs = nowMs;
+  peer.frames = Math.min(rates.framesBurst, peer.frames + seconds * rates.framesPerSecond);
+  peer.pings = Math.min(PING_FRAMES_BURST, peer.pings + seconds * PING_FRAMES_PER_SECOND);
+}
+
+export function takeFrame(peer: Peer, rates: Rates): boolean {
+  if (rates.framesPerSecond === 0) return true;
+  if (peer.frames < 1) return false;
+  peer.frames -= 1;
+  return true;
+}
+
+/** A ping that was first taken for any frame pays from its own bucket instead. */
+export function giveFrameBack(peer: Peer): void {
+  peer.frames += 1;
+}
+
+export function takePing(peer: Peer): boolean {
+  if (peer.pings < 1) return false;
+  peer.pings -= 1;
+  return true;
+}

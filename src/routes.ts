@@ -1,0 +1,104 @@
+/** Every address a node answers, public and the operator's. */
+import type { Directory } from "./access/directory.ts";
+import type { Keyring } from "./access/keyring.ts";
+import { Throttle } from "./access/throttle.ts";
+import type { Config } from "./config/settings.ts";
+import type { Heart } from "./heart.ts";
+import { appEndpoints } from "./http/apps.ts";
+import { makeAudit } from "./http/audit.ts";
+import { channelEndpoints, type Quota } from "./http/channels.ts";
+import { connectHandler } from "./http/connect.ts";
+import { docsPage } from "./http/docs.ts";
+import { makeGuards } from "./http/guards.ts";
+import { appLabel } from "./http/host.ts";
+import { keyEndpoints } from "./http/keys.ts";
+import { openapiDocument } from "./http/openapi.ts";
+import { healthEndpoint, type ReadyChecks, readyResponse } from "./http/operations.ts";
+import { peerEndpoints } from "./http/peers.ts";
+import type { Frame, Handler, Routes } from "./http/router.ts";
+import { tokenEndpoints } from "./http/tokens.ts";
+import { usageEndpoints } from "./http/usage.ts";
+import { Problem } from "./protocol/codes.ts";
+import { ADMIN_WRONG_TRIES_PER_MINUTE } from "./protocol/limits.ts";
+import { systemClock as clock } from "./realtime/clock.ts";
+import type { Store } from "./store/store.ts";
+import type { Log } from "./telemetry/log.ts";
+import type { Metrics } from "./telemetry/metrics.ts";
+import { VERSION } from "./version.ts";
+
+export interface RouteParts {
+  readonly config: Config;
+  readonly log: Log;
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly directory: Directory;
+  readonly metrics: Metrics;
+  readonly heart: Heart;
+  readonly checks: ReadyChecks;
+  readonly frame: Frame;
+  readonly adminTokenDigest: string;
+}
+
+export interface NodeRoutes {
+  readonly publicRoutes: Routes;
+  readonly adminRoutes: Routes;
+}
+
+export function buildRoutes(parts: RouteParts): NodeRoutes {
+  const { config, log, store, keyring, directory, metrics, heart, checks, frame, adminTokenDigest } = parts;
+  const { nowMs, monotonicMs } = clock;
+  const { hub, usage, blocks, gateway } = heart;
+  metrics.gauge("parley_keys", "Live keys.", () => keyring.size);
+  metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);
+  const perSecond = config.restRequestsPerSecond;
+  const guards = makeGuards({
+    keyring,
+    nowMs,
+    requests: new Throttle(perSecond, perSecond, monotonicMs),
+    wrongTries: new Throttle(ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60, monotonicMs),
+    adminTokenDigest,
+  });
+  const audit = makeAudit(log);
+  const { rotationGraceSeconds } = config;
+  const quota: Quota = (app) => {
+    const cap = keyring.app(app)?.maxMessagesPerPeriod ?? null;
+    if (cap !== null && usage.messagesUsed(app) >= cap) throw new Problem("over_message_quota");
+  };
+  const realtime = [
+    ...tokenEndpoints(guards.minting, nowMs),
+    ...channelEndpoints(guards.secret, hub, quota),
+    ...peerEndpoints(guards.secret, { hub, quota, blocks, store, nowMs }),
+    ...usageEndpoints(guards.secret, keyring, hub, usage),
+  ];
+  const control = [
+    ...appEndpoints(guards.admin, directory, audit),
+    ...keyEndpoints(guards.admin, { directory, keyring, audit, nowMs, rotationGraceSeconds }),
+  ];
+  const document = openapiDocument([healthEndpoint, ...realtime, ...control], VERSION);
+  const publicRoutes: Routes = {
+    "/v1": connectHandler(frame, gateway),
+    ...frame.routes([healthEndpoint, ...realtime]),
+    "/readyz": frame.wrap("/readyz", () => readyResponse(checks)),
+    "/openapi.json": frame.wrap("/openapi.json", () => Response.json(document)),
+    "/docs": frame.wrap("/docs", docsPage),
+  };
+  const adminRoutes: Routes = {
+    ...frame.routes(control),
+    "/metrics": frame.wrap("/metrics", (call) => {
+      guards.observer.admit(call);
+      return new Response(metrics.text(), { headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" } });
+    }),
+  };
+  return { publicRoutes, adminRoutes: absentOnAppHosts(adminRoutes, config.domain, frame.notFound) };
+}
+
+/** The control plane does not exist on an application's host. */
+function absentOnAppHosts(routes: Routes, domain: string, notFound: Handler): Routes {
+  const onOwnHost =
+    (handler: Handler): Handler =>
+    (request, server) =>
+      appLabel(request.headers.get("host"), domain) === undefined
+        ? handler(request, server)
+        : notFound(request, server);
+  return Object.fromEntries(Object.entries(routes).map(([path, handler]) => [path, onOwnHost(handler)]));
+}

@@ -1,0 +1,199 @@
+/**
+ * Copies of the embedded store: one made, one put back. Both work on the store while nobody else has it open, and neither
+ * ever leaves half a file under a final name: everything is written beside it, synced, then renamed.
+ */
+import { Database } from "bun:sqlite";
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname, resolve } from "node:path";
+import { schemaVersion } from "./migrate.ts";
+import { APPLICATION_ID, openSqlite, sqliteFile } from "./open.ts";
+import { StoreError } from "./store.ts";
+
+const MAGIC = Buffer.from("SQLite format 3\0");
+/** Where the file format keeps the number that `PRAGMA application_id` sets. */
+const APPLICATION_ID_AT = 68;
+const HEADER_BYTES = 100;
+const COPY_BYTES = 1 << 20;
+/** What SQLite leaves beside a file; a new file under the same name must not meet them. */
+const SIDE_FILES = ["-wal", "-shm", "-journal"];
+
+export async function backupStore(dataFolder: string, file: string, force: boolean): Promise<{ bytes: number }> {
+  const store = sqliteFile(dataFolder);
+  if (!existsSync(store)) throw new StoreError(`there is no store in ${dataFolder}; name the data folder with --data`);
+  refuseTarget(file, store, force);
+  // Without migrating: a backup before an upgrade must stay readable for the version it was made with.
+  const sql = await openSqlite(store);
+  try {
+    return await writeBeside(file, async (temporary) => {
+      await sql`VACUUM INTO ${temporary}`.catch((error: Error) => {
+        throw new StoreError(`the store could not be copied to ${temporary}: ${error.message}`);
+      });
+      // A backup that could not be restored is better noticed today.
+      using copy = new Database(temporary, { readwrite: true, create: false });
+      checkIntegrity(copy, store);
+      return { bytes: statSync(temporary).size };
+    });
+  } finally {
+    await sql.close();
+  }
+}
+
+function refuseTarget(file: string, store: string, force: boolean): void {
+  const present = statSync(file, { throwIfNoEntry: false });
+  if (isSame(file, store)) throw new StoreError(`${file} is the store itself; name another file`);
+  if (present?.isDirectory()) throw new StoreError(`${file} is a folder; name a file in it`);
+  if (present && !force) throw new StoreError(`${file} exists already; name another file, or replace it with --force`);
+  if (!existsSync(dirname(resolve(file)))) throw new StoreError(`the folder of ${file} does not exist; make it first`);
+}
+
+/** The same file, by whatever path. */
+function isSame(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }));
+  return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
+}
+
+export interface Restored {
+  /** The schema of the backup; the next start brings it up to ours. */
+  readonly schema: number;
+  /** One sealed secret, to try a master key with. undefined: it holds none. */
+  readonly sealed: { readonly app: string; readonly secret: string } | undefined;
+}
+
+export async function restoreStore(dataFolder: string, file: string, force: boolean): Promise<Restored> {
+  const store = sqliteFile(dataFolder);
+  checkHeader(file);
+  if (isSame(file, store)) throw new StoreError(`${file} is the store itself; there is nothing to restore`);
+  if (existsSync(store) && !force)
+    throw new StoreError(
+      `${dataFolder} holds a store already; replace it with --force, or name another folder with --data`,
+    );
+  mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
+  // What is checked is the copy: it is what will be in place, and checking may write side files.
+  let old: Database | undefined;
+  try {
+    return await writeBeside(store, async (temporary) => {
+      copyInto(temporary, file);
+      const restored = inspect(temporary, file);
+      old = existsSync(store) ? lock(store) : undefined;
+      for (const side of SIDE_FILES) rmSync(store + side, { force: true });
+      return restored;
+    });
+  } finally {
+    // Locked until the new file has its name: a server that starts meanwhile finds one of the two, never something between.
+    old?.close();
+  }
+}
+
+/** Cheap, and without opening it as a database. */
+function checkHeader(file: string): void {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (!stats) throw new StoreError(`there is no file ${file}`);
+  if (!stats.isFile()) throw new StoreError(`${file} is not a file`);
+  const header = Buffer.alloc(HEADER_BYTES);
+  const handle = openSync(file, "r");
+  readSync(handle, header, 0, HEADER_BYTES, 0);
+  closeSync(handle);
+  if (!header.subarray(0, MAGIC.length).equals(MAGIC) || header.readUInt32BE(APPLICATION_ID_AT) !== APPLICATION_ID)
+    throw new StoreError(`${file} is not a backup of Parley; nothing was changed`);
+  // A store copied by hand: its latest changes are in the other file, and would be lost in silence.
+  if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
+    throw new StoreError(
+      `beside ${file} lies ${file}-wal, so it is a store and not a backup: make one of it with "parley backup"; nothing was changed`,
+    );
+}
+
+function inspect(copy: string, file: string): Restored {
+  try {
+    using db = new Database(copy, { readwrite: true, create: false });
+    checkIntegrity(db, file);
+    // Out of WAL mode, so that closing leaves one file.
+    db.run("PRAGMA journal_mode = DELETE");
+    const row = db.query<{ version: number | null }, []>("SELECT MAX(version) AS version FROM migrations").get();
+    const schema = row?.version ?? 0;
+    if (schema > schemaVersion())
+      throw new StoreError(
+        `${file} was made by a newer Parley (its schema is ${schema}, this version knows ${schemaVersion()}); nothing was changed`,
+      );
+    return { schema, sealed: schema === 0 ? undefined : sealedSecret(db) };
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+    throw new StoreError(`${file} is damaged: ${(error as Error).message}; nothing was changed`);
+  }
+}
+
+const sealedSecret = (db: Database): Restored["sealed"] =>
+  db
+    .query<{ app: string; secret: string }, []>(
+      "SELECT id AS app, secret_sealed AS secret FROM apps WHERE deleted IS NULL ORDER BY id DESC LIMIT 1",
+    )
+    .get() ?? undefined;
+
+function checkIntegrity(db: Database, file: string): void {
+  const flaw = db.query<{ integrity_check: string }, []>("PRAGMA integrity_check(1)").get()?.integrity_check;
+  if (flaw !== "ok") throw new StoreError(`${file} is damaged: ${flaw ?? "it cannot be checked"}`);
+}
+
+/** undefined: too damaged to be locked, and so to be used by a server. That may be why it is replaced. */
+function lock(store: string): Database | undefined {
+  let db: Database | undefined;
+  try {
+    db = new Database(store, { readwrite: true, create: false });
+    db.run("PRAGMA locking_mode = EXCLUSIVE");
+    // Out of WAL mode: closing a store in it deletes the log by name, which by then would be the new store's.
+    db.run("PRAGMA journal_mode = DELETE");
+    db.run("BEGIN EXCLUSIVE");
+    db.run("COMMIT");
+    return db;
+  } catch (error) {
+    db?.close();
+    if (String((error as { code?: string }).code).startsWith("SQLITE_BUSY"))
+      throw new StoreError(`another Parley process is using ${dirname(store)}; stop it first`);
+    return undefined;
+  }
+}
+
+/** `fill` writes an empty file that only its owner can read; when it is done, that becomes `file`. */
+async function writeBeside<T>(file: string, fill: (temporary: string) => Promise<T>): Promise<T> {
+  const temporary = `${file}.${randomBytes(4).toString("hex")}.partial`;
+  closeSync(openSync(temporary, "wx", 0o600));
+  try {
+    const result = await fill(temporary);
+    sync(temporary);
+    renameSync(temporary, file);
+    sync(dirname(resolve(file)));
+    return result;
+  } catch (error) {
+    for (const side of ["", ...SIDE_FILES]) rmSync(temporary + side, { force: true });
+    throw error;
+  }
+}
+
+function copyInto(target: string, source: string): void {
+  const from = openSync(source, "r");
+  const to = openSync(target, "r+");
+  try {
+    const chunk = Buffer.alloc(COPY_BYTES);
+    for (let read = readSync(from, chunk); read > 0; read = readSync(from, chunk)) writeSync(to, chunk, 0, read);
+  } finally {
+    closeSync(from);
+    closeSync(to);
+  }
+}
+
+function sync(path: string): void {
+  const handle = openSync(path, "r");
+  fsyncSync(handle);
+  closeSync(handle);
+}

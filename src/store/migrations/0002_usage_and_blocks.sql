@@ -1,0 +1,16 @@
+-- What an application has used in a period (a calendar month UTC, named by its first second).
+CREATE TABLE usage (
+  app TEXT NOT NULL,
+  period BIGINT NOT NULL,
+  messages BIGINT NOT NULL,
+  peak_connections BIGINT NOT NULL,
+  PRIMARY KEY (app, period)
+);
+
+-- Peers that may not connect until a time, Unix ms.
+CREATE TABLE blocks (
+  app TEXT NOT NULL,
+  peer_id TEXT NOT NULL,
+  until_ms BIGINT NOT NULL,
+  PRIMARY KEY (app, peer_id)
+);
