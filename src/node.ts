@@ -4,10 +4,11 @@ import type { WebSocketHandler } from "bun";
 import { Directory } from "./access/directory.ts";
 import { Keyring } from "./access/keyring.ts";
 import { DUMMY_DIGEST, digestOf, makeMasterKey, masterKeyFile, readMasterKey, Vault } from "./access/vault.ts";
+import { ConfigError } from "./config/load.ts";
 import type { Config } from "./config/settings.ts";
 import { adminTokenDigest, type FirstRun, finishFirstRun, firstRun } from "./first-run.ts";
 import { buildHeart } from "./heart.ts";
-import { Listener } from "./http/listener.ts";
+import { Listener, TlsError } from "./http/listener.ts";
 import { Frame, type Handler } from "./http/router.ts";
 import { systemClock as clock } from "./realtime/clock.ts";
 import { watchEventLoop } from "./realtime/figures.ts";
@@ -37,7 +38,7 @@ export async function startNode(config: Config, nodeId: string, log: Log): Promi
     return await build(config, nodeId, log, store);
   } catch (error) {
     await store.close();
-    throw error;
+    throw error instanceof TlsError ? new ConfigError(`PARLEY_TLS_CERT, PARLEY_TLS_KEY: ${error.message}`) : error;
   }
 }
 

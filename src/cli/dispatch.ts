@@ -1,4 +1,6 @@
 /** From the words of a command line to a command that runs, and from how it ended to an exit code. */
+
+import { didYouMean } from "../config/near.ts";
 import { type Args, parseArgs } from "./args.ts";
 import type { Command } from "./command.ts";
 import { commandAt, commandsUnder, FLAG_KINDS } from "./commands/all.ts";
@@ -6,7 +8,6 @@ import { endingOf, UsageError } from "./errors.ts";
 import { HELP } from "./flags.ts";
 import { type Env, Given } from "./given.ts";
 import { noSuchCommand, overview } from "./help.ts";
-import { didYouMean } from "./near.ts";
 import { Output } from "./output.ts";
 
 /** The exit code; undefined: the command goes on running. */

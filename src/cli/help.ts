@@ -1,10 +1,11 @@
 /** `parley help`, printed from the table of commands. */
+
+import { didYouMean } from "../config/near.ts";
 import type { Answer, Command, Flag } from "./command.ts";
 import { COMMANDS, commandAt, commandsUnder, FIRST_WORDS, GROUPS } from "./commands/all.ts";
 import { UsageError } from "./errors.ts";
 import { HELP } from "./flags.ts";
 import type { Given } from "./given.ts";
-import { didYouMean } from "./near.ts";
 
 /** Wide enough for the longest command in a list. */
 const COLUMN = Math.max(...COMMANDS.map(({ name }) => `parley ${name}`.length));

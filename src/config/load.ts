@@ -1,5 +1,6 @@
 /** The settings in force: flags win over the environment, the environment over the file. */
 import { readFileSync } from "node:fs";
+import { didYouMean } from "./near.ts";
 import { type Config, keyOf, NAMES, nameOf, SETTINGS, type Setting, type SettingName } from "./settings.ts";
 
 export type Source = "flag" | "environment" | "file" | "default";
@@ -83,20 +84,13 @@ function readConfigFile(path: string): Map<SettingName, string> {
   const found = new Map<SettingName, string>();
   for (const [key, value] of Object.entries(parsed)) {
     const name = nameOf(key);
-    if (!name) throw new ConfigError(`--config ${path}: there is no setting "${key}"${suggestion(key)}`);
+    if (!name)
+      throw new ConfigError(`--config ${path}: there is no setting "${key}"${didYouMean(key, NAMES.map(keyOf))}`);
     if (!["string", "number", "boolean"].includes(typeof value))
       throw new ConfigError(`--config ${path}: ${key} must be text, a number, true or false`);
     found.set(name, String(value));
   }
   return found;
-}
-
-/** A hint for a misspelt key: the known one that shares most of its letters in order. */
-export function suggestion(key: string): string {
-  const near = NAMES.map(keyOf).find(
-    (known) => known.replaceAll("-", "") === key.toLowerCase().replaceAll(/[-_]/g, "") || known.startsWith(key),
-  );
-  return near ? `; did you mean "${near}"?` : "";
 }
 
 /** Only a warning: container platforms inject variables such as PARLEY_SERVICE_HOST on their own. */

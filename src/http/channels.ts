@@ -73,7 +73,7 @@ export function channelEndpoints(guard: Guard<Credential>, hub: Hub, quota: Quot
       problems: ["action_not_permitted"],
       handle: async (_call, { who, query }) => {
         permit(who, "presence");
-        const all = (await hub.channels(who.key.app))
+        const all = (await hub.census.channels(who.key.app))
           .filter(({ channel }) => channel.startsWith(query.prefix ?? "") && who.key.scope.matches(channel))
           .sort((a, b) => (a.channel < b.channel ? -1 : 1))
           .filter(({ channel }) => query.after === undefined || channel > query.after);
@@ -92,7 +92,7 @@ export function channelEndpoints(guard: Guard<Credential>, hub: Hub, quota: Quot
       handle: async (call, { who }) => {
         const channel = channelOf(call, who);
         permit(who, "presence");
-        const members = await hub.members(who.key.app, channel);
+        const members = await hub.census.members(who.key.app, channel);
         const peers = members.map(({ peerId, metadataJson }) =>
           metadataJson === undefined ? { peerId } : { peerId, metadata: JSON.parse(metadataJson) as unknown },
         );
@@ -120,7 +120,7 @@ export function channelEndpoints(guard: Guard<Credential>, hub: Hub, quota: Quot
         const channel = channelOf(call, who);
         permit(who, "publish");
         quota(who.key.app);
-        if (!hub.publishFrom(who.key.app, channel, envelope)) throw new Problem("backend_error");
+        if (!hub.delivery.publishFrom(who.key.app, channel, envelope)) throw new Problem("backend_error");
         return { channel, published: true };
       },
     }),

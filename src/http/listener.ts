@@ -91,8 +91,15 @@ export class Listener<Data> {
   }
 }
 
+/** The certificate or its key cannot be used; the message says why. */
+export class TlsError extends Error {}
+
 function readTls(files: TlsFiles): { cert: string; key: string } {
-  const pem = { cert: readFileSync(files.cert, "utf8"), key: readFileSync(files.key, "utf8") };
-  createSecureContext(pem);
-  return pem;
+  try {
+    const pem = { cert: readFileSync(files.cert, "utf8"), key: readFileSync(files.key, "utf8") };
+    createSecureContext(pem);
+    return pem;
+  } catch (error) {
+    throw new TlsError(`${files.cert} and ${files.key} are not a certificate and its key: ${(error as Error).message}`);
+  }
 }

@@ -46,7 +46,7 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
         const peerId = peerOf(call);
         permit(who, "send");
         quota(who.key.app);
-        const reached = await hub.sendFrom(who.key.app, peerId, envelope);
+        const reached = await hub.delivery.sendFrom(who.key.app, peerId, envelope);
         if (reached === UNAVAILABLE) throw new Problem("backend_error");
         if (reached === 0) throw new Problem("peer_not_found");
         return { peerId, delivered: true };

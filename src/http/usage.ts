@@ -47,7 +47,7 @@ export function usageEndpoints(guard: Guard<Credential>, keyring: Keyring, hub: 
           appId: app.id,
           periodStartUnix: startSeconds,
           periodEndUnix: endSeconds,
-          concurrentNow: hub.connectionsOf(app.id),
+          concurrentNow: hub.census.connectionsOf(app.id),
           peakConcurrent: peak,
           messagesUsed: messages,
           overageMessages: 0,

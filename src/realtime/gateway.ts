@@ -62,7 +62,7 @@ export class Gateway {
     const grant = this.admit(request);
     if (!wantsUpgrade) throw new Problem("upgrade_required");
     const cap = this.parts.keyring.app(grant.app)?.maxConcurrentConnections ?? null;
-    const overCap = cap !== null && this.parts.hub.connectionsOf(grant.app) >= cap;
+    const overCap = cap !== null && this.parts.hub.census.connectionsOf(grant.app) >= cap;
     if (upgrade({ grant, overCap })) return true;
     throw this.refused("invalid_request", "The WebSocket handshake is malformed.");
   }
@@ -130,7 +130,7 @@ export class Gateway {
     figures.closes({ code: String(code) }).inc();
     if (!(ws.data instanceof Peer)) return;
     // The runtime does not say that it cut a slow reader: it is one that ends so while writes are waiting.
-    if (ws.data.open && code === 1006 && hub.isUnderPressure) figures.slowCuts.inc();
+    if (ws.data.open && code === 1006 && hub.delivery.isUnderPressure) figures.slowCuts.inc();
     hub.disconnect(ws.data);
   }
 

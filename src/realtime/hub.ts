@@ -1,17 +1,15 @@
-/**
- * This node's connections and channels. A publish is written once per variant to a native topic; nothing here loops over
- * subscribers.
- */
+/** This node's connections and channels: who comes and goes, who subscribes to what, and what a change of a key ends. */
 import type { Grant } from "../access/admit.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { ChannelCount, Engine, Envelope, MemberState, NodeEnd, NodeId, RemoteMembers } from "../engine/engine.ts";
-import { UNAVAILABLE } from "../engine/engine.ts";
 import { bitOf } from "../protocol/actions.ts";
 import { type Closing, KEY_REVOKED, KICKED, TOKEN_EXPIRED } from "../protocol/close.ts";
 import * as encode from "../protocol/encode.ts";
+import { Census } from "./census.ts";
 import { Channel, Subscription } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import { Deadlines } from "./deadlines.ts";
+import { Delivery } from "./delivery.ts";
 import type { Figures } from "./figures.ts";
 import { Liveness } from "./liveness.ts";
 import { Peer } from "./peer.ts";
@@ -22,9 +20,6 @@ import type { Usage } from "./usage.ts";
 
 const PRESENCE = bitOf("presence");
 const SUBSCRIBE = bitOf("subscribe");
-
-/** How long after a write that had to wait a cut socket counts as a slow reader. */
-const PRESSURE_MS = 1000;
 
 export interface HubParts {
   readonly id: NodeId;
@@ -40,6 +35,8 @@ export interface HubParts {
 
 export class Hub implements NodeEnd {
   readonly id: NodeId;
+  readonly delivery: Delivery;
+  readonly census: Census;
   private readonly spaces = new Map<string, Space>();
   private readonly byKey = new Map<string, Set<Peer>>();
   private readonly presence: Presence;
@@ -47,7 +44,6 @@ export class Hub implements NodeEnd {
   private readonly liveness: Liveness;
   private lastConnectedMs = 0;
   private connected = 0;
-  private pressedMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly parts: HubParts) {
     const { clock, engine, broadcast, figures } = parts;
@@ -63,6 +59,8 @@ export class Hub implements NodeEnd {
         frames: (n) => figures.presenceFrames.inc(n),
       },
     });
+    this.delivery = new Delivery({ ...parts, spaces: this.spaces, presence: this.presence });
+    this.census = new Census(this.spaces, engine);
     this.deadlines = new Deadlines(clock, (peer) => this.expire(peer));
     this.liveness = new Liveness(clock, (peer) => {
       figures.silentDrops.inc();
@@ -201,115 +199,17 @@ export class Hub implements NodeEnd {
     this.tidy(channel);
   }
 
-  /** false: the other nodes cannot be reached, and nothing was delivered to anybody. */
   publish(peer: Peer, name: string, dataJson: string): boolean {
-    const { identity } = peer;
-    if (identity.waiting) this.presence.settle(identity);
-    const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };
-    if (!this.parts.engine.publish(identity.space.app, name, envelope)) return false;
-    const channel = identity.space.channels.get(name);
-    if (channel) this.fanOut(channel, identity.json, envelope, peer);
-    this.parts.usage.message(identity.space.app);
-    return true;
+    return this.delivery.publish(peer, name, dataJson);
   }
 
-  /** A message that no connection of ours sent: REST's. */
-  publishFrom(app: string, name: string, envelope: Envelope): boolean {
-    this.settleSender(app, envelope.from);
-    if (!this.parts.engine.publish(app, name, envelope)) return false;
-    const channel = this.spaces.get(app)?.channels.get(name);
-    if (channel) this.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined);
-    this.parts.usage.message(app);
-    return true;
-  }
-
-  private fanOut(channel: Channel, fromJson: string, envelope: Envelope, sender: Peer | undefined): void {
-    const { broadcast, figures } = this.parts;
-    const { subscribers, metadataSubscribers } = channel;
-    if (subscribers === 0) return;
-    const own = sender?.subscriptionTo(channel.name) ? 1 : 0;
-    const except = own === 1 ? sender?.socket : undefined;
-    const plain = encode.message(channel.json, fromJson, undefined, envelope.dataJson);
-    if (metadataSubscribers < subscribers) this.pressed(broadcast(channel.plainTopic, plain, except));
-    if (metadataSubscribers > 0) {
-      const { metadataJson, dataJson } = envelope;
-      const full = metadataJson === undefined ? plain : encode.message(channel.json, fromJson, metadataJson, dataJson);
-      this.pressed(broadcast(channel.metadataTopic, full, except));
-    }
-    const reached = subscribers - own;
-    figures.messages.inc(reached);
-    figures.deliveries.inc(reached);
-    figures.bytesOut.inc(reached * plain.length);
-  }
-
-  /** Bytes wait for a reader somewhere: worth remembering when one is cut. */
-  private pressed(written: number): void {
-    if (written <= 0) this.pressedMs = this.parts.clock.monotonicMs();
-  }
-
-  get isUnderPressure(): boolean {
-    return this.parts.clock.monotonicMs() - this.pressedMs < PRESSURE_MS;
-  }
-
-  /** How many connections it was handed to, UNAVAILABLE if that could not be found out. */
   send(peer: Peer, to: string, dataJson: string): number | Promise<number> {
-    const { identity } = peer;
-    if (identity.waiting) this.presence.settle(identity);
-    return this.sendEnvelope(
-      identity.space.app,
-      to,
-      { from: peer.peerId, metadataJson: peer.metadataJson, dataJson },
-      peer,
-    );
+    return this.delivery.send(peer, to, dataJson);
   }
 
-  sendFrom(app: string, to: string, envelope: Envelope): number | Promise<number> {
-    this.settleSender(app, envelope.from);
-    return this.sendEnvelope(app, to, envelope, undefined);
-  }
-
-  private sendEnvelope(
-    app: string,
-    to: string,
-    envelope: Envelope,
-    sender: Peer | undefined,
-  ): number | Promise<number> {
-    const elsewhere = this.parts.engine.send(app, to, envelope);
-    if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
-    const here = this.handTo(app, to, envelope, sender);
-    if (typeof elsewhere === "number") return this.counted(app, here + elsewhere);
-    return elsewhere.then((count) => {
-      if (count === UNAVAILABLE) return here > 0 ? this.counted(app, here) : UNAVAILABLE;
-      return this.counted(app, here + count);
-    });
-  }
-
-  private counted(app: string, reached: number): number {
-    if (reached > 0) this.parts.usage.message(app);
-    return reached;
-  }
-
-  private handTo(app: string, to: string, envelope: Envelope, sender: Peer | undefined): number {
-    const target = this.spaces.get(app)?.identities.get(to);
-    if (!target || target.peers.length === 0) return 0;
-    const { figures } = this.parts;
-    const text = encode.direct(JSON.stringify(envelope.from), envelope.metadataJson, envelope.dataJson);
-    let reached = 0;
-    for (const peer of target.peers) {
-      if (peer === sender) continue;
-      const written = peer.socket.send(text);
-      this.pressed(written);
-      if (written !== 0) reached++;
-    }
-    figures.directs.inc(reached);
-    figures.deliveries.inc(reached);
-    figures.bytesOut.inc(reached * text.length);
-    return reached;
-  }
-
-  private settleSender(app: string, from: string): void {
-    const identity = this.spaces.get(app)?.identities.get(from);
-    if (identity?.waiting) this.presence.settle(identity);
+  /** Closes a peer's connections on every node: how many. */
+  async kick(app: string, peerId: string): Promise<number> {
+    return this.kicked(app, peerId) + (await this.parts.engine.kick(app, peerId));
   }
 
   /** What the engine asks of a node */
@@ -317,13 +217,13 @@ export class Hub implements NodeEnd {
   deliver(app: string, name: string, envelope: Envelope): void {
     const channel = this.spaces.get(app)?.channels.get(name);
     if (!channel) return;
-    this.settleSender(app, envelope.from);
-    this.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined);
+    this.delivery.settleSender(app, envelope.from);
+    this.delivery.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined);
   }
 
   deliverTo(app: string, to: string, envelope: Envelope): number {
-    this.settleSender(app, envelope.from);
-    return this.handTo(app, to, envelope, undefined);
+    this.delivery.settleSender(app, envelope.from);
+    return this.delivery.handTo(app, to, envelope, undefined);
   }
 
   membersChanged(
@@ -358,59 +258,15 @@ export class Hub implements NodeEnd {
   }
 
   localMembers(app: string, name: string): readonly MemberState[] {
-    const channel = this.spaces.get(app)?.channels.get(name);
-    return channel ? [...channel.members.values()].flatMap((member) => member.announced ?? []) : [];
+    return this.census.localMembers(app, name);
   }
 
   localChannels(app: string): readonly ChannelCount[] {
-    const channels = [...(this.spaces.get(app)?.channels.values() ?? [])];
-    return channels
-      .filter((channel) => channel.subscribers > 0)
-      .map((channel) => ({
-        channel: channel.name,
-        peerIds: [...channel.members.values()]
-          .filter((one) => one.subscriptions.length > 0)
-          .map((one) => one.identity.peerId),
-        connections: channel.subscribers,
-      }));
+    return this.census.localChannels(app);
   }
 
   localConnections(app: string): number {
-    return this.spaces.get(app)?.connections ?? 0;
-  }
-
-  /** Questions of REST, answered for all nodes */
-
-  async kick(app: string, peerId: string): Promise<number> {
-    return this.kicked(app, peerId) + (await this.parts.engine.kick(app, peerId));
-  }
-
-  /** Members of a channel with their metadata; those whose roster is still under way count already. */
-  async members(app: string, name: string): Promise<MemberState[]> {
-    const found = new Map<string, MemberState>();
-    const add = (state: MemberState): void => {
-      const known = found.get(state.peerId);
-      if (!known || known.since < state.since) found.set(state.peerId, state);
-    };
-    for (const states of (await this.parts.engine.members(app, name)).values()) for (const state of states) add(state);
-    for (const { subscriptions } of this.spaces.get(app)?.channels.get(name)?.members.values() ?? []) {
-      const newest = subscriptions[0]?.peer;
-      if (newest) add({ peerId: newest.peerId, metadataJson: newest.metadataJson, since: newest.connectedMs });
-    }
-    return [...found.values()];
-  }
-
-  async channels(app: string): Promise<{ channel: string; peers: number; connections: number }[]> {
-    const all = [...this.localChannels(app), ...(await this.parts.engine.channels(app))];
-    return [...Map.groupBy(all, (one) => one.channel)].map(([channel, counts]) => ({
-      channel,
-      peers: new Set(counts.flatMap((count) => count.peerIds)).size,
-      connections: counts.reduce((sum, count) => sum + count.connections, 0),
-    }));
-  }
-
-  connectionsOf(app: string): number {
-    return this.localConnections(app) + this.parts.engine.connections(app);
+    return this.census.localConnections(app);
   }
 
   /** A key has changed: what its connections may do is what their tokens say and the key as it is now. */

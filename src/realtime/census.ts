@@ -1,0 +1,60 @@
+/** Who is where: counted on this node for the others, and over all nodes for REST. */
+import type { ChannelCount, Engine, MemberState } from "../engine/engine.ts";
+import type { Space } from "./space.ts";
+
+export class Census {
+  constructor(
+    private readonly spaces: ReadonlyMap<string, Space>,
+    private readonly engine: Engine,
+  ) {}
+
+  localMembers(app: string, name: string): readonly MemberState[] {
+    const channel = this.spaces.get(app)?.channels.get(name);
+    return channel ? [...channel.members.values()].flatMap((member) => member.announced ?? []) : [];
+  }
+
+  localChannels(app: string): readonly ChannelCount[] {
+    const channels = [...(this.spaces.get(app)?.channels.values() ?? [])];
+    return channels
+      .filter((channel) => channel.subscribers > 0)
+      .map((channel) => ({
+        channel: channel.name,
+        peerIds: [...channel.members.values()]
+          .filter((one) => one.subscriptions.length > 0)
+          .map((one) => one.identity.peerId),
+        connections: channel.subscribers,
+      }));
+  }
+
+  localConnections(app: string): number {
+    return this.spaces.get(app)?.connections ?? 0;
+  }
+
+  /** Members of a channel with their metadata; those whose roster is still under way count already. */
+  async members(app: string, name: string): Promise<MemberState[]> {
+    const found = new Map<string, MemberState>();
+    const add = (state: MemberState): void => {
+      const known = found.get(state.peerId);
+      if (!known || known.since < state.since) found.set(state.peerId, state);
+    };
+    for (const states of (await this.engine.members(app, name)).values()) for (const state of states) add(state);
+    for (const { subscriptions } of this.spaces.get(app)?.channels.get(name)?.members.values() ?? []) {
+      const newest = subscriptions[0]?.peer;
+      if (newest) add({ peerId: newest.peerId, metadataJson: newest.metadataJson, since: newest.connectedMs });
+    }
+    return [...found.values()];
+  }
+
+  async channels(app: string): Promise<{ channel: string; peers: number; connections: number }[]> {
+    const all = [...this.localChannels(app), ...(await this.engine.channels(app))];
+    return [...Map.groupBy(all, (one) => one.channel)].map(([channel, counts]) => ({
+      channel,
+      peers: new Set(counts.flatMap((count) => count.peerIds)).size,
+      connections: counts.reduce((sum, count) => sum + count.connections, 0),
+    }));
+  }
+
+  connectionsOf(app: string): number {
+    return this.localConnections(app) + this.engine.connections(app);
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * How words reach connections: a message is written once per variant to a native topic, a direct message to each of the
+ * peer's sockets. Nothing here loops over subscribers, and before anybody's words go out, what is waiting to be told about
+ * that peer is told.
+ */
+import { type Engine, type Envelope, UNAVAILABLE } from "../engine/engine.ts";
+import * as encode from "../protocol/encode.ts";
+import type { Channel } from "./channel.ts";
+import type { Clock } from "./clock.ts";
+import type { Figures } from "./figures.ts";
+import type { Peer } from "./peer.ts";
+import type { Presence } from "./presence.ts";
+import type { Broadcast } from "./socket.ts";
+import type { Space } from "./space.ts";
+import type { Usage } from "./usage.ts";
+
+/** How long after a write that had to wait a cut socket counts as a slow reader. */
+const PRESSURE_MS = 1000;
+
+export interface DeliveryParts {
+  readonly spaces: ReadonlyMap<string, Space>;
+  readonly presence: Presence;
+  readonly engine: Engine;
+  readonly broadcast: Broadcast;
+  readonly usage: Usage;
+  readonly figures: Figures;
+  readonly clock: Clock;
+}
+
+export class Delivery {
+  private pressedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly parts: DeliveryParts) {}
+
+  /** false: the other nodes cannot be reached, and nothing was delivered to anybody. */
+  publish(peer: Peer, name: string, dataJson: string): boolean {
+    const { identity } = peer;
+    if (identity.waiting) this.parts.presence.settle(identity);
+    const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };
+    if (!this.parts.engine.publish(identity.space.app, name, envelope)) return false;
+    const channel = identity.space.channels.get(name);
+    if (channel) this.fanOut(channel, identity.json, envelope, peer);
+    this.parts.usage.message(identity.space.app);
+    return true;
+  }
+
+  /** A message that no connection of ours sent: REST's. */
+  publishFrom(app: string, name: string, envelope: Envelope): boolean {
+    this.settleSender(app, envelope.from);
+    if (!this.parts.engine.publish(app, name, envelope)) return false;
+    const channel = this.parts.spaces.get(app)?.channels.get(name);
+    if (channel) this.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined);
+    this.parts.usage.message(app);
+    return true;
+  }
+
+  fanOut(channel: Channel, fromJson: string, envelope: Envelope, sender: Peer | undefined): void {
+    const { broadcast, figures } = this.parts;
+    const { subscribers, metadataSubscribers } = channel;
+    if (subscribers === 0) return;
+    const own = sender?.subscriptionTo(channel.name) ? 1 : 0;
+    const except = own === 1 ? sender?.socket : undefined;
+    const plain = encode.message(channel.json, fromJson, undefined, envelope.dataJson);
+    if (metadataSubscribers < subscribers) this.pressed(broadcast(channel.plainTopic, plain, except));
+    if (metadataSubscribers > 0) {
+      const { metadataJson, dataJson } = envelope;
+      const full = metadataJson === undefined ? plain : encode.message(channel.json, fromJson, metadataJson, dataJson);
+      this.pressed(broadcast(channel.metadataTopic, full, except));
+    }
+    const reached = subscribers - own;
+    figures.messages.inc(reached);
+    figures.deliveries.inc(reached);
+    figures.bytesOut.inc(reached * plain.length);
+  }
+
+  /** Bytes wait for a reader somewhere: worth remembering when one is cut. */
+  private pressed(written: number): void {
+    if (written < 0) this.pressedMs = this.parts.clock.monotonicMs();
+  }
+
+  get isUnderPressure(): boolean {
+    return this.parts.clock.monotonicMs() - this.pressedMs < PRESSURE_MS;
+  }
+
+  /** How many connections it was handed to, UNAVAILABLE if that could not be found out. */
+  send(peer: Peer, to: string, dataJson: string): number | Promise<number> {
+    const { identity } = peer;
+    if (identity.waiting) this.parts.presence.settle(identity);
+    return this.sendEnvelope(
+      identity.space.app,
+      to,
+      { from: peer.peerId, metadataJson: peer.metadataJson, dataJson },
+      peer,
+    );
+  }
+
+  sendFrom(app: string, to: string, envelope: Envelope): number | Promise<number> {
+    this.settleSender(app, envelope.from);
+    return this.sendEnvelope(app, to, envelope, undefined);
+  }
+
+  private sendEnvelope(
+    app: string,
+    to: string,
+    envelope: Envelope,
+    sender: Peer | undefined,
+  ): number | Promise<number> {
+    const elsewhere = this.parts.engine.send(app, to, envelope);
+    if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
+    const here = this.handTo(app, to, envelope, sender);
+    if (typeof elsewhere === "number") return this.counted(app, here + elsewhere);
+    return elsewhere.then((count) => {
+      if (count === UNAVAILABLE) return here > 0 ? this.counted(app, here) : UNAVAILABLE;
+      return this.counted(app, here + count);
+    });
+  }
+
+  private counted(app: string, reached: number): number {
+    if (reached > 0) this.parts.usage.message(app);
+    return reached;
+  }
+
+  handTo(app: string, to: string, envelope: Envelope, sender: Peer | undefined): number {
+    const target = this.parts.spaces.get(app)?.identities.get(to);
+    if (!target || target.peers.length === 0) return 0;
+    const { figures } = this.parts;
+    const text = encode.direct(JSON.stringify(envelope.from), envelope.metadataJson, envelope.dataJson);
+    let reached = 0;
+    for (const peer of target.peers) {
+      if (peer === sender) continue;
+      const written = peer.socket.send(text);
+      this.pressed(written);
+      if (written !== 0) reached++;
+    }
+    figures.directs.inc(reached);
+    figures.deliveries.inc(reached);
+    figures.bytesOut.inc(reached * text.length);
+    return reached;
+  }
+
+  settleSender(app: string, from: string): void {
+    const identity = this.parts.spaces.get(app)?.identities.get(from);
+    if (identity?.waiting) this.parts.presence.settle(identity);
+  }
+}
