@@ -111,6 +111,8 @@ export class Subscription {
   withMetadata = false;
   /** The ping whose pong opens the roster; 0: no roster is waited for. */
   gate = 0;
+  /** The gate its roster was promised with; 0: it has been written. */
+  owed = 0;
   /** May be shown to others: its roster is written, or it has spoken already. */
   visible = false;
   /** On the presence topic. */

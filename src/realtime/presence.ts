@@ -20,6 +20,8 @@ import type { Identity } from "./space.ts";
 /** A tick writes one frame to each member: larger channels tick less often, so that a storm of joins stays linear. */
 const SPACING_MS_PER_MEMBER = 0.1;
 const SPACING_MAX_MS = 250;
+/** A roster is due ROSTER_WAIT_MS after its ack; this much earlier we stop waiting, for timers are late now and then. */
+const GATE_WAIT_MS = ROSTER_WAIT_MS - 50;
 
 export interface PresenceParts {
   readonly clock: Clock;
@@ -54,13 +56,14 @@ export class Presence {
     this.hold(subscription);
     if (subscription.gate === 0) peer.gated++;
     subscription.gate = ++peer.pingSeq;
+    subscription.owed = subscription.gate;
     this.note(member);
     // A ping that cannot be written is a socket that is going: its close will undo all this.
     peer.socket.ping(String(subscription.gate));
     this.waiting.push({
       subscription,
       gate: subscription.gate,
-      untilMs: this.parts.clock.monotonicMs() + ROSTER_WAIT_MS,
+      untilMs: this.parts.clock.monotonicMs() + GATE_WAIT_MS,
     });
     this.watch();
     channel.changed.add(member);
@@ -148,7 +151,7 @@ export class Presence {
     member.identity.waiting.add(member);
   }
 
-  /** Gates whose pong never came open at their deadline. */
+  /** Rosters that are still owed at their deadline are written then. */
   private watch(): void {
     if (this.watching || this.waiting.length === 0) return;
     this.watching = true;
@@ -156,14 +159,18 @@ export class Presence {
     this.parts.clock.after(Math.max(1, first.untilMs - this.parts.clock.monotonicMs()), () => {
       this.watching = false;
       const now = this.parts.clock.monotonicMs();
+      const overdue = new Set<Channel>();
       let passed = 0;
-      for (const one of this.waiting) {
-        const waits = isStillWaiting(one);
-        if (waits && one.untilMs > now) break;
-        if (waits) this.openGate(one.subscription);
+      for (const { subscription, gate, untilMs } of this.waiting) {
+        const waits = subscription.open && subscription.owed === gate;
+        if (waits && untilMs > now) break;
         passed++;
+        if (!waits) continue;
+        if (subscription.gate !== 0) this.openGate(subscription);
+        overdue.add(subscription.channel);
       }
       this.waiting.splice(0, passed);
+      for (const channel of overdue) this.tickChannel(channel);
       this.watch();
     });
   }
@@ -186,8 +193,6 @@ export class Presence {
         this.schedule(channel);
         continue;
       }
-      this.dirty.delete(channel);
-      channel.lastTickMs = now;
       this.tickChannel(channel);
     }
   }
@@ -195,7 +200,12 @@ export class Presence {
   private tickChannel(channel: Channel): void {
     const newcomers = channel.ready.filter((subscription) => subscription.open && subscription.gate === 0);
     channel.ready = [];
-    for (const subscription of newcomers) subscription.visible = true;
+    this.dirty.delete(channel);
+    channel.lastTickMs = this.parts.clock.monotonicMs();
+    for (const subscription of newcomers) {
+      subscription.visible = true;
+      subscription.owed = 0;
+    }
     this.tell(channel, [...channel.changed], newcomers);
   }
 
@@ -316,8 +326,6 @@ export class Presence {
     if (!subscription.listening) this.listen(subscription);
   }
 }
-
-const isStillWaiting = ({ subscription, gate }: Waiting): boolean => subscription.open && subscription.gate === gate;
 
 const sameState = (a: MemberState, b: MemberState | undefined): boolean =>
   b !== undefined && a.metadataJson === b.metadataJson && a.since === b.since;
