@@ -3,7 +3,7 @@
  * to another row does not open. Keys for other uses are derived from the master key, one label a use.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { StoreError } from "../store/store.ts";
 
@@ -70,13 +70,15 @@ export function readMasterKey(dataFolder: string): Buffer | undefined {
   return key;
 }
 
-/** Writes a fresh key and has it on the disk before anything is sealed with it. */
+/** Writes a fresh key and has it on the disk, whole, before anything is sealed with it. */
 export function makeMasterKey(dataFolder: string): Buffer {
   const key = randomBytes(32);
-  const file = openSync(masterKeyFile(dataFolder), "wx", 0o600);
+  const path = masterKeyFile(dataFolder);
+  const file = openSync(`${path}.new`, "w", 0o600);
   writeSync(file, `${key.toString("base64")}\n`);
   fsyncSync(file);
   closeSync(file);
+  renameSync(`${path}.new`, path);
   const folder = openSync(dataFolder, "r");
   fsyncSync(folder);
   closeSync(folder);

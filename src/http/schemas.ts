@@ -5,7 +5,7 @@ import { ACTIONS } from "../protocol/actions.ts";
 import { parseGlob } from "../protocol/glob.ts";
 import { isObject, type JsonObject, jsonBytes } from "../protocol/json.ts";
 import { LABEL_MAX_CHARS, ORIGINS_MAX, PATTERNS_MAX, PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
-import { hasControl, isPeerId } from "../protocol/names.ts";
+import { hasControl, isPeerId, isWellFormed } from "../protocol/names.ts";
 
 export const peerId = z
   .custom<string>(isPeerId, `must be 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters`)
@@ -47,7 +47,7 @@ export const origins = z
 export const label = z
   .string()
   .max(LABEL_MAX_CHARS, `must have at most ${LABEL_MAX_CHARS} characters`)
-  .refine((text) => !hasControl(text), "must not contain control characters")
+  .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
   .nullable();
 
 export const unixSeconds = z.int().meta({ description: "Unix seconds" });

@@ -63,15 +63,12 @@ function mint(credential: Credential, wanted: z.infer<typeof body>, nowMs: numbe
   const { key } = credential;
   const expiresInSec = lifetime(credential, wanted.expiresInSec, nowMs);
   const globs = (wanted.channels ?? []).map(parseGlob).filter((glob): glob is Glob => typeof glob !== "string");
-  const reserved = globs.find((glob) => isReserved(glob.source));
-  if (reserved)
-    throw new Problem("channel_reserved", `channels: ${JSON.stringify(reserved.source)} is reserved for the service.`);
+  // A refusal names the place, not the value: people put secrets into the wrong field.
+  const reserved = globs.findIndex((glob) => isReserved(glob.source));
+  if (reserved >= 0) throw new Problem("channel_reserved", `channels.${reserved}: it is reserved for the service.`);
   const outside = firstUncovered(globs, key.scope);
   if (outside)
-    throw new Problem(
-      "channel_not_authorized",
-      `channels: the key's patterns do not cover ${JSON.stringify(outside.source)}.`,
-    );
+    throw new Problem("channel_not_authorized", `channels.${globs.indexOf(outside)}: the key does not cover it.`);
   const permissions = wanted.permissions && permitted(wanted.permissions, key.actions);
   if (key.type === "sealed") throw new Problem("internal_error", "The key has no usable signing secret at the moment.");
   const iat = Math.floor(nowMs / 1000);
@@ -103,12 +100,7 @@ function lifetime(credential: Credential, wanted: number | undefined, nowMs: num
 }
 
 function permitted(permissions: readonly string[], allowed: number): Action[] {
-  const refused = permissions.find(
-    (permission) => !isAction(permission) || !isSubset(actionSet([permission]), allowed),
-  );
-  if (refused === undefined) return permissions.filter(isAction);
-  throw new Problem(
-    "action_not_permitted",
-    `permissions: the key does not permit ${JSON.stringify(refused.slice(0, 64))}.`,
-  );
+  const refused = permissions.findIndex((one) => !isAction(one) || !isSubset(actionSet([one]), allowed));
+  if (refused < 0) return permissions.filter(isAction);
+  throw new Problem("action_not_permitted", `permissions.${refused}: the key does not permit it.`);
 }

@@ -12,6 +12,9 @@ const CLOSE_BRACKET = 93;
 /** Deeper than any honest body; keeps a nest of brackets from costing more than its bytes. */
 const DEPTH_MAX = 200;
 
+/** It names no key: whatever stands in a body may be somebody's secret. */
+const TWICE = "a key occurs twice in one object";
+
 export type JsonObject = { [key: string]: unknown };
 
 export type StrictJson = { ok: true; value: unknown } | { ok: false; problem: string };
@@ -36,7 +39,7 @@ export function parseStrict(text: string, outermostOnly = false): StrictJson {
 
 /** JSON.parse keeps one of two equal keys: then the text has more of them than the object. */
 const twiceIn = (text: string, value: unknown): string | undefined =>
-  isObject(value) && scanObject(text, "").keys !== Object.keys(value).length ? "a key occurs twice" : undefined;
+  isObject(value) && scanObject(text, "").keys !== Object.keys(value).length ? TWICE : undefined;
 
 /** One pass over text that is known to be valid JSON. */
 function flawIn(text: string): string | undefined {
@@ -59,7 +62,7 @@ function flawIn(text: string): string | undefined {
         if (keys && isKey(text, end)) {
           const raw = text.slice(i + 1, end - 1);
           const key: string = raw.includes("\\") ? JSON.parse(text.slice(i, end)) : raw;
-          if (keys.has(key)) return `the key ${JSON.stringify(key.slice(0, 64))} occurs twice in one object`;
+          if (keys.has(key)) return TWICE;
           keys.add(key);
         }
         i = end - 1;
