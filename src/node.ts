@@ -63,7 +63,9 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     shutdown: heart.gateway.isDraining ? "this node is shutting down" : "ok",
   });
   const adminToken = config.adminToken || made?.adminToken;
-  const digest = adminToken ? digestOf(adminToken) : ((await adminTokenDigest(store)) ?? DUMMY_DIGEST);
+  const kept = adminToken ? digestOf(adminToken) : await adminTokenDigest(store);
+  if (!kept) log.warn("there is no admin token: set PARLEY_ADMIN_TOKEN, or stop and run `parley admin reset-token`");
+  const digest = kept ?? DUMMY_DIGEST;
   const frame = new Frame({ log, metrics, trustedProxies: config.trustedProxies });
   const routes = buildRoutes({
     config,

@@ -23,8 +23,8 @@ async function up({ config, warnings }: Loaded): Promise<void> {
     log.warn(`the limit of open files is ${openFilesLimit()}: each connection needs one (ulimit -n, LimitNOFILE)`);
   const node = await startNode(config, nodeId, log);
   await announce(node, config.data, log);
-  log.info({ url: node.url }, "parley is ready");
   onSignals(node, log);
+  log.info({ url: node.url, ...(node.adminPort !== node.port && { adminPort: node.adminPort }) }, "parley is ready");
 }
 
 /** Keys made by the first start: to a terminal if there is one, else to a file that the log names. */
@@ -38,9 +38,7 @@ async function announce(node: Node, dataFolder: string, log: Log): Promise<void>
   }
   writeFirstRunFile(dataFolder, text);
   await node.shown();
-  log.info(
-    `the first start made keys and an admin token: they are in ${firstRunFile(dataFolder)}; delete it when you have read it`,
-  );
+  log.info(`what the first start made is in ${firstRunFile(dataFolder)}; delete it when you have read it`);
 }
 
 function onSignals(node: Node, log: Log): void {

@@ -24,12 +24,20 @@ export interface TlsFiles {
   readonly key: string;
 }
 
+interface Pem {
+  readonly cert: string;
+  readonly key: string;
+}
+
 export class Listener<Data> {
   private server: Server<Data>;
+  /** The last good pair: a bad one on the disk never takes a listener down. */
+  private pem: Pem | undefined;
   /** Servers from before a certificate was read again, as long as they have connections. */
   private earlier: Server<Data>[] = [];
 
   constructor(private readonly options: ListenerOptions<Data>) {
+    this.pem = options.tls && readTls(options.tls);
     this.server = this.listen(options.port);
   }
 
@@ -45,7 +53,7 @@ export class Listener<Data> {
   /** Throws, and changes nothing, if the files are not a certificate and its key. Connections that are open stay open. */
   reloadTls(): void {
     if (!this.options.tls) return;
-    readTls(this.options.tls);
+    this.pem = readTls(this.options.tls);
     const { port } = this;
     void this.server.stop(false);
     this.earlier = [...this.earlier.filter((server) => server.pendingWebSockets > 0), this.server];
@@ -77,7 +85,7 @@ export class Listener<Data> {
   }
 
   private listen(port: number): Server<Data> {
-    const { host, tls, routes, fallback, websocket } = this.options;
+    const { host, routes, fallback, websocket } = this.options;
     return Bun.serve<Data>({
       hostname: host,
       port,
@@ -86,7 +94,7 @@ export class Listener<Data> {
       websocket,
       // Our own limits answer in our own shape; this one only has to stay out of their way.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      ...(tls && { tls: readTls(tls) }),
+      ...(this.pem && { tls: this.pem }),
     });
   }
 }
@@ -94,9 +102,11 @@ export class Listener<Data> {
 /** The certificate or its key cannot be used; the message says why. */
 export class TlsError extends Error {}
 
-function readTls(files: TlsFiles): { cert: string; key: string } {
+function readTls(files: TlsFiles): Pem {
   try {
-    const pem = { cert: readFileSync(files.cert, "utf8"), key: readFileSync(files.key, "utf8") };
+    const pem: Pem = { cert: readFileSync(files.cert, "utf8"), key: readFileSync(files.key, "utf8") };
+    // An empty text passes as "no certificate": a renewal that is being written just now.
+    if (pem.cert.trim() === "" || pem.key.trim() === "") throw new Error("the file is empty");
     createSecureContext(pem);
     return pem;
   } catch (error) {

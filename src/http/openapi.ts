@@ -48,7 +48,7 @@ function operation(one: Endpoint, schemas: Schemas): object {
     parameters: [...pathParameters(one), ...queryParameters(one, schemas)],
     ...(one.body && {
       requestBody: {
-        required: true,
+        required: !one.body.safeParse({}).success,
         content: { "application/json": { schema: schemaOf(one.body, "input", schemas) } },
       },
     }),

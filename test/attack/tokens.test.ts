@@ -1,0 +1,456 @@
+/** Tokens that somebody would like to be valid: each refused, with the right code (protocol.md 1, checks 7 to 11). */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createSign, generateKeyPairSync } from "node:crypto";
+import { type Admin, mintToken, type SecretKey } from "../support/admin.ts";
+import { encodePart, forge, nowSeconds, selfSigned, signature } from "../support/jwt.ts";
+import { type Server, startParley } from "../support/parley.ts";
+
+setDefaultTimeout(60_000);
+
+const DAY = 86_400;
+
+let server: Server;
+let admin: Admin;
+let key: SecretKey;
+/** Of another application. */
+let other: SecretKey;
+let publishableId: string;
+
+beforeAll(async () => {
+  server = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" } });
+  admin = server.admin;
+  const app = await admin.createApp();
+  key = await admin.createKey(app._id, { channelPatterns: ["chat/*"], actions: ["publish", "subscribe"] });
+  publishableId = (await admin.createPublishable(app._id)).keyId;
+  other = await admin.createKey((await admin.createApp())._id);
+});
+afterAll(() => server.stop());
+
+const header = (fields: object = {}): object => ({ alg: "HS256", kid: key.keyId, typ: "JWT", ...fields });
+const claims = (fields: object = {}): object => ({ sub: "alice", exp: nowSeconds() + 600, ...fields });
+const signed = (h: object | string | Uint8Array, p: object | string | Uint8Array): string => forge(h, p, key.secret);
+const withHeader = (fields: object): string => signed(header(fields), claims());
+const withClaims = (fields: object): string => signed(header(), claims(fields));
+
+async function expectRefused(token: string, error: string): Promise<string> {
+  const checked = await admin.check(token);
+  expect(checked).toEqual({ valid: false, error, reason: expect.any(String) as string });
+  return checked.reason ?? "";
+}
+const expectInvalid = (token: string): Promise<string> => expectRefused(token, "invalid_token");
+
+/** The token that all the others are one step away from. */
+test("the honest token is accepted", async () => {
+  expect(await admin.check(signed(header(), claims()))).toMatchObject({ valid: true, peerId: "alice" });
+  expect((await admin.check(withHeader({ typ: undefined }))).valid).toBe(true);
+});
+
+describe("algorithm", () => {
+  test.each<{ alg: unknown }>([
+    { alg: "none" },
+    { alg: "None" },
+    { alg: "nOnE" },
+    { alg: "HS512" },
+    { alg: "HS384" },
+    { alg: "RS256" },
+    { alg: "ES256" },
+    { alg: "EdDSA" },
+    { alg: "hs256" },
+    { alg: "" },
+    { alg: null },
+    { alg: 1 },
+    { alg: ["HS256"] },
+    {} as { alg: unknown },
+  ])("%j over a good HS256 signature", async ({ alg }) => {
+    expect(await expectInvalid(withHeader({ alg }))).toContain("alg");
+  });
+
+  test("none, without a signature", async () => {
+    const input = `${encodePart(header({ alg: "none" }))}.${encodePart(claims())}`;
+    await expectInvalid(`${input}.`);
+    await expectInvalid(input);
+    await expectInvalid(`${input}.${encodePart("x")}`);
+  });
+
+  test("HS512 and HS384, signed so with the right secret", async () => {
+    for (const [alg, hash] of [
+      ["HS512", "sha512"],
+      ["HS384", "sha384"],
+    ] as const) {
+      const input = `${encodePart(header({ alg }))}.${encodePart(claims())}`;
+      await expectInvalid(`${input}.${signature(input, key.secret, hash)}`);
+    }
+    // And under a header that says HS256.
+    const input = `${encodePart(header())}.${encodePart(claims())}`;
+    await expectInvalid(`${input}.${signature(input, key.secret, "sha512")}`);
+    await expectInvalid(`${input}.${signature(input, key.secret, "sha1")}`);
+  });
+
+  test("RS256 with a real key, and that key offered in the header", async () => {
+    const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const jwk = publicKey.export({ format: "jwk" });
+    for (const alg of ["RS256", "HS256"]) {
+      const input = `${encodePart(header({ alg, jwk }))}.${encodePart(claims())}`;
+      await expectInvalid(`${input}.${createSign("sha256").update(input).sign(privateKey, "base64url")}`);
+    }
+  });
+
+  test("a symmetric key offered in the header", async () => {
+    const k = Buffer.from("mine").toString("base64url");
+    await expectInvalid(forge(header({ jwk: { kty: "oct", k }, jku: "https://evil.example/jwks" }), claims(), "mine"));
+  });
+});
+
+describe("key", () => {
+  test.each<[string, unknown]>([
+    ["a path", "../../../../etc/passwd"],
+    ["a device", "/dev/null"],
+    ["__proto__", "__proto__"],
+    ["constructor", "constructor"],
+    ["10 KB long", "k".repeat(10_240)],
+    ["SQL", "' OR 1=1 --"],
+    ["empty", ""],
+    ["a number", 0],
+    ["null", null],
+    ["a list", ["x"]],
+    ["an object", { toString: "x" }],
+    ["missing", undefined],
+    ["unknown", `sk_id_${"0".repeat(32)}`],
+  ])("kid is %s", async (_name, kid) => {
+    for (const secret of [key.secret, "", "undefined", "null"])
+      await expectInvalid(forge(header({ kid }), claims(), secret));
+  });
+
+  test("kid is nearly right", async () => {
+    const { keyId } = key;
+    for (const kid of [
+      keyId.toUpperCase(),
+      `${keyId} `,
+      ` ${keyId}`,
+      `${keyId}\u0000`,
+      keyId.slice(0, -1),
+      [keyId],
+      key.credential,
+    ])
+      await expectInvalid(withHeader({ kid }));
+  });
+
+  test("kid is a publishable key's id, signed with anything that could pass for its secret", async () => {
+    for (const secret of [publishableId, "", key.secret, "undefined"])
+      await expectInvalid(forge(header({ kid: publishableId }), claims(), secret));
+  });
+
+  test("signed with another application's key, or with this key's id and a secret that is not it", async () => {
+    const random = key.secret.slice("sk_secret_".length);
+    for (const secret of [other.secret, "", key.keyId, random, server.adminToken, `${key.secret}\n`])
+      await expectInvalid(forge(header(), claims(), secret));
+    const decoded = Buffer.from(random, "base64url");
+    const input = `${encodePart(header())}.${encodePart(claims())}`;
+    await expectInvalid(`${input}.${signature(input, decoded.toString("latin1"))}`);
+  });
+
+  test("a key that is revoked", async () => {
+    const gone = await admin.createKey(key.app);
+    const token = selfSigned(gone.keyId, gone.secret);
+    expect((await admin.check(token)).valid).toBe(true);
+    await admin.revoke(gone.keyId);
+    await expectInvalid(token);
+  });
+});
+
+describe("header", () => {
+  test.each<{ typ: unknown }>([
+    { typ: "JWE" },
+    { typ: "jwt" },
+    { typ: "" },
+    { typ: "JWT " },
+    { typ: 1 },
+    { typ: null },
+    { typ: ["JWT"] },
+  ])("%j", async (typ) => {
+    await expectInvalid(withHeader(typ));
+  });
+
+  test.each<object>([{ crit: ["exp"] }, { crit: [] }, { crit: null }, { crit: ["b64"], b64: false }])(
+    "%j",
+    async (crit) => {
+      await expectInvalid(withHeader(crit));
+    },
+  );
+
+  test("a key of it twice", async () => {
+    const { keyId } = key;
+    for (const text of [
+      `{"alg":"HS256","kid":"${keyId}","kid":"${keyId}"}`,
+      `{"alg":"none","alg":"HS256","kid":"${keyId}"}`,
+      `{"alg":"HS256","alg":"none","kid":"${keyId}"}`,
+      `{"alg":"HS256","kid":"${other.keyId}","k\\u0069d":"${keyId}"}`,
+    ])
+      await expectInvalid(signed(text, claims()));
+  });
+
+  test("no JSON object", async () => {
+    for (const text of ["[]", "null", '"HS256"', "{", "1", `{"alg":"HS256","kid":"${key.keyId}"} x`])
+      await expectInvalid(signed(text, claims()));
+    await expectInvalid(signed(Buffer.from(`{"alg":"HS256","kid":"${key.keyId}","x":"\xff"}`, "latin1"), claims()));
+  });
+});
+
+describe("times", () => {
+  test.each<[string, (now: number) => object]>([
+    ["exp missing", () => ({ exp: undefined })],
+    ["exp null", () => ({ exp: null })],
+    ["exp a text", (now) => ({ exp: `${now + 600}` })],
+    ["exp a fraction", (now) => ({ exp: now + 600.5 })],
+    ["exp a list", (now) => ({ exp: [now + 600] })],
+    ["exp true", () => ({ exp: true })],
+    ["exp beyond whole numbers", () => ({ exp: 2 ** 53 })],
+    ["iat a fraction", (now) => ({ iat: now - 0.5 })],
+    ["iat a text", (now) => ({ iat: `${now}` })],
+    ["iat null", () => ({ iat: null })],
+    ["iat more than a minute ahead", (now) => ({ iat: now + 75 })],
+    ["nbf more than a minute ahead", (now) => ({ nbf: now + 75 })],
+    ["nbf a fraction", (now) => ({ nbf: now - 0.5 })],
+    ["without iat, exp more than 24 hours ahead", (now) => ({ exp: now + DAY + 15 })],
+  ])("invalid_token: %s", async (_name, fields) => {
+    await expectInvalid(withClaims(fields(nowSeconds())));
+  });
+
+  test.each<[string, (now: number) => object]>([
+    ["exp has passed", (now) => ({ exp: now - 1 })],
+    ["exp is now", (now) => ({ exp: now })],
+    ["exp in 1970", () => ({ exp: 0 })],
+    ["exp before that", () => ({ exp: -1 })],
+    ["24 hours have passed since iat", (now) => ({ iat: now - DAY, exp: now + 600 })],
+    ["iat in 1970", (now) => ({ iat: 0, exp: now + 600 })],
+  ])("token_expired: %s", async (_name, fields) => {
+    await expectRefused(withClaims(fields(nowSeconds())), "token_expired");
+  });
+
+  test("what is just inside is accepted, but never for more than 24 hours from issue", async () => {
+    const now = nowSeconds();
+    for (const fields of [{ iat: now + 45 }, { nbf: now + 45 }, { exp: now + DAY - 15 }, { iat: now - DAY + 60 }])
+      expect((await admin.check(withClaims(fields))).valid).toBe(true);
+    const issued = await admin.check(withClaims({ iat: now - 100, exp: now + 30 * DAY }));
+    expect(issued).toMatchObject({ valid: true, expiresAt: now - 100 + DAY });
+    // An iat ahead of our clock does not buy time: the 24 hours count from now.
+    const ahead = await admin.check(withClaims({ iat: now + 45, exp: now + 30 * DAY }));
+    expect(ahead.expiresAt).toBeLessThanOrEqual(nowSeconds() + DAY);
+  });
+
+  test("1e999 is no time", async () => {
+    await expectInvalid(signed(header(), '{"sub":"a","exp":1e999}'));
+  });
+});
+
+describe("claims", () => {
+  test.each<[string, object]>([
+    ["sub missing", { sub: undefined }],
+    ["sub empty", { sub: "" }],
+    ["sub of 129 characters", { sub: "x".repeat(129) }],
+    ["sub beyond ASCII", { sub: "älice" }],
+    ["sub with a line break", { sub: "a\nb" }],
+    ["sub a number", { sub: 1 }],
+    ["iss a number", { iss: 1 }],
+    ["channels a text", { channels: "chat/1" }],
+    ["channels null", { channels: null }],
+    ["101 channels", { channels: Array(101).fill("chat/1") }],
+    ["a channel of 257 bytes", { channels: [`chat/${"x".repeat(252)}`] }],
+    ["an empty channel", { channels: [""] }],
+    ["a channel that is a number", { channels: [1] }],
+    ["a channel with a control character", { channels: ["chat/\u0000"] }],
+    ["a pattern with three stars", { channels: ["chat/***"] }],
+    ["permissions a text", { permissions: "publish" }],
+    ["permissions null", { permissions: null }],
+    ["17 permissions", { permissions: Array(17).fill("publish") }],
+    ["an unknown permission", { permissions: ["fly"] }],
+    ["metadata a list", { metadata: [] }],
+    ["metadata null", { metadata: null }],
+    ["metadata over 8 KB", { metadata: { a: "x".repeat(8192) } }],
+    ["peerMetadata a text", { peerMetadata: "x" }],
+    ["peerMetadata over 4 KB", { peerMetadata: { a: "x".repeat(4096) } }],
+  ])("%s", async (_name, fields) => {
+    await expectInvalid(withClaims(fields));
+  });
+
+  test.each<[string, object]>([
+    ["a channel outside the key's patterns", { channels: ["chat/1", "mail/1"] }],
+    ["a wider pattern", { channels: ["chat/**"] }],
+    ["everything", { channels: ["**"] }],
+    ["a reserved channel", { channels: ["_parley/x"] }],
+    ["an action the key does not have", { permissions: ["publish", "presence"] }],
+  ])("elevation is refused whole: %s", async (_name, fields) => {
+    await expectInvalid(withClaims(fields));
+  });
+
+  test("a reserved channel is refused also where the key's patterns cover everything", async () => {
+    for (const channel of ["_parley/x", "_METERED/**", "_internal/*", "_system/"])
+      await expectInvalid(selfSigned(other.keyId, other.secret, { channels: [channel] }));
+  });
+
+  test("a key twice, at the top or deep inside", async () => {
+    const exp = nowSeconds() + 600;
+    for (const text of [
+      `{"sub":"alice","sub":"admin","exp":${exp}}`,
+      `{"sub":"alice","\\u0073ub":"admin","exp":${exp}}`,
+      `{"sub":"alice","exp":0,"exp":${exp}}`,
+      `{"sub":"alice","exp":${exp},"__proto__":1,"__proto__":2}`,
+      `{"sub":"alice","exp":${exp},"peerMetadata":{"role":"user","role":"admin"}}`,
+    ])
+      await expectInvalid(signed(header(), text));
+  });
+
+  test("__proto__ gives nothing", async () => {
+    const exp = nowSeconds() + 600;
+    await expectInvalid(signed(header(), `{"exp":${exp},"__proto__":{"sub":"admin"}}`));
+    const token = signed(header(), `{"sub":"a","exp":${exp},"__proto__":{"permissions":["send"],"channels":["**"]}}`);
+    expect(await admin.check(token)).toMatchObject({ channels: ["chat/*"], permissions: ["publish", "subscribe"] });
+  });
+
+  test("no JSON object, or no text", async () => {
+    for (const text of ["[]", "null", '"x"', "1", "{", "", "\u0000", "[".repeat(30_000)])
+      await expectInvalid(signed(header(), text));
+    const exp = nowSeconds() + 600;
+    for (const bytes of [`{"sub":"a","exp":${exp},"iss":"\xff"}`, `\xef\xbb\xbf{"sub":"a","exp":${exp}}`, "\xff\xfe"])
+      await expectInvalid(signed(header(), Buffer.from(bytes, "latin1")));
+    // A surrogate in UTF-8 clothes.
+    const smuggled = Buffer.concat([
+      Buffer.from(`{"sub":"a","exp":${exp},"iss":"`),
+      Buffer.from([0xed, 0xa0, 0x80]),
+      Buffer.from('"}'),
+    ]);
+    await expectInvalid(signed(header(), smuggled));
+  });
+});
+
+describe("spelling: one token has one", () => {
+  const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+  /** Texts that decode to the same bytes, but have bits set that base64 does not use. */
+  function strayBits(text: string): string[] {
+    const spare = text.length % 4 === 3 ? 2 : text.length % 4 === 2 ? 4 : 0;
+    const last = ALPHABET.indexOf(text.at(-1) ?? "");
+    return Array.from({ length: (1 << spare) - 1 }, (_, i) => text.slice(0, -1) + ALPHABET[last + i + 1]);
+  }
+
+  /** Signed over the text as it is: the signature is good, only the spelling is not. */
+  const spelt = (h: string, p: string): string => `${h}.${p}.${signature(`${h}.${p}`, key.secret)}`;
+  /** Header and payload of lengths that leave spare bits. */
+  const padded = (part: object): string => {
+    for (let pad = ""; ; pad += "x") {
+      const text = encodePart({ ...part, pad });
+      if (text.length % 4 !== 0) return text;
+    }
+  };
+
+  test("stray bits behind the last byte of any part", async () => {
+    const [h, p] = [padded(header()), padded(claims())];
+    const good = spelt(h, p);
+    expect((await admin.check(good)).valid).toBe(true);
+    const s = good.slice(good.lastIndexOf(".") + 1);
+    const variants = [
+      ...strayBits(h).map((other) => spelt(other, p)),
+      ...strayBits(p).map((other) => spelt(h, other)),
+      ...strayBits(s).map((other) => `${h}.${p}.${other}`),
+    ];
+    expect(variants.length).toBeGreaterThanOrEqual(9);
+    for (const variant of variants) await expectInvalid(variant);
+  });
+
+  test("padding, the other alphabet, white space, line ends", async () => {
+    const [h, p] = [padded(header({ x: "???>>>" })), padded(claims())];
+    const good = spelt(h, p);
+    expect((await admin.check(good)).valid).toBe(true);
+    expect(h).toMatch(/[-_]/);
+    const pad = (text: string): string => text.padEnd(Math.ceil(text.length / 4) * 4, "=");
+    const s = good.slice(good.lastIndexOf(".") + 1);
+    for (const variant of [
+      spelt(pad(h), p),
+      spelt(h, pad(p)),
+      `${h}.${p}.${pad(s)}`,
+      spelt(h.replaceAll("-", "+").replaceAll("_", "/"), p),
+      spelt(`${h}\n`, p),
+      spelt(h, ` ${p}`),
+      spelt(h, `${p.slice(0, 9)} ${p.slice(9)}`),
+      spelt(h, `${p}%3D`),
+      ` ${good}`,
+      `${good} `,
+      `${good}\r\n`,
+      `\ufeff${good}`,
+      `${good}\u0000`,
+      good.replace(".", "%2E"),
+      `Bearer ${good}`,
+    ])
+      await expectInvalid(variant);
+  });
+
+  test("more parts, fewer parts, empty parts", async () => {
+    const good = signed(header(), claims());
+    const [h, p, s] = good.split(".");
+    for (const variant of [
+      `${good}.`,
+      `.${good}`,
+      `${good}.${s}`,
+      `${h}.${h}.${p}.${s}`,
+      `${h}.${p}`,
+      `${h}..${s}`,
+      `.${p}.${s}`,
+      `${h}.${p}.`,
+      "..",
+      ".",
+      "x",
+      JSON.stringify({ protected: h, payload: p, signature: s }),
+    ])
+      await expectInvalid(variant);
+  });
+
+  test("a signature that is cut, lengthened or turned around", async () => {
+    const good = signed(header(), claims());
+    const at = good.lastIndexOf(".") + 1;
+    const bytes = Buffer.from(good.slice(at), "base64url");
+    for (const wrong of [
+      bytes.subarray(0, 31),
+      Buffer.concat([bytes, bytes]),
+      Buffer.concat([bytes, Buffer.from([0])]),
+      Buffer.from(bytes).reverse(),
+      Buffer.alloc(32),
+      bytes.subarray(0, 1),
+    ])
+      await expectInvalid(good.slice(0, at) + wrong.toString("base64url"));
+  });
+
+  test("no single changed character is accepted", async () => {
+    const good = await mintToken(server.url, key.credential);
+    const accepted: number[] = [];
+    for (let i = 0; i < good.length; i++) {
+      const changed = good[i] === "A" ? "B" : "A";
+      const { valid } = await admin.check(good.slice(0, i) + changed + good.slice(i + 1));
+      if (valid) accepted.push(i);
+    }
+    expect(accepted).toEqual([]);
+    expect((await admin.check(good)).valid).toBe(true);
+  });
+
+  test("a token longer than any legal one", async () => {
+    await expectInvalid(withClaims({ junk: "x".repeat(75_000) }));
+  });
+});
+
+describe("which code, where several would do", () => {
+  test("a wrong signature hides everything else", async () => {
+    await expectInvalid(forge(header(), claims({ exp: 0 }), other.secret));
+    await expectInvalid(forge(header({ kid: other.keyId }), claims({ exp: 0 }), key.secret));
+  });
+
+  test("expiry before malformed claims and elevation", async () => {
+    for (const fields of [{ sub: "" }, { metadata: [] }, { channels: ["**"] }, { permissions: ["send"] }])
+      await expectRefused(withClaims({ exp: 1, ...fields }), "token_expired");
+  });
+
+  test("a retired secret before everything in the payload", async () => {
+    const rotated = await admin.createKey(key.app);
+    await admin.rotate(rotated.keyId, { graceSec: 0 });
+    for (const fields of [{}, { exp: 1 }, { sub: "" }, { exp: 1.5 }, { channels: ["_parley/x"] }])
+      await expectRefused(selfSigned(rotated.keyId, rotated.secret, fields), "token_expired");
+  });
+});

@@ -1,0 +1,153 @@
+/** Applications over the control plane (protocol.md 8). Every answer is also held against /openapi.json. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { type Admin, type App, freshName, mint, mintToken } from "../support/admin.ts";
+import { CONFLICT, INVALID, NOT_FOUND, refused, startChecked } from "../support/checks.ts";
+import type { Json } from "../support/http.ts";
+import { nowSeconds } from "../support/jwt.ts";
+import type { Server } from "../support/parley.ts";
+
+setDefaultTimeout(60_000);
+
+const APPS = "/apps";
+const KEYS = "/signalling/keys";
+const RESERVED = ["www", "api", "admin", "docs", "static"];
+
+let server: Server;
+let admin: Admin;
+beforeAll(async () => {
+  server = await startChecked();
+  admin = server.admin;
+});
+afterAll(() => server.stop());
+
+test("created with a secret, then shown without it, by id and by name", async () => {
+  const name = freshName();
+  const before = nowSeconds();
+  const { secretKey, ...app } = await admin.createApp(name);
+  expect(secretKey).toMatch(/^[A-Za-z0-9_-]{32,}$/);
+  expect(app._id).toMatch(/^[0-9a-f]{24}$/);
+  expect(app).toMatchObject({ name, retentionDays: null });
+  expect(app.plan).toEqual({
+    name: expect.any(String) as string,
+    maxConcurrentConnections: null,
+    maxMessagesPerPeriod: null,
+  });
+  expect(app.created).toBeGreaterThanOrEqual(before);
+  expect(await admin.must<App>("GET", `${APPS}/${app._id}`)).toEqual(app);
+  expect(await admin.must<App>("GET", `${APPS}/${name}`)).toEqual(app);
+  const { data } = await admin.must<{ data: App[] }>("GET", APPS);
+  expect(data.filter((one) => one._id === app._id)).toEqual([app]);
+});
+
+test("ids ascend in the order of creation", async () => {
+  const made = [await admin.createApp(), await admin.createApp(), await admin.createApp()];
+  expect(made.map((app) => app._id)).toEqual(made.map((app) => app._id).sort());
+});
+
+test.each(["a", "0", "a-b", "a--b", "x".repeat(63)])("a DNS label is a name: %s", async (name) => {
+  expect((await admin.call("POST", APPS, { name })).status).toBe(200);
+  expect((await admin.call("DELETE", `${APPS}/${name}`)).status).toBe(200);
+});
+
+test.each([
+  ...RESERVED,
+  "",
+  "A",
+  "-a",
+  "a-",
+  "a.b",
+  "a_b",
+  "ä",
+  "a b",
+  "a/b",
+  "a\n",
+  "x".repeat(64),
+  null,
+  1,
+  { a: 1 },
+  undefined,
+])("not a name: %p", async (name) => {
+  const before = await admin.revision();
+  await refused(admin, INVALID, "POST", APPS, { name });
+  expect(await admin.revision()).toBe(before);
+});
+
+test("a name that is taken is a conflict, also when both ask at once", async () => {
+  const name = freshName();
+  const statuses = await Promise.all([1, 2, 3, 4].map(async () => (await admin.call("POST", APPS, { name })).status));
+  expect(statuses.sort()).toEqual([200, 409, 409, 409]);
+  await refused(admin, CONFLICT, "POST", APPS, { name });
+});
+
+test("PATCH changes only what it names", async () => {
+  const { _id } = await admin.createApp();
+  const path = `${APPS}/${_id}`;
+  const patch = (body: Json): Promise<App> => admin.must("PATCH", path, body);
+  await patch({ plan: { name: "pro", maxConcurrentConnections: 10 }, retentionDays: 30 });
+  expect(await patch({ plan: { maxMessagesPerPeriod: 0 } })).toMatchObject({
+    plan: { name: "pro", maxConcurrentConnections: 10, maxMessagesPerPeriod: 0 },
+    retentionDays: 30,
+  });
+  expect(await patch({ plan: { maxConcurrentConnections: null }, retentionDays: null })).toMatchObject({
+    plan: { name: "pro", maxConcurrentConnections: null, maxMessagesPerPeriod: 0 },
+    retentionDays: null,
+  });
+  const before = await admin.must<App>("GET", path);
+  expect(await patch({})).toEqual(before);
+});
+
+test.each<Json>([
+  { plan: null },
+  { plan: "pro" },
+  { plan: { name: "" } },
+  { plan: { name: 1 } },
+  { plan: { name: "x".repeat(129) } },
+  { plan: { name: "a\u0007" } },
+  { plan: { maxConcurrentConnections: -1 } },
+  { plan: { maxConcurrentConnections: 1.5 } },
+  { plan: { maxMessagesPerPeriod: "10" } },
+  { retentionDays: 0 },
+  { retentionDays: "7" },
+])("PATCH refuses %j and changes nothing", async (body) => {
+  const { _id } = await admin.createApp();
+  const before = await admin.must<App>("GET", `${APPS}/${_id}`);
+  await refused(admin, INVALID, "PATCH", `${APPS}/${_id}`, { retentionDays: 5, ...body });
+  expect(await admin.must<App>("GET", `${APPS}/${_id}`)).toEqual(before);
+});
+
+test("its secret can be shown and replaced", async () => {
+  const { _id, name, secretKey } = await admin.createApp();
+  const path = `${APPS}/${name}/secret-key`;
+  expect(await admin.must<Json>("GET", path)).toEqual({ secretKey });
+  const rotated = await admin.must<Json>("POST", `${APPS}/${_id}/secret-key/rotate`);
+  expect(rotated).toEqual({ secretKey: expect.any(String) });
+  expect(rotated.secretKey).not.toBe(secretKey);
+  expect(await admin.must<Json>("GET", path)).toEqual(rotated);
+});
+
+test("deleted: answers its end, revokes its keys, frees its name", async () => {
+  const app = await admin.createApp();
+  const key = await admin.createKey(app._id);
+  const other = await admin.createKey((await admin.createApp()).name);
+  const token = await mintToken(server.url, key.credential);
+  const { deleted, ...rest } = await admin.must<App & { deleted: number }>("DELETE", `${APPS}/${app.name}`);
+  expect(deleted).toBeGreaterThanOrEqual(app.created);
+  expect(rest).toMatchObject({ _id: app._id, name: app.name });
+  for (const [method, path] of [
+    ["GET", `${APPS}/${app._id}`],
+    ["GET", `${APPS}/${app.name}`],
+    ["PATCH", `${APPS}/${app._id}`],
+    ["DELETE", `${APPS}/${app._id}`],
+    ["GET", `${APPS}/${app._id}/secret-key`],
+    ["POST", `${APPS}/${app._id}/secret-key/rotate`],
+    ["GET", `${KEYS}?app=${app._id}`],
+  ] as const)
+    await refused(admin, NOT_FOUND, method, path, method === "PATCH" ? {} : undefined);
+  expect((await admin.key(key.keyId)).revoked).toBe(deleted);
+  expect((await mint(server.url, key.credential)).status).toBe(401);
+  expect(await admin.check(token)).toMatchObject({ valid: false, error: "invalid_token" });
+  expect((await mint(server.url, other.credential)).status).toBe(200);
+  const again = await admin.createApp(app.name);
+  expect(again._id).not.toBe(app._id);
+  expect(await admin.keys(again.name)).toEqual([]);
+});

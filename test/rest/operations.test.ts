@@ -1,0 +1,203 @@
+/** What an operator's machines ask for: health, figures, the document; rates, and an address of its own. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createServer } from "node:net";
+import { mint } from "../support/admin.ts";
+import type { Document } from "../support/contract.ts";
+import { call } from "../support/http.ts";
+import { type Server, startParley } from "../support/parley.ts";
+
+setDefaultTimeout(60_000);
+
+let server: Server;
+beforeAll(async () => {
+  server = await startParley();
+});
+afterAll(() => server.stop());
+
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const listener = createServer().listen(0, "127.0.0.1", () => {
+    const address = listener.address();
+    listener.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+  });
+  return promise;
+}
+
+describe("health", () => {
+  test("/healthz and /readyz answer without a credential", async () => {
+    expect((await call(`${server.url}/healthz`)).body).toEqual({ status: "ok" });
+    const { status, body } = await call(`${server.url}/readyz`);
+    expect({ status, body }).toEqual({ status: 200, body: { ready: true, checks: { store: "ok", shutdown: "ok" } } });
+  });
+
+  test("HEAD is GET without the body", async () => {
+    const { status, text } = await call(`${server.url}/healthz`, { method: "HEAD" });
+    expect({ status, text }).toEqual({ status: 200, text: "" });
+  });
+
+  test("a signal right behind the line that says it is ready finds its handler", async () => {
+    const codes = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        await using own = await startParley({ env: { PARLEY_DEMO: "off" } });
+        return own.kill("SIGTERM");
+      }),
+    );
+    expect(codes).toEqual(Array<number>(8).fill(0));
+  });
+
+  test("SIGTERM and SIGINT end it with exit code 0", async () => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      await using own = await startParley({ env: { PARLEY_DEMO: "off" } });
+      expect((await call(`${own.url}/healthz`)).status).toBe(200);
+      expect(await own.kill(signal)).toBe(0);
+    }
+  });
+});
+
+describe("/metrics", () => {
+  test("answers this machine, in the Prometheus text format", async () => {
+    await mint(server.url, "wrong");
+    const { status, headers, text } = await call(`${server.url}/metrics`);
+    expect(status).toBe(200);
+    expect(headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+    expect(text).toMatch(/^parley_http_requests_total\{route="\/v1\/tokens",method="POST",status="401"\} [1-9]\d*$/m);
+    for (const line of text.split("\n"))
+      expect(line).toMatch(/^(|# (HELP|TYPE) \w+ .+|\w+(\{(\w+="[^"]*",?)+\})? -?[0-9.e+]+(Inf)?)$/);
+  });
+
+  test("asks everybody else for the admin token, also those a proxy on this machine speaks for", async () => {
+    for (const headers of [{ "X-Forwarded-For": "203.0.113.7" }, { Forwarded: "for=203.0.113.7" }]) {
+      expect((await call(`${server.url}/metrics`, { headers })).status).toBe(401);
+      const { status, text } = await call(`${server.url}/metrics`, { headers, bearer: server.adminToken });
+      expect(status).toBe(200);
+      expect(text).toContain("parley_info");
+    }
+  });
+
+  test("a made-up path or method does not make up a series", async () => {
+    for (let i = 0; i < 3; i++) await call(`${server.url}/nothing-${i}`, { method: "PROPFIND" });
+    const { text } = await call(`${server.url}/metrics`);
+    expect(text).not.toContain("nothing-");
+    expect(text).not.toContain("PROPFIND");
+  });
+});
+
+describe("/openapi.json", () => {
+  let document: Document;
+  beforeAll(async () => {
+    const { status, body } = await call<Document>(`${server.url}/openapi.json`);
+    expect(status).toBe(200);
+    document = body;
+  });
+
+  test("describes POST /v1/tokens and every call of the control plane", () => {
+    const described = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    const control = "/api/internal/v1";
+    expect(described).toEqual(
+      expect.arrayContaining([
+        "POST /v1/tokens",
+        `POST ${control}/apps`,
+        `GET ${control}/apps`,
+        `GET ${control}/apps/{app}`,
+        `PATCH ${control}/apps/{app}`,
+        `DELETE ${control}/apps/{app}`,
+        `GET ${control}/apps/{app}/secret-key`,
+        `POST ${control}/apps/{app}/secret-key/rotate`,
+        `POST ${control}/signalling/keys`,
+        `GET ${control}/signalling/keys`,
+        `GET ${control}/signalling/keys/{keyId}`,
+        `PATCH ${control}/signalling/keys/{keyId}`,
+        `DELETE ${control}/signalling/keys/{keyId}`,
+        `POST ${control}/signalling/keys/{keyId}/rotate`,
+      ]),
+    );
+  });
+
+  test("is OpenAPI 3.1 in shape", () => {
+    expect(document.openapi).toMatch(/^3\.1\.\d+$/);
+    expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) });
+    const ids: string[] = [];
+    for (const [path, operations] of Object.entries(document.paths)) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      for (const operation of Object.values(operations)) {
+        ids.push(operation.operationId);
+        const named = operation.parameters.filter((one) => one.in === "path");
+        expect(named.map((one) => one.name)).toEqual(inPath as string[]);
+        expect(named.every((one) => one.required)).toBe(true);
+        expect(Object.keys(operation.responses).every((status) => /^[1-5]\d\d$/.test(status))).toBe(true);
+        for (const response of Object.values(operation.responses)) expect(response.description).toBeString();
+        for (const scheme of (operation.security ?? []).flatMap((one) => Object.keys(one)))
+          expect(document.components.securitySchemes).toHaveProperty(scheme);
+      }
+    }
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids) expect(id).toMatch(/^\w+$/);
+  });
+
+  test("every reference leads to a schema that says something", () => {
+    const targets = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, target]) => target);
+    expect(targets.length).toBeGreaterThan(0);
+    for (const target of targets) {
+      const name = /^#\/components\/schemas\/(\w+)$/.exec(target ?? "")?.[1] ?? "";
+      expect(document.components.schemas).toHaveProperty(name);
+      expect(Object.keys(document.components.schemas[name] ?? {})).toContain("type");
+    }
+  });
+
+  test("/docs shows it to people and asks nobody else for anything", async () => {
+    const { status, headers, text } = await call(`${server.url}/docs`);
+    expect(status).toBe(200);
+    expect(headers.get("content-type")).toStartWith("text/html");
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(text).toContain("openapi.json");
+    expect(text).not.toMatch(/(src|href)\s*=\s*["']?(https?:)?\/\//i);
+    expect(text).not.toMatch(/@import|url\(\s*["']?(https?:)?\/\//i);
+  });
+});
+
+describe("requests per second and key", () => {
+  test("over it: 429 with Retry-After, then it works again; other keys do not notice", async () => {
+    await using own = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "1" } });
+    const app = await own.admin.createApp();
+    const [busy, quiet] = [await own.admin.createKey(app.name), await own.admin.createKey(app.name)];
+    const started = performance.now();
+    const answers = await Promise.all(Array.from({ length: 40 }, () => mint(own.url, busy.credential)));
+    const seconds = (performance.now() - started) / 1000;
+    const served = answers.filter((answer) => answer.status === 200);
+    const refused = answers.filter((answer) => answer.status === 429);
+    expect(served.length + refused.length).toBe(40);
+    expect(served.length).toBeGreaterThanOrEqual(1);
+    expect(served.length).toBeLessThanOrEqual(2 + seconds);
+    for (const { body, headers } of refused) {
+      expect(body.error).toBe("rate_limited");
+      expect(headers.get("retry-after")).toBe("1");
+    }
+    expect((await mint(own.url, quiet.credential)).status).toBe(200);
+    // A wrong secret costs the key nothing: otherwise anybody who knows its id could shut it out.
+    expect((await mint(own.url, `${busy.keyId}:wrong`)).status).toBe(401);
+    let again = 429;
+    while (again === 429) again = (await mint(own.url, busy.credential)).status;
+    expect(again).toBe(200);
+  });
+});
+
+describe("PARLEY_ADMIN_LISTEN", () => {
+  test("moves the control plane and the figures to an address of their own", async () => {
+    const adminUrl = `http://127.0.0.1:${await freePort()}`;
+    await using own = await startParley({ env: { PARLEY_ADMIN_LISTEN: new URL(adminUrl).host } });
+    const bearer = own.adminToken;
+    for (const path of ["/api/internal/v1/apps", "/metrics"]) {
+      expect((await call(own.url + path, { bearer })).status).toBe(404);
+      expect((await call(adminUrl + path, { bearer })).status).toBe(200);
+      expect((await call(adminUrl + path, { bearer, headers: { Host: "demo.localhost" } })).status).toBe(404);
+    }
+    expect((await call(`${adminUrl}/api/internal/v1/apps`)).status).toBe(401);
+    for (const url of [own.url, adminUrl])
+      for (const path of ["/healthz", "/readyz"]) expect((await call(url + path)).status).toBe(200);
+    expect((await mint(own.url, own.keys.secretKey)).status).toBe(200);
+    expect((await mint(adminUrl, own.keys.secretKey)).status).toBe(404);
+  });
+});

@@ -1,0 +1,150 @@
+/** Starts that are refused with a sentence, and what a start leaves on the disk. */
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { mint } from "../support/admin.ts";
+import { expectSentence } from "../support/checks.ts";
+import { refusedStart, runParley, type Server, startParley } from "../support/parley.ts";
+import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
+
+setDefaultTimeout(60_000);
+
+let server: Server;
+beforeAll(async () => {
+  server = await startParley();
+});
+afterAll(() => server.stop());
+
+describe("starts that are refused, with a sentence", () => {
+  test("a second one on the same data folder; the first does not notice", async () => {
+    expectSentence(await refusedStart(server.data), "another Parley process", server.data);
+    expect((await mint(server.url, server.keys.secretKey)).status).toBe(200);
+  });
+
+  test("a port that is taken", async () => {
+    using folder = scratch();
+    const { port } = new URL(server.url);
+    const taken = await runParley(["up", "--host", "127.0.0.1", "--port", port, "--data", folder.path]);
+    expectSentence(taken, port);
+  });
+
+  describe("by what is in the data folder", () => {
+    let data: string;
+    beforeAll(async () => {
+      data = tempFolder();
+      await (await startParley({ data })).stop();
+    });
+    afterAll(() => removeFolder(data));
+
+    const store = (): string => join(data, "parley.sqlite");
+    const masterKey = (): string => join(data, "master.key");
+
+    test("a store that a newer version has written, which stays as it is", async () => {
+      {
+        using db = new Database(store());
+        db.run("INSERT INTO migrations (version, applied) VALUES (999, 0)");
+      }
+      expectSentence(await refusedStart(data), "newer", "999");
+      {
+        using db = new Database(store());
+        expect(db.query("SELECT COUNT(*) AS n FROM apps").get()).toEqual({ n: 1 });
+        db.run("DELETE FROM migrations WHERE version = 999");
+      }
+      await (await startParley({ data })).stop();
+    });
+
+    test("a missing master key with a filled store: no new one is made", async () => {
+      const kept = readFileSync(masterKey());
+      rmSync(masterKey());
+      expectSentence(await refusedStart(data), "master key is missing", masterKey());
+      expect(existsSync(masterKey())).toBe(false);
+      writeFileSync(masterKey(), kept, { mode: 0o600 });
+      await using again = await startParley({ data });
+      expect((await mint(again.url, again.keys.secretKey)).status).toBe(200);
+    });
+
+    test("a master key that is none", async () => {
+      const kept = readFileSync(masterKey());
+      writeFileSync(masterKey(), kept.subarray(0, 20));
+      expectSentence(await refusedStart(data), masterKey());
+      writeFileSync(masterKey(), kept);
+    });
+
+    test("a file that is no store", async () => {
+      using folder = scratch();
+      const other = folder.path;
+      writeFileSync(join(other, "parley.sqlite"), "something else ".repeat(100));
+      expectSentence(await refusedStart(other), "not a SQLite file");
+      expect(readFileSync(join(other, "parley.sqlite"), "utf8")).toStartWith("something else ");
+    });
+  });
+});
+
+describe("what is on the disk", () => {
+  test("only its owner may read it", async () => {
+    using folder = scratch();
+    await using own = await startParley({ data: join(folder.path, "made", "by", "us") });
+    const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+    expect(modeOf(own.data)).toBe("700");
+    for (const name of ["parley.sqlite", "parley.sqlite-wal", "master.key", "first-run.txt"])
+      expect({ name, mode: modeOf(join(own.data, name)) }).toEqual({ name, mode: "600" });
+  });
+
+  test("the store is in WAL mode and says whose it is", async () => {
+    using folder = scratch();
+    await using own = await startParley({ data: folder.path });
+    await own.admin.createApp("kept");
+    await own.stop();
+    using db = new Database(join(own.data, "parley.sqlite"), { readonly: true });
+    expect(db.query("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+    expect(db.query("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
+    expect(db.query("PRAGMA application_id").get()).toEqual({ application_id: 0x50524c59 });
+    expect(db.query("SELECT name FROM apps WHERE name = 'kept'").get()).toEqual({ name: "kept" });
+  });
+
+  const strace = Bun.which("strace");
+  if (!strace) console.warn("strace is not installed: that a change is synced before its answer is NOT tested here");
+  test.skipIf(!strace)("a change is on the disk before its answer is on the wire", async () => {
+    using folder = scratch();
+    const trace = join(folder.path, "trace");
+    const calls = "trace=pwrite64,fdatasync,fsync,write,writev,sendto,sendmsg";
+    // -D: the server stays our own child, so that it gets our signals; -y: names of files instead of numbers.
+    const wrap = ["strace", "-D", "-f", "-y", "-s", "4096", "-e", calls, "-o", trace];
+    await using own = await startParley({ data: join(folder.path, "data"), wrap });
+    const key = await own.admin.createKey("demo");
+    const changes: [string, () => Promise<object>][] = [
+      ["app created", () => own.admin.createApp()],
+      ["key created", () => own.admin.createKey("demo")],
+      ["key rotated", () => own.admin.rotate(key.keyId)],
+      ["key edited", () => own.admin.patchKey(key.keyId, { label: crypto.randomUUID() })],
+      ["key revoked", () => own.admin.revoke(key.keyId)],
+    ];
+    const ids: { name: string; before: string; answer: string }[] = [];
+    let requestId = "";
+    own.admin.observe = (_method, _path, { headers }) => {
+      requestId = headers.get("x-request-id") ?? "";
+    };
+    for (const [name, change] of changes) {
+      await own.admin.keys();
+      const before = requestId;
+      await change();
+      ids.push({ name, before, answer: requestId });
+    }
+    await own.stop();
+
+    const lines = readFileSync(trace, "utf8").split("\n");
+    const sentAt = (id: string): number =>
+      lines.findIndex((line) => /\b(sendto|sendmsg|write|writev)\(/.test(line) && line.includes(id));
+    for (const { name, before, answer } of ids) {
+      expect(sentAt(before)).toBeGreaterThanOrEqual(0);
+      const between = lines.slice(sentAt(before), sentAt(answer));
+      const lastWrite = between.findLastIndex((line) => line.includes("pwrite64(") && line.includes(".sqlite-wal>"));
+      const lastSync = between.findLastIndex((line) =>
+        /(fdatasync|fsync)(\(.*\.sqlite-wal>\)| resumed).*= 0$/.test(line),
+      );
+      expect({ name, written: lastWrite >= 0 }).toEqual({ name, written: true });
+      expect({ name, synced: lastSync > lastWrite }).toEqual({ name, synced: true });
+    }
+  });
+});

@@ -1,0 +1,200 @@
+/** POST /v1/tokens over real HTTP: what it gives and its limits (service.md 2.2, 2.3, 4.1 and 8; protocol.md 7). */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { jwtVerify, SignJWT } from "jose";
+import { type Admin, ALL_ACTIONS, mint, mintToken, type SecretKey } from "../support/admin.ts";
+import { expectRefusal } from "../support/checks.ts";
+import { call, inPieces } from "../support/http.ts";
+import { headerOf, nowSeconds, payloadOf } from "../support/jwt.ts";
+import { type Server, startParley } from "../support/parley.ts";
+
+setDefaultTimeout(60_000);
+
+const KIB = 1024;
+const BODY_MAX_BYTES = 128 * KIB;
+
+let server: Server;
+let admin: Admin;
+/** May do everything. */
+let wide: SecretKey;
+/** chat/* and news/**, publish and subscribe. */
+let narrow: SecretKey;
+
+beforeAll(async () => {
+  server = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" } });
+  admin = server.admin;
+  const app = await admin.createApp();
+  wide = await admin.createKey(app.name);
+  narrow = await admin.createKey(app.name, {
+    channelPatterns: ["chat/*", "news/**"],
+    actions: ["publish", "subscribe"],
+  });
+});
+
+afterAll(() => server.stop());
+
+const post = (body: unknown, key = wide): ReturnType<typeof mint> => mint(server.url, key.credential, body);
+const keyOf = (secret: string): Uint8Array => new TextEncoder().encode(secret);
+/** An object of exactly that many bytes as JSON; "ü" so that characters and bytes differ. */
+const bagOf = (bytes: number): object => ({ ü: "x".repeat(bytes - '{"ü":""}'.length - 1) });
+const named = (count: number): string[] => Array.from({ length: count }, (_, i) => `c${i}`);
+
+describe("what a minted token holds", () => {
+  test("only sub, exp and iat when nothing else is asked for; an hour by default", async () => {
+    const before = nowSeconds();
+    const { status, body } = await post({ peerId: "alice" });
+    const after = nowSeconds();
+    expect(status).toBe(200);
+    expect(Object.keys(body).sort()).toEqual(["expiresAt", "token"]);
+    expect(headerOf(body.token)).toEqual({ alg: "HS256", kid: wide.keyId, typ: "JWT" });
+    const { iat, ...rest } = payloadOf(body.token);
+    expect(rest).toEqual({ sub: "alice", exp: (iat as number) + 3600 });
+    expect(iat).toBeGreaterThanOrEqual(before);
+    expect(iat).toBeLessThanOrEqual(after);
+    expect(body.expiresAt).toBe((iat as number) + 3600);
+  });
+
+  test("everything that is asked for, unchanged", async () => {
+    const asked = {
+      channels: ["chat/42", "news/**"],
+      permissions: ["subscribe"],
+      metadata: { iceServers: [{ urls: ["turn:example.com"], username: "u", credential: "c" }], "🦜": [null, 1.5] },
+      peerMetadata: { username: "Alice", nested: { deep: [true] } },
+    };
+    const { body } = await post({ peerId: "alice", expiresInSec: 60, ...asked }, narrow);
+    const { iat, exp, sub, ...rest } = payloadOf(body.token);
+    expect(rest).toEqual(asked);
+    expect((exp as number) - (iat as number)).toBe(60);
+    expect(body.expiresAt).toBe(exp as number);
+    expect(sub).toBe("alice");
+  });
+
+  test("empty lists stay in it: they mean none, not all", async () => {
+    const token = await mintToken(server.url, wide.credential, { peerId: "a", channels: [], permissions: [] });
+    expect(payloadOf(token)).toMatchObject({ channels: [], permissions: [] });
+    expect(await admin.check(token)).toMatchObject({ valid: true, channels: [], permissions: [] });
+  });
+
+  test("a __proto__ in metadata is a key like any other", async () => {
+    const { body } = await post('{"peerId":"a","metadata":{"__proto__":{"admin":true}},"__proto__":{"peerId":"eve"}}');
+    const text = Buffer.from(body.token.split(".")[1] ?? "", "base64url").toString();
+    expect(text).toContain('"metadata":{"__proto__":{"admin":true}}');
+    expect(payloadOf(body.token).sub).toBe("a");
+  });
+
+  test("the content type does not matter", async () => {
+    const { status } = await call(`${server.url}/v1/tokens`, {
+      bearer: wide.credential,
+      body: '{"peerId":"a"}',
+      headers: { "Content-Type": "text/plain" },
+    });
+    expect(status).toBe(200);
+  });
+
+  test("a field the service does not know is named, not silently dropped", async () => {
+    const { status, headers } = await post({ peerId: "a", expiresInSeconds: 60, "ü x": 1 });
+    expect(status).toBe(200);
+    expect(headers.get("x-parley-ignored")).toBe("expiresInSeconds, %C3%BC%20x");
+  });
+
+  test("unknown fields of any spelling do no harm", async () => {
+    // The names in the header are cut to 64 characters: here the cut falls into the middle of a character.
+    const { status } = await post({ peerId: "a", [`${"x".repeat(63)}🦜`]: 1, "\ud800": 1, "": 1 });
+    expect(status).toBe(200);
+  });
+});
+
+describe("minted and self-signed tokens are equivalent", () => {
+  test("jose verifies a minted one under the secret", async () => {
+    const token = await mintToken(server.url, wide.credential, { peerId: "alice", metadata: { a: 1 } });
+    const { payload, protectedHeader } = await jwtVerify(token, keyOf(wide.secret), { algorithms: ["HS256"] });
+    expect(payload).toMatchObject({ sub: "alice", metadata: { a: 1 } });
+    expect(protectedHeader.kid).toBe(wide.keyId);
+    await expect(jwtVerify(token, keyOf(narrow.secret))).rejects.toThrow();
+  });
+
+  test("one signed by jose is accepted, with the scope it asks for", async () => {
+    const exp = nowSeconds() + 300;
+    const token = await new SignJWT({ channels: ["chat/1"], permissions: ["publish"], iss: "shop", peerMetadata: {} })
+      .setProtectedHeader({ alg: "HS256", kid: narrow.keyId })
+      .setSubject("bob")
+      .setIssuedAt()
+      .setExpirationTime(exp)
+      .sign(keyOf(narrow.secret));
+    expect(await admin.check(token)).toEqual({
+      valid: true,
+      keyId: narrow.keyId,
+      app: narrow.app,
+      peerId: "bob",
+      expiresAt: exp,
+      channels: ["chat/1"],
+      permissions: ["publish"],
+    });
+  });
+
+  test("one that names neither channels nor permissions has the key's", async () => {
+    const token = await mintToken(server.url, narrow.credential, { peerId: "a" });
+    expect(await admin.check(token)).toMatchObject({
+      channels: ["chat/*", "news/**"],
+      permissions: ["publish", "subscribe"],
+    });
+  });
+});
+
+describe("limits: the last value that is taken and the first that is not", () => {
+  test.each<[string, object, object]>([
+    ["peerId of 128 characters", { peerId: "~".repeat(128) }, { peerId: "~".repeat(129) }],
+    ["peerId of one character", { peerId: " " }, { peerId: "" }],
+    ["100 channels", { channels: named(100) }, { channels: named(101) }],
+    ["channels of 256 bytes", { channels: ["ü".repeat(128)] }, { channels: [`${"ü".repeat(128)}x`] }],
+    ["16 permissions", { permissions: Array(16).fill("publish") }, { permissions: Array(17).fill("publish") }],
+    ["expiresInSec 1", { expiresInSec: 1 }, { expiresInSec: 0 }],
+    ["expiresInSec 86400", { expiresInSec: 86_400 }, { expiresInSec: 86_401 }],
+    ["metadata of 8 KB", { metadata: bagOf(8 * KIB) }, { metadata: bagOf(8 * KIB + 1) }],
+    ["peerMetadata of 4 KB", { peerMetadata: bagOf(4 * KIB) }, { peerMetadata: bagOf(4 * KIB + 1) }],
+  ])("%s", async (_name, good, bad) => {
+    expect((await post({ peerId: "a", ...good })).status).toBe(200);
+    expectRefusal(await post({ peerId: "a", ...bad }), 400, "invalid_request");
+  });
+
+  test("a body of 128 KiB, with and without Content-Length", async () => {
+    const bodyOf = (bytes: number): Buffer => {
+      const head = '{"peerId":"a","ignored":"';
+      return Buffer.from(`${head}${"x".repeat(bytes - head.length - 2)}"}`);
+    };
+    const [good, bad] = [bodyOf(BODY_MAX_BYTES), bodyOf(BODY_MAX_BYTES + 1)];
+    expect(good.length).toBe(BODY_MAX_BYTES);
+    expect((await post(good)).status).toBe(200);
+    expect((await post(inPieces(good))).status).toBe(200);
+    expectRefusal(await post(bad), 413, "invalid_request");
+    expectRefusal(await post(inPieces(bad)), 413, "invalid_request");
+  });
+
+  test("sizes are those of JSON without spaces, however the body is written", async () => {
+    const metadata = bagOf(8 * KIB);
+    expect((await post(JSON.stringify({ peerId: "a", metadata }, null, 8))).status).toBe(200);
+    const escaped = JSON.stringify({ peerId: "a", metadata }).replaceAll("ü", "\\u00fc");
+    expect((await post(escaped)).status).toBe(200);
+  });
+
+  test("the longest legal token mints, verifies, and travels as a query", async () => {
+    // Quotes and backslashes are the worst: each is one byte of a name and two of the JSON around it.
+    const channels = Array.from({ length: 100 }, (_, i) => `${i}`.padEnd(256, '"'));
+    const fill = (bytes: number): object => ({ a: "x".repeat(bytes - '{"a":""}'.length) });
+    const asked = { channels, metadata: fill(8 * KIB), peerMetadata: fill(4 * KIB), permissions: ALL_ACTIONS };
+    const peerId = '"'.repeat(128);
+    const token = await mintToken(server.url, wide.credential, { peerId, expiresInSec: 86_400, ...asked });
+    expect(token.length).toBeGreaterThan(80_000);
+    const { payload } = await jwtVerify(token, keyOf(wide.secret));
+    expect(payload).toMatchObject(asked);
+    expect(await admin.check(token)).toMatchObject({ valid: true, peerId, channels });
+    const asQuery = await call(`${server.url}/v1?token=${token}`);
+    expect(asQuery.status).not.toBe(431);
+    expect(asQuery.headers.get("x-request-id")).toBeString();
+  });
+
+  test("a hundred of the longest patterns are within a key that covers everything", async () => {
+    const channels = Array.from({ length: 100 }, (_, i) => `${`${i}`.padEnd(254, "x")}/*`);
+    const { status, text } = await post({ peerId: "a", channels });
+    expect({ status, text: status === 200 ? "" : text }).toEqual({ status: 200, text: "" });
+  });
+});

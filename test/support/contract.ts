@@ -1,0 +1,59 @@
+/** Answers held against the service's own OpenAPI document. */
+import { z } from "zod";
+import type { Answer } from "./http.ts";
+
+interface Operation {
+  readonly operationId: string;
+  readonly security?: Record<string, string[]>[];
+  readonly parameters: { name: string; in: string; required: boolean }[];
+  readonly responses: Record<string, { description: string; content?: { "application/json": { schema: object } } }>;
+}
+
+export interface Document {
+  readonly openapi: string;
+  readonly info: { title: string; version: string };
+  readonly paths: Record<string, Record<string, Operation>>;
+  readonly components: { schemas: Record<string, object>; securitySchemes: Record<string, object> };
+}
+
+export class Contract {
+  private readonly paths: { form: RegExp; operations: Record<string, Operation> }[];
+  private readonly compiled = new Map<object, z.ZodType>();
+
+  constructor(private readonly document: Document) {
+    // A component that is nothing but a reference is one to itself sooner or later: checking against it would never end.
+    for (const [name, schema] of Object.entries(document.components.schemas))
+      if ("$ref" in schema) throw new Error(`the component ${name} is only a reference`);
+    this.paths = Object.entries(document.paths).map(([path, operations]) => ({
+      form: new RegExp(`^${path.replace(/\{\w+\}/g, "[^/]+")}$`),
+      operations,
+    }));
+  }
+
+  /** Throws if the document does not say that this call may have this answer. */
+  readonly check = (method: string, path: string, { status, body }: Answer): void => {
+    const [bare = ""] = path.split("?");
+    const { operations } = this.paths.find(({ form }) => form.test(bare)) ?? {};
+    const operation = operations?.[method.toLowerCase()];
+    const call = `${method} ${bare} answered ${status}`;
+    if (operation) this.checkAnswer(call, operation, status, body);
+    else if (status !== (operations ? 405 : 404)) throw new Error(`${call}, but the document does not have this call`);
+  };
+
+  private checkAnswer(call: string, operation: Operation, status: number, body: unknown): void {
+    const schema = operation.responses[status]?.content?.["application/json"].schema;
+    if (!schema) throw new Error(`${call}, which the document does not know of`);
+    const result = this.compile(schema).safeParse(body);
+    if (!result.success) throw new Error(`${call}: ${z.prettifyError(result.error)}`);
+  }
+
+  private compile(schema: object): z.ZodType {
+    let made = this.compiled.get(schema);
+    if (!made) {
+      const whole = { ...schema, $defs: this.document.components.schemas };
+      made = z.fromJSONSchema(JSON.parse(JSON.stringify(whole).replaceAll("#/components/schemas/", "#/$defs/")));
+      this.compiled.set(schema, made);
+    }
+    return made;
+  }
+}

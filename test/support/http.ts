@@ -1,0 +1,86 @@
+/** HTTP as tests want it: one call, one answer with everything that came back. */
+import { connect } from "node:net";
+
+export type Json = Record<string, unknown>;
+
+export interface Answer<T = Json> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** `text` as JSON; {} where it is none. */
+  readonly body: T;
+}
+
+/** Every refusal has this body. */
+export interface Refusal {
+  readonly error: string;
+  readonly message: string;
+}
+
+export interface Call {
+  readonly method?: string;
+  /** Sent as it is if it is text, bytes or a stream (then without Content-Length), as JSON otherwise. */
+  readonly body?: unknown;
+  readonly bearer?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export async function call<T = Json>(url: string, { method, body, bearer, headers }: Call = {}): Promise<Answer<T>> {
+  const response = await fetch(url, {
+    method: method ?? (body === undefined ? "GET" : "POST"),
+    headers: { ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }), ...headers },
+    redirect: "manual",
+    ...(body !== undefined && { body: isRaw(body) ? body : JSON.stringify(body) }),
+    tls: { rejectUnauthorized: false },
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, body: parsed(text) as T };
+}
+
+const isRaw = (body: unknown): body is string | Uint8Array<ArrayBuffer> | ReadableStream =>
+  typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
+/** The bytes in pieces, so that they travel without a Content-Length. */
+export function inPieces(bytes: Uint8Array, size = 16_384): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (at < bytes.length) controller.enqueue(bytes.slice(at, at + size));
+      else controller.close();
+      at += size;
+    },
+  });
+}
+
+/** What `fetch` would never send, byte for byte. Resolves with the first answer, or all that came until the end. */
+export function rawCall(url: string, request: string | Uint8Array): Promise<string> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    let received = "";
+    const socket = connect(Number(port), hostname);
+    socket.on("data", (bytes) => {
+      received += bytes.toString("latin1");
+      if (isWhole(received)) socket.destroy();
+    });
+    socket.on("close", () => resolve(received));
+    // A server that refuses a head may reset the connection behind its answer: the answer still counts.
+    socket.on("error", (error) => (received === "" ? reject(error) : resolve(received)));
+    socket.write(request);
+  });
+}
+
+function isWhole(received: string): boolean {
+  const headEnd = received.indexOf("\r\n\r\n");
+  const length = /^content-length: *(\d+)/im.exec(received.slice(0, headEnd + 2))?.[1];
+  return headEnd >= 0 && length !== undefined && received.length >= headEnd + 4 + Number(length);
+}
+
+export const statusOf = (rawAnswer: string): number => Number(/^HTTP\/1\.1 (\d{3}) /.exec(rawAnswer)?.[1]);

@@ -1,0 +1,191 @@
+/** A real Parley process for a test: started, watched, killed, and started again on the same data. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Subprocess } from "bun";
+import { Admin } from "./admin.ts";
+import { removeFolder, tempFolder } from "./temp.ts";
+
+const PROJECT = join(import.meta.dir, "../..");
+
+export interface Options {
+  readonly env?: Readonly<Record<string, string>>;
+  /** Absent: a fresh folder, which goes when the server is stopped. */
+  readonly data?: string;
+  readonly flags?: readonly string[];
+  /** Put before the command: a tracer, or a shell that sets limits. It must become the server, so that signals reach it. */
+  readonly wrap?: readonly string[];
+}
+
+/** What the first start wrote into first-run.txt. */
+export interface FirstRunKeys {
+  readonly publishableKey: string;
+  /** `<sk_id>:<sk_secret>` */
+  readonly secretKey: string;
+  readonly appSecret: string;
+  /** "" where the operator set one. */
+  readonly adminToken: string;
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+export class Parley {
+  /** Everything it has written so far, standard error too. */
+  output = "";
+  readonly exited: Promise<number>;
+  private watchers = new Set<() => void>();
+  private readonly child: Subprocess<"ignore", "pipe", "pipe">;
+
+  constructor(
+    command: readonly string[],
+    env: Readonly<Record<string, string>>,
+    readonly data: string,
+    private readonly ownsData: boolean,
+  ) {
+    this.child = Bun.spawn([...command], {
+      cwd: PROJECT,
+      env: { ...inherited(), ...env },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const read = Promise.all([this.collect(this.child.stdout), this.collect(this.child.stderr)]);
+    this.exited = this.child.exited.then(async (code) => {
+      await read;
+      this.changed();
+      return code;
+    });
+  }
+
+  get pid(): number {
+    return this.child.pid;
+  }
+
+  get log(): LogLine[] {
+    return this.output
+      .split("\n")
+      .flatMap((line) => (line.startsWith("{") && line.endsWith("}") ? [JSON.parse(line)] : []));
+  }
+
+  /** The first log line for which `fits` holds and that is not among the first `skip` lines. */
+  async logged(fits: (line: LogLine) => boolean, skip = 0): Promise<LogLine> {
+    for (;;) {
+      const found = this.log.slice(skip).find(fits);
+      if (found) return found;
+      if (this.child.exitCode !== null || this.child.signalCode !== null)
+        throw new Error(`parley ended before it wrote that line:\n${this.output}`);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.watchers.add(resolve);
+      await promise;
+      this.watchers.delete(resolve);
+    }
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.child.kill(name);
+  }
+
+  /** Ends the process and leaves its data: the default is the end that a loss of power is to software. */
+  async kill(name: NodeJS.Signals = "SIGKILL"): Promise<number> {
+    this.child.kill(name);
+    return this.exited;
+  }
+
+  async stop(): Promise<void> {
+    await this.kill("SIGTERM");
+    if (this.ownsData) removeFolder(this.data);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  private async collect(stream: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const bytes of stream) {
+      this.output += decoder.decode(bytes, { stream: true });
+      this.changed();
+    }
+  }
+
+  private changed(): void {
+    for (const wake of this.watchers) wake();
+  }
+}
+
+/** A node that answers. */
+export class Server extends Parley {
+  url = "";
+  /** The admin token it was started with; "": it makes its own. */
+  setToken = "";
+  admin = new Admin("", "");
+
+  get adminToken(): string {
+    return this.admin.token;
+  }
+
+  get keys(): FirstRunKeys {
+    return readFirstRun(this.data);
+  }
+}
+
+export async function startParley(options: Options = {}): Promise<Server> {
+  const server = launchParley(options);
+  const ready = await server.logged((line) => line.msg === "parley is ready");
+  server.url = String(ready.url);
+  server.admin = new Admin(server.url, server.setToken || server.keys.adminToken);
+  return server;
+}
+
+/** Begins a start and does not wait for it. */
+export function launchParley(options: Options = {}): Server {
+  const env = {
+    PARLEY_LOG_FORMAT: "json",
+    PARLEY_ADMIN_TOKEN: `admin_${crypto.randomUUID()}`,
+    ...options.env,
+  };
+  const data = options.data ?? tempFolder();
+  const flags = ["up", "--port", "0", "--host", "127.0.0.1", "--data", data, ...(options.flags ?? [])];
+  const server = new Server([...(options.wrap ?? []), ...command(flags)], env, data, options.data === undefined);
+  server.setToken = env.PARLEY_ADMIN_TOKEN;
+  return server;
+}
+
+/** Runs a command of Parley to its end, such as a start that must be refused. */
+export async function runParley(
+  words: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ code: number; output: string }> {
+  const process = new Parley(command(words), env, "", false);
+  const code = await process.exited;
+  return { code, output: process.output };
+}
+
+/** A start on that folder that must be refused. */
+export const refusedStart = (data: string, ...flags: string[]): ReturnType<typeof runParley> =>
+  runParley(["up", "--port", "0", "--host", "127.0.0.1", "--data", data, ...flags], { PARLEY_LOG_FORMAT: "json" });
+
+const command = (words: readonly string[]): string[] => [process.execPath, "--no-env-file", "src/main.ts", ...words];
+
+/** The settings of whoever runs the tests are not the settings of the servers under test. */
+const inherited = (): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value === undefined || name.startsWith("PARLEY_") ? [] : [[name, value]],
+    ),
+  );
+
+export function readFirstRun(data: string): FirstRunKeys {
+  const path = join(data, "first-run.txt");
+  const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+  const field = (name: string): string => new RegExp(`^ +${name} +(\\S+)$`, "m").exec(text)?.[1] ?? "";
+  return {
+    publishableKey: field("publishable key"),
+    secretKey: field("secret key"),
+    appSecret: field("app secret"),
+    adminToken: field("admin token"),
+  };
+}

@@ -1,0 +1,15 @@
+/** Folders that tests may fill. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** For a folder that outlives one test; the suite removes it. */
+export const tempFolder = (): string => mkdtempSync(join(tmpdir(), "parley-test-"));
+
+export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true });
+
+/** `using folder = scratch()`: goes with the test, also with one that fails. */
+export function scratch(): Disposable & { readonly path: string } {
+  const path = tempFolder();
+  return { path, [Symbol.dispose]: () => removeFolder(path) };
+}
