@@ -106,6 +106,15 @@ export class Keyring {
     return this.apps.get(idOrName) ?? this.appsByName.get(idOrName);
   }
 
+  /** A publishable key of that application which every origin may use. */
+  openKeyOf(appName: string): string | undefined {
+    const app = this.appsByName.get(appName);
+    if (!app) return undefined;
+    for (const key of this.keys.values())
+      if (key.app === app.id && key.type === "publishable" && key.origins.includes("*")) return key.id;
+    return undefined;
+  }
+
   private putApp(row: AppRow): void {
     if (row.deleted === null) {
       this.apps.set(row.id, row);

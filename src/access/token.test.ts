@@ -289,6 +289,11 @@ describe("claims (check 10)", () => {
     expect(result.peerMetadataJson).toBe('{ "é":"\\u0041" }');
   });
 
+  test("a token longer than a request's head is refused unread", () => {
+    expect(verdict(token({ claims: { junk: "x".repeat(140_000) } }))).toBe("ok");
+    expect(verdict(token({ claims: { junk: "x".repeat(150_000) } }))).toBe("invalid_token");
+  });
+
   test("a claim named like one of our own fields fools nobody", () => {
     expect(verdict(token({ claims: { reason: "x", code: "invalid_token" } }))).toBe("ok");
   });

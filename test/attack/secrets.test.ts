@@ -182,8 +182,8 @@ async function misplaceSecrets(): Promise<void> {
     for (const request of [
       `GET /healthz HTTP/1.1\r\nHost: ${secret}\r\n\r\n`,
       `${secret.replaceAll(/\W/g, "")} /healthz HTTP/1.1\r\nHost: x\r\n\r\n`,
-      `GET /healthz?${encoded} HTTP/1.1\r\nHost: x\r\nX-Long: ${secret}${"x".repeat(100_000)}\r\n\r\n`,
-      `GET /healthz?${encoded}${"x".repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+      `GET /healthz?${encoded} HTTP/1.1\r\nHost: x\r\nX-Long: ${secret}${"x".repeat(220_000)}\r\n\r\n`,
+      `GET /healthz?${encoded}${"x".repeat(220_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
       `GET /healthz HTTP/1.1\r\nHost: x\r\n${secret}\r\n\r\n`,
       `${secret}\r\n\r\n`,
       `POST /v1/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${secret}\r\nContent-Length: x\r\n\r\n`,
