@@ -8,8 +8,9 @@
  *   have handed anything to anybody.
  * - Messages of one node on one channel, and of one sender to one peer, MUST arrive in the order they were given.
  * - Nothing a node gives MUST come back to it.
- * - After `watch` has answered, every message that another node then publishes on that channel MUST arrive, and every
- *   change of membership that is not in the answer.
+ * - `watch` MUST answer once, in line with `membersChanged`: what comes before the answer is in it, what is not in it comes
+ *   behind it (a callback, because a promise would let something slip in between). From then on every message that another
+ *   node publishes on that channel MUST arrive.
  * - When a node goes, the others MUST be told once (`nodeGone`), and nothing of it MUST arrive afterwards.
  */
 
@@ -45,8 +46,8 @@ export interface Engine {
   publish(app: string, channel: string, envelope: Envelope): boolean;
   /** How many connections of that peer on other nodes it was handed to, or UNAVAILABLE. */
   send(app: string, to: string, envelope: Envelope): number | Promise<number>;
-  /** This node has its first subscriber of a channel: who is in it elsewhere, by node. */
-  watch(app: string, channel: string): RemoteMembers | Promise<RemoteMembers>;
+  /** This node has its first subscriber of a channel. `found` is told, at once or later, who is in it elsewhere. */
+  watch(app: string, channel: string, found: (members: RemoteMembers) => void): void;
   /** This node has lost its last subscriber. */
   unwatch(app: string, channel: string): void;
   /** What this node's own connections make of the membership has changed. */

@@ -11,8 +11,8 @@ const atOnce: Carrier = (_lane, arrive) => arrive();
 
 export class Exchange {
   private readonly nodes = new Map<NodeId, NodeEnd>();
-  /** `<app> <channel>` → the nodes that watch it. */
-  private readonly watchers = new Map<string, Set<NodeId>>();
+  /** `<app> <channel>` → the nodes that watch it, each with a mark of its own for this watch. */
+  private readonly watchers = new Map<string, Map<NodeId, symbol>>();
 
   constructor(private readonly carry: Carrier = atOnce) {}
 
@@ -26,34 +26,46 @@ export class Exchange {
 
   leave(id: NodeId): void {
     if (!this.nodes.delete(id)) return;
-    for (const watching of this.watchers.values()) watching.delete(id);
-    for (const other of this.nodes.values()) this.to(other, `${id} gone`, (node) => node.nodeGone(id));
+    for (const [key, watching] of this.watchers) {
+      watching.delete(id);
+      if (watching.size === 0) this.watchers.delete(key);
+    }
+    for (const other of this.nodes.values())
+      this.carry(`${other.id} ${id} gone`, () => this.nodes.get(other.id)?.nodeGone(id));
   }
 
   setWatching(id: NodeId, app: string, channel: string, on: boolean): void {
     const key = `${app} ${channel}`;
-    const watching = this.watchers.get(key) ?? new Set();
-    if (on) watching.add(id);
+    const watching = this.watchers.get(key) ?? new Map();
+    if (on) watching.set(id, Symbol(id));
     else watching.delete(id);
     if (watching.size > 0) this.watchers.set(key, watching);
     else this.watchers.delete(key);
   }
 
   others(id: NodeId): NodeEnd[] {
-    return this.nodes.size <= 1 ? [] : [...this.nodes.values()].filter((node) => node.id !== id);
+    if (this.nodes.size <= 1 || !this.nodes.has(id)) return [];
+    return [...this.nodes.values()].filter((node) => node.id !== id);
   }
 
-  /** Those of the others that watch a channel now. */
-  watching(id: NodeId, app: string, channel: string): NodeEnd[] {
-    if (this.nodes.size <= 1) return [];
-    const watching = this.watchers.get(`${app} ${channel}`);
-    return this.others(id).filter((node) => watching?.has(node.id));
+  /** To each other node that watches a channel, if it still is the same watch when it arrives. */
+  toWatchers(from: NodeId, app: string, channel: string, arrive: (node: NodeEnd) => void): void {
+    if (this.nodes.size <= 1) return;
+    const key = `${app} ${channel}`;
+    for (const other of this.others(from)) {
+      const watch = this.watchers.get(key)?.get(other.id);
+      if (!watch) continue;
+      this.to(from, other, `${from} ${key}`, (node) => {
+        if (node && this.watchers.get(key)?.get(node.id) === watch) arrive(node);
+      });
+    }
   }
 
-  to(node: NodeEnd, lane: string, arrive: (node: NodeEnd) => void): void {
+  /** `arrive` gets undefined if one of the two has gone while it was under way: nothing of the gone arrives. */
+  to(from: NodeId, node: NodeEnd, lane: string, arrive: (node: NodeEnd | undefined) => void): void {
     this.carry(`${node.id} ${lane}`, () => {
-      // What was under way to a node that has gone meanwhile arrives nowhere.
-      if (this.nodes.get(node.id) === node) arrive(node);
+      const both = this.nodes.has(from) && this.nodes.get(node.id) === node;
+      arrive(both ? node : undefined);
     });
   }
 }
@@ -69,8 +81,7 @@ class LocalEngine implements Engine {
   }
 
   publish(app: string, channel: string, envelope: Envelope): boolean {
-    for (const other of this.exchange.watching(this.id, app, channel))
-      this.exchange.to(other, this.lane(app, channel), (node) => node.deliver(app, channel, envelope));
+    this.exchange.toWatchers(this.id, app, channel, (node) => node.deliver(app, channel, envelope));
     return true;
   }
 
@@ -81,15 +92,17 @@ class LocalEngine implements Engine {
       others.map(
         (other) =>
           new Promise<number>((resolve) =>
-            this.exchange.to(other, `${this.id} direct ${to}`, (node) => resolve(node.deliverTo(app, to, envelope))),
+            this.exchange.to(this.id, other, `${this.id} direct ${to}`, (node) =>
+              resolve(node?.deliverTo(app, to, envelope) ?? 0),
+            ),
           ),
       ),
     );
   }
 
-  watch(app: string, channel: string): RemoteMembers {
+  watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
     this.exchange.setWatching(this.id, app, channel, true);
-    return this.members(app, channel);
+    found(this.members(app, channel));
   }
 
   unwatch(app: string, channel: string): void {
@@ -98,10 +111,7 @@ class LocalEngine implements Engine {
 
   announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
     // In the same lane as messages: a member is known before it speaks.
-    for (const other of this.exchange.watching(this.id, app, channel))
-      this.exchange.to(other, this.lane(app, channel), (node) =>
-        node.membersChanged(this.id, app, channel, joined, left),
-      );
+    this.exchange.toWatchers(this.id, app, channel, (node) => node.membersChanged(this.id, app, channel, joined, left));
   }
 
   kick(app: string, peerId: string): number {
@@ -122,10 +132,6 @@ class LocalEngine implements Engine {
 
   async close(): Promise<void> {
     this.exchange.leave(this.id);
-  }
-
-  private lane(app: string, channel: string): string {
-    return `${this.id} ${app} ${channel}`;
   }
 }
 

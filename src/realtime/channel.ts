@@ -25,8 +25,8 @@ export class Channel {
   /** Members whose state may differ from what was told. */
   changed = new Set<Member>();
   lastTickMs = 0;
-  /** Answered subscriptions wait for this while the engine finds out who is there. */
-  opening: Promise<void> | undefined;
+  /** Subscriptions that wait for their ack while the engine finds out who is there; undefined: it has. */
+  opening: (() => void)[] | undefined = [];
 
   constructor(
     readonly space: Space,
@@ -90,8 +90,7 @@ export class Member {
   /** The state everybody should see: the newest connection of all nodes gives the metadata. */
   state(): MemberState | undefined {
     let newest = this.local();
-    if (this.remote)
-      for (const other of this.remote.values()) if (!newest || other.since > newest.since) newest = other;
+    if (this.remote) for (const other of this.remote.values()) if (!newest || isNewer(other, newest)) newest = other;
     return newest;
   }
 
@@ -104,6 +103,12 @@ export class Member {
   get isGone(): boolean {
     return this.subscriptions.length === 0 && (this.remote === undefined || this.remote.size === 0);
   }
+}
+
+/** Two nodes may have made a connection in the same instant: every node must still choose the same one. */
+function isNewer(one: MemberState, than: MemberState): boolean {
+  if (one.since !== than.since) return one.since > than.since;
+  return (one.metadataJson ?? "") > (than.metadataJson ?? "");
 }
 
 /** A connection on a channel. */
@@ -126,6 +131,6 @@ export class Subscription {
     readonly peer: Peer,
     readonly channel: Channel,
     /** It has the presence action: it sees, and is seen. Without it this is undefined. */
-    readonly member: Member | undefined,
+    public member: Member | undefined,
   ) {}
 }

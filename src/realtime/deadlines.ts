@@ -11,7 +11,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 
 export class Deadlines {
   /** Slot n holds what is due by n × SLOT_MS. */
-  private readonly slots = new Map<number, Peer[]>();
+  private readonly slots = new Map<number, Set<Peer>>();
   private earliest = NEVER;
   private turning = false;
 
@@ -20,17 +20,26 @@ export class Deadlines {
     private readonly end: (peer: Peer) => void,
   ) {}
 
-  /** Takes a peer in, or once more when its deadline has changed. */
+  /** Takes a peer in, or puts it where it belongs when its deadline has changed. */
   set(peer: Peer): void {
+    this.remove(peer);
     const expiry = peer.expiresAtMs === null ? NEVER : peer.expiresAtMs - EXPIRY_LEAD_MS;
     peer.deadlineMs = Math.min(expiry, peer.secretEndsMs ?? NEVER);
     if (peer.deadlineMs === NEVER) return;
-    const slot = Math.ceil(peer.deadlineMs / SLOT_MS);
+    const slot = slotOf(peer);
     const peers = this.slots.get(slot);
-    if (peers) peers.push(peer);
-    else this.slots.set(slot, [peer]);
+    if (peers) peers.add(peer);
+    else this.slots.set(slot, new Set([peer]));
     this.earliest = Math.min(this.earliest, slot);
     this.turn();
+  }
+
+  /** Its connection has ended: nothing of it stays until its token would have. */
+  remove(peer: Peer): void {
+    if (peer.deadlineMs === NEVER) return;
+    const slot = slotOf(peer);
+    const peers = this.slots.get(slot);
+    if (peers?.delete(peer) && peers.size === 0) this.slots.delete(slot);
   }
 
   private turn(): void {
@@ -52,8 +61,9 @@ export class Deadlines {
         continue;
       }
       this.slots.delete(slot);
-      // One whose deadline has moved stands in another slot too.
-      for (const peer of peers) if (peer.open && peer.deadlineMs <= now) this.end(peer);
+      for (const peer of peers) this.end(peer);
     }
   }
 }
+
+const slotOf = (peer: Peer): number => Math.ceil(peer.deadlineMs / SLOT_MS);

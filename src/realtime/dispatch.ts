@@ -47,7 +47,7 @@ export class Dispatch {
     }
     if (!paid) return this.cut(peer);
     if (!frame) return this.refuse(peer, "malformed_message", undefined);
-    const counter = this.parts.figures.framesIn[frame.type] ?? this.parts.figures.unknownFrames;
+    const counter = this.parts.figures.framesIn.get(frame.type) ?? this.parts.figures.unknownFrames;
     counter.inc();
     switch (frame.type) {
       case "publish":
@@ -91,7 +91,7 @@ export class Dispatch {
 
   private ping(peer: Peer, requestId: string | undefined): void {
     if (!takePing(peer)) return this.cut(peer);
-    this.parts.figures.framesIn.ping?.inc();
+    this.parts.figures.framesIn.get("ping")?.inc();
     peer.socket.send(encode.pong(requestId));
   }
 

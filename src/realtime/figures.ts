@@ -1,10 +1,10 @@
 /** The figures a realtime service is run by. On the hot path counting is adding to a number. */
-import type { Metrics } from "../telemetry/metrics.ts";
+import type { Counter, Metrics } from "../telemetry/metrics.ts";
 
 const US = 1e-6;
 
 export class Figures {
-  readonly framesIn: Readonly<Record<string, { inc(by?: number): void }>>;
+  readonly framesIn: ReadonlyMap<string, Counter>;
   readonly unknownFrames;
   readonly acks;
   readonly errors;
@@ -27,7 +27,7 @@ export class Figures {
   constructor(metrics: Metrics) {
     const framesIn = metrics.counters("parley_frames_in_total", "Client frames by type.");
     const types = ["subscribe", "unsubscribe", "publish", "send", "ping"];
-    this.framesIn = Object.fromEntries(types.map((type) => [type, framesIn({ type })]));
+    this.framesIn = new Map(types.map((type) => [type, framesIn({ type })]));
     this.unknownFrames = framesIn({ type: "other" });
     const framesOut = metrics.counters(
       "parley_frames_out_total",

@@ -1,7 +1,7 @@
 /** This node's connections and channels: who comes and goes, who subscribes to what, and what a change of a key ends. */
 import type { Grant } from "../access/admit.ts";
 import type { Keyring } from "../access/keyring.ts";
-import type { ChannelCount, Engine, Envelope, MemberState, NodeEnd, NodeId, RemoteMembers } from "../engine/engine.ts";
+import type { ChannelCount, Engine, Envelope, MemberState, NodeEnd, NodeId } from "../engine/engine.ts";
 import { bitOf } from "../protocol/actions.ts";
 import { type Closing, KEY_REVOKED, KICKED, TOKEN_EXPIRED } from "../protocol/close.ts";
 import * as encode from "../protocol/encode.ts";
@@ -114,6 +114,7 @@ export class Hub implements NodeEnd {
     this.byKey.get(peer.keyId)?.delete(peer);
     if (this.byKey.get(peer.keyId)?.size === 0) this.byKey.delete(peer.keyId);
     this.liveness.remove(peer);
+    this.deadlines.remove(peer);
     space.connections--;
     this.connected--;
     this.parts.usage.disconnected(space.app);
@@ -152,6 +153,8 @@ export class Hub implements NodeEnd {
     const held = peer.subscriptionTo(name);
     if (held) {
       this.setVariant(held, withMetadata);
+      // The key has been given the presence action since.
+      if (peer.may(PRESENCE)) held.member ??= held.channel.member(peer.identity);
       return this.welcomeTo(held, ack);
     }
     const channel = this.channel(peer.identity.space, name);
@@ -170,7 +173,7 @@ export class Hub implements NodeEnd {
       ack();
       if (subscription.open) this.presence.enter(subscription);
     };
-    if (subscription.channel.opening) void subscription.channel.opening.then(enter);
+    if (subscription.channel.opening) subscription.channel.opening.push(enter);
     else enter();
   }
 
@@ -234,7 +237,8 @@ export class Hub implements NodeEnd {
     left: readonly string[],
   ): void {
     const channel = this.spaces.get(app)?.channels.get(name);
-    if (channel) this.presence.remote(node, channel, joined, left);
+    // What comes before the answer to `watch` is in that answer.
+    if (channel && !channel.opening) this.presence.remote(node, channel, joined, left);
   }
 
   nodeGone(node: NodeId): void {
@@ -305,11 +309,7 @@ export class Hub implements NodeEnd {
   /** It stays subscribed, but neither sees presence nor is shown. */
   private withoutPresence(subscription: Subscription): void {
     this.presence.leave(subscription);
-    const { peer, channel } = subscription;
-    const blind = new Subscription(peer, channel, undefined);
-    blind.withMetadata = subscription.withMetadata;
-    subscription.open = false;
-    peer.subscriptions[peer.subscriptions.indexOf(subscription)] = blind;
+    subscription.member = undefined;
   }
 
   /** Housekeeping */
@@ -338,15 +338,14 @@ export class Hub implements NodeEnd {
     if (present) return present;
     const channel = new Channel(space, name);
     space.channels.set(name, channel);
-    const show = (remote: RemoteMembers): void => {
-      for (const [node, members] of remote) this.presence.remote(node, channel, members, []);
-    };
-    const found = this.parts.engine.watch(space.app, name);
-    if (found instanceof Promise) {
-      channel.opening = found.then(show).finally(() => {
-        channel.opening = undefined;
-      });
-    } else show(found);
+    this.parts.engine.watch(space.app, name, (remote) => {
+      const waiting = channel.opening ?? [];
+      channel.opening = undefined;
+      // It may have been forgotten while the answer was under way.
+      const isStillHere = space.channels.get(name) === channel;
+      if (isStillHere) for (const [node, members] of remote) this.presence.remote(node, channel, members, []);
+      for (const enter of waiting) enter();
+    });
     return channel;
   }
 

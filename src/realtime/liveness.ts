@@ -8,11 +8,13 @@ import type { Peer } from "./peer.ts";
 
 const BEAT_MS = 1000;
 const BUCKETS = PING_EVERY_MS / BEAT_MS;
-/** Timers are late by a little; a silence that is short of the limit by less than a beat counts as reached. */
+/** Timers are late by a little: a ping is unanswered if its silence is a period but for a beat. */
 const SLACK_MS = BEAT_MS;
 
 export class Liveness {
   private readonly buckets: Set<Peer>[] = Array.from({ length: BUCKETS }, () => new Set());
+  /** Those that left a whole ping unanswered: looked at every beat, so that silence ends on time. */
+  private readonly suspects = new Set<Peer>();
   private at = 0;
   private count = 0;
   private beating = false;
@@ -29,6 +31,7 @@ export class Liveness {
   }
 
   remove(peer: Peer): void {
+    this.suspects.delete(peer);
     if (this.bucketOf(peer).delete(peer)) this.count--;
   }
 
@@ -44,10 +47,16 @@ export class Liveness {
       this.at = (this.at + 1) % BUCKETS;
       const now = this.clock.monotonicMs();
       for (const peer of this.buckets[this.at] as Set<Peer>) {
-        if (now - peer.lastSeenMs >= SILENCE_MAX_MS - SLACK_MS) this.drop(peer);
-        else peer.socket.ping("");
+        if (now - peer.lastSeenMs >= PING_EVERY_MS - SLACK_MS) this.suspects.add(peer);
+        peer.socket.ping("");
       }
+      for (const peer of this.suspects) this.judge(peer, now - peer.lastSeenMs);
       this.beat();
     });
+  }
+
+  private judge(peer: Peer, silenceMs: number): void {
+    if (silenceMs >= SILENCE_MAX_MS) this.drop(peer);
+    else if (silenceMs < PING_EVERY_MS - SLACK_MS) this.suspects.delete(peer);
   }
 }

@@ -57,7 +57,13 @@ export class Presence {
     if (subscription.gate === 0) peer.gated++;
     subscription.gate = ++peer.pingSeq;
     subscription.owed = subscription.gate;
+    // A peer that is known already is not a newcomer: when an older connection of it ends now, it has not left.
+    if (member.shown !== undefined) {
+      subscription.visible = true;
+      this.change(member, channel);
+    }
     this.note(member);
+    channel.changed.add(member);
     // A ping that cannot be written is a socket that is going: its close will undo all this.
     peer.socket.ping(String(subscription.gate));
     this.waiting.push({
@@ -66,7 +72,6 @@ export class Presence {
       untilMs: this.parts.clock.monotonicMs() + GATE_WAIT_MS,
     });
     this.watch();
-    channel.changed.add(member);
   }
 
   /** A subscription ends. */
@@ -76,6 +81,8 @@ export class Presence {
     this.hold(subscription);
     if (subscription.gate !== 0) subscription.peer.gated--;
     subscription.gate = 0;
+    subscription.owed = 0;
+    subscription.visible = false;
     member.remove(subscription);
     this.change(member, channel);
   }
@@ -198,7 +205,8 @@ export class Presence {
   }
 
   private tickChannel(channel: Channel): void {
-    const newcomers = channel.ready.filter((subscription) => subscription.open && subscription.gate === 0);
+    // A set: one that asked twice within a tick gets one roster.
+    const newcomers = [...new Set(channel.ready)].filter((one) => one.open && one.gate === 0 && one.owed !== 0);
     channel.ready = [];
     this.dirty.delete(channel);
     channel.lastTickMs = this.parts.clock.monotonicMs();
@@ -238,7 +246,10 @@ export class Presence {
         this.parts.broadcast(channel.presenceTopic, presenceChange(channel.json, joined, left), undefined);
       }
     }
-    for (const subscription of newcomers) if (!subscription.parts) this.listen(subscription);
+    for (const subscription of newcomers) {
+      if (subscription.parts) this.feed(subscription);
+      else this.listen(subscription);
+    }
     if (announce.length + withdraw.length > 0)
       this.parts.engine.announce(channel.space.app, channel.name, announce, withdraw);
     this.parts.tidy(channel);
@@ -301,7 +312,7 @@ export class Presence {
     parts.push(part.join());
     subscription.parts = parts;
     subscription.told = told;
-    this.feed(subscription);
+    peer.socket.send(roster(channel.json, parts.shift() as string));
   }
 
   /** Writes parts as long as the reader keeps up; then what has changed meanwhile, and it listens like everybody else. */
@@ -323,7 +334,7 @@ export class Presence {
       .filter(([peerId]) => channel.members.get(peerId)?.shown === undefined)
       .map(([, entry]) => entry);
     if (joined.length + left.length > 0) peer.socket.send(presenceChange(channel.json, joined, left));
-    if (!subscription.listening) this.listen(subscription);
+    this.listen(subscription);
   }
 }
 

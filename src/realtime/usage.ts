@@ -30,6 +30,8 @@ export class Usage {
   private period: Period;
   private stopped = false;
   private flushing: Promise<void> = Promise.resolve();
+  /** What the store would not take: tried again with the next flush. */
+  private unwritten: UsageRow[] = [];
 
   constructor(
     private readonly store: Store,
@@ -107,7 +109,8 @@ export class Usage {
   }
 
   private take(): UsageRow[] {
-    const rows: UsageRow[] = [];
+    const rows = this.unwritten;
+    this.unwritten = [];
     for (const [app, count] of this.counts) {
       if (count.unflushed === 0 && !count.peakChanged) continue;
       rows.push({ app, period: this.period.startSeconds, messages: count.unflushed, peakConnections: count.peak });
@@ -122,10 +125,7 @@ export class Usage {
       await this.store.addUsage(rows);
     } catch (error) {
       this.log.error({ err: error }, "usage could not be written; it is kept for the next attempt");
-      for (const row of rows) {
-        if (row.period !== this.period.startSeconds) continue;
-        this.of(row.app).unflushed += row.messages;
-      }
+      this.unwritten.push(...rows);
     }
   }
 

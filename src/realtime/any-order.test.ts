@@ -1,0 +1,137 @@
+/** Three nodes, a few people, anything in any order: what each of them was told is compared with what is so. */
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { delayed, shuffled } from "../engine/traffic.ts";
+import { Observer, type Roster, type Words } from "./observer.ts";
+import { leftovers, World } from "./test-kit.ts";
+
+/** The model: what ought to be so. */
+interface Connection {
+  readonly peerId: string;
+  readonly node: number;
+  readonly metadata: number | undefined;
+  readonly observer: Observer;
+  readonly channels: Set<string>;
+  isOpen: boolean;
+}
+
+type Act =
+  | {
+      readonly kind: "connect";
+      readonly peer: string;
+      readonly node: number;
+      readonly metadata: number | undefined;
+      readonly pongAfterMs: number | undefined;
+    }
+  | { readonly kind: "subscribe" | "unsubscribe" | "publish"; readonly who: number; readonly channel: string }
+  | { readonly kind: "vanish"; readonly who: number }
+  | { readonly kind: "kill"; readonly node: number }
+  | { readonly kind: "pass"; readonly ms: number };
+
+const NODES = 3;
+const who = fc.nat(5);
+const channel = fc.constantFrom("c", "d");
+const node = fc.nat(NODES - 1);
+const act: fc.Arbitrary<Act> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant("connect" as const),
+      peer: fc.constantFrom("ann", "ben", "cat"),
+      node,
+      metadata: fc.constantFrom(undefined, 1, 2),
+      pongAfterMs: fc.constantFrom(0, 1, 7, 30, undefined),
+    }),
+  },
+  { weight: 12, arbitrary: fc.record({ kind: fc.constant("subscribe" as const), who, channel }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("unsubscribe" as const), who, channel }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("publish" as const), who, channel }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("vanish" as const), who }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("kill" as const), node }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant("pass" as const), ms: fc.constantFrom(1, 2, 5, 11, 25) }) },
+);
+const traffic = fc.oneof(
+  fc.nat(12).map((steps) => ({ name: `late by ${steps}`, make: () => delayed(steps) })),
+  fc.integer().map((seed) => ({ name: `at random ${seed}`, make: () => shuffled(seed) })),
+);
+
+class Model {
+  private readonly connections: Connection[] = [];
+  private readonly dead = new Set<number>();
+
+  constructor(private readonly it: World) {}
+
+  do(act: Act): void {
+    if (act.kind === "pass") return this.it.advance(act.ms);
+    if (act.kind === "kill") return this.kill(act.node);
+    if (act.kind === "connect") return this.connect(act);
+    const open = this.connections.filter((one) => one.isOpen);
+    const one = open[act.who % Math.max(1, open.length)];
+    if (!one) return;
+    if (act.kind === "vanish") {
+      one.isOpen = false;
+      one.observer.client.vanish();
+    } else if (act.kind === "publish") {
+      const words: Words = { isMember: one.channels.has(act.channel) };
+      one.observer.client.publish(act.channel, words);
+    } else {
+      one.observer[act.kind](act.channel);
+      one.channels[act.kind === "subscribe" ? "add" : "delete"](act.channel);
+    }
+  }
+
+  private connect({ peer: peerId, node, metadata, pongAfterMs }: Act & { kind: "connect" }): void {
+    if (this.dead.has(node)) return;
+    // Which of two is the newer must not depend on the clocks' resolution here; another test looks at that.
+    this.it.advance(1);
+    const client = this.it.connect(peerId, { node, metadata, pongAfterMs });
+    const observer = new Observer(client, peerId);
+    this.connections.push({ peerId, node, metadata, observer, channels: new Set(), isOpen: true });
+  }
+
+  private kill(node: number): void {
+    if (this.dead.size > 0) return;
+    this.dead.add(node);
+    for (const one of this.connections) if (one.node === node) one.isOpen = false;
+    this.it.kill(node);
+  }
+
+  /** Who is in a channel, with the metadata of its newest connection there. */
+  private truth(channel: string): Roster {
+    const members = this.connections.filter((one) => one.isOpen && one.channels.has(channel));
+    return new Map(members.map((one) => [one.peerId, one.metadata === undefined ? undefined : `${one.metadata}`]));
+  }
+
+  check(): void {
+    this.it.settle();
+    for (const { observer } of this.connections) observer.read();
+    expect(this.connections.flatMap(({ observer }) => observer.broken)).toEqual([]);
+    for (const { observer, peerId, channels, isOpen } of this.connections) {
+      for (const channel of isOpen ? channels : []) {
+        const others = this.truth(channel);
+        others.delete(peerId);
+        expect(sorted(observer.others(channel))).toEqual(sorted(others));
+      }
+    }
+  }
+
+  end(): void {
+    for (const one of this.connections) if (one.isOpen) one.observer.client.vanish();
+    this.it.settle();
+    expect(leftovers(this.it)).toEqual({});
+  }
+}
+
+const sorted = (roster: Roster | undefined): unknown => roster && [...roster].sort(([a], [b]) => (a < b ? -1 : 1));
+
+test("whatever people do on three nodes, everybody's picture ends as the truth and is never told nonsense", () => {
+  fc.assert(
+    fc.property(fc.array(act, { minLength: 10, maxLength: 60, size: "max" }), traffic, (acts, { make }) => {
+      const model = new Model(new World({ nodes: NODES, traffic: make() }));
+      for (const one of acts) model.do(one);
+      model.check();
+      model.end();
+    }),
+    { numRuns: 300, seed: 20_262 },
+  );
+});

@@ -1,0 +1,207 @@
+import { describe, expect, test } from "bun:test";
+import { type Engine, UNAVAILABLE } from "../engine/engine.ts";
+import { APP, type Client, OTHER_KEY, turn, World } from "./test-kit.ts";
+
+describe("a message", () => {
+  test("reaches every other subscriber, also the sender's other connections, and never the sending one", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const again = world.join("ann", "c");
+    const ben = world.join("ben", "c");
+    const cat = world.join("cat", "other");
+    for (const client of [ann, again, ben, cat]) client.take();
+    ann.publish("c", { hello: 1 });
+    expect(ann.news()).toEqual(["ack r2"]);
+    for (const client of [again, ben]) expect(client.news()).toEqual(['message ann {"hello":1}']);
+    expect(cat.news()).toEqual([]);
+  });
+
+  test("needs no subscription of the sender, and none of anybody", () => {
+    const world = new World();
+    const ann = world.connect("ann");
+    const ben = world.join("ben", "c");
+    ann.publish("c", 1);
+    ann.publish("empty", 1);
+    expect([ann.news(), ben.news()]).toEqual([["ack r1", "ack r2"], ["message ann 1"]]);
+    expect(world.node.usage.messagesUsed(APP)).toBe(2);
+    expect(world.node.hub.channelCount).toBe(1);
+  });
+
+  test("does not reach those who have unsubscribed, nor the same channel of another application", () => {
+    const world = new World();
+    const ann = world.connect("ann");
+    const ben = world.join("ben", "c");
+    const stranger = world.join("ben", "c", { key: OTHER_KEY });
+    ben.unsubscribe("c");
+    ben.take();
+    ann.publish("c", 1);
+    expect([ben.news(), stranger.news()]).toEqual([[], []]);
+  });
+
+  test("arrives byte for byte", () => {
+    const world = new World();
+    const ben = world.join("ben", "c");
+    const data = '{"z":12345678901234567890,"a":[1.0, 2e3 ],"é":"\\u00e9","z ":null}';
+    world.connect("ann").text(`{"type":"publish","channel":"c","data":${data}}`);
+    expect(ben.socket.written.at(-1)).toBe(`{"type":"message","channel":"c","from":"ann","data":${data}}`);
+  });
+
+  test("carries the sender's metadata for those who asked, and only for them; the last subscribe counts", () => {
+    const world = new World();
+    const ann = world.connect("ann", { metadata: { name: "Ann" } });
+    const bare = world.connect("bare");
+    const [asks, asksNot, asksLater, asksNoMore] = ["p", "q", "r", "s"].map((name) => world.connect(name)) as Client[];
+    for (const one of [asks, asksNoMore]) one?.subscribe("c", { includeSenderMetadata: true });
+    for (const one of [asksNot, asksLater]) one?.subscribe("c");
+    asksLater?.subscribe("c", { includeSenderMetadata: true });
+    asksNoMore?.subscribe("c");
+    world.advance(600);
+    const all = [asks, asksNot, asksLater, asksNoMore];
+    for (const one of all) one?.take();
+    ann.publish("c", 1);
+    bare.publish("c", 2);
+    expect(all.map((one) => one?.take().map((frame) => [frame.data, frame.fromMetadata]))).toEqual([
+      [
+        [1, { name: "Ann" }],
+        [2, undefined],
+      ],
+      [
+        [1, undefined],
+        [2, undefined],
+      ],
+      [
+        [1, { name: "Ann" }],
+        [2, undefined],
+      ],
+      [
+        [1, undefined],
+        [2, undefined],
+      ],
+    ]);
+  });
+
+  test("comes once to one who subscribed several times", () => {
+    const world = new World();
+    const ben = world.connect("ben");
+    for (const includeSenderMetadata of [true, false, true, false]) {
+      ben.subscribe("c", { includeSenderMetadata });
+      world.advance(600);
+      ben.take();
+      world.connect("ann").publish("c", 1);
+      expect(ben.news()).toEqual(["message ann 1"]);
+    }
+    expect(world.node.hub.census.localChannels(APP)).toEqual([{ channel: "c", peerIds: ["ben"], connections: 1 }]);
+  });
+
+  test("reaches those of one kind after those of the other have gone", () => {
+    for (const includeSenderMetadata of [true, false]) {
+      const world = new World();
+      const gone = world.connect("gone");
+      gone.subscribe("c", { includeSenderMetadata });
+      const ben = world.connect("ben");
+      ben.subscribe("c", { includeSenderMetadata: !includeSenderMetadata });
+      world.advance(600);
+      gone.vanish();
+      world.advance(600);
+      ben.take();
+      world.connect("ann").publish("c", 1);
+      expect(ben.news()).toEqual(["message ann 1"]);
+    }
+  });
+
+  test("and direct messages of one connection arrive in the order sent", () => {
+    const world = new World();
+    const ben = world.join("ben", "c");
+    const ann = world.connect("ann");
+    for (let i = 0; i < 6; i++) i % 2 === 0 ? ann.publish("c", i) : ann.send("ben", i);
+    expect(ben.take().map((frame) => frame.data)).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+});
+
+describe("a direct message", () => {
+  test("reaches every connection of the peer, with the sender's metadata if there is some", () => {
+    const world = new World();
+    const ben = [world.connect("ben"), world.connect("ben")];
+    world.connect("ann", { metadata: { name: "Ann" } }).text('{"type":"send","to":"ben","data":null}');
+    world.connect("bare").text('{"type":"send","to":"ben","data":1}');
+    for (const one of ben)
+      expect(one.socket.written.slice(1)).toEqual([
+        '{"type":"direct","from":"ann","fromMetadata":{"name":"Ann"},"data":null}',
+        '{"type":"direct","from":"bare","data":1}',
+      ]);
+  });
+
+  test("to oneself reaches one's other connections; there being none is peer_not_found", () => {
+    const world = new World();
+    const ann = world.connect("ann");
+    ann.send("ann", 1);
+    const again = world.connect("ann");
+    ann.send("ann", 2);
+    expect([ann.news(), again.news()]).toEqual([["error peer_not_found r1", "ack r2"], ["direct ann 2"]]);
+  });
+
+  test("does not reach the peer of another application, nor one who is only a member elsewhere", () => {
+    const world = new World();
+    world.connect("ben", { key: OTHER_KEY });
+    world.join("ann", "c");
+    const ann = world.connect("ann");
+    world.node.hub.membersChanged("far", APP, "c", [{ peerId: "far", metadataJson: undefined, since: 1 }], []);
+    ann.send("ben", 1);
+    ann.send("far", 1);
+    expect(ann.news()).toEqual(["error peer_not_found r1", "error peer_not_found r2"]);
+  });
+
+  test("is counted as used when somebody was reached, and not otherwise", () => {
+    const world = new World();
+    const ann = world.connect("ann");
+    world.connect("ben");
+    world.connect("ben");
+    ann.send("ben", 1);
+    ann.send("nobody", 1);
+    expect(world.node.usage.messagesUsed(APP)).toBe(1);
+  });
+});
+
+describe("when the engine cannot reach the others", () => {
+  const worldWith = (instead: Partial<Engine>): World =>
+    new World({ engine: (engine) => Object.assign(engine, instead) });
+
+  test("a publish is a backend_error, delivered to nobody and not counted", () => {
+    const world = worldWith({ publish: () => false });
+    const ben = world.join("ben", "c");
+    const ann = world.connect("ann");
+    ann.publish("c", 1);
+    expect([ann.news(), ben.news(), world.node.usage.messagesUsed(APP)]).toEqual([["error backend_error r1"], [], 0]);
+  });
+
+  test("a send is a backend_error, handed to nobody and not counted", () => {
+    const world = worldWith({ send: () => UNAVAILABLE });
+    const ben = world.connect("ben");
+    const ann = world.connect("ann");
+    ann.send("ben", 1);
+    expect([ann.news(), ben.news(), world.node.usage.messagesUsed(APP)]).toEqual([["error backend_error r1"], [], 0]);
+  });
+
+  test("a send that turns out so later is an ack if it was handed to somebody here, else a backend_error", async () => {
+    const world = worldWith({ send: async () => UNAVAILABLE });
+    const ben = world.connect("ben");
+    const ann = world.connect("ann");
+    ann.send("ben", 1);
+    ann.send("nobody", 1);
+    expect(ann.news()).toEqual([]);
+    await turn();
+    expect([ann.news(), ben.news()]).toEqual([["ack r1", "error backend_error r2"], ["direct ann 1"]]);
+    expect(world.node.usage.messagesUsed(APP)).toBe(1);
+  });
+
+  test("an answer that comes after the sender has gone is written to nobody", async () => {
+    for (const reached of [1, 0]) {
+      const world = worldWith({ send: async () => reached });
+      const ann = world.connect("ann");
+      ann.send("far", 1);
+      world.node.hub.disconnect(ann.peer);
+      await turn();
+      expect(ann.news()).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,167 @@
+/** A channel is opened when the engine has said who is in it elsewhere; that may take a while, and anything may happen meanwhile. */
+import { describe, expect, test } from "bun:test";
+import type { RemoteMembers } from "../engine/engine.ts";
+import { LateAnswers } from "./late-engine.ts";
+import type { Space } from "./space.ts";
+import { APP, leftovers, PUBLISHABLE_KEY, turn, World } from "./test-kit.ts";
+
+describe("a channel that the engine is still asked about", () => {
+  const begin = (nodes = 1): { world: World; late: LateAnswers } => {
+    const late = new LateAnswers();
+    return { world: new World({ nodes, engine: late.between }), late };
+  };
+
+  test("is acked when the answer has come, for everybody who waits; the roster follows its own ping", async () => {
+    const { world, late } = begin(2);
+    const far = world.connect("far", { node: 1, metadata: 1 });
+    far.subscribe("c");
+    late.releaseAll();
+    await turn();
+    world.advance(20);
+    const people = [world.connect("ann"), world.connect("ben")];
+    for (const one of people) one.holdPongs().subscribe("c");
+    world.advance(600);
+    expect(people.map((one) => [one.news(), one.socket.pings])).toEqual([
+      [[], []],
+      [[], []],
+    ]);
+    expect(late.count).toBe(1);
+    late.releaseAll();
+    await turn();
+    expect(people.map((one) => one.news())).toEqual([["ack r1"], ["ack r1"]]);
+    world.advance(50);
+    for (const one of people) one.socket.pong();
+    world.advance(10);
+    expect(people.map((one) => one.news())).toEqual([["roster: ben far1"], ["roster: ann far1"]]);
+    world.connect("cat").subscribe("c");
+    expect(late.count).toBe(0);
+  });
+
+  test("brings what others publish from the ack on", async () => {
+    const { world, late } = begin(2);
+    const ann = world.connect("ann");
+    ann.subscribe("c");
+    late.releaseAll();
+    await turn();
+    world.connect("far", { node: 1 }).publish("c", 1);
+    world.advance(5);
+    expect(ann.news()).toEqual(["ack r1", "message far 1"]);
+  });
+
+  test("is acked twice and shows one roster where the subscribe was repeated", async () => {
+    const { world, late } = begin();
+    const ann = world.connect("ann");
+    ann.subscribe("c");
+    ann.subscribe("c", { includeSenderMetadata: true });
+    late.releaseAll();
+    await turn();
+    world.advance(600);
+    expect(ann.news()).toEqual(["ack r1", "ack r2", "roster:"]);
+  });
+
+  test("given up meanwhile: acked for what was asked, no roster, nothing left", async () => {
+    const { world, late } = begin();
+    const ann = world.connect("ann");
+    ann.subscribe("c");
+    ann.unsubscribe("c");
+    late.releaseAll();
+    await turn();
+    world.advance(600);
+    expect(ann.news().sort()).toEqual(["ack r1", "ack r2"]);
+    expect([ann.socket.pings, world.node.hub.channelCount]).toEqual([[], 0]);
+    ann.vanish();
+    expect(leftovers(world)).toEqual({});
+  });
+
+  test("left by a connection that vanishes: nothing is written, nothing is left, others go on", async () => {
+    const { world, late } = begin();
+    const [ann, ben] = [world.connect("ann"), world.connect("ben")];
+    ann.subscribe("c");
+    ben.subscribe("c");
+    ann.vanish();
+    late.releaseAll();
+    await turn();
+    world.advance(600);
+    expect([ann.news(), ben.news()]).toEqual([[], ["ack r1", "roster:"]]);
+    ben.vanish();
+    expect(leftovers(world)).toEqual({});
+  });
+
+  test("asked about again before the first answer: that answer belongs to nobody and leaves nothing behind", async () => {
+    const { world, late } = begin(2);
+    const far = world.connect("far", { node: 1 });
+    far.subscribe("c");
+    late.releaseAll();
+    await turn();
+    world.advance(20);
+    const ann = world.connect("ann");
+    ann.subscribe("c");
+    ann.unsubscribe("c");
+    ann.subscribe("c");
+    expect(late.count).toBe(2);
+    late.release();
+    await turn();
+    late.release();
+    await turn();
+    world.advance(600);
+    expect(ann.news().slice(-1)).toEqual(["roster: far"]);
+    far.vanish();
+    world.advance(50);
+    expect(ann.news()).toEqual(["left: far"]);
+    ann.unsubscribe("c");
+    world.advance(50);
+    // ann is still connected: of far, who is known nowhere any more, not even a name may be left.
+    const spaces = Reflect.get(world.node.hub, "spaces") as Map<string, Space>;
+    expect([...(spaces.get(APP)?.identities.keys() ?? [])]).toEqual(["ann"]);
+    ann.vanish();
+    expect(leftovers(world)).toEqual({});
+  });
+
+  test("taken away by an edit of the key meanwhile: an error, and no roster", async () => {
+    const { world, late } = begin();
+    const ann = world.connect("ann", { key: PUBLISHABLE_KEY });
+    ann.subscribe("c");
+    world.editKey(PUBLISHABLE_KEY, { channelPatterns: ["d"] });
+    late.releaseAll();
+    await turn();
+    world.advance(600);
+    expect(ann.news().sort()).toEqual(["ack r1", "error channel_not_authorized"]);
+    ann.vanish();
+    expect(leftovers(world)).toEqual({});
+  });
+
+  test("without the presence action since: acked, no roster, messages come", async () => {
+    const { world, late } = begin();
+    const ann = world.connect("ann", { key: PUBLISHABLE_KEY });
+    ann.subscribe("c");
+    world.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
+    late.releaseAll();
+    await turn();
+    world.advance(600);
+    world.connect("ben").publish("c", 1);
+    expect(ann.news()).toEqual(["ack r1", "message ben 1"]);
+    ann.unsubscribe("c");
+    world.connect("ben").publish("c", 2);
+    expect(ann.news()).toEqual(["ack r2"]);
+  });
+
+  test("a member who goes in the moment of the answer does not stay as a ghost", async () => {
+    let answer: (members: RemoteMembers) => void = () => {};
+    const world = new World({
+      engine: (engine) =>
+        Object.assign(engine, {
+          watch: (_app: string, _channel: string, found: (members: RemoteMembers) => void) => {
+            answer = found;
+          },
+        }),
+    });
+    const ann = world.connect("ann");
+    ann.subscribe("c");
+    // One read of the network may bring both, so no turn of the loop lies between them.
+    answer(new Map([["far", [{ peerId: "eve", metadataJson: undefined, since: 1 }]]]));
+    world.node.hub.membersChanged("far", APP, "c", [], ["eve"]);
+    await turn();
+    world.advance(600);
+    expect(ann.news()).toEqual(["ack r1", "roster:"]);
+  });
+});

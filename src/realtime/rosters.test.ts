@@ -1,0 +1,166 @@
+/** Many members: rosters in parts, and ticks that keep a storm linear. */
+import { describe, expect, test } from "bun:test";
+import type { Engine, MemberState, RemoteMembers } from "../engine/engine.ts";
+import { type Client, type Received, World } from "./test-kit.ts";
+
+const presenceOf = (frames: readonly Received[]): Received[] => frames.filter((frame) => frame.type === "presence");
+
+/** An engine that says these are in every channel, on another node. */
+const withStrangers =
+  (states: readonly MemberState[]) =>
+  (engine: Engine): Engine =>
+    Object.assign(engine, {
+      watch: (_app: string, _channel: string, found: (members: RemoteMembers) => void) =>
+        found(new Map([["far", states]])),
+    });
+
+const strangers = (count: number, metadataJson?: string): MemberState[] =>
+  Array.from({ length: count }, (_, i) => ({ peerId: `far${i}`, metadataJson, since: i + 1 }));
+
+describe("a roster too long for one frame", () => {
+  const LONG = JSON.stringify("x".repeat(4000));
+  const many = (): World => new World({ engine: withStrangers(strangers(500, LONG)) });
+  const sizes = (frames: readonly Received[]): number[] => frames.map((frame) => frame.joined?.length ?? 0);
+
+  test("goes out in parts under the limit, each marked as a roster, everybody once", () => {
+    const world = many();
+    const ann = world.connect("ann");
+    ann.subscribe("c");
+    world.advance(600);
+    const rosters = presenceOf(ann.take());
+    expect(rosters.length).toBe(3);
+    expect(rosters.every((frame) => frame.snapshot === true)).toBe(true);
+    expect(new Set(rosters.flatMap((frame) => frame.joined?.map((entry) => entry.peerId))).size).toBe(500);
+    expect(ann.socket.written.every((text) => Buffer.byteLength(text) <= 960_200)).toBe(true);
+  });
+
+  test("each part waits until the one before has drained, and news of the channel wait behind them", () => {
+    const world = many();
+    const ann = world.connect("ann").holdPongs();
+    ann.subscribe("c");
+    ann.take();
+    ann.socket.stalled = true;
+    ann.socket.pong();
+    world.advance(600);
+    const first = ann.take();
+    expect([first.length, first[0]?.snapshot]).toEqual([1, true]);
+    const ben = world.connect("ben", { metadata: { v: 1 } });
+    ben.subscribe("c");
+    world.advance(600);
+    world.node.hub.membersChanged("far", "app", "c", [], ["far0", "far499"]);
+    world.advance(600);
+    expect(ann.news()).toEqual([]);
+    ann.socket.read();
+    ann.socket.read();
+    const rest = ann.take();
+    expect([rest.length, rest.every((frame) => frame.snapshot)]).toEqual([2, true]);
+    expect(sizes(first)[0] ?? 0).toBeLessThan(241);
+    ann.socket.read();
+    expect(ann.take().map((frame) => [frame.snapshot, frame.joined?.length, frame.left?.length])).toEqual([
+      [undefined, 1, 2],
+    ]);
+    // From here on it hears changes like everybody else, and the next drain writes nothing again.
+    ann.socket.read();
+    ben.vanish();
+    world.advance(600);
+    expect(ann.news()).toEqual(['left: ben{"v":1}']);
+  });
+
+  test("somebody who came and went meanwhile, or changed and changed back, is not mentioned", () => {
+    const world = many();
+    const ann = world.connect("ann").holdPongs();
+    ann.subscribe("c");
+    ann.take();
+    ann.socket.stalled = true;
+    ann.socket.pong();
+    world.advance(600);
+    ann.take();
+    const ben = world.join("ben", "c");
+    ben.vanish();
+    world.advance(600);
+    for (let i = 0; i < 3; i++) ann.socket.read();
+    expect(ann.take().map((frame) => frame.snapshot)).toEqual([true, true]);
+  });
+
+  test("unsubscribing or vanishing in the middle of it ends it", () => {
+    for (const go of [(ann: Client) => void ann.unsubscribe("c"), (ann: Client) => ann.vanish()]) {
+      const world = many();
+      const ann = world.connect("ann");
+      ann.socket.stalled = true;
+      ann.subscribe("c");
+      world.advance(600);
+      ann.socket.read();
+      ann.take();
+      go(ann);
+      ann.socket.read();
+      ann.socket.read();
+      expect(presenceOf(ann.take())).toEqual([]);
+    }
+  });
+
+  test("a repeated subscribe in the middle of it begins anew behind its ack", () => {
+    const world = many();
+    const ann = world.connect("ann");
+    ann.socket.stalled = true;
+    ann.subscribe("c");
+    world.advance(600);
+    ann.take();
+    ann.holdPongs().subscribe("c");
+    ann.socket.read();
+    expect(ann.news()).toEqual(["ack r2"]);
+    ann.socket.stalled = false;
+    ann.socket.pong();
+    world.advance(600);
+    expect(sizes(ann.take()).reduce((sum, one) => sum + one, 0)).toBe(500);
+  });
+});
+
+describe("large channels", () => {
+  test("tick less often, so that a storm of joins stays linear, and still tell everything", () => {
+    const world = new World({ engine: withStrangers(strangers(1000)) });
+    const ann = world.join("ann", "c");
+    for (let i = 0; i < 50; i++) {
+      world.connect(`p${i}`).subscribe("c");
+      world.advance(10);
+    }
+    world.advance(500);
+    const news = presenceOf(ann.take());
+    // 500 ms of joins, a tick each 100 ms or so: 50 small frames would be one for each.
+    expect(news.length).toBeGreaterThanOrEqual(4);
+    expect(news.length).toBeLessThanOrEqual(7);
+    expect(news.flatMap((frame) => frame.joined ?? []).length).toBe(50);
+  });
+
+  test("a small channel beside them ticks as ever", () => {
+    const world = new World({ engine: (engine) => engine });
+    const ann = world.join("ann", "c");
+    world.advance(5);
+    world.connect("ben").subscribe("c");
+    world.advance(11);
+    expect(ann.news()).toEqual(["joined: ben"]);
+  });
+
+  test("never let a roster wait longer than 500 ms from its ack", () => {
+    const world = new World({ engine: withStrangers(strangers(2500)) });
+    world.join("ann", "c");
+    const late: string[] = [];
+    let changes = 0;
+    const pass = (ms: number): void => {
+      for (let i = 0; i < ms; i += 10) {
+        // Others' changes keep the channel as busy as it may be.
+        const state: MemberState = { peerId: "far0", metadataJson: `${++changes}`, since: 9 };
+        world.node.hub.membersChanged("far", "app", "c", [state], []);
+        world.advance(10);
+      }
+    };
+    for (let pongAfterMs = 0; pongAfterMs <= 520; pongAfterMs += 40) {
+      const ben = world.connect("ben", { pongAfterMs });
+      ben.subscribe("c");
+      pass(500);
+      if (ben.take().filter((frame) => frame.snapshot).length !== 1) late.push(`pong after ${pongAfterMs} ms`);
+      ben.vanish();
+      pass(700);
+    }
+    expect(late).toEqual([]);
+  });
+});
