@@ -28,7 +28,7 @@ export async function playAnyOrder(makeCluster: MakeCluster, size: number, runs:
         await nodes.stop();
       }
     }),
-    { numRuns: runs, seed: SEED },
+    { numRuns: runs, seed: SEED, includeErrorInReport: true },
   );
 }
 

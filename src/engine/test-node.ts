@@ -11,6 +11,11 @@ export type Picture = Map<NodeId, Map<string, MemberState>>;
 
 const key = (app: string, name: string): string => `${app} ${name}`;
 
+interface Watch {
+  readonly picture: Picture;
+  isAnswered: boolean;
+}
+
 interface Words {
   readonly node: NodeId;
   readonly n: number;
@@ -23,7 +28,7 @@ export class TestNode implements NodeEnd {
   private readonly heard = new Map<string, string[]>();
   private readonly handed = new Map<string, string[]>();
   private readonly envelopes: Envelope[] = [];
-  private readonly pictures = new Map<string, Picture>();
+  private readonly watches = new Map<string, Watch>();
   /** The last number that came on each way: they must rise. */
   private readonly last = new Map<string, number>();
   readonly gone: NodeId[] = [];
@@ -78,24 +83,27 @@ export class TestNode implements NodeEnd {
     this.people.set(key(app, peerId), connections);
   }
 
-  async watch(channel: string, app = APP): Promise<void> {
-    const picture: Picture = new Map();
-    this.pictures.set(key(app, channel), picture);
-    await new Promise<void>((resolve) =>
+  /** Resolves with the answer. */
+  watch(channel: string, app = APP): Promise<void> {
+    const watch: Watch = { picture: new Map(), isAnswered: false };
+    this.watches.set(key(app, channel), watch);
+    return new Promise((resolve) => {
       this.engine.watch(app, channel, (found) => {
-        for (const [node, members] of found) this.put(picture, node, members, []);
+        if (watch.isAnswered) this.broken.push(`the watch of ${channel} was answered twice`);
+        watch.isAnswered = true;
+        for (const [node, members] of found) this.put(watch.picture, node, members, []);
         resolve();
-      }),
-    );
+      });
+    });
   }
 
   unwatch(channel: string, app = APP): void {
     this.engine.unwatch(app, channel);
-    this.pictures.delete(key(app, channel));
+    this.watches.delete(key(app, channel));
   }
 
   isWatching(channel: string, app = APP): boolean {
-    return this.pictures.has(key(app, channel));
+    return this.watches.has(key(app, channel));
   }
 
   /** What it has come to know */
@@ -114,10 +122,11 @@ export class TestNode implements NodeEnd {
   }
 
   picture(channel: string, app = APP): Record<NodeId, MemberState[]> {
-    return plain(this.pictures.get(key(app, channel)) ?? new Map());
+    return plain(this.watches.get(key(app, channel))?.picture ?? new Map());
   }
 
   private put(picture: Picture, node: NodeId, joined: readonly MemberState[], left: readonly string[]): void {
+    if (this.gone.includes(node)) this.broken.push(`members of ${node} came after it had gone`);
     const members = picture.get(node) ?? new Map<string, MemberState>();
     for (const state of joined) members.set(state.peerId, state);
     for (const peerId of left) members.delete(peerId);
@@ -157,11 +166,11 @@ export class TestNode implements NodeEnd {
     joined: readonly MemberState[],
     left: readonly string[],
   ): void {
-    const picture = this.pictures.get(key(app, channel));
+    const watch = this.watches.get(key(app, channel));
     if (node === this.id) this.broken.push("its own announcement came back");
-    if (this.gone.includes(node)) this.broken.push(`an announcement of ${node} came after it had gone`);
-    if (!picture) this.broken.push(`an announcement came on ${channel}, which it does not watch`);
-    else this.put(picture, node, joined, left);
+    if (!watch) this.broken.push(`an announcement came on ${channel}, which it does not watch`);
+    // What comes before the answer must be in it: the heart does not look at it either.
+    else if (watch.isAnswered) this.put(watch.picture, node, joined, left);
     for (const { peerId } of joined) this.log.push(`${peerId} joins ${channel}`);
     for (const peerId of left) this.log.push(`${peerId} leaves ${channel}`);
   }
@@ -169,7 +178,7 @@ export class TestNode implements NodeEnd {
   nodeGone(node: NodeId): void {
     if (this.gone.includes(node)) this.broken.push(`${node} went twice`);
     this.gone.push(node);
-    for (const picture of this.pictures.values()) picture.delete(node);
+    for (const { picture } of this.watches.values()) picture.delete(node);
   }
 
   kicked(app: string, peerId: string): number {

@@ -21,6 +21,9 @@ export interface FrameParts {
   readonly trustedProxies: readonly Cidr[];
 }
 
+/** More segments than any sensible channel name has; longer ones can be sent percent-encoded. */
+const SEGMENTS_MAX = 32;
+
 export const problemBody = (code: Code, message: string): object => ({ error: wireCode(code), message });
 
 export class Frame {
@@ -33,11 +36,32 @@ export class Frame {
   /** One handler a path, which knows the methods of that path. */
   routes(endpoints: readonly Endpoint[]): Routes {
     const routes: Routes = {};
-    for (const [path, group] of Map.groupBy(endpoints, (one) => one.path))
-      routes[path] = this.wrap(path, (call) => answer(call, group));
+    for (const [path, group] of Map.groupBy(endpoints, (one) => one.path)) {
+      const handler = this.wrap(path, (call) => answer(call, group));
+      routes[path] = handler;
+      if (group.some((one) => one.spans)) Object.assign(routes, this.spanning(path, group));
+    }
     const spanning = endpoints.filter((one) => one.spans);
     for (const [prefix, group] of Map.groupBy(spanning, (one) => one.path.slice(0, one.path.indexOf(":"))))
-      routes[`${prefix}*`] = this.wrap(`${prefix}*`, (call) => answerSpanning(call, prefix, group));
+      routes[`${prefix}*`] = this.wrap(`${prefix}*`, (call) => answerRest(call, prefix, group));
+    return routes;
+  }
+
+  /**
+   * A parameter with raw slashes: /v1/channels/a/b/peers. Each segment is a parameter of its own to Bun, which matches the
+   * path as it was sent; `request.url` has dot segments folded away already, and would make `b` of `a/../b`.
+   */
+  private spanning(path: string, group: readonly Endpoint[]): Routes {
+    const name = /:(\w+)/.exec(path)?.[1] ?? "";
+    const routes: Routes = {};
+    for (let count = 2; count <= SEGMENTS_MAX; count++) {
+      const segments = Array.from({ length: count }, (_, i) => `s${i}`);
+      const handler = this.wrap(path, (call) => {
+        const value = segments.map((segment) => call.params[segment]).join("/");
+        return answer(call.withParams({ [name]: value }), group);
+      });
+      routes[path.replace(`:${name}`, segments.map((segment) => `:${segment}`).join("/"))] = handler;
+    }
     return routes;
   }
 
@@ -72,7 +96,7 @@ export class Frame {
     return async (request, server) => {
       const call = this.call(request, server);
       try {
-        handle(call, (data) => server.upgrade(request, { data }));
+        handle(call, (data) => server.upgrade(request, { data, headers: NO_SUBPROTOCOL }));
         return undefined as unknown as Response;
       } catch (error) {
         const response = this.failed(call, route, error);
@@ -123,6 +147,7 @@ function withHeaders(response: Response, call: Call): Response {
 }
 
 function answer(call: Call, group: readonly Endpoint[]): Promise<object> {
+  if (call.request.url.includes("%")) checkEncoding(call.request.url);
   const method = call.request.method === "HEAD" ? "GET" : call.request.method;
   const found = group.find((one) => one.method === method);
   if (found) return found.run(call);
@@ -131,29 +156,34 @@ function answer(call: Call, group: readonly Endpoint[]): Promise<object> {
   throw new Problem("method_not_allowed", `This address takes ${allowed}.`);
 }
 
-/** The last segment says which endpoint is meant; everything between it and the prefix is the parameter. */
-function answerSpanning(call: Call, prefix: string, group: readonly Endpoint[]): Promise<object> {
+/** What Bun's parameters do not match: empty segments, as in `a//b`. The last segment says which endpoint is meant. */
+function answerRest(call: Call, prefix: string, group: readonly Endpoint[]): Promise<object> {
   const path = rawPath(call.request.url);
   const suffixOf = (one: Endpoint): string => one.path.slice(one.path.indexOf("/", prefix.length));
   const meant = group.filter((one) => path.endsWith(suffixOf(one)));
   const [first] = meant;
-  const name = first && path.slice(prefix.length, path.length - suffixOf(first).length);
-  if (!first || !name) throw new Problem("not_found");
-  const parameter = /:(\w+)/.exec(first.path)?.[1] ?? "";
-  return answer(call.withParams({ [parameter]: decodePath(name) }), meant);
+  const value = first && path.slice(prefix.length, path.length - suffixOf(first).length);
+  if (!first || !value) throw new Problem("not_found");
+  checkEncoding(call.request.url);
+  const name = /:(\w+)/.exec(first.path)?.[1] ?? "";
+  return answer(call.withParams({ [name]: decodeURIComponent(value) }), meant);
 }
 
 const rawPath = (url: string): string => url.slice(url.indexOf("/", url.indexOf("://") + 3)).split("?")[0] as string;
 
-function decodePath(text: string): string {
+/** Bun hands a malformed escape on as it is: `%zz` would be one name and `%25zz` the same. */
+function checkEncoding(url: string): void {
   try {
-    return decodeURIComponent(text);
+    decodeURIComponent(rawPath(url));
   } catch {
-    throw new Problem("invalid_request", "The path is not valid percent-encoding.");
+    throw new Problem("invalid_request", "The path is not valid percent-encoding of UTF-8.");
   }
 }
 
 export const isUpgrade = (request: Request): boolean => request.headers.get("upgrade")?.toLowerCase() === "websocket";
+
+/** Bun would agree to the first one a client offers; we speak none. */
+const NO_SUBPROTOCOL = { "Sec-WebSocket-Protocol": "" };
 
 /** A made-up method must not make up a series. */
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);

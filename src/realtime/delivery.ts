@@ -5,6 +5,7 @@
  */
 import { type Engine, type Envelope, UNAVAILABLE } from "../engine/engine.ts";
 import * as encode from "../protocol/encode.ts";
+import { utf8Bytes } from "../protocol/names.ts";
 import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import type { Figures } from "./figures.ts";
@@ -70,7 +71,7 @@ export class Delivery {
     const reached = subscribers - own;
     figures.messages.inc(reached);
     figures.deliveries.inc(reached);
-    figures.bytesOut.inc(reached * plain.length);
+    figures.bytesOut.inc(reached * utf8Bytes(plain));
   }
 
   /** Bytes wait for a reader somewhere: worth remembering when one is cut. */
@@ -134,7 +135,7 @@ export class Delivery {
     }
     figures.directs.inc(reached);
     figures.deliveries.inc(reached);
-    figures.bytesOut.inc(reached * text.length);
+    figures.bytesOut.inc(reached * utf8Bytes(text));
     return reached;
   }
 

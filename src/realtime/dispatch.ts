@@ -10,7 +10,7 @@ import type { Code } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
 import { type ClientFrame, decodeFrame, PLAIN_PING } from "../protocol/frames.ts";
 import { CHANNELS_PER_CONNECTION_MAX } from "../protocol/limits.ts";
-import { isChannelName, isPeerId, isReserved } from "../protocol/names.ts";
+import { isChannelName, isPeerId, isReserved, utf8Bytes } from "../protocol/names.ts";
 import type { Clock } from "./clock.ts";
 import type { Figures } from "./figures.ts";
 import type { Hub } from "./hub.ts";
@@ -36,7 +36,7 @@ export class Dispatch {
 
   /** A text frame. */
   text(peer: Peer, text: string): void {
-    if (!this.arrived(peer, text.length)) return;
+    if (!this.arrived(peer, utf8Bytes(text))) return;
     if (text === PLAIN_PING) return this.ping(peer, undefined);
     const { hub, rates } = this.parts;
     const paid = takeFrame(peer, rates);
@@ -46,7 +46,10 @@ export class Dispatch {
       return this.ping(peer, frame.requestId);
     }
     if (!paid) return this.cut(peer);
-    if (!frame) return this.refuse(peer, "malformed_message", undefined);
+    if (!frame) {
+      this.parts.figures.unknownFrames.inc();
+      return this.refuse(peer, "malformed_message", undefined);
+    }
     const counter = this.parts.figures.framesIn.get(frame.type) ?? this.parts.figures.unknownFrames;
     counter.inc();
     switch (frame.type) {
@@ -92,6 +95,7 @@ export class Dispatch {
   private ping(peer: Peer, requestId: string | undefined): void {
     if (!takePing(peer)) return this.cut(peer);
     this.parts.figures.framesIn.get("ping")?.inc();
+    this.parts.figures.pongs.inc();
     peer.socket.send(encode.pong(requestId));
   }
 

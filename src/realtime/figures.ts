@@ -7,6 +7,8 @@ export class Figures {
   readonly framesIn: ReadonlyMap<string, Counter>;
   readonly unknownFrames;
   readonly acks;
+  readonly pongs;
+  readonly goingAways;
   readonly errors;
   readonly welcomes;
   readonly messages;
@@ -35,6 +37,8 @@ export class Figures {
     );
     this.welcomes = framesOut({ type: "welcome" });
     this.acks = framesOut({ type: "ack" });
+    this.pongs = framesOut({ type: "pong" });
+    this.goingAways = framesOut({ type: "going_away" });
     this.errors = framesOut({ type: "error" });
     this.messages = framesOut({ type: "message" });
     this.directs = framesOut({ type: "direct" });
@@ -43,7 +47,7 @@ export class Figures {
     this.bytesIn = metrics.counter("parley_bytes_in_total", "Payload bytes of client frames.");
     this.bytesOut = metrics.counter(
       "parley_bytes_out_total",
-      "Payload characters of messages and direct messages handed to sockets.",
+      "Payload bytes of messages and direct messages handed to sockets.",
     );
     this.presenceChanges = metrics.counter("parley_presence_changes_total", "Joins and leaves told.");
     this.rateCuts = metrics.counter("parley_rate_cuts_total", "Connections closed for their rate (4011).");

@@ -144,6 +144,7 @@ export class Gateway {
     for (let at = 0; at < peers.length; at += perStep) {
       for (const peer of peers.slice(at, at + perStep)) {
         if (!peer.open) continue;
+        this.parts.figures.goingAways.inc();
         peer.socket.send(encode.goingAway(RETRY_AFTER_MS));
         this.parts.hub.close(peer, GOING_AWAY);
       }

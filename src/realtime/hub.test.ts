@@ -95,7 +95,7 @@ describe("a key that changes", () => {
     world.editKey(PUBLISHABLE_KEY, { actions: ["publish", "presence", "send"] });
     world.advance(10);
     expect(ann.news()).toEqual(["left: ben"]);
-    expect(ben.take().map((frame) => frame.type)).toEqual(["error"]);
+    expect(ben.news()).toEqual(["error channel_not_authorized"]);
     ann.publish("c", 1);
     ben.publish("c", 2);
     expect([ben.news(), ann.news()]).toEqual([["ack r2"], ["ack r2", "message ben 2"]]);

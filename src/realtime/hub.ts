@@ -130,7 +130,10 @@ export class Hub implements NodeEnd {
   /** A token's time is up, or the grace of the secret that signed it. */
   expire(peer: Peer): void {
     const graceIsOver = peer.secretEndsMs !== null && peer.secretEndsMs <= this.parts.clock.nowMs();
-    if (graceIsOver) peer.socket.send(encode.error("token_expired"));
+    if (graceIsOver) {
+      this.parts.figures.errors.inc();
+      peer.socket.send(encode.error("token_expired"));
+    }
     this.close(peer, TOKEN_EXPIRED);
   }
 
@@ -296,12 +299,11 @@ export class Hub implements NodeEnd {
     }
     for (const subscription of [...peer.subscriptions]) {
       const { name } = subscription.channel;
-      const code = peer.may(SUBSCRIBE) ? "channel_not_authorized" : "action_not_permitted";
       if (!peer.may(SUBSCRIBE) || !peer.covers(name)) {
         this.drop(subscription);
-        peer.socket.send(
-          encode.error(code, undefined, `The key no longer covers the channel ${JSON.stringify(name)}.`),
-        );
+        this.parts.figures.errors.inc();
+        const message = `The key no longer covers the channel ${JSON.stringify(name)}.`;
+        peer.socket.send(encode.error("channel_not_authorized", undefined, message));
       } else if (subscription.member && !peer.may(PRESENCE)) this.withoutPresence(subscription);
     }
   }

@@ -1,5 +1,31 @@
-/** For tests: an engine whose answer to `watch` comes when the test lets it. */
+/** For tests: engines whose answer to `watch` takes its time. */
 import type { Engine, RemoteMembers } from "../engine/engine.ts";
+import type { Clock } from "./clock.ts";
+
+type Found = (members: RemoteMembers) => void;
+
+/** Answers come so much later, and interest begins with them. One that was given up meanwhile is answered with nobody. */
+export function slowly(engine: Engine, clock: Clock, ms: number): Engine {
+  const watch = engine.watch.bind(engine);
+  const unwatch = engine.unwatch.bind(engine);
+  const pending = new Map<string, symbol>();
+  return Object.assign(engine, {
+    watch: (app: string, channel: string, found: Found): void => {
+      const mark = Symbol(channel);
+      pending.set(`${app} ${channel}`, mark);
+      clock.after(ms, () => {
+        if (pending.get(`${app} ${channel}`) !== mark) return found(new Map());
+        pending.delete(`${app} ${channel}`);
+        watch(app, channel, found);
+      });
+    },
+    unwatch: (app: string, channel: string): void => {
+      if (!pending.delete(`${app} ${channel}`)) unwatch(app, channel);
+    },
+  });
+}
+
+/** Answers come when the test lets them. */
 
 export class LateAnswers {
   private readonly waiting: (() => void)[] = [];
@@ -8,7 +34,7 @@ export class LateAnswers {
   readonly between = (engine: Engine): Engine => {
     const watch = engine.watch.bind(engine);
     return Object.assign(engine, {
-      watch: (app: string, channel: string, found: (members: RemoteMembers) => void): void => {
+      watch: (app: string, channel: string, found: Found): void => {
         // Interest begins now; who is there is answered as it is when the answer goes out.
         watch(app, channel, () => {});
         this.waiting.push(() => found(engine.members(app, channel) as RemoteMembers));

@@ -87,6 +87,23 @@ describe("a channel that the engine is still asked about", () => {
     expect(leftovers(world)).toEqual({});
   });
 
+  test("given up by one of a peer's connections: the other takes its place in it all the same", async () => {
+    const { world, late } = begin();
+    const ben = world.connect("ben");
+    const ann = [world.connect("ann"), world.connect("ann")] as const;
+    for (const one of [ben, ...ann]) one.subscribe("c");
+    ann[0].vanish();
+    world.advance(50);
+    late.releaseAll();
+    world.advance(600);
+    expect(ben.news()).toEqual(["ack r1", "roster: ann"]);
+    ann[1].vanish();
+    world.advance(50);
+    expect(ben.news()).toEqual(["left: ann"]);
+    ben.vanish();
+    expect(leftovers(world)).toEqual({});
+  });
+
   test("asked about again before the first answer: that answer belongs to nobody and leaves nothing behind", async () => {
     const { world, late } = begin(2);
     const far = world.connect("far", { node: 1 });

@@ -50,8 +50,11 @@ export class Presence {
 
   /** A subscription begins, or asks again: its roster waits for the pong of the ping that follows the ack. */
   enter(subscription: Subscription): void {
-    const { peer, channel, member } = subscription;
-    if (!member) return;
+    const { peer, channel } = subscription;
+    if (!subscription.member) return;
+    // Anew: while the engine was asked, the last other connection of this peer may have gone, and the member with it.
+    const member = channel.member(peer.identity);
+    subscription.member = member;
     if (!member.subscriptions.includes(subscription)) member.add(subscription);
     this.hold(subscription);
     if (subscription.gate === 0) peer.gated++;

@@ -166,7 +166,7 @@ export interface WorldOptions {
   readonly tickMs?: number;
   readonly rates?: Rates;
   /** Stands between each hub and its engine. */
-  readonly engine?: (engine: Engine) => Engine;
+  readonly engine?: (engine: Engine, clock: Clock) => Engine;
 }
 
 /** One node. */
@@ -232,7 +232,7 @@ export class World {
     const usageRows = new MemoryUsage();
     const usage = new Usage(usageRows.store, clock, silentLog);
     const figures = new Figures(new Metrics());
-    const engine = between ? between(this.exchange.engine()) : this.exchange.engine();
+    const engine = between ? between(this.exchange.engine(), clock) : this.exchange.engine();
     const hub = new Hub({
       id,
       clock,

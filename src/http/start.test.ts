@@ -1,0 +1,108 @@
+/** What can be said of `/` without a browser: how a node serves it, which key it shows, and that it needs nobody else. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { call } from "../../test/support/http.ts";
+import { type Server, startParley } from "../../test/support/parley.ts";
+
+let server: Server;
+
+beforeAll(async () => {
+  server = await startParley();
+});
+
+afterAll(() => server.stop());
+
+const page = async (): Promise<string> => (await call(`${server.url}/`)).text;
+const shownKey = async (): Promise<string | undefined> => /<html [^>]*data-key="([^"]*)"/.exec(await page())?.[1];
+const scriptOf = (html: string): string => html.match(/<script>([\s\S]*)<\/script>/)?.[1] ?? "";
+
+describe("the start page", () => {
+  test("is HTML that may only run itself and talk to its own server", async () => {
+    const { status, headers } = await call(`${server.url}/`);
+    expect(status).toBe(200);
+    expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(headers.get("cache-control")).toBe("no-store");
+    const policy = headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("connect-src 'self'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toMatch(/https?:|wss?:|\*|unsafe-eval/);
+  });
+
+  test("takes GET and nothing else", async () => {
+    expect((await call(`${server.url}/`, { method: "HEAD" })).status).toBe(200);
+    for (const method of ["POST", "PUT", "DELETE"]) {
+      const { status, headers, body } = await call(`${server.url}/`, { method });
+      expect([status, headers.get("allow"), body.error]).toEqual([405, "GET", "method_not_allowed"]);
+    }
+  });
+
+  test("is not there on an application's host", async () => {
+    const { status, body } = await call(`${server.url}/`, { headers: { Host: "demo.localhost" } });
+    expect([status, body.error]).toEqual([404, "not_found"]);
+  });
+
+  test("refers to no other host", async () => {
+    const html = await page();
+    expect(html.match(/https?:\/\/|@import|\burl\(/g)).toBeNull();
+    for (const [, target = ""] of html.matchAll(/(?:href|src|action)="([^"]*)"/g))
+      expect(target).toMatch(/^(#|data:|\/(?!\/))/);
+  });
+
+  test("has a well-formed script that never makes markup from what a peer sends", async () => {
+    const script = scriptOf(await page());
+    expect(script.length).toBeGreaterThan(1000);
+    expect(() => new Function(script)).not.toThrow();
+    expect(script.match(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\b/g)).toBeNull();
+  });
+
+  test("names pages that exist", async () => {
+    const html = await page();
+    for (const [, file = ""] of html.matchAll(/<code>([\w/]+\.md)<\/code>/g))
+      expect(await Bun.file(`${import.meta.dir}/../../${file}`).exists(), file).toBe(true);
+    for (const [, path = ""] of html.matchAll(/<a href="(\/\w[^"]*)"/g))
+      expect((await call(server.url + path)).status, path).toBe(200);
+  });
+});
+
+describe("the key on the start page", () => {
+  const demoKeys = async () => (await server.admin.keys("demo")).filter((key) => key.revoked === null);
+
+  test("is the demo's publishable one, and no secret is near it", async () => {
+    const html = await page();
+    expect(await shownKey()).toBe(server.keys.publishableKey);
+    expect(html).not.toMatch(/sk_id_|sk_secret_/);
+    for (const secret of [...server.keys.secretKey.split(":"), server.keys.appSecret, server.adminToken])
+      expect(html.includes(secret)).toBe(false);
+  });
+
+  test("is shown only while every origin may use it", async () => {
+    const keyId = server.keys.publishableKey;
+    await server.admin.patchKey(keyId, { allowedOrigins: ["https://example.com"] });
+    expect(await shownKey()).toBe("");
+    await server.admin.patchKey(keyId, { allowedOrigins: ["https://example.com", "*"] });
+    expect(await shownKey()).toBe(keyId);
+  });
+
+  test("is of the application demo, not of another", async () => {
+    const { _id } = await server.admin.createApp();
+    const other = await server.admin.createPublishable(_id);
+    await server.admin.revoke(server.keys.publishableKey);
+    expect((await demoKeys()).map((key) => key.type)).toEqual(["secret"]);
+    expect(await page()).not.toContain(other.keyId);
+    expect(await shownKey()).toBe("");
+    const next = await server.admin.createPublishable("demo");
+    expect(await shownKey()).toBe(next.keyId);
+  });
+
+  test("goes with the application", async () => {
+    await server.admin.must("DELETE", "/apps/demo");
+    expect(await shownKey()).toBe("");
+  });
+});
+
+test("the first start names the page first", async () => {
+  const text = await Bun.file(`${server.data}/first-run.txt`).text();
+  const tries = text.slice(text.indexOf("Try:")).trim().split("\n").slice(1);
+  expect(tries[0]?.trim()).toBe(`open ${server.url}/`);
+});
