@@ -32,6 +32,7 @@ const SUITES: readonly Suite[] = [
   ...CHECKS,
   tests("unit", "./src", "./test/house"),
   tests("rest", "./test/rest"),
+  tests("conformance", "./test/conformance"),
   tests("attack", "./test/attack"),
   tests("faults", "./test/faults"),
 ];

@@ -1,0 +1,285 @@
+/** protocol.md 6: how connections end, and what the others see of it. 1001 is in shutdown.test.ts, 4011 in delivery.test.ts. */
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { closePayload, OPCODE } from "./support/frames.ts";
+import { type Frame, ids } from "./support/shapes.ts";
+import { attempt, Wire } from "./support/wire.ts";
+import { fresh, type Guest, newApp, startWorld, tokenQuery, World } from "./support/world.ts";
+
+setDefaultTimeout(60_000);
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterEach(() => world.hangUp());
+afterAll(() => world.stop());
+
+/** Two seconds from now, or a little more: a token with less than one left is not let in. */
+const soon = (): number => Math.floor((Date.now() + 2700) / 1000);
+
+/** A watcher in a channel with one more peer, which is about to end. */
+async function pair(claims: object = {}): Promise<{ channel: string; watcher: Guest; guest: Guest }> {
+  const channel = fresh("room");
+  const watcher = await world.member(channel);
+  const guest = await world.member(channel, { ...claims });
+  await watcher.wire.until("presence");
+  return { channel, watcher, guest };
+}
+
+const leaving = (channel: string, peerId: string): Frame<"presence"> => ({
+  type: "presence",
+  channel,
+  joined: [],
+  left: [{ peerId }],
+});
+
+describe("4002: a token's time is up", () => {
+  // All of them wait at the same time. They are not among those that go after each test.
+  let own: World;
+  let exp: number;
+  let channel: string;
+  let watcher: Guest;
+  let member: Guest;
+  let early: Guest;
+  let busy: Guest;
+  let others: { readonly guest: Guest; readonly exp: number }[];
+
+  beforeAll(async () => {
+    own = new World(world.server, world.app, world.key);
+    channel = fresh("room");
+    watcher = await own.member(channel);
+    exp = soon();
+    member = await own.member(channel, { exp });
+    await watcher.wire.until("presence");
+    early = await own.guest({ exp: exp + 600, iat: exp - 86_400 });
+    busy = await own.guest({ exp });
+    others = await Promise.all(
+      [0, 1, 0, 1, 0].map(async (more) => ({ guest: await own.guest({ exp: exp + more }), exp: exp + more })),
+    );
+  });
+  afterAll(() => own.hangUp());
+
+  /** How long before a time, Unix seconds, it was closed with 4002. */
+  async function closedBefore({ wire }: Guest, seconds: number): Promise<number> {
+    const { code, at } = await wire.closed();
+    expect(code).toBe(4002);
+    return seconds * 1000 - (performance.timeOrigin + at);
+  }
+
+  test("also while it keeps sending", async () => {
+    const { wire } = busy;
+    while (!wire.events.some(({ kind }) => kind === "close")) {
+      wire.send({ type: "unsubscribe", channel: "x" });
+      await Bun.sleep(20);
+    }
+    expect(await closedBefore(busy, exp)).toBeGreaterThan(0);
+  });
+
+  test("about 250 ms before exp and never after it; the others see it leave", async () => {
+    expect(member.welcome.expiresAt).toBe(exp);
+    const left = await closedBefore(member, exp);
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThanOrEqual(260);
+    expect(await watcher.wire.frame()).toEqual(leaving(channel, member.peerId));
+    expect(member.wire.frames.filter(({ type }) => type === "error")).toEqual([]);
+  });
+
+  test("at the effective expiry where that is earlier than exp", async () => {
+    expect(early.welcome.expiresAt).toBe(exp);
+    const left = await closedBefore(early, exp);
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThanOrEqual(260);
+  });
+
+  test("for each of many at its own time, while those with longer tokens stay", async () => {
+    for (const { guest, exp: own } of others) {
+      const left = await closedBefore(guest, own);
+      expect(left).toBeGreaterThan(0);
+      expect(left).toBeLessThanOrEqual(260);
+    }
+    expect(await watcher.wire.sync()).toEqual([]);
+  });
+});
+
+describe("4001: the key is revoked", () => {
+  test("all its connections end within a second, those of other keys stay", async () => {
+    const key = await world.admin.createKey(world.app._id);
+    const publishable = await world.admin.createPublishable(world.app._id);
+    const channel = fresh("room");
+    const watcher = await world.member(channel);
+    const one = await world.member(channel, {}, key);
+    const two = await world.guest({}, {}, key);
+    const visitor = await world.visitor(publishable.keyId);
+    await watcher.wire.until("presence");
+    const started = performance.now();
+    await world.admin.revoke(key.keyId);
+    for (const { wire } of [one, two]) {
+      const { code, at } = await wire.closed();
+      expect(code).toBe(4001);
+      expect(at - started).toBeLessThan(1000);
+    }
+    expect(await watcher.wire.frame()).toEqual(leaving(channel, one.peerId));
+    expect(await visitor.wire.sync()).toEqual([]);
+    await world.admin.revoke(publishable.keyId);
+    expect((await visitor.wire.closed()).code).toBe(4001);
+    expect(await watcher.wire.sync()).toEqual([]);
+  });
+
+  test("so do all of an application that is deleted", async () => {
+    const other = await newApp(world.server);
+    const publishable = await world.admin.createPublishable(other.app._id);
+    const [one, two] = [await other.guest(), await other.visitor(publishable.keyId)];
+    const stays = await world.guest();
+    await world.admin.must("DELETE", `/apps/${other.app._id}`);
+    for (const { wire } of [one, two]) expect((await wire.closed()).code).toBe(4001);
+    expect(await stays.wire.sync()).toEqual([]);
+  });
+});
+
+describe("4010: the concurrent cap", () => {
+  let small: World;
+  beforeAll(async () => {
+    small = await newApp(world.server);
+    await world.admin.must("PATCH", `/apps/${small.app._id}`, { plan: { maxConcurrentConnections: 2 } });
+  });
+  afterEach(() => small.hangUp());
+
+  test("the upgrade succeeds, then the close comes before any welcome", async () => {
+    await small.guest();
+    await small.guest();
+    const wire = await attempt(world.url, { query: tokenQuery(small.token()) });
+    expect(wire).toBeInstanceOf(Wire);
+    if (!(wire instanceof Wire)) return;
+    expect(await wire.event()).toMatchObject({ kind: "close", code: 4010 });
+    await wire.gone();
+    expect(wire.frames).toEqual([]);
+  });
+});
+
+describe("4020: kicked by the backend", () => {
+  test("all connections of the peer end, and only those; the answer counts them", async () => {
+    const { channel, watcher, guest } = await pair();
+    const twin = await world.guest({ sub: guest.peerId });
+    const { status, body } = await world.rest("DELETE", `/v1/peers/${guest.peerId}`);
+    expect([status, body]).toEqual([200, { peerId: guest.peerId, closed: 2 } as never]);
+    for (const { wire } of [guest, twin]) expect((await wire.closed()).code).toBe(4020);
+    expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+    expect(await watcher.wire.sync()).toEqual([]);
+  });
+
+  test("it may come back at once if it is not blocked", async () => {
+    const { guest } = await pair();
+    await world.rest("DELETE", `/v1/peers/${guest.peerId}?blockSec=0`);
+    expect((await guest.wire.closed()).code).toBe(4020);
+    const { peerId } = await world.guest({ sub: guest.peerId });
+    expect(peerId).toBe(guest.peerId);
+  });
+});
+
+describe("what the client ends", () => {
+  test("a close is answered with its code, and the others see it leave", async () => {
+    for (const code of [1000, 1001, 3000, 4999]) {
+      const { channel, watcher, guest } = await pair();
+      guest.wire.close(code, "bye");
+      expect((await guest.wire.closed()).code).toBe(code);
+      await guest.wire.gone();
+      expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+    }
+  });
+
+  test("a connection that just breaks leaves presence too", async () => {
+    const { channel, watcher, guest } = await pair();
+    guest.wire.drop();
+    expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+  });
+
+  test("frames behind a close are not acted on", async () => {
+    const channel = fresh("room");
+    const receiver = await world.guest({ permissions: ["subscribe"] });
+    await receiver.wire.request({ type: "subscribe", channel });
+    const { wire } = await world.guest();
+    wire.close();
+    wire.send({ type: "publish", channel, data: "late" });
+    await wire.closed();
+    expect(await receiver.wire.sync()).toEqual([]);
+  });
+});
+
+describe("what is no WebSocket", () => {
+  for (const [what, expected, offend] of [
+    ["an unmasked frame", 1002, (wire: Wire) => wire.frameOf(OPCODE.text, '{"type":"ping"}', { masked: false })],
+    ["a frame with reserved bits", 1002, (wire: Wire) => wire.frameOf(OPCODE.text | 0x40, "x")],
+    ["an unknown opcode", 1002, (wire: Wire) => wire.frameOf(3, "x")],
+    ["a continuation of nothing", 1002, (wire: Wire) => wire.frameOf(OPCODE.continuation, "x")],
+    ["a ping over 125 bytes", 1002, (wire: Wire) => wire.frameOf(OPCODE.ping, "x".repeat(126))],
+    ["text that is not UTF-8", 1007, (wire: Wire) => wire.frameOf(OPCODE.text, '{"type":"\u00ff\u00fe"}')],
+    ["a close code that must not be sent", 1002, (wire: Wire) => wire.frameOf(OPCODE.close, closePayload(1005))],
+  ] as const)
+    test(`${what} ends the connection, for the others too`, async () => {
+      const { channel, watcher, guest } = await pair();
+      offend(guest.wire);
+      const end = await guest.wire.next(({ kind }) => kind === "close" || kind === "end");
+      // Whoever breaks the protocol may be cut without a word; what is said must be true.
+      if (end.kind === "close") expect(end.code).toBe(expected);
+      expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+    });
+});
+
+describe("what comes after the close", () => {
+  test("is nothing: no text frame follows a close frame, and the connection ends", async () => {
+    const { guest } = await pair();
+    await world.rest("DELETE", `/v1/peers/${guest.peerId}`);
+    await guest.wire.closed();
+    await guest.wire.gone();
+    expect(guest.wire.events.slice(-2).map(({ kind }) => kind)).toEqual(["close", "end"]);
+  });
+
+  test("is an ended connection also for a client that does not answer the close", async () => {
+    // The raw client never answers a close: the end must come from the service all the same.
+    const { guest } = await pair();
+    await world.rest("DELETE", `/v1/peers/${guest.peerId}`);
+    const { at } = await guest.wire.closed();
+    await guest.wire.gone();
+    expect(guest.wire.events.at(-1)!.at - at).toBeLessThan(3000);
+  });
+});
+
+test("a close has a reason of its own for each code", async () => {
+  const { guest } = await pair();
+  await world.rest("DELETE", `/v1/peers/${guest.peerId}`);
+  const { reason } = await guest.wire.closed();
+  expect(reason.length).toBeGreaterThan(0);
+  expect(Buffer.byteLength(reason)).toBeLessThanOrEqual(123);
+});
+
+describe.if(process.env.PARLEY_TEST_LONG !== undefined)("liveness", () => {
+  test("a ping every 30 s; who answers stays, who is silent for 60 s leaves presence, also while it is sent to", async () => {
+    const channel = fresh("room");
+    const watcher = await world.member(channel);
+    const lively = await world.member(channel);
+    const talker = await world.guest({}, { answersPings: false });
+    const mute = await world.guest({}, { answersPings: false });
+    await mute.wire.request({ type: "subscribe", channel });
+    await mute.wire.until("presence");
+    await watcher.wire.until("presence", ({ joined }) => ids(joined).includes(mute.peerId));
+    const started = performance.now();
+    const talking = setInterval(() => {
+      watcher.wire.send({ type: "publish", channel, data: 1 });
+      talker.wire.send({ type: "ping" });
+    }, 5000);
+    const gone = await watcher.wire.next(
+      (event) => event.kind === "text" && event.text.includes('"presence"') && event.text.includes(mute.peerId),
+      100_000,
+    );
+    clearInterval(talking);
+    expect(gone.at - started).toBeGreaterThan(55_000);
+    expect(gone.at - started).toBeLessThan(95_000);
+    expect(gone.kind === "text" && JSON.parse(gone.text)).toEqual(leaving(channel, mute.peerId));
+    const pings = lively.wire.events.filter(({ kind, at }) => kind === "ping" && at > started);
+    expect(pings.length).toBeGreaterThanOrEqual(1);
+    expect(pings.length).toBeLessThanOrEqual(4);
+    await mute.wire.gone();
+    for (const { wire } of [lively, talker]) await wire.sync();
+  }, 120_000);
+});

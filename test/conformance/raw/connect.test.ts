@@ -1,0 +1,772 @@
+/** protocol.md 1: who is let in, who is not, and which of two faults is named. */
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mintToken, type SecretKey } from "../../support/admin.ts";
+import { forge, nowSeconds, selfSigned } from "../../support/jwt.ts";
+import { startParley } from "../../support/parley.ts";
+import { removeFolder, tempFolder } from "../../support/temp.ts";
+import { attempt, type ConnectOptions, type Refused, refusal, Wire } from "./support/wire.ts";
+import { fresh, newApp, startWorld, tokenQuery, type World } from "./support/world.ts";
+
+setDefaultTimeout(30_000);
+
+const DAY = 86_400;
+const PLAIN_GET = { Upgrade: null, Connection: null, "Sec-WebSocket-Key": null, "Sec-WebSocket-Version": null };
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld({ env: { PARLEY_LOG_LEVEL: "debug" } });
+});
+afterEach(() => world.hangUp());
+afterAll(() => world.stop());
+
+const codeOf = ({ status, body }: Refused): string => `${status} ${body.error}`;
+
+/** "in", or the status and code of the refusal. */
+async function outcome(url: string, options: ConnectOptions): Promise<string> {
+  const got = await attempt(url, options);
+  if (!(got instanceof Wire)) return codeOf(got);
+  const first = await got.event();
+  got.drop();
+  return first.kind === "close" ? `close ${first.code}` : "in";
+}
+
+const withToken = (token: string, options: ConnectOptions = {}): Promise<string> =>
+  outcome(world.url, { query: tokenQuery(token), ...options });
+const withClaims = (claims: object, key?: SecretKey): Promise<string> => withToken(world.token({ ...claims }, key));
+const withKey = (keyId: string, origin?: string): Promise<string> =>
+  outcome(world.url, { query: `key=${keyId}`, ...(origin !== undefined && { headers: { Origin: origin } }) });
+
+/** An object of exactly that many bytes as JSON; "ü" so that characters and bytes differ. */
+const bagOf = (bytes: number): object => ({ ü: "x".repeat(bytes - '{"ü":""}'.length - 1) });
+
+describe("the path", () => {
+  for (const path of [
+    "/",
+    "/v1/",
+    "/V1",
+    "/v2",
+    "/v1x",
+    "/v1/tokens",
+    "/v1/channels",
+    "/v1/usage",
+    "/v1/peers/x/send",
+    "/readyz",
+    "/metrics",
+    "/openapi.json",
+  ])
+    test(`an upgrade on ${path} is 404`, async () => {
+      const answer = await refusal(world.url, { path, query: tokenQuery(world.token()) });
+      expect(codeOf(answer)).toBe("404 not_found");
+      expect(answer.body.message).toBeString();
+    });
+
+  test("comes before the credential", async () => {
+    expect(await outcome(world.url, { path: "/v2" })).toBe("404 not_found");
+    expect(await outcome(world.url, { path: "/v1/usage", query: "key=nonsense" })).toBe("404 not_found");
+  });
+});
+
+describe("exactly one of key and token", () => {
+  let keyId: string;
+  beforeAll(async () => {
+    keyId = (await world.admin.createPublishable(world.app._id)).keyId;
+  });
+
+  test("one of them is enough, also among parameters we do not know", async () => {
+    expect(await outcome(world.url, { query: `key=${keyId}` })).toBe("in");
+    expect(await outcome(world.url, { query: `v=2&${tokenQuery(world.token())}&x` })).toBe("in");
+  });
+
+  test("none, both, and one of them twice are 401 unauthorized", async () => {
+    const token = tokenQuery(world.token());
+    for (const query of [
+      "",
+      "x=1",
+      "KEY=1",
+      `key=${keyId}&${token}`,
+      `${token}&${token}`,
+      `key=${keyId}&key=${keyId}`,
+      `key=${keyId}&token=`,
+    ])
+      expect([query, await outcome(world.url, { query })]).toEqual([query, "401 unauthorized"]);
+  });
+
+  test("comes before anything about either of them", async () => {
+    const expired = tokenQuery(world.token({ exp: nowSeconds() - 5 }));
+    expect(await outcome(world.url, { query: `${expired}&${expired}` })).toBe("401 unauthorized");
+    const closed = await world.admin.createPublishable(world.app._id, { allowedOrigins: [] });
+    const query = `key=${closed.keyId}&key=${closed.keyId}`;
+    expect(await outcome(world.url, { query, headers: { Origin: "https://evil.example" } })).toBe("401 unauthorized");
+  });
+});
+
+describe("a publishable key", () => {
+  test("that is unknown, secret, revoked or of a deleted application is refused in the same words", async () => {
+    const revoked = await world.admin.createPublishable(world.app._id);
+    await world.admin.revoke(revoked.keyId);
+    const gone = await world.admin.createApp();
+    const orphan = await world.admin.createPublishable(gone._id);
+    await world.admin.must("DELETE", `/apps/${gone._id}`);
+    const answers = [];
+    for (const keyId of [
+      "",
+      "pk_live_nonsense",
+      `pk_live_${"0".repeat(32)}`,
+      world.key.keyId,
+      revoked.keyId,
+      orphan.keyId,
+    ])
+      answers.push(await refusal(world.url, { query: `key=${keyId}` }));
+    for (const answer of answers) {
+      expect(codeOf(answer)).toBe("401 unauthorized");
+      expect(answer.body).toEqual(answers[0]!.body);
+    }
+  });
+
+  test("that is unknown is not told from one whose origin does not fit", async () => {
+    expect(await withKey(`pk_live_${"0".repeat(32)}`, "https://evil.example")).toBe("401 unauthorized");
+  });
+
+  describe("with a list of origins", () => {
+    let keyId: string;
+    beforeAll(async () => {
+      const allowedOrigins = [
+        "https://app.example.com",
+        "http://localhost:3000",
+        "https://*.wild.example.com",
+        "HTTPS://Ported.Example.com:443",
+        "http://plain.example.com:80",
+        "https://*.port.example.com:8443",
+      ];
+      keyId = (await world.admin.createPublishable(world.app._id, { allowedOrigins })).keyId;
+    });
+
+    for (const origin of [
+      "https://app.example.com",
+      "https://app.example.com:443",
+      "HTTPS://APP.Example.COM",
+      "http://localhost:3000",
+      "https://a.wild.example.com",
+      "https://A-1.Wild.example.com:443",
+      "https://ported.example.com",
+      "http://plain.example.com",
+      "https://a.port.example.com:8443",
+    ])
+      test(`${origin} passes`, async () => {
+        expect(await withKey(keyId, origin)).toBe("in");
+      });
+
+    for (const origin of [
+      "http://app.example.com",
+      "https://app.example.com:444",
+      "https://app.example.com:80",
+      "https://app.example.com.evil.example",
+      "https://evil-app.example.com",
+      "https://example.com",
+      "https://app.example.com/",
+      "https://app.example.com@evil.example",
+      "https://evil.example/https://app.example.com",
+      "app.example.com",
+      "http://localhost",
+      "http://localhost:3001",
+      "https://wild.example.com",
+      "https://.wild.example.com",
+      "https://a.b.wild.example.com",
+      "https://*.wild.example.com",
+      "https://evilwild.example.com",
+      "http://a.wild.example.com",
+      "https://a.port.example.com",
+      "null",
+      "",
+      "*",
+      "file://",
+    ])
+      test(`${JSON.stringify(origin)} does not pass`, async () => {
+        expect(await withKey(keyId, origin)).toBe("401 origin_not_allowed");
+      });
+
+    test("two Origin headers are not one that is allowed", async () => {
+      const headers = [
+        ["Origin", "https://app.example.com"],
+        ["Origin", "https://evil.example"],
+      ] as const;
+      expect(await outcome(world.url, { query: `key=${keyId}`, headers })).toBe("401 origin_not_allowed");
+    });
+
+    test("a request without Origin passes: the rule protects browsers only", async () => {
+      expect(await withKey(keyId)).toBe("in");
+    });
+  });
+
+  test("with * lets every origin in, null too", async () => {
+    const { keyId } = await world.admin.createPublishable(world.app._id, { allowedOrigins: ["*"] });
+    for (const origin of ["https://anything.example", "null", "http://localhost:1"])
+      expect([origin, await withKey(keyId, origin)]).toEqual([origin, "in"]);
+  });
+
+  test("with an empty list lets no browser in, but whoever sends no Origin", async () => {
+    const { keyId } = await world.admin.createPublishable(world.app._id, { allowedOrigins: [] });
+    for (const origin of ["https://app.example.com", "null", "http://127.0.0.1"])
+      expect([origin, await withKey(keyId, origin)]).toEqual([origin, "401 origin_not_allowed"]);
+    expect(await withKey(keyId)).toBe("in");
+  });
+
+  test("tokens have no origin rule", async () => {
+    expect(await withToken(world.token(), { headers: { Origin: "https://evil.example" } })).toBe("in");
+  });
+});
+
+describe("a token", () => {
+  const claims = (extra: object = {}): object => ({ sub: "alice", exp: nowSeconds() + 600, ...extra });
+  const made = (header: object | string, payload: object | string = claims()): string =>
+    forge(header, payload, world.key.secret);
+  const kid = (): string => world.key.keyId;
+
+  test("with typ JWT or none, and header fields we do not know, is let in", async () => {
+    expect(await withToken(made({ alg: "HS256", kid: kid(), typ: "JWT" }))).toBe("in");
+    expect(await withToken(made({ alg: "HS256", kid: kid() }))).toBe("in");
+    expect(await withToken(made({ alg: "HS256", kid: kid(), cty: "x" }))).toBe("in");
+  });
+
+  test("that does not parse is invalid_token", async () => {
+    const good = made({ alg: "HS256", kid: kid() });
+    const [head, body, signature] = good.split(".");
+    for (const token of [
+      "",
+      "x",
+      "a.b.c",
+      "..",
+      `${head}.${body}`,
+      `${head}.${body}.`,
+      `${good}.${signature}`,
+      `${good}=`,
+      ` ${good}`,
+      made("[]"),
+      made("not json"),
+      made({ alg: "HS256", kid: kid() }, "[]"),
+      made({ alg: "HS256", kid: kid() }, "not json"),
+    ])
+      expect([token, await withToken(token)]).toEqual([token, "401 invalid_token"]);
+  });
+
+  test("with another algorithm, type or kid is invalid_token", async () => {
+    const publishable = await world.admin.createPublishable(world.app._id);
+    for (const header of [
+      { alg: "none", kid: kid() },
+      { alg: "HS512", kid: kid() },
+      { alg: "RS256", kid: kid() },
+      { alg: "hs256", kid: kid() },
+      { kid: kid() },
+      { alg: "HS256", kid: kid(), typ: "JWS" },
+      { alg: "HS256", kid: kid(), typ: 1 },
+      { alg: "HS256" },
+      { alg: "HS256", kid: 5 },
+      { alg: "HS256", kid: "sk_id_unknown" },
+      { alg: "HS256", kid: publishable.keyId },
+    ])
+      expect([header, await withToken(made(header))]).toEqual([header, "401 invalid_token"]);
+  });
+
+  test("of a revoked key is invalid_token", async () => {
+    const key = await world.admin.createKey(world.app._id);
+    expect(await withClaims({}, key)).toBe("in");
+    await world.admin.revoke(key.keyId);
+    expect(await withClaims({}, key)).toBe("401 invalid_token");
+  });
+
+  test("whose signature does not fit is invalid_token", async () => {
+    const good = made({ alg: "HS256", kid: kid() });
+    const otherBody = good.replace(
+      /\.[^.]+\./,
+      `.${Buffer.from(JSON.stringify(claims({ x: 1 }))).toString("base64url")}.`,
+    );
+    const otherSecret = forge({ alg: "HS256", kid: kid() }, claims(), `${world.key.secret}x`);
+    const bareSecret = forge({ alg: "HS256", kid: kid() }, claims(), world.key.secret.replace("sk_secret_", ""));
+    for (const token of [otherBody, otherSecret, bareSecret]) expect(await withToken(token)).toBe("401 invalid_token");
+  });
+
+  test("of one key signed with another key's secret is invalid_token", async () => {
+    const other = await world.admin.createKey(world.app._id);
+    expect(await withToken(selfSigned(other.keyId, world.key.secret))).toBe("401 invalid_token");
+  });
+
+  test("is let in under a previous secret in its grace, token_expired under a retired one, invalid_token under none", async () => {
+    const key = await world.admin.createKey(world.app._id);
+    const { secret: second } = await world.admin.rotate(key.keyId, { graceSec: 600 });
+    expect(await withToken(selfSigned(key.keyId, key.secret))).toBe("in");
+    expect(await withToken(selfSigned(key.keyId, second))).toBe("in");
+    const { secret: third } = await world.admin.rotate(key.keyId, { retirePrevious: true });
+    expect(await withToken(selfSigned(key.keyId, key.secret))).toBe("401 token_expired");
+    expect(await withToken(selfSigned(key.keyId, second))).toBe("401 token_expired");
+    expect(await withToken(selfSigned(key.keyId, third))).toBe("in");
+    expect(await withToken(selfSigned(key.keyId, "sk_secret_never"))).toBe("401 invalid_token");
+  });
+
+  test("whose exp has passed, or has less than a second left, is token_expired", async () => {
+    for (const exp of [0, nowSeconds() - DAY, nowSeconds() - 1, nowSeconds()])
+      expect(await withClaims({ exp })).toBe("401 token_expired");
+    // At the very first millisecond of a second this one would have a whole second left: not then.
+    while (Date.now() % 1000 < 5 || Date.now() % 1000 > 900) await Bun.sleep(1);
+    expect(await withClaims({ exp: nowSeconds() + 1 })).toBe("401 token_expired");
+    expect(await withClaims({ exp: nowSeconds() + 3 })).toBe("in");
+  });
+
+  test("lives 24 hours from its issue at most, and welcome tells the effective expiry", async () => {
+    const now = nowSeconds();
+    const expiry = async (times: object): Promise<number | null> => (await world.guest({ ...times })).welcome.expiresAt;
+    expect(await expiry({ exp: now + 600 })).toBe(now + 600);
+    expect(await expiry({ exp: now + 600, iat: now })).toBe(now + 600);
+    expect(await expiry({ exp: now + 600, iat: now - DAY + 100 })).toBe(now + 100);
+    const capped = await expiry({ exp: now + 3 * DAY, iat: now });
+    expect(capped).toBe(now + DAY);
+    // An iat that lies ahead counts as now.
+    const ahead = (await expiry({ exp: now + 3 * DAY, iat: now + 50 })) as number;
+    expect(ahead).toBeGreaterThanOrEqual(now + DAY);
+    expect(ahead).toBeLessThan(now + DAY + 20);
+    expect(await withClaims({ exp: now + 600, iat: now - DAY })).toBe("401 token_expired");
+    expect(await withClaims({ exp: now + DAY + 100 })).toBe("401 invalid_token");
+    expect(await withClaims({ exp: now + DAY - 5 })).toBe("in");
+  });
+
+  test("nbf and iat may lie 60 s ahead and no more", async () => {
+    const now = nowSeconds();
+    for (const name of ["nbf", "iat"]) {
+      expect([name, await withClaims({ [name]: now + 50 })]).toEqual([name, "in"]);
+      expect([name, await withClaims({ [name]: now + 70 })]).toEqual([name, "401 invalid_token"]);
+    }
+  });
+
+  test("with a claim of the wrong shape or over its limit is invalid_token", async () => {
+    const long = "c".repeat(257);
+    for (const wrong of [
+      { sub: undefined },
+      { sub: "" },
+      { sub: 5 },
+      { sub: "x".repeat(129) },
+      { sub: "zoë" },
+      { sub: "a\nb" },
+      { exp: undefined },
+      { exp: "1" },
+      { exp: nowSeconds() + 600.5 },
+      { iat: "1" },
+      { iat: 1.5 },
+      { nbf: "1" },
+      { iss: 5 },
+      { channels: "a" },
+      { channels: null },
+      { channels: [5] },
+      { channels: [""] },
+      { channels: [long] },
+      { channels: ["***"] },
+      { channels: ["a\\"] },
+      { channels: ["a\\b"] },
+      { channels: Array.from({ length: 101 }, (_, i) => `c${i}`) },
+      { permissions: "publish" },
+      { permissions: ["fly"] },
+      { permissions: [5] },
+      { permissions: Array.from({ length: 17 }, () => "publish") },
+      { metadata: [] },
+      { metadata: "x" },
+      { metadata: null },
+      { metadata: bagOf(8193) },
+      { peerMetadata: [] },
+      { peerMetadata: null },
+      { peerMetadata: bagOf(4097) },
+    ])
+      expect([wrong, await withClaims(wrong)]).toEqual([wrong, "401 invalid_token"]);
+  });
+
+  test("with a claim twice is invalid_token", async () => {
+    const payload = `{"sub":"alice","exp":${nowSeconds() + 600},"sub":"admin"}`;
+    expect(await withToken(made({ alg: "HS256", kid: kid() }, payload))).toBe("401 invalid_token");
+  });
+
+  test("with every claim at its limit is let in", async () => {
+    for (const right of [
+      { sub: "~".repeat(128) },
+      { sub: " " },
+      { iss: "me" },
+      { channels: [] },
+      { channels: Array.from({ length: 100 }, (_, i) => `c${i}`) },
+      { channels: ["c".repeat(256)] },
+      { permissions: [] },
+      { permissions: Array.from({ length: 16 }, () => "publish") },
+      { metadata: bagOf(8192) },
+      { peerMetadata: bagOf(4096) },
+      { unheardOf: 1 },
+    ])
+      expect([right, await withClaims(right)]).toEqual([right, "in"]);
+  });
+
+  test("that claims more than its key has is refused whole", async () => {
+    const narrow = await world.admin.createKey(world.app._id, {
+      channelPatterns: ["chat/*", "news/**"],
+      actions: ["subscribe", "publish"],
+    });
+    for (const within of [
+      { channels: ["chat/1", "news/a/b"] },
+      { channels: ["chat/*"] },
+      { permissions: ["publish"] },
+      { channels: [], permissions: [] },
+    ])
+      expect([within, await withClaims(within, narrow)]).toEqual([within, "in"]);
+    for (const beyond of [
+      { channels: ["chat/1", "other"] },
+      { channels: ["chat/1/2"] },
+      { channels: ["chat/**"] },
+      { channels: ["**"] },
+      { permissions: ["publish", "send"] },
+      { permissions: ["presence"] },
+    ])
+      expect([beyond, await withClaims(beyond, narrow)]).toEqual([beyond, "401 invalid_token"]);
+  });
+
+  test("of the longest legal length connects, minted and self-signed", async () => {
+    // Characters that JSON has to escape: the longest that names of 256 bytes can become.
+    for (const letter of ["c", '"']) {
+      const channels = Array.from({ length: 100 }, (_, i) => `${letter.repeat(253)}${String(i).padStart(3, "0")}`);
+      const whole = { channels, metadata: bagOf(8192), peerMetadata: bagOf(4096) };
+      const sub = fresh("longest").padEnd(128, "x");
+      const minted = await mintToken(world.url, world.key.credential, { peerId: sub, ...whole });
+      expect(minted.length).toBeGreaterThan(50_000);
+      for (const token of [minted, world.token({ sub, iss: "i".repeat(100), ...whole })]) {
+        const { wire, welcome } = await world.welcomed({ query: tokenQuery(token) });
+        expect(welcome.peerId).toBe(sub);
+        expect(JSON.stringify(welcome.metadata).length).toBeGreaterThan(8000);
+        expect(await wire.request({ type: "subscribe", channel: channels[99] })).toMatchObject({ type: "ack" });
+      }
+    }
+  });
+});
+
+describe("a blocked peer", () => {
+  let blocked: string;
+  beforeAll(async () => {
+    blocked = fresh("blocked");
+    const { body } = await world.rest("DELETE", `/v1/peers/${blocked}?blockSec=600`);
+    expect(body).toMatchObject({ peerId: blocked, closed: 0 });
+  });
+
+  test("is 401 unauthorized, with a token of any key of the application", async () => {
+    expect(await withClaims({ sub: blocked })).toBe("401 unauthorized");
+    const other = await world.admin.createKey(world.app._id);
+    expect(await withClaims({ sub: blocked }, other)).toBe("401 unauthorized");
+  });
+
+  test("is so in its application only, and by its exact name", async () => {
+    const elsewhere = await newApp(world.server);
+    expect(await withClaims({ sub: blocked }, elsewhere.key)).toBe("in");
+    expect(await withClaims({ sub: `${blocked}x` })).toBe("in");
+    expect(await withClaims({ sub: blocked.toUpperCase() })).toBe("in");
+  });
+
+  test("comes after everything about the token, before the cap", async () => {
+    expect(await withClaims({ sub: blocked, exp: nowSeconds() - 5 })).toBe("401 token_expired");
+    expect(await withClaims({ sub: blocked, channels: 5 })).toBe("401 invalid_token");
+    const narrow = await world.admin.createKey(world.app._id, { channelPatterns: ["chat/*"] });
+    expect(await withClaims({ sub: blocked, channels: ["x"] }, narrow)).toBe("401 invalid_token");
+    const full = await newApp(world.server);
+    await world.admin.must("PATCH", `/apps/${full.app._id}`, { plan: { maxConcurrentConnections: 0 } });
+    await full.rest("DELETE", `/v1/peers/${blocked}?blockSec=600`);
+    expect(await withClaims({ sub: blocked }, full.key)).toBe("401 unauthorized");
+    expect(await withClaims({ sub: fresh("free") }, full.key)).toBe("close 4010");
+  });
+});
+
+describe("of two faults of a token the earlier one is named", () => {
+  const past = (): number => nowSeconds() - 5;
+
+  test("a bad header before the signature and the expiry", async () => {
+    const token = forge({ alg: "none", kid: world.key.keyId }, { sub: "a", exp: past() }, "wrong");
+    expect(await withToken(token)).toBe("401 invalid_token");
+  });
+
+  test("an unknown kid before the expiry", async () => {
+    expect(await withToken(selfSigned("sk_id_unknown", world.key.secret, { exp: past() }))).toBe("401 invalid_token");
+  });
+
+  test("a wrong signature before the expiry", async () => {
+    expect(await withToken(selfSigned(world.key.keyId, "wrong", { exp: past() }))).toBe("401 invalid_token");
+  });
+
+  test("a retired secret before malformed claims and elevation", async () => {
+    const key = await world.admin.createKey(world.app._id, { channelPatterns: ["chat/*"] });
+    await world.admin.rotate(key.keyId, { graceSec: 0 });
+    for (const claims of [{ sub: 5 }, { channels: ["x"] }, { exp: "soon" }])
+      expect(await withToken(selfSigned(key.keyId, key.secret, claims))).toBe("401 token_expired");
+  });
+
+  test("the expiry before malformed claims and elevation", async () => {
+    const narrow = await world.admin.createKey(world.app._id, { channelPatterns: ["chat/*"] });
+    for (const claims of [{ sub: 5 }, { channels: 5 }, { channels: ["x"] }, { metadata: [] }])
+      expect(await withClaims({ ...claims, exp: past() }, narrow)).toBe("401 token_expired");
+  });
+});
+
+describe("a plain GET", () => {
+  const ask = (query: string, headers: Record<string, string> = {}): Promise<Refused> =>
+    refusal(world.url, { query, headers: { ...PLAIN_GET, ...headers } });
+
+  test("is 426 upgrade_required where the upgrade would have been let in, open to every origin", async () => {
+    const { keyId } = await world.admin.createPublishable(world.app._id, {
+      allowedOrigins: ["https://app.example.com"],
+    });
+    for (const answer of [
+      await ask(tokenQuery(world.token())),
+      await ask(`key=${keyId}`, { Origin: "https://app.example.com" }),
+    ]) {
+      expect(codeOf(answer)).toBe("426 upgrade_required");
+      expect(answer.headers.get("access-control-allow-origin")).toBe("*");
+      expect(answer.headers.get("upgrade")).toBe("websocket");
+      expect(answer.headers.get("cache-control")).toBe("no-store");
+      expect(answer.headers.get("x-request-id")).toBeTruthy();
+    }
+  });
+
+  test("says why the upgrade would have been refused, open to every origin", async () => {
+    const { keyId } = await world.admin.createPublishable(world.app._id, { allowedOrigins: [] });
+    const blocked = fresh("blocked");
+    await world.rest("DELETE", `/v1/peers/${blocked}?blockSec=600`);
+    for (const [query, expected] of [
+      ["", "401 unauthorized"],
+      ["key=pk_live_x", "401 unauthorized"],
+      [`key=${keyId}`, "401 origin_not_allowed"],
+      ["token=x", "401 invalid_token"],
+      [tokenQuery(world.token({ exp: 5 })), "401 token_expired"],
+      [tokenQuery(world.token({ sub: blocked })), "401 unauthorized"],
+    ] as const) {
+      const answer = await ask(query, { Origin: "https://app.example.com" });
+      expect(codeOf(answer)).toBe(expected);
+      expect(answer.headers.get("access-control-allow-origin")).toBe("*");
+    }
+  });
+
+  test("takes no slot of the plan, and is 426 also at the cap", async () => {
+    const small = await newApp(world.server);
+    await world.admin.must("PATCH", `/apps/${small.app._id}`, { plan: { maxConcurrentConnections: 1 } });
+    const query = tokenQuery(small.token());
+    for (let i = 0; i < 3; i++) expect(codeOf(await ask(query))).toBe("426 upgrade_required");
+    await small.guest();
+    expect(codeOf(await ask(query))).toBe("426 upgrade_required");
+    small.hangUp();
+  });
+
+  test("no other answer is open to other origins: refused upgrades, REST and other paths", async () => {
+    const origin = { Origin: "https://app.example.com" };
+    const upgrade = await refusal(world.url, { query: "key=x", headers: origin });
+    expect(upgrade.headers.get("access-control-allow-origin")).toBeNull();
+    for (const path of ["/v1/usage", "/v2", "/healthz"]) {
+      const answer = await world.rest("GET", path, { headers: origin });
+      expect([path, answer.headers.get("access-control-allow-origin")]).toEqual([path, null]);
+    }
+  });
+
+  test("other methods on /v1 are 405", async () => {
+    for (const method of ["POST", "PUT", "DELETE"]) {
+      const answer = await world.rest(method, `/v1?${tokenQuery(world.token())}`);
+      expect([answer.status, answer.body.error]).toEqual([405, "method_not_allowed"]);
+      expect(answer.headers.get("allow")).toBe("GET");
+    }
+  });
+});
+
+describe("the handshake", () => {
+  test("that is malformed is 400, after the credential was looked at", async () => {
+    for (const headers of [{ "Sec-WebSocket-Key": null }, { "Sec-WebSocket-Key": "short" }]) {
+      expect(await withToken(world.token(), { headers })).toBe("400 invalid_request");
+      expect(await withToken("x", { headers })).toBe("401 invalid_token");
+    }
+  });
+
+  test("takes Upgrade in any case", async () => {
+    expect(await withToken(world.token(), { headers: { Upgrade: "WebSocket" } })).toBe("in");
+  });
+
+  test("answers with the accept value of RFC 6455", async () => {
+    const headers = { "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==" };
+    const { wire } = await world.welcomed({ query: tokenQuery(world.token()), headers });
+    expect(wire.headers.get("sec-websocket-accept")).toBe("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+  });
+
+  test("agrees to no compression", async () => {
+    const headers = { "Sec-WebSocket-Extensions": "permessage-deflate; client_max_window_bits" };
+    const { wire } = await world.welcomed({ query: tokenQuery(world.token()), headers });
+    expect(wire.headers.get("sec-websocket-extensions")).toBeNull();
+  });
+
+  test("agrees to no subprotocol", async () => {
+    const headers = { "Sec-WebSocket-Protocol": "chat, superchat" };
+    const { wire } = await world.welcomed({ query: tokenQuery(world.token()), headers });
+    expect(wire.headers.get("sec-websocket-protocol")).toBeNull();
+  });
+});
+
+describe("the rate of connects from one address", () => {
+  const LIMIT = 3;
+  let strict: World;
+  beforeAll(async () => {
+    const env = { PARLEY_TRUSTED_PROXIES: "127.0.0.1,10.0.0.0/8", PARLEY_CONNECTS_PER_MINUTE_PER_IP: String(LIMIT) };
+    strict = await startWorld({ env });
+  });
+  afterEach(() => strict.hangUp());
+  afterAll(() => strict.stop());
+
+  let used = 0;
+  /** An address that no other test speaks for. */
+  const address = (): string => `198.51.${100 + Math.floor(++used / 250)}.${(used % 250) + 1}`;
+  const from = (forwardedFor: string, rest: ConnectOptions = {}): Promise<string> =>
+    outcome(strict.url, {
+      query: tokenQuery(strict.token()),
+      headers: { "X-Forwarded-For": forwardedFor },
+      ...rest,
+    });
+  const exhaust = async (forwardedFor: string): Promise<void> => {
+    for (let i = 0; i < LIMIT; i++) expect(await from(forwardedFor)).toBe("in");
+    expect(await from(forwardedFor)).toBe("429 rate_limited");
+  };
+
+  test("lets a minute's worth in at once, then answers 429 with Retry-After", async () => {
+    const ip = address();
+    await exhaust(ip);
+    const answer = await refusal(strict.url, {
+      query: tokenQuery(strict.token()),
+      headers: { "X-Forwarded-For": ip },
+    });
+    expect(codeOf(answer)).toBe("429 rate_limited");
+    const seconds = Number(answer.headers.get("retry-after"));
+    expect(seconds).toBeGreaterThanOrEqual(1);
+    expect(seconds).toBeLessThanOrEqual(60 / LIMIT);
+  });
+
+  test("refills with time: a bucket, not a window", async () => {
+    const quick = await startWorld({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "60" } });
+    const query = (): ConnectOptions => ({ query: tokenQuery(quick.token()) });
+    const started = performance.now();
+    let admitted = 0;
+    let last: Wire | Refused = await attempt(quick.url, query());
+    for (; last instanceof Wire; last = await attempt(quick.url, query())) {
+      admitted++;
+      last.drop();
+    }
+    const most = 60 + Math.ceil((performance.now() - started) / 1000);
+    expect(admitted).toBeGreaterThanOrEqual(60);
+    expect(admitted).toBeLessThanOrEqual(most);
+    expect(codeOf(last)).toBe("429 rate_limited");
+    expect(last.headers.get("retry-after")).toBe("1");
+    await Bun.sleep(1000 * Number(last.headers.get("retry-after")));
+    expect(await outcome(quick.url, query())).toBe("in");
+    await quick.stop();
+  });
+
+  test("counts refused connects and plain GETs too", async () => {
+    const ip = address();
+    const headers = { "X-Forwarded-For": ip };
+    expect(await from(ip, { query: "", headers })).toBe("401 unauthorized");
+    expect(await from(ip, { query: "token=x", headers })).toBe("401 invalid_token");
+    expect(await from(ip, { headers: { ...PLAIN_GET, ...headers } })).toBe("426 upgrade_required");
+    expect(await from(ip)).toBe("429 rate_limited");
+    expect(await from(ip, { headers: { ...PLAIN_GET, ...headers } })).toBe("429 rate_limited");
+  });
+
+  test("comes after the path and before the credential", async () => {
+    const ip = address();
+    await exhaust(ip);
+    const headers = { "X-Forwarded-For": ip };
+    expect(await from(ip, { path: "/v2", headers })).toBe("404 not_found");
+    expect(await from(ip, { query: "", headers })).toBe("429 rate_limited");
+    expect(await from(ip, { query: "token=x", headers })).toBe("429 rate_limited");
+  });
+
+  test("is each address's own", async () => {
+    await exhaust(address());
+    expect(await from(address())).toBe("in");
+  });
+
+  test("takes the right-most entry that is no trusted proxy: what stands to its left is a claim", async () => {
+    const ip = address();
+    await exhaust(ip);
+    expect(await from(`${address()}, ${ip}`)).toBe("429 rate_limited");
+    expect(await from(`${address()},${ip}, 10.1.2.3`)).toBe("429 rate_limited");
+    expect(await from(`${ip}, ${address()}`)).toBe("in");
+    const twice = [
+      ["X-Forwarded-For", address()],
+      ["X-Forwarded-For", ip],
+    ] as const;
+    expect(await from("", { headers: twice })).toBe("429 rate_limited");
+  });
+
+  test("knows an address with a port, and IPv4 in IPv6 clothes", async () => {
+    const ip = address();
+    await exhaust(ip);
+    expect(await from(`${ip}:4711`)).toBe("429 rate_limited");
+    expect(await from(`::ffff:${ip}`)).toBe("429 rate_limited");
+  });
+
+  test("counts for the proxy itself what it forwards for nobody in particular", async () => {
+    await exhaust("nonsense");
+    expect(await from("unknown")).toBe("429 rate_limited");
+    expect(await from(`${address()}, nonsense`)).toBe("429 rate_limited");
+  });
+
+  test("counts IPv6 by /64", async () => {
+    const net = `2001:db8:${(++used).toString(16)}`;
+    await exhaust(`${net}:1::1`);
+    expect(await from(`${net}:1:ffff:ffff:ffff:ffff`)).toBe("429 rate_limited");
+    expect(await from(`[${net}:1::2]:443`)).toBe("429 rate_limited");
+    expect(await from(`${net}:2::1`)).toBe("in");
+  });
+
+  test("does not believe X-Forwarded-For from whoever is not a trusted proxy", async () => {
+    const direct = await startWorld({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "2" } });
+    const asked = (ip: string): Promise<string> =>
+      outcome(direct.url, { query: tokenQuery(direct.token()), headers: { "X-Forwarded-For": ip } });
+    expect(await asked(address())).toBe("in");
+    expect(await asked(address())).toBe("in");
+    expect(await asked(address())).toBe("429 rate_limited");
+    await direct.stop();
+  });
+});
+
+describe("signing material that cannot be used", () => {
+  test("is 503 internal_error for tokens; publishable keys go on", async () => {
+    const data = tempFolder();
+    const master = (fill: number): Record<string, string> => ({
+      PARLEY_MASTER_KEY: Buffer.alloc(32, fill).toString("base64"),
+    });
+    const before = await startWorld({ data, env: master(1) });
+    const publishable = await before.admin.createPublishable(before.app._id);
+    await before.stop();
+    const server = await startParley({ data, env: master(2) });
+    const token = tokenQuery(before.token());
+    expect(await outcome(server.url, { query: token })).toBe("503 internal_error");
+    expect(await outcome(server.url, { query: token, headers: PLAIN_GET })).toBe("503 internal_error");
+    expect(await outcome(server.url, { query: `key=${publishable.keyId}` })).toBe("in");
+    await server.stop();
+    removeFolder(data);
+  });
+});
+
+test("nothing of a query string is logged, also not at level debug", async () => {
+  const publishable = await world.admin.createPublishable(world.app._id, { allowedOrigins: [] });
+  const token = world.token({ exp: 5 });
+  const good = world.token();
+  // The audit line of the key's creation names it; nothing after that may.
+  await world.server.logged((line) => line.keyId === publishable.keyId);
+  const before = world.server.output.length;
+  for (const query of [
+    tokenQuery(token),
+    tokenQuery(good),
+    `key=${publishable.keyId}&mark=needle1`,
+    "key=needle2",
+    "token=needle3",
+  ])
+    for (const headers of [{ Origin: "https://needle4.example" }, PLAIN_GET])
+      await outcome(world.url, { query, headers });
+  const skip = world.server.log.length;
+  await world.rest("GET", "/healthz");
+  await world.server.logged((line) => line.route === "/healthz", skip);
+  const written = world.server.output.slice(before);
+  for (const secret of [token, good, publishable.keyId, "needle1", "needle2", "needle3"])
+    expect(written.includes(secret)).toBe(false);
+});

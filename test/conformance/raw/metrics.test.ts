@@ -1,0 +1,396 @@
+/** The figures an operator runs the service by: each moves when it should, and by how much it should. */
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { moves, readFigures } from "./support/figures.ts";
+import { OPCODE } from "./support/frames.ts";
+import { attempt, refusal, type Wire } from "./support/wire.ts";
+import { fresh, type Guest, newApp, startWorld, tokenQuery, type World } from "./support/world.ts";
+
+setDefaultTimeout(60_000);
+
+const CONNECTS = 200;
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld({
+    env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1", PARLEY_CONNECTS_PER_MINUTE_PER_IP: String(CONNECTS) },
+  });
+});
+/** A test begins when nothing of the one before is under way. */
+afterEach(async () => {
+  world.hangUp();
+  while ((await readFigures(world.url)).get("parley_connections") > 0) await Bun.sleep(2);
+});
+afterAll(() => world.stop());
+
+const QUIET = { permissions: ["publish", "subscribe", "send"] };
+const quiet = (): Promise<Guest> => world.guest(QUIET);
+const subscribed = async (channel: string): Promise<Guest> => {
+  const guest = await quiet();
+  await guest.wire.request({ type: "subscribe", channel });
+  return guest;
+};
+const framesIn = (type: string): string => `parley_frames_in_total{type="${type}"}`;
+const framesOut = (type: string): string => `parley_frames_out_total{type="${type}"}`;
+const closes = (code: number): string => `parley_closes_total{code="${code}"}`;
+const refused = (code: string): string => `parley_connects_refused_total{code="${code}"}`;
+
+describe("connections", () => {
+  test("are counted while they are open, and as they are made", async () => {
+    const guests: Guest[] = [];
+    const by = await moves(world.url, async () => {
+      for (let i = 0; i < 3; i++) guests.push(await quiet());
+    });
+    expect([by("parley_connections"), by("parley_connects_total")]).toEqual([3, 3]);
+    const later = await moves(
+      world.url,
+      async () => {
+        guests[0]!.wire.close();
+        guests[1]!.wire.drop();
+      },
+      (moved) => moved("parley_connections") === -2,
+    );
+    expect([later("parley_connections"), later("parley_connects_total")]).toEqual([-2, 0]);
+  });
+
+  test("that are refused are counted by reason, and as nothing else", async () => {
+    const closed = await world.admin.createPublishable(world.app._id, { allowedOrigins: [] });
+    const blocked = fresh("blocked");
+    await world.rest("DELETE", `/v1/peers/${blocked}?blockSec=600`);
+    for (const [code, query, headers] of [
+      ["unauthorized", "", {}],
+      ["unauthorized", "key=x", {}],
+      ["unauthorized", tokenQuery(world.token({ sub: blocked })), {}],
+      ["origin_not_allowed", `key=${closed.keyId}`, { Origin: "https://evil.example" }],
+      ["invalid_token", "token=x", {}],
+      ["token_expired", tokenQuery(world.token({ exp: 5 })), {}],
+    ] as const) {
+      const by = await moves(world.url, () => refusal(world.url, { query, headers }));
+      expect([code, by(refused(code)), by("parley_connects_total")]).toEqual([code, 1, 0]);
+    }
+  });
+
+  test("that come too fast are counted as rate_limited", async () => {
+    const headers = { "X-Forwarded-For": "203.0.113.50" };
+    const by = await moves(world.url, () =>
+      Promise.all(Array.from({ length: CONNECTS + 20 }, () => attempt(world.url, { query: "key=x", headers }))),
+    );
+    expect(by(refused("rate_limited"))).toBeGreaterThan(0);
+    expect(by(refused("rate_limited")) + by(refused("unauthorized"))).toBe(CONNECTS + 20);
+  });
+});
+
+describe("client frames", () => {
+  for (const [type, frame] of [
+    ["subscribe", { type: "subscribe", channel: "x" }],
+    ["unsubscribe", { type: "unsubscribe", channel: "x" }],
+    ["publish", { type: "publish", channel: "x", data: 1 }],
+    ["send", { type: "send", to: "nobody", data: 1 }],
+    ["ping", { type: "ping" }],
+    ["ping", { type: "ping", requestId: "r" }],
+    ["other", { type: "nonsense" }],
+    ["other", "{"],
+    ["other", { type: "publish", requestId: 5 }],
+  ] as const)
+    test(`${JSON.stringify(frame)} counts as ${type}, refused or not`, async () => {
+      const { wire } = await quiet();
+      const by = await moves(world.url, async () => {
+        wire.send(frame, frame, frame);
+        await wire.sync();
+      });
+      // `sync` is one unsubscribe itself.
+      expect(by(framesIn(type))).toBe(type === "unsubscribe" ? 4 : 3);
+    });
+
+  test("a binary one counts as other", async () => {
+    const { wire } = await quiet();
+    const by = await moves(world.url, async () => {
+      wire.frameOf(OPCODE.binary, "x");
+      await wire.sync();
+    });
+    expect(by(framesIn("other"))).toBe(1);
+  });
+
+  test("bytes are those of their payloads", async () => {
+    const { wire } = await quiet();
+    const text = JSON.stringify({ type: "publish", channel: "x", data: "y".repeat(1000), requestId: "bytes" });
+    const by = await moves(world.url, async () => {
+      wire.send(text);
+      await wire.answerTo("bytes");
+    });
+    expect(by("parley_bytes_in_total")).toBe(text.length);
+  });
+
+  test("bytes are bytes, not characters", async () => {
+    const { wire } = await quiet();
+    const text = JSON.stringify({ type: "publish", channel: "x", data: "é😀".repeat(100), requestId: "bytes" });
+    const by = await moves(world.url, async () => {
+      wire.send(text);
+      await wire.answerTo("bytes");
+    });
+    expect(by("parley_bytes_in_total")).toBe(Buffer.byteLength(text));
+  });
+});
+
+describe("server frames", () => {
+  test("are counted by type, messages once for each who gets them", async () => {
+    const channel = fresh("room");
+    const receivers = [await subscribed(channel), await subscribed(channel), await subscribed(channel)];
+    const sender = await subscribed(channel);
+    const twin = await world.guest({ ...QUIET, sub: receivers[0]!.peerId });
+    const by = await moves(world.url, async () => {
+      await sender.wire.request({ type: "publish", channel, data: 1 });
+      await sender.wire.request({ type: "send", to: receivers[0]!.peerId, data: 2 });
+      await sender.wire.request({ type: "publish", channel: "", data: 1 });
+      await quiet();
+      await twin.wire.frame("direct");
+    });
+    expect(by(framesOut("message"))).toBe(3);
+    expect(by(framesOut("direct"))).toBe(2);
+    expect(by("parley_deliveries_total")).toBe(5);
+    expect(by(framesOut("ack"))).toBe(2);
+    expect(by(framesOut("error"))).toBe(1);
+    expect(by(framesOut("welcome"))).toBe(1);
+  });
+
+  test("pongs are counted too", async () => {
+    const { wire } = await quiet();
+    const by = await moves(world.url, async () => {
+      wire.send({ type: "ping" }, { type: "ping" });
+      await wire.sync();
+    });
+    expect(by(framesOut("pong"))).toBe(2);
+  });
+
+  test("errors that an edit of the key causes are counted too", async () => {
+    const key = await world.admin.createKey(world.app._id);
+    const { wire } = await world.guest(QUIET, {}, key);
+    await wire.request({ type: "subscribe", channel: "a" });
+    const by = await moves(world.url, async () => {
+      await world.admin.patchKey(key.keyId, { channelPatterns: [] });
+      await wire.frame("error");
+    });
+    expect(by(framesOut("error"))).toBe(1);
+  });
+
+  test("bytes grow by at least what the receivers got", async () => {
+    const channel = fresh("room");
+    const receivers = [await subscribed(channel), await subscribed(channel)];
+    const sender = await quiet();
+    const by = await moves(world.url, async () => {
+      await sender.wire.request({ type: "publish", channel, data: "y".repeat(5000) });
+      for (const { wire } of receivers) await wire.frame("message");
+    });
+    const size = JSON.stringify(receivers[0]!.wire.frames.at(-1)).length;
+    expect(by("parley_bytes_out_total")).toBeGreaterThanOrEqual(2 * size);
+    expect(by("parley_bytes_out_total")).toBeLessThan(2 * size + 1000);
+  });
+
+  test("messages from REST are counted like any other", async () => {
+    const channel = fresh("room");
+    const { wire, peerId } = await subscribed(channel);
+    const by = await moves(world.url, async () => {
+      await world.rest("POST", `/v1/channels/${channel}/publish`, { body: { data: 1 } });
+      await world.rest("POST", `/v1/peers/${peerId}/send`, { body: { data: 1 } });
+      await wire.until("direct");
+    });
+    expect([by(framesOut("message")), by(framesOut("direct")), by("parley_deliveries_total")]).toEqual([1, 1, 2]);
+  });
+});
+
+describe("channels and presence", () => {
+  test("channels are those with subscribers", async () => {
+    const { wire } = await quiet();
+    const by = await moves(world.url, async () => {
+      for (const channel of ["one", "two", "two"]) await wire.request({ type: "subscribe", channel });
+    });
+    expect(by("parley_channels")).toBe(2);
+    const later = await moves(world.url, () => wire.request({ type: "unsubscribe", channel: "one" }));
+    expect(later("parley_channels")).toBe(-1);
+  });
+
+  test("each join and leave is one change, and each frame about it one of type presence", async () => {
+    const channel = fresh("room");
+    const [one, two] = [await world.member(channel), await world.member(channel)];
+    await one.wire.until("presence");
+    let guest: Guest | undefined;
+    const joined = await moves(world.url, async () => {
+      guest = await world.member(channel);
+      for (const { wire } of [one, two]) await wire.until("presence");
+    });
+    expect(joined("parley_presence_changes_total")).toBe(1);
+    // Its roster, and one frame to each of the two.
+    expect(joined(framesOut("presence"))).toBe(3);
+    const left = await moves(world.url, async () => {
+      guest!.wire.close();
+      for (const { wire } of [one, two]) await wire.until("presence");
+    });
+    expect(left("parley_presence_changes_total")).toBe(1);
+    expect(left(framesOut("presence"))).toBe(2);
+  });
+
+  test("a subscribe that is repeated at once does not count its presence twice from then on", async () => {
+    const channel = fresh("room");
+    const { wire } = await world.guest();
+    for (let i = 0; i < 5; i++) {
+      wire.send({ type: "subscribe", channel });
+      await wire.rosterPing();
+    }
+    await wire.until("presence");
+    await world.member(fresh("elsewhere"));
+    await wire.sync();
+    const by = await moves(world.url, async () => {
+      await world.member(channel);
+      await wire.until("presence", ({ joined }) => joined.length === 1);
+    });
+    // The newcomer's roster, and the one frame that tells us.
+    expect(by(framesOut("presence"))).toBe(2);
+  });
+});
+
+describe("how connections end", () => {
+  const closedWith = async (code: number, work: () => Promise<unknown>): Promise<void> => {
+    const by = await moves(world.url, work, (moved) => moved(closes(code)) > 0);
+    expect([code, by(closes(code))]).toEqual([code, 1]);
+  };
+
+  test("is counted by close code", async () => {
+    const client = await quiet();
+    await closedWith(1000, async () => client.wire.close(1000));
+    const kicked = await quiet();
+    await closedWith(4020, () => world.rest("DELETE", `/v1/peers/${kicked.peerId}`));
+    const key = await world.admin.createKey(world.app._id);
+    const revoked = await world.guest(QUIET, {}, key);
+    await closedWith(4001, () => world.admin.revoke(key.keyId));
+    expect((await revoked.wire.closed()).code).toBe(4001);
+    const retired = await world.admin.createKey(world.app._id);
+    await world.guest(QUIET, {}, retired);
+    await closedWith(4002, () => world.admin.rotate(retired.keyId, { graceSec: 0 }));
+    const full = await newApp(world.server);
+    await world.admin.must("PATCH", `/apps/${full.app._id}`, { plan: { maxConcurrentConnections: 0 } });
+    await closedWith(4010, () => attempt(world.url, { query: tokenQuery(full.token()) }));
+  });
+
+  test("cuts for the rate are counted, each once", async () => {
+    const { wire } = await quiet();
+    const by = await moves(
+      world.url,
+      async () => {
+        wire.send(...Array.from({ length: 900 }, () => ({ type: "unsubscribe", channel: "x" })));
+        await wire.closed();
+      },
+      (moved) => moved(closes(4011)) > 0,
+    );
+    expect([by("parley_rate_cuts_total"), by(closes(4011))]).toEqual([1, 1]);
+  });
+
+  for (const [way, frame] of [
+    ["messages", (channel: string, _to: string, data: string) => ({ type: "publish", channel, data })],
+    ["direct messages", (_channel: string, to: string, data: string) => ({ type: "send", to, data })],
+  ] as const)
+    test(`cuts of those who do not read ${way} are counted, each once; ordinary ends are not`, async () => {
+      const channel = fresh("room");
+      const slow = await subscribed(channel);
+      const sender = await quiet();
+      const big = "x".repeat(60_000);
+      const isCut = async (): Promise<boolean> => (await readFigures(world.url)).get("parley_connections") === 1;
+      const by = await moves(world.url, async () => {
+        slow.wire.stopReading();
+        for (let sent = 0; sent < 400 && !(await isCut()); sent++)
+          await sender.wire.request(frame(channel, slow.peerId, big));
+      });
+      expect(by("parley_slow_cuts_total")).toBe(1);
+      const later = await moves(
+        world.url,
+        async () => {
+          const other: Wire = (await quiet()).wire;
+          other.close();
+          await other.closed();
+        },
+        (moved) => moved(closes(1000)) > 0,
+      );
+      expect(later("parley_slow_cuts_total")).toBe(0);
+    });
+});
+
+describe("times", () => {
+  test("a publish is one observation, with a time above nothing", async () => {
+    const { wire } = await quiet();
+    const by = await moves(world.url, async () => {
+      for (let i = 0; i < 5; i++) await wire.request({ type: "publish", channel: "x", data: 1 });
+      await wire.request({ type: "publish", channel: "x" });
+    });
+    expect(by("parley_publish_seconds_count")).toBe(5);
+    expect(by("parley_publish_seconds_sum")).toBeGreaterThan(0);
+    expect(by('parley_publish_seconds_bucket{le="+Inf"}')).toBe(5);
+  });
+
+  test("the event loop's lag is looked at all the time", async () => {
+    const by = await moves(
+      world.url,
+      async () => undefined,
+      (moved) => moved("parley_event_loop_lag_seconds_count") >= 2,
+    );
+    expect(by("parley_event_loop_lag_seconds_count")).toBeGreaterThanOrEqual(2);
+    expect(by("parley_event_loop_lag_seconds_sum")).toBeGreaterThanOrEqual(0);
+  });
+
+  test("buckets are cumulative and end in +Inf", async () => {
+    const figures = await readFigures(world.url);
+    for (const name of ["parley_publish_seconds", "parley_event_loop_lag_seconds"]) {
+      const counts = figures.of(`${name}_bucket`).map((series) => figures.get(series));
+      expect(counts).toEqual(counts.toSorted((a, b) => a - b));
+      expect(counts.at(-1)).toBe(figures.get(`${name}_count`));
+      expect(counts.length).toBeGreaterThan(5);
+    }
+  });
+});
+
+test("no channel, peer, key or application is named anywhere", async () => {
+  const mark = fresh("needle");
+  const own = await newApp(world.server);
+  const publishable = await world.admin.createPublishable(own.app._id, { label: mark });
+  const channel = `${mark}/room`;
+  const sub = `${mark}-peer`;
+  const watcher = await own.member(channel, { sub });
+  const { wire, peerId } = await own.visitor(publishable.keyId, { headers: { Origin: `https://${mark}.example` } });
+  await wire.request({ type: "subscribe", channel });
+  await wire.request({ type: "publish", channel, data: mark });
+  await wire.request({ type: "send", to: sub, data: mark });
+  await wire.request({ type: mark });
+  await own.rest("POST", `/v1/channels/${encodeURIComponent(channel)}/publish`, { body: { data: 1, from: mark } });
+  await own.rest("GET", `/v1/channels/${channel}/peers`);
+  await own.rest(mark.replace(/\W/g, "").toUpperCase(), `/v1/${mark}`);
+  await own.rest("POST", `/v1/peers/${sub}/send`, { body: { data: 1 } });
+  await refusal(world.url, { query: `key=${mark}` });
+  await own.rest("DELETE", `/v1/peers/${sub}`);
+  await watcher.wire.closed();
+  const { text } = await readFigures(world.url);
+  for (const name of [
+    mark,
+    mark.replace(/\W/g, "").toUpperCase(),
+    peerId,
+    own.app._id,
+    own.app.name,
+    own.key.keyId,
+    publishable.keyId,
+  ])
+    expect([name, text.includes(name)]).toEqual([name, false]);
+  own.hangUp();
+});
+
+test("every line is one that Prometheus reads, and every name has its help and type", async () => {
+  const { text } = await readFigures(world.url);
+  const described = new Set<string>();
+  for (const line of text.trimEnd().split("\n")) {
+    const meta = /^# (HELP|TYPE) ([a-z_]+) (.+)$/.exec(line);
+    if (meta) {
+      described.add(`${meta[1]} ${meta[2]}`);
+      continue;
+    }
+    const sample = /^([a-z_]+)(\{[a-z]+="[^"\n]*"(,[a-z]+="[^"\n]*")*\})? (-?[0-9.e+-]+|NaN|[+-]Inf)$/.exec(line);
+    expect([line, sample !== null]).toEqual([line, true]);
+    const name = sample![1]!.replace(/_(bucket|sum|count)$/, "");
+    const known = [name, sample![1]!].some((one) => described.has(`HELP ${one}`) && described.has(`TYPE ${one}`));
+    expect([line, known]).toEqual([line, true]);
+  }
+});

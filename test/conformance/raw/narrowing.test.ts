@@ -1,0 +1,466 @@
+/** protocol.md 1, 6 and 8: key edits, rotation, retired secrets, revocation and blocks act on connections that are open. */
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { SecretKey } from "../../support/admin.ts";
+import { selfSigned } from "../../support/jwt.ts";
+import { removeFolder, tempFolder } from "../../support/temp.ts";
+import type { AnyFrame, Frame } from "./support/shapes.ts";
+import { attempt, refusal, Wire } from "./support/wire.ts";
+import { ALL_ACTIONS, fresh, type Guest, join, startWorld, tokenQuery, type World } from "./support/world.ts";
+
+setDefaultTimeout(60_000);
+
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterEach(() => world.hangUp());
+afterAll(() => world.stop());
+
+const makeKey = (fields: object = {}): Promise<SecretKey> => world.admin.createKey(world.app._id, { ...fields });
+const without = (...actions: string[]): string[] => ALL_ACTIONS.filter((action) => !actions.includes(action));
+
+const lost = (code = "channel_not_authorized"): AnyFrame => ({
+  type: "error",
+  code,
+  message: expect.any(String) as unknown as string,
+});
+const leaving = (channel: string, peerId: string): Frame<"presence"> => ({
+  type: "presence",
+  channel,
+  joined: [],
+  left: [{ peerId }],
+});
+
+/** Somebody of a key that never changes, and somebody of one that is about to. */
+async function pair(key: SecretKey, claims: object = {}): Promise<{ channel: string; watcher: Guest; guest: Guest }> {
+  const channel = `chat/${fresh("room")}`;
+  const watcher = await world.member(channel);
+  const guest = await world.member(channel, { ...claims }, key);
+  await watcher.wire.until("presence");
+  return { channel, watcher, guest };
+}
+
+describe("an edit that takes channels away", () => {
+  test("ends those subscriptions at once: an error for each, the others see it leave, it stays connected", async () => {
+    const key = await makeKey();
+    const { channel, watcher, guest } = await pair(key);
+    const kept = `kept/${fresh("room")}`;
+    const also = `chat/${fresh("room")}`;
+    const keptWatcher = await world.member(kept);
+    await join(guest.wire, kept);
+    await join(guest.wire, also);
+    await keptWatcher.wire.until("presence");
+    await world.admin.patchKey(key.keyId, { channelPatterns: ["kept/*"] });
+    expect(await guest.wire.sync()).toEqual([lost(), lost()]);
+    expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+    await watcher.wire.request({ type: "publish", channel, data: 1 });
+    const late = await world.member(channel);
+    expect(late.roster.joined).toEqual([{ peerId: watcher.peerId }]);
+    await watcher.wire.until("presence");
+    expect(await guest.wire.sync()).toEqual([]);
+    await keptWatcher.wire.request({ type: "publish", channel: kept, data: 2 });
+    expect(await guest.wire.frame()).toMatchObject({ type: "message", channel: kept, data: 2 });
+    expect(await keptWatcher.wire.sync()).toEqual([]);
+    for (const frame of [
+      { type: "subscribe", channel },
+      { type: "publish", channel, data: 1 },
+    ])
+      expect(await guest.wire.request(frame)).toMatchObject({ code: "channel_not_authorized" });
+    expect(await guest.wire.request({ type: "publish", channel: kept, data: 3 })).toMatchObject({ type: "ack" });
+  });
+
+  test("each error says in its text which channel is meant, and has no requestId", async () => {
+    const key = await makeKey();
+    const { channel, guest } = await pair(key);
+    await world.admin.patchKey(key.keyId, { channelPatterns: [] });
+    const error = await guest.wire.frame("error");
+    expect(Object.keys(error).sort()).toEqual(["code", "message", "type"]);
+    expect(error.message).toContain(channel);
+  });
+
+  test("leaves a token's own channels what the key still covers, and lets that token in no more", async () => {
+    const key = await makeKey();
+    const [kept, gone] = [fresh("kept"), fresh("gone")];
+    const token = world.token({ channels: [kept, gone], permissions: ["subscribe", "publish"] }, key);
+    const { wire } = await world.welcomed({ query: tokenQuery(token) });
+    for (const channel of [kept, gone]) await wire.request({ type: "subscribe", channel });
+    await world.admin.patchKey(key.keyId, { channelPatterns: ["kept*"] });
+    expect(await wire.sync()).toEqual([lost()]);
+    expect(await wire.request({ type: "publish", channel: kept, data: 1 })).toMatchObject({ type: "ack" });
+    expect(await wire.request({ type: "publish", channel: gone, data: 1 })).toMatchObject({
+      code: "channel_not_authorized",
+    });
+    // The key covers it, the token does not name it.
+    expect(await wire.request({ type: "publish", channel: `${kept}x`, data: 1 })).toMatchObject({
+      code: "channel_not_authorized",
+    });
+    expect((await refusal(world.url, { query: tokenQuery(token) })).body.error).toBe("invalid_token");
+  });
+
+  test("that is undone gives nothing back by itself, but lets it subscribe again", async () => {
+    const key = await makeKey();
+    const { channel, watcher, guest } = await pair(key);
+    await world.admin.patchKey(key.keyId, { channelPatterns: [] });
+    expect(await guest.wire.frame()).toEqual(lost());
+    await watcher.wire.until("presence");
+    await world.admin.patchKey(key.keyId, { channelPatterns: ["**"] });
+    await watcher.wire.request({ type: "publish", channel, data: 1 });
+    expect(await guest.wire.sync()).toEqual([]);
+    expect(await watcher.wire.sync()).toEqual([]);
+    expect((await join(guest.wire, channel)).joined).toEqual([{ peerId: watcher.peerId }]);
+    expect(await watcher.wire.frame()).toMatchObject({ joined: [{ peerId: guest.peerId }] });
+  });
+
+  test("between an ack and its roster: the roster does not come any more", async () => {
+    const key = await makeKey();
+    const channel = `chat/${fresh("room")}`;
+    const [watcher, other] = [await world.member(channel), fresh("other")];
+    const { wire } = await world.guest({}, { answersPings: false }, key);
+    await wire.request({ type: "subscribe", channel });
+    await wire.request({ type: "subscribe", channel: other });
+    await world.admin.patchKey(key.keyId, { channelPatterns: ["other*"] });
+    expect(await wire.frame()).toEqual(lost());
+    expect(await wire.frame()).toMatchObject({ type: "presence", channel: other });
+    expect(await wire.sync()).toEqual([]);
+    expect(await watcher.wire.sync()).toEqual([]);
+  });
+
+  test("of a publishable key does the same to its connections", async () => {
+    const { keyId } = await world.admin.createPublishable(world.app._id);
+    const channel = `chat/${fresh("room")}`;
+    const watcher = await world.member(channel);
+    const { wire, peerId } = await world.visitor(keyId);
+    await join(wire, channel);
+    await watcher.wire.until("presence");
+    await world.admin.patchKey(keyId, { channelPatterns: ["other"] });
+    expect(await wire.sync()).toEqual([lost()]);
+    expect(await watcher.wire.frame()).toEqual(leaving(channel, peerId));
+  });
+
+  test("does nothing to connections of other keys, nor to what is still allowed", async () => {
+    const [key, other] = [await makeKey(), await makeKey()];
+    const { channel, watcher, guest } = await pair(key);
+    const bystander = await world.member(channel, {}, other);
+    await watcher.wire.until("presence");
+    await guest.wire.until("presence");
+    await world.admin.patchKey(key.keyId, { channelPatterns: ["chat/*"], label: "same" });
+    await world.admin.patchKey(key.keyId, { channelPatterns: ["**"] });
+    for (const { wire } of [guest, watcher, bystander]) expect(await wire.sync()).toEqual([]);
+    await world.admin.patchKey(key.keyId, { channelPatterns: [] });
+    expect(await guest.wire.sync()).toEqual([lost()]);
+    for (const { wire } of [watcher, bystander]) expect(await wire.frame()).toEqual(leaving(channel, guest.peerId));
+  });
+
+  test("keeps a peer a member as long as another of its connections is", async () => {
+    const key = await makeKey();
+    const { channel, watcher, guest } = await pair(key);
+    const twin = await world.member(channel, { sub: guest.peerId });
+    await world.admin.patchKey(key.keyId, { channelPatterns: [] });
+    expect(await guest.wire.frame()).toEqual(lost());
+    twin.wire.close();
+    expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+  });
+});
+
+describe("an edit that takes actions away", () => {
+  test("publish: refused from then on; it stays subscribed", async () => {
+    const key = await makeKey();
+    const { channel, watcher, guest } = await pair(key);
+    await world.admin.patchKey(key.keyId, { actions: without("publish") });
+    expect(await guest.wire.request({ type: "publish", channel, data: 1 })).toMatchObject({
+      code: "action_not_permitted",
+    });
+    await watcher.wire.request({ type: "publish", channel, data: 2 });
+    expect(await guest.wire.sync()).toMatchObject([{ type: "message", data: 2 }]);
+    expect(await watcher.wire.sync()).toEqual([]);
+  });
+
+  test("send: refused from then on, also to a token that names it", async () => {
+    const key = await makeKey();
+    const { watcher, guest } = await pair(key, { permissions: ALL_ACTIONS });
+    await world.admin.patchKey(key.keyId, { actions: without("send") });
+    expect(await guest.wire.request({ type: "send", to: watcher.peerId, data: 1 })).toMatchObject({
+      code: "action_not_permitted",
+    });
+    expect(await watcher.wire.sync()).toEqual([]);
+  });
+
+  test("subscribe: every subscription ends with error channel_not_authorized, and the others see it leave", async () => {
+    const key = await makeKey();
+    const { channel, watcher, guest } = await pair(key);
+    await world.admin.patchKey(key.keyId, { actions: without("subscribe") });
+    expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+    await watcher.wire.request({ type: "publish", channel, data: 1 });
+    expect(await guest.wire.sync()).toEqual([lost()]);
+    expect(await guest.wire.request({ type: "subscribe", channel })).toMatchObject({ code: "action_not_permitted" });
+  });
+
+  test("presence: the others see it leave and it sees nobody any more; messages go on", async () => {
+    const key = await makeKey();
+    const { channel, watcher, guest } = await pair(key);
+    await world.admin.patchKey(key.keyId, { actions: without("presence") });
+    expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+    const late = await world.member(channel);
+    expect(late.roster.joined).toEqual([{ peerId: watcher.peerId }]);
+    await watcher.wire.until("presence");
+    await watcher.wire.request({ type: "publish", channel, data: 1 });
+    expect(await guest.wire.sync()).toMatchObject([{ type: "message", data: 1 }]);
+    await guest.wire.request({ type: "publish", channel, data: 2 });
+    expect(await watcher.wire.sync()).toMatchObject([{ type: "message", data: 2 }]);
+    guest.wire.close();
+    await guest.wire.closed();
+    const last = await world.member(channel);
+    expect(await watcher.wire.frame()).toMatchObject({ joined: [{ peerId: last.peerId }], left: [] });
+  });
+
+  test("presence, between an ack and its roster: no roster, and nobody hears of it", async () => {
+    const key = await makeKey();
+    const channel = fresh("room");
+    const watcher = await world.member(channel);
+    const { wire } = await world.guest({}, { answersPings: false }, key);
+    await wire.request({ type: "subscribe", channel });
+    const payload = await wire.rosterPing();
+    await world.admin.patchKey(key.keyId, { actions: without("presence") });
+    wire.pong(payload);
+    const late = await world.member(channel);
+    expect(await watcher.wire.frame()).toMatchObject({ joined: [{ peerId: late.peerId }], left: [] });
+    expect(await wire.sync()).toEqual([]);
+  });
+
+  test("does not touch a token that had not named them", async () => {
+    const key = await makeKey();
+    const { guest, watcher } = await pair(key, { permissions: without("send") });
+    await world.admin.patchKey(key.keyId, { actions: without("send") });
+    for (const { wire } of [guest, watcher]) expect(await wire.sync()).toEqual([]);
+  });
+});
+
+describe("an edit that gives", () => {
+  test("actions and channels counts at once for a token that leaves them to the key", async () => {
+    const key = await makeKey({ channelPatterns: ["a"], actions: ["subscribe"] });
+    const { wire } = await world.guest({}, {}, key);
+    expect(await wire.request({ type: "publish", channel: "a", data: 1 })).toMatchObject({
+      code: "action_not_permitted",
+    });
+    await world.admin.patchKey(key.keyId, { channelPatterns: ["**"], actions: ["subscribe", "publish"] });
+    expect(await wire.request({ type: "publish", channel: "b", data: 1 })).toMatchObject({ type: "ack" });
+  });
+
+  test("never more than the token names", async () => {
+    const key = await makeKey({ channelPatterns: ["a"], actions: ["subscribe"] });
+    const { wire } = await world.guest({ channels: ["a"], permissions: ["subscribe"] }, {}, key);
+    await world.admin.patchKey(key.keyId, { channelPatterns: ["**"], actions: ALL_ACTIONS });
+    expect(await wire.request({ type: "publish", channel: "a", data: 1 })).toMatchObject({
+      code: "action_not_permitted",
+    });
+    expect(await wire.request({ type: "subscribe", channel: "b" })).toMatchObject({ code: "channel_not_authorized" });
+  });
+
+  test("presence: the next subscribe brings the roster and shows it, also of a channel it holds already", async () => {
+    const key = await makeKey({ actions: without("presence") });
+    const [held, fresher] = [fresh("room"), fresh("room")];
+    const watcher = await world.member(held);
+    const { wire, peerId } = await world.guest({}, {}, key);
+    await wire.request({ type: "subscribe", channel: held });
+    await world.admin.patchKey(key.keyId, { actions: ALL_ACTIONS });
+    expect((await join(wire, fresher)).joined).toEqual([]);
+    await wire.request({ type: "subscribe", channel: held });
+    expect(await wire.frame()).toMatchObject({ channel: held, joined: [{ peerId: watcher.peerId }], snapshot: true });
+    expect(await watcher.wire.frame()).toMatchObject({ joined: [{ peerId }] });
+  });
+
+  test("origins: connections that are open stay", async () => {
+    const { keyId } = await world.admin.createPublishable(world.app._id);
+    const { wire } = await world.visitor(keyId, { headers: { Origin: "https://a.example" } });
+    await world.admin.patchKey(keyId, { allowedOrigins: [] });
+    expect(await wire.sync()).toEqual([]);
+  });
+});
+
+describe("a rotation", () => {
+  /** `error token_expired` and then 4002, and nothing else. */
+  async function expectRetired({ wire }: Guest): Promise<number> {
+    const { code, at } = await wire.closed();
+    expect(code).toBe(4002);
+    expect(wire.frames.at(-1)).toEqual(lost("token_expired"));
+    return at;
+  }
+
+  test("with its usual grace does nothing to open connections", async () => {
+    const key = await makeKey();
+    const { guest, watcher } = await pair(key);
+    await world.admin.rotate(key.keyId);
+    for (const { wire } of [guest, watcher]) expect(await wire.sync()).toEqual([]);
+  });
+
+  test("ends, after its grace, those whose token the old secret signed; the others see them leave", async () => {
+    const key = await makeKey();
+    const { channel, watcher, guest } = await pair(key);
+    const started = performance.now();
+    const rotated = await world.admin.rotate(key.keyId, { graceSec: 2 });
+    const renewed = { ...key, secret: rotated.secret };
+    const newer = await world.guest({}, {}, renewed);
+    const late = await world.guest({}, {}, key);
+    const other = await world.guest();
+    for (const one of [guest, late]) {
+      const at = await expectRetired(one);
+      expect(at - started).toBeGreaterThan(1900);
+      expect(at - started).toBeLessThan(2900);
+    }
+    expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+    for (const { wire } of [newer, other]) expect(await wire.sync()).toEqual([]);
+    const answer = await refusal(world.url, { query: tokenQuery(selfSigned(key.keyId, key.secret)) });
+    expect([answer.status, answer.body.error]).toEqual([401, "token_expired"]);
+  });
+
+  test("with no grace, and with retirePrevious, ends them at once", async () => {
+    for (const options of [{ graceSec: 0 }, { retirePrevious: true }, { retirePrevious: true, graceSec: 600 }]) {
+      const key = await makeKey();
+      const { channel, watcher, guest } = await pair(key);
+      const started = performance.now();
+      const { secret } = await world.admin.rotate(key.keyId, options);
+      expect((await expectRetired(guest)) - started).toBeLessThan(1000);
+      expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+      expect((await world.guest({}, {}, { ...key, secret })).peerId).toBeString();
+    }
+  });
+
+  test("retirePrevious ends every earlier generation", async () => {
+    const key = await makeKey();
+    const first = await world.guest({}, {}, key);
+    const { secret: second } = await world.admin.rotate(key.keyId, { graceSec: 600 });
+    const middle = await world.guest({}, {}, { ...key, secret: second });
+    const { secret: third } = await world.admin.rotate(key.keyId, { graceSec: 600 });
+    const last = await world.guest({}, {}, { ...key, secret: third });
+    expect(await first.wire.sync()).toEqual([]);
+    await world.admin.rotate(key.keyId, { retirePrevious: true });
+    for (const one of [first, middle, last]) await expectRetired(one);
+  });
+
+  test("leaves each previous secret its own end", async () => {
+    const key = await makeKey();
+    const first = await world.guest({}, {}, key);
+    const started = performance.now();
+    const { secret } = await world.admin.rotate(key.keyId, { graceSec: 1 });
+    const second = await world.guest({}, {}, { ...key, secret });
+    await world.admin.rotate(key.keyId, { graceSec: 600 });
+    const at = await expectRetired(first);
+    expect(at - started).toBeGreaterThan(900);
+    expect(at - started).toBeLessThan(1900);
+    expect(await second.wire.sync()).toEqual([]);
+  });
+
+  test("does not outlive the token: exp before the end of the grace is a plain 4002", async () => {
+    const key = await makeKey();
+    const exp = Math.floor((Date.now() + 2700) / 1000);
+    const { wire } = await world.guest({ exp }, {}, key);
+    await world.admin.rotate(key.keyId, { graceSec: 600 });
+    expect((await wire.closed()).code).toBe(4002);
+    expect(Date.now()).toBeLessThan(exp * 1000);
+    expect(wire.frames.map(({ type }) => type)).toEqual(["welcome"]);
+  });
+});
+
+describe("a revocation", () => {
+  test("ends a connection between an ack and its roster, and nobody hears of it", async () => {
+    const key = await makeKey();
+    const channel = fresh("room");
+    const watcher = await world.member(channel);
+    const { wire } = await world.guest({}, { answersPings: false }, key);
+    await wire.request({ type: "subscribe", channel });
+    await world.admin.revoke(key.keyId);
+    expect((await wire.closed()).code).toBe(4001);
+    const late = await world.member(channel);
+    expect(await watcher.wire.frame()).toMatchObject({ joined: [{ peerId: late.peerId }], left: [] });
+  });
+
+  test("refuses connects and REST at once", async () => {
+    const key = await makeKey();
+    await world.admin.revoke(key.keyId);
+    expect((await refusal(world.url, { query: tokenQuery(world.token({}, key)) })).body.error).toBe("invalid_token");
+    expect((await world.rest("GET", "/v1/usage", { credential: key.credential })).status).toBe(401);
+  });
+});
+
+describe("a block", () => {
+  const block = (peerId: string, seconds: number, from = world): Promise<unknown> =>
+    from.rest("DELETE", `/v1/peers/${peerId}?blockSec=${seconds}`);
+  const isIn = async (sub: string, from = world): Promise<boolean> => {
+    const outcome = await attempt(from.url, { query: tokenQuery(from.token({ sub })) });
+    if (outcome instanceof Wire) outcome.drop();
+    else expect([outcome.status, outcome.body.error]).toEqual([401, "unauthorized"]);
+    return outcome instanceof Wire;
+  };
+
+  test("is in force before the connections close: who comes back at once is refused", async () => {
+    for (let i = 0; i < 10; i++) {
+      const { wire, peerId } = await world.guest();
+      const kicked = block(peerId, 60);
+      expect((await wire.closed()).code).toBe(4020);
+      expect(await isIn(peerId)).toBe(false);
+      await kicked;
+    }
+  });
+
+  test("lets nobody slip in before the connections close: all that came meanwhile end too", async () => {
+    const sub = fresh("peer");
+    const came: Wire[] = [];
+    let over = false;
+    const knocking = Array.from({ length: 8 }, async () => {
+      while (!over) {
+        const outcome = await attempt(world.url, { query: tokenQuery(world.token({ sub })) });
+        if (outcome instanceof Wire) came.push(outcome);
+      }
+    });
+    while (came.length < 20) await Bun.sleep(1);
+    await block(sub, 60);
+    over = true;
+    await Promise.all(knocking);
+    for (const wire of came) expect((await wire.closed()).code).toBe(4020);
+  });
+
+  test("ends when its time is over", async () => {
+    const peerId = fresh("peer");
+    const started = performance.now();
+    await block(peerId, 1);
+    expect(await isIn(peerId)).toBe(false);
+    while (!(await isIn(peerId))) await Bun.sleep(10);
+    expect(performance.now() - started).toBeGreaterThan(950);
+    expect(performance.now() - started).toBeLessThan(2000);
+  });
+
+  test("is not lifted by a kick without one", async () => {
+    const peerId = fresh("peer");
+    await block(peerId, 60);
+    await world.rest("DELETE", `/v1/peers/${peerId}`);
+    expect(await isIn(peerId)).toBe(false);
+  });
+
+  test("leaves everybody else alone", async () => {
+    const { wire, peerId } = await world.guest();
+    await block(`${peerId}x`, 60);
+    expect(await wire.sync()).toEqual([]);
+    expect(await isIn(peerId)).toBe(true);
+  });
+
+  test("survives a restart, and so does its end", async () => {
+    const data = tempFolder();
+    const before = await startWorld({ data });
+    const [long, short] = [fresh("peer"), fresh("peer")];
+    await block(long, 600, before);
+    await block(short, 1, before);
+    await before.server.kill();
+    const after = await startWorld({ data });
+    const asked = async (sub: string): Promise<number> => {
+      const outcome = await attempt(after.url, { query: tokenQuery(before.token({ sub })) });
+      if (!(outcome instanceof Wire)) return outcome.status;
+      outcome.drop();
+      return 101;
+    };
+    expect(await asked(long)).toBe(401);
+    while ((await asked(short)) !== 101) await Bun.sleep(10);
+    await after.stop();
+    removeFolder(data);
+  });
+});

@@ -1,0 +1,418 @@
+/**
+ * A WebSocket client that hides nothing: every frame that comes is recorded in its order, pings, pongs and closes too; pongs
+ * can be withheld and reading can be stopped. What must not come is proven with `sync`: a frame that must be acked is sent
+ * behind it, and everything that came before that ack is the answer.
+ */
+import type { Socket } from "bun";
+import { closePayload, encodeFrame, type FrameOptions, FrameReader, OPCODE } from "./frames.ts";
+import type { AnyFrame, Frame, FrameType } from "./shapes.ts";
+
+export type WireEvent =
+  | { readonly kind: "text"; readonly text: string; readonly at: number }
+  | { readonly kind: "binary" | "pong"; readonly payload: string; readonly at: number }
+  | { readonly kind: "ping"; readonly payload: string; readonly at: number }
+  | { readonly kind: "close"; readonly code: number; readonly reason: string; readonly at: number }
+  /** The TCP connection is over. */
+  | { readonly kind: "end"; readonly at: number };
+
+export type TextEvent = Extract<WireEvent, { kind: "text" }>;
+
+/** An HTTP answer instead of an upgrade. */
+export interface Refused {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: { readonly error?: string; readonly message?: string };
+}
+
+export interface ConnectOptions {
+  /** Absent: /v1 */
+  readonly path?: string;
+  /** Without the question mark. */
+  readonly query?: string;
+  /** Beside those of a handshake; null leaves one of those out. */
+  readonly headers?: Readonly<Record<string, string | null>> | readonly (readonly [string, string])[];
+  /** Absent: true. */
+  readonly answersPings?: boolean;
+}
+
+/** Long enough for a busy machine; nothing here waits that long when all is well. */
+export const PATIENCE_MS = 8000;
+
+const HANDSHAKE: Readonly<Record<string, string>> = {
+  Upgrade: "websocket",
+  Connection: "Upgrade",
+  "Sec-WebSocket-Version": "13",
+};
+
+let requests = 0;
+
+export class Wire {
+  /** Everything that has come, in order. */
+  readonly events: WireEvent[] = [];
+  /** Of the handshake's answer. */
+  headers = new Headers();
+  bytesReceived = 0;
+  answersPings: boolean;
+  /** Events before this one have been read by the test. */
+  private readTo = 0;
+  /** Those behind it that were answers and are read already. */
+  private readonly readAhead = new Set<WireEvent>();
+  private readonly reader = new FrameReader();
+  private readonly wakers = new Set<() => void>();
+  private readonly decoder = new TextDecoder("utf-8", { fatal: true });
+  private unsent: Buffer = Buffer.alloc(0);
+  private deaf = false;
+  private ended = false;
+  private broken: unknown;
+
+  constructor(
+    private readonly socket: Socket<unknown>,
+    answersPings: boolean,
+  ) {
+    this.answersPings = answersPings;
+  }
+
+  /** What the socket's handlers call */
+
+  received(bytes: Uint8Array): void {
+    this.bytesReceived += bytes.length;
+    if (this.deaf) return;
+    try {
+      for (const { opcode, payload } of this.reader.push(bytes)) this.take(opcode, payload);
+    } catch (error) {
+      this.broken ??= error;
+    }
+    this.wake();
+  }
+
+  flush(): void {
+    if (this.unsent.length === 0 || this.ended) return;
+    const written = this.socket.write(this.unsent);
+    this.unsent = this.unsent.subarray(Math.max(0, written));
+  }
+
+  over(): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.events.push({ kind: "end", at: performance.now() });
+    this.wake();
+  }
+
+  private take(opcode: number, payload: Buffer): void {
+    const at = performance.now();
+    switch (opcode) {
+      case OPCODE.text:
+        this.events.push({ kind: "text", text: this.decoder.decode(payload), at });
+        return;
+      case OPCODE.close: {
+        const code = payload.length >= 2 ? payload.readUInt16BE(0) : 1005;
+        this.events.push({ kind: "close", code, reason: payload.toString("utf8", 2), at });
+        return;
+      }
+      case OPCODE.ping:
+        this.events.push({ kind: "ping", payload: payload.toString("latin1"), at });
+        if (this.answersPings) this.pong(payload.toString("latin1"));
+        return;
+      case OPCODE.pong:
+        this.events.push({ kind: "pong", payload: payload.toString("latin1"), at });
+        return;
+      default:
+        this.events.push({ kind: "binary", payload: payload.toString("latin1"), at });
+    }
+  }
+
+  /** Sending */
+
+  raw(bytes: Uint8Array): void {
+    this.unsent = this.unsent.length === 0 ? Buffer.from(bytes) : Buffer.concat([this.unsent, bytes]);
+    this.flush();
+  }
+
+  /** A text frame: objects as their JSON, text as it is. */
+  send(...frames: (object | string)[]): void {
+    this.raw(
+      Buffer.concat(
+        frames.map((one) =>
+          encodeFrame(OPCODE.text, Buffer.from(typeof one === "string" ? one : JSON.stringify(one), "utf8")),
+        ),
+      ),
+    );
+  }
+
+  frameOf(opcode: number, payload: Uint8Array | string, options?: FrameOptions): void {
+    this.raw(encodeFrame(opcode, Buffer.from(payload as string, "latin1"), options));
+  }
+
+  ping(payload = ""): void {
+    this.frameOf(OPCODE.ping, payload);
+  }
+
+  pong(payload = ""): void {
+    this.frameOf(OPCODE.pong, payload);
+  }
+
+  close(code = 1000, reason = ""): void {
+    this.frameOf(OPCODE.close, closePayload(code, reason));
+  }
+
+  /** As a client whose process or network is gone: no close frame. */
+  drop(): void {
+    this.socket.terminate();
+    this.over();
+  }
+
+  /** Stops reading: what the service sends stays in buffers, the kernel's first. */
+  stopReading(): void {
+    this.socket.pause();
+  }
+
+  goOnReading(): void {
+    this.socket.resume();
+  }
+
+  /** Reads on, but looks at nothing any more: for members of a crowd. */
+  stopLooking(): void {
+    this.deaf = true;
+    // Pings go unanswered from here on: a roster is late then, never absent.
+  }
+
+  /** Waiting */
+
+  /** The first event not read yet for which `fits` holds. What stands before it counts as read. */
+  async next<E extends WireEvent>(fits: (event: WireEvent) => event is E, ms?: number): Promise<E>;
+  async next(fits: (event: WireEvent) => boolean, ms?: number): Promise<WireEvent>;
+  async next(fits: (event: WireEvent) => boolean, ms = PATIENCE_MS): Promise<WireEvent> {
+    const at = await this.find((event) => !this.readAhead.has(event) && fits(event), ms);
+    this.readTo = at + 1;
+    return this.events[at] as WireEvent;
+  }
+
+  /** The very next event, whatever it is. */
+  event(ms?: number): Promise<WireEvent> {
+    return this.next(() => true, ms);
+  }
+
+  /** The next text frame. WebSocket pings and pongs are passed over, an end is not. */
+  async text(ms?: number): Promise<string> {
+    const event = await this.next(({ kind }) => kind !== "ping" && kind !== "pong", ms);
+    if (event.kind !== "text") throw new Error(`a text frame was expected, not ${show(event)}${this.story()}`);
+    return event.text;
+  }
+
+  /** The next text frame, parsed. With a type: it must be of that one. */
+  async frame(): Promise<AnyFrame>;
+  async frame<T extends FrameType>(type: T): Promise<Frame<T>>;
+  async frame(type?: FrameType): Promise<AnyFrame> {
+    const frame = JSON.parse(await this.text()) as AnyFrame;
+    if (type !== undefined && frame.type !== type)
+      throw new Error(`${type} was expected, not ${JSON.stringify(frame).slice(0, 300)}${this.story()}`);
+    return frame;
+  }
+
+  /** Reads on until a frame of that type for which `fits` holds. */
+  async until<T extends FrameType>(type: T, fits: (frame: Frame<T>) => boolean = () => true): Promise<Frame<T>> {
+    const { text } = await this.next((event): event is TextEvent => {
+      if (event.kind !== "text") return false;
+      const frame = JSON.parse(event.text) as AnyFrame;
+      return frame.type === type && fits(frame as Frame<T>);
+    });
+    return JSON.parse(text) as Frame<T>;
+  }
+
+  /** Sends a frame with a requestId and gives its answer; what comes before the answer stays to be read. */
+  async request(frame: object): Promise<Frame<"ack"> | Frame<"error">> {
+    const requestId = `r${++requests}`;
+    this.send({ ...frame, requestId });
+    return (await this.answerTo(requestId)) as Frame<"ack"> | Frame<"error">;
+  }
+
+  /** The answer to a requestId, wherever it stands among what is not read yet. */
+  async answerTo(requestId: string): Promise<AnyFrame> {
+    const needle = `"requestId":${JSON.stringify(requestId)}`;
+    const at = await this.find((event) => event.kind === "text" && event.text.includes(needle), PATIENCE_MS);
+    const event = this.events[at] as TextEvent;
+    this.readAhead.add(event);
+    return JSON.parse(event.text) as AnyFrame;
+  }
+
+  /** The payload of the next ping that a roster waits for. Those without one only ask whether we are there. */
+  async rosterPing(): Promise<string> {
+    const ping = await this.next(isRosterPing);
+    return ping.payload;
+  }
+
+  /** Every text frame that was under way to us before now. [] proves that nothing was. */
+  async sync(): Promise<AnyFrame[]> {
+    const requestId = `s${++requests}`;
+    // Needs no action and has no effect; a ping would have a small bucket of its own to pay from.
+    this.send({ type: "unsubscribe", channel: "never held", requestId });
+    const ack = `{"type":"ack","requestId":"${requestId}"}`;
+    const frames: AnyFrame[] = [];
+    for (let text = await this.text(); text !== ack; text = await this.text()) frames.push(JSON.parse(text));
+    return frames;
+  }
+
+  /** The close frame; text frames that come before it are passed over. */
+  async closed(ms?: number): Promise<{ code: number; reason: string; at: number }> {
+    const event = await this.next(({ kind }) => kind === "close" || kind === "end", ms);
+    if (event.kind !== "close") throw new Error(`it ended without a close frame${this.story()}`);
+    return { code: event.code, reason: event.reason, at: event.at };
+  }
+
+  /** The end of the TCP connection. */
+  async gone(ms?: number): Promise<void> {
+    await this.next(({ kind }) => kind === "end", ms);
+  }
+
+  /** All text frames that have come, read or not. */
+  get frames(): AnyFrame[] {
+    return this.events.flatMap((event) => (event.kind === "text" ? [JSON.parse(event.text) as AnyFrame] : []));
+  }
+
+  get isOver(): boolean {
+    return this.ended;
+  }
+
+  private async find(fits: (event: WireEvent) => boolean, ms: number): Promise<number> {
+    const deadline = performance.now() + ms;
+    for (let at = this.readTo; ; at++) {
+      while (at >= this.events.length) await this.more(deadline);
+      if (fits(this.events[at] as WireEvent)) return at;
+    }
+  }
+
+  private async more(deadline: number): Promise<void> {
+    if (this.broken) throw this.broken;
+    if (this.ended) throw new Error(`the connection ended before it came${this.story()}`);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const timer = setTimeout(
+      () => reject(new Error(`it did not come in time${this.story()}`)),
+      Math.max(0, deadline - performance.now()),
+    );
+    this.wakers.add(resolve);
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timer);
+      this.wakers.delete(resolve);
+    }
+  }
+
+  private wake(): void {
+    for (const waker of this.wakers) waker();
+  }
+
+  /** The last things that came, for whoever reads the failure. */
+  private story(): string {
+    return `; the last events were\n${this.events.slice(-12).map(show).join("\n")}`;
+  }
+}
+
+export const isRosterPing = (event: WireEvent): event is Extract<WireEvent, { kind: "ping" }> =>
+  event.kind === "ping" && event.payload !== "";
+
+function show(event: WireEvent): string {
+  switch (event.kind) {
+    case "text":
+      return event.text.slice(0, 300);
+    case "close":
+      return `close ${event.code} ${event.reason}`;
+    case "end":
+      return "end";
+    default:
+      return `${event.kind} ${JSON.stringify(event.payload)}`;
+  }
+}
+
+/** Asks to connect: a connection, or the HTTP answer that was given instead. */
+export function attempt(url: string, options: ConnectOptions = {}): Promise<Wire | Refused> {
+  const { hostname, port } = new URL(url);
+  const { path = "/v1", query = "", answersPings = true } = options;
+  const { promise, resolve, reject } = Promise.withResolvers<Wire | Refused>();
+  const request = requestText(`${path}${query === "" ? "" : `?${query}`}`, `${hostname}:${port}`, options.headers);
+  let unsent = Buffer.from(request, "latin1");
+  let head = Buffer.alloc(0);
+  let wire: Wire | undefined;
+  const answered = (socket: Socket<unknown>): void => {
+    const end = head.indexOf("\r\n\r\n");
+    if (end < 0) return;
+    const { status, headers } = parseHead(head.toString("latin1", 0, end));
+    const rest = head.subarray(end + 4);
+    if (status === 101) {
+      wire = new Wire(socket, answersPings);
+      wire.headers = headers;
+      resolve(wire);
+      if (rest.length > 0) wire.received(rest);
+    } else if (rest.length >= Number(headers.get("content-length") ?? 0)) {
+      resolve({ status, headers, body: parseBody(rest.toString("utf8")) });
+      socket.end();
+    }
+  };
+  void Bun.connect({
+    hostname,
+    port: Number(port),
+    socket: {
+      open: (socket) => {
+        unsent = unsent.subarray(socket.write(unsent));
+      },
+      data: (socket, bytes) => {
+        if (wire) return wire.received(bytes);
+        head = Buffer.concat([head, bytes]);
+        answered(socket);
+      },
+      drain: (socket) => {
+        if (wire) wire.flush();
+        else if (unsent.length > 0) unsent = unsent.subarray(socket.write(unsent));
+      },
+      close: () => {
+        wire?.over();
+        reject(new Error(`the connection ended before an answer: ${head.toString("latin1")}`));
+      },
+      error: (_socket, error) => reject(error),
+      connectError: (_socket, error) => reject(error),
+    },
+  }).catch(reject);
+  return promise;
+}
+
+/** A connection; a refusal is an error. */
+export async function connect(url: string, options: ConnectOptions = {}): Promise<Wire> {
+  const outcome = await attempt(url, options);
+  if (outcome instanceof Wire) return outcome;
+  throw new Error(`the connect was refused: ${outcome.status} ${JSON.stringify(outcome.body)}`);
+}
+
+/** The HTTP answer; being let in is an error. */
+export async function refusal(url: string, options: ConnectOptions = {}): Promise<Refused> {
+  const outcome = await attempt(url, options);
+  if (!(outcome instanceof Wire)) return outcome;
+  outcome.drop();
+  throw new Error("the connect was let in");
+}
+
+function requestText(target: string, host: string, extra: ConnectOptions["headers"] = {}): string {
+  const key = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64");
+  const basic: Record<string, string> = { Host: host, ...HANDSHAKE, "Sec-WebSocket-Key": key };
+  const lines: (readonly [string, string])[] = [];
+  const given = Array.isArray(extra) ? [] : Object.entries(extra as Record<string, string | null>);
+  const replaced = new Set(given.map(([name]) => name.toLowerCase()));
+  for (const [name, value] of Object.entries(basic)) if (!replaced.has(name.toLowerCase())) lines.push([name, value]);
+  for (const [name, value] of given) if (value !== null) lines.push([name, value]);
+  if (Array.isArray(extra)) lines.push(...(extra as readonly (readonly [string, string])[]));
+  return `GET ${target} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`;
+}
+
+function parseHead(head: string): { status: number; headers: Headers } {
+  const [first = "", ...lines] = head.split("\r\n");
+  const headers = new Headers();
+  for (const line of lines) headers.append(line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim());
+  return { status: Number(first.split(" ")[1]), headers };
+}
+
+function parseBody(text: string): Refused["body"] {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,110 @@
+/** A server of one's own, an application with a key that may do everything, and quick ways to connect to it. */
+import { type Admin, ALL_ACTIONS, type App, type SecretKey } from "../../../support/admin.ts";
+import { type Answer, type Call, call, type Json, type Refusal } from "../../../support/http.ts";
+import { selfSigned } from "../../../support/jwt.ts";
+import { type Options, type Server, startParley } from "../../../support/parley.ts";
+import type { Frame } from "./shapes.ts";
+import { type ConnectOptions, connect, type Wire } from "./wire.ts";
+
+let names = 0;
+/** A name that no other test has. */
+export const fresh = (stem: string): string => `${stem}-${++names}-${crypto.randomUUID().slice(0, 6)}`;
+
+export const tokenQuery = (token: string): string => `token=${encodeURIComponent(token)}`;
+
+/** Claims with which a token may be signed; `sub` is a fresh name if there is none. */
+export type Claims = Json & { readonly sub?: string };
+
+/** A connection that has been welcomed. */
+export interface Guest {
+  readonly wire: Wire;
+  readonly peerId: string;
+  readonly welcome: Frame<"welcome">;
+}
+
+export class World {
+  private readonly open: Wire[] = [];
+
+  constructor(
+    readonly server: Server,
+    readonly app: App,
+    readonly key: SecretKey,
+  ) {}
+
+  get url(): string {
+    return this.server.url;
+  }
+
+  get admin(): Admin {
+    return this.server.admin;
+  }
+
+  token(claims: Claims = {}, key: Pick<SecretKey, "keyId" | "secret"> = this.key): string {
+    return selfSigned(key.keyId, key.secret, { sub: fresh("peer"), ...claims });
+  }
+
+  /** Connects with a token and reads the welcome. */
+  async guest(claims: Claims = {}, options: ConnectOptions = {}, key?: SecretKey): Promise<Guest> {
+    return this.welcomed({ query: tokenQuery(this.token(claims, key)), ...options });
+  }
+
+  /** Connects with a publishable key and reads the welcome. */
+  async visitor(keyId: string, options: ConnectOptions = {}): Promise<Guest> {
+    return this.welcomed({ query: `key=${keyId}`, ...options });
+  }
+
+  async welcomed(options: ConnectOptions): Promise<Guest> {
+    const wire = await connect(this.url, options);
+    this.open.push(wire);
+    const welcome = await wire.frame("welcome");
+    return { wire, peerId: welcome.peerId, welcome };
+  }
+
+  /** Connects, subscribes and has read the roster. */
+  async member(channel: string, claims: Claims = {}, key?: SecretKey): Promise<Guest & { roster: Frame<"presence"> }> {
+    const guest = await this.guest(claims, {}, key);
+    return { ...guest, roster: await join(guest.wire, channel) };
+  }
+
+  rest<T = Json>(
+    method: string,
+    path: string,
+    rest: Call & { readonly credential?: string } = {},
+  ): Promise<Answer<T & Refusal>> {
+    const { credential = this.key.credential, ...options } = rest;
+    return call<T & Refusal>(this.url + path, { method, bearer: credential, ...options });
+  }
+
+  /** What a test left open goes, so that the next finds a quiet server. */
+  hangUp(): void {
+    for (const wire of this.open.splice(0)) if (!wire.isOver) wire.drop();
+  }
+
+  async stop(): Promise<void> {
+    this.hangUp();
+    await this.server.stop();
+  }
+}
+
+/** Subscribes and reads on to the roster. */
+export async function join(wire: Wire, channel: string, fields: object = {}): Promise<Frame<"presence">> {
+  const answer = await wire.request({ type: "subscribe", channel, ...fields });
+  if (answer.type !== "ack") throw new Error(`${channel}: ${JSON.stringify(answer)}`);
+  return wire.until("presence", (frame) => frame.channel === channel && frame.snapshot === true);
+}
+
+/** No rates unless a test is about them. */
+const QUIET = { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0", PARLEY_REST_REQUESTS_PER_SECOND: "0", PARLEY_DEMO: "off" };
+
+export async function startWorld(options: Options = {}): Promise<World> {
+  const server = await startParley({ ...options, env: { ...QUIET, ...options.env } });
+  return newApp(server);
+}
+
+/** Another application on the same server. */
+export async function newApp(server: Server, key: Json = {}): Promise<World> {
+  const app = await server.admin.createApp();
+  return new World(server, app, await server.admin.createKey(app._id, key));
+}
+
+export { ALL_ACTIONS };

@@ -1,0 +1,82 @@
+/** A service of our own for when the environment names none, with all that a scenario may need. */
+import { createServer } from "node:net";
+import { Server } from "../../support/parley.ts";
+import { removeFolder, tempFolder } from "../../support/temp.ts";
+import type { Env } from "./service.ts";
+
+/** Below the ports that systems give to outgoing connections: nobody takes ours while the service is down. */
+const PORTS_FROM = 20_000;
+const PORTS = 10_000;
+
+export interface Running {
+  /** For `Service`. */
+  readonly env: Env;
+  stop(): Promise<void>;
+}
+
+/** What the environment names, or one that is started here. */
+export async function serviceToTest(env: Env): Promise<Running> {
+  return env.PARLEY_TEST_URL === undefined ? startOwn() : { env, stop: async () => undefined };
+}
+
+async function startOwn(): Promise<Running> {
+  const port = await freePort();
+  const data = tempFolder();
+  const adminToken = `admin_${crypto.randomUUID()}`;
+  let server = await start(port, data, adminToken);
+  const path = `/${crypto.randomUUID()}`;
+  // Scenarios run in another process under Node: this is how they reach ours.
+  const restarter = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    idleTimeout: 60,
+    fetch: async (request) => {
+      if (new URL(request.url).pathname !== path) return new Response("", { status: 404 });
+      await server.kill("SIGTERM");
+      server = await start(port, data, adminToken);
+      return new Response("");
+    },
+  });
+  return {
+    env: {
+      PARLEY_TEST_URL: server.url,
+      PARLEY_TEST_PUBLISHABLE_KEY: server.keys.publishableKey,
+      PARLEY_TEST_SECRET_KEY: server.keys.secretKey,
+      PARLEY_TEST_ADMIN_TOKEN: adminToken,
+      PARLEY_TEST_RESTART_URL: `http://127.0.0.1:${restarter.port}${path}`,
+    },
+    stop: async () => {
+      await restarter.stop(true);
+      await server.kill("SIGTERM");
+      removeFolder(data);
+    },
+  };
+}
+
+async function start(port: number, data: string, adminToken: string): Promise<Server> {
+  const flags = ["up", "--port", String(port), "--host", "127.0.0.1", "--data", data];
+  const env = {
+    PARLEY_LOG_FORMAT: "json",
+    PARLEY_ADMIN_TOKEN: adminToken,
+    PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
+    PARLEY_REST_REQUESTS_PER_SECOND: "0",
+  };
+  const server = new Server([process.execPath, "--no-env-file", "src/main.ts", ...flags], env, data, false);
+  const ready = await server.logged((line) => line.msg === "parley is ready");
+  server.url = String(ready.url);
+  return server;
+}
+
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = PORTS_FROM + Math.floor(Math.random() * PORTS);
+    if (await isFree(port)) return port;
+  }
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const probe = createServer();
+    probe.once("error", () => resolve(false));
+    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
+  });

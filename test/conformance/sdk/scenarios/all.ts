@@ -1,0 +1,20 @@
+import type { Scenario } from "../scenario.ts";
+import { connect } from "./connect.ts";
+import { endings } from "./endings.ts";
+import { join } from "./join.ts";
+import { limits } from "./limits.ts";
+import { messages } from "./messages.ts";
+import { reconnect } from "./reconnect.ts";
+import { restart } from "./restart.ts";
+import { storm } from "./storm.ts";
+
+export const SCENARIOS: readonly Scenario[] = [
+  ...connect,
+  ...join,
+  ...messages,
+  ...reconnect,
+  ...restart,
+  ...endings,
+  ...limits,
+  ...storm,
+];

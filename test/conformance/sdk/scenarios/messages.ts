@@ -1,0 +1,116 @@
+import { deepEqual, equal, ok, rejects } from "node:assert/strict";
+import type { Scenario } from "../scenario.ts";
+
+const ALICE = { name: "Alice", avatar: "https://example.com/a.png" };
+const SAMPLES = [{ text: "héllo", list: [1, 2.5, null, true, { deep: [] }] }, "text", 0, null, false, [], {}];
+
+export const messages: readonly Scenario[] = [
+  {
+    name: "a publish reaches the other subscribers, in order and as it was sent; sender metadata only where asked for",
+    run: async (scene) => {
+      const channel = scene.channel();
+      const alice = await scene.connect(await scene.token("alice", { peerMetadata: ALICE }));
+      const curious = await scene.connect(await scene.token("curious"));
+      const plain = await scene.connect(await scene.token("plain"));
+      const elsewhere = await scene.connect(await scene.token("elsewhere"));
+      await alice.client.subscribe(channel, { includeSenderMetadata: true });
+      await curious.client.subscribe(channel, { includeSenderMetadata: true });
+      await plain.client.subscribe(channel);
+      await elsewhere.client.subscribe(scene.channel("other"));
+      await Promise.all(SAMPLES.map((data) => alice.client.publish(channel, data)));
+      // No subscription is needed to publish; and this peer has no metadata to show.
+      await elsewhere.client.publish(channel, "from outside");
+      const count = SAMPLES.length + 1;
+      await scene.until("the messages have not arrived", () =>
+        [curious, plain].every(({ messages }) => messages.length === count),
+      );
+      const from = (fields: object): object[] => SAMPLES.map((data) => ({ channel, from: alice.id, data, ...fields }));
+      const outside = { channel, from: elsewhere.id, data: "from outside" };
+      deepEqual(curious.messages, [...from({ fromMetadata: ALICE }), outside]);
+      deepEqual(plain.messages, [...from({}), outside]);
+      await scene.until("alice has not got the message from outside", () => alice.messages.length > 0);
+      deepEqual(alice.messages, [outside]);
+      deepEqual(elsewhere.messages, []);
+    },
+  },
+  {
+    name: "a repeated subscribe changes whether sender metadata comes, an unsubscribe ends the messages",
+    run: async (scene) => {
+      const channel = scene.channel();
+      const alice = await scene.connect(await scene.token("alice", { peerMetadata: ALICE }));
+      const bob = await scene.connect(await scene.token("bob"));
+      for (const options of [{}, { includeSenderMetadata: true }, {}]) {
+        await bob.client.subscribe(channel, options);
+        await alice.client.publish(channel, options);
+      }
+      await bob.client.unsubscribe(channel);
+      await alice.client.publish(channel, "unheard");
+      // What is sent to bob later comes later: when this is there, the unheard one will not come any more.
+      await alice.client.send(bob.id, "end");
+      await scene.until("the end has not come", () => bob.directs.length === 1);
+      deepEqual(
+        bob.messages.map(({ fromMetadata }) => fromMetadata),
+        [undefined, ALICE, undefined],
+      );
+    },
+  },
+  {
+    name: "a direct message reaches its peer only, with the sender's metadata if it has any",
+    run: async (scene) => {
+      const alice = await scene.connect(await scene.token("alice", { peerMetadata: ALICE }));
+      const bob = await scene.connect(await scene.token("bob"));
+      const nobody = await scene.connect({ apiKey: scene.service.publishableKey });
+      await Promise.all(SAMPLES.map((data) => alice.client.send(bob.id, data)));
+      await nobody.client.send(bob.id, "from a publishable key");
+      await bob.client.send(nobody.id, "back");
+      await scene.until(
+        "the direct messages have not arrived",
+        () => bob.directs.length === SAMPLES.length + 1 && nobody.directs.length === 1,
+      );
+      deepEqual(bob.directs, [
+        ...SAMPLES.map((data) => ({ from: alice.id, fromMetadata: ALICE, data })),
+        { from: nobody.id, data: "from a publishable key" },
+      ]);
+      deepEqual(nobody.directs, [{ from: bob.id, data: "back" }]);
+      deepEqual(alice.directs, []);
+      await rejects(alice.client.send(scene.id("stranger"), 1), { name: "peer_not_found" });
+    },
+  },
+  {
+    name: "MeteredPeers broadcast and send; broadcasts carry sender metadata only for who joined with it",
+    run: async (scene) => {
+      const channel = scene.channel();
+      const alice = await scene.join(channel, await scene.token("alice", { peerMetadata: ALICE }));
+      const curious = await scene.join(channel, await scene.token("curious"), { includeSenderMetadata: true });
+      const plain = await scene.join(channel, await scene.token("plain"));
+      await scene.acquainted([alice, curious, plain]);
+      await alice.peer.send({ to: "all" });
+      await alice.peer.sendTo(plain.id, { to: "plain" });
+      await alice.peer.remotePeers.find(({ id }) => id === curious.id)?.send({ to: "curious" });
+      await scene.until("the data has not arrived", () => curious.data.length === 2 && plain.data.length === 2);
+      const broadcast = { senderPeerId: alice.id, data: { to: "all" }, kind: "broadcast" };
+      const direct = { senderPeerId: alice.id, kind: "direct", senderMetadata: ALICE };
+      deepEqual(curious.data, [
+        { ...broadcast, senderMetadata: ALICE },
+        { ...direct, data: { to: "curious" } },
+      ]);
+      deepEqual(plain.data, [broadcast, { ...direct, data: { to: "plain" } }]);
+      equal(alice.data.length, 0);
+    },
+  },
+  {
+    name: "what the service refuses rejects with its code and leaves the connection open",
+    run: async (scene) => {
+      const { client, wire } = await scene.connect(
+        await scene.token("alice", { channels: [scene.channel("mine")], permissions: ["subscribe"] }),
+      );
+      await rejects(client.subscribe("_system/x"), { name: "channel_reserved" });
+      await rejects(client.subscribe(scene.channel("yours")), { name: "channel_not_authorized" });
+      await rejects(client.publish(scene.channel("mine"), 1), { name: "action_not_permitted" });
+      await rejects(client.send(scene.id("bob"), 1), { name: "action_not_permitted" });
+      await client.subscribe(scene.channel("mine"));
+      equal(wire.lines.length, 1);
+      ok(wire.line.closeCode === undefined);
+    },
+  },
+];

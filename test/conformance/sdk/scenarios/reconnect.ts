@@ -1,0 +1,139 @@
+import { deepEqual, equal, notEqual } from "node:assert/strict";
+import { neverCut, others, sameIds } from "../check.ts";
+import { Lossy } from "../lossy.ts";
+import type { Member } from "../people.ts";
+import type { Scenario } from "../scenario.ts";
+import type { Scene } from "../scene.ts";
+
+const CROWD = 20;
+
+interface Crowd {
+  readonly channel: string;
+  readonly dropped: Member;
+  readonly rest: readonly Member[];
+  /** Where the frames of each of the rest stood before the drop. */
+  readonly marks: readonly number[];
+}
+
+async function gather(scene: Scene, open = scene.open): Promise<Crowd> {
+  const channel = scene.channel();
+  const rest = await scene.crowd(channel, CROWD - 1);
+  const dropped = await scene.join(channel, { ...(await scene.token("dropped")), open });
+  await scene.acquainted([...rest, dropped]);
+  return { channel, dropped, rest, marks: rest.map((member) => member.wire.line.frames.length) };
+}
+
+/** Resolves when it is back; checks that it lost nobody, and that its subscription works both ways. */
+async function dropAndReturn(scene: Scene, { dropped, rest }: Crowd, drop: () => void): Promise<void> {
+  const before = new Map(dropped.peer.remotePeers.map((remote) => [remote.id, remote]));
+  drop();
+  await scene.until("it does not connect again", () => dropped.wire.lines.length === 2);
+  await scene.acquainted([...rest, dropped]);
+  equal(dropped.joined.length, CROWD - 1, "somebody was announced to it again");
+  deepEqual(dropped.left, []);
+  deepEqual(dropped.errors, []);
+  for (const remote of dropped.peer.remotePeers) equal(remote, before.get(remote.id), "a RemotePeer was replaced");
+  await rest[0]?.peer.send("are you back?");
+  await dropped.peer.send("I am");
+  const heard = (member: Member, text: string): boolean => member.data.some(({ data }) => data === text);
+  await scene.until(
+    "messages do not flow again",
+    () => heard(dropped, "are you back?") && rest.every((member) => heard(member, "I am")),
+  );
+}
+
+export const reconnect: readonly Scenario[] = [
+  {
+    name: `one of ${CROWD} drops and comes back: it keeps its RemotePeers, the others see nothing but its own going`,
+    run: async (scene) => {
+      const crowd = await gather(scene);
+      const { channel, dropped, rest, marks } = crowd;
+      await dropAndReturn(scene, crowd, () => dropped.wire.line.socket.terminate());
+      const last = await scene.curtain(channel, [...rest, dropped]);
+      const { joined, rosters } = dropped.wire.line.told(channel);
+      sameIds(joined, [...others(rest, dropped), last.id], "told to who came back");
+      equal(rosters, 1);
+      for (const [at, member] of rest.entries()) {
+        const told = member.wire.line.told(channel, marks[at]);
+        // Where a machine is so busy that both fall into one tick, they cancel out.
+        const own = told.left.length === 0 ? [] : [dropped.id];
+        deepEqual(told.left, own);
+        sameIds(told.joined, [...own, last.id], `announced to ${member.id}`);
+        neverCut(member);
+      }
+    },
+  },
+  {
+    name: `one of ${CROWD} comes back before its old connection is noticed dead: the others see nothing at all`,
+    run: async (scene) => {
+      const { open, sockets } = Lossy.opener(scene.open);
+      const crowd = await gather(scene, open);
+      const { channel, dropped, rest, marks } = crowd;
+      const [lost] = sockets;
+      await dropAndReturn(scene, crowd, () => lost?.lose());
+      // Now the service notices. A clean close is answered, so that we know when it has.
+      lost?.close(1000, "");
+      await scene.until("the old connection does not end", () => dropped.wire.lines[0]?.closeCode === 1000);
+      const last = await scene.curtain(channel, [...rest, dropped]);
+      for (const [at, member] of rest.entries()) {
+        const told = member.wire.line.told(channel, marks[at]);
+        deepEqual(told.left, []);
+        deepEqual(told.joined, [last.id], `announced to ${member.id}`);
+        neverCut(member);
+      }
+      sameIds(dropped.wire.line.told(channel).joined, [...others(rest, dropped), last.id], "told to who came back");
+    },
+  },
+  {
+    name: "all subscriptions are replayed after a drop, each as it was asked for",
+    run: async (scene) => {
+      const name = { name: "Alice" };
+      const alice = await scene.connect(await scene.token("alice", { peerMetadata: name }));
+      const bob = await scene.connect(await scene.token("bob"));
+      const channels = ["one", "two", "three"].map((one) => scene.channel(one));
+      for (const [at, channel] of channels.entries())
+        await bob.client.subscribe(channel, { includeSenderMetadata: at === 1 });
+      await bob.client.subscribe(scene.channel("given up"));
+      await bob.client.unsubscribe(scene.channel("given up"));
+      bob.wire.line.socket.terminate();
+      await scene.until(
+        "the subscriptions do not come back",
+        () => bob.wire.lines.length === 2 && bob.wire.line.count("ack") === channels.length,
+      );
+      deepEqual(
+        bob.connects.map(({ peerId, isReconnect }) => [peerId, isReconnect]),
+        [
+          [bob.id, false],
+          [bob.id, true],
+        ],
+      );
+      equal(bob.disconnects.length, 1);
+      equal(bob.disconnects[0]?.willReconnect, true);
+      for (const channel of [scene.channel("given up"), ...channels]) await alice.client.publish(channel, 1);
+      await scene.until("the messages do not come", () => bob.messages.length === channels.length);
+      deepEqual(
+        bob.messages.map(({ channel, fromMetadata }) => [channel, fromMetadata]),
+        channels.map((channel, at) => [channel, at === 1 ? name : undefined]),
+      );
+    },
+  },
+  {
+    name: "a peer of a publishable key comes back as somebody new, to the same channel",
+    run: async (scene) => {
+      const channel = scene.channel();
+      const members = await scene.crowd(channel, 2);
+      const guest = await scene.join(channel, { apiKey: scene.service.publishableKey });
+      await scene.acquainted([...members, guest]);
+      const before = guest.id;
+      guest.wire.line.socket.terminate();
+      await scene.until("it does not come back", () => guest.id !== before);
+      await scene.acquainted([...members, guest]);
+      notEqual(guest.id, before);
+      for (const { left } of members)
+        deepEqual(
+          left.map(({ id }) => id),
+          [before],
+        );
+    },
+  },
+];

@@ -1,0 +1,57 @@
+import { deepEqual, equal } from "node:assert/strict";
+import { neverCut } from "../check.ts";
+import type { Scenario } from "../scenario.ts";
+
+const JOINERS = 20;
+const CANDIDATES = 15;
+/** About what a browser writes for one camera and one microphone. */
+const SDP_CHARS = 3000;
+
+const SIGNALS = [
+  { kind: "offer", sdp: "v=0\r\n".padEnd(SDP_CHARS, "a") },
+  ...Array.from({ length: CANDIDATES }, (_, at) => ({
+    kind: "candidate",
+    candidate: `candidate:${at} 1 udp 2122260223 192.0.2.1 ${50_000 + at} typ host generation 0 ufrag EEtu`,
+  })),
+];
+
+export const storm: readonly Scenario[] = [
+  {
+    name: `${JOINERS} join at once, each sends everybody an offer and ${CANDIDATES} candidates: nobody is cut, all arrive in order`,
+    run: async (scene) => {
+      const channel = scene.channel();
+      const roles = await Promise.all(Array.from({ length: JOINERS }, (_, at) => scene.token(`peer${at}`)));
+      const sent: Promise<void>[] = [];
+      const members = roles.map((role) => {
+        const member = scene.member(role);
+        // The moment a peer is known, as WebRTC would: the other may not have been told of us yet, and a MeteredPeer
+        // drops what comes from somebody it does not know.
+        member.peer.on("peer-joined", ({ peer }) => {
+          for (const signal of SIGNALS) sent.push(peer.send(signal));
+        });
+        return member;
+      });
+      await Promise.all(members.map((member) => member.peer.join(channel)));
+      await scene.acquainted(members);
+      await Promise.all(sent);
+      const expected = (JOINERS - 1) * SIGNALS.length;
+      await scene.until(
+        () => `of ${expected} signals each, arrived: ${members.map(({ data }) => data.length)}`,
+        () => members.every(({ data }) => data.length >= expected),
+      );
+      for (const member of members) {
+        neverCut(member);
+        equal(member.data.length, expected);
+        for (const sender of members) {
+          if (sender === member) continue;
+          const from = member.data.filter(({ senderPeerId }) => senderPeerId === sender.id);
+          deepEqual(
+            from.map(({ data }) => data),
+            SIGNALS,
+            `from ${sender.id} to ${member.id}`,
+          );
+        }
+      }
+    },
+  },
+];

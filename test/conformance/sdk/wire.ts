@@ -1,0 +1,82 @@
+/** What really went over a client's sockets: the SDK drops what it has seen before, so doubles show only here. */
+import type { PresencePeer, WebSocketLike } from "@metered-ca/realtime";
+
+/** Bun's WebSocket and that of `ws` both can be ended without a handshake. */
+export type Socket = WebSocketLike & { terminate(): void };
+export type OpenSocket = (url: string) => Socket;
+
+export interface Frame {
+  readonly type: string;
+  readonly channel?: string;
+  readonly joined?: readonly PresencePeer[];
+  readonly left?: readonly PresencePeer[];
+  readonly snapshot?: boolean;
+  readonly metadata?: unknown;
+}
+
+export interface Told {
+  readonly joined: readonly string[];
+  readonly left: readonly string[];
+  readonly rosters: number;
+}
+
+/** One socket and the frames that came over it. */
+export class Line {
+  readonly frames: Frame[] = [];
+  /** undefined while it is open. */
+  closeCode: number | undefined;
+
+  constructor(
+    readonly socket: Socket,
+    private readonly changed: () => void,
+  ) {
+    socket.addEventListener("message", (event) => {
+      this.frames.push(JSON.parse((event as { data: string }).data));
+      this.changed();
+    });
+    socket.addEventListener("close", (event) => {
+      this.closeCode = (event as { code: number }).code;
+      this.changed();
+    });
+    // Under `ws` an error that nobody listens to ends the process, and the SDK stops listening before we do.
+    socket.addEventListener("error", () => undefined);
+  }
+
+  /** Peer ids that presence named, in order, doubles included; `from`: frames to leave out. */
+  told(channel: string, from = 0): Told {
+    const frames = this.frames.slice(from).filter((frame) => frame.type === "presence" && frame.channel === channel);
+    const ids = (entries: readonly PresencePeer[] = []): string[] => entries.map((entry) => entry.peerId);
+    return {
+      joined: frames.flatMap((frame) => ids(frame.joined)),
+      left: frames.flatMap((frame) => ids(frame.left)),
+      rosters: frames.filter((frame) => frame.snapshot === true).length,
+    };
+  }
+
+  count(type: string): number {
+    return this.frames.filter((frame) => frame.type === type).length;
+  }
+}
+
+/** A client's lines, one after the other. */
+export class Wire {
+  readonly lines: Line[] = [];
+
+  constructor(
+    private readonly openSocket: OpenSocket,
+    private readonly changed: () => void,
+  ) {}
+
+  readonly open = (url: string): Socket => {
+    const socket = this.openSocket(url);
+    this.lines.push(new Line(socket, this.changed));
+    return socket;
+  };
+
+  /** The newest. */
+  get line(): Line {
+    const line = this.lines.at(-1);
+    if (!line) throw new Error("this client has not connected yet");
+    return line;
+  }
+}
