@@ -15,7 +15,8 @@ if ! complete; then
   command -v npm >/dev/null || { echo "parley: npm is needed to install the dependencies (Node 20 or later)" >&2; exit 1; }
   echo "parley: installing dependencies (once)" >&2
   omit=--omit=dev
-  [ -n "$want_dev" ] && omit=--include=dev
+  # Where the development packages are there already, somebody works with them.
+  { [ -n "$want_dev" ] || [ -d "$modules/@biomejs/biome" ]; } && omit=--include=dev
   (cd "$root" && npm ci --no-audit --no-fund $omit >&2) || { echo "parley: npm ci failed; its message is above" >&2; exit 1; }
   touch "$modules/.package-lock.json"
 fi

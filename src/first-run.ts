@@ -1,6 +1,6 @@
 /**
  * The first start on an empty store: an admin token, and an application `demo` to try things with. What it made is shown
- * once, on the terminal or in a file that only its owner can read; the store keeps the admin token hashed.
+ * once, in a file that only its owner can read and on the terminal; the store keeps the admin token hashed.
  *
  * The store learns last that the first run is over, so that one that was interrupted is simply done again.
  */
@@ -14,7 +14,7 @@ import type { Store } from "./store/store.ts";
 
 const ADMIN_TOKEN = "admin_token_digest";
 const FIRST_RUN = "first_run";
-const DEMO = "demo";
+export const DEMO = "demo";
 
 export interface Demo {
   readonly publishableKey: string;
@@ -87,13 +87,13 @@ export function firstRunText(url: string, made: FirstRun): string {
     lines.push(`    app secret       ${made.demo.appSecret}`);
   }
   if (made.adminToken) lines.push(`    admin token      ${made.adminToken}`);
-  lines.push("", "  Try:");
+  lines.push("", "  Try:", `    open ${url}/`);
   if (made.demo) {
     lines.push(`    curl ${url}/v1/tokens -H 'Authorization: Bearer ${made.demo.secretKey}' -d '{"peerId":"alice"}'`);
   }
   if (made.adminToken) {
     lines.push(`    curl ${url}/api/internal/v1/apps -H 'Authorization: Bearer ${made.adminToken}'`);
   }
-  lines.push(`    open ${url}/docs`, "", "");
+  lines.push("", "");
   return lines.join("\n");
 }

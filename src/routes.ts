@@ -3,6 +3,7 @@ import type { Directory } from "./access/directory.ts";
 import type { Keyring } from "./access/keyring.ts";
 import { Throttle } from "./access/throttle.ts";
 import type { Config } from "./config/settings.ts";
+import { DEMO } from "./first-run.ts";
 import type { Heart } from "./heart.ts";
 import { appEndpoints } from "./http/apps.ts";
 import { makeAudit } from "./http/audit.ts";
@@ -16,6 +17,7 @@ import { openapiDocument } from "./http/openapi.ts";
 import { healthEndpoint, type ReadyChecks, readyResponse } from "./http/operations.ts";
 import { peerEndpoints } from "./http/peers.ts";
 import type { Frame, Handler, Routes } from "./http/router.ts";
+import { startPage } from "./http/start.ts";
 import { tokenEndpoints } from "./http/tokens.ts";
 import { usageEndpoints } from "./http/usage.ts";
 import { Problem } from "./protocol/codes.ts";
@@ -75,12 +77,14 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     ...keyEndpoints(guards.admin, { directory, keyring, audit, nowMs, rotationGraceSeconds }),
   ];
   const document = openapiDocument([healthEndpoint, ...realtime, ...control], VERSION);
+  const start = startPage(() => keyring.openKeyOf(DEMO));
   const publicRoutes: Routes = {
     "/v1": connectHandler(frame, gateway),
     ...frame.routes([healthEndpoint, ...realtime]),
     "/readyz": frame.wrap("/readyz", () => readyResponse(checks)),
     "/openapi.json": frame.wrap("/openapi.json", () => Response.json(document)),
     "/docs": frame.wrap("/docs", docsPage),
+    ...absentOnAppHosts({ "/": frame.wrap("/", start) }, config.domain, frame.notFound),
   };
   const adminRoutes: Routes = {
     ...frame.routes(control),
@@ -92,7 +96,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   return { publicRoutes, adminRoutes: absentOnAppHosts(adminRoutes, config.domain, frame.notFound) };
 }
 
-/** The control plane does not exist on an application's host. */
+/** The control plane and the start page do not exist on an application's host. */
 function absentOnAppHosts(routes: Routes, domain: string, notFound: Handler): Routes {
   const onOwnHost =
     (handler: Handler): Handler =>

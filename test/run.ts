@@ -33,6 +33,7 @@ const SUITES: readonly Suite[] = [
   tests("unit", "./src", "./test/house"),
   tests("rest", "./test/rest"),
   tests("conformance", "./test/conformance"),
+  tests("docs", "./test/docs"),
   tests("attack", "./test/attack"),
   tests("faults", "./test/faults"),
 ];

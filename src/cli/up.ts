@@ -27,17 +27,17 @@ async function up({ config, warnings }: Loaded): Promise<void> {
   log.info({ url: node.url, ...(node.adminPort !== node.port && { adminPort: node.adminPort }) }, "parley is ready");
 }
 
-/** Keys made by the first start: to a terminal if there is one, else to a file that the log names. */
+/**
+ * Keys made by the first start go to a file that only its owner can read, so that they can be copied by a command; on a
+ * terminal they are printed too.
+ */
 async function announce(node: Node, dataFolder: string, log: Log): Promise<void> {
   if (!node.firstRun) return;
   const text = firstRunText(node.url, node.firstRun);
-  if (process.stdout.isTTY) {
-    await node.shown();
-    process.stdout.write(text);
-    return;
-  }
+  // First the file: a start that is cut short here is done again, and its keys made anew.
   writeFirstRunFile(dataFolder, text);
   await node.shown();
+  if (process.stdout.isTTY) process.stdout.write(text);
   log.info(`what the first start made is in ${firstRunFile(dataFolder)}; delete it when you have read it`);
 }
 

@@ -1,7 +1,7 @@
 /** The figures a realtime service is run by. On the hot path counting is adding to a number. */
 import type { Counter, Metrics } from "../telemetry/metrics.ts";
 
-const US = 1e-6;
+const US_PER_SECOND = 1_000_000;
 
 export class Figures {
   readonly framesIn: ReadonlyMap<string, Counter>;
@@ -59,7 +59,7 @@ export class Figures {
     this.frameSeconds = metrics.histogram(
       "parley_publish_seconds",
       "From a publish frame's arrival to its fan-out's return.",
-      [10, 25, 50, 100, 250, 500, 1000, 2500, 10_000, 50_000].map((us) => us * US),
+      [10, 25, 50, 100, 250, 500, 1000, 2500, 10_000, 50_000].map((us) => us / US_PER_SECOND),
     );
   }
 }

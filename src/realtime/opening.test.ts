@@ -104,6 +104,23 @@ describe("a channel that the engine is still asked about", () => {
     expect(leftovers(world)).toEqual({});
   });
 
+  test("given up by one connection and taken by another just before the answer: the peer is in it", async () => {
+    const { world, late } = begin();
+    const ben = world.connect("ben");
+    const [first, second, third] = [world.connect("ann"), world.connect("ann"), world.connect("ann")];
+    for (const one of [ben, first, second]) one.subscribe("c");
+    first.vanish();
+    world.advance(50);
+    third.subscribe("c");
+    second.vanish();
+    late.releaseAll();
+    world.advance(600);
+    expect(ben.news()).toEqual(["ack r1", "roster: ann"]);
+    third.vanish();
+    world.advance(50);
+    expect(ben.news()).toEqual(["left: ann"]);
+  });
+
   test("asked about again before the first answer: that answer belongs to nobody and leaves nothing behind", async () => {
     const { world, late } = begin(2);
     const far = world.connect("far", { node: 1 });
@@ -174,8 +191,11 @@ describe("a channel that the engine is still asked about", () => {
     });
     const ann = world.connect("ann");
     ann.subscribe("c");
+    const eve = { peerId: "eve", metadataJson: undefined, since: 1 };
+    // What came before the answer and is not in it has gone again.
+    world.node.hub.membersChanged("far", APP, "c", [eve, { ...eve, peerId: "joe" }], []);
     // One read of the network may bring both, so no turn of the loop lies between them.
-    answer(new Map([["far", [{ peerId: "eve", metadataJson: undefined, since: 1 }]]]));
+    answer(new Map([["far", [eve]]]));
     world.node.hub.membersChanged("far", APP, "c", [], ["eve"]);
     await turn();
     world.advance(600);

@@ -156,6 +156,19 @@ describe("the roster", () => {
   });
 });
 
+test("a subscribe repeated between pong and tick waits for its own pong", () => {
+  const world = new World();
+  const ann = world.connect("ann").holdPongs();
+  ann.subscribe("c");
+  ann.socket.pong();
+  ann.subscribe("c");
+  world.advance(100);
+  expect(ann.news()).toEqual(["ack r1", "ack r2"]);
+  ann.socket.pong();
+  world.advance(10);
+  expect(ann.news()).toEqual(["roster:"]);
+});
+
 describe("those who are there", () => {
   test("learn of a newcomer once its roster is written, in the same tick, not before", () => {
     const world = new World();
@@ -453,6 +466,35 @@ describe("without the presence action", () => {
     ben.socket.pong();
     world.advance(600);
     expect(ben.news()).toEqual(["ack r1"]);
+  });
+
+  test("when a key loses it between the pong and the tick, no roster comes either", () => {
+    const world = new World();
+    world.join("ann", "c");
+    const ben = world.connect("ben", { key: PUBLISHABLE_KEY }).holdPongs();
+    ben.subscribe("c");
+    ben.socket.pong();
+    world.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
+    world.advance(600);
+    world.join("cat", "c");
+    expect(ben.news()).toEqual(["ack r1"]);
+  });
+
+  test("when a key loses it and gets it back, the peer is shown again behind its new roster only", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const ben = world.join("ben", "c", { key: PUBLISHABLE_KEY });
+    world.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
+    world.advance(50);
+    world.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send", "presence"] });
+    ben.holdPongs().subscribe("c");
+    const cat = world.connect("cat");
+    cat.subscribe("c");
+    world.advance(50);
+    expect(ann.news()).toEqual(["joined: ben", "left: ben", "joined: cat"]);
+    ben.socket.pong();
+    world.advance(50);
+    expect([ann.news(), ben.news()]).toEqual([["joined: ben"], ["ack r2", "roster: ann cat"]]);
   });
 
   test("when a key gets it back, the next subscribe brings a roster and shows the peer", () => {

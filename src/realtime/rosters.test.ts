@@ -34,6 +34,25 @@ describe("a roster too long for one frame", () => {
     expect(ann.socket.written.every((text) => Buffer.byteLength(text) <= 960_200)).toBe(true);
   });
 
+  test("begins before the newcomer is announced, and everybody else hears of it once", () => {
+    const world = many();
+    const ann = world.connect("ann");
+    ann.subscribe("c");
+    world.advance(600);
+    const ben = world.connect("ben");
+    ben.subscribe("c");
+    const order: string[] = [];
+    for (const [name, { socket }] of Object.entries({ ann, ben })) {
+      const send = socket.send.bind(socket);
+      socket.send = (text) => {
+        order.push(name);
+        return send(text);
+      };
+    }
+    world.advance(600);
+    expect([order[0], order.filter((name) => name === "ann").length]).toEqual(["ben", 1]);
+  });
+
   test("each part waits until the one before has drained, and news of the channel wait behind them", () => {
     const world = many();
     const ann = world.connect("ann").holdPongs();

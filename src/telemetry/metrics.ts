@@ -74,7 +74,12 @@ export class Metrics {
   }
 
   gauge(name: string, help: string, read: () => number): void {
-    this.families.push({ name, help, type: "gauge", lines: () => [`${name} ${read()}`] });
+    this.reading(name, help, "gauge", read);
+  }
+
+  /** A value that is kept elsewhere and read when it is asked for. */
+  reading(name: string, help: string, type: "counter" | "gauge", read: () => number, labels: Labels = {}): void {
+    this.families.push({ name, help, type, lines: () => [`${name}${labelText(labels)} ${read()}`] });
   }
 
   histogram(name: string, help: string, bounds: readonly number[]): Histogram {
@@ -106,11 +111,10 @@ export class Metrics {
 /** What every process tells about itself. */
 export function processMetrics(metrics: Metrics, version: string, nodeId: string): void {
   const started = Date.now() / 1000;
-  const info = metrics.counters("parley_info", "Version and node, always 1.");
-  info({ version, node: nodeId }).inc();
+  metrics.reading("parley_info", "Version and node, always 1.", "gauge", () => 1, { version, node: nodeId });
   metrics.gauge("process_start_time_seconds", "Start of the process, Unix seconds.", () => started);
   metrics.gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
-  metrics.gauge("process_cpu_seconds_total", "User and system CPU time.", () => {
+  metrics.reading("process_cpu_seconds_total", "User and system CPU time.", "counter", () => {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1e6;
   });

@@ -1,0 +1,70 @@
+// A backend in plain Node: it knows who its users are and gives each a connect token. The secret key never leaves it.
+//   PARLEY_KEY=sk_id_…:sk_secret_… node server.mjs
+import { createHmac, randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+
+const parley = process.env.PARLEY_URL ?? "http://localhost:8080";
+const [keyId, secret] = (process.env.PARLEY_KEY ?? "").split(":");
+if (!secret) throw new Error("set PARLEY_KEY to a secret key, sk_id_…:sk_secret_…");
+const port = Number(process.env.PORT ?? 3000);
+const TOKEN_SECONDS = 600;
+const BODY_MAX_CHARS = 1000;
+
+/** Session id → user. A real backend has its own. */
+const sessions = new Map();
+
+const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+/** A user may talk in the rooms of this application and nowhere else. */
+function connectToken({ id, name }) {
+  const now = Math.floor(Date.now() / 1000);
+  const claims = { sub: id, iat: now, exp: now + TOKEN_SECONDS, channels: ["rooms/*"], peerMetadata: { name } };
+  const input = `${part({ alg: "HS256", kid: keyId, typ: "JWT" })}.${part(claims)}`;
+  return `${input}.${createHmac("sha256", secret).update(input).digest("base64url")}`;
+}
+
+const file = async (url, type) => ({ body: await readFile(url), headers: { "Content-Type": type } });
+const json = (value, headers = {}) => ({
+  body: JSON.stringify(value),
+  headers: { "Content-Type": "application/json", "Cache-Control": "no-store", ...headers },
+});
+
+const ROUTES = {
+  "GET /": () => file(new URL("page.html", import.meta.url), "text/html; charset=utf-8"),
+  "GET /page.js": () => file(new URL("page.js", import.meta.url), "text/javascript"),
+  "GET /realtime.js": () => file(new URL(import.meta.resolve("@metered-ca/realtime")), "text/javascript"),
+  "POST /login": async (request) => {
+    const name = (JSON.parse(await bodyOf(request)).name ?? "").trim().slice(0, 40) || "Somebody";
+    const session = randomUUID();
+    sessions.set(session, { id: `user-${randomUUID()}`, name });
+    const cookie = `session=${session}; HttpOnly; SameSite=Strict; Path=/`;
+    return json({ url: parley.replace(/^http/, "ws") }, { "Set-Cookie": cookie });
+  },
+  // Who asks is told by the session, never by the request: otherwise everybody could be anybody.
+  "POST /token": (request) => {
+    const user = sessions.get(/(?:^|; )session=([^;]+)/.exec(request.headers.cookie ?? "")?.[1]);
+    return user ? json({ token: connectToken(user) }) : { status: 401, ...json({ error: "log in first" }) };
+  },
+};
+
+async function bodyOf(request) {
+  let text = "";
+  for await (const piece of request.setEncoding("utf8")) {
+    text += piece;
+    if (text.length > BODY_MAX_CHARS) throw new Error("the body is too long");
+  }
+  return text;
+}
+
+createServer(async (request, response) => {
+  const route = ROUTES[`${request.method} ${request.url}`];
+  try {
+    const { status = 200, headers, body } = route ? await route(request) : { status: 404, body: "not found\n" };
+    response.writeHead(status, headers).end(body);
+  } catch (error) {
+    response.writeHead(400).end(`${error.message}\n`);
+  }
+}).listen(port, "127.0.0.1", function () {
+  console.log(`open http://localhost:${this.address().port} in two tabs`);
+});

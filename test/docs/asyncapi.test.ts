@@ -1,0 +1,175 @@
+/** docs/asyncapi.yaml: valid by the official parser, complete by the sources, and true by frames of a live server. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type AsyncAPIDocumentInterface, Parser } from "@asyncapi/parser";
+import { z } from "zod";
+import manifest from "../../package.json";
+import { mintToken } from "../support/admin.ts";
+import { call } from "../support/http.ts";
+import { type Server, startParley } from "../support/parley.ts";
+import { Listener, type ServerFrame } from "./support/listener.ts";
+import { readPage } from "./support/page.ts";
+
+/** What encode.ts writes and dispatch.ts understands. */
+const SENT = ["welcome", "ack", "error", "message", "direct", "presence", "going_away", "pong"];
+const RECEIVED = ["subscribe", "unsubscribe", "publish", "send", "ping"];
+
+let document: AsyncAPIDocumentInterface;
+let diagnostics: { code: string | number; message: string }[];
+let server: Server;
+/** Every frame that came, in both directions. */
+const seen: ServerFrame[] = [];
+
+beforeAll(async () => {
+  const parsed = await new Parser().parse(readPage("docs/asyncapi.yaml"));
+  diagnostics = parsed.diagnostics.map(({ code, message }) => ({ code, message }));
+  if (!parsed.document) throw new Error(JSON.stringify(diagnostics, null, 1));
+  document = parsed.document;
+  server = await startParley();
+});
+afterAll(() => server.kill("SIGKILL"));
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly enum?: readonly unknown[];
+}
+
+const schemaOf = (type: string): Schema => document.components().messages().get(type)?.payload()?.json() as Schema;
+
+/** Fields of a value that its schema does not name: a page that forgets one is as wrong as one that lies. */
+function unnamed(value: unknown, { properties, items }: Schema, path = ""): string[] {
+  if (Array.isArray(value)) return items ? value.flatMap((one) => unnamed(one, items, `${path}[]`)) : [];
+  if (typeof value !== "object" || value === null || !properties) return [];
+  return Object.entries(value).flatMap(([key, inner]) => {
+    const schema = properties[key];
+    return schema ? unnamed(inner, schema, `${path}.${key}`) : [`${path}.${key}`];
+  });
+}
+
+function fits(frame: Record<string, unknown>): void {
+  const schema = schemaOf(String(frame.type));
+  expect(schema).toBeDefined();
+  const result = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]).safeParse(frame);
+  expect(result.success ? "" : `${JSON.stringify(frame)}: ${z.prettifyError(result.error)}`).toBe("");
+  expect(unnamed(frame, schema)).toEqual([]);
+}
+
+describe("the AsyncAPI document", () => {
+  test("the official parser finds nothing wrong with it", () => {
+    // It recommends 3.1; 3.0 is what we say.
+    expect(diagnostics.filter(({ code }) => code !== "asyncapi-latest-version")).toEqual([]);
+    expect(document.version()).toBe("3.0.0");
+    expect(document.info().version()).toBe(manifest.version);
+  });
+
+  test("every frame in both directions is there, with an operation of the right direction", async () => {
+    const messages = (direction: "send" | "receive") =>
+      document
+        .operations()
+        .filter((operation) => operation.action() === direction)
+        .flatMap((operation) => operation.messages().map((message) => message.id()));
+    const replies = document
+      .operations()
+      .all()
+      .flatMap(
+        (operation) =>
+          operation
+            .reply()
+            ?.messages()
+            .map((message) => message.id()) ?? [],
+      );
+    expect([...new Set([...messages("send"), ...replies])].sort()).toEqual([...SENT].sort());
+    expect(messages("receive").sort()).toEqual([...RECEIVED].sort());
+    const encoder = readPage("src/protocol/encode.ts");
+    const written = new Set([...encoder.matchAll(/\{"type":"(\w+)"/g)].map(([, type]) => type));
+    expect([...written].sort()).toEqual([...SENT].sort());
+    const dispatched = [...readPage("src/realtime/dispatch.ts").matchAll(/case "(\w+)":/g)].map(([, type]) => type);
+    expect([...dispatched, "ping"].sort()).toEqual([...RECEIVED].sort());
+  });
+
+  test("both ways to come in are there", () => {
+    const schemes = document.securitySchemes().all();
+    expect(schemes.map((one) => [one.type(), one.in(), one.name()]).sort()).toEqual([
+      ["httpApiKey", "query", "key"],
+      ["httpApiKey", "query", "token"],
+    ]);
+    for (const one of document.servers()) expect(one.security()).toHaveLength(2);
+    expect(
+      document
+        .channels()
+        .all()
+        .map((channel) => channel.address()),
+    ).toEqual(["/v1"]);
+  });
+
+  test("its examples fit its schemas", () => {
+    const messages = document.components().messages().all();
+    expect(messages).toHaveLength(SENT.length + RECEIVED.length);
+    for (const message of messages) {
+      expect(message.examples().all()).not.toBeEmpty();
+      for (const example of message.examples()) fits(example.payload() as Record<string, unknown>);
+    }
+  });
+
+  test("a schema refuses what is not so", () => {
+    const refuses = (frame: Record<string, unknown>) => expect(() => fits(frame)).toThrow();
+    refuses({ type: "ack" });
+    refuses({ type: "publish", channel: "a*", data: 1 });
+    refuses({ type: "welcome", peerId: "a", expiresAt: "soon", serverTime: 1, maxMessageSize: 1 });
+    refuses({ type: "pong", undocumented: true });
+    refuses({ type: "presence", channel: "a", joined: [{ peerId: "b", undocumented: 1 }], left: [] });
+  });
+
+  test("what a live server says and hears fits, each type at least once", async () => {
+    const { secretKey, publishableKey } = server.keys;
+    const claims = { metadata: { iceServers: [] }, peerMetadata: { name: "Ann" } };
+    const key = await server.admin.createKey("demo");
+    const token = await mintToken(server.url, key.credential, { peerId: "ann", ...claims });
+    const ann = await Listener.connect(server.url, `token=${token}`);
+    const ben = await Listener.connect(server.url, `key=${publishableKey}`);
+    const benId = String(ben.frames[0]?.peerId);
+    const say = async (one: Listener, frame: ServerFrame): Promise<ServerFrame> => {
+      seen.push({ ...frame, requestId: "as sent" });
+      return one.request(frame);
+    };
+    await say(ben, { type: "subscribe", channel: "chat/1", includeSenderMetadata: true });
+    await ben.next("presence");
+    await ann.join("chat/1");
+    await ben.next("presence");
+    await say(ann, { type: "publish", channel: "chat/1", data: [null, 1.5, "ü"] });
+    await ben.next("message");
+    await say(ann, { type: "send", to: benId, data: { for: "you" } });
+    await ben.next("direct");
+    await say(ann, { type: "send", to: "nobody", data: null });
+    await say(ann, { type: "ping" });
+    ann.send({ type: "ping" });
+    await ann.next("pong", ({ requestId }) => requestId === undefined);
+    await say(ann, { type: "unsubscribe", channel: "chat/1" });
+    await ben.next("presence", ({ left }) => (left as unknown[]).length === 1);
+    ben.send("not JSON");
+    await ben.next("error");
+    await call(`${server.url}/v1/channels/chat%2F1/publish`, { bearer: secretKey, body: { data: 1 } });
+    await ben.next("message");
+    // The secret behind ann's token ends at once: an error that nobody asked for, then 4002.
+    await server.admin.rotate(key.keyId, { graceSec: 0 });
+    await ann.next("error", ({ code }) => code === "token_expired");
+    expect(await ann.closed()).toBe(4002);
+    server.signal("SIGTERM");
+    await ben.next("going_away");
+    expect(await ben.closed()).toBe(1001);
+
+    seen.push(...ann.frames, ...ben.frames);
+    for (const frame of seen) fits(frame);
+    expect([...new Set(seen.map(({ type }) => type))].sort()).toEqual([...SENT, ...RECEIVED].sort());
+  });
+
+  test("its codes are those that the page of the protocol names for frames, and token_expired", () => {
+    const section = readPage("docs/protocol.md").split(/^## /m)[2] ?? "";
+    const named = section
+      .split("\n")
+      .filter((line) => line.startsWith("| `"))
+      .flatMap((line) => [...(line.split("|")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, code = ""]) => code));
+    const listed = schemaOf("error").properties?.code?.enum ?? [];
+    expect([...listed].sort()).toEqual([...named, "token_expired"].sort());
+  });
+});

@@ -1,0 +1,112 @@
+/** docs/backend-tokens.md: each program is taken from the page and run, where its runtime is present. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { selfSigned } from "../support/jwt.ts";
+import { type Server, startParley } from "../support/parley.ts";
+import { removeFolder, tempFolder } from "../support/temp.ts";
+import { run } from "./support/child.ts";
+import { Listener } from "./support/listener.ts";
+import { block, blocks } from "./support/page.ts";
+
+const PAGE = "docs/backend-tokens.md";
+
+interface Language {
+  readonly heading: string;
+  readonly fence: string;
+  readonly runtime: string;
+  readonly file: string;
+  readonly command: (file: string) => string[];
+}
+
+const LANGUAGES: readonly Language[] = [
+  { heading: "Node", fence: "js", runtime: "node", file: "token.mjs", command: (file) => ["node", file] },
+  { heading: "Python", fence: "python", runtime: "python3", file: "token.py", command: (file) => ["python3", file] },
+  { heading: "Go", fence: "go", runtime: "go", file: "token.go", command: (file) => ["go", "run", file] },
+  { heading: "PHP", fence: "php", runtime: "php", file: "token.php", command: (file) => ["php", file] },
+];
+
+/** The first `go run` of a machine compiles what it needs of the standard library: a minute when it is busy. */
+const COMPILE_MS = 180_000;
+
+const CLAIMS = {
+  channels: ["chat/*"],
+  permissions: ["publish", "subscribe", "presence"],
+  peerMetadata: { name: "Zoë" },
+  metadata: { iceServers: [] },
+};
+
+let server: Server;
+const folder = tempFolder();
+beforeAll(async () => {
+  server = await startParley({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0" } });
+});
+afterAll(async () => {
+  await server.stop();
+  removeFolder(folder);
+});
+
+/** It is what the page says, to the service and to other peers. */
+async function isGood(token: string): Promise<void> {
+  const { channels, permissions } = CLAIMS;
+  expect(await server.admin.check(token)).toMatchObject({ valid: true, peerId: "alice", channels, permissions });
+  using bob = await Listener.connect(server.url, `key=${server.keys.publishableKey}`);
+  await bob.join("chat/1");
+  using alice = await Listener.connect(server.url, `token=${token}`);
+  expect(alice.frames[0]).toMatchObject({ type: "welcome", peerId: "alice", metadata: CLAIMS.metadata });
+  await alice.join("chat/1");
+  const { joined } = await bob.next("presence");
+  expect(joined).toEqual([{ peerId: "alice", metadata: CLAIMS.peerMetadata }]);
+}
+
+describe("tokens from a backend", () => {
+  for (const { heading, fence, runtime, file, command } of LANGUAGES) {
+    if (!Bun.which(runtime)) {
+      console.warn(`NOT RUN: the ${heading} program of ${PAGE}, since there is no \`${runtime}\` here`);
+      test.skip(`${heading}: NOT RUN, there is no \`${runtime}\` here`, () => undefined);
+      continue;
+    }
+    const name = `${heading}: the program as it stands on the page makes a good token`;
+    const body = async (): Promise<void> => {
+      const path = join(folder, file);
+      writeFileSync(path, block(PAGE, fence, heading));
+      const env = { PARLEY_KEY: server.keys.secretKey, GOTOOLCHAIN: "local" };
+      const { code, out, err } = await run(command(path), { cwd: folder, env, patienceMs: COMPILE_MS });
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      await isGood(out.trim());
+    };
+    test(name, body, COMPILE_MS);
+  }
+
+  test("asking the service gives the same", async () => {
+    const script = block(PAGE, "sh", "Or ask the service").replace("localhost:8080", server.url);
+    const { out } = await run(["sh", "-c", script], { env: { PARLEY_KEY: server.keys.secretKey } });
+    const { token, expiresAt } = JSON.parse(out) as { token: string; expiresAt: number };
+    expect(expiresAt).toBeNumber();
+    await isGood(token);
+  });
+
+  test("every program on the page is one that is run here", () => {
+    const all = blocks(PAGE);
+    const known = LANGUAGES.map(({ heading, fence }) => `${heading} ${fence}`);
+    const others = all.filter(({ heading, language }) => !known.includes(`${heading} ${language}`));
+    expect(all.length - others.length).toBe(LANGUAGES.length);
+    expect(others.map(({ heading, language }) => [heading, language])).toEqual([
+      ["Connect tokens from your backend", ""],
+      ["Or ask the service", "sh"],
+      ["Hand it to the client", "js"],
+    ]);
+  });
+
+  test("what the page warns of is so: a list where an object must be, a clock that runs ahead", async () => {
+    const [keyId = "", secret = ""] = server.keys.secretKey.split(":");
+    const now = Math.floor(Date.now() / 1000);
+    const check = (claims: object) => server.admin.check(selfSigned(keyId, secret, { exp: now + 500, ...claims }));
+    expect(await check({ metadata: [] })).toMatchObject({ valid: false, error: "invalid_token" });
+    expect(await check({ metadata: {} })).toMatchObject({ valid: true });
+    expect(await check({ iat: now + 50 })).toMatchObject({ valid: true });
+    expect(await check({ iat: now + 90 })).toMatchObject({ valid: false, error: "invalid_token" });
+    expect((await check({ iat: now - 600, exp: now + 200_000 })).expiresAt).toBe(now - 600 + 86_400);
+    expect(await check({ channels: ["chat/*"], permissions: ["fly"] })).toMatchObject({ valid: false });
+  });
+});

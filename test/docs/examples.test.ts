@@ -1,0 +1,283 @@
+/** Every example, run as its README says, against a real server. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { mintToken } from "../support/admin.ts";
+import { type Server, startParley } from "../support/parley.ts";
+import { tempFolder } from "../support/temp.ts";
+import { launchChromium, missingBrowser } from "./support/browser.ts";
+import { Child, run } from "./support/child.ts";
+import { freePort, startOn } from "./support/fixed-port.ts";
+import { Listener, type ServerFrame } from "./support/listener.ts";
+import { block, PROJECT } from "./support/page.ts";
+import { paste, stay } from "./support/shell.ts";
+
+const example = (path: string): string => `${PROJECT}/examples/${path}`;
+
+let server: Server;
+beforeAll(async () => {
+  server = await startParley({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0" } });
+});
+afterAll(() => server.stop());
+
+const tokenFor = (peerId: string, more: object = {}): Promise<string> =>
+  mintToken(server.url, server.keys.secretKey, { peerId, ...more });
+
+const listenerFor = async (peerId: string, more: object = {}): Promise<Listener> =>
+  Listener.connect(server.url, `token=${await tokenFor(peerId, more)}`);
+
+/** The commands of an example's README, for a server that is not where theirs is. */
+const readme = (name: string): string =>
+  block(`examples/${name}/README.md`, "sh").replaceAll("data/first-run.txt", `${server.data}/first-run.txt`);
+
+const text = ({ data }: ServerFrame): string => (data as { text: string }).text;
+
+describe("chat-terminal", () => {
+  /** Node 20 has its WebSocket behind a flag, which later ones still take. */
+  const RUNTIMES: Readonly<Record<string, readonly string[]>> = {
+    Bun: [process.execPath],
+    Node: ["node", "--experimental-websocket"],
+  };
+
+  const chat = async (runtime: string, name: string, channel: string): Promise<Child> => {
+    const token = await tokenFor(name.toLowerCase(), { channels: ["chat/*"], peerMetadata: { name } });
+    const env = { PARLEY_URL: server.url, PARLEY_TOKEN: token };
+    return new Child([...(RUNTIMES[runtime] ?? []), example("chat-terminal/chat.mjs"), channel], { env });
+  };
+
+  for (const runtime of Object.keys(RUNTIMES))
+    test(`two people talk and see each other come and go, under ${runtime}`, async () => {
+      const channel = `chat/${runtime}`;
+      await using alice = await chat(runtime, "Alice", channel);
+      await alice.writes(/\* you are alice; here: nobody else\n/);
+      await using bob = await chat(runtime, "Bob", channel);
+      await bob.writes(/\* you are bob; here: Alice\n/);
+      await alice.writes(/\* Bob is here\n/);
+      alice.say("hello Bob");
+      await bob.writes(/Alice: hello Bob\n/);
+      bob.say("hello Alice");
+      await alice.writes(/Bob: hello Alice\n/);
+      alice.say("/who");
+      await alice.writes(/\* here: Bob\n/);
+      bob.hangUp();
+      expect(await bob.exited).toBe(0);
+      await alice.writes(/\* Bob has left\n/);
+    });
+
+  test("the commands of its README bring it up", async () => {
+    const env = { PARLEY_URL: server.url, NODE_OPTIONS: "--experimental-websocket" };
+    await using alice = stay(readme("chat-terminal"), env);
+    await alice.writes(/\* you are alice/);
+  });
+
+  test("it says why it is refused: a channel beyond its token, a token that is none, a peer that was kicked", async () => {
+    await using lost = await chat("Bun", "Lost", "elsewhere");
+    await lost.writes(/\* refused: channel_not_authorized/);
+    const env = { PARLEY_URL: server.url, PARLEY_TOKEN: "none" };
+    await using nobody = new Child([process.execPath, example("chat-terminal/chat.mjs")], { env });
+    await nobody.writes(/\* the end: invalid_token/);
+    expect(await nobody.exited).toBe(1);
+    await using kicked = await chat("Bun", "Kicked", "chat/kicked");
+    await kicked.writes(/nobody else/);
+    const headers = { Authorization: `Bearer ${server.keys.secretKey}` };
+    await fetch(`${server.url}/v1/peers/kicked`, { method: "DELETE", headers });
+    await kicked.writes(/\* the end: 4020/);
+    expect(await kicked.exited).toBe(1);
+  });
+
+  test("it comes back after the server has been started again, and hears what is said then", async () => {
+    const port = await freePort();
+    const data = tempFolder();
+    const own = await startOn(port, data);
+    const { secretKey } = own.keys;
+    const env = { PARLEY_URL: own.url, PARLEY_TOKEN: await mintToken(own.url, secretKey, { peerId: "alice" }) };
+    await using alice = new Child([process.execPath, example("chat-terminal/chat.mjs"), "chat/1"], { env });
+    await alice.writes(/nobody else/);
+    await own.kill("SIGTERM");
+    await alice.writes(/\* connection lost \(1001\)/);
+    await using again = await startOn(port, data);
+    await alice.writes(/\* you are alice; here: nobody else/);
+    const token = await mintToken(again.url, secretKey, { peerId: "bob" });
+    using bob = await Listener.connect(again.url, `token=${token}`);
+    await bob.request({ type: "publish", channel: "chat/1", data: { text: "welcome back" } });
+    await alice.writes(/bob: welcome back/);
+  });
+});
+
+describe("agent-python", () => {
+  if (!Bun.which("python3")) {
+    console.warn("NOT RUN: examples/agent-python, since there is no `python3` here");
+    test.skip("NOT RUN, there is no `python3` here", () => undefined);
+    return;
+  }
+
+  const agent = (channel: string, url = server.url): Child =>
+    new Child(["python3", example("agent-python/agent.py"), channel], {
+      env: { PARLEY_URL: url, PARLEY_KEY: server.keys.secretKey, PYTHONDONTWRITEBYTECODE: "1" },
+    });
+
+  test("the commands of its README bring it up", async () => {
+    const env = { PARLEY_URL: server.url, PYTHONDONTWRITEBYTECODE: "1" };
+    await using python = stay(readme("agent-python"), env);
+    await python.writes(/in chat\/1, with \[/);
+  });
+
+  test("it answers who speaks to it, and nobody else", async () => {
+    using ann = await listenerFor("ann");
+    await ann.join("chat/agent");
+    await using python = agent("chat/agent");
+    await python.writes(/in chat\/agent, with \['ann'\]/);
+    const { joined } = await ann.next("presence");
+    expect(joined).toEqual([{ peerId: "agent", metadata: { name: "agent" } }]);
+    using ben = await listenerFor("ben");
+    await ben.join("chat/agent");
+    const say = (words: string) => ann.request({ type: "publish", channel: "chat/agent", data: { text: words } });
+    await say("this is not for the agent");
+    await say("@agent who is here?");
+    const answer = await ann.next("message");
+    expect(answer).toMatchObject({ from: "agent", data: { text: "I see ben", to: "ann" } });
+    // Over 64 KiB in UTF-8, there and back: the longest form of lengths, and words that are not ASCII.
+    await say(`@agent ${"Grüße ".repeat(8200)}`);
+    expect(text(await ann.next("message"))).toEndWith("in 8200 words");
+  });
+
+  test("it comes back after it was cut off, and ends when it is kicked", async () => {
+    await using python = agent("chat/cut");
+    await python.writes(/in chat\/cut/);
+    using ann = await listenerFor("ann");
+    await ann.join("chat/cut");
+    const key = await server.admin.createKey("demo");
+    await using guest = new Child(["python3", example("agent-python/agent.py"), "chat/cut"], {
+      env: { PARLEY_URL: server.url, PARLEY_KEY: key.credential, PYTHONDONTWRITEBYTECODE: "1" },
+    });
+    await guest.writes(/in chat\/cut/);
+    // Its secret is retired: 4002, then a refusal, for the token it signs next is no better.
+    await server.admin.rotate(key.keyId, { graceSec: 0 });
+    await guest.writes(/connection lost \(4002\)/);
+    await guest.writes(/refused: 401 .*token_expired/);
+    expect(await guest.exited).toBe(1);
+    const headers = { Authorization: `Bearer ${server.keys.secretKey}` };
+    await fetch(`${server.url}/v1/peers/agent`, { method: "DELETE", headers });
+    await python.writes(/the end: 4020/);
+    expect(await python.exited).toBe(1);
+  });
+
+  test("a server that is not there, then there: it keeps trying", async () => {
+    const port = await freePort();
+    await using python = agent("chat/late", `http://127.0.0.1:${port}`);
+    await python.writes(/connection lost/);
+    await using _ = await startOn(port, tempFolder());
+    // Another server, another key: it is refused, which shows that it has arrived.
+    await python.writes(/refused: 401 .*invalid_token/);
+  });
+});
+
+describe("iot-signals", () => {
+  const signals = (...words: string[]) =>
+    run(["sh", example("iot-signals/signals.sh"), ...words], {
+      env: { PARLEY_URL: server.url, PARLEY_KEY: server.keys.secretKey },
+    });
+
+  test("a device reports, sees who watches, and tells one of them something", async () => {
+    const reported = await signals("report", "kitchen", '{"celsius":21.5}');
+    expect(JSON.parse(reported.out)).toEqual({ channel: "signals/kitchen", published: true });
+    expect(JSON.parse((await signals("active")).out)).toEqual({ data: [], next: null });
+    using watcher = await listenerFor("watcher", { peerMetadata: { name: "W" } });
+    await watcher.join("signals/kitchen");
+    await signals("report", "kitchen", '{"celsius":22.0}');
+    const message = await watcher.next("message");
+    expect(message).toMatchObject({ channel: "signals/kitchen", from: "kitchen", data: { celsius: 22 } });
+    const active = JSON.parse((await signals("active")).out) as { data: unknown };
+    expect(active.data).toEqual([{ channel: "signals/kitchen", peers: 1, connections: 1 }]);
+    const watchers = JSON.parse((await signals("watchers", "kitchen")).out) as { peers: unknown };
+    expect(watchers.peers).toEqual([{ peerId: "watcher", metadata: { name: "W" } }]);
+    await signals("tell", "watcher", '{"text":"it is cold"}');
+    expect(await watcher.next("direct")).toMatchObject({ from: "server", data: { text: "it is cold" } });
+  });
+
+  test("the commands of its README work", async () => {
+    const outcomes = await paste(readme("iot-signals"), { PARLEY_URL: server.url });
+    expect(outcomes.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
+    expect(JSON.parse(outcomes[1]?.out ?? "")).toEqual({ channel: "signals/kitchen", published: true });
+    expect(JSON.parse(outcomes[3]?.out ?? "")).toEqual({ channel: "signals/kitchen", peers: [] });
+  });
+
+  test("what fails is said, by the answer and by the exit code; the key is not among the arguments", async () => {
+    const nobody = await signals("tell", "nobody", "1");
+    expect(nobody.code).not.toBe(0);
+    expect(nobody.out).toContain("peer_not_found");
+    expect((await signals("dance")).code).toBe(2);
+    // A curl that shows its arguments, which everybody on a machine can see.
+    const bin = tempFolder();
+    writeFileSync(`${bin}/curl`, '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
+    const shown = await run(["sh", example("iot-signals/signals.sh"), "active"], {
+      env: { PARLEY_URL: server.url, PARLEY_KEY: server.keys.secretKey, PATH: `${bin}:${process.env.PATH}` },
+    });
+    expect(shown.out).toContain(`${server.url}/v1/channels`);
+    expect(shown.out).not.toContain("sk_secret_");
+  });
+
+  test("the key its README advises can report and no more", async () => {
+    const key = await server.admin.createKey("demo", { channelPatterns: ["signals/*"], actions: ["publish"] });
+    const env = { PARLEY_URL: server.url, PARLEY_KEY: key.credential };
+    const words = (...all: string[]) => run(["sh", example("iot-signals/signals.sh"), ...all], { env });
+    expect((await words("report", "hall", "1")).code).toBe(0);
+    expect((await words("watchers", "hall")).out).toContain("action_not_permitted");
+  });
+});
+
+describe("backend-express-free", () => {
+  const backend = async (): Promise<{ child: Child; url: string }> => {
+    const env = { PARLEY_URL: server.url, PARLEY_KEY: server.keys.secretKey, PORT: "0" };
+    const child = new Child(["node", example("backend-express-free/server.mjs")], { env });
+    const [, port] = await child.writes(/open http:\/\/localhost:(\d+)/);
+    return { child, url: `http://127.0.0.1:${port}` };
+  };
+
+  test("it gives tokens to who is logged in, and to nobody else", async () => {
+    const { child, url } = await backend();
+    await using _ = child;
+    const post = (path: string, body: object, cookie = "") =>
+      fetch(url + path, { method: "POST", body: JSON.stringify(body), headers: { Cookie: cookie } });
+    expect((await post("/token", {})).status).toBe(401);
+    const login = await post("/login", { name: "Zoë" });
+    const cookie = (login.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+    expect(await login.json()).toEqual({ url: server.url.replace("http", "ws") });
+    const { token } = (await (await post("/token", {}, cookie)).json()) as { token: string };
+    expect(await server.admin.check(token)).toMatchObject({ valid: true, channels: ["rooms/*"] });
+    expect((await post("/login", { name: "x".repeat(2000) })).status).toBe(400);
+    expect((await fetch(`${url}/server.mjs`)).status).toBe(404);
+    for (const path of ["/", "/page.js", "/realtime.js"])
+      expect(await (await fetch(url + path)).text()).not.toContain("sk_secret_");
+  });
+
+  if (missingBrowser) {
+    console.warn(`NOT RUN: the page of examples/backend-express-free, since ${missingBrowser}`);
+    test.skip(`NOT RUN, ${missingBrowser}: two tabs talk`, () => undefined);
+    return;
+  }
+
+  test("two tabs talk: the page with the public SDK, in a browser", async () => {
+    const { child, url } = await backend();
+    await using _ = child;
+    await using browser = await launchChromium();
+    const enter = async (name: string) => {
+      // A context each: the two must not share their cookie.
+      const page = await (await browser.newContext()).newPage();
+      await page.goto(url);
+      await page.fill("#name", name);
+      await page.click("#login button");
+      await page.waitForFunction('document.querySelector("#state").textContent === "connected"');
+      return page;
+    };
+    const alice = await enter("Alice");
+    const bob = await enter("Bob");
+    await bob.waitForFunction('document.querySelector("#people").textContent === "Alice"');
+    await alice.waitForFunction('document.querySelector("#people").textContent === "Bob"');
+    await alice.fill("#text", "hello Bob");
+    await alice.click("#say button");
+    await bob.waitForSelector("text=Alice: hello Bob");
+    await alice.waitForSelector("text=you: hello Bob");
+    await bob.close();
+    await alice.waitForFunction('document.querySelector("#people").textContent === "nobody else"');
+  });
+});

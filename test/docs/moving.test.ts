@@ -1,0 +1,104 @@
+/** docs/moving-from-hosted.md: what is to be changed is enough, and what is said to be the same or different is so. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { MeteredPeer, SignallingClient, WsCloseCode } from "@metered-ca/realtime";
+import * as closings from "../../src/protocol/close.ts";
+import { mint, mintToken } from "../support/admin.ts";
+import { call } from "../support/http.ts";
+import { type Server, startParley } from "../support/parley.ts";
+import { Listener } from "./support/listener.ts";
+import { runModule } from "./support/module.ts";
+import { block, readPage } from "./support/page.ts";
+import { hold, paste } from "./support/shell.ts";
+
+const PAGE = "docs/moving-from-hosted.md";
+
+let server: Server;
+beforeAll(async () => {
+  server = await startParley();
+});
+afterAll(() => server.stop());
+
+test("with the page's options the SDK connects and talks", async () => {
+  const snippet = block(PAGE, "js", "1. The SDK's `url`")
+    .replace("ws://localhost:8080", server.url.replace("http", "ws"))
+    .replace('"/token", { method: "POST" }', "tokenAddress, tokenRequest");
+  const program = `
+    import { SignallingClient } from "@metered-ca/realtime";
+    const tokenAddress = "${server.url}/v1/tokens";
+    const headers = { Authorization: "Bearer ${server.keys.secretKey}" };
+    const tokenRequest = { method: "POST", headers, body: '{"peerId":"moved"}' };
+    ${snippet}
+    client.on("connected", ({ peerId }) => console.log(peerId));
+    await client.connect();
+    await client.subscribe("chat/1");
+    await client.publish("chat/1", { text: "moved" });
+    await client.close();
+  `;
+  const { code, out, err } = await runModule(program);
+  expect({ code, out, err }).toEqual({ code: 0, out: "moved\n", err: "" });
+});
+
+test("the SDK wants an origin alone, and TLS for everything but this machine", () => {
+  const options = (url: string) => ({ url, apiKey: "pk_live_x" });
+  for (const Client of [SignallingClient, MeteredPeer]) {
+    expect(() => new Client(options("ws://realtime.example.com"))).toThrow();
+    expect(() => new Client(options("wss://realtime.example.com/path"))).toThrow();
+    for (const url of ["wss://realtime.example.com", "ws://localhost:8080", "ws://127.0.0.1:8080"])
+      expect(new Client(options(url))).toBeDefined();
+  }
+});
+
+test("the page's commands make an application and keys of the same look; patterns cover what it says", async () => {
+  const outcomes = await paste(block(PAGE, "sh"), { PARLEY_URL: server.url, PARLEY_ADMIN_TOKEN: server.adminToken });
+  hold(outcomes, [
+    { command: /apps create/, holds: ({ out }) => expect(out).toContain("shop") },
+    { command: /publishable/, holds: ({ out }) => expect(out).toMatch(/^key +pk_live_/m) },
+    { command: /secret/, holds: ({ out }) => expect(out).toMatch(/^secret +sk_secret_/m) },
+  ]);
+  const out = outcomes[2]?.out ?? "";
+  const credential = `${/^key +(\S+)/m.exec(out)?.[1]}:${/^secret +(\S+)/m.exec(out)?.[1]}`;
+  const channels = async (...names: string[]) =>
+    (await mint(server.url, credential, { peerId: "a", channels: names })).status;
+  expect(await channels("chat/1")).toBe(200);
+  expect(await channels("chat/1/typing")).toBe(403);
+  const wide = await server.admin.createKey("shop", { channelPatterns: ["chat/**"] });
+  expect((await mint(server.url, wide.credential, { peerId: "a", channels: ["chat/1", "chat/1/typing"] })).status).toBe(
+    200,
+  );
+});
+
+test("ICE servers in a token's metadata reach the SDK", async () => {
+  const iceServers = [{ urls: ["turn:turn.example.com"], username: "u", credential: "c" }];
+  const token = await mintToken(server.url, server.keys.secretKey, { peerId: "caller", metadata: { iceServers } });
+  const client = new SignallingClient({ url: server.url.replace("http", "ws"), tokenProvider: async () => token });
+  const connected = new Promise<unknown>((resolve) => client.on("connected", (event) => resolve(event.iceServers)));
+  await client.connect();
+  expect(await connected).toEqual(iceServers);
+  await client.close();
+});
+
+test("the close codes it lists are those of the sources; the SDK knows them", () => {
+  const page = readPage(PAGE);
+  const sent = new Set([1009, ...Object.values(closings).map((one) => one.code)]);
+  const known: number[] = Object.values(WsCloseCode);
+  for (const code of sent) {
+    expect(page).toContain(String(code));
+    expect(known).toContain(code);
+  }
+  const never = known.filter((code) => !sent.has(code) && code !== 4000);
+  expect(never).toEqual([1008, 4003, 4012]);
+  for (const code of never) expect(page).toContain(String(code));
+});
+
+test("data arrives byte for byte; a refused connect says why; what is not here answers 404", async () => {
+  using listener = await Listener.connect(server.url, `key=${server.keys.publishableKey}`);
+  await listener.join("bytes");
+  const data = '{"z":12345678901234567890,"a":1.50}';
+  await call(`${server.url}/v1/channels/bytes/publish`, { bearer: server.keys.secretKey, body: `{"data":${data}}` });
+  await listener.next("message");
+  expect(listener.texts.at(-1)).toContain(`"data":${data}`);
+
+  expect((await call(`${server.url}/v1?key=pk_live_none`)).body).toMatchObject({ error: "unauthorized" });
+  for (const path of ["/api/v1/room", "/api/v1/recordings"])
+    expect((await call(server.url + path, { headers: { Host: "demo.localhost" } })).status).toBe(404);
+});

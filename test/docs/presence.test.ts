@@ -1,0 +1,160 @@
+/** docs/presence-and-reconnect.md: what the page promises users, seen by a bystander. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type Admin, mintToken } from "../support/admin.ts";
+import { type Server, startParley } from "../support/parley.ts";
+import { Listener } from "./support/listener.ts";
+import { runModule } from "./support/module.ts";
+import { block } from "./support/page.ts";
+
+let server: Server;
+let admin: Admin;
+beforeAll(async () => {
+  server = await startParley({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0" } });
+  admin = server.admin;
+});
+afterAll(() => server.stop());
+
+let rooms = 0;
+const fresh = (): string => `presence/${++rooms}`;
+
+const connect = async (peerId: string, more: object = {}, credential = server.keys.secretKey): Promise<Listener> =>
+  Listener.connect(server.url, `token=${await mintToken(server.url, credential, { peerId, ...more })}`);
+
+async function joined(channel: string, peerId: string, more: object = {}, credential?: string): Promise<Listener> {
+  const one = await connect(peerId, more, credential);
+  await one.join(channel);
+  return one;
+}
+
+/** Closed, and noticed. */
+async function gone(one: Listener): Promise<void> {
+  one.close();
+  await one.closed();
+}
+
+interface Told {
+  readonly joined: readonly { readonly peerId: string; readonly metadata?: unknown }[];
+  readonly left: readonly { readonly peerId: string }[];
+}
+
+/** Everything the bystander was told since its roster, up to the coming of somebody who comes last. */
+async function told(bystander: Listener, channel: string): Promise<string[]> {
+  using _last = await joined(channel, "the last");
+  await bystander.next("presence", (frame) =>
+    (frame as unknown as Told).joined.some((one) => one.peerId === "the last"),
+  );
+  const changes = bystander.frames.filter((frame) => frame.type === "presence" && frame.snapshot !== true);
+  return changes.flatMap((frame) => {
+    const { joined, left } = frame as unknown as Told;
+    return [...joined.map((one) => `joined ${one.peerId}`), ...left.map((one) => `left ${one.peerId}`)];
+  });
+}
+
+const LAST = "joined the last";
+
+test("several tabs are one member, who leaves with the last", async () => {
+  const channel = fresh();
+  using bystander = await joined(channel, "bystander");
+  const first = await joined(channel, "alice");
+  const second = await joined(channel, "alice");
+  await gone(first);
+  await gone(second);
+  await bystander.next("presence", (frame) => (frame as unknown as Told).left.length === 1);
+  expect(await told(bystander, channel)).toEqual(["joined alice", "left alice", LAST]);
+});
+
+test("a second tab with other metadata is announced with it", async () => {
+  const channel = fresh();
+  using bystander = await joined(channel, "bystander");
+  using _first = await joined(channel, "alice", { peerMetadata: { name: "Alice" } });
+  await bystander.next("presence");
+  using _second = await joined(channel, "alice", { peerMetadata: { name: "Alice, on the phone" } });
+  const { joined: again } = (await bystander.next("presence")) as unknown as Told;
+  expect(again).toEqual([{ peerId: "alice", metadata: { name: "Alice, on the phone" } }]);
+});
+
+test("changing over to a fresh token with a second connection is seen by nobody", async () => {
+  const channel = fresh();
+  using bystander = await joined(channel, "bystander");
+  const old = await joined(channel, "alice");
+  await bystander.next("presence");
+  using fresher = await joined(channel, "alice");
+  await bystander.request({ type: "publish", channel, data: "twice" });
+  for (const one of [old, fresher]) expect((await one.next("message")).data).toBe("twice");
+  await gone(old);
+  expect(await told(bystander, channel)).toEqual(["joined alice", LAST]);
+  await bystander.request({ type: "publish", channel, data: "once" });
+  expect((await fresher.next("message")).data).toBe("once");
+});
+
+test("with a publishable key one is somebody else each time", async () => {
+  const channel = fresh();
+  const query = `key=${server.keys.publishableKey}`;
+  const first = await Listener.connect(server.url, query);
+  const second = await Listener.connect(server.url, query);
+  expect(first.frames[0]?.peerId).not.toBe(second.frames[0]?.peerId);
+  await first.join(channel);
+  for (const one of [first, second]) one.close();
+});
+
+test("who was away gets a roster and no old messages", async () => {
+  const channel = fresh();
+  using bystander = await joined(channel, "bystander");
+  const alice = await joined(channel, "alice");
+  await gone(alice);
+  await bystander.request({ type: "publish", channel, data: "while alice was away" });
+  using back = await connect("alice");
+  const roster = (await back.join(channel)) as unknown as Told;
+  expect(roster.joined.map((one) => one.peerId)).toEqual(["bystander"]);
+  await bystander.request({ type: "publish", channel, data: "now" });
+  expect((await back.next("message")).data).toBe("now");
+  expect(back.frames.filter(({ type }) => type === "message")).toHaveLength(1);
+});
+
+test("without the action presence one listens unseen; an edit of the key that takes it away is a leave", async () => {
+  const channel = fresh();
+  using bystander = await joined(channel, "bystander");
+  using unseen = await connect("unseen", { permissions: ["subscribe"] });
+  await unseen.request({ type: "subscribe", channel });
+  const key = await admin.createKey("demo");
+  using alice = await joined(channel, "alice", {}, key.credential);
+  await bystander.next("presence");
+  await admin.patchKey(key.keyId, { actions: ["publish", "subscribe"] });
+  await bystander.next("presence", (frame) => (frame as unknown as Told).left.length === 1);
+  expect(await told(bystander, channel)).toEqual(["joined alice", "left alice", LAST]);
+  expect(alice.closeCode).toBeUndefined();
+});
+
+test("at the cap of connections the upgrade succeeds, and 4010 comes instead of a welcome", async () => {
+  const app = await admin.createApp();
+  const key = await admin.createKey(app._id);
+  await admin.must("PATCH", `/apps/${app._id}`, { plan: { maxConcurrentConnections: 1 } });
+  using _only = await connect("only", {}, key.credential);
+  const token = await mintToken(server.url, key.credential, { peerId: "second" });
+  const code = await new Promise<number>((resolve) => {
+    const socket = new WebSocket(`${server.url.replace("http", "ws")}/v1?token=${token}`);
+    socket.onclose = (event) => resolve(event.code);
+  });
+  expect(code).toBe(4010);
+});
+
+test("the SDK tells with these events that it is back, and when it has given up", async () => {
+  const program = `
+    import { SignallingClient } from "@metered-ca/realtime";
+    let tokens = 0;
+    const tokenProvider = async () => {
+      const body = JSON.stringify({ peerId: "sdk", expiresInSec: ++tokens === 1 ? 3 : 600 });
+      const headers = { Authorization: "Bearer ${server.keys.secretKey}" };
+      return (await (await fetch("${server.url}/v1/tokens", { method: "POST", headers, body })).json()).token;
+    };
+    const client = new SignallingClient({ url: "${server.url.replace("http", "ws")}", tokenProvider });
+    ${block("docs/presence-and-reconnect.md", "js")}
+    client.on("connected", ({ isReconnect }) => {
+      const headers = { Authorization: "Bearer ${server.keys.secretKey}" };
+      if (isReconnect) fetch("${server.url}/v1/peers/sdk", { method: "DELETE", headers });
+    });
+    await client.connect();
+  `;
+  const { out, err } = await runModule(program);
+  expect({ out, err }).toEqual({ out: "back: fetch what was missed\nthe end: 4020\n", err: "" });
+});

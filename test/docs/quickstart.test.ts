@@ -1,0 +1,109 @@
+/** docs/quickstart.md, from its second step on: the server is there, everything else is done as the page says. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type Server, startParley } from "../support/parley.ts";
+import type { Child } from "./support/child.ts";
+import { BUN, NODE, runModule } from "./support/module.ts";
+import { block, blocks } from "./support/page.ts";
+import { type Expected, hold, paste, stay } from "./support/shell.ts";
+
+const PAGE = "docs/quickstart.md";
+
+let server: Server;
+/** What step 2 exports, in this process: it is put before every block. */
+let exports: string;
+beforeAll(async () => {
+  server = await startParley({ env: { PARLEY_ADMIN_TOKEN: "" } });
+  const { secretKey, publishableKey, adminToken } = server.keys;
+  exports = block(PAGE, "sh", "2. Take your keys")
+    .replace("sk_id_…:sk_secret_…", secretKey)
+    .replace("pk_live_…", publishableKey)
+    .replace("parley_admin_…", adminToken);
+});
+afterAll(() => server.stop());
+
+const here = (script: string): string => script.replaceAll("localhost:8080", new URL(server.url).host);
+
+/** A block that ends in something one types into. */
+const interactive = (script: string): Child => stay(`${exports}${here(script)}`, { PARLEY_URL: server.url });
+
+const json = (text: string): Record<string, unknown> => JSON.parse(text);
+const none = { command: /^export PARLEY_/, holds: () => undefined };
+
+test("what the first start made is what the page shows", () => {
+  const names = [...block(PAGE, "", "1. Start it").matchAll(/^ {4}(\S+(?: \S+)?) {2,}/gm)].map(([, name]) => name);
+  expect(names).toEqual(["application", "publishable key", "secret key", "app secret", "admin token"]);
+  expect(exports).not.toContain("…");
+});
+
+test("two people talk, and the backend joins in", async () => {
+  const [asAlice = "", asBob = ""] = blocks(PAGE)
+    .filter(({ heading }) => heading === "3. Two people talk")
+    .map(({ text }) => text);
+  await using alice = interactive(asAlice);
+  await alice.writes(/you are alice/);
+  await using bob = interactive(asBob);
+  await bob.writes(/here: Alice/);
+  alice.say("hello Bob");
+  await bob.writes(/Alice: hello Bob/);
+  bob.say("/who");
+  await bob.writes(/here: Alice/);
+
+  const expected: Expected[] = [
+    none,
+    none,
+    none,
+    {
+      command: /channels -H/,
+      holds: ({ out }) =>
+        expect(json(out)).toEqual({ data: [{ channel: "chat/1", peers: 2, connections: 2 }], next: null }),
+    },
+    {
+      command: /peers -H/,
+      holds: ({ out }) =>
+        expect(json(out)).toEqual({
+          channel: "chat/1",
+          peers: expect.arrayContaining([
+            { peerId: "alice", metadata: { name: "Alice" } },
+            { peerId: "bob", metadata: { name: "Bob" } },
+          ]),
+        }),
+    },
+    { command: /publish -H/, holds: ({ out }) => expect(json(out)).toEqual({ channel: "chat/1", published: true }) },
+    { command: /send -H/, holds: ({ out }) => expect(json(out)).toEqual({ peerId: "alice", delivered: true }) },
+  ];
+  const backend = block(PAGE, "sh", "4. Your backend joins in");
+  hold(await paste(`${exports}${here(backend)}`, {}), expected);
+  await alice.writes(/server: hello from the backend/);
+  await bob.writes(/server: hello from the backend/);
+});
+
+for (const [name, runtime] of [
+  ["Bun", BUN],
+  ["Node", NODE],
+] as const)
+  test(`the program with the SDK talks, under ${name}`, async () => {
+    const program = here(block(PAGE, "js", "5. With the SDK"));
+    const env = { PARLEY_PUBLISHABLE_KEY: server.keys.publishableKey };
+    const { code, out, err } = await runModule(program, env, runtime);
+    expect({ code, out, err }).toEqual({ code: 0, out: "chat/2: hello from the SDK\n", err: "" });
+  });
+
+test("an application of one's own, with its keys", async () => {
+  const expected: Expected[] = [
+    none,
+    none,
+    none,
+    { command: /apps create/, holds: ({ out }) => expect(out).toMatch(/^name +shop$/m) },
+    {
+      command: /--type secret/,
+      holds: ({ out, err }) => {
+        expect(out).toMatch(/^secret +sk_secret_/m);
+        expect(err).toContain("this once");
+      },
+    },
+    { command: /--type publishable/, holds: ({ out }) => expect(out).toMatch(/^key +pk_live_/m) },
+    { command: /keys list/, holds: ({ out }) => expect(out.match(/ live /g)).toHaveLength(2) },
+  ];
+  const script = block(PAGE, "sh", "7. An application of your own");
+  hold(await paste(`${exports}${here(script)}`, { PARLEY_URL: server.url }), expected);
+});

@@ -1,0 +1,59 @@
+/** Blocks of shell, as a user pastes them: one shell, one command after the other, what each gave kept apart. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { removeFolder, tempFolder } from "../../support/temp.ts";
+import { Child, run } from "./child.ts";
+import { commands } from "./page.ts";
+
+export interface Outcome {
+  readonly command: string;
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export async function paste(script: string, env: Readonly<Record<string, string>>): Promise<Outcome[]> {
+  const folder = tempFolder();
+  const all = commands(script);
+  const lines = all.map(
+    (command, at) => `{ ${command}\n} >"$KEEP/${at}.out" 2>"$KEEP/${at}.err" </dev/null; echo $? >"$KEEP/${at}.code"`,
+  );
+  const file = join(folder, "script.sh");
+  writeFileSync(file, `${lines.join("\n")}\n`);
+  const { err } = await run(["sh", file], { env: { ...env, KEEP: folder } });
+  if (err !== "") throw new Error(`the shell complains: ${err}`);
+  const kept = (at: number, what: string): string => readFileSync(join(folder, `${at}.${what}`), "utf8");
+  const outcomes = all.map((command, at) => ({
+    command,
+    code: Number(kept(at, "code")),
+    out: kept(at, "out"),
+    err: kept(at, "err"),
+  }));
+  removeFolder(folder);
+  return outcomes;
+}
+
+/** A block whose last command goes on: what it runs is the child itself, so that it ends with the test. */
+export function stay(script: string, env: Readonly<Record<string, string>>): Child {
+  const all = commands(script);
+  return new Child(["sh", "-c", [...all.slice(0, -1), `exec ${all.at(-1)}`].join("\n")], { env });
+}
+
+/** What a command must give; `out` is looked at as text, and as JSON if it is some. */
+export interface Expected {
+  readonly command: RegExp;
+  readonly holds: (outcome: Outcome) => void;
+}
+
+/** Each command has its one expectation, and each expectation its command: a page cannot grow past its test. */
+export function hold(outcomes: readonly Outcome[], expected: readonly Expected[]): void {
+  for (const [at, outcome] of outcomes.entries()) {
+    const one = expected[at];
+    if (!one?.command.test(outcome.command)) throw new Error(`nothing is expected of: ${outcome.command}`);
+    if (outcome.code !== 0)
+      throw new Error(`${outcome.command}\nended with ${outcome.code}: ${outcome.err}${outcome.out}`);
+    one.holds(outcome);
+  }
+  const missing = expected[outcomes.length];
+  if (missing) throw new Error(`there is no command for ${missing.command}`);
+}

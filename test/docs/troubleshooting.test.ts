@@ -1,0 +1,141 @@
+/** docs/troubleshooting.md: nothing that the service can say is missing, and what it quotes is what is said. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, rmSync } from "node:fs";
+import * as closings from "../../src/protocol/close.ts";
+import { CODES, type Code, wireCode } from "../../src/protocol/codes.ts";
+import { FRAME_MAX_BYTES, MESSAGE_MAX_BYTES } from "../../src/protocol/limits.ts";
+import { mintToken } from "../support/admin.ts";
+import { call } from "../support/http.ts";
+import { runParley, startParley } from "../support/parley.ts";
+import { tempFolder } from "../support/temp.ts";
+import { Listener } from "./support/listener.ts";
+import { block, readPage } from "./support/page.ts";
+import { paste } from "./support/shell.ts";
+
+const PAGE = "docs/troubleshooting.md";
+const page = readPage(PAGE);
+
+/** The rows of the tables under a heading, cell by cell. */
+function rows(heading: string): string[][] {
+  const section = page.split(/^## /m).find((one) => one.startsWith(heading));
+  if (section === undefined) throw new Error(`${PAGE} has no "${heading}"`);
+  const lines = section.split("\n").filter((line) => line.startsWith("| "));
+  return lines.slice(1).map((line) => line.slice(2, -2).split(" | "));
+}
+
+const quoted = (cell = ""): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, text = ""]) => text);
+
+const codes = Object.keys(CODES) as Code[];
+const wire = new Set(codes.map(wireCode));
+
+describe("every error code", () => {
+  const http = [...rows("A client cannot connect"), ...rows("A REST call fails")];
+  const frames = rows("A frame is answered").flatMap(([code]) => quoted(code));
+
+  for (const code of codes)
+    test(`${code}: is there, under its HTTP status or among the frames`, () => {
+      const { status } = CODES[code];
+      const told = http.some(([statuses = "", errors]) => {
+        return statuses.split(", ").includes(String(status)) && quoted(errors).includes(wireCode(code));
+      });
+      expect(told || frames.includes(wireCode(code))).toBe(true);
+    });
+
+  test("and no other", () => {
+    const named = [...http.flatMap(([, errors]) => quoted(errors)), ...frames];
+    expect(named.filter((code) => !wire.has(code))).toEqual([]);
+    const statusOf = http.flatMap(([statuses = "", errors]) =>
+      quoted(errors).flatMap((error) => statuses.split(", ").map((status) => `${status} ${error}`)),
+    );
+    const known = new Set(codes.map((code) => `${CODES[code].status} ${wireCode(code)}`));
+    expect(statusOf.filter((one) => !known.has(one))).toEqual([]);
+  });
+});
+
+describe("every close code", () => {
+  const told = rows("It connects, and is closed").flatMap(([cell = ""]) => cell.split(", ").map(Number));
+
+  for (const [name, { code }] of Object.entries(closings))
+    test(`${code}, ${name}: is there`, () => {
+      expect(told).toContain(code);
+    });
+
+  test("those that the runtime gives are there too, and the size that 1009 is about", () => {
+    for (const code of [1000, 1005, 1006, 1009]) expect(told).toContain(code);
+    expect(page).toContain(FRAME_MAX_BYTES.toLocaleString("en-US"));
+    expect(MESSAGE_MAX_BYTES).toBeLessThan(FRAME_MAX_BYTES);
+  });
+});
+
+describe("a server that does not start says what the page quotes", () => {
+  const said = rows("The server does not start").map(([cell]) => quoted(cell)[0] ?? "");
+  const quotes = (beginning: string): string => said.find((one) => one.startsWith(beginning)) ?? "";
+
+  test("a port in use, a folder in use", async () => {
+    await using server = await startParley();
+    const { port } = new URL(server.url);
+    const other = await runParley(["up", "--port", port, "--host", "127.0.0.1", "--data", tempFolder()]);
+    expect(other.output).toContain(quotes("Is port").replace("8080", port));
+    const same = await runParley(["up", "--port", "0", "--data", server.data]);
+    expect(same.output).toContain(quotes("another Parley").replace("./data", server.data));
+  });
+
+  test("a master key that is missing", async () => {
+    const data = tempFolder();
+    const server = await startParley({ data });
+    await server.kill("SIGTERM");
+    expect(existsSync(`${data}/master.key`)).toBe(true);
+    rmSync(`${data}/master.key`);
+    const { code, output } = await runParley(["up", "--port", "0", "--data", data]);
+    expect(code).not.toBe(0);
+    expect(output).toContain(quotes("the store holds"));
+  });
+
+  test("a variable that Kubernetes set, a flag that is a typo", async () => {
+    const kubernetes = await runParley(["up"], { PARLEY_PORT: "tcp://10.0.0.1:80" });
+    expect(kubernetes.output).toContain(quotes("PARLEY_PORT").replace("…", "10.0.0.1:80"));
+    expect((await runParley(["up", "--prot", "1"])).output).toContain(quotes("there is no flag"));
+  });
+
+  test("npm that is missing or fails is told by the script that needs it", () => {
+    const setup = readPage("bin/setup.sh");
+    for (const text of said.filter((one) => one.startsWith("npm"))) expect(setup).toContain(text);
+  });
+});
+
+test("the command that asks why, and the advice behind the answers, work", async () => {
+  await using server = await startParley();
+  const script = block(PAGE, "sh").replace("localhost:8080", new URL(server.url).host);
+  const why = async (token: string): Promise<{ error: string }> => {
+    const [outcome] = await paste(script, { PARLEY_TOKEN: token });
+    return JSON.parse(outcome?.out ?? "");
+  };
+  const { secretKey } = server.keys;
+  const token = await mintToken(server.url, secretKey, { peerId: "alice" });
+  expect(await why(token)).toMatchObject({ error: "upgrade_required" });
+  expect(await why(`${token}x`)).toMatchObject({ error: "invalid_token" });
+
+  const key = await server.admin.createPublishable("demo", { allowedOrigins: [] });
+  const headers = { Origin: "http://localhost:3000" };
+  const asked = () => call(`${server.url}/v1?key=${key.keyId}`, { headers });
+  expect((await asked()).body).toMatchObject({ error: "origin_not_allowed" });
+  const words = ["keys", "edit", key.keyId, "--origins", "https://app.example.com,http://localhost:3000"];
+  const env = { PARLEY_URL: server.url, PARLEY_ADMIN_TOKEN: server.adminToken };
+  expect((await runParley(words, env)).code).toBe(0);
+  expect((await asked()).body).toMatchObject({ error: "upgrade_required" });
+
+  const unlimited = ["apps", "plan", "demo", "--max-messages", "none"];
+  using listener = await Listener.connect(server.url, `token=${token}`);
+  const publish = () => listener.request({ type: "publish", channel: "a", data: null });
+  expect(await publish()).toMatchObject({ type: "ack" });
+  await server.admin.must("PATCH", "/apps/demo", { plan: { maxMessagesPerPeriod: 1 } });
+  expect(await publish()).toMatchObject({ code: "over_message_quota" });
+  expect((await runParley(unlimited, env)).code).toBe(0);
+  expect(await publish()).toMatchObject({ type: "ack" });
+
+  const { headers: answered } = await call(`${server.url}/v1/tokens`, {
+    bearer: secretKey,
+    body: { peerId: "alice", channel: ["a typo"] },
+  });
+  expect(answered.get("x-parley-ignored")).toContain("channel");
+});
