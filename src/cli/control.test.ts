@@ -207,7 +207,7 @@ test("the API's refusals arrive with their code and words", async () => {
   expect(refused.stdout).toBe("");
   expect([refused.exitCode, JSON.parse(refused.stderr)]).toEqual([
     1,
-    { error: "channel_reserved", message: expect.stringContaining("_parley/x") },
+    { error: "channel_reserved", message: expect.stringContaining("channels.0") },
   ]);
   const name = await run("apps create Bad_Name");
   expect([name.exitCode, name.stderr]).toEqual([1, expect.stringContaining("must be a DNS label")]);
