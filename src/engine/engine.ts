@@ -6,6 +6,7 @@
  *
  * - `publish` and `send` MUST decide whether they can reach the others before they return; when they cannot, they MUST NOT
  *   have handed anything to anybody.
+ * - What one node announces and publishes on one channel MUST arrive in that order: a member is known before it speaks.
  * - Messages of one node on one channel, and of one sender to one peer, MUST arrive in the order they were given.
  * - Nothing a node gives MUST come back to it.
  * - `watch` MUST answer once, in line with `membersChanged`: what comes before the answer is in it, what is not in it comes

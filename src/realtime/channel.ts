@@ -50,7 +50,9 @@ export class Channel {
   }
 
   forget(member: Member): void {
-    if (!this.members.delete(member.identity.peerId)) return;
+    // By object: one that was forgotten before must not take its successor of the same peer along.
+    if (this.members.get(member.identity.peerId) !== member) return;
+    this.members.delete(member.identity.peerId);
     member.identity.memberships--;
     this.space.tidy(member.identity);
   }

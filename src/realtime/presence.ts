@@ -9,11 +9,11 @@
  * the same metadata therefore cancel out, and a change of metadata is told as a join.
  */
 import type { Engine, MemberState, NodeId } from "../engine/engine.ts";
-import { presenceChange, roster } from "../protocol/encode.ts";
-import { ROSTER_PART_MAX_BYTES, ROSTER_WAIT_MS } from "../protocol/limits.ts";
+import { ROSTER_WAIT_MS } from "../protocol/limits.ts";
 import type { Channel, Member, Subscription } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import type { Peer } from "./peer.ts";
+import { changeFrames, isWritten, writeRosters } from "./rosters.ts";
 import type { Broadcast } from "./socket.ts";
 import type { Identity } from "./space.ts";
 
@@ -124,7 +124,9 @@ export class Presence {
 
   /** A reader has taken what was waiting for it: the next part of a long roster, if there is one. */
   drained(peer: Peer): void {
-    for (const subscription of peer.subscriptions) if (subscription.parts) this.feed(subscription);
+    for (const subscription of peer.subscriptions) {
+      if (subscription.parts && isWritten(subscription)) this.listen(subscription);
+    }
   }
 
   /** Off the presence topic until the next roster: nothing may come between an ack and its roster. */
@@ -241,21 +243,28 @@ export class Presence {
       }
       this.told(member);
     }
-    if (newcomers.length > 0) this.writeRosters(channel, newcomers);
+    if (newcomers.length > 0) this.rosters(channel, newcomers);
     if (joined.length + left.length > 0) {
       this.parts.count.changes(joined.length + left.length);
-      if (channel.listeners > 0) {
-        this.parts.count.frames(channel.listeners);
-        this.parts.broadcast(channel.presenceTopic, presenceChange(channel.json, joined, left), undefined);
-      }
+      if (channel.listeners > 0) this.broadcast(channel, joined, left);
     }
     for (const subscription of newcomers) {
-      if (subscription.parts) this.feed(subscription);
-      else this.listen(subscription);
+      if (isWritten(subscription)) this.listen(subscription);
     }
     if (announce.length + withdraw.length > 0)
       this.parts.engine.announce(channel.space.app, channel.name, announce, withdraw);
     this.parts.tidy(channel);
+  }
+
+  private broadcast(channel: Channel, joined: readonly string[], left: readonly string[]): void {
+    const frames = changeFrames(channel.json, joined, left);
+    this.parts.count.frames(channel.listeners * frames.length);
+    for (const frame of frames) this.parts.broadcast(channel.presenceTopic, frame, undefined);
+  }
+
+  private rosters(channel: Channel, newcomers: readonly Subscription[]): void {
+    this.parts.count.frames(newcomers.length);
+    writeRosters(channel, newcomers);
   }
 
   /** Nothing about this member waits any more, unless one of its own subscriptions still does. */
@@ -267,85 +276,7 @@ export class Presence {
     if (identity.waiting?.size === 0) identity.waiting = undefined;
     if (member.isGone) channel.forget(member);
   }
-
-  private writeRosters(channel: Channel, newcomers: readonly Subscription[]): void {
-    // One text for all; each newcomer gets it with its own entry cut out.
-    const starts = new Map<string, number>();
-    const entries: string[] = [];
-    let length = 0;
-    for (const member of channel.members.values()) {
-      if (member.shown === undefined) continue;
-      starts.set(member.identity.peerId, length);
-      entries.push(member.shown);
-      length += member.shown.length + 1;
-    }
-    const all = entries.join();
-    const bytes = length > ROSTER_PART_MAX_BYTES / 3 ? Buffer.byteLength(all) : length;
-    this.parts.count.frames(newcomers.length);
-    for (const subscription of newcomers) {
-      const { peerId, socket } = subscription.peer;
-      if (bytes > ROSTER_PART_MAX_BYTES) {
-        this.writeInParts(subscription);
-        continue;
-      }
-      const start = starts.get(peerId);
-      const own = channel.members.get(peerId)?.shown?.length ?? 0;
-      socket.send(roster(channel.json, start === undefined ? all : without(all, start, own)));
-    }
-  }
-
-  private writeInParts(subscription: Subscription): void {
-    const { channel, peer } = subscription;
-    const told = new Map<string, string>();
-    const parts: string[] = [];
-    let part: string[] = [];
-    let bytes = 0;
-    for (const [peerId, { shown }] of channel.members) {
-      if (shown === undefined || peerId === peer.peerId) continue;
-      told.set(peerId, shown);
-      const size = Buffer.byteLength(shown) + 1;
-      if (bytes + size > ROSTER_PART_MAX_BYTES) {
-        parts.push(part.join());
-        part = [];
-        bytes = 0;
-      }
-      part.push(shown);
-      bytes += size;
-    }
-    parts.push(part.join());
-    subscription.parts = parts;
-    subscription.told = told;
-    peer.socket.send(roster(channel.json, parts.shift() as string));
-  }
-
-  /** Writes parts as long as the reader keeps up; then what has changed meanwhile, and it listens like everybody else. */
-  private feed(subscription: Subscription): void {
-    const { channel, peer, parts, told } = subscription;
-    if (!parts || !told) return;
-    while (parts.length > 0) {
-      if (peer.socket.getBufferedAmount() > 0) return;
-      peer.socket.send(roster(channel.json, parts.shift() as string));
-    }
-    if (peer.socket.getBufferedAmount() > 0) return;
-    subscription.parts = undefined;
-    subscription.told = undefined;
-    const joined: string[] = [];
-    for (const [peerId, { shown }] of channel.members) {
-      if (shown !== undefined && peerId !== peer.peerId && told.get(peerId) !== shown) joined.push(shown);
-    }
-    const left = [...told]
-      .filter(([peerId]) => channel.members.get(peerId)?.shown === undefined)
-      .map(([, entry]) => entry);
-    if (joined.length + left.length > 0) peer.socket.send(presenceChange(channel.json, joined, left));
-    this.listen(subscription);
-  }
 }
 
 const sameState = (a: MemberState, b: MemberState | undefined): boolean =>
   b !== undefined && a.metadataJson === b.metadataJson && a.since === b.since;
-
-/** A list of entries without the one that stands at `start`, nor its comma. */
-function without(all: string, start: number, length: number): string {
-  if (start > 0) return all.slice(0, start - 1) + all.slice(start + length);
-  return all.slice(length + 1);
-}
