@@ -294,6 +294,7 @@ export class Hub implements NodeEnd {
     if (key.type === "secret") {
       const secret = key.secrets.find((one) => one.seq === peer.secretSeq);
       peer.secretEndsMs = secret ? secret.ends : 0;
+      if (peer.secretEndsMs !== null && peer.secretEndsMs <= this.parts.clock.nowMs()) return this.expire(peer);
       this.deadlines.set(peer);
     }
     for (const subscription of [...peer.subscriptions]) {
