@@ -10,10 +10,11 @@ export interface ServerProcess extends AsyncDisposable {
   readonly url: URL;
 }
 
-/** Starts a Bun script and waits for the address it prints: `"url":"http://…"` somewhere on a line. */
+/** Starts a Bun script and waits for its address; unless told how, for the first `"url":"http://…"` that it prints. */
 export async function startServer(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  addressOf: (output: ReadableStream<Uint8Array>) => Promise<URL | undefined> = addressIn,
 ): Promise<ServerProcess> {
   const child = Bun.spawn([process.execPath, "--no-env-file", ...args], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -25,7 +26,7 @@ export async function startServer(
     await child.exited;
     clearTimeout(timer);
   };
-  const url = await addressIn(child.stdout);
+  const url = await addressOf(child.stdout);
   if (!url) {
     await stop();
     throw new Error(`${args.join(" ")} ended, with code ${child.exitCode}, before it had an address`);
@@ -54,11 +55,21 @@ function addressIn(output: ReadableStream<Uint8Array>): Promise<URL | undefined>
   return promise;
 }
 
-/** User and system time of all threads since the process began. */
-export function cpuSeconds(pid: number): number {
+/** Seconds. */
+export interface CpuTimes {
+  readonly user: number;
+  readonly system: number;
+}
+
+/** Of all threads since the process began. */
+export function cpuTimes(pid: number): CpuTimes {
   // The second field is the name in parentheses, which may hold spaces: count from behind it.
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const [user, system] = [Number(fields[11]), Number(fields[12])];
-  return (user + system) / TICKS_PER_SECOND;
+  return { user: Number(fields[11]) / TICKS_PER_SECOND, system: Number(fields[12]) / TICKS_PER_SECOND };
+}
+
+export function cpuSeconds(pid: number): number {
+  const { user, system } = cpuTimes(pid);
+  return user + system;
 }

@@ -113,6 +113,20 @@ function isNewer(one: MemberState, than: MemberState): boolean {
   return (one.metadataJson ?? "") > (than.metadataJson ?? "");
 }
 
+/** Who was in a channel at one tick. Its newcomers share it: each of their own would be members × newcomers of memory. */
+export interface LongRoster {
+  readonly parts: readonly RosterPart[];
+  /** By peer id, its entry. */
+  readonly told: ReadonlyMap<string, string>;
+}
+
+export interface RosterPart {
+  /** Entries, with commas between. */
+  readonly text: string;
+  /** By peer id, where its entry stands. */
+  readonly starts: ReadonlyMap<string, number>;
+}
+
 /** A connection on a channel. */
 export class Subscription {
   withMetadata = false;
@@ -124,9 +138,9 @@ export class Subscription {
   visible = false;
   /** On the presence topic. */
   listening = false;
-  /** Rosters too long for one frame: what is still to be written, and what the reader was told so far. */
-  parts: string[] | undefined;
-  told: Map<string, string> | undefined;
+  /** A roster too long for one frame that is being written, and how many of its parts are. */
+  roster: LongRoster | undefined;
+  partsWritten = 0;
   open = true;
 
   constructor(

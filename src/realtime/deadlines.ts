@@ -10,8 +10,8 @@ const SLOT_MS = 50;
 const NEVER = Number.POSITIVE_INFINITY;
 
 export class Deadlines {
-  /** Slot n holds what is due by n × SLOT_MS. */
-  private readonly slots = new Map<number, Set<Peer>>();
+  /** Slot n holds what is due by n × SLOT_MS. A peer knows its place in it, so that leaving costs nothing. */
+  private readonly slots = new Map<number, Peer[]>();
   private earliest = NEVER;
   private turning = false;
 
@@ -20,7 +20,7 @@ export class Deadlines {
     private readonly end: (peer: Peer) => void,
   ) {}
 
-  /** Takes a peer in, or puts it where it belongs when its deadline has changed. */
+  /** Takes a peer in, or once more when its deadline has changed. */
   set(peer: Peer): void {
     this.remove(peer);
     const expiry = peer.expiresAtMs === null ? NEVER : peer.expiresAtMs - EXPIRY_LEAD_MS;
@@ -28,18 +28,23 @@ export class Deadlines {
     if (peer.deadlineMs === NEVER) return;
     const slot = slotOf(peer);
     const peers = this.slots.get(slot);
-    if (peers) peers.add(peer);
-    else this.slots.set(slot, new Set([peer]));
+    peer.deadlineIndex = peers ? peers.push(peer) - 1 : 0;
+    if (!peers) this.slots.set(slot, [peer]);
     this.earliest = Math.min(this.earliest, slot);
     this.turn();
   }
 
-  /** Its connection has ended: nothing of it stays until its token would have. */
+  /** A connection that has ended is not kept until its token would have. */
   remove(peer: Peer): void {
-    if (peer.deadlineMs === NEVER) return;
     const slot = slotOf(peer);
     const peers = this.slots.get(slot);
-    if (peers?.delete(peer) && peers.size === 0) this.slots.delete(slot);
+    if (peers?.[peer.deadlineIndex] !== peer) return;
+    const last = peers.pop();
+    if (last && last !== peer) {
+      peers[peer.deadlineIndex] = last;
+      last.deadlineIndex = peer.deadlineIndex;
+    }
+    if (peers.length === 0) this.slots.delete(slot);
   }
 
   private turn(): void {
@@ -61,7 +66,7 @@ export class Deadlines {
         continue;
       }
       this.slots.delete(slot);
-      for (const peer of peers) this.end(peer);
+      for (const peer of peers) if (peer.open) this.end(peer);
     }
   }
 }

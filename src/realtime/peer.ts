@@ -26,6 +26,8 @@ export class Peer {
   open = true;
   /** Unix ms at which it must be closed; Infinity: never. */
   deadlineMs = Number.POSITIVE_INFINITY;
+  /** Its place among those that are due at the same time. */
+  deadlineIndex = 0;
   /** Monotonic ms. */
   lastSeenMs: number;
   /** Rates: how many frames and pings it may still send, as of `refilledMs`. */

@@ -125,14 +125,13 @@ export class Presence {
   /** A reader has taken what was waiting for it: the next part of a long roster, if there is one. */
   drained(peer: Peer): void {
     for (const subscription of peer.subscriptions) {
-      if (subscription.parts && isWritten(subscription)) this.listen(subscription);
+      if (subscription.roster && isWritten(subscription)) this.listen(subscription);
     }
   }
 
   /** Off the presence topic until the next roster: nothing may come between an ack and its roster. */
   private hold(subscription: Subscription): void {
-    subscription.parts = undefined;
-    subscription.told = undefined;
+    subscription.roster = undefined;
     if (!subscription.listening) return;
     subscription.listening = false;
     subscription.channel.listeners--;

@@ -1,43 +1,42 @@
 /** The texts of presence: rosters for newcomers, whole or in parts, and changes for everybody else. */
 import { presenceChange, roster } from "../protocol/encode.ts";
 import { ROSTER_PART_MAX_BYTES } from "../protocol/limits.ts";
-import type { Channel, Subscription } from "./channel.ts";
+import type { Channel, LongRoster, RosterPart, Subscription } from "./channel.ts";
+
+/** Peer id and what is shown of it. */
+type Entry = readonly [peerId: string, entry: string];
+const NOBODY: RosterPart = { text: "", starts: new Map() };
 
 /** Writes the roster to each newcomer, or its first part. */
 export function writeRosters(channel: Channel, newcomers: readonly Subscription[]): void {
-  // One text for all; each newcomer gets it with its own entry cut out.
-  const starts = new Map<string, number>();
-  const entries: string[] = [];
-  let length = 0;
-  for (const member of channel.members.values()) {
-    if (member.shown === undefined) continue;
-    starts.set(member.identity.peerId, length);
-    entries.push(member.shown);
-    length += member.shown.length + 1;
-  }
-  const all = entries.join();
-  const bytes = length > ROSTER_PART_MAX_BYTES / 3 ? Buffer.byteLength(all) : length;
+  const told = new Map<string, string>();
+  for (const [peerId, { shown }] of channel.members) if (shown !== undefined) told.set(peerId, shown);
+  // One text for all, in as many parts as it takes; each newcomer gets it with its own entry cut out.
+  const parts = portions([...told]).map(partOf);
+  const long: LongRoster = { parts, told };
   for (const subscription of newcomers) {
-    const { peerId, socket } = subscription.peer;
-    if (bytes > ROSTER_PART_MAX_BYTES) {
-      beginParts(subscription);
-      continue;
-    }
-    const start = starts.get(peerId);
-    const own = channel.members.get(peerId)?.shown?.length ?? 0;
-    socket.send(roster(channel.json, start === undefined ? all : without(all, start, own)));
+    const { peer } = subscription;
+    peer.socket.send(partFor(peer.peerId, long, 0, channel));
+    if (parts.length < 2) continue;
+    subscription.roster = long;
+    subscription.partsWritten = 1;
   }
 }
 
-function beginParts(subscription: Subscription): void {
-  const { channel, peer } = subscription;
-  const told = new Map<string, string>();
-  for (const [peerId, { shown }] of channel.members)
-    if (shown !== undefined && peerId !== peer.peerId) told.set(peerId, shown);
-  const [first = [], ...rest] = portions([...told.values()]);
-  subscription.parts = rest.map((some) => roster(channel.json, some.join()));
-  subscription.told = told;
-  peer.socket.send(roster(channel.json, first.join()));
+function partOf(entries: readonly Entry[]): RosterPart {
+  const starts = new Map<string, number>();
+  let length = 0;
+  for (const [peerId, entry] of entries) {
+    starts.set(peerId, length);
+    length += entry.length + 1;
+  }
+  return { text: entries.map(([, entry]) => entry).join(), starts };
+}
+
+function partFor(peerId: string, { parts, told }: LongRoster, index: number, channel: Channel): string {
+  const { text, starts } = parts[index] ?? NOBODY;
+  const start = starts.get(peerId);
+  return roster(channel.json, start === undefined ? text : without(text, start, told.get(peerId)?.length ?? 0));
 }
 
 /**
@@ -45,17 +44,15 @@ function beginParts(subscription: Subscription): void {
  * comes what has changed meanwhile.
  */
 export function isWritten(subscription: Subscription): boolean {
-  const { channel, peer, parts, told } = subscription;
-  if (!parts || !told) return true;
+  const { channel, peer, roster: long } = subscription;
+  if (!long) return true;
   while (peer.socket.getBufferedAmount() === 0) {
-    const part = parts.shift();
-    if (part !== undefined) {
-      peer.socket.send(part);
+    if (subscription.partsWritten < long.parts.length) {
+      peer.socket.send(partFor(peer.peerId, long, subscription.partsWritten++, channel));
       continue;
     }
-    subscription.parts = undefined;
-    subscription.told = undefined;
-    writeMissed(channel, subscription, told);
+    subscription.roster = undefined;
+    writeMissed(channel, subscription, long.told);
     return true;
   }
   return false;
@@ -66,7 +63,7 @@ function writeMissed(channel: Channel, { peer }: Subscription, told: ReadonlyMap
   for (const [peerId, { shown }] of channel.members)
     if (shown !== undefined && peerId !== peer.peerId && told.get(peerId) !== shown) joined.push(shown);
   const left = [...told]
-    .filter(([peerId]) => channel.members.get(peerId)?.shown === undefined)
+    .filter(([peerId]) => peerId !== peer.peerId && channel.members.get(peerId)?.shown === undefined)
     .map(([, entry]) => entry);
   if (joined.length + left.length === 0) return;
   for (const frame of changeFrames(channel.json, joined, left)) peer.socket.send(frame);
@@ -76,8 +73,8 @@ function writeMissed(channel: Channel, { peer }: Subscription, told: ReadonlyMap
 export function changeFrames(channelJson: string, joined: readonly string[], left: readonly string[]): string[] {
   if (sizeOf(joined) + sizeOf(left) <= ROSTER_PART_MAX_BYTES) return [presenceChange(channelJson, joined, left)];
   return [
-    ...portions(joined).map((some) => presenceChange(channelJson, some, [])),
-    ...portions(left).map((some) => presenceChange(channelJson, [], some)),
+    ...portions(joined.map(anonymous)).map((some) => presenceChange(channelJson, some.map(textOf), [])),
+    ...portions(left.map(anonymous)).map((some) => presenceChange(channelJson, [], some.map(textOf))),
   ];
 }
 
@@ -90,12 +87,15 @@ function without(all: string, start: number, length: number): string {
 const sizeOf = (entries: readonly string[]): number =>
   entries.reduce((sum, entry) => sum + Buffer.byteLength(entry) + 1, 0);
 
+const anonymous = (entry: string): Entry => ["", entry];
+const textOf = ([, entry]: Entry): string => entry;
+
 /** Entries in portions that each fit into one frame. */
-function portions(entries: readonly string[]): string[][] {
-  const all: string[][] = [];
+function portions(entries: readonly Entry[]): Entry[][] {
+  const all: Entry[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
   for (const entry of entries) {
-    const size = Buffer.byteLength(entry) + 1;
+    const size = Buffer.byteLength(entry[1]) + 1;
     if (bytes + size > ROSTER_PART_MAX_BYTES) {
       all.push([]);
       bytes = 0;

@@ -1,0 +1,33 @@
+/**
+ * What the runtime itself needs for a WebSocket that is on two topics: answers like Parley, knows nobody. Its frames have
+ * Parley's shape only so that the same peers can talk to it.
+ */
+const ACK = JSON.stringify({ type: "ack", requestId: "r" });
+const ROSTER = JSON.stringify({ type: "presence", joined: [], left: [], snapshot: true });
+
+const server = Bun.serve<undefined>({
+  hostname: "127.0.0.1",
+  port: 0,
+  fetch: (request, self) => (self.upgrade(request) ? undefined : new Response("", { status: 400 })),
+  websocket: {
+    idleTimeout: 0,
+    sendPings: false,
+    perMessageDeflate: false,
+    open: (socket) => {
+      socket.send(JSON.stringify({ type: "welcome" }));
+    },
+    message: (socket, text) => {
+      const { type, channel } = JSON.parse(String(text)) as { type: string; channel: string };
+      for (const topic of [`m${channel}`, `p${channel}`]) {
+        if (type === "subscribe") socket.subscribe(topic);
+        else socket.unsubscribe(topic);
+      }
+      socket.send(ACK);
+      if (type === "subscribe") socket.send(ROSTER);
+    },
+  },
+});
+console.log(JSON.stringify({ url: server.url.origin }));
+
+// A module: names of two scripts would meet otherwise.
+export {};

@@ -1,0 +1,63 @@
+/** Parley itself as the server under measurement: a process of its own on a data folder that goes when it goes. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ServerProcess, startServer } from "./process.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
+const START_MS = 20_000;
+const LOOK_EVERY_MS = 20;
+const SECRET_KEY = /secret key +(\S+)\n/;
+
+export interface Parley extends ServerProcess {
+  /** `<sk_id>:<sk_secret>` of the application `demo`. */
+  readonly secretKey: string;
+}
+
+/** Loopback only, no limits by address, a log of warnings: one line of which would be worth reading. */
+const SETTINGS = {
+  PARLEY_HOST: "127.0.0.1",
+  PARLEY_PORT: "0",
+  PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
+  PARLEY_REST_REQUESTS_PER_SECOND: "0",
+  PARLEY_LOG_LEVEL: "warn",
+};
+
+/** `main` is the script to start: another tree's may be measured with the same benchmark. */
+export async function startParley(main: string = MAIN): Promise<Parley> {
+  const data = mkdtempSync(join(tmpdir(), "parley-bench-"));
+  const firstRun = join(data, "first-run.txt");
+  try {
+    const server = await startServer([main, "up", "--data", data], SETTINGS, (output) => addressFrom(firstRun, output));
+    const secretKey = SECRET_KEY.exec(readFileSync(firstRun, "utf8"))?.[1];
+    const stop = async (): Promise<void> => {
+      await server[Symbol.asyncDispose]();
+      rmSync(data, { recursive: true });
+    };
+    if (secretKey) return { pid: server.pid, url: server.url, secretKey, [Symbol.asyncDispose]: stop };
+    await stop();
+    throw new Error("the first start made no secret key");
+  } catch (error) {
+    rmSync(data, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** With a log of warnings only, the address stands nowhere but in what the first start leaves for its operator. */
+async function addressFrom(file: string, output: ReadableStream<Uint8Array>): Promise<URL | undefined> {
+  let isOver = false;
+  const drain = async (): Promise<void> => {
+    for await (const part of output) process.stderr.write(part);
+    isOver = true;
+  };
+  void drain();
+  const deadline = performance.now() + START_MS;
+  while (!isOver && performance.now() < deadline) {
+    const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+    const url = /ready at (\S+)\n/.exec(text)?.[1];
+    if (url && SECRET_KEY.test(text)) return new URL(url);
+    await sleep(LOOK_EVERY_MS);
+  }
+  return undefined;
+}
