@@ -11,7 +11,7 @@ import type { Clock } from "./clock.ts";
 import type { Figures } from "./figures.ts";
 import type { Peer } from "./peer.ts";
 import type { Presence } from "./presence.ts";
-import type { Broadcast } from "./socket.ts";
+import type { Broadcast, Socket } from "./socket.ts";
 import type { Space } from "./space.ts";
 import type { Usage } from "./usage.ts";
 
@@ -56,22 +56,27 @@ export class Delivery {
   }
 
   fanOut(channel: Channel, fromJson: string, envelope: Envelope, sender: Peer | undefined): void {
-    const { broadcast, figures } = this.parts;
     const { subscribers, metadataSubscribers } = channel;
     if (subscribers === 0) return;
-    const own = sender?.subscriptionTo(channel.name) ? 1 : 0;
-    const except = own === 1 ? sender?.socket : undefined;
-    const plain = encode.message(channel.json, fromJson, undefined, envelope.dataJson);
-    if (metadataSubscribers < subscribers) this.pressed(broadcast(channel.plainTopic, plain, except));
-    if (metadataSubscribers > 0) {
-      const { metadataJson, dataJson } = envelope;
+    const own = sender?.subscriptionTo(channel.name);
+    const except = own && sender?.socket;
+    const { metadataJson, dataJson } = envelope;
+    const plain = encode.message(channel.json, fromJson, undefined, dataJson);
+    const plainReaders = subscribers - metadataSubscribers - (own && !own.withMetadata ? 1 : 0);
+    const fullReaders = metadataSubscribers - (own?.withMetadata ? 1 : 0);
+    if (plainReaders > 0) this.write(channel.plainTopic, plain, except, plainReaders);
+    if (fullReaders > 0) {
       const full = metadataJson === undefined ? plain : encode.message(channel.json, fromJson, metadataJson, dataJson);
-      this.pressed(broadcast(channel.metadataTopic, full, except));
+      this.write(channel.metadataTopic, full, except, fullReaders);
     }
-    const reached = subscribers - own;
-    figures.messages.inc(reached);
-    figures.deliveries.inc(reached);
-    figures.bytesOut.inc(reached * utf8Bytes(plain));
+  }
+
+  private write(topic: string, text: string, except: Socket | undefined, readers: number): void {
+    const { broadcast, figures } = this.parts;
+    this.pressed(broadcast(topic, text, except));
+    figures.messages.inc(readers);
+    figures.deliveries.inc(readers);
+    figures.bytesOut.inc(readers * utf8Bytes(text));
   }
 
   /** Bytes wait for a reader somewhere: worth remembering when one is cut. */

@@ -44,6 +44,9 @@ const DRAIN_STEP_MS = 50;
 /** A small service drains at once; a large one takes as long as it is given. */
 const DRAIN_PER_SECOND_MIN = 500;
 
+/** A client may close with any number: those we do not know share one series. */
+const CLOSE_CODES = new Set([1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 4001, 4002, 4010, 4011, 4020]);
+
 export class Gateway {
   private draining = false;
 
@@ -127,7 +130,7 @@ export class Gateway {
 
   private closed(ws: ServerWebSocket<SocketData>, code: number): void {
     const { hub, figures } = this.parts;
-    figures.closes({ code: String(code) }).inc();
+    figures.closes({ code: CLOSE_CODES.has(code) ? String(code) : "other" }).inc();
     if (!(ws.data instanceof Peer)) return;
     // The runtime does not say that it cut a slow reader: it is one that ends so while writes are waiting.
     if (ws.data.open && code === 1006 && hub.delivery.isUnderPressure) figures.slowCuts.inc();

@@ -370,6 +370,29 @@ describe("a reader that does not read", () => {
   });
 });
 
+describe("a peer with one connection that reads and one that does not", () => {
+  for (const order of ["slow first", "slow second"] as const)
+    test(`gets every direct message on the one that reads, also the one that cuts the other (${order})`, async () => {
+      const sub = fresh("peer");
+      const first = await quiet({ sub });
+      const second = await quiet({ sub });
+      const [slow, healthy] = order === "slow first" ? [first, second] : [second, first];
+      const sender = await quiet();
+      slow.wire.stopReading();
+      const concurrent = async (): Promise<number> =>
+        (await world.rest<{ concurrentNow: number }>("GET", "/v1/usage")).body.concurrentNow;
+      const both = await concurrent();
+      let sent = 0;
+      do {
+        for (let i = 0; i < 5; i++)
+          await sender.wire.request({ type: "send", to: sub, data: { n: sent++, fill: "x".repeat(60_000) } });
+      } while (sent < 2000 && (await concurrent()) === both);
+      expect(await concurrent()).toBe(both - 1);
+      const got = messageData(await healthy.wire.sync()) as { n: number }[];
+      expect(got.map(({ n }) => n)).toEqual(Array.from({ length: sent }, (_, n) => n));
+    });
+});
+
 describe("the rate of one connection", () => {
   const BURST = 500;
   const PER_SECOND = 100;

@@ -185,6 +185,18 @@ describe("server frames", () => {
     expect(by("parley_bytes_out_total")).toBeLessThan(2 * size + 1000);
   });
 
+  test("bytes hold the sender's metadata for those who get it", async () => {
+    const channel = fresh("room");
+    const { wire } = await quiet();
+    await wire.request({ type: "subscribe", channel, includeSenderMetadata: true });
+    const sender = await world.guest({ ...QUIET, peerMetadata: { fill: "m".repeat(3000) } });
+    const by = await moves(world.url, async () => {
+      await sender.wire.request({ type: "publish", channel, data: 1 });
+      await wire.frame("message");
+    });
+    expect(by("parley_bytes_out_total")).toBeGreaterThan(3000);
+  });
+
   test("messages from REST are counted like any other", async () => {
     const channel = fresh("room");
     const { wire, peerId } = await subscribed(channel);

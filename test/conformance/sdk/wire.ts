@@ -8,6 +8,7 @@ export type OpenSocket = (url: string) => Socket;
 export interface Frame {
   readonly type: string;
   readonly channel?: string;
+  readonly from?: string;
   readonly joined?: readonly PresencePeer[];
   readonly left?: readonly PresencePeer[];
   readonly snapshot?: boolean;

@@ -99,6 +99,26 @@ export const messages: readonly Scenario[] = [
     },
   },
   {
+    name: "who speaks right after its join, before its roster, is known to those who hear it",
+    run: async (scene) => {
+      const channel = scene.channel();
+      const listener = await scene.join(channel, await scene.token("listener"));
+      await scene.until("the listener has no roster", () => listener.wire.line.told(channel).rosters === 1);
+      // Each kind of word is the first of its speaker. A MeteredPeer drops what comes from somebody it does not know.
+      const whisper = await scene.join(channel, await scene.token("whisper"));
+      await whisper.peer.sendTo(listener.id, "first words");
+      const shout = await scene.join(channel, await scene.token("shout"));
+      await shout.peer.send("first words");
+      await scene.until("the first words do not arrive", () => listener.data.length === 2);
+      const { frames } = listener.wire.line;
+      for (const { id } of [whisper, shout]) {
+        const known = frames.findIndex(({ joined = [] }) => joined.some(({ peerId }) => peerId === id));
+        const spoke = frames.findIndex(({ from }) => from === id);
+        ok(known >= 0 && known < spoke, `${id} spoke before it was announced`);
+      }
+    },
+  },
+  {
     name: "what the service refuses rejects with its code and leaves the connection open",
     run: async (scene) => {
       const { client, wire } = await scene.connect(
