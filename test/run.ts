@@ -35,11 +35,12 @@ const SUITES: readonly Suite[] = [
   tests("conformance", "./test/conformance"),
   tests("docs", "./test/docs"),
   tests("attack", "./test/attack"),
+  tests("fuzz", "./test/fuzz"),
   tests("faults", "./test/faults"),
 ];
 
 /** What `--full` asks of the long suites; without it they take their own small defaults. */
-const FULL = { PARLEY_TEST_KILLS: "30" };
+const FULL = { PARLEY_TEST_KILLS: "30", PARLEY_TEST_FULL: "1", PARLEY_TEST_LONG: "1" };
 
 const args = process.argv.slice(2);
 const words = args.filter((arg) => !arg.startsWith("--"));

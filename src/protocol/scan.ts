@@ -49,9 +49,12 @@ export function rawValue(text: string, key: string): string | undefined {
 }
 
 function keyIs(text: string, start: number, end: number, wanted: string): boolean {
-  if (end - start - 2 === wanted.length && text.startsWith(wanted, start + 1)) return true;
-  const backslash = text.indexOf("\\", start);
-  return backslash >= 0 && backslash < end && JSON.parse(text.slice(start, end)) === wanted;
+  const length = end - start - 2;
+  if (length === wanted.length && text.startsWith(wanted, start + 1)) return true;
+  // An escape makes a key longer than what it says; one that is no longer cannot be it.
+  if (length <= wanted.length) return false;
+  const raw = text.slice(start, end);
+  return raw.includes("\\") && JSON.parse(raw) === wanted;
 }
 
 function skipSpace(text: string, from: number): number {

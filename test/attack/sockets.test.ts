@@ -1,0 +1,300 @@
+/** Too much of what is allowed: floods, storms, crowds, and peers that are there and yet not. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFigures } from "../conformance/raw/support/figures.ts";
+import { OPCODE } from "../conformance/raw/support/frames.ts";
+import { connect, type Wire } from "../conformance/raw/support/wire.ts";
+import { fresh } from "../conformance/raw/support/world.ts";
+import { bits } from "./support/bytes.ts";
+import { handshake, Line } from "./support/line.ts";
+import { crowd, FULL, Siege } from "./support/siege.ts";
+
+setDefaultTimeout(FULL ? 300_000 : 60_000);
+
+const CONNECTS = FULL ? 10_000 : 1000;
+const PING = '{"type":"ping"}';
+/** All four actions: seen in presence, and sees it. */
+const SEEN = { permissions: ["publish", "subscribe", "send", "presence"] };
+
+let siege: Siege;
+beforeAll(async () => {
+  siege = await Siege.start();
+});
+afterAll(() => siege.stop());
+
+const connections = async (): Promise<number> => (await readFigures(siege.url)).get("parley_connections");
+
+/** Waits until the server has noticed that those of the attack are gone; the healthy pair, or nobody, stays. */
+async function onlyHealthyLeft(): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while ((await connections()) > 2) {
+    if (performance.now() > deadline) throw new Error(`${await connections()} connections are still there`);
+    await Bun.sleep(20);
+  }
+}
+
+const times = (count: number, bytes: Uint8Array): Buffer => Buffer.concat(Array<Uint8Array>(count).fill(bytes));
+const textFrame = (payload: object | string): Buffer =>
+  bits({ opcode: OPCODE.text, payload: typeof payload === "string" ? payload : JSON.stringify(payload) });
+
+describe("floods of frames", () => {
+  /** Ten peers send it 3,000 times at once; each is closed for it. */
+  const closesWith4011 = (frame: Uint8Array): Promise<void> =>
+    siege.withstands(async () => {
+      const flood = times(3000, frame);
+      const codes = await crowd(10, 5, async () => {
+        const wire = await siege.wire();
+        wire.raw(flood);
+        return (await wire.closed()).code;
+      });
+      expect([...new Set(codes)]).toEqual([4011]);
+    });
+
+  test("publishes close with 4011", () => closesWith4011(textFrame({ type: "publish", channel: "flood", data: 1 })));
+  test("sends to nobody close with 4011", () =>
+    closesWith4011(textFrame({ type: "send", to: "nobody", data: 1, requestId: "r" })));
+  test("subscribes to one channel close with 4011", () =>
+    closesWith4011(textFrame({ type: "subscribe", channel: "flood" })));
+  test("pings close with 4011", () => closesWith4011(textFrame(PING)));
+  test("pings with a requestId close with 4011", () => closesWith4011(textFrame({ type: "ping", requestId: "r" })));
+  test("malformed frames close with 4011", () => closesWith4011(textFrame("{")));
+  test("empty frames close with 4011", () => closesWith4011(textFrame("")));
+  test("binary frames close with 4011", () => closesWith4011(bits({ opcode: OPCODE.binary, payload: "x" })));
+
+  test("WebSocket pings are all answered", () =>
+    siege.withstands(async () => {
+      const wire = await siege.wire();
+      wire.raw(times(20_000, bits({ opcode: OPCODE.ping, payload: "x" })));
+      await wire.sync();
+      expect(wire.events.filter(({ kind }) => kind === "pong").length).toBe(20_000);
+    }));
+
+  test("WebSocket pings of somebody who never reads the pongs end with the connection", () =>
+    siege.withstands(async () => {
+      const flood = times(20_000, bits({ opcode: OPCODE.ping, payload: "x".repeat(125) }));
+      await crowd(4, 4, async () => {
+        const wire = await siege.wire();
+        wire.stopReading();
+        // Far more than the kernel and the server hold for it together.
+        for (let i = 0; i < 10; i++) {
+          wire.raw(flood);
+          await Bun.sleep(1);
+        }
+      });
+      await onlyHealthyLeft();
+    }));
+
+  test("unasked pongs change nothing", () =>
+    siege.withstands(async () => {
+      const wire = await siege.wire();
+      wire.raw(times(20_000, bits({ opcode: OPCODE.pong, payload: "1" })));
+      expect(await wire.sync()).toEqual([]);
+    }));
+});
+
+describe("floods of connects", () => {
+  test("without a credential are refused one by one", () =>
+    siege.withstands(async () => {
+      const statuses = await crowd(300, 50, async (at) => {
+        const line = siege.keep(await Line.open(siege.url));
+        line.write(handshake(["", "key=pk_live_nobody", "token=a.b.c", "key=a&token=b"][at % 4] as string));
+        const status = await line.status();
+        line.drop();
+        return status;
+      });
+      expect([...new Set(statuses)]).toEqual([401]);
+    }));
+
+  test("dropped before the answer leave nothing behind", () =>
+    siege.withstands(async () => {
+      await crowd(500, 50, async () => {
+        const line = siege.keep(await Line.open(siege.url));
+        line.write(handshake(siege.query(SEEN)));
+        line.drop();
+      });
+      await onlyHealthyLeft();
+    }));
+
+  test("by one peer are so many connections, and then none", () =>
+    siege.withstands(async () => {
+      const sub = fresh("many");
+      const wires = await crowd(300, 50, () => siege.wire({ ...SEEN, sub }));
+      expect(await connections()).toBeGreaterThanOrEqual(300);
+      for (const wire of wires) wire.drop();
+      await onlyHealthyLeft();
+    }));
+
+  test("from one address are refused past its rate, and nobody else is", async () => {
+    const limited = await Siege.start({ PARLEY_CONNECTS_PER_MINUTE_PER_IP: "60" });
+    let at = 0;
+    try {
+      await limited.withstands(async () => {
+        const from = `127.0.0.${10 + at++}`;
+        const statuses = await crowd(300, 50, async () => {
+          const line = limited.keep(await Line.open(limited.url, { from }));
+          line.write(handshake(limited.query()));
+          return line.status();
+        });
+        const admitted = statuses.filter((status) => status === 101).length;
+        expect([...new Set(statuses)].sort()).toEqual([101, 429]);
+        expect(admitted).toBeGreaterThanOrEqual(60);
+        expect(admitted).toBeLessThan(80);
+      });
+    } finally {
+      await limited.stop();
+    }
+  });
+});
+
+describe("connects and drops", () => {
+  test(`${CONNECTS} that come, subscribe and go, each in its own way, leave nothing behind`, () =>
+    siege.withstands(async () => {
+      const channel = fresh("come-and-go");
+      await crowd(CONNECTS, 40, async (at) => {
+        const wire = await connect(siege.url, { query: siege.query(SEEN) });
+        await wire.frame("welcome");
+        wire.send({ type: "subscribe", channel: `${channel}/${at % 20}` });
+        if (at % 3 === 0) wire.close();
+        else if (at % 3 === 1) await wire.request({ type: "publish", channel: `${channel}/${at % 20}`, data: at });
+        // The rest go in the middle of a frame.
+        else wire.raw(textFrame(PING).subarray(0, 3));
+        wire.drop();
+      });
+      await onlyHealthyLeft();
+      const { body } = await siege.world.rest<{ data: unknown[] }>("GET", `/v1/channels?prefix=${channel}`);
+      expect(body.data).toEqual([]);
+    }));
+});
+
+describe("storms", () => {
+  test("twenty peers that subscribe and unsubscribe without pause leave no trace", () =>
+    siege.withstands(async () => {
+      const stem = fresh("storm");
+      await crowd(20, 20, async (peer) => {
+        const wire = await siege.wire(SEEN);
+        const frames = Array.from({ length: 400 }, (_, i) => ({
+          type: i % 2 === 0 ? "subscribe" : "unsubscribe",
+          channel: `${stem}/${(peer + (i >> 1)) % 10}`,
+        }));
+        wire.send(...frames);
+        const errors = (await wire.sync()).filter(({ type }) => type === "error");
+        expect(errors).toEqual([]);
+      });
+      const { body } = await siege.world.rest<{ data: unknown[] }>("GET", `/v1/channels?prefix=${stem}`);
+      expect(body.data).toEqual([]);
+    }));
+
+  test("channels past the hundredth are refused, and the hundred go with their peer", () =>
+    siege.withstands(async () => {
+      const stem = fresh("wide");
+      await crowd(10, 10, async (peer) => {
+        const wire = await siege.wire(SEEN);
+        wire.send(...Array.from({ length: 200 }, (_, i) => ({ type: "subscribe", channel: `${stem}/${peer}/${i}` })));
+        const errors = (await wire.sync()).filter(({ type }) => type === "error");
+        expect(errors.length).toBe(100);
+        wire.drop();
+      });
+      await onlyHealthyLeft();
+      const { body } = await siege.world.rest<{ data: unknown[] }>("GET", `/v1/channels?prefix=${stem}`);
+      expect(body.data).toEqual([]);
+    }));
+});
+
+describe("peers that are there and yet not", () => {
+  test("a reader that never reads is cut, and those who read get everything", () =>
+    siege.withstands(async () => {
+      const channel = fresh("slow");
+      const joined = async (): Promise<Wire> => {
+        const wire = await siege.wire();
+        await wire.request({ type: "subscribe", channel });
+        return wire;
+      };
+      const slow = await crowd(10, 10, joined);
+      const reader = await joined();
+      const publisher = await siege.wire();
+      for (const wire of slow) wire.stopReading();
+      const data = "x".repeat(60_000);
+      for (let i = 0; i < 150; i++) {
+        expect((await publisher.request({ type: "publish", channel, data: `${i} ${data}` })).type).toBe("ack");
+        expect(String((await reader.until("message")).data).split(" ", 1)).toEqual([String(i)]);
+      }
+      for (const wire of slow) wire.goOnReading();
+      for (const wire of slow) await wire.gone();
+    }));
+
+  test("one that asks and never reads the answers is cut", () =>
+    siege.withstands(async () => {
+      const sub = fresh("deaf");
+      const wire = await siege.wire({ sub });
+      const feeder = await siege.wire();
+      wire.stopReading();
+      const data = "x".repeat(60_000);
+      let answer = "ack";
+      for (let i = 0; i < 300 && answer === "ack"; i++)
+        answer = (await feeder.request({ type: "send", to: sub, data })).type;
+      expect(answer).toBe("error");
+    }));
+
+  test("one that says it will send no more leaves presence at once", () =>
+    siege.withstands(async () => {
+      const channel = fresh("half");
+      const watcher = await siege.wire(SEEN);
+      await watcher.request({ type: "subscribe", channel });
+      await crowd(20, 20, async (at) => {
+        const sub = `half-${at}`;
+        const line = siege.keep(await Line.open(siege.url, { halfOpen: true }));
+        line.write(handshake(siege.query({ ...SEEN, sub })));
+        await line.hears((received) => received.includes('"welcome"'));
+        line.write(textFrame({ type: "subscribe", channel }));
+        // With its roster it is a member.
+        await line.hears((received) => received.includes('"snapshot":true'));
+        line.finish();
+        await line.ended;
+      });
+      for (;;) {
+        const { body } = await siege.world.rest<{ peers: unknown[] }>("GET", `/v1/channels/${channel}/peers`);
+        if (body.peers.length === 1) break;
+        await Bun.sleep(10);
+      }
+    }));
+
+  test("200 that neither read nor answer pings hold nobody up", () =>
+    siege.withstands(async () => {
+      const channel = fresh("mute");
+      await crowd(200, 50, async () => {
+        const wire = await siege.wire(SEEN);
+        wire.answersPings = false;
+        wire.send({ type: "subscribe", channel });
+        wire.stopReading();
+      });
+      const watcher = await siege.wire(SEEN);
+      await watcher.request({ type: "subscribe", channel });
+      // Without a pong each of them joins half a second late, but joins.
+      for (let seen = 0; seen < 200; ) seen += (await watcher.until("presence")).joined.length;
+      const publisher = await siege.wire();
+      for (let i = 0; i < 20; i++) {
+        await publisher.request({ type: "publish", channel, data: "x".repeat(1000) });
+        await watcher.until("message");
+      }
+    }));
+
+  test.if(FULL)("50 that fall silent are dropped within 60 s and a few, though they are sent to", () =>
+    siege.withstands(async () => {
+      const channel = fresh("silent");
+      await crowd(50, 50, async () => {
+        const wire = await siege.wire(SEEN);
+        wire.answersPings = false;
+        await wire.request({ type: "subscribe", channel });
+      });
+      const watcher = await siege.wire(SEEN);
+      await watcher.request({ type: "subscribe", channel });
+      const deadline = performance.now() + 100_000;
+      for (;;) {
+        await watcher.request({ type: "publish", channel, data: 1 });
+        const { body } = await siege.world.rest<{ peers: unknown[] }>("GET", `/v1/channels/${channel}/peers`);
+        if (body.peers.length === 1) break;
+        expect(performance.now()).toBeLessThan(deadline);
+        await Bun.sleep(500);
+      }
+    }),
+  );
+});

@@ -1,0 +1,97 @@
+/** A TCP connection that says what it is told to, byte for byte, and remembers what came back. */
+import { connect, type Socket } from "node:net";
+import { PATIENCE_MS } from "../../conformance/raw/support/wire.ts";
+
+export class Line {
+  received = "";
+  /** Resolves when the other side is done, however: an end, a reset. */
+  readonly ended: Promise<void>;
+  isOver = false;
+  private readonly watchers = new Set<() => void>();
+
+  private constructor(readonly socket: Socket) {
+    this.ended = new Promise((resolve) => {
+      const over = (): void => {
+        this.isOver = true;
+        this.wake();
+        resolve();
+      };
+      socket.on("data", (bytes) => {
+        this.received += bytes.toString("latin1");
+        this.wake();
+      });
+      socket.on("end", over);
+      socket.on("close", over);
+      // A reset is an end too: who attacks must expect one.
+      socket.on("error", over);
+    });
+  }
+
+  static open(url: string, { halfOpen = false, from = "127.0.0.1" } = {}): Promise<Line> {
+    const { hostname, port } = new URL(url);
+    return new Promise((resolve, reject) => {
+      const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: halfOpen, localAddress: from });
+      const line = new Line(socket);
+      socket.once("connect", () => resolve(line));
+      socket.once("error", reject);
+    });
+  }
+
+  write(bytes: string | Uint8Array): void {
+    if (!this.socket.destroyed) this.socket.write(typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes);
+  }
+
+  /** Says that nothing more will come, and reads on. */
+  finish(): void {
+    this.socket.end();
+  }
+
+  drop(): void {
+    this.socket.destroy();
+  }
+
+  /** All that came, as soon as `fits` holds for it or the other side is done. */
+  async hears(fits: (received: string) => boolean, ms = PATIENCE_MS): Promise<string> {
+    const deadline = performance.now() + ms;
+    while (!fits(this.received) && !this.isOver) {
+      const left = deadline - performance.now();
+      if (left <= 0)
+        throw new Error(`it did not come in time; there is ${JSON.stringify(this.received.slice(0, 500))}`);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, left);
+      this.watchers.add(resolve);
+      await promise;
+      clearTimeout(timer);
+      this.watchers.delete(resolve);
+    }
+    return this.received;
+  }
+
+  /** The status of the first answer; 0 if the connection ended without one. */
+  async status(ms?: number): Promise<number> {
+    const answer = await this.hears((received) => received.includes("\r\n\r\n"), ms);
+    return Number(/^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1] ?? 0);
+  }
+
+  private wake(): void {
+    for (const watcher of this.watchers) watcher();
+  }
+}
+
+/** A handshake as text; a header that is undefined is left out. */
+export function handshake(
+  query: string,
+  headers: Readonly<Record<string, string | undefined>> = {},
+  requestLine = `GET /v1?${query} HTTP/1.1`,
+): string {
+  const all: Record<string, string | undefined> = {
+    Host: "127.0.0.1",
+    Upgrade: "websocket",
+    Connection: "Upgrade",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    ...headers,
+  };
+  const lines = Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}\r\n`]));
+  return `${requestLine}\r\n${lines.join("")}\r\n`;
+}

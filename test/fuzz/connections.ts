@@ -1,0 +1,202 @@
+/**
+ * Whole connections: several sockets send what is nearly right, as text and as bytes, and come back when they are closed. The
+ * server must neither end, nor keep a healthy peer waiting, nor grow.
+ */
+import { readFileSync } from "node:fs";
+import { bits } from "../attack/support/bytes.ts";
+import { handshake, Line } from "../attack/support/line.ts";
+import { OPCODE } from "../conformance/raw/support/frames.ts";
+import { startWorld, tokenQuery, type World } from "../conformance/raw/support/world.ts";
+import { anyText } from "./frames.ts";
+import { Chance } from "./random.ts";
+
+export interface ConnectionFigures {
+  readonly frames: number;
+  readonly connects: number;
+  readonly pings: number;
+  readonly slowestPingMs: number;
+  /** When an eighth was done, the most that was seen after it, and at the end. */
+  readonly rssMib: { readonly warm: number; readonly most: number; readonly end: number };
+  readonly seconds: number;
+}
+
+const SOCKETS = 8;
+const BATCH = 50;
+const PING_MAX_MS = 5000;
+/** Under the rate of pings, which is never off. */
+const PING_EVERY_MS = 120;
+/** Longer than any answer takes; a socket that waits so long starts anew. */
+const MARK_MAX_MS = 500;
+const RSS_GROWTH_MAX_MIB = 64;
+const RSS_SETTLES_WITHIN_MS = 30_000;
+const OPEN_ENV = { PARLEY_FRAMES_PER_SECOND: "0" };
+
+export async function fuzzConnections(frames: number, seed: number): Promise<ConnectionFigures> {
+  const world = await startWorld({ env: OPEN_ENV });
+  try {
+    return await new Run(world, frames, seed).go();
+  } finally {
+    await world.stop();
+  }
+}
+
+class Run {
+  private sent = 0;
+  private connects = 0;
+  private pings = 0;
+  private slowestPingMs = 0;
+  private warm = 0;
+  private most = 0;
+  private readonly started = performance.now();
+
+  constructor(
+    private readonly world: World,
+    private readonly frames: number,
+    private readonly seed: number,
+  ) {}
+
+  async go(): Promise<ConnectionFigures> {
+    const attackers = Array.from({ length: SOCKETS }, (_, at) => this.attack(at));
+    let going = true;
+    const done = Promise.all(attackers).finally(() => {
+      going = false;
+    });
+    await Promise.all([done, this.healthy(() => going)]);
+    const end = await this.settled();
+    const complaints = this.world.server.log.filter(({ level }) => level === "error" || level === "fatal");
+    if (complaints.length > 0) throw new Error(`the server complained: ${JSON.stringify(complaints[0])}`);
+    return {
+      frames: this.sent,
+      connects: this.connects,
+      pings: this.pings,
+      slowestPingMs: Math.round(this.slowestPingMs),
+      rssMib: { warm: this.warm, most: this.most, end },
+      seconds: (performance.now() - this.started) / 1000,
+    };
+  }
+
+  private get rssMib(): number {
+    return Number(readFileSync(`/proc/${this.world.server.pid}/statm`, "utf8").split(" ")[1]) / 256;
+  }
+
+  /** One of the sockets. Each has its own chance, so that what it sends does not depend on how fast the others are. */
+  private async attack(at: number): Promise<void> {
+    const chance = new Chance(this.seed * SOCKETS + at);
+    let left = Math.ceil(this.frames / SOCKETS);
+    while (left > 0) {
+      const line = await this.connect(`fuzz-${at % 5}`);
+      try {
+        // Nobody goes on for ever: presence has to come and go too.
+        const until = left - Math.min(left, 1000 + chance.below(4000));
+        while (left > until && !line.isOver) {
+          const count = Math.min(BATCH, left);
+          left -= count;
+          this.sent += count;
+          line.write(batch(chance, count));
+          await this.answered(line);
+        }
+      } finally {
+        line.drop();
+      }
+    }
+  }
+
+  private async connect(sub: string): Promise<Line> {
+    const line = await Line.open(this.world.url);
+    line.write(handshake(tokenQuery(this.world.token({ sub }))));
+    await line.hears((received) => received.includes('"welcome"'), PING_MAX_MS);
+    this.connects++;
+    line.received = "";
+    return line;
+  }
+
+  /** A mark comes back, or the connection is over, or it waits inside a message that we left unfinished. */
+  private async answered(line: Line): Promise<void> {
+    line.received = "";
+    line.write(bits({ opcode: OPCODE.ping, payload: "mark" }));
+    await line
+      .hears((received) => received.includes("\x8a\x04mark"), MARK_MAX_MS)
+      .catch(() => {
+        // Our last frame may have promised more than came, and swallowed the mark: only the healthy peer can tell that apart.
+        line.drop();
+      });
+    line.received = "";
+  }
+
+  /** Its ping is answered all the time. */
+  private async healthy(going: () => boolean): Promise<void> {
+    const line = await this.connect("healthy");
+    while (going()) {
+      const started = performance.now();
+      line.received = "";
+      line.write(bits({ opcode: OPCODE.text, payload: '{"type":"ping","requestId":"healthy"}' }));
+      await line.hears((received) => received.includes('"healthy"'), PING_MAX_MS);
+      if (line.isOver) throw new Error("the healthy peer was cut off");
+      this.slowestPingMs = Math.max(this.slowestPingMs, performance.now() - started);
+      this.pings++;
+      this.weigh();
+      await Bun.sleep(PING_EVERY_MS);
+    }
+    line.drop();
+  }
+
+  private weigh(): void {
+    const now = this.rssMib;
+    if (this.sent < this.frames / 8 || this.warm === 0) this.warm = now;
+    else this.most = Math.max(this.most, now);
+  }
+
+  private async settled(): Promise<number> {
+    const deadline = performance.now() + RSS_SETTLES_WITHIN_MS;
+    while (this.rssMib > this.warm + RSS_GROWTH_MAX_MIB) {
+      if (performance.now() > deadline) throw new Error(`memory went from ${this.warm} to ${this.rssMib} MiB`);
+      await Bun.sleep(100);
+    }
+    return this.rssMib;
+  }
+}
+
+/** Mostly whole text frames, so that connections live; now and then a head that is wrong. */
+function batch(chance: Chance, count: number): Buffer {
+  return Buffer.concat(Array.from({ length: count }, () => anyFrame(chance)));
+}
+
+function anyFrame(chance: Chance): Buffer {
+  if (!chance.once(400)) return whole(chance);
+  switch (chance.below(6)) {
+    case 0:
+      return chance.bytes(1 + chance.below(40));
+    case 1:
+      return bits({ opcode: chance.below(16), reserved: chance.below(8), payload: anyText(chance) });
+    case 2:
+      return bits({ opcode: OPCODE.text, payload: chance.bytes(chance.below(40)) });
+    case 3:
+      return bits({ opcode: OPCODE.text, payload: anyText(chance), masked: false });
+    case 4:
+      return bits({ opcode: OPCODE.text, length: BigInt(chance.bits()) << BigInt(chance.below(33)), payload: "x" });
+    default:
+      return bits({ opcode: OPCODE.close, payload: chance.bytes(chance.below(8)) });
+  }
+}
+
+function whole(chance: Chance): Buffer {
+  const payload = Buffer.from(anyText(chance));
+  switch (chance.below(12)) {
+    case 0: {
+      const cut = chance.below(payload.length + 1);
+      return Buffer.concat([
+        bits({ opcode: OPCODE.text, payload: payload.subarray(0, cut), final: false }),
+        ...(chance.once(2) ? [bits({ opcode: OPCODE.ping, payload: chance.bytes(chance.below(126)) })] : []),
+        bits({ opcode: OPCODE.continuation, payload: payload.subarray(cut) }),
+      ]);
+    }
+    case 1:
+      return bits({ opcode: OPCODE.binary, payload });
+    case 2:
+      return bits({ opcode: chance.pick([OPCODE.ping, OPCODE.pong]), payload: chance.bytes(chance.below(126)) });
+    case 3:
+      return bits({ opcode: OPCODE.text, payload, form: "long" });
+    default:
+      return bits({ opcode: OPCODE.text, payload });
+  }
+}
