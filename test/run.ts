@@ -37,10 +37,16 @@ const SUITES: readonly Suite[] = [
   tests("attack", "./test/attack"),
   tests("fuzz", "./test/fuzz"),
   tests("faults", "./test/faults"),
+  tests("model", "./test/model"),
 ];
 
 /** What `--full` asks of the long suites; without it they take their own small defaults. */
-const FULL = { PARLEY_TEST_KILLS: "30", PARLEY_TEST_FULL: "1", PARLEY_TEST_LONG: "1" };
+const FULL = {
+  PARLEY_TEST_KILLS: "30",
+  PARLEY_TEST_FULL: "1",
+  PARLEY_TEST_LONG: "1",
+  PARLEY_TEST_MODEL_STEPS: "1000000",
+};
 
 const args = process.argv.slice(2);
 const words = args.filter((arg) => !arg.startsWith("--"));

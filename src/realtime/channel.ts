@@ -142,6 +142,8 @@ export class Subscription {
   roster: LongRoster | undefined;
   partsWritten = 0;
   open = true;
+  /** It ended because the key no longer covers the channel. */
+  isRevoked = false;
 
   constructor(
     readonly peer: Peer,

@@ -142,7 +142,10 @@ export class Dispatch {
     if (!peer.covers(channel)) return this.refuse(peer, "channel_not_authorized", requestId);
     if (peer.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !peer.subscriptionTo(channel))
       return this.refuse(peer, "channel_limit_exceeded", requestId);
-    this.parts.hub.subscribe(peer, channel, wanted === true, () => this.ack(peer, requestId));
+    this.parts.hub.subscribe(peer, channel, wanted === true, (refused) => {
+      if (refused) this.refuse(peer, refused, requestId);
+      else this.ack(peer, requestId);
+    });
   }
 
   private isOverQuota(peer: Peer): boolean {

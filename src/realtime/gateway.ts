@@ -107,8 +107,10 @@ export class Gateway {
       },
       close: (ws, code) => this.closed(ws, code),
       sendPings: false,
-      // 0: never. Liveness is our own (liveness.ts).
-      idleTimeout: 0,
+      // Liveness is our own (liveness.ts), and its pings keep this timer from ever running out. It is here for what Bun makes
+      // of it after a close: how long it waits for the other side. Too short, and a client that is still sending is answered
+      // with a reset and never reads the close code.
+      idleTimeout: 120,
       maxPayloadLength: FRAME_MAX_BYTES,
       perMessageDeflate: false,
       // A slow reader is cut, never thinned out.

@@ -4,6 +4,7 @@ import type { Keyring } from "../access/keyring.ts";
 import type { ChannelCount, Engine, Envelope, MemberState, NodeEnd, NodeId } from "../engine/engine.ts";
 import { bitOf } from "../protocol/actions.ts";
 import { type Closing, KEY_REVOKED, KICKED, TOKEN_EXPIRED } from "../protocol/close.ts";
+import type { Code } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
 import { Census } from "./census.ts";
 import { Channel, Subscription } from "./channel.ts";
@@ -20,6 +21,9 @@ import type { Usage } from "./usage.ts";
 
 const PRESENCE = bitOf("presence");
 const SUBSCRIBE = bitOf("subscribe");
+
+/** Why a request is refused; undefined: it is not. */
+type Answer = (refused: Code | undefined) => void;
 
 export interface HubParts {
   readonly id: NodeId;
@@ -151,14 +155,14 @@ export class Hub implements NodeEnd {
 
   /** Channels */
 
-  /** `ack` is called when messages flow: at once, or when the engine has found out who is there. */
-  subscribe(peer: Peer, name: string, withMetadata: boolean, ack: () => void): void {
+  /** `answer` is called when messages flow, at once or when the engine has found out who is there; or with why they never will. */
+  subscribe(peer: Peer, name: string, withMetadata: boolean, answer: Answer): void {
     const held = peer.subscriptionTo(name);
     if (held) {
       this.setVariant(held, withMetadata);
       // The key has been given the presence action since.
       if (peer.may(PRESENCE)) held.member ??= held.channel.member(peer.identity);
-      return this.welcomeTo(held, ack);
+      return this.welcomeTo(held, answer);
     }
     const channel = this.channel(peer.identity.space, name);
     const member = peer.may(PRESENCE) ? channel.member(peer.identity) : undefined;
@@ -168,12 +172,12 @@ export class Hub implements NodeEnd {
     peer.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
     channel.subscribers++;
     if (withMetadata) channel.metadataSubscribers++;
-    this.welcomeTo(subscription, ack);
+    this.welcomeTo(subscription, answer);
   }
 
-  private welcomeTo(subscription: Subscription, ack: () => void): void {
+  private welcomeTo(subscription: Subscription, answer: Answer): void {
     const enter = (): void => {
-      ack();
+      answer(subscription.isRevoked ? "channel_not_authorized" : undefined);
       if (subscription.open) this.presence.enter(subscription);
     };
     if (subscription.channel.opening) subscription.channel.opening.push(enter);
@@ -301,6 +305,7 @@ export class Hub implements NodeEnd {
       const { name } = subscription.channel;
       if (!peer.may(SUBSCRIBE) || !peer.covers(name)) {
         this.drop(subscription);
+        subscription.isRevoked = true;
         this.parts.figures.errors.inc();
         const message = `The key no longer covers the channel ${JSON.stringify(name)}.`;
         peer.socket.send(encode.error("channel_not_authorized", undefined, message));

@@ -159,7 +159,7 @@ describe("a channel that the engine is still asked about", () => {
     late.releaseAll();
     await turn();
     world.advance(600);
-    expect(ann.news().sort()).toEqual(["ack r1", "error channel_not_authorized"]);
+    expect(ann.news()).toEqual(["error channel_not_authorized", "error channel_not_authorized r1"]);
     ann.vanish();
     expect(leftovers(world)).toEqual({});
   });

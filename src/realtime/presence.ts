@@ -87,6 +87,7 @@ export class Presence {
     subscription.owed = 0;
     subscription.visible = false;
     member.remove(subscription);
+    this.keepShown(member);
     this.change(member, channel);
   }
 
@@ -118,6 +119,7 @@ export class Presence {
       const member = channel.members.get(peerId);
       if (!member?.remote?.delete(node)) continue;
       if (member.remote.size === 0) member.remote = undefined;
+      this.keepShown(member);
       this.change(member, channel);
     }
   }
@@ -155,6 +157,11 @@ export class Presence {
     this.note(member);
     channel.changed.add(member);
     this.schedule(channel);
+  }
+
+  /** A peer that is known has not left while it has another connection here, though that one still awaits its roster. */
+  private keepShown(member: Member): void {
+    if (member.shown !== undefined) for (const other of member.subscriptions) other.visible = true;
   }
 
   private note(member: Member): void {

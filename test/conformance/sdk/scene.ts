@@ -18,6 +18,7 @@ export class Scene {
   private readonly tag = crypto.randomUUID().slice(0, 8);
   private readonly people: (Caller | Member)[] = [];
   private readonly watching = new Set<() => void>();
+  private looking = false;
 
   constructor(
     readonly service: Service,
@@ -97,7 +98,7 @@ export class Scene {
     return last;
   }
 
-  /** Looks again after every event of any client of this scene. `lacking` says what was waited for in vain. */
+  /** Looks again after events of the clients of this scene. `lacking` says what was waited for in vain. */
   until(lacking: string | (() => string), holds: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       const stop = (): void => {
@@ -129,7 +130,13 @@ export class Scene {
     return one;
   }
 
+  /** Once for all events of a turn: a look after each of thousands would stall the very clients that are watched. */
   private readonly changed = (): void => {
-    for (const look of [...this.watching]) look();
+    if (this.looking) return;
+    this.looking = true;
+    setImmediate(() => {
+      this.looking = false;
+      for (const look of [...this.watching]) look();
+    });
   };
 }

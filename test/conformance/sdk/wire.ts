@@ -23,7 +23,9 @@ export interface Told {
 
 /** One socket and the frames that came over it. */
 export class Line {
-  readonly frames: Frame[] = [];
+  /** Read only when they are asked for: the runtime under test shall be busy with the SDK, not with us. */
+  private readonly unread: string[] = [];
+  private readonly read: Frame[] = [];
   /** undefined while it is open. */
   closeCode: number | undefined;
 
@@ -32,7 +34,7 @@ export class Line {
     private readonly changed: () => void,
   ) {
     socket.addEventListener("message", (event) => {
-      this.frames.push(JSON.parse((event as { data: string }).data));
+      this.unread.push((event as { data: string }).data);
       this.changed();
     });
     socket.addEventListener("close", (event) => {
@@ -41,6 +43,11 @@ export class Line {
     });
     // Under `ws` an error that nobody listens to ends the process, and the SDK stops listening before we do.
     socket.addEventListener("error", () => undefined);
+  }
+
+  get frames(): readonly Frame[] {
+    for (const text of this.unread.splice(0)) this.read.push(JSON.parse(text));
+    return this.read;
   }
 
   /** Peer ids that presence named, in order, doubles included; `from`: frames to leave out. */

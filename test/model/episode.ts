@@ -1,0 +1,78 @@
+/** Walks from numbers: one walk, many from a seed, and the shortest way to the same fault. */
+import { type Act, Choices, makeAct, makeOptions } from "./acts.ts";
+import { Broken } from "./ears.ts";
+import { random } from "./random.ts";
+import { Walk } from "./walk.ts";
+
+export interface Fault {
+  readonly message: string;
+  /** How many acts were done until it showed. */
+  readonly steps: number;
+  readonly trail: readonly string[];
+}
+
+/** How often what happened on walks without fault. */
+export type Counts = Map<string, number>;
+
+/** A world that `setting` chooses, and these acts in it. */
+export async function walk(setting: Act, acts: readonly Act[], counts?: Counts): Promise<Fault | undefined> {
+  const options = makeOptions(new Choices(setting));
+  const it = new Walk(options);
+  let steps = 0;
+  try {
+    for (const act of acts) {
+      steps++;
+      await it.do(act);
+    }
+    await it.end();
+    if (counts) for (const [what, count] of it.stage.counts) counts.set(what, (counts.get(what) ?? 0) + count);
+    return undefined;
+  } catch (error) {
+    // Whatever else is thrown is a fault too: nothing the heart is told to do may throw.
+    const message = error instanceof Broken ? error.message : String(error instanceof Error ? error.stack : error);
+    return { message, steps, trail: [JSON.stringify(options), ...it.stage.trail] };
+  }
+}
+
+export interface Found extends Fault {
+  readonly setting: Act;
+  readonly acts: readonly Act[];
+}
+
+const ACTS_MAX = 300;
+
+/** Walks until so many steps are done or one goes wrong. `steps` of the result counts those of all walks. */
+export async function walks(
+  seed: number,
+  steps: number,
+): Promise<{ steps: number; found: Found | undefined; counts: Counts }> {
+  const next = random(seed);
+  const counts: Counts = new Map();
+  let done = 0;
+  while (done < steps) {
+    const setting = makeAct(next);
+    const length = Math.min(steps - done, 20 + Math.floor(next() * (ACTS_MAX - 20)));
+    const acts = Array.from({ length }, () => makeAct(next));
+    const fault = await walk(setting, acts, counts);
+    if (fault) {
+      const found = { ...fault, setting, acts: acts.slice(0, fault.steps) };
+      return { steps: done + fault.steps, found, counts };
+    }
+    done += length;
+  }
+  return { steps: done, found: undefined, counts };
+}
+
+/** Leaves out acts as long as something still goes wrong. */
+export async function shortened(found: Found): Promise<Found> {
+  let best = found;
+  for (let size = Math.ceil(best.acts.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let at = 0; at < best.acts.length; ) {
+      const acts = best.acts.toSpliced(at, size);
+      const fault = await walk(best.setting, acts);
+      if (fault) best = { ...fault, setting: best.setting, acts: acts.slice(0, fault.steps) };
+      else at += size;
+    }
+  }
+  return best;
+}

@@ -1,0 +1,30 @@
+/** A sample of the model test. Long runs: sh bin/dev test/model/run.ts --steps 1000000 --seed 7 */
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { NUMBER_MAX, NUMBERS } from "./acts.ts";
+import { walk, walks } from "./episode.ts";
+
+const SEED = 20_263;
+/** Of the longer walks. */
+const STEPS = Number(process.env.PARLEY_TEST_MODEL_STEPS ?? 60_000);
+const act = fc.array(fc.nat(NUMBER_MAX - 1), { minLength: NUMBERS, maxLength: NUMBERS });
+const acts = fc.array(act, { minLength: 20, maxLength: 150, size: "max" });
+
+test("whatever happens on one, two or three nodes, everybody is told what it must be, in order, and nothing else", async () => {
+  const property = fc.asyncProperty(act, acts, async (setting, acts) => {
+    const fault = await walk(setting, acts);
+    if (fault) throw new Error([fault.message, ...fault.trail].join("\n"));
+  });
+  await fc.assert(property, { numRuns: 300, seed: SEED, includeErrorInReport: true });
+}, 60_000);
+
+test("the same on longer walks, and everything that can happen happens on them", async () => {
+  const { found, counts } = await walks(SEED, STEPS);
+  expect(found && [found.message, ...found.trail].join("\n")).toBeUndefined();
+  const seen = [...counts.keys()];
+  const closings = ["closed 1006", "closed 4001", "closed 4002", "closed 4020"];
+  const refusals = ["refused invalid_token", "refused token_expired", "refused unauthorized"];
+  const errors = ["action_not_permitted", "channel_not_authorized", "peer_not_found", "token_expired"];
+  expect(seen).toEqual(expect.arrayContaining([...closings, ...refusals, ...errors.map((code) => `error ${code}`)]));
+  expect(seen).toEqual(expect.arrayContaining(["ack", "message", "direct", "roster", "presence"]));
+}, 900_000);

@@ -1,0 +1,248 @@
+/**
+ * Does the model see anything? Each bug is put into a copy of the sources on purpose, and the model test runs there:
+ * sh bin/dev test/model/mutants.ts [words of the names] [--seed N]
+ * Ends with 1 if one is not caught within STEPS.
+ */
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+const STEPS = 10_000;
+
+interface Mutant {
+  readonly name: string;
+  readonly file: string;
+  /** A text that is in the file exactly once. */
+  readonly find: string;
+  readonly replace: string;
+}
+
+const MUTANTS: readonly Mutant[] = [
+  {
+    name: "echo to sender",
+    file: "src/realtime/delivery.ts",
+    find: "const except = own && sender?.socket;",
+    replace: "const except = undefined;",
+  },
+  {
+    name: "lost left",
+    file: "src/realtime/presence.ts",
+    find: "else if (member.shown !== undefined) left.push(member.shown);",
+    replace: "",
+  },
+  {
+    name: "left while a connection remains",
+    file: "src/realtime/channel.ts",
+    find: "if (at >= 0) this.subscriptions.splice(at, 1);",
+    replace: "if (at >= 0) this.subscriptions.splice(at);",
+  },
+  {
+    name: "change before roster",
+    file: "src/realtime/presence.ts",
+    find: "if (!member.subscriptions.includes(subscription)) member.add(subscription);\n    this.hold(subscription);",
+    replace:
+      "if (!member.subscriptions.includes(subscription)) member.add(subscription);\n    this.hold(subscription);\n    this.listen(subscription);",
+  },
+  {
+    name: "change before roster, on a repeated subscribe only",
+    file: "src/realtime/presence.ts",
+    find: "if (!member.subscriptions.includes(subscription)) member.add(subscription);\n    this.hold(subscription);",
+    replace: "if (!member.subscriptions.includes(subscription)) member.add(subscription);",
+  },
+  {
+    name: "roster with self",
+    file: "src/realtime/rosters.ts",
+    find: "const start = starts.get(peerId);",
+    replace: "const start = undefined;",
+  },
+  {
+    name: "joined after direct",
+    file: "src/realtime/delivery.ts",
+    find: "if (identity.waiting) this.parts.presence.settle(identity);\n    return this.sendEnvelope(",
+    replace: "return this.sendEnvelope(",
+  },
+  {
+    name: "metadata leak: fromMetadata without asking",
+    file: "src/realtime/delivery.ts",
+    find: "encode.message(channel.json, fromJson, undefined, dataJson)",
+    replace: "encode.message(channel.json, fromJson, metadataJson, dataJson)",
+  },
+  {
+    name: "metadata leak: a token's own metadata to others",
+    file: "src/access/admit.ts",
+    find: "peerMetadataJson: verified.peerMetadataJson,",
+    replace: "peerMetadataJson: verified.peerMetadataJson ?? verified.metadataJson,",
+  },
+  {
+    name: "order swap: on the node",
+    file: "src/realtime/delivery.ts",
+    find: "if (channel) this.fanOut(channel, identity.json, envelope, peer);",
+    replace: `if (channel) {
+      const swap = this as unknown as { late?: (() => void) | undefined };
+      const late = swap.late;
+      const tell = () => this.fanOut(channel, identity.json, envelope, peer);
+      swap.late = undefined;
+      if (!late && dataJson.length % 2 === 0) {
+        swap.late = tell;
+        queueMicrotask(() => {
+          if (swap.late === tell) tell();
+          if (swap.late === tell) swap.late = undefined;
+        });
+      } else tell();
+      late?.();
+    }`,
+  },
+  {
+    name: "order swap: between nodes",
+    file: "src/engine/local.ts",
+    // Two lanes instead of one.
+    find: "key}`, (node) => {",
+    replace: "key}` + (globalThis.odd = !globalThis.odd), (node) => {",
+  },
+  {
+    name: "double delivery",
+    file: "src/realtime/hub.ts",
+    find: "    peer.socket.unsubscribe(withMetadata ? channel.plainTopic : channel.metadataTopic);\n",
+    replace: "",
+  },
+  {
+    name: "send across apps",
+    file: "src/realtime/delivery.ts",
+    find: "const target = this.parts.spaces.get(app)?.identities.get(to);",
+    replace:
+      "const all = [this.parts.spaces.get(app), ...this.parts.spaces.values()];\n    const target = all.map((space) => space?.identities.get(to)).find((one) => one && one.peers.length > 0);",
+  },
+  {
+    name: "scope kept after a key edit: its subscriptions",
+    file: "src/realtime/hub.ts",
+    find: "if (!peer.may(SUBSCRIBE) || !peer.covers(name)) {",
+    replace: "if (!peer.may(SUBSCRIBE) && !peer.covers(name)) {",
+  },
+  {
+    name: "scope kept after a key edit: what it may do",
+    file: "src/realtime/hub.ts",
+    find: "peer.keyScope = key.scope;",
+    replace: "",
+  },
+  {
+    name: "connection kept after its secret retired",
+    file: "src/realtime/hub.ts",
+    find: "peer.secretEndsMs = secret ? secret.ends : 0;",
+    replace: "",
+  },
+  {
+    name: "connection kept for a while after its secret retired",
+    file: "src/realtime/hub.ts",
+    find: "if (peer.secretEndsMs !== null && peer.secretEndsMs <= this.parts.clock.nowMs()) return this.expire(peer);",
+    replace: "",
+  },
+  {
+    name: "more: a blocked peer connects",
+    file: "src/access/admit.ts",
+    find: "if (blocks.isBlocked(key.app, peerId, nowMs))",
+    replace: "if (blocks.isBlocked(key.id, peerId, nowMs))",
+  },
+  {
+    name: "more: a kick ends one of two connections",
+    file: "src/realtime/hub.ts",
+    find: "for (const peer of peers) this.close(peer, KICKED);",
+    replace: "for (const peer of peers.slice(0, 1)) this.close(peer, KICKED);",
+  },
+  {
+    name: "more: shown without the presence action",
+    file: "src/realtime/hub.ts",
+    find: "const member = peer.may(PRESENCE) ? channel.member(peer.identity) : undefined;",
+    replace: "const member = channel.member(peer.identity);",
+  },
+  {
+    name: "more: still shown when a key edit takes presence away",
+    file: "src/realtime/hub.ts",
+    find: "else if (subscription.member && !peer.may(PRESENCE)) this.withoutPresence(subscription);",
+    replace: "",
+  },
+  {
+    name: "more: a roster before its pong",
+    file: "src/realtime/presence.ts",
+    find: "peer.socket.ping(String(subscription.gate));",
+    replace: "peer.socket.ping(String(subscription.gate));\n    this.openGate(subscription);",
+  },
+  {
+    name: "more: a change of metadata is not told",
+    file: "src/realtime/presence.ts",
+    find: "if (entry !== undefined) joined.push(entry);",
+    replace: "if (entry !== undefined && member.shown === undefined) joined.push(entry);",
+  },
+  {
+    name: "more: the oldest connection gives the metadata",
+    file: "src/realtime/channel.ts",
+    find: "const newest = this.subscriptions.find((subscription) => subscription.visible)?.peer;",
+    replace: "const newest = this.subscriptions.findLast((subscription) => subscription.visible)?.peer;",
+  },
+  {
+    name: "more: a peer that is known is not kept by its next connection",
+    file: "src/realtime/presence.ts",
+    find: "if (member.shown !== undefined) {\n      subscription.visible = true;",
+    replace: "if (member.shown !== undefined) {",
+  },
+  {
+    name: "more: joined after a message from elsewhere",
+    file: "src/realtime/hub.ts",
+    find: "    this.delivery.settleSender(app, envelope.from);\n    this.delivery.fanOut(",
+    replace: "    this.delivery.fanOut(",
+  },
+  {
+    name: "more: a token lives on",
+    file: "src/realtime/deadlines.ts",
+    find: "peer.expiresAtMs - EXPIRY_LEAD_MS",
+    replace: "peer.expiresAtMs + EXPIRY_LEAD_MS",
+  },
+  {
+    name: "more: the end of a secret is not told",
+    file: "src/realtime/hub.ts",
+    find: 'peer.socket.send(encode.error("token_expired"));',
+    replace: "",
+  },
+];
+
+const { values, positionals } = parseArgs({
+  options: { seed: { type: "string", default: "1" } },
+  allowPositionals: true,
+});
+const chosen = MUTANTS.filter(({ name }) => positionals.every((word) => name.includes(word)));
+const folder = mkdtempSync(join(tmpdir(), "parley-mutants-"));
+let survivors = 0;
+try {
+  for (const [at, mutant] of chosen.entries()) {
+    const result = await tried(mutant, join(folder, String(at)));
+    if (result === undefined) survivors++;
+    console.log(`${mutant.name}: ${result ?? `NOT CAUGHT in ${STEPS} steps`}`);
+  }
+} finally {
+  rmSync(folder, { recursive: true });
+}
+console.log(`\n${chosen.length - survivors} of ${chosen.length} caught, seed ${values.seed}`);
+process.exit(survivors === 0 && chosen.length > 0 ? 0 : 1);
+
+/** How it was caught; undefined if it was not. */
+async function tried(mutant: Mutant, copy: string): Promise<string | undefined> {
+  cpSync("src", join(copy, "src"), { recursive: true });
+  cpSync(join("test", "model"), join(copy, "test", "model"), { recursive: true });
+  for (const file of ["package.json", "tsconfig.json"]) cpSync(file, join(copy, file));
+  symlinkSync(join(process.cwd(), "node_modules"), join(copy, "node_modules"));
+  const path = join(copy, mutant.file);
+  const parts = readFileSync(path, "utf8").split(mutant.find);
+  if (parts.length !== 2) throw new Error(`"${mutant.name}": its text is ${parts.length - 1} times in ${mutant.file}`);
+  writeFileSync(path, parts.join(mutant.replace));
+  const args = ["test/model/run.ts", "--steps", String(STEPS), "--seed", values.seed];
+  const child = Bun.spawn([process.execPath, "--no-env-file", ...args], {
+    cwd: copy,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+  if ((await child.exited) === 0) return undefined;
+  const caught = /after (\d+) steps, [\d.]+ s: (.*)/.exec(output);
+  // One that does not even start would look caught.
+  if (!caught) throw new Error(`"${mutant.name}" ended in another way:\n${output}${errors}`);
+  return `${caught[1]} steps (${caught[2]})`;
+}

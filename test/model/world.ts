@@ -1,0 +1,174 @@
+/**
+ * The thing under test: one to three nodes on one Exchange, from admission and the gateway's handlers down everything real;
+ * time, sockets and the ways between nodes are in the walk's hands.
+ */
+import type { WebSocketHandler } from "bun";
+import { Blocks } from "../../src/access/blocks.ts";
+import { Keyring } from "../../src/access/keyring.ts";
+import { Throttle } from "../../src/access/throttle.ts";
+import { type Claims, signToken } from "../../src/access/token.ts";
+import { keySecretIdentity, Vault } from "../../src/access/vault.ts";
+import { Exchange } from "../../src/engine/local.ts";
+import { atOnce, delayed, shuffled, type Traffic } from "../../src/engine/traffic.ts";
+import { Problem } from "../../src/protocol/codes.ts";
+import { Dispatch } from "../../src/realtime/dispatch.ts";
+import { FakeClock } from "../../src/realtime/fake-clock.ts";
+import { FakeServer, FakeSocket } from "../../src/realtime/fake-socket.ts";
+import { Figures } from "../../src/realtime/figures.ts";
+import { Gateway, type SocketData } from "../../src/realtime/gateway.ts";
+import { Hub } from "../../src/realtime/hub.ts";
+import { slowly } from "../../src/realtime/late-engine.ts";
+import { MemoryUsage, silentLog } from "../../src/realtime/test-kit.ts";
+import { Usage } from "../../src/realtime/usage.ts";
+import type { SecretRow } from "../../src/store/store.ts";
+import { Metrics } from "../../src/telemetry/metrics.ts";
+import type { KeyState } from "./truth.ts";
+
+export interface WorldOptions {
+  readonly nodes: number;
+  /** How things travel between nodes: at once, all equally late, or by chance. */
+  readonly travel: "at once" | "late" | "by chance";
+  /** Steps that each thing is late, or the seed of chance. */
+  readonly travelNumber: number;
+  readonly tickMs: number;
+  /** How long the engine takes to say who is in a channel elsewhere. */
+  readonly answerMs: number;
+}
+
+interface Node {
+  readonly server: FakeServer;
+  readonly hub: Hub;
+  readonly gateway: Gateway;
+  readonly handlers: WebSocketHandler<SocketData>;
+}
+
+// What is counted is no part of the model; and a registry a node and walk would be most of a walk's time.
+const figures = new Figures(new Metrics());
+const vault = new Vault(Buffer.alloc(32, 7));
+const CLIENT = [192, 0, 2, 1];
+
+export class World {
+  readonly clock = new FakeClock();
+  readonly blocks = new Blocks();
+  readonly keyring = new Keyring(vault);
+  readonly nodes: readonly Node[];
+  private readonly traffic: Traffic;
+  private readonly isSimple: boolean;
+  private revision = 1;
+
+  constructor(options: WorldOptions) {
+    this.traffic = trafficOf(options);
+    this.isSimple = options.nodes === 1;
+    const exchange = new Exchange(this.traffic.carry);
+    this.keyring.load({ revision: 1, apps: [], keys: [], secrets: [] });
+    this.nodes = Array.from({ length: options.nodes }, (_, i) => this.build(`n${i}`, exchange, options));
+  }
+
+  private build(id: string, exchange: Exchange, { tickMs, answerMs }: WorldOptions): Node {
+    const { clock, keyring, blocks } = this;
+    const server = new FakeServer();
+    const usage = new Usage(new MemoryUsage().store, clock, silentLog);
+    const engine = answerMs > 0 ? slowly(exchange.engine(), clock, answerMs) : exchange.engine();
+    const rates = { framesPerSecond: 0, framesBurst: 500 };
+    const { broadcast } = server;
+    const hub = new Hub({
+      id,
+      clock,
+      engine,
+      keyring,
+      usage,
+      figures,
+      broadcast,
+      presenceTickMs: tickMs,
+      framesBurst: rates.framesBurst,
+    });
+    keyring.onChange((keyId) => hub.keyChanged(keyId));
+    const dispatch = new Dispatch({ hub, keyring, usage, figures, clock, rates });
+    const connects = new Throttle(0, 0, clock.monotonicMs);
+    const gateway = new Gateway({ hub, dispatch, keyring, blocks, connects, figures, clock, maxPendingBytes: 1 << 20 });
+    return { server, hub, gateway, handlers: gateway.handlers() };
+  }
+
+  nodeAt(i: number): Node {
+    const node = this.nodes[i];
+    if (!node) throw new Error(`there is no node ${i}`);
+    return node;
+  }
+
+  get connections(): number {
+    return this.nodes.reduce((sum, node) => sum + node.hub.connections, 0);
+  }
+
+  get underWay(): number {
+    return this.traffic.underWay;
+  }
+
+  advance(ms: number): void {
+    if (this.isSimple) return this.clock.advance(ms);
+    for (let i = 0; i < ms; i++) {
+      this.clock.advance(1);
+      this.traffic.step();
+    }
+  }
+
+  /** A connection, or the code it was refused with. */
+  connect(node: number, query: string, pongAfterMs: number | undefined): FakeSocket | string {
+    const { server, handlers, gateway } = this.nodeAt(node);
+    const request = new Request(`http://node.test/v1?${query}`, { headers: { upgrade: "websocket" } });
+    const made: FakeSocket[] = [];
+    const upgrade = (data: SocketData): boolean => made.push(new FakeSocket(server, handlers, this.clock, data)) > 0;
+    try {
+      gateway.connect({ request, client: CLIENT, upgrade });
+    } catch (problem) {
+      if (problem instanceof Problem) return problem.code;
+      throw problem;
+    }
+    const [socket] = made;
+    if (!socket) throw new Error("neither refused nor upgraded");
+    socket.pongAfterMs = pongAfterMs;
+    socket.open();
+    return socket;
+  }
+
+  /** Shows the key as the model has it to every node. */
+  show(key: KeyState): void {
+    const { id, app, type, patterns, actions, revoked } = key;
+    const row = {
+      id,
+      app,
+      type,
+      label: null,
+      channelPatterns: [...patterns],
+      actions: [...actions],
+      allowedOrigins: type === "publishable" ? ["*"] : null,
+      created: 0,
+      rotated: null,
+      revoked: revoked ? 1 : null,
+    };
+    const secrets = key.secrets.map(({ seq, endsMs }): SecretRow => {
+      const sealed = sealedSecret(id, seq);
+      return { keyId: id, seq, sealed, digest: "", created: 0, ends: endsMs };
+    });
+    this.keyring.show({ keys: [{ row, secrets }] }, ++this.revision);
+  }
+
+  token(key: KeyState, seq: number, claims: Claims): string {
+    return signToken(claims, key.id, { seq, digest: "", ends: null, hmacKey: Buffer.from(secretOf(key.id, seq)) });
+  }
+}
+
+const secretOf = (keyId: string, seq: number): string => `sk_secret_${keyId}_${seq}`;
+
+const sealed = new Map<string, string>();
+
+function sealedSecret(keyId: string, seq: number): string {
+  const identity = keySecretIdentity(keyId, seq);
+  const known = sealed.get(identity) ?? vault.seal(secretOf(keyId, seq), identity);
+  sealed.set(identity, known);
+  return known;
+}
+
+function trafficOf({ nodes, travel, travelNumber }: WorldOptions): Traffic {
+  if (nodes === 1 || travel === "at once") return atOnce();
+  return travel === "late" ? delayed(travelNumber % 13) : shuffled(travelNumber);
+}
