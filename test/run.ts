@@ -13,6 +13,13 @@ interface Suite {
   readonly command: readonly string[];
   /** `bun test` counts its own tests; any other command counts as one. */
   readonly counts: boolean;
+  /** Programs from Debian's packages that it cannot do without. */
+  readonly needs?: readonly DebianPackage[];
+}
+
+interface DebianPackage {
+  readonly program: string;
+  readonly name: string;
 }
 
 const bun = process.execPath;
@@ -33,6 +40,7 @@ const SUITES: readonly Suite[] = [
   tests("unit", "./src", "./test/house"),
   tests("rest", "./test/rest"),
   tests("conformance", "./test/conformance"),
+  { ...tests("browser", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }] },
   tests("docs", "./test/docs"),
   tests("attack", "./test/attack"),
   tests("fuzz", "./test/fuzz"),
@@ -61,6 +69,7 @@ const folder = mkdtempSync(join(tmpdir(), "parley-test-"));
 let passed = 0;
 let failed = 0;
 
+install(chosen.flatMap((suite) => suite.needs ?? []));
 for (const [at, suite] of chosen.entries()) {
   console.log(`\n== ${suite.name}`);
   const started = performance.now();
@@ -82,6 +91,21 @@ rmSync(folder, { recursive: true });
 if (passed + failed === 0) failed = 1;
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
+
+/** Installs what is missing where it may; else names the command, and the suites that need it fail with the same words. */
+function install(packages: readonly DebianPackage[]): void {
+  const missing = packages.filter(({ program }) => !Bun.which(program)).map(({ name }) => name);
+  if (missing.length === 0) return;
+  const command = `apt-get install -y ${missing.join(" ")}`;
+  if (process.getuid?.() !== 0 || !Bun.which("apt-get")) {
+    console.error(`test: ${missing.join(", ")} missing: ${command}`);
+    return;
+  }
+  console.log(`test: installing ${missing.join(", ")} (once)`);
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  for (const step of ["apt-get update -q", command])
+    Bun.spawnSync(["sh", "-c", step], { stdio: ["ignore", "ignore", "inherit"], env });
+}
 
 /** [passed, failed] of a JUnit report. A runner that died without one, or failed outside a test, is a failure itself. */
 function counted(report: string, exitCode: number): [number, number] {

@@ -1,0 +1,297 @@
+/** The start page as a newcomer meets it: two tabs that talk, see and call each other, and find the service again. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import { launchChromium } from "./support/chromium.ts";
+import { Held } from "./support/held.ts";
+import { Service } from "./support/service.ts";
+import { Site } from "./support/site.ts";
+import { DEADLINE_MS, within } from "./support/within.ts";
+
+setDefaultTimeout(90_000);
+
+let browser: Browser;
+let service: Service;
+let context: BrowserContext;
+/** What the browser has to complain about: errors nobody caught, and what the page's own policy forbids. */
+let complaints: string[] = [];
+
+beforeAll(async () => {
+  browser = await launchChromium();
+  service = await Service.start();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+beforeEach(async () => {
+  context = await browser.newContext();
+  context.setDefaultTimeout(DEADLINE_MS);
+  complaints = [];
+});
+
+afterEach(async () => {
+  await context.close();
+  expect(complaints).toEqual([]);
+});
+
+interface Opening {
+  /** The browser itself writes refused connections to the console; whoever provokes them says so. */
+  readonly refusals?: true;
+  readonly prepare?: (page: Page) => Promise<void>;
+}
+
+async function openPage(address = `${service.url}/`, { refusals, prepare }: Opening = {}): Promise<Page> {
+  const page = await context.newPage();
+  await prepare?.(page);
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => {
+    const expected = refusals && /WebSocket connection|Failed to load resource/.test(message.text());
+    if (message.type() === "error" && !expected) complaints.push(message.text());
+  });
+  await page.goto(address);
+  return page;
+}
+
+const openTwo = async (): Promise<[Page, Page]> => [await openPage(), await openPage()];
+
+/** Resolves when the element's text fits; one that never does says what else was there. */
+async function shows(page: Page, id: string, text: string | RegExp): Promise<void> {
+  try {
+    await page.locator(`#${id}`).filter({ hasText: text }).waitFor();
+  } catch {
+    throw new Error(`#${id} should show ${text}; the page shows: ${await page.locator("body").innerText()}`);
+  }
+}
+
+const said = (page: Page, text: string): Locator => page.locator("#words p").filter({ hasText: text });
+const button = (page: Page, name: string | RegExp): Locator => page.getByRole("button", { name });
+
+/** What the page calls itself. */
+async function nameOf(page: Page): Promise<string> {
+  await shows(page, "state", /^Connected as/);
+  return /Connected as (\S+)\./.exec((await page.locator("#state").textContent()) ?? "")?.[1] ?? "";
+}
+
+async function say(page: Page, text: string): Promise<void> {
+  await page.getByLabel("Message").fill(text);
+  await page.getByLabel("Message").press("Enter");
+}
+
+/** Resolves when the video shows pictures that move. */
+const moves = (page: Page, id: "mine" | "theirs"): Promise<unknown> =>
+  within(
+    `moving pictures in ${id}`,
+    page.evaluate(`new Promise((resolve) => {
+      const video = document.getElementById("${id}");
+      video.requestVideoFrameCallback(() => video.requestVideoFrameCallback(() => resolve()));
+    })`),
+  );
+
+const isHidden = (page: Page, id: "mine" | "theirs"): Promise<boolean> => page.locator(`#${id}`).isHidden();
+
+test("two tabs see each other, talk, and see each other go", async () => {
+  const [a, b] = await openTwo();
+  const [nameA, nameB] = [await nameOf(a), await nameOf(b)];
+  await Promise.all([shows(a, "roster", `${nameA} (you), ${nameB}`), shows(b, "roster", `${nameB} (you), ${nameA}`)]);
+  await say(a, "hello, <b>B</b>");
+  await said(b, `${nameA} hello, <b>B</b>`).waitFor();
+  await said(a, "you hello, <b>B</b>").waitFor();
+  await say(b, "hello, A");
+  await said(a, `${nameB} hello, A`).waitFor();
+  await b.close();
+  await said(a, `${nameB} has left.`).waitFor();
+  await shows(a, "roster", new RegExp(`^${nameA} \\(you\\)$`));
+});
+
+test("the second tab is one click away and in the same channel", async () => {
+  const a = await openPage(`${service.url}/?channel=chat/corner`);
+  const opened = context.waitForEvent("page");
+  await a.getByRole("link", { name: "second tab" }).click();
+  const b = await opened;
+  const nameB = await nameOf(b);
+  await shows(a, "roster", nameB);
+  await shows(b, "channel-name", "chat/corner");
+});
+
+test("what the page gives to copy works as it is: the SDK's lines and the backend's", async () => {
+  const page = await openPage();
+  await shows(page, "roster", "(you)");
+  const lines = async (id: string): Promise<string> => (await page.locator(`#${id} pre`).textContent()) ?? "";
+  const backend = Bun.spawn(["sh", "-c", await lines("backend")], {
+    env: { ...process.env, PARLEY_KEY: service.keys.secretKey },
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  expect(await backend.exited).toBe(0);
+  await said(page, "server hello from the backend").waitFor();
+  const sdk = await lines("sdk");
+  expect(sdk).toContain(`url: "ws://127.0.0.1:${service.port}"`);
+  const site = new Site();
+  try {
+    const elsewhere = await openPage(`${site.origin}/`);
+    // A browser without a bundler finds a package by its address only.
+    await elsewhere.addScriptTag({ type: "module", content: sdk.replace("@metered-ca/realtime", "/sdk.mjs") });
+    await said(page, "hello from the SDK").waitFor();
+  } finally {
+    await site.stop();
+  }
+});
+
+describe("a call", () => {
+  test("from the keyboard: a data channel, moving pictures on both sides, and a hang-up that clears them away", async () => {
+    const [a, b] = await openTwo();
+    const [nameA, nameB] = [await nameOf(a), await nameOf(b)];
+    await button(a, `Call ${nameB}`).press("Enter");
+    await shows(b, "call-state", `${nameA} is calling.`);
+    await button(b, "Answer").press("Enter");
+    for (const [page, other] of [
+      [a, nameB],
+      [b, nameA],
+    ] as const) {
+      await shows(page, "call-state", `In a call with ${other}.`);
+      await shows(page, "pulse", /open, there and back in [\d.]+ ms/);
+      await page.locator("#theirs").waitFor();
+      await moves(page, "theirs");
+      await moves(page, "mine");
+    }
+    await button(b, "Hang up").press("Enter");
+    await shows(a, "call-state", `${nameB} has hung up.`);
+    await shows(b, "call-state", "The call is over.");
+    for (const page of [a, b]) {
+      await shows(page, "pulse", "closed");
+      expect([await isHidden(page, "mine"), await isHidden(page, "theirs")]).toEqual([true, true]);
+    }
+    await button(a, `Call ${nameB}`).waitFor();
+  });
+
+  test("without a camera there is still the data channel", async () => {
+    await context.addInitScript(
+      "navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('Permission denied', 'NotAllowedError'))",
+    );
+    const [a, b] = await openTwo();
+    await nameOf(a);
+    await button(a, `Call ${await nameOf(b)}`).click();
+    await button(b, "Answer").click();
+    for (const page of [a, b]) {
+      await shows(page, "pulse", "there and back");
+      await shows(page, "camera", "Without your camera: Permission denied.");
+    }
+  });
+
+  test("may be declined", async () => {
+    const [a, b] = await openTwo();
+    await nameOf(a);
+    const nameB = await nameOf(b);
+    await button(a, `Call ${nameB}`).click();
+    await button(b, "Decline").click();
+    await shows(a, "call-state", `${nameB} does not take the call.`);
+    await shows(b, "call-state", "The call is over.");
+  });
+
+  test("that crosses another becomes one call, whoever was first", async () => {
+    const lines = [new Held(), new Held()] as const;
+    const a = await openPage(undefined, { prepare: (page) => lines[0].stand(page) });
+    const b = await openPage(undefined, { prepare: (page) => lines[1].stand(page) });
+    const [nameA, nameB] = [await nameOf(a), await nameOf(b)];
+    for (const [first, second, nameFirst, nameSecond, line] of [
+      [a, b, nameA, nameB, lines[1]],
+      [b, a, nameB, nameA, lines[0]],
+    ] as const) {
+      await button(second, `Call ${nameFirst}`).waitFor();
+      line.hold();
+      await button(first, `Call ${nameSecond}`).click();
+      const offered = line.sent('"call":"offer"');
+      await button(second, `Call ${nameFirst}`).click();
+      await within("the second offer", offered);
+      line.release();
+      for (const page of [a, b]) await shows(page, "pulse", "there and back");
+      await button(first, "Hang up").click();
+    }
+  });
+});
+
+test("after a restart of the service both tabs come back by themselves and talk, and their call has not noticed", async () => {
+  const [a, b] = [await openPage(undefined, { refusals: true }), await openPage(undefined, { refusals: true })];
+  await nameOf(a);
+  await button(a, `Call ${await nameOf(b)}`).click();
+  await button(b, "Answer").click();
+  for (const page of [a, b]) await shows(page, "pulse", "there and back");
+  await service.down();
+  for (const page of [a, b]) await shows(page, "state", "Trying again");
+  await service.up();
+  const [nameA, nameB] = [await nameOf(a), await nameOf(b)];
+  await Promise.all([shows(a, "roster", nameB), shows(b, "roster", nameA)]);
+  await say(a, "back again");
+  await said(b, `${nameA} back again`).waitFor();
+  for (const page of [a, b]) await shows(page, "call-state", "In a call with");
+});
+
+describe("without a demo", () => {
+  let plain: Service;
+
+  beforeAll(async () => {
+    plain = await Service.start({ PARLEY_DEMO: "off" });
+  });
+
+  afterAll(() => plain?.stop());
+
+  test("the page asks for a key, says why one is refused, and a second tab finds the one that was entered", async () => {
+    const { _id: app } = await plain.admin.createApp();
+    const foreign = await plain.admin.createPublishable(app, { allowedOrigins: ["https://example.com"] });
+    const own = await plain.admin.createPublishable(app, { allowedOrigins: [plain.url] });
+    const a = await openPage(`${plain.url}/`, { refusals: true });
+    await shows(a, "state", "This page has no key");
+    await shows(a, "make-key", `bin/parley keys create --app try --type publishable`);
+    const enter = async (key: string): Promise<void> => {
+      await a.getByLabel("Publishable key").fill(key);
+      await button(a, "Connect").click();
+    };
+    await enter("pk_live_of_nobody");
+    await shows(a, "state", "(unauthorized)");
+    await enter(foreign.keyId);
+    await shows(a, "state", `Is ${plain.url} among the key's allowed origins?`);
+    await enter(own.keyId);
+    const nameA = await nameOf(a);
+    const b = await openPage(`${plain.url}/`);
+    await nameOf(b);
+    await shows(b, "roster", nameA);
+  });
+
+  test("a key without the action presence can talk, and the page says what is missing", async () => {
+    const { _id: app } = await plain.admin.createApp();
+    const key = await plain.admin.createPublishable(app, { actions: ["publish", "subscribe"] });
+    const page = await openPage(`${plain.url}/`);
+    await page.getByLabel("Publishable key").fill(key.keyId);
+    await button(page, "Connect").click();
+    await nameOf(page);
+    await say(page, "anybody?");
+    await said(page, "you anybody?").waitFor();
+    await shows(page, "roster", "the key lacks the action presence");
+  });
+
+  test("at the cap of connections the page says so, and comes in when there is room", async () => {
+    const { _id: app } = await plain.admin.createApp();
+    const key = await plain.admin.createPublishable(app);
+    const cap = (maxConcurrentConnections: number | null) =>
+      plain.admin.must("PATCH", `/apps/${app}`, { plan: { maxConcurrentConnections } });
+    await cap(0);
+    const page = await openPage(`${plain.url}/`);
+    await page.getByLabel("Publishable key").fill(key.keyId);
+    await button(page, "Connect").click();
+    await shows(page, "state", "The application is at its cap of connections.");
+    await cap(null);
+    await nameOf(page);
+  });
+
+  test("a key that is revoked is not tried again", async () => {
+    const { _id: app } = await plain.admin.createApp();
+    const key = await plain.admin.createPublishable(app);
+    const page = await openPage(`${plain.url}/`, { refusals: true });
+    await page.getByLabel("Publishable key").fill(key.keyId);
+    await button(page, "Connect").click();
+    await nameOf(page);
+    await plain.admin.revoke(key.keyId);
+    await shows(page, "state", "The key was revoked.");
+  });
+});

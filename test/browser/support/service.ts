@@ -1,0 +1,75 @@
+/** A node that comes back at the same address with the same data. */
+import { createServer } from "node:net";
+import { Admin } from "../../support/admin.ts";
+import { type FirstRunKeys, readFirstRun, Server } from "../../support/parley.ts";
+import { removeFolder, tempFolder } from "../../support/temp.ts";
+
+/** Below the ports that systems give to outgoing connections: nobody takes ours while the node is down. */
+const PORTS_FROM = 20_000;
+const PORTS = 10_000;
+
+export class Service {
+  private readonly data = tempFolder();
+  private readonly adminToken = `admin_${crypto.randomUUID()}`;
+  private node: Server | undefined;
+
+  private constructor(
+    readonly port: number,
+    private readonly env: Readonly<Record<string, string>>,
+  ) {}
+
+  static async start(env: Readonly<Record<string, string>> = {}): Promise<Service> {
+    const service = new Service(await freePort(), env);
+    await service.up();
+    return service;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  get admin(): Admin {
+    return new Admin(this.url, this.adminToken);
+  }
+
+  get keys(): FirstRunKeys {
+    return readFirstRun(this.data);
+  }
+
+  async down(): Promise<void> {
+    await this.node?.kill("SIGTERM");
+    this.node = undefined;
+  }
+
+  async up(): Promise<void> {
+    const flags = ["up", "--port", String(this.port), "--host", "127.0.0.1", "--data", this.data];
+    const env = {
+      PARLEY_LOG_FORMAT: "json",
+      PARLEY_ADMIN_TOKEN: this.adminToken,
+      // Every page of a suite comes from one address.
+      PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
+      ...this.env,
+    };
+    this.node = new Server([process.execPath, "--no-env-file", "src/main.ts", ...flags], env, this.data, false);
+    await this.node.logged((line) => line.msg === "parley is ready");
+  }
+
+  async stop(): Promise<void> {
+    await this.down();
+    removeFolder(this.data);
+  }
+}
+
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = PORTS_FROM + Math.floor(Math.random() * PORTS);
+    if (await isFree(port)) return port;
+  }
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const probe = createServer();
+    probe.once("error", () => resolve(false));
+    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
+  });

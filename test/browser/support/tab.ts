@@ -1,0 +1,69 @@
+/** A page with the SDK, from the test's side. What each call does is in ../page/tab.mjs. */
+import type { BrowserContext, Page } from "playwright-core";
+import { within } from "./within.ts";
+
+export interface Credential {
+  /** ws://… */
+  readonly url: string;
+  /** Absent: a token for `peerId` from the page's own backend. */
+  readonly apiKey?: string;
+  readonly peerId?: string;
+}
+
+type InPage = { readonly tab: Readonly<Record<string, (...args: readonly unknown[]) => unknown>> };
+
+export class Tab {
+  /** Errors that nobody caught. */
+  readonly faults: string[] = [];
+
+  private constructor(private readonly page: Page) {
+    page.on("pageerror", (error) => this.faults.push(String(error)));
+  }
+
+  static async open(context: BrowserContext, address: string): Promise<Tab> {
+    const tab = new Tab(await context.newPage());
+    await tab.page.goto(address, { waitUntil: "load" });
+    return tab;
+  }
+
+  // SignallingClient
+
+  /** Gives the peer id. */
+  connect = (credential: Credential, channel: string) => this.ask<string>("connect", credential, channel);
+  publish = (channel: string, data: unknown) => this.ask<void>("publish", channel, data);
+  send = (to: string, data: unknown) => this.ask<void>("send", to, data);
+  /** The sender of the direct message with that text. */
+  direct = (text: string) => this.ask<string>("direct", text);
+  saw = (peerId: string) => this.ask<true>("saw", peerId);
+  /** The name of the SDK's error, or "connected". */
+  refusal = (credential: Credential) => this.ask<string>("refusal", credential);
+  why = (credential: Credential) => this.ask<{ status: number; error: string }>("why", credential);
+
+  // MeteredPeer
+
+  join = (credential: Credential, channel: string) => this.ask<string>("join", credential, channel);
+  say = (data: unknown) => this.ask<void>("say", data);
+  shareCamera = () => this.ask<void>("shareCamera");
+  openChannel = () => this.ask<void>("openChannel");
+  /** On the data channel. */
+  tell = (text: string) => this.ask<void>("tell", text);
+  told = (text: string) => this.ask<true>("told", text);
+  /** The other's id, when a call has come about since the last time this was asked. */
+  inCall = () => this.ask<string>("inCall");
+  /** Pictures of this call decoded so far, when one has been shown. */
+  picture = () => this.ask<number>("picture");
+  reconnecting = () => this.ask<true>("reconnecting");
+
+  /** The sender of the channel message with that text; both classes of the SDK. */
+  heard = (text: string) => this.ask<string>("heard", text);
+
+  private ask<T>(method: string, ...args: unknown[]): Promise<T> {
+    const answer = this.page.evaluate(([name, given]) => (globalThis as unknown as InPage).tab[name]?.(...given) as T, [
+      method,
+      args,
+    ] as const);
+    return within(`${method}(${args.map((arg) => JSON.stringify(arg)).join(", ")})`, answer as Promise<T>, async () =>
+      JSON.stringify(await this.page.evaluate(() => (globalThis as unknown as InPage).tab.story?.())),
+    );
+  }
+}
