@@ -227,6 +227,21 @@ test("after a restart of the service both tabs come back by themselves and talk,
   for (const page of [a, b]) await shows(page, "call-state", "In a call with");
 });
 
+test("a connection that opens and says nothing is given up for another", async () => {
+  let attempts = 0;
+  const prepare = async (page: Page): Promise<void> => {
+    await page.clock.install();
+    await page.routeWebSocket(/\/v1\?/, (near) => {
+      if (++attempts > 1) near.connectToServer();
+    });
+  };
+  const page = await openPage(undefined, { refusals: true, prepare });
+  await shows(page, "state", "Connecting");
+  await page.clock.fastForward("00:11");
+  await nameOf(page);
+  expect(attempts).toBe(2);
+});
+
 describe("without a demo", () => {
   let plain: Service;
 

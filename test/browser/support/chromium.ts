@@ -15,8 +15,17 @@ const ARGS = [
   "--disable-sync",
   "--use-fake-device-for-media-stream",
   "--use-fake-ui-for-media-stream",
-  // Two pages on a machine without multicast could not look each other's hidden address up.
-  "--disable-features=WebRtcHideLocalIpsWithMdns",
+  `--disable-features=${[
+    // Two pages on a machine without multicast could not look each other's hidden address up.
+    "WebRtcHideLocalIpsWithMdns",
+    // Our list takes the place of playwright's: from that one, what keeps Chromium from calling home.
+    "AimEnabled",
+    "MediaRouter",
+    "NetworkTimeServiceQuerying",
+    "OptimizationHints",
+    "PreconnectToSearch",
+    "Translate",
+  ].join(",")}`,
 ];
 
 export function launchChromium(): Promise<Browser> {
