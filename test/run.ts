@@ -40,8 +40,7 @@ const SUITES: readonly Suite[] = [
   tests("unit", "./src", "./test/house"),
   tests("rest", "./test/rest"),
   tests("conformance", "./test/conformance"),
-  // Chromium's own negotiation of a call stalls now and then on a busy machine: such a test may try again, twice at most.
-  { ...tests("browser", "--retry=2", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }] },
+  { ...tests("browser", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }] },
   tests("docs", "./test/docs"),
   tests("attack", "./test/attack"),
   tests("fuzz", "./test/fuzz"),
