@@ -92,28 +92,25 @@ export class Delivery {
   send(peer: Peer, to: string, dataJson: string): number | Promise<number> {
     const { identity } = peer;
     if (identity.waiting) this.parts.presence.settle(identity);
-    return this.sendEnvelope(
-      identity.space.app,
-      to,
-      { from: peer.peerId, metadataJson: peer.metadataJson, dataJson },
-      peer,
-    );
+    const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };
+    return this.sendEnvelope(identity.space.app, to, identity.json, envelope, peer);
   }
 
   sendFrom(app: string, to: string, envelope: Envelope): number | Promise<number> {
     this.settleSender(app, envelope.from);
-    return this.sendEnvelope(app, to, envelope, undefined);
+    return this.sendEnvelope(app, to, JSON.stringify(envelope.from), envelope, undefined);
   }
 
   private sendEnvelope(
     app: string,
     to: string,
+    fromJson: string,
     envelope: Envelope,
     sender: Peer | undefined,
   ): number | Promise<number> {
     const elsewhere = this.parts.engine.send(app, to, envelope);
     if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
-    const here = this.handTo(app, to, envelope, sender);
+    const here = this.handTo(app, to, fromJson, envelope, sender);
     if (typeof elsewhere === "number") return this.counted(app, here + elsewhere);
     return elsewhere.then((count) => {
       if (count === UNAVAILABLE) return here > 0 ? this.counted(app, here) : UNAVAILABLE;
@@ -126,11 +123,11 @@ export class Delivery {
     return reached;
   }
 
-  handTo(app: string, to: string, envelope: Envelope, sender: Peer | undefined): number {
+  handTo(app: string, to: string, fromJson: string, envelope: Envelope, sender: Peer | undefined): number {
     const target = this.parts.spaces.get(app)?.identities.get(to);
     if (!target || target.peers.length === 0) return 0;
     const { figures } = this.parts;
-    const text = encode.direct(JSON.stringify(envelope.from), envelope.metadataJson, envelope.dataJson);
+    const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson);
     let reached = 0;
     for (const peer of target.peers) {
       if (peer === sender) continue;

@@ -102,18 +102,20 @@ export class Dispatch {
   private publish(peer: Peer, frame: ClientFrame): void {
     const { channel, data, requestId } = frame;
     const { clock, hub, figures } = this.parts;
-    const started = clock.monotonicMs();
-    if (!isChannelName(channel)) return this.refuse(peer, "invalid_channel", requestId);
-    if (isReserved(channel)) return this.refuse(peer, "channel_reserved", requestId);
-    if (!peer.may(PUBLISH)) return this.refuse(peer, "action_not_permitted", requestId);
-    // What it subscribes to it is allowed: an edit of the key that takes a channel away ends the subscription too.
-    if (!peer.subscriptionTo(channel) && !peer.covers(channel))
-      return this.refuse(peer, "channel_not_authorized", requestId);
+    if (typeof channel !== "string" || channel !== peer.publishesTo) {
+      if (!isChannelName(channel)) return this.refuse(peer, "invalid_channel", requestId);
+      if (isReserved(channel)) return this.refuse(peer, "channel_reserved", requestId);
+      if (!peer.may(PUBLISH)) return this.refuse(peer, "action_not_permitted", requestId);
+      // What it subscribes to it is allowed: an edit of the key that takes a channel away ends the subscription too.
+      if (!peer.subscriptionTo(channel) && !peer.covers(channel))
+        return this.refuse(peer, "channel_not_authorized", requestId);
+      peer.publishesTo = channel;
+    }
     if (data === undefined) return this.refuse(peer, "missing_data", requestId);
     if (this.isOverQuota(peer)) return this.refuse(peer, "over_message_quota", requestId);
     if (!hub.publish(peer, channel, data)) return this.refuse(peer, "backend_error", requestId);
     this.ack(peer, requestId);
-    figures.frameSeconds.observe((clock.monotonicMs() - started) / 1000);
+    figures.frameSeconds.observe((clock.monotonicMs() - peer.lastSeenMs) / 1000);
   }
 
   private send(peer: Peer, frame: ClientFrame): void {

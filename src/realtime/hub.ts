@@ -233,7 +233,7 @@ export class Hub implements NodeEnd {
 
   deliverTo(app: string, to: string, envelope: Envelope): number {
     this.delivery.settleSender(app, envelope.from);
-    return this.delivery.handTo(app, to, envelope, undefined);
+    return this.delivery.handTo(app, to, JSON.stringify(envelope.from), envelope, undefined);
   }
 
   membersChanged(
@@ -293,8 +293,7 @@ export class Hub implements NodeEnd {
   }
 
   private narrow(peer: Peer, key: Grant["key"]): void {
-    peer.keyScope = key.scope;
-    peer.actions = peer.tokenActions === undefined ? key.actions : peer.tokenActions & key.actions;
+    peer.narrowTo(key);
     if (key.type === "secret") {
       const secret = key.secrets.find((one) => one.seq === peer.secretSeq);
       peer.secretEndsMs = secret ? secret.ends : 0;

@@ -19,6 +19,8 @@ export class Peer {
   keyScope: Scope;
   actions: ActionSet;
   readonly subscriptions: Subscription[] = [];
+  /** The channel it was last allowed to publish to, so that this is not found out frame by frame. */
+  publishesTo: string | undefined;
   /** Of the last WebSocket ping; its pong opens what waits for it. */
   pingSeq = 0;
   /** Subscriptions whose roster waits for a pong. */
@@ -58,6 +60,13 @@ export class Peer {
     this.frames = framesBurst;
     this.pings = PING_FRAMES_BURST;
     this.refilledMs = nowMonotonicMs;
+  }
+
+  /** The key has changed: nothing that was allowed before is taken for granted. */
+  narrowTo(key: Grant["key"]): void {
+    this.keyScope = key.scope;
+    this.actions = this.tokenActions === undefined ? key.actions : this.tokenActions & key.actions;
+    this.publishesTo = undefined;
   }
 
   may(action: ActionSet): boolean {
