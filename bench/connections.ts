@@ -53,7 +53,8 @@ async function measure(options: Options, processes: AsyncDisposableStack): Promi
   console.log(`Bun ${bun}, ${cpu}, ${cores} cores; peers in ${CROWDS} other processes`);
   const crowds = processes.use(await Crowds.start(CROWDS));
   // A server for each part: what one has left behind would hide what the next one adds.
-  const parley = async (): Promise<Subject> => subject("parley", processes.use(await startParley(options.main)));
+  const parley = async (): Promise<Subject> =>
+    subject("parley", processes.use(await startParley({ main: options.main })));
   const control = async (): Promise<Subject> => subject("bare topics", processes.use(await startServer([CONTROL])));
 
   const memory = parts.has("memory")

@@ -1,5 +1,9 @@
-/** `npm run bench -- NAME`: measures one thing, prints it, and exits with 1 if it misses its target. */
+/**
+ * `npm run bench` compares Parley with the limits of the machine and with its rivals; `npm run bench -- NAME` measures one
+ * other thing. Prints what it finds, and exits with 1 if a target is missed.
+ */
 import { connections } from "./connections.ts";
+import { speed } from "./speed.ts";
 import { tokens } from "./tokens.ts";
 
 interface Bench {
@@ -13,11 +17,16 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   tokens: { about: "server CPU per minted token, against a bare server that parses and answers the same", run: tokens },
 };
 
-const [name, ...args] = process.argv.slice(2);
-const bench = name !== undefined && Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined;
-if (bench) process.exit((await bench.run(args)) ? 0 : 1);
+const COMPARISON: Bench = { about: "against the limits of the machine and its rivals (no name)", run: speed };
 
-if (name !== undefined) console.error(`bench: there is no "${name}"`);
-console.log("npm run bench -- NAME, where NAME is one of\n");
+const given = process.argv.slice(2);
+const [name = "", ...rest] = given;
+const isNamed = name !== "" && !name.startsWith("--");
+const bench = isNamed ? (Object.hasOwn(BENCHES, name) ? BENCHES[name] : undefined) : COMPARISON;
+if (bench && name !== "--help") process.exit((await bench.run(isNamed ? rest : given)) ? 0 : 1);
+
+if (!bench) console.error(`bench: there is no "${name}"`);
+console.log("npm run bench, or npm run bench -- NAME, where NAME is one of\n");
 for (const [one, { about }] of Object.entries(BENCHES)) console.log(`  ${one.padEnd(12)} ${about}`);
-process.exit(name === undefined ? 0 : 2);
+console.log(`\nWithout a name: ${COMPARISON.about}; --quick, --runs N, --only a,k1, --systems Parley,NATS`);
+process.exit(bench ? 0 : 2);

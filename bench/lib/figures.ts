@@ -24,11 +24,11 @@ export function table(heads: readonly string[], rows: readonly (readonly string[
 /** What the figures were measured on: they compare only with others of the same. */
 export const machine = () => ({ bun: Bun.version, cpu: cpus()[0]?.model ?? "unknown", cores: availableParallelism() });
 
-/** bench/results/<name>-<date>.json; a second run of a day replaces the first. */
+/** bench/results/<name>-<date>.json, without a name <date>.json; a second run of a day replaces the first. */
 export async function keep(name: string, result: object): Promise<string> {
   mkdirSync(RESULTS, { recursive: true });
   const now = new Date().toISOString();
-  const file = `${name}-${now.slice(0, 10)}.json`;
+  const file = `${name && `${name}-`}${now.slice(0, 10)}.json`;
   await Bun.write(join(RESULTS, file), `${JSON.stringify({ at: now, ...machine(), ...result }, null, 2)}\n`);
   return `bench/results/${file}`;
 }

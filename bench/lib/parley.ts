@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ServerProcess, startServer } from "./process.ts";
+import { type ServerProcess, startProgram } from "./process.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
 const START_MS = 20_000;
@@ -24,12 +24,20 @@ const SETTINGS = {
   PARLEY_LOG_LEVEL: "warn",
 };
 
-/** `main` is the script to start: another tree's may be measured with the same benchmark. */
-export async function startParley(main: string = MAIN): Promise<Parley> {
+export interface ParleyOptions {
+  /** The script to start: another tree's may be measured with the same benchmark. */
+  readonly main?: string | undefined;
+  /** What stands before the command, to pin it to a core say. */
+  readonly prefix?: readonly string[];
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export async function startParley({ main = MAIN, prefix = [], settings }: ParleyOptions = {}): Promise<Parley> {
   const data = mkdtempSync(join(tmpdir(), "parley-bench-"));
   const firstRun = join(data, "first-run.txt");
   try {
-    const server = await startServer([main, "up", "--data", data], SETTINGS, (output) => addressFrom(firstRun, output));
+    const command = [...prefix, process.execPath, "--no-env-file", main, "up", "--data", data];
+    const server = await startProgram(command, { ...SETTINGS, ...settings }, (output) => addressFrom(firstRun, output));
     const secretKey = SECRET_KEY.exec(readFileSync(firstRun, "utf8"))?.[1];
     const stop = async (): Promise<void> => {
       await server[Symbol.asyncDispose]();

@@ -11,12 +11,19 @@ export interface ServerProcess extends AsyncDisposable {
 }
 
 /** Starts a Bun script and waits for its address; unless told how, for the first `"url":"http://…"` that it prints. */
-export async function startServer(
+export const startServer = (
   args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  addressOf?: (output: ReadableStream<Uint8Array>) => Promise<URL | undefined>,
+): Promise<ServerProcess> => startProgram([process.execPath, "--no-env-file", ...args], env, addressOf);
+
+/** The same for any program. */
+export async function startProgram(
+  command: readonly string[],
   env: Readonly<Record<string, string>> = {},
   addressOf: (output: ReadableStream<Uint8Array>) => Promise<URL | undefined> = addressIn,
 ): Promise<ServerProcess> {
-  const child = Bun.spawn([process.execPath, "--no-env-file", ...args], {
+  const child = Bun.spawn([...command], {
     stdio: ["ignore", "pipe", "inherit"],
     env: { ...withoutSettings(process.env), ...env },
   });
@@ -29,7 +36,7 @@ export async function startServer(
   const url = await addressOf(child.stdout);
   if (!url) {
     await stop();
-    throw new Error(`${args.join(" ")} ended, with code ${child.exitCode}, before it had an address`);
+    throw new Error(`${command.join(" ")} ended, with code ${child.exitCode}, before it had an address`);
   }
   return { pid: child.pid, url, [Symbol.asyncDispose]: stop };
 }

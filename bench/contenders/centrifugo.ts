@@ -1,0 +1,72 @@
+/**
+ * Centrifugo over its JSON protocol: real tokens, one namespace without history and presence, in which every client may
+ * subscribe and publish, so that a publisher need not be a subscriber. Its reply to a publish carries nothing but a number:
+ * no ack mark. A direct message is a publish to a channel that one peer alone listens to.
+ */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { goProgram } from "../lib/install.ts";
+import { freePort, startPinned } from "../lib/pinned.ts";
+import type { Contender, Dialect, Frame, Script } from "./contender.ts";
+import { SECRET, token } from "./identity.ts";
+
+const program = () => goProgram("github.com/centrifugal/centrifugo/v6", "v6.9.1");
+
+const config = (port: number) => ({
+  http_server: { address: "127.0.0.1", port },
+  log: { level: "warn" },
+  usage_stats: { enabled: false },
+  client: {
+    token: { hmac_secret_key: SECRET },
+    // No heartbeat falls into a run.
+    ping_interval: "10m",
+    // With its own 1 MiB it would cut a subscriber off who is 64 long messages behind; the others allow as much or more.
+    queue_max_size: 64 * 1024 * 1024,
+  },
+  websocket: { write_timeout: "10s" },
+  channel: { without_namespace: { allow_subscribe_for_client: true, allow_publish_for_client: true } },
+});
+
+/** The number of a command comes back in its reply; nothing here needs to tell replies apart. */
+const command = (name: string, body: object): string => JSON.stringify({ id: 1, [name]: body });
+
+const script = (index: number, channel?: string): Script => ({
+  path: "/connection/websocket",
+  steps: [
+    { send: command("connect", { token: token(index) }) },
+    { expect: '"connect":{' },
+    ...(channel === undefined ? [] : [{ send: command("subscribe", { channel }) }, { expect: '"subscribe":{' }]),
+  ],
+});
+
+const publish = (channel: string, data: string): Frame => ({ text: command("publish", { channel, data }) });
+const directChannel = (index: number): string => `direct/${index}`;
+
+const dialect: Dialect = {
+  subscriber: (index, channel) => script(index, channel),
+  publisher: (index) => script(index),
+  publish,
+  direct: {
+    peer: (index) => script(index, directChannel(index)),
+    frame: (to, data) => publish(directChannel(to), data),
+  },
+};
+
+export const centrifugo: Contender = {
+  name: "Centrifugo",
+  async prepare() {
+    const found = program();
+    // The version is the one that was asked for: a program built by hand says "0.0.0" of itself.
+    return "missing" in found ? found : { version: "Centrifugo 6.9.1 (built with Go)" };
+  },
+  async start() {
+    const found = program();
+    if ("missing" in found) throw new Error(found.missing);
+    const folder = mkdtempSync(join(tmpdir(), "parley-bench-centrifugo-"));
+    const file = join(folder, "config.json");
+    const port = await freePort();
+    await Bun.write(file, JSON.stringify(config(port)));
+    return { ...(await startPinned([found.path, "-c", file], { ready: port, folder })), dialect };
+  },
+};

@@ -1,0 +1,75 @@
+/**
+ * nginx with nchan, published to over WebSocket: no tokens. It answers every publish with a text of its own, so there is no
+ * ack mark; and a connection publishes to the one channel of its address, so there are no direct messages.
+ *
+ * Seen with nchan 1.3.6, whatever the settings: with several messages in flight it can stand still for moments (it does not
+ * set TCP_NODELAY, which may be why), and its worker has crashed (signal 11) while subscribers left a megabyte or so unread.
+ */
+import { existsSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { debianPackages, printed } from "../lib/install.ts";
+import { openFilesLimit } from "../lib/memory.ts";
+import { freePort, startPinned } from "../lib/pinned.ts";
+import type { Contender, Dialect } from "./contender.ts";
+
+const MODULE = "/usr/lib/nginx/modules/ngx_nchan_module.so";
+const PACKAGES = ["nginx", "libnginx-mod-nchan"];
+
+/** One worker, for there is one core; nothing logged but warnings; every path in the folder of this run. */
+const config = (folder: string, port: number): string => `
+${process.getuid?.() === 0 ? "user root;" : ""}
+load_module ${MODULE};
+daemon off;
+worker_processes 1;
+pid ${folder}/nginx.pid;
+error_log stderr warn;
+events {
+  worker_connections ${openFilesLimit(process.pid)};
+}
+http {
+  access_log off;
+  ${["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((one) => `${one}_temp_path ${folder}/${one};`).join("\n  ")}
+  nchan_store_messages off;
+  server {
+    listen 127.0.0.1:${port};
+    location ~ ^/s/(.+)$ {
+      nchan_subscriber websocket;
+      nchan_channel_id $1;
+    }
+    location ~ ^/p/(.+)$ {
+      nchan_publisher websocket;
+      nchan_channel_id $1;
+    }
+  }
+}
+`;
+
+/** There is nothing to wait for but the upgrade itself: nchan says nothing to a new subscriber. */
+const dialect: Dialect = {
+  subscriber: (_index, channel) => ({ path: `/s/${channel}`, steps: [] }),
+  publisher: (_index, channel) => ({ path: `/p/${channel}`, steps: [] }),
+  publish: (_channel, data) => ({ text: data }),
+};
+
+export const nchan: Contender = {
+  name: "nginx with nchan",
+  async prepare() {
+    const isThere = (): boolean => Bun.which("nginx") !== null && existsSync(MODULE);
+    const missing = debianPackages("nginx with nchan", PACKAGES, isThere);
+    if (missing) return { missing };
+    const nginx = /nginx\/([\d.]+)/.exec(printed(["nginx", "-v"]))?.[1];
+    // "libnginx-mod-nchan<tab>1:1.3.6+dfsg-2"
+    const module = /\t(?:\d+:)?([\d.]*\d)/.exec(printed(["dpkg-query", "--show", "libnginx-mod-nchan"]))?.[1];
+    return { version: `nginx ${nginx} with nchan ${module} (Debian's packages)` };
+  },
+  async start() {
+    const folder = mkdtempSync(join(tmpdir(), "parley-bench-nchan-"));
+    const file = join(folder, "nginx.conf");
+    const port = await freePort();
+    await Bun.write(file, config(folder, port));
+    // Master and worker. "-e": else it opens its compiled-in log before it has read the file.
+    const command = ["nginx", "-e", "stderr", "-p", folder, "-c", file];
+    return { ...(await startPinned(command, { ready: port, processes: 2, folder })), dialect };
+  },
+};

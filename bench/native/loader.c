@@ -1,0 +1,279 @@
+/*
+ * The loader: opens the connections of a plan, publishes, and checks that every subscriber gets every message once and in
+ * order. Prints one line of JSON. It knows no server's protocol (see plan.h), and what it measures is the server: its CPU time
+ * from the OS, in the same window in which the deliveries were counted.
+ *
+ *   loader PLAN
+ */
+#define _GNU_SOURCE
+#include "conn.h"
+#include "meter.h"
+#include "plan.h"
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define EVENTS 1024
+/* A power of two, more than may be in flight. */
+#define WINDOW 64
+#define STALL_NS 20000000000u
+#define MS 1000000u
+
+struct publisher {
+  const struct publisher_plan *plan;
+  struct conn *conn;
+  /* One frame, with the places of its marks. */
+  uint8_t *frame;
+  size_t length;
+  char *marks[4];
+  int mark_count;
+  uint32_t sent, done, acked;
+  uint32_t arrived[WINDOW];
+  int is_listed;
+};
+
+static struct plan plan;
+static struct conn *conns;
+static struct publisher *publishers;
+/* Publishers with room for another message. */
+static struct publisher **able;
+static int able_count;
+static int epoll, opened, open_limit, ready;
+static uint64_t messages, deliveries, acks, last_event_ns;
+static uint64_t latency_start_ns, latency_next, now;
+static double latency_every_ns;
+static struct histogram latencies;
+
+static void list(struct publisher *publisher) {
+  if (publisher->is_listed) return;
+  publisher->is_listed = 1;
+  able[able_count++] = publisher;
+}
+
+static void message_arrived(int index, uint32_t number) {
+  struct publisher *publisher = &publishers[index];
+  deliveries++;
+  if (plan.mode == MODE_LATENCY) {
+    /* Message i of all belongs to publisher i mod count, as its number i / count + 1. */
+    uint64_t which = (uint64_t)(number - 1) * plan.publisher_count + index;
+    uint64_t intended = latency_start_ns + (uint64_t)(which * latency_every_ns);
+    histogram_add(&latencies, now > intended ? now - intended : 0);
+  }
+  if (++publisher->arrived[number % WINDOW] < publisher->plan->receivers) return;
+  publisher->arrived[number % WINDOW] = 0;
+  publisher->done++;
+  messages++;
+  list(publisher);
+}
+
+static void ack_arrived(int index) {
+  publishers[index].acked++;
+  acks++;
+}
+
+static void open_next(void) {
+  if (opened < open_limit) conn_open(&conns[opened++]);
+}
+
+static void conn_ready(struct conn *conn) {
+  (void)conn;
+  ready++;
+  open_next();
+}
+
+/* As many as the window has room for, in one write. */
+static void publish(struct publisher *publisher, uint32_t most) {
+  static uint8_t *batch;
+  static size_t room;
+  if (most == 0) return;
+  if (most * publisher->length > room) {
+    room = most * publisher->length;
+    batch = realloc(batch, room);
+    if (!batch) fail("out of memory");
+  }
+  for (uint32_t i = 0; i < most; i++) {
+    publisher->sent++;
+    for (int m = 0; m < publisher->mark_count; m++)
+      mark_write(publisher->marks[m], publisher - publishers, publisher->sent);
+    memcpy(batch + i * publisher->length, publisher->frame, publisher->length);
+  }
+  conn_write(publisher->conn, batch, most * publisher->length);
+}
+
+static void publish_able(void) {
+  while (able_count > 0) {
+    struct publisher *publisher = able[--able_count];
+    publisher->is_listed = 0;
+    publish(publisher, plan.inflight - (publisher->sent - publisher->done));
+  }
+}
+
+/* Waits for what happens, at most so long, and lets the connections see to it. */
+static void turn(int timeout_ms) {
+  static struct epoll_event events[EVENTS];
+  int count = epoll_wait(epoll, events, EVENTS, timeout_ms);
+  if (count < 0 && errno != EINTR) fail("epoll: %s", strerror(errno));
+  now = now_ns();
+  if (count > 0) last_event_ns = now;
+  else if (now - last_event_ns > STALL_NS) fail("nothing happened for 20 s: %d of %d ready", ready, plan.conn_count);
+  for (int i = 0; i < count; i++) conn_happened(events[i].data.ptr, events[i].events);
+}
+
+static void open_until(int wanted) {
+  open_limit = wanted;
+  while (opened < wanted && opened - ready < plan.opening) open_next();
+  while (ready < wanted) turn(1000);
+}
+
+static void find_marks(struct publisher *publisher, size_t head) {
+  char *text = (char *)publisher->frame + head, *end = (char *)publisher->frame + publisher->length;
+  for (char *at = text; at + MARK_LENGTH <= end; at++) {
+    if ((at[0] != '@' && at[0] != '%') || at[1] != at[0]) continue;
+    if (publisher->mark_count == 4) fail("a frame has more than four marks");
+    publisher->marks[publisher->mark_count++] = at;
+    at += MARK_LENGTH - 1;
+  }
+  if (publisher->mark_count == 0) fail("a frame without a mark");
+}
+
+static void prepare(void) {
+  conns = calloc(plan.conn_count, sizeof *conns);
+  publishers = calloc(plan.publisher_count, sizeof *publishers);
+  able = calloc(plan.publisher_count, sizeof *able);
+  for (int i = 0; i < plan.conn_count; i++) conns[i] = (struct conn){.index = i, .plan = &plan.conns[i], .fd = -1};
+  for (int i = 0; i < plan.publisher_count; i++) {
+    struct publisher *publisher = &publishers[i];
+    publisher->plan = &plan.publishers[i];
+    publisher->conn = &conns[publisher->plan->conn];
+    publisher->frame = malloc(publisher->plan->length + FRAME_HEAD_MOST);
+    size_t head =
+        frame_build(publisher->frame, publisher->plan->is_binary ? 2 : 1, publisher->plan->frame, publisher->plan->length);
+    publisher->length = head + publisher->plan->length;
+    find_marks(publisher, head);
+  }
+}
+
+struct reading {
+  uint64_t at, messages, deliveries;
+  struct cpu server;
+  double own;
+};
+
+static struct reading read_all(void) {
+  return (struct reading){now_ns(), messages, deliveries, cpu_of(plan.pids, plan.pid_count), own_cpu()};
+}
+
+static void print_window(const struct reading *from, const struct reading *to) {
+  double seconds = (to->at - from->at) / 1e9;
+  printf("\"seconds\":%.6f,\"userSeconds\":%.3f,\"systemSeconds\":%.3f,\"loaderShare\":%.3f", seconds,
+         to->server.user - from->server.user, to->server.system - from->server.system, (to->own - from->own) / seconds);
+}
+
+/* Everything that was sent must arrive, also what the window did not count. */
+static void drain(void) {
+  for (int i = 0; i < plan.publisher_count; i++) {
+    struct publisher *publisher = &publishers[i];
+    while (publisher->done < publisher->sent || (publisher->plan->acks && publisher->acked < publisher->sent)) turn(1000);
+  }
+  /* A little longer: a message that comes twice would come now. */
+  for (uint64_t end = now_ns() + 50 * MS; now_ns() < end;) turn(10);
+}
+
+static void run_fanout(void) {
+  for (int i = 0; i < plan.publisher_count; i++) list(&publishers[i]);
+  uint64_t start = now_ns(), warm = start + (uint64_t)plan.warmup_ms * MS, end = warm + (uint64_t)plan.measure_ms * MS;
+  struct reading from = {0};
+  for (now = start; now < end; turn(1000)) {
+    if (!from.at && now >= warm) from = read_all();
+    publish_able();
+  }
+  struct reading to = read_all();
+  drain();
+  printf("{\"messages\":%lu,\"deliveries\":%lu,\"acks\":%lu,", to.messages - from.messages, to.deliveries - from.deliveries,
+         acks);
+  print_window(&from, &to);
+  printf("}\n");
+}
+
+/* Open loop: messages leave when they are due, whether or not earlier ones have arrived. Spins, for the sake of the clock. */
+static void run_latency(void) {
+  uint64_t total = plan.rate * (plan.warmup_ms + plan.measure_ms) / 1000, warm = plan.rate * plan.warmup_ms / 1000;
+  latency_every_ns = 1e9 / plan.rate;
+  latency_start_ns = now_ns() + 10 * MS;
+  struct reading from = {0};
+  while (latency_next < total) {
+    turn(0);
+    while (latency_next < total && latency_start_ns + (uint64_t)(latency_next * latency_every_ns) <= now) {
+      struct publisher *publisher = &publishers[latency_next++ % plan.publisher_count];
+      if (publisher->sent - publisher->done >= WINDOW - 1) fail("%.0f messages a second are more than it can do", plan.rate);
+      publish(publisher, 1);
+      if (latency_next != warm) continue;
+      memset(&latencies, 0, sizeof latencies);
+      from = read_all();
+    }
+  }
+  struct reading to = read_all();
+  drain();
+  printf("{\"messages\":%lu,\"deliveries\":%lu,", to.messages - from.messages, latencies.total);
+  print_window(&from, &to);
+  printf(",\"p50us\":%.1f,\"p99us\":%.1f,\"p999us\":%.1f,\"mostus\":%.1f}\n", histogram_at(&latencies, 0.5) / 1e3,
+         histogram_at(&latencies, 0.99) / 1e3, histogram_at(&latencies, 0.999) / 1e3, latencies.most / 1e3);
+}
+
+static void run_connect(void) {
+  open_until(plan.unmeasured);
+  /* The server may still be busy with the others: what it tells them is not ours. */
+  for (uint64_t end = now_ns() + 500 * MS; now_ns() < end;) turn(10);
+  struct reading from = read_all();
+  open_until(plan.conn_count);
+  for (uint64_t end = now_ns() + 500 * MS; now_ns() < end;) turn(10);
+  struct reading to = read_all();
+  printf("{\"connects\":%d,", plan.conn_count - plan.unmeasured);
+  print_window(&from, &to);
+  printf("}\n");
+}
+
+/* Stays connected until its standard input says a line or ends. */
+static void run_idle(void) {
+  open_until(plan.conn_count);
+  printf("{\"connected\":%d}\n", ready);
+  fflush(stdout);
+  struct conn input = {.fd = 0};
+  struct epoll_event event = {.events = EPOLLIN | EPOLLHUP, .data.ptr = &input};
+  if (epoll_ctl(epoll, EPOLL_CTL_ADD, 0, &event)) fail("standard input: %s", strerror(errno));
+  for (;;) {
+    struct epoll_event events[64];
+    int count = epoll_wait(epoll, events, 64, -1);
+    for (int i = 0; i < count; i++) {
+      if (events[i].data.ptr == &input) return;
+      conn_happened(events[i].data.ptr, events[i].events);
+    }
+  }
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) fail("usage: loader PLAN");
+  plan_read(&plan, argv[1]);
+  if (plan.inflight >= WINDOW) fail("at most %d in flight", WINDOW - 1);
+  cpu_set_t core;
+  CPU_ZERO(&core);
+  CPU_SET(plan.core, &core);
+  /* A machine of one core has no other: then both share it. */
+  sched_setaffinity(0, sizeof core, &core);
+  epoll = epoll_create1(EPOLL_CLOEXEC);
+  prepare();
+  conns_begin(epoll, plan.port, &(struct conn_events){message_arrived, ack_arrived, conn_ready});
+  last_event_ns = now_ns();
+  if (plan.mode == MODE_CONNECT) run_connect();
+  else if (plan.mode == MODE_IDLE) run_idle();
+  else {
+    open_until(plan.conn_count);
+    if (plan.mode == MODE_FANOUT) run_fanout();
+    else run_latency();
+  }
+  return 0;
+}

@@ -1,0 +1,27 @@
+/* Clocks, the server's CPU time, and a histogram of latencies. */
+#ifndef METER_H
+#define METER_H
+#include <stdint.h>
+
+struct cpu {
+  double user, system;
+};
+
+/* Nanoseconds, of a clock that never jumps. */
+uint64_t now_ns(void);
+
+/* Seconds of all threads of those processes so far. */
+struct cpu cpu_of(const int *pids, int count);
+
+/* Of this process. */
+double own_cpu(void);
+
+/* Linear within each power of two: a reading is off by 1.6 % at most. */
+struct histogram {
+  uint64_t counts[64 * 64];
+  uint64_t total, most;
+};
+
+void histogram_add(struct histogram *histogram, uint64_t value);
+uint64_t histogram_at(const struct histogram *histogram, double share);
+#endif

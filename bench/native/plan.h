@@ -1,0 +1,55 @@
+/*
+ * A plan: what the loader is to do, as the TypeScript side writes it, one order a line, fields between tabs.
+ *
+ *   port 8080 | pid 123 (of the server; repeated) | core 1 | opening 64 (connects under way at once) | mode MODE
+ *   inflight 32 | warmup MS | measure MS | rate N (messages a second, mode latency) | unmeasured N (first connects, mode connect)
+ *   conn <tab> PATH <tab> HEADERS <tab> PUBLISHER IT HEARS or -1 <tab> STEP …    a step is s:text, b:binary or e:expected
+ *   publish <tab> CONN <tab> RECEIVERS <tab> ACKS 0 or 1 <tab> t or b <tab> FRAME
+ *
+ * \r \n \t \\ stand for themselves in headers, steps and frames.
+ */
+#ifndef PLAN_H
+#define PLAN_H
+#include <stddef.h>
+#include <stdint.h>
+
+enum mode { MODE_FANOUT, MODE_LATENCY, MODE_CONNECT, MODE_IDLE };
+
+struct step {
+  char kind; /* s, b or e */
+  const char *text;
+  size_t length;
+};
+
+struct conn_plan {
+  const char *path, *headers;
+  int hears;
+  struct step *steps;
+  int step_count;
+};
+
+struct publisher_plan {
+  int conn;
+  uint32_t receivers;
+  int acks, is_binary;
+  const char *frame;
+  size_t length;
+};
+
+struct plan {
+  int port, core, opening;
+  int pids[64], pid_count;
+  enum mode mode;
+  int inflight, warmup_ms, measure_ms, unmeasured;
+  double rate;
+  struct conn_plan *conns;
+  int conn_count;
+  struct publisher_plan *publishers;
+  int publisher_count;
+};
+
+void plan_read(struct plan *plan, const char *file);
+
+/* Prints {"problem": …} and ends the process with 1. */
+_Noreturn void fail(const char *format, ...);
+#endif

@@ -1,0 +1,115 @@
+/**
+ * The comparison: Parley, what the machine can do at all, and what its users could pick instead. Same loader, same machine,
+ * same run, one server at a time on a core of its own. Prints one table, writes bench/results/<date>.json and .svg.
+ *
+ *   npm run bench                          everything five times, about half an hour
+ *   npm run bench -- --quick               once, shortly: to see that it works, not to judge by
+ *   npm run bench -- --runs 3 --only a,k1  some loads
+ *   npm run bench -- --systems Parley,NATS some contenders
+ */
+import { parseArgs } from "node:util";
+import { bareJson, bareTopics, broadcaster } from "./contenders/bare.ts";
+import { centrifugo } from "./contenders/centrifugo.ts";
+import type { Contender, Running } from "./contenders/contender.ts";
+import { nats, natsOfDebian } from "./contenders/nats.ts";
+import { nchan } from "./contenders/nchan.ts";
+import { nodeWs } from "./contenders/node-ws.ts";
+import { parley } from "./contenders/parley.ts";
+import { socketio } from "./contenders/socketio.ts";
+import { keep, machine } from "./lib/figures.ts";
+import { chart } from "./speed/chart.ts";
+import { BARE_BUN, type Figures, LOADS, type Load, PARLEY, type Pace } from "./speed/loads.ts";
+import { idleMemory } from "./speed/memory.ts";
+import { Results } from "./speed/results.ts";
+import { presenceStorm } from "./speed/storm.ts";
+
+const CONTENDERS: readonly Contender[] = [
+  parley(),
+  broadcaster,
+  bareTopics,
+  bareJson,
+  nats,
+  natsOfDebian,
+  nchan,
+  socketio,
+  nodeWs,
+  centrifugo,
+];
+
+interface Effort extends Pace {
+  readonly runs: number;
+  readonly settleMs: number;
+}
+
+const WHOLE: Effort = { runs: 5, warmUpMs: 700, measureMs: 1500, settleMs: 15_000 };
+const QUICK: Effort = { runs: 1, warmUpMs: 200, measureMs: 400, settleMs: 1000 };
+
+/** Those that need a server which has not served anybody yet. */
+const FRESH = new Set(["f"]);
+
+export async function speed(args: readonly string[]): Promise<boolean> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      quick: { type: "boolean", default: false },
+      runs: { type: "string" },
+      only: { type: "string" },
+      systems: { type: "string" },
+    },
+  });
+  const effort = { ...(values.quick ? QUICK : WHOLE), ...(values.runs && { runs: Number(values.runs) }) };
+  const isWanted = (id: string): boolean => values.only === undefined || values.only.split(",").includes(id);
+  const isAsked = ({ name }: Contender): boolean => !values.systems || values.systems.split(",").includes(name);
+
+  const results = new Results();
+  const ready: Contender[] = [];
+  for (const contender of CONTENDERS.filter(isAsked)) {
+    const found = await contender.prepare();
+    results.found(contender.name, found);
+    if ("version" in found) ready.push(contender);
+  }
+  for (let run = 1; run <= effort.runs; run++)
+    for (const contender of ready) {
+      console.error(`run ${run} of ${effort.runs}: ${contender.name}`);
+      await measure(contender, effort, isWanted, results);
+    }
+
+  console.log(results.text());
+  if (values.only === undefined && !values.quick) {
+    const file = await keep("", { ...machine(), effort, ...results.data() });
+    await Bun.write(file.replace(/json$/, "svg"), chart(results));
+    console.log(`\nwritten to ${file}, and as a chart beside it`);
+  }
+  return results.holds;
+}
+
+async function measure(
+  contender: Contender,
+  effort: Effort,
+  isWanted: (id: string) => boolean,
+  results: Results,
+): Promise<void> {
+  const { name } = contender;
+  const loads = LOADS.filter(({ id, contenders }) => isWanted(id) && (!contenders || contenders.includes(name)));
+  const note = async (id: string, work: () => Promise<Figures | undefined>): Promise<void> => {
+    try {
+      results.add(id, name, await work());
+    } catch (error) {
+      // Of a contender it is a finding, of Parley a fault: a lost, doubled or disordered delivery ends the benchmark.
+      if (name === PARLEY) throw error;
+      results.failed(id, name, (error as Error).message);
+    }
+  };
+  const alone = async <T>(work: (server: Running) => Promise<T>): Promise<T> => {
+    await using server = await contender.start();
+    return await work(server);
+  };
+  const run = (load: Load) => (server: Running) => note(load.id, () => load.run(server, effort));
+  await alone(async (server) => {
+    for (const load of loads.filter(({ id }) => !FRESH.has(id))) await run(load)(server);
+  });
+  for (const load of loads.filter(({ id }) => FRESH.has(id))) await alone(run(load));
+  if (isWanted("g") && (name === PARLEY || name === BARE_BUN))
+    await alone((server) => note("g", () => idleMemory(server, effort)));
+  if (isWanted("j") && name === PARLEY) await note("j", presenceStorm);
+}

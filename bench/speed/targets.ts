@@ -1,0 +1,82 @@
+/** What must hold, as ratios of medians of the same run of the benchmark. */
+import { BARE_BUN, BARE_C, BARE_JSON, PARLEY } from "./loads.ts";
+
+/** The middle of a load's figure, by contender; undefined where it was not measured. */
+export type Medians = (load: string, contender: string) => number | undefined;
+
+export interface Target {
+  readonly text: string;
+  readonly ratio: (medians: Medians) => number | undefined;
+  readonly atLeast?: number;
+  readonly atMost?: number;
+}
+
+export interface Verdict {
+  readonly text: string;
+  readonly bound: string;
+  /** undefined: what it is compared with could not be had. */
+  readonly ratio: number | undefined;
+  readonly holds: boolean | undefined;
+}
+
+const over =
+  (load: string, contender: string) =>
+  (medians: Medians): number | undefined => {
+    const [ours, theirs] = [medians(load, PARLEY), medians(load, contender)];
+    return ours !== undefined && theirs !== undefined ? ours / theirs : undefined;
+  };
+
+const against = (load: string, contender: string, atLeast: number): Target => ({
+  text: `(${load}) against ${contender}`,
+  ratio: over(load, contender),
+  atLeast,
+});
+
+/** How much dearer a delivery is to 10,000 than to 100, and how many times the control's own growth that is. */
+const growth = (medians: Medians): number | undefined => {
+  const of = (contender: string): number => (medians("a100", contender) ?? 0) / (medians("a10000", contender) ?? 0);
+  const ratio = of(PARLEY) / of(BARE_C);
+  return Number.isFinite(ratio) ? ratio : undefined;
+};
+
+const CONNECTION_BYTES = 4096;
+
+export const TARGETS: readonly Target[] = [
+  against("a", BARE_C, 0.9),
+  against("a", BARE_BUN, 0.9),
+  against("a", "NATS", 2),
+  against("a", "NATS, Debian's", 2),
+  against("a", "nginx with nchan", 1.4),
+  against("a", "Socket.IO", 5),
+  against("a", "Centrifugo", 2),
+  against("b4", BARE_C, 0.85),
+  against("b32", BARE_C, 0.85),
+  against("c", BARE_BUN, 0.9),
+  against("c", BARE_C, 0.7),
+  { text: `(k) user CPU, 1 subscriber, against ${BARE_JSON}`, ratio: over("k1", BARE_JSON), atMost: 2.5 },
+  { text: `(k) user CPU, 10 subscribers, against ${BARE_JSON}`, ratio: over("k10", BARE_JSON), atMost: 2.5 },
+  against("d1", BARE_JSON, 0.5),
+  against("d32", BARE_JSON, 0.5),
+  against("d1", "Socket.IO", 3),
+  against("d32", "Socket.IO", 3),
+  against("f", "Socket.IO", 3),
+  {
+    text: `(g) bytes a connection, of ${CONNECTION_BYTES}`,
+    ratio: (medians) => (medians("g", PARLEY) ?? Number.NaN) / CONNECTION_BYTES,
+    atMost: 1,
+  },
+  { text: `(h) p99 against ${BARE_BUN}`, ratio: over("h", BARE_BUN), atMost: 3 },
+  { text: "(a) growth of a delivery's cost, 100 to 10,000, against bare C's", ratio: growth, atMost: 1.2 },
+];
+
+export const judge = (medians: Medians): Verdict[] =>
+  TARGETS.map(({ text, ratio, atLeast, atMost }) => {
+    const found = ratio(medians);
+    const isKnown = found !== undefined && !Number.isNaN(found);
+    return {
+      text,
+      bound: atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`,
+      ratio: isKnown ? found : undefined,
+      holds: isKnown ? found >= (atLeast ?? 0) && found <= (atMost ?? Number.POSITIVE_INFINITY) : undefined,
+    };
+  });
