@@ -1,0 +1,110 @@
+/** The loader finds what it is there to find: a server that loses, doubles or swaps one delivery of many is caught. */
+import { afterEach, expect, test } from "bun:test";
+import { payload, type Script } from "../contenders/contender.ts";
+import { load } from "./loader.ts";
+
+type Socket = Bun.ServerWebSocket<string>;
+/** What becomes of the hundredth message at one subscriber. */
+type Fault = (socket: Socket, text: string) => void;
+
+const SUBSCRIBERS = 20;
+const FAULTY_MESSAGE = 100;
+
+let server: Bun.Server<string> | undefined;
+afterEach(() => server?.stop(true));
+
+/** Relays to all subscribers; one of them meets the fault. */
+function relay(fault: Fault): number {
+  const subscribers: Socket[] = [];
+  let messages = 0;
+  server = Bun.serve<string>({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: (request, self) => {
+      self.upgrade(request, { data: new URL(request.url).pathname });
+    },
+    websocket: {
+      open: (socket) => {
+        if (socket.data === "/s") subscribers.push(socket);
+      },
+      message: (_publisher, text) => {
+        messages++;
+        for (const [i, socket] of subscribers.entries()) {
+          if (messages === FAULTY_MESSAGE && i === SUBSCRIBERS / 2) fault(socket, String(text));
+          else socket.send(text);
+        }
+      },
+    },
+  });
+  return server.port ?? 0;
+}
+
+const script = (path: string): Script => ({ path, steps: [] });
+
+function run(fault: Fault) {
+  const port = relay(fault);
+  const connections = Array.from({ length: SUBSCRIBERS }, () => ({ script: script("/s"), hears: 0 }));
+  const publishers = [{ connection: SUBSCRIBERS, receivers: SUBSCRIBERS, frame: { text: payload(128) } }];
+  return load(
+    {
+      mode: "fanout",
+      connections: [...connections, { script: script("/p") }],
+      publishers,
+      inFlight: 8,
+      warmUpMs: 50,
+      measureMs: 300,
+    },
+    { port, pids: [process.pid] },
+  );
+}
+
+const numbered = (text: string, by: number): string =>
+  text.replace(/:(\d{8})/, (_all, number: string) => `:${String(Number(number) + by).padStart(8, "0")}`);
+
+test("what arrives whole is counted", async () => {
+  const report = await run((socket, text) => socket.send(text));
+  expect(report.messages).toBeGreaterThan(FAULTY_MESSAGE);
+  // Of a window: messages that were under way at its ends count in part.
+  expect(Math.abs(report.deliveries - report.messages * SUBSCRIBERS)).toBeLessThanOrEqual(8 * SUBSCRIBERS);
+});
+
+test("a lost delivery is found", async () => {
+  await expect(run(() => undefined)).rejects.toThrow("got message 101 after 99: lost or out of order");
+});
+
+test("a doubled delivery is found", async () => {
+  await expect(
+    run((socket, text) => {
+      socket.send(text);
+      socket.send(text);
+    }),
+  ).rejects.toThrow("got message 100 after 100: doubled or out of order");
+});
+
+test("two that were swapped are found", async () => {
+  await expect(
+    run((socket, text) => {
+      socket.send(numbered(text, 1));
+      socket.send(text);
+    }),
+  ).rejects.toThrow("got message 101 after 99");
+});
+
+test("a message of somebody else's channel is found", async () => {
+  await expect(run((socket, text) => void socket.send(text.replace("@@0000", "@@0001")))).rejects.toThrow(
+    "which is not its own",
+  );
+});
+
+test("a connection that is closed is found", async () => {
+  await expect(run((socket) => socket.close(4001))).rejects.toThrow("was closed with 4001");
+});
+
+test("a message that comes in pieces, the mark across two frames, is counted once", async () => {
+  const report = await run((socket, text) => {
+    socket.send(text.slice(0, 7));
+    socket.send(text.slice(7, 9));
+    socket.send(text.slice(9));
+  });
+  expect(report.messages).toBeGreaterThan(FAULTY_MESSAGE);
+});
