@@ -41,7 +41,7 @@ interface Effort extends Pace {
   readonly settleMs: number;
 }
 
-const WHOLE: Effort = { runs: 5, warmUpMs: 700, measureMs: 1500, settleMs: 15_000 };
+const WHOLE: Effort = { runs: 5, warmUpMs: 500, measureMs: 1200, settleMs: 5000 };
 const QUICK: Effort = { runs: 1, warmUpMs: 200, measureMs: 400, settleMs: 1000 };
 
 /** Those that need a server which has not served anybody yet. */
