@@ -20,6 +20,11 @@ const TABLE = {
   missing_data: { status: 400, text: "The frame has no data." },
   channel_limit_exceeded: { status: 400, text: "A connection holds at most 100 channels." },
   channel_reserved: { status: 400, text: "This channel name is reserved for the service." },
+  invalid_secret_key: {
+    status: 400,
+    text: "The application's secret key is missing or not valid: send it as ?secretKey= or as a Bearer token.",
+  },
+  invalid_access_token: { status: 400, text: "The access token is not valid." },
   unauthorized: { status: 401, text: "The credential is missing or not valid." },
   origin_not_allowed: { status: 401, text: "This origin is not on the key's list of allowed origins." },
   invalid_token: { status: 401, text: "The token is not valid." },
@@ -29,8 +34,11 @@ const TABLE = {
   not_found: { status: 404, text: "There is nothing at this address." },
   method_not_allowed: { status: 405, text: "This address does not take that method." },
   peer_not_found: { status: 404, text: "No connection of this peer was found." },
+  room_not_found: { status: 404, text: "room not found" },
   conflict: { status: 409, text: "The request conflicts with the present state." },
+  room_already_exists: { status: 409, text: "There is already a room of this name." },
   body_too_large: { status: 413, wire: "invalid_request", text: "The body is too large." },
+  unsupported_media_type: { status: 415, text: "The body must be JSON or a form." },
   upgrade_required: { status: 426, text: "This address speaks WebSocket: the credential is good, now upgrade." },
   over_message_quota: { status: 429, text: "The application's messages of this period are used up." },
   rate_limited: { status: 429, text: "Too many requests; try again later." },
@@ -45,12 +53,26 @@ export const CODES: Readonly<Record<Code, Row>> = TABLE;
 
 export const wireCode = (code: Code): string => CODES[code].wire ?? code;
 
+/** One field that is not what it must be. */
+export interface Detail {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** What the application API tells beyond code and message. */
+export interface More {
+  readonly details?: readonly Detail[];
+  /** Beside the others in the body: `{offset}` of an upload. */
+  readonly fields?: Readonly<Record<string, string | number>>;
+}
+
 /** A refusal with a code of the table. Its message goes to the client: a cause that must not, goes to the log instead. */
 export class Problem extends Error {
   constructor(
     readonly code: Code,
     message: string = CODES[code].text,
     readonly retryAfterSeconds?: number,
+    readonly more: More = {},
   ) {
     super(message);
   }
