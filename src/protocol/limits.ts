@@ -44,6 +44,19 @@ export const TOKEN_MIN_LEFT_MS = 1000;
 export const TOKEN_METADATA_MAX_BYTES = 8 * KIB;
 export const TOKEN_PEER_METADATA_MAX_BYTES = 4 * KIB;
 
+export const ROOM_NAME_MAX_CHARS = 128;
+/** Names that we make up: lower-case letters. */
+export const ROOM_NAME_MADE_CHARS = 10;
+/** The last second of the year 9999: what is beyond it was meant as milliseconds. */
+export const UNIX_SECONDS_MAX = 253_402_300_799;
+export const ROOM_PARTICIPANTS_MAX = 100_000;
+export const ROOM_SECONDS_MAX = 31_536_000;
+export const WEBHOOK_MAX_CHARS = 2048;
+export const ACCESS_TOKEN_TEXT_MAX_CHARS = 256;
+export const ACCESS_TOKEN_META_MAX_CHARS = 1000;
+export const ROOMS_PAGE_MAX = 100;
+export const ROOMS_PAGE_DEFAULT = 50;
+
 export const ORIGINS_MAX = 100;
 export const ORIGIN_MAX_CHARS = 256;
 export const LABEL_MAX_CHARS = 128;

@@ -1,5 +1,6 @@
 /** Between database rows and ours. PostgreSQL hands BIGINT over as text, SQLite as number: both become numbers here. */
 import type { Action } from "../protocol/actions.ts";
+import type { RoomRow } from "./rooms.ts";
 import type { AppRow, BlockRow, KeyRow, SecretRow, UsageRow } from "./store.ts";
 
 export type DbRow = Readonly<Record<string, string | number | bigint | null>>;
@@ -59,3 +60,17 @@ export const toBlock = (row: DbRow): BlockRow => ({
   peerId: text(row.peer_id),
   untilMs: number(row.until_ms),
 });
+
+export const toRoom = (row: DbRow): RoomRow => ({
+  id: text(row.id),
+  app: text(row.app),
+  name: text(row.name),
+  fields: JSON.parse(text(row.fields)) as Record<string, unknown>,
+  created: number(row.created),
+  archiveAt: numberOrNull(row.archive_at),
+  version: number(row.version),
+});
+
+/** Something else has that value already: each database has its own word for it. */
+export const isUniqueViolation = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && ["SQLITE_CONSTRAINT_UNIQUE", "23505"].includes(String(error.code));

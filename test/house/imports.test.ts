@@ -14,10 +14,11 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   access: ["protocol", "store"],
   engine: ["protocol"],
   realtime: ["access", "engine", "protocol", "store", "telemetry"],
-  http: ["realtime", "engine", "access", "protocol", "store", "telemetry"],
+  rooms: ["access", "store", "protocol"],
+  http: ["rooms", "realtime", "engine", "access", "protocol", "store", "telemetry"],
   config: ["access", "protocol"],
   cli: ["config", "top", "store", "telemetry", "access", "protocol"],
-  top: ["http", "realtime", "engine", "access", "store", "protocol", "telemetry", "config", "cli"],
+  top: ["rooms", "http", "realtime", "engine", "access", "store", "protocol", "telemetry", "config", "cli"],
 };
 
 const partOf = (file: string): string => {
