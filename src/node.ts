@@ -13,6 +13,7 @@ import { Frame, type Handler } from "./http/router.ts";
 import { systemClock as clock } from "./realtime/clock.ts";
 import { watchEventLoop } from "./realtime/figures.ts";
 import type { SocketData } from "./realtime/gateway.ts";
+import { AccessTokens } from "./rooms/access-token.ts";
 import { Expiry } from "./rooms/expiry.ts";
 import { Rooms } from "./rooms/rooms.ts";
 import { buildRoutes, type NodeRoutes } from "./routes.ts";
@@ -85,6 +86,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     metrics,
     heart,
     rooms,
+    accessTokens: new AccessTokens(store.rooms, vault, clock.nowMs),
     checks,
     frame,
     adminTokenDigest: digest,

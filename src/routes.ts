@@ -5,6 +5,7 @@ import { Throttle } from "./access/throttle.ts";
 import type { Config } from "./config/settings.ts";
 import { DEMO } from "./first-run.ts";
 import type { Heart } from "./heart.ts";
+import { accessTokenEndpoints } from "./http/access-tokens.ts";
 import { applicationGuards, applicationRoutes } from "./http/application.ts";
 import { appEndpoints } from "./http/apps.ts";
 import { makeAudit } from "./http/audit.ts";
@@ -25,6 +26,7 @@ import { usageEndpoints } from "./http/usage.ts";
 import { Problem } from "./protocol/codes.ts";
 import { ADMIN_WRONG_TRIES_PER_MINUTE } from "./protocol/limits.ts";
 import { systemClock as clock } from "./realtime/clock.ts";
+import type { AccessTokens } from "./rooms/access-token.ts";
 import type { Rooms } from "./rooms/rooms.ts";
 import type { Store } from "./store/store.ts";
 import type { Log } from "./telemetry/log.ts";
@@ -40,6 +42,7 @@ export interface RouteParts {
   readonly metrics: Metrics;
   readonly heart: Heart;
   readonly rooms: Rooms;
+  readonly accessTokens: AccessTokens;
   readonly checks: ReadyChecks;
   readonly frame: Frame;
   readonly adminTokenDigest: string;
@@ -85,7 +88,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     domain: config.domain,
     requests: new Throttle(perSecond, perSecond, monotonicMs),
   });
-  const application = [...roomEndpoints(appGuards, rooms)];
+  const application = [...roomEndpoints(appGuards, rooms), ...accessTokenEndpoints(appGuards, parts.accessTokens)];
   const endpoints = [healthEndpoint, ...realtime, ...control, ...application];
   const document = openapiDocument(endpoints, VERSION, config.domain);
   const start = startPage(() => keyring.openKeyOf(DEMO));
