@@ -1,5 +1,6 @@
 /** Between database rows and ours. PostgreSQL hands BIGINT over as text, SQLite as number: both become numbers here. */
 import type { Action } from "../protocol/actions.ts";
+import type { RecordingFormat, RecordingRow, RecordingType, UploadRow } from "./recordings.ts";
 import type { RoomRow } from "./rooms.ts";
 import type { AppRow, BlockRow, KeyRow, SecretRow, UsageRow } from "./store.ts";
 
@@ -74,3 +75,31 @@ export const toRoom = (row: DbRow): RoomRow => ({
 /** Something else has that value already: each database has its own word for it. */
 export const isUniqueViolation = (error: unknown): boolean =>
   error instanceof Error && "code" in error && ["SQLITE_CONSTRAINT_UNIQUE", "23505"].includes(String(error.code));
+
+const about = (row: DbRow) => ({
+  id: text(row.id),
+  app: text(row.app),
+  room: text(row.room),
+  participantSession: text(row.participant_session),
+  meetingSession: text(row.meeting_session),
+  participantUsername: text(row.participant_username),
+  type: text(row.type) as RecordingType,
+  startTime: number(row.start_time),
+});
+
+export const toUpload = (row: DbRow): UploadRow => ({
+  ...about(row),
+  ticket: text(row.ticket),
+  total: numberOrNull(row.total),
+  touched: number(row.touched),
+});
+
+export const toRecording = (row: DbRow): RecordingRow => ({
+  ...about(row),
+  seq: number(row.seq),
+  endTime: number(row.end_time),
+  fileName: text(row.file_name),
+  format: text(row.format) as RecordingFormat,
+  sizeInBytes: number(row.size_in_bytes),
+  completed: number(row.completed),
+});
