@@ -105,9 +105,13 @@ const DETAILS_MAX = 20;
 export function check<T extends z.ZodType>(schema: T, value: unknown): z.infer<T> {
   const result = schema.safeParse(value, { reportInput: false });
   if (result.success) return result.data;
-  const details = result.error.issues
-    .slice(0, DETAILS_MAX)
-    .map(({ path, message }) => ({ field: path.map(String).join(".").slice(0, 100), message }));
+  // A field that is wrong in two ways is told of once.
+  const messages = new Map<string, string>();
+  for (const { path, message } of result.error.issues) {
+    const field = path.map(String).join(".").slice(0, 100);
+    if (!messages.has(field)) messages.set(field, message);
+  }
+  const details = [...messages].slice(0, DETAILS_MAX).map(([field, message]) => ({ field, message }));
   const { field, message } = details[0] ?? { field: "", message: "not valid" };
   throw new Problem("invalid_request", `${field ? `${field}: ` : ""}${message}`, undefined, { details });
 }
