@@ -4,6 +4,7 @@ import type { WebSocketHandler } from "bun";
 import { Directory } from "./access/directory.ts";
 import { Keyring } from "./access/keyring.ts";
 import { DUMMY_DIGEST, digestOf, makeMasterKey, masterKeyFile, readMasterKey, Vault } from "./access/vault.ts";
+import { buildArchive } from "./archive.ts";
 import { ConfigError } from "./config/load.ts";
 import type { Config } from "./config/settings.ts";
 import { adminTokenDigest, type FirstRun, finishFirstRun, firstRun } from "./first-run.ts";
@@ -65,6 +66,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     failed: (err) => log.error({ err }, "rooms whose time has come could not be archived; trying again soon"),
   });
   const rooms = new Rooms(store.rooms, expiry, clock.nowMs);
+  const archive = buildArchive(config, log, store, vault, metrics);
   const checks = async (): Promise<Record<string, string>> => ({
     store: await store.ping().then(
       () => "ok",
@@ -86,6 +88,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     metrics,
     heart,
     rooms,
+    archive,
     accessTokens: new AccessTokens(store.rooms, vault, clock.nowMs),
     checks,
     frame,
@@ -94,6 +97,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
   const listeners = listen(config, frame.notFound, routes, heart.gateway.handlers());
   const [main, admin = main] = listeners;
   await expiry.start();
+  archive.start();
   const stopWatching = watchEventLoop(metrics);
 
   return {
@@ -117,6 +121,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
       for (const listener of listeners) listener.kill();
       stopWatching();
       await expiry.stop();
+      await archive.stop();
       await heart.usage.stop();
       await heart.engine.close();
       await store.close();

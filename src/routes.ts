@@ -2,6 +2,7 @@
 import type { Directory } from "./access/directory.ts";
 import type { Keyring } from "./access/keyring.ts";
 import { Throttle } from "./access/throttle.ts";
+import type { Archive } from "./archive.ts";
 import type { Config } from "./config/settings.ts";
 import { DEMO } from "./first-run.ts";
 import type { Heart } from "./heart.ts";
@@ -12,16 +13,19 @@ import { makeAudit } from "./http/audit.ts";
 import { channelEndpoints, type Quota } from "./http/channels.ts";
 import { connectHandler } from "./http/connect.ts";
 import { docsPage } from "./http/docs.ts";
+import { fileEndpoints } from "./http/files.ts";
 import { makeGuards } from "./http/guards.ts";
 import { appLabel } from "./http/host.ts";
 import { keyEndpoints } from "./http/keys.ts";
 import { openapiDocument } from "./http/openapi.ts";
 import { healthEndpoint, type ReadyChecks, readyResponse } from "./http/operations.ts";
 import { peerEndpoints } from "./http/peers.ts";
+import { recordingEndpoints } from "./http/recordings.ts";
 import { roomEndpoints } from "./http/rooms.ts";
 import type { Frame, Handler, Routes } from "./http/router.ts";
 import { startPage } from "./http/start.ts";
 import { tokenEndpoints } from "./http/tokens.ts";
+import { uploadEndpoints } from "./http/uploads.ts";
 import { usageEndpoints } from "./http/usage.ts";
 import { Problem } from "./protocol/codes.ts";
 import { ADMIN_WRONG_TRIES_PER_MINUTE } from "./protocol/limits.ts";
@@ -42,6 +46,7 @@ export interface RouteParts {
   readonly metrics: Metrics;
   readonly heart: Heart;
   readonly rooms: Rooms;
+  readonly archive: Archive;
   readonly accessTokens: AccessTokens;
   readonly checks: ReadyChecks;
   readonly frame: Frame;
@@ -88,7 +93,14 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     domain: config.domain,
     requests: new Throttle(perSecond, perSecond, monotonicMs),
   });
-  const application = [...roomEndpoints(appGuards, rooms), ...accessTokenEndpoints(appGuards, parts.accessTokens)];
+  const { recordings, uploads, links } = parts.archive;
+  const application = [
+    ...roomEndpoints(appGuards, rooms),
+    ...accessTokenEndpoints(appGuards, parts.accessTokens),
+    ...recordingEndpoints(appGuards, recordings, config.linkSeconds),
+    ...uploadEndpoints(appGuards, uploads, recordings, links),
+    ...fileEndpoints(appGuards, recordings, links, nowMs),
+  ];
   const endpoints = [healthEndpoint, ...realtime, ...control, ...application];
   const document = openapiDocument(endpoints, VERSION, config.domain);
   const start = startPage(() => keyring.openKeyOf(DEMO));

@@ -69,6 +69,7 @@ export const applicationProblem = z
       details: z.array(z.object({ field: z.string(), message: z.string() })).optional(),
     }),
     requestId: z.string().describe("Also in X-Request-Id, and in the log"),
+    offset: z.int().optional().describe("Of an upload: how many bytes are held"),
   })
   .meta({ id: "ApplicationProblem" });
 

@@ -12,6 +12,10 @@ const SECURITY_HEADERS = {
   "X-Content-Type-Options": "nosniff",
 } as const;
 
+/** The longest that Bun counts. */
+const PAUSE_MAX_SECONDS = 255;
+const ANSWER_BEGUN_MS = 1000;
+
 export class Call {
   readonly requestId = randomUUID();
   /** Headers for the answer. */
@@ -23,7 +27,19 @@ export class Call {
     private readonly trustedProxies: readonly Cidr[],
     /** Of the path, percent-decoded. */
     readonly params: Readonly<Record<string, string>>,
+    private readonly setIdleSeconds: (seconds: number) => void,
   ) {}
+
+  /** The body is long: whoever reads it sees to it that it does not stay silent for ever. 0: no limit of the listener's. */
+  expectSilence(): void {
+    this.setIdleSeconds(0);
+  }
+
+  /** The answer is long, and a player that is paused takes nothing of it for a while. */
+  allowPauses(): void {
+    // Not before the answer has begun: with a file's bytes the listener sets its own limit then.
+    setTimeout(() => this.setIdleSeconds(PAUSE_MAX_SECONDS), ANSWER_BEGUN_MS);
+  }
 
   /** Whoever is behind the proxies we trust. */
   get client(): Address {
@@ -55,7 +71,7 @@ export class Call {
   }
 
   withParams(params: Readonly<Record<string, string>>): Call {
-    const call = new Call(this.request, this.socketAddress, this.trustedProxies, params);
+    const call = new Call(this.request, this.socketAddress, this.trustedProxies, params, this.setIdleSeconds);
     Object.assign(call, { requestId: this.requestId, headers: this.headers });
     return call;
   }

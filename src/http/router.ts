@@ -111,7 +111,8 @@ export class Frame {
 
   call(request: Request, server: Server<unknown>): Call {
     const { params = {} } = request as Request & { params?: Record<string, string> };
-    return new Call(request, () => server.requestIP(request)?.address, this.parts.trustedProxies, params);
+    const address = (): string | undefined => server.requestIP(request)?.address;
+    return new Call(request, address, this.parts.trustedProxies, params, (seconds) => server.timeout(request, seconds));
   }
 
   /** A counter for each method and status of a route, looked up by one key. */

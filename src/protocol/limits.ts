@@ -78,3 +78,17 @@ export const REST_BODY_MAX_BYTES = 128 * KIB;
 export const REQUEST_HEAD_MAX_BYTES = 192 * KIB;
 /** Wrong admin tokens from one address before it has to wait. */
 export const ADMIN_WRONG_TRIES_PER_MINUTE = 10;
+
+export const RECORDINGS_PAGE_MAX = 100;
+export const RECORDINGS_PAGE_DEFAULT = 50;
+export const RECORDING_USERNAME_MAX_CHARS = 256;
+export const RECORDING_SESSION_MAX_CHARS = 128;
+/** Open uploads of one application. */
+export const OPEN_UPLOADS_MAX = 20;
+/** An upload that shows no sign of life for so long is ended. */
+export const UPLOAD_ABANDONED_MS = 24 * 3_600_000;
+/** Bytes that nobody knows are left alone until they are so old: an upload they could belong to would have been ended. */
+export const STRAY_AGE_MS = UPLOAD_ABANDONED_MS + 3_600_000;
+/** A writer that sends nothing for so long has lost its connection. */
+export const UPLOAD_SILENCE_MAX_MS = 60_000;
+export const LINK_MAX_SECONDS = 43_200;

@@ -34,6 +34,10 @@ export class Folder implements Storage {
     }
   }
 
+  async check(): Promise<void> {
+    await statfs(this.root);
+  }
+
   async roomFor(bytes: number): Promise<void> {
     const { bavail, bsize } = await statfs(this.root);
     if (bavail * bsize - bytes < this.floorBytes) throw new StorageFull(`${this.root} has too little room left`);
@@ -122,8 +126,12 @@ export class Folder implements Storage {
 
   async *strays(before: number): AsyncGenerator<Place> {
     yield* oldFiles(this.uploads, "", before);
-    for await (const app of names(this.files))
-      for await (const shard of names(join(this.files, app))) yield* oldFiles(join(this.files, app, shard), app, before);
+    for await (const app of names(this.files)) {
+      // What we have not named is not ours to judge.
+      if (!isObjectId(app)) continue;
+      for await (const shard of names(join(this.files, app)))
+        yield* oldFiles(join(this.files, app, shard), app, before);
+    }
   }
 
   private partial(place: Place): string {
@@ -167,8 +175,7 @@ async function flush(folder: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
-const codeOf = (error: unknown): string =>
-  error instanceof Error && "code" in error ? String(error.code) : "";
+const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 const isAbsent = (error: unknown): boolean => codeOf(error) === "ENOENT";
 /** No room, no room for this user, a file that may not grow. */
 const isFull = (error: unknown): boolean => ["ENOSPC", "EDQUOT", "EFBIG"].includes(codeOf(error));

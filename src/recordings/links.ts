@@ -38,7 +38,9 @@ export class Links {
   }
 
   private proof(...parts: readonly string[]): string {
-    return createHmac("sha256", this.key).update([VERSION, ...parts].join("\n")).digest("base64url");
+    return createHmac("sha256", this.key)
+      .update([VERSION, ...parts].join("\n"))
+      .digest("base64url");
   }
 }
 

@@ -12,6 +12,8 @@
  *   nothing: whether a place belongs to somebody is for the caller to say.
  * - A storage that has no room left MUST say so with StorageFull, and keep what it has.
  */
+import { StoreError } from "../store/store.ts";
+
 export interface Place {
   readonly app: string;
   readonly id: string;
@@ -28,6 +30,8 @@ export interface LinkWanted {
 export interface Storage {
   /** For people: which one it is, without credentials. */
   readonly name: string;
+  /** Throws if it cannot be used at the moment. */
+  check(): Promise<void>;
   /** Throws StorageFull if there is no room for so many bytes; 0: for any at all. */
   roomFor(bytes: number): Promise<void>;
   /** The ticket under which the place is found again. Nothing of it may be lost: it goes into the row of the upload. */
@@ -51,11 +55,12 @@ export interface Storage {
 export class StorageFull extends Error {}
 
 /** The storage cannot be used as it is configured; the message tells the operator what to do. */
-export class StorageError extends Error {}
+export class StorageError extends StoreError {}
 
 /** Paths and keys are made of these: nothing else may ever become part of one. */
 export const isObjectId = (text: string): boolean => /^[0-9a-f]{24}$/.test(text);
 
 export function checkedPlace({ app, id }: Pick<Place, "app" | "id">): void {
-  if (!isObjectId(app) || !isObjectId(id)) throw new Error("a place is named by the ids of an application and a recording");
+  if (!isObjectId(app) || !isObjectId(id))
+    throw new Error("a place is named by the ids of an application and a recording");
 }

@@ -133,9 +133,7 @@ function pageStatement(app: string, { order, limit, behind }: PageWanted, { way,
   const statement = new Statement();
   statement.add(`SELECT * FROM recordings WHERE app = ${statement.value(app)} AND seq IN (SELECT seq`);
   statement.where(app, [...way, ...bound("seq", sign, behind)], others);
-  return statement.add(
-    ` ORDER BY seq ${direction} LIMIT ${statement.value(limit)}) ORDER BY seq ${direction}`,
-  );
+  return statement.add(` ORDER BY seq ${direction} LIMIT ${statement.value(limit)}) ORDER BY seq ${direction}`);
 }
 
 export async function totalOf(sql: SQL, app: string, filter: RecordingFilter): Promise<number> {

@@ -3,14 +3,7 @@
  * another's transaction would see a recording that a crash could still undo.
  */
 import type { SQL } from "bun";
-import type {
-  Completion,
-  PageWanted,
-  RecordingFilter,
-  RecordingRow,
-  RecordingStore,
-  UploadRow,
-} from "./recordings.ts";
+import type { Completion, PageWanted, RecordingFilter, RecordingRow, RecordingStore, UploadRow } from "./recordings.ts";
 import { type DbRow, toRecording, toUpload } from "./rows.ts";
 import { pageOf, totalOf } from "./sql-listing.ts";
 import type { InTurn } from "./sql-rooms.ts";
@@ -148,8 +141,7 @@ export class SqlRecordings implements RecordingStore {
         for (const { id, seq } of rows)
           await tx`
             INSERT INTO deleted_recordings (id, app, seq, removed) VALUES (${String(id)}, ${app}, ${Number(seq)}, ${null})`;
-        if (rows.length > 0)
-          await tx`UPDATE recording_counters SET live = live - ${rows.length} WHERE app = ${app}`;
+        if (rows.length > 0) await tx`UPDATE recording_counters SET live = live - ${rows.length} WHERE app = ${app}`;
         return rows.map(({ id }) => String(id));
       }),
     );

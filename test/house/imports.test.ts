@@ -15,10 +15,11 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   engine: ["protocol"],
   realtime: ["access", "engine", "protocol", "store", "telemetry"],
   rooms: ["access", "store", "protocol"],
-  http: ["rooms", "realtime", "engine", "access", "protocol", "store", "telemetry"],
+  recordings: ["access", "store", "protocol", "telemetry"],
+  http: ["recordings", "rooms", "realtime", "engine", "access", "protocol", "store", "telemetry"],
   config: ["access", "protocol"],
   cli: ["config", "top", "store", "telemetry", "access", "protocol"],
-  top: ["rooms", "http", "realtime", "engine", "access", "store", "protocol", "telemetry", "config", "cli"],
+  top: ["recordings", "rooms", "http", "realtime", "engine", "access", "store", "protocol", "telemetry", "config", "cli"],
 };
 
 const partOf = (file: string): string => {
