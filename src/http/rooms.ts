@@ -12,7 +12,7 @@ const LATER = "Kept; acts once there is a way to join a room.";
 
 const described = (name: FieldName): string => {
   const { meaning, acts } = fieldOf(name);
-  return `${meaning}.${acts ? "" : ` ${LATER}`}`;
+  return `${meaning[0]?.toUpperCase()}${meaning.slice(1)}.${acts ? "" : ` ${LATER}`}`;
 };
 
 /** What a call may name, all of it optional. */

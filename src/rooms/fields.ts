@@ -25,14 +25,20 @@ export interface Field {
   readonly meaning: string;
 }
 
+const NAME_RULE = `must be 1 to ${ROOM_NAME_MAX_CHARS} of A-Z a-z 0-9 _ -`;
+
 export const roomName = z
-  .union([z.string(), z.int()], `must be 1 to ${ROOM_NAME_MAX_CHARS} of A-Z a-z 0-9 _ -`)
-  .transform(String)
-  .refine(
-    (text) => text.length <= ROOM_NAME_MAX_CHARS && /^[A-Za-z0-9_-]+$/.test(text),
-    `must be 1 to ${ROOM_NAME_MAX_CHARS} of A-Z a-z 0-9 _ -`,
+  .union(
+    [
+      z
+        .string()
+        .max(ROOM_NAME_MAX_CHARS, NAME_RULE)
+        .regex(/^[A-Za-z0-9_-]+$/, NAME_RULE),
+      z.int(NAME_RULE).transform(String),
+    ],
+    NAME_RULE,
   )
-  .describe(`1 to ${ROOM_NAME_MAX_CHARS} of A-Z a-z 0-9 _ -; a number is read as its text.`);
+  .describe("A number is read as its text.");
 
 /** A limit or a time: 0 and null unset it. */
 export const unsettable = (max: number) =>

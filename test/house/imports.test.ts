@@ -19,7 +19,19 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   http: ["recordings", "rooms", "realtime", "engine", "access", "protocol", "store", "telemetry"],
   config: ["access", "protocol"],
   cli: ["config", "top", "store", "telemetry", "access", "protocol"],
-  top: ["recordings", "rooms", "http", "realtime", "engine", "access", "store", "protocol", "telemetry", "config", "cli"],
+  top: [
+    "recordings",
+    "rooms",
+    "http",
+    "realtime",
+    "engine",
+    "access",
+    "store",
+    "protocol",
+    "telemetry",
+    "config",
+    "cli",
+  ],
 };
 
 const partOf = (file: string): string => {
