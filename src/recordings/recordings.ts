@@ -1,7 +1,7 @@
 /** Recordings: made of a whole upload, listed, linked to, deleted. */
 import { randomUUID } from "node:crypto";
 import { Problem } from "../protocol/codes.ts";
-import type { RecordingFilter, RecordingRow, RecordingStore } from "../store/recordings.ts";
+import type { Completion, RecordingFilter, RecordingRow, RecordingStore } from "../store/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
 import type { Disposition, Links } from "./links.ts";
@@ -70,13 +70,14 @@ export class Recordings {
     await fitting(() => storage.finish(place, held));
     const format = formatOf(await storage.head(place, SIGNATURE_BYTES));
     // The row comes last: what is listed is whole.
-    const made = await store.complete(id, {
+    const completion: Completion = {
       endTime: endTime ?? Math.max(Math.floor(nowMs() / 1000), row.startTime),
       fileName: `${randomUUID()}.${extensionOf(format)}`,
       format,
       sizeInBytes: held,
       completed: nowMs(),
-    });
+    };
+    const made = await fitting(() => store.complete(id, completion));
     if (!made) throw new Problem("recording_not_found", "There is no such upload, or it has ended.");
     figures.completed.inc();
     return made;

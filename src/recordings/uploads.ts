@@ -4,6 +4,7 @@ import { newObjectId } from "../access/ids.ts";
 import { Problem } from "../protocol/codes.ts";
 import { OPEN_UPLOADS_MAX, UPLOAD_SILENCE_MAX_MS } from "../protocol/limits.ts";
 import type { RecordingStore, RecordingType, UploadRow } from "../store/recordings.ts";
+import { isStoreFull } from "../store/rows.ts";
 import type { Figures } from "./figures.ts";
 import { Incoming } from "./incoming.ts";
 import type { ContentRange } from "./range.ts";
@@ -70,7 +71,7 @@ export class Uploads {
       total: null,
       touched: now,
     };
-    if (!(await store.addUpload(row, OPEN_UPLOADS_MAX))) {
+    if (!(await fitting(() => store.addUpload(row, OPEN_UPLOADS_MAX)))) {
       await storage.remove(placeOf(row));
       throw new Problem(
         "too_many_uploads",
@@ -113,12 +114,12 @@ export class Uploads {
         fields: { offset },
       });
     await fitting(() => storage.roomFor(count ?? 0));
-    if (!(await store.touchUpload(row.id, total, nowMs()))) throw new Problem("recording_not_found");
+    if (!(await fitting(() => store.touchUpload(row.id, total, nowMs())))) throw new Problem("recording_not_found");
     const taken = await this.append(place, offset, count, body);
     if (count !== undefined && taken < count)
       throw invalidRange(`${count} bytes were announced, and ${taken} came`, offset + taken);
     // Only now it is known how many there are, if nothing announced it.
-    await store.touchUpload(row.id, total ?? offset + taken, nowMs());
+    await fitting(() => store.touchUpload(row.id, total ?? offset + taken, nowMs()));
     return offset + taken;
   }
 
@@ -194,11 +195,11 @@ const invalidRange = (message: string, offset?: number): Problem =>
     ...(offset !== undefined && { fields: { offset } }),
   });
 
-/** What has no room says so to the client. */
+/** What has no room says so to the client; the store shares the disk with a folder of recordings. */
 export async function fitting<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw error instanceof StorageFull ? new Problem("insufficient_storage") : error;
+    throw error instanceof StorageFull || isStoreFull(error) ? new Problem("insufficient_storage") : error;
   }
 }

@@ -72,6 +72,10 @@ export const toRoom = (row: DbRow): RoomRow => ({
   version: number(row.version),
 });
 
+/** The disk under the database takes no more: 53100 is PostgreSQL's disk_full. */
+export const isStoreFull = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && ["SQLITE_FULL", "53100"].includes(String(error.code));
+
 /** Something else has that value already: each database has its own word for it. */
 export const isUniqueViolation = (error: unknown): boolean =>
   error instanceof Error && "code" in error && ["SQLITE_CONSTRAINT_UNIQUE", "23505"].includes(String(error.code));
