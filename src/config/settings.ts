@@ -202,7 +202,7 @@ export const SETTINGS = {
     env: "PARLEY_TRUSTED_PROXIES",
     initial: [],
     shown: "none",
-    meaning: "proxies whose X-Forwarded-For is believed: CIDR list",
+    meaning: "proxies whose X-Forwarded-For, -Host and -Proto are believed: CIDR list",
     read: cidrs,
   }),
   nodeId: setting({
