@@ -40,6 +40,8 @@ const SUITES: readonly Suite[] = [
   tests("unit", "./src", "./test/house"),
   tests("rest", "./test/rest"),
   tests("conformance", "./test/conformance"),
+  // Against a real S3-compatible service, which its first run builds.
+  { ...tests("storage", "./test/storage"), needs: [{ program: "go", name: "golang-go" }] },
   // Chromium's own negotiation of a call stalls now and then on a busy machine: such a test may try again, twice at most.
   { ...tests("browser", "--retry=2", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }] },
   tests("docs", "./test/docs"),

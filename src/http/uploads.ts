@@ -35,7 +35,7 @@ export function uploadEndpoints(
       summary: "Begin an upload",
       body: newUpload,
       answer: begun,
-      problems: ["room_not_found", "too_many_uploads", "insufficient_storage"],
+      problems: ["room_not_found", "too_many_uploads", "internal_error", "insufficient_storage"],
       handle: async (call, { who, body }) => {
         const { id } = await uploads.begin(who.id, body);
         const proof = links.uploadProof(who.id, id);
@@ -59,6 +59,7 @@ export function uploadEndpoints(
         "upload_complete",
         "recording_too_large",
         "upload_busy",
+        "internal_error",
         "insufficient_storage",
       ],
       handle: async (call, { who }) => {
@@ -76,7 +77,7 @@ export function uploadEndpoints(
       summary: "Complete an upload: from here on it is listed",
       body: z.object({ endTime: seconds.optional().describe("Unix seconds; now if absent") }),
       answer: recording,
-      problems: ["recording_not_found", "upload_incomplete", "upload_busy", "insufficient_storage"],
+      problems: ["recording_not_found", "upload_incomplete", "upload_busy", "internal_error", "insufficient_storage"],
       handle: async (call, { who, body }) => shown(await recordings.complete(who.id, idOf(call), body.endTime)),
     }),
   ];

@@ -1,13 +1,14 @@
 /** Recordings: made of a whole upload, listed, linked to, deleted. */
 import { randomUUID } from "node:crypto";
 import { Problem } from "../protocol/codes.ts";
-import type { Completion, RecordingFilter, RecordingRow, RecordingStore } from "../store/recordings.ts";
+import type { RecordingFilter, RecordingRow, RecordingStore } from "../store/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
+import { keeping } from "./keeping.ts";
 import type { Disposition, Links } from "./links.ts";
 import { contentTypeOf, extensionOf, formatOf, SIGNATURE_BYTES } from "./signature.ts";
 import { isObjectId, type Place, type Storage } from "./storage.ts";
-import { fitting, placeOf, type Uploads } from "./uploads.ts";
+import { placeOf, type Uploads } from "./uploads.ts";
 import type { Writers } from "./writers.ts";
 
 export interface RecordingParts {
@@ -50,8 +51,9 @@ export class Recordings {
 
   /** Asked again, it answers the same: the first answer may have been lost. */
   async complete(app: string, id: string, endTime: number | undefined): Promise<RecordingRow> {
-    const { store, writers } = this.parts;
-    return (await store.recording(app, id)) ?? (await writers.alone(id, () => this.completeAlone(app, id, endTime)));
+    const { store, writers, log } = this.parts;
+    const made = await store.recording(app, id);
+    return made ?? keeping(log, () => writers.alone(id, () => this.completeAlone(app, id, endTime)));
   }
 
   private async completeAlone(app: string, id: string, endTime: number | undefined): Promise<RecordingRow> {
@@ -67,17 +69,16 @@ export class Recordings {
     const place = placeOf(row);
     const held = await storage.held(place);
     if (row.total === null || held < row.total) throw incomplete(held, row.total);
-    await fitting(() => storage.finish(place, held));
+    await storage.finish(place, held);
     const format = formatOf(await storage.head(place, SIGNATURE_BYTES));
     // The row comes last: what is listed is whole.
-    const completion: Completion = {
+    const made = await store.complete(id, {
       endTime: endTime ?? Math.max(Math.floor(nowMs() / 1000), row.startTime),
       fileName: `${randomUUID()}.${extensionOf(format)}`,
       format,
       sizeInBytes: held,
       completed: nowMs(),
-    };
-    const made = await fitting(() => store.complete(id, completion));
+    });
     if (!made) throw new Problem("recording_not_found", "There is no such upload, or it has ended.");
     figures.completed.inc();
     return made;

@@ -4,7 +4,7 @@
  */
 import type { S3Address } from "./s3-address.ts";
 import { signedUrl } from "./s3-sign.ts";
-import { StorageFull } from "./storage.ts";
+import { StorageFull, StorageUnavailable } from "./storage.ts";
 
 const ANSWER_WITHIN_MS = 120_000;
 const SIGNED_FOR_SECONDS = 900;
@@ -37,7 +37,7 @@ interface Ask {
 }
 
 /** What the service refused. Its text goes to the log: it has no URL in it, and so no signature. */
-export class S3Refusal extends Error {
+export class S3Refusal extends StorageUnavailable {
   constructor(
     call: string,
     readonly status: number,
@@ -181,7 +181,7 @@ export class S3Client {
       response = await fetch(url, { method, headers, redirect: "error", signal, ...(body !== undefined && { body }) });
     } catch (error) {
       // Not the error itself: it knows the URL.
-      return new Error(
+      return new StorageUnavailable(
         `the bucket cannot be reached for ${method}: ${error instanceof Error ? error.name : "unknown"}`,
       );
     }

@@ -51,6 +51,9 @@ export interface Storage {
   strays(before: number): AsyncIterable<Place>;
 }
 
+/** It does not answer, or not as it should: nothing that the client could mend. The message has no credential in it. */
+export class StorageUnavailable extends Error {}
+
 /** There is no room for more. */
 export class StorageFull extends Error {}
 

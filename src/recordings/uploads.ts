@@ -4,11 +4,12 @@ import { newObjectId } from "../access/ids.ts";
 import { Problem } from "../protocol/codes.ts";
 import { OPEN_UPLOADS_MAX, UPLOAD_SILENCE_MAX_MS } from "../protocol/limits.ts";
 import type { RecordingStore, RecordingType, UploadRow } from "../store/recordings.ts";
-import { isStoreFull } from "../store/rows.ts";
+import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
 import { Incoming } from "./incoming.ts";
+import { keeping } from "./keeping.ts";
 import type { ContentRange } from "./range.ts";
-import { type Place, type Storage, StorageFull } from "./storage.ts";
+import type { Place, Storage } from "./storage.ts";
 import type { Writers } from "./writers.ts";
 
 export interface NewUpload {
@@ -34,6 +35,7 @@ export interface UploadParts {
   readonly storage: Storage;
   readonly writers: Writers;
   readonly figures: Figures;
+  readonly log: Pick<Log, "error">;
   readonly nowMs: () => number;
   readonly maxBytes: number;
   /** The id of a living room. */
@@ -52,10 +54,14 @@ export class Uploads {
   constructor(private readonly parts: UploadParts) {}
 
   async begin(app: string, wanted: NewUpload): Promise<UploadRow> {
-    const { store, storage, figures, nowMs, findRoom } = this.parts;
-    const room = await findRoom(app, wanted.room);
+    const room = await this.parts.findRoom(app, wanted.room);
     if (room === undefined) throw new Problem("room_not_found");
-    await fitting(() => storage.roomFor(0));
+    return keeping(this.parts.log, () => this.add(app, room, wanted));
+  }
+
+  private async add(app: string, room: string, wanted: NewUpload): Promise<UploadRow> {
+    const { store, storage, figures, nowMs } = this.parts;
+    await storage.roomFor(0);
     const now = nowMs();
     const id = newObjectId(now);
     const row: UploadRow = {
@@ -71,7 +77,7 @@ export class Uploads {
       total: null,
       touched: now,
     };
-    if (!(await fitting(() => store.addUpload(row, OPEN_UPLOADS_MAX)))) {
+    if (!(await store.addUpload(row, OPEN_UPLOADS_MAX))) {
       await storage.remove(placeOf(row));
       throw new Problem(
         "too_many_uploads",
@@ -83,7 +89,11 @@ export class Uploads {
   }
 
   /** Takes what was sent, or refuses it; the offset that is held afterwards. */
-  async write(app: string, id: string, sent: Sent): Promise<number> {
+  write(app: string, id: string, sent: Sent): Promise<number> {
+    return keeping(this.parts.log, () => this.accept(app, id, sent));
+  }
+
+  private async accept(app: string, id: string, sent: Sent): Promise<number> {
     const row = await this.open(app, id);
     const { range } = sent;
     if (range?.kind === "question") {
@@ -113,13 +123,13 @@ export class Uploads {
       throw new Problem("offset_mismatch", `${offset} bytes are held: go on from there.`, undefined, {
         fields: { offset },
       });
-    await fitting(() => storage.roomFor(count ?? 0));
-    if (!(await fitting(() => store.touchUpload(row.id, total, nowMs())))) throw new Problem("recording_not_found");
+    await storage.roomFor(count ?? 0);
+    if (!(await store.touchUpload(row.id, total, nowMs()))) throw new Problem("recording_not_found");
     const taken = await this.append(place, offset, count, body);
     if (count !== undefined && taken < count)
       throw invalidRange(`${count} bytes were announced, and ${taken} came`, offset + taken);
     // Only now it is known how many there are, if nothing announced it.
-    await fitting(() => store.touchUpload(row.id, total ?? offset + taken, nowMs()));
+    await store.touchUpload(row.id, total ?? offset + taken, nowMs());
     return offset + taken;
   }
 
@@ -131,7 +141,7 @@ export class Uploads {
         : invalidRange(`${count} bytes were announced, and more came; what was announced is kept`, offset + count);
     const incoming = new Incoming(body ?? new Blob([]).stream(), count ?? maxBytes - offset, tooMany, silenceMaxMs);
     try {
-      await fitting(() => storage.append(place, offset, this.alive(place.id, incoming.chunks())));
+      await storage.append(place, offset, this.alive(place.id, incoming.chunks()));
     } catch (error) {
       // Nothing can become of it any more: its bytes need not wait to be abandoned.
       if (error instanceof Problem && error.code === "recording_too_large") await this.end(place);
@@ -171,11 +181,15 @@ export class Uploads {
   }
 
   private async end(place: Place): Promise<boolean> {
-    const { store, storage, figures, nowMs } = this.parts;
+    const { store, storage, figures, log, nowMs } = this.parts;
     if (!(await store.endUpload(place.id, nowMs()))) return false;
     figures.cancelled.inc();
-    await storage.remove(place);
-    await store.forgetUpload(place.id);
+    try {
+      await storage.remove(place);
+      await store.forgetUpload(place.id);
+    } catch (err) {
+      log.error({ err }, "the bytes of an upload that has ended could not be removed; the next sweep tries again");
+    }
     return true;
   }
 
@@ -194,12 +208,3 @@ const invalidRange = (message: string, offset?: number): Problem =>
     details: [{ field: "Content-Range", message }],
     ...(offset !== undefined && { fields: { offset } }),
   });
-
-/** What has no room says so to the client; the store shares the disk with a folder of recordings. */
-export async function fitting<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof StorageFull || isStoreFull(error) ? new Problem("insufficient_storage") : error;
-  }
-}
