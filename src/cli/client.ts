@@ -52,6 +52,8 @@ export function applicationHost(given: Given): { base: string; host: string } {
   const url = new URL(serverUrl(given));
   const app = given.text("app") ?? (given.env.PARLEY_APP || "demo");
   if (!/^[a-z0-9-]+$/.test(app)) throw new UsageError(`${JSON.stringify(app)} is not the name of an application`);
+  // Its own address, as the docs have it, is as good as the server's.
+  if (url.hostname === `${app}.localhost`) url.hostname = "localhost";
   const bare = url.hostname.replace(/^\[|\]$/g, "");
   const isLocal = bare === "localhost" || isIP(bare) !== 0;
   const domain = given.env.PARLEY_DOMAIN || (isLocal ? "localhost" : bare);

@@ -76,6 +76,14 @@ test("an access token goes from one command to the other", async () => {
   expect([bad.exitCode, bad.stdout]).toEqual([1, expect.stringMatching(/^token +refused$/m)]);
 });
 
+test("the server may be named by its own address or by the application's", async () => {
+  const { port } = new URL(server.url);
+  for (const host of ["127.0.0.1", "localhost", "demo.localhost"]) {
+    const { exitCode, stderr } = await run("rooms list", { PARLEY_URL: `http://${host}:${port}/` });
+    expect([exitCode, stderr]).toEqual([0, ""]);
+  }
+});
+
 test("the secret key comes from the environment or a file, never from an argument, and a wrong one is named", async () => {
   const file = join(folder, "secret");
   writeFileSync(file, `${server.env.PARLEY_APP_SECRET}\n`);
