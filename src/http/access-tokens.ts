@@ -16,28 +16,30 @@ const line = z
   .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
   .optional();
 
-const wish = z.object({
-  roomName: roomName.optional().describe("The room it is for; it must exist. Absent: every room."),
-  globalToken: flag.describe("For every room, whatever roomName says."),
-  isAdmin: flag.describe(LATER),
-  name: line.describe(LATER),
-  email: line.describe(LATER),
-  externalUserId: line.describe(LATER),
-  meta: z
-    .string()
-    .max(ACCESS_TOKEN_META_MAX_CHARS, `must have at most ${ACCESS_TOKEN_META_MAX_CHARS} characters`)
-    .refine(isWellFormed, "must be well-formed text")
-    .optional()
-    .describe(LATER),
-  expireUnixSec: unixTime.optional().describe("Not good after it; wins over the room's."),
-  notBeforeUnixSec: unixTime.optional().describe("Not good before it; wins over the room's."),
-  ejectAfterElapsedTimeInSec: seconds.optional().describe(LATER),
-  joinVideoOn: flag.describe(LATER),
-  joinAudioOn: flag.describe(LATER),
-  disableVideo: flag.describe(LATER),
-  disableAudio: flag.describe(LATER),
-  disableScreenSharing: flag.describe(LATER),
-});
+const wish = z
+  .object({
+    roomName: roomName.optional().describe("The room it is for; it must exist. Absent: every room."),
+    globalToken: flag.describe("For every room, whatever roomName says."),
+    isAdmin: flag.describe(LATER),
+    name: line.describe(LATER),
+    email: line.describe(LATER),
+    externalUserId: line.describe(LATER),
+    meta: z
+      .string()
+      .max(ACCESS_TOKEN_META_MAX_CHARS, `must have at most ${ACCESS_TOKEN_META_MAX_CHARS} characters`)
+      .refine(isWellFormed, "must be well-formed text")
+      .optional()
+      .describe(LATER),
+    expireUnixSec: unixTime.optional().describe("Not good after it; wins over the room's."),
+    notBeforeUnixSec: unixTime.optional().describe("Not good before it; wins over the room's."),
+    ejectAfterElapsedTimeInSec: seconds.optional().describe(LATER),
+    joinVideoOn: flag.describe(LATER),
+    joinAudioOn: flag.describe(LATER),
+    disableVideo: flag.describe(LATER),
+    disableAudio: flag.describe(LATER),
+    disableScreenSharing: flag.describe(LATER),
+  })
+  .meta({ examples: [{ roomName: "standup", name: "Alice", isAdmin: true }] });
 
 const minted = z.object({ token: z.string().describe("A JWT signed with HS256.") }).meta({ id: "AccessToken" });
 

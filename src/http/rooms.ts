@@ -1,7 +1,7 @@
 /** Rooms over HTTP: `/api/v1/room`, `/api/v1/rooms`. */
 import { z } from "zod";
 import { ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../protocol/limits.ts";
-import { FIELD_NAMES, type FieldName, fieldOf, roomName } from "../rooms/fields.ts";
+import { FIELD_NAMES, type FIELDS, type FieldName, fieldOf, roomName } from "../rooms/fields.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { ApplicationGuards } from "./application.ts";
 import type { Call } from "./call.ts";
@@ -16,13 +16,16 @@ const described = (name: FieldName): string => {
 };
 
 /** What a call may name, all of it optional. */
-const edits = z.object({
-  roomName: roomName.optional(),
-  ...(Object.fromEntries(
-    FIELD_NAMES.map((name) => [name, fieldOf(name).takes.optional().describe(described(name))]),
-  ) as { [K in FieldName]: z.ZodOptional<z.ZodType<FieldTaken<K>>> }),
-});
-type FieldTaken<K extends FieldName> = z.infer<typeof import("../rooms/fields.ts").FIELDS[K]["takes"]>;
+const edits = z
+  .object({
+    roomName: roomName.optional(),
+    ...(Object.fromEntries(
+      FIELD_NAMES.map((name) => [name, fieldOf(name).takes.optional().describe(described(name))]),
+    ) as { [K in FieldName]: z.ZodOptional<z.ZodType<FieldTaken<K>>> }),
+  })
+  .meta({ examples: [{ roomName: "standup", privacy: "private", maxParticipants: 12 }] });
+
+type FieldTaken<K extends FieldName> = z.infer<(typeof FIELDS)[K]["takes"]>;
 
 /** As it is shown: what a field takes, without that which unsets it. */
 const shown = (name: FieldName): z.ZodType => {
