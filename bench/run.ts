@@ -1,5 +1,6 @@
 /** `npm run bench -- NAME`: measures one thing, prints it, and exits with 1 if it misses its target. */
 import { connections } from "./connections.ts";
+import { recordings } from "./recordings.ts";
 import { tokens } from "./tokens.ts";
 
 interface Bench {
@@ -10,6 +11,7 @@ interface Bench {
 
 const BENCHES: Readonly<Record<string, Bench>> = {
   connections: { about: "memory a connection, memory after cycles, frames and time of a join storm", run: connections },
+  recordings: { about: "pages and totals among a million rows, memory while 4 GiB go in and out", run: recordings },
   tokens: { about: "server CPU per minted token, against a bare server that parses and answers the same", run: tokens },
 };
 

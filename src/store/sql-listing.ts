@@ -2,9 +2,10 @@
  * Which recordings a filter matches, without looking at those it does not.
  *
  * A filter may name several fields, and databases guess badly which of them is the rare one. So the way in is chosen here: every
- * field, and every pair of fields that may both match many, has an index that ends in `seq`; a short look into each that fits
- * says which one leads to few rows. That one is walked; the other conditions are written so that no database takes them for a
- * way in. Where every way leads to many rows, the order itself is walked: a page is found soon then.
+ * field, and every pair of fields that may both match many, has an index, in the order of `seq` for each value; a short look into
+ * each that fits says which one leads to few rows. That one is walked; the other conditions are written so that no database
+ * takes them for a way in, and are met by what the same index holds. Where every way leads to many rows, the order itself is
+ * walked: a page is found soon then.
  */
 import type { SQL } from "bun";
 import type { PageWanted, RecordingFilter, RecordingRow } from "./recordings.ts";
@@ -132,8 +133,13 @@ function pageStatement(app: string, { order, limit, behind }: PageWanted, { way,
   // Inside only what the index itself holds; whole rows are fetched for the page alone.
   const statement = new Statement();
   statement.add(`SELECT * FROM recordings WHERE app = ${statement.value(app)} AND seq IN (SELECT seq`);
-  statement.where(app, [...way, ...bound("seq", sign, behind)], others);
-  return statement.add(` ORDER BY seq ${direction} LIMIT ${statement.value(limit)}) ORDER BY seq ${direction}`);
+  // Where the way is a span of time, what it leads to is sorted afterwards: nothing may make the order look like a better way.
+  const isSpan = way.some(({ column }) => column === "start_time");
+  const from = bound("seq", sign, behind);
+  statement.where(app, isSpan ? way : [...way, ...from], isSpan ? [...others, ...from] : others);
+  const inner = isSpan ? "seq + 0" : "seq";
+  statement.add(` ORDER BY ${inner} ${direction} LIMIT ${statement.value(limit)})`);
+  return statement.add(` ORDER BY seq ${direction}`);
 }
 
 export async function totalOf(sql: SQL, app: string, filter: RecordingFilter): Promise<number> {

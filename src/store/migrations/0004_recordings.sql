@@ -52,19 +52,21 @@ CREATE TABLE recordings (
   completed BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX recordings_order ON recordings (app, seq);
--- One for each filter, and for each pair of those that may both match many: see listing in sql-listing.ts.
-CREATE INDEX recordings_participant ON recordings (app, participant_session, seq);
-CREATE INDEX recordings_meeting ON recordings (app, meeting_session, seq);
-CREATE INDEX recordings_room_username ON recordings (app, room, participant_username, seq);
-CREATE INDEX recordings_username_start ON recordings (app, participant_username, start_time, seq);
-CREATE INDEX recordings_room_start ON recordings (app, room, start_time, seq);
-CREATE INDEX recordings_room_type ON recordings (app, room, type, seq);
-CREATE INDEX recordings_username_type ON recordings (app, participant_username, type, seq);
-CREATE INDEX recordings_type_start ON recordings (app, type, start_time, seq);
-CREATE INDEX recordings_username ON recordings (app, participant_username, seq);
-CREATE INDEX recordings_room ON recordings (app, room, seq);
-CREATE INDEX recordings_start ON recordings (app, start_time, seq);
-CREATE INDEX recordings_type ON recordings (app, type, seq);
+-- A way in for each filter, and for each pair of those that may both match many (sql-listing.ts). Behind `seq` stand the other
+-- fields one may filter by as well: they are then looked at here, and no row is fetched that does not match.
+CREATE INDEX recordings_participant
+  ON recordings (app, participant_session, seq, meeting_session, room, participant_username, type, start_time);
+CREATE INDEX recordings_meeting ON recordings (app, meeting_session, seq, room, participant_username, type, start_time);
+CREATE INDEX recordings_room_username ON recordings (app, room, participant_username, seq, type, start_time);
+CREATE INDEX recordings_username_start ON recordings (app, participant_username, start_time, seq, room, type);
+CREATE INDEX recordings_room_start ON recordings (app, room, start_time, seq, participant_username, type);
+CREATE INDEX recordings_room_type ON recordings (app, room, type, seq, participant_username, start_time);
+CREATE INDEX recordings_username_type ON recordings (app, participant_username, type, seq, room, start_time);
+CREATE INDEX recordings_type_start ON recordings (app, type, start_time, seq, room, participant_username);
+CREATE INDEX recordings_username ON recordings (app, participant_username, seq, room, type, start_time);
+CREATE INDEX recordings_room ON recordings (app, room, seq, participant_username, type, start_time);
+CREATE INDEX recordings_start ON recordings (app, start_time, seq, room, participant_username, type);
+CREATE INDEX recordings_type ON recordings (app, type, seq, room, participant_username, start_time);
 
 -- A deleted recording leaves its place in the order, so that it is still good as a cursor.
 CREATE TABLE deleted_recordings (
