@@ -28,7 +28,9 @@ export class Incoming {
         const piece = chunk.subarray(0, this.maxBytes - this.count);
         this.count += piece.length;
         if (piece.length > 0) yield piece;
-        if (piece.length < chunk.length) throw this.tooMany();
+        const isTooMuch = piece.length < chunk.length;
+        release(chunk);
+        if (isTooMuch) throw this.tooMany();
       }
     } finally {
       await reader.cancel().catch(() => undefined);
@@ -52,4 +54,9 @@ export class Incoming {
       clearTimeout(timer);
     }
   }
+}
+
+/** Its memory goes back now: left to the garbage collector, a fast sender would fill a hundred megabytes before it looks. */
+function release({ buffer, byteLength }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }

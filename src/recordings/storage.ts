@@ -5,7 +5,8 @@
  * removed.
  *
  * - `append` MUST keep what it has taken when the bytes end early or their source fails, and MUST NOT have taken anything in
- *   vain: what `held` says afterwards is there, also after a crash of ours. It MUST NOT hold more than a few megabytes in memory.
+ *   vain: what `held` says afterwards is there, also after a crash of ours. It MUST NOT hold more than a few megabytes in memory,
+ *   and MUST NOT touch a chunk once it has asked for the next: its memory is gone then.
  * - `finish` MUST be all or nothing, and durable when it resolves; a second call for what is finished MUST succeed.
  * - `remove` MUST leave nothing of a place, in whatever state it is; of one that is not there it MUST NOT complain.
  * - `strays` MUST name every place that has bytes and no sign of life since that time, and MAY name others. It decides
