@@ -1,15 +1,12 @@
 /**
- * Access tokens: what a backend gives to somebody who is to join a room. Signed with a secret of the application that is made
- * for nothing else and never leaves the service.
+ * Access tokens: what a backend gives to somebody who is to join a room. Signed with a secret of the application that is
+ * derived for nothing else and never leaves the service.
  *
  * A token gains trust in this order: parse → verify the signature → its own times → its room, the room's times → the room
  * that is asked about. A token's values win over the room's.
  */
-
-import { randomBytes } from "node:crypto";
-import { newSigningSecret } from "../access/ids.ts";
 import { isSignedBy, parseJws, parseUtf8Json, signJws } from "../access/jws.ts";
-import { accessTokenSecretIdentity, type Vault } from "../access/vault.ts";
+import type { Vault } from "../access/vault.ts";
 import { Problem } from "../protocol/codes.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
 import { REST_BODY_MAX_BYTES } from "../protocol/limits.ts";
@@ -31,8 +28,11 @@ interface Times {
   readonly notBeforeUnixSec?: number | null | undefined;
 }
 
+/** No id of an application: a token for nobody is refused in the time of one that is wrong. */
+const NOBODY = "nobody";
+
 export class AccessTokens {
-  /** By application. They are made once and never change. */
+  /** By application. */
   private readonly secrets = new Map<string, Buffer>();
 
   constructor(
@@ -54,7 +54,7 @@ export class AccessTokens {
       ...(exp && { exp }),
       ...(nbf && { nbf }),
     };
-    return signJws({}, payload, await this.secretOf(app.id));
+    return signJws({}, payload, this.secretOf(app.id));
   }
 
   /**
@@ -63,10 +63,9 @@ export class AccessTokens {
    */
   async validate(app: AppRow | undefined, token: string, roomName: string | undefined): Promise<JsonObject> {
     const parsed = parseJws(token, REST_BODY_MAX_BYTES);
-    const secret = await this.knownSecretOf(app?.id ?? "");
-    // Compared even where there is nothing to compare with, so that it takes as long.
-    const isRight = typeof parsed !== "string" && isSignedBy(parsed, secret ?? NO_SECRET);
-    if (!app || !secret || !isRight) throw invalid();
+    // Compared even where there is no application, so that it takes as long.
+    const isRight = typeof parsed !== "string" && isSignedBy(parsed, this.secretOf(app?.id ?? NOBODY));
+    if (!app || !isRight) throw invalid();
     const payload = parseUtf8Json(parsed.payload);
     const data = isObject(payload) ? payload.data : undefined;
     // We have signed it, so it is of our making; its shape is looked at all the same.
@@ -95,33 +94,16 @@ export class AccessTokens {
     refuseOutOfTime(timesOf(isMeant ? wish : {}, room), nowMs, "The room");
   }
 
-  private async secretOf(app: string): Promise<Buffer> {
-    const known = await this.knownSecretOf(app);
-    if (known) return known;
-    const sealed = this.vault.seal(newSigningSecret(), accessTokenSecretIdentity(app));
-    // Another node may have been first: then its secret is the one.
-    return this.opened(app, await this.store.putTokenSecret(app, sealed, this.nowMs()));
-  }
-
-  /** undefined: none was ever needed, so no token can be good. */
-  private async knownSecretOf(app: string): Promise<Buffer | undefined> {
-    const cached = this.secrets.get(app);
-    if (cached) return cached;
-    const sealed = await this.store.tokenSecret(app);
-    return sealed === undefined ? undefined : this.opened(app, sealed);
-  }
-
-  private opened(app: string, sealed: string): Buffer {
-    const secret = this.vault.open(sealed, accessTokenSecretIdentity(app));
-    if (secret === undefined)
-      throw new Problem("internal_error", "The secret of this application's access tokens cannot be decrypted.");
-    const key = Buffer.from(secret, "utf8");
-    this.secrets.set(app, key);
-    return key;
+  /** Derived from the master key, for this use and this application alone: there is nothing to keep or to lose. */
+  private secretOf(app: string): Buffer {
+    let secret = this.secrets.get(app);
+    if (!secret) {
+      secret = this.vault.derive(`access tokens of ${app}`);
+      this.secrets.set(app, secret);
+    }
+    return secret;
   }
 }
-
-const NO_SECRET = randomBytes(32);
 
 /** For every room of the application. */
 const isGlobal = ({ roomName, globalToken }: AccessTokenWish): boolean =>

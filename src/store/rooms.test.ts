@@ -98,12 +98,4 @@ describe("rooms at rest", () => {
     expect(await adding).toBe("added");
     expect(await rooms.roomById("a", "1", 0)).toEqual(row("1"));
   });
-
-  test("the secret of access tokens is the first that was ever put", async () => {
-    expect(await rooms.tokenSecret("a")).toBeUndefined();
-    const kept = await Promise.all(["one", "two", "three"].map((sealed) => rooms.putTokenSecret("a", sealed, 1)));
-    expect(new Set(kept).size).toBe(1);
-    expect(await rooms.tokenSecret("a")).toBe(String(kept[0]));
-    expect(await rooms.tokenSecret("b")).toBeUndefined();
-  });
 });

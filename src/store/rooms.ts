@@ -42,8 +42,4 @@ export interface RoomStore {
   archiveDue(nowMs: number, limit: number): Promise<number>;
   /** When the next room is due. */
   nextDue(): Promise<number | undefined>;
-  /** What the application's access tokens are signed with, sealed. */
-  tokenSecret(app: string): Promise<string | undefined>;
-  /** Keeps the first one that is ever put; answers the one that is kept. */
-  putTokenSecret(app: string, sealed: string, nowMs: number): Promise<string>;
 }

@@ -103,20 +103,6 @@ export class SqlRooms implements RoomStore {
       SELECT MIN(archive_at) AS due FROM rooms WHERE archived IS NULL AND archive_at IS NOT NULL`;
     return rows[0]?.due == null ? undefined : Number(rows[0].due);
   }
-
-  async tokenSecret(app: string): Promise<string | undefined> {
-    const rows: DbRow[] = await this.sql`SELECT sealed FROM access_token_secrets WHERE app = ${app}`;
-    return rows[0] === undefined ? undefined : String(rows[0].sealed);
-  }
-
-  putTokenSecret(app: string, sealed: string, nowMs: number): Promise<string> {
-    return this.inTurn(async () => {
-      await this.sql`
-        INSERT INTO access_token_secrets (app, sealed, created) VALUES (${app}, ${sealed}, ${nowMs})
-        ON CONFLICT (app) DO NOTHING`;
-      return (await this.tokenSecret(app)) ?? sealed;
-    });
-  }
 }
 
 async function orTaken<T>(work: () => Promise<T>): Promise<T | "taken"> {

@@ -15,10 +15,3 @@ CREATE TABLE rooms (
 CREATE UNIQUE INDEX rooms_live_name ON rooms (app, name) WHERE archived IS NULL;
 CREATE INDEX rooms_live ON rooms (app, id) WHERE archived IS NULL;
 CREATE INDEX rooms_due ON rooms (archive_at) WHERE archived IS NULL AND archive_at IS NOT NULL;
-
--- What access tokens of an application are signed with: made when the first one is minted.
-CREATE TABLE access_token_secrets (
-  app TEXT PRIMARY KEY REFERENCES apps (id),
-  sealed TEXT NOT NULL,
-  created BIGINT NOT NULL
-);
