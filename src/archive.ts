@@ -24,6 +24,8 @@ export interface Archive {
   readonly recordings: Recordings;
   readonly links: Links;
   start(): void;
+  /** What deleted applications had goes in the background. */
+  clearDeleted(): void;
   /** When nobody asks any more: what is under way comes to its end. */
   stop(): Promise<void>;
 }
@@ -50,6 +52,7 @@ export function buildArchive(config: Config, log: Log, store: Store, vault: Vaul
       storage.check().catch((err) => log.error({ err }, `recordings cannot be kept: ${storage.name} does not answer`));
       sweep.start();
     },
+    clearDeleted: () => sweep.soon(),
     stop: async () => {
       await sweep.stop();
       await writers.settled();

@@ -85,7 +85,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     ...usageEndpoints(guards.secret, keyring, hub, usage),
   ];
   const control = [
-    ...appEndpoints(guards.admin, directory, audit),
+    ...appEndpoints(guards.admin, directory, audit, () => parts.archive.clearDeleted()),
     ...keyEndpoints(guards.admin, { directory, keyring, audit, nowMs, rotationGraceSeconds }),
   ];
   const appGuards = applicationGuards({

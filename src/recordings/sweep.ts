@@ -1,6 +1,7 @@
 /**
  * What time and crashes leave behind, cleared up at the start and every hour: uploads that were abandoned, bytes whose row is gone
- * already, recordings past their application's retention, and bytes that are nobody's.
+ * already, recordings past their application's retention, and bytes that are nobody's. What a deleted application had goes
+ * when it is told to, and with the next sweep if that was cut short.
  *
  * Several nodes may sweep at once. Whoever's statement ends a row is the one who acts on it; removing bytes twice does no harm.
  */
@@ -51,6 +52,11 @@ export class Sweep {
     this.sweep();
   }
 
+  /** An application was deleted: what it had goes in the background. */
+  soon(): void {
+    if (!this.isStopped) this.sweep();
+  }
+
   async stop(): Promise<void> {
     this.isStopped = true;
     clearInterval(this.timer);
@@ -74,6 +80,7 @@ export class Sweep {
   async run(withStrays: boolean): Promise<Swept> {
     await this.removeEnded();
     await this.removeDeleted();
+    await this.deleteOfDeletedApps();
     return {
       abandoned: await this.endAbandoned(),
       expired: await this.deleteExpired(),
@@ -103,6 +110,15 @@ export class Sweep {
       last = places[0]?.id ?? "";
       await recordings.removeBytes(places.map((place) => ({ ...place, ticket: "" })));
     }
+  }
+
+  private async deleteOfDeletedApps(): Promise<void> {
+    const { store, nowMs } = this.parts;
+    for (const app of await store.deletedApps()) {
+      for (const { id } of await store.uploadsOf(app)) await store.endUpload(id, nowMs());
+      await this.deleteOlder(app, Number.POSITIVE_INFINITY);
+    }
+    await this.removeEnded();
   }
 
   private async endAbandoned(): Promise<number> {

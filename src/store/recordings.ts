@@ -93,6 +93,9 @@ export interface RecordingStore {
   removed(ids: readonly string[], nowMs: number): Promise<void>;
   /** Of these ids, those that an upload, ended or not, or a recording has. */
   knownIds(ids: readonly string[]): Promise<Set<string>>;
+  /** Deleted applications that still have recordings or open uploads. */
+  deletedApps(): Promise<string[]>;
+  uploadsOf(app: string): Promise<UploadRow[]>;
   /** The id of a room of the application, archived or not: 24 hex digits are tried as an id first, then as a name. */
   roomIdOf(app: string, idOrName: string): Promise<string | undefined>;
 }

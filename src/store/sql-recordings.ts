@@ -172,6 +172,23 @@ export class SqlRecordings implements RecordingStore {
     });
   }
 
+  deletedApps(): Promise<string[]> {
+    return this.inTurn(async () => {
+      const rows: DbRow[] = await this.sql`
+        SELECT a.id FROM apps a WHERE a.deleted IS NOT NULL AND (
+          EXISTS (SELECT 1 FROM recording_counters c WHERE c.app = a.id AND c.live > 0)
+          OR EXISTS (SELECT 1 FROM uploads u WHERE u.app = a.id AND u.ended IS NULL))`;
+      return rows.map(({ id }) => String(id));
+    });
+  }
+
+  uploadsOf(app: string): Promise<UploadRow[]> {
+    return this.inTurn(async () => {
+      const rows: DbRow[] = await this.sql`SELECT * FROM uploads WHERE app = ${app} AND ended IS NULL`;
+      return rows.map(toUpload);
+    });
+  }
+
   roomIdOf(app: string, idOrName: string): Promise<string | undefined> {
     return this.inTurn(async () => {
       const rows: DbRow[] = await this.sql`

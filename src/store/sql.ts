@@ -80,6 +80,11 @@ class SqlChange extends SqlReads implements Change {
     await this.sql`DELETE FROM key_secrets WHERE key_id = ${keyId} AND seq = ${seq}`;
   }
 
+  async archiveRooms(app: string, nowMs: number): Promise<void> {
+    await this.sql`
+      UPDATE rooms SET archived = ${nowMs}, version = version + 1 WHERE app = ${app} AND archived IS NULL`;
+  }
+
   async putMeta(name: string, value: string): Promise<void> {
     await this.sql`
       INSERT INTO meta (name, value) VALUES (${name}, ${value})

@@ -87,6 +87,8 @@ export interface Change extends Reads {
   putSecret(row: SecretRow): Promise<void>;
   removeSecret(keyId: string, seq: number): Promise<void>;
   putMeta(name: string, value: string): Promise<void>;
+  /** All rooms of an application. */
+  archiveRooms(app: string, nowMs: number): Promise<void>;
 }
 
 export interface Store extends Reads {

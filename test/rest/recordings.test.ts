@@ -316,3 +316,21 @@ test("times: endTime is now if absent, given if given, and not before startTime"
     expectAppRefusal(await backend.app.call("POST", `/recording/${_id}/complete`, { endTime }), 400, "invalid_request");
   expect((await backend.complete(_id, { endTime: 1000 })).endTime).toBe(1000);
 });
+
+describe("DELETE /apps/:app", () => {
+  test("archives its rooms, and removes its recordings and open uploads in the background", async () => {
+    const other = new Backend(await newApplication(server));
+    const kept = await other.record();
+    const made = await many(2);
+    const open = await backend.begin();
+    await backend.mustPut(open.uploadUrl, webm(10), { "Content-Range": "bytes 0-9/100" });
+    const gone = new Set([...made.map((one) => one._id), open._id]);
+    expect(files().filter((name) => gone.has(name)).length).toBe(3);
+    await server.admin.must("DELETE", `/apps/${backend.app.id}`);
+    while (files().some((name) => gone.has(name))) await Bun.sleep(20);
+    expect((await other.list()).data).toEqual([kept]);
+    // The name is free, and its next owner finds nothing there.
+    const again = new Backend(await newApplication(server, backend.app.name));
+    expect([(await again.list()).total, (await again.app.call("GET", "/rooms")).text]).toEqual([0, "[]"]);
+  });
+});

@@ -55,8 +55,8 @@ export class Application {
 }
 
 /** A fresh application, every answer of whose host is held against /openapi.json. */
-export async function newApplication(server: Server): Promise<Application> {
-  const { _id, name, secretKey } = await server.admin.createApp(freshName());
+export async function newApplication(server: Server, named = freshName()): Promise<Application> {
+  const { _id, name, secretKey } = await server.admin.createApp(named);
   const application = new Application(server.url, name, secretKey, _id);
   application.contract = new Contract((await call<Document>(`${server.url}/openapi.json`)).body);
   return application;
