@@ -3,6 +3,7 @@
  * other thing. Prints what it finds, and exits with 1 if a target is missed.
  */
 import { connections } from "./connections.ts";
+import { recordings } from "./recordings.ts";
 import { speed } from "./speed.ts";
 import { tokens } from "./tokens.ts";
 
@@ -14,6 +15,7 @@ interface Bench {
 
 const BENCHES: Readonly<Record<string, Bench>> = {
   connections: { about: "memory a connection, memory after cycles, frames and time of a join storm", run: connections },
+  recordings: { about: "pages and totals among a million rows, memory while 4 GiB go in and out", run: recordings },
   tokens: { about: "server CPU per minted token, against a bare server that parses and answers the same", run: tokens },
 };
 

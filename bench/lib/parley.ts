@@ -9,10 +9,13 @@ const MAIN = join(import.meta.dir, "../../src/main.ts");
 const START_MS = 20_000;
 const LOOK_EVERY_MS = 20;
 const SECRET_KEY = /secret key +(\S+)\n/;
+const APP_SECRET = /app secret +(\S+)\n/;
 
 export interface Parley extends ServerProcess {
   /** `<sk_id>:<sk_secret>` of the application `demo`. */
   readonly secretKey: string;
+  /** The secret key of the application `demo` itself, for its own host. */
+  readonly appSecret: string;
 }
 
 /** Loopback only, no limits by address, a log of warnings: one line of which would be worth reading. */
@@ -38,12 +41,14 @@ export async function startParley({ main = MAIN, prefix = [], settings }: Parley
   try {
     const command = [...prefix, process.execPath, "--no-env-file", main, "up", "--data", data];
     const server = await startProgram(command, { ...SETTINGS, ...settings }, (output) => addressFrom(firstRun, output));
-    const secretKey = SECRET_KEY.exec(readFileSync(firstRun, "utf8"))?.[1];
+    const made = readFileSync(firstRun, "utf8");
+    const [secretKey, appSecret] = [SECRET_KEY, APP_SECRET].map((form) => form.exec(made)?.[1]);
     const stop = async (): Promise<void> => {
       await server[Symbol.asyncDispose]();
       rmSync(data, { recursive: true });
     };
-    if (secretKey) return { pid: server.pid, url: server.url, secretKey, [Symbol.asyncDispose]: stop };
+    if (secretKey && appSecret)
+      return { pid: server.pid, url: server.url, secretKey, appSecret, [Symbol.asyncDispose]: stop };
     await stop();
     throw new Error("the first start made no secret key");
   } catch (error) {

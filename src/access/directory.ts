@@ -102,6 +102,7 @@ export class Directory {
         .map((key) => ({ row: { ...key, revoked: now }, secrets: [] }));
       await change.putApp(app);
       for (const { row } of keys) await change.putKey(row);
+      await change.archiveRooms(app.id, now);
       return { result: app, touched: { apps: [app], keys } };
     });
   }

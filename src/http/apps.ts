@@ -63,7 +63,12 @@ function toEdit({ plan, retentionDays }: z.infer<typeof edit>): AppEdit {
   };
 }
 
-export function appEndpoints(guard: Guard<undefined>, directory: Directory, audit: Audit): Endpoint[] {
+export function appEndpoints(
+  guard: Guard<undefined>,
+  directory: Directory,
+  audit: Audit,
+  clearDeleted: () => void,
+): Endpoint[] {
   const base = { tag: "applications", guard } as const;
   const root = "/api/internal/v1/apps";
   const one = `${root}/:app`;
@@ -118,12 +123,14 @@ export function appEndpoints(guard: Guard<undefined>, directory: Directory, audi
       ...base,
       method: "DELETE",
       path: one,
-      summary: "Delete an application and revoke its keys",
+      summary:
+        "Delete an application: its keys are revoked, its rooms archived, its recordings removed in the background",
       answer: deletedApp,
       problems: ["not_found"],
       handle: async (call) => {
         const deleted = await directory.deleteApp(appOf(call));
         audit(call, "app deleted", { app: deleted.id });
+        clearDeleted();
         return { ...shown(deleted), deleted: toSecondsOrNull(deleted.deleted) };
       },
     }),

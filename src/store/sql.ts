@@ -1,6 +1,8 @@
 /** The store on SQL: plain statements that SQLite and PostgreSQL both take. What differs is in open.ts. */
 import type { SQL } from "bun";
 import { type DbRow, toApp, toBlock, toKey, toSecret, toUsage } from "./rows.ts";
+import { SqlRecordings } from "./sql-recordings.ts";
+import { SqlRooms } from "./sql-rooms.ts";
 import type { AppRow, BlockRow, Change, KeyRow, Reads, SecretRow, Snapshot, Store, UsageRow } from "./store.ts";
 
 class SqlReads implements Reads {
@@ -78,6 +80,11 @@ class SqlChange extends SqlReads implements Change {
     await this.sql`DELETE FROM key_secrets WHERE key_id = ${keyId} AND seq = ${seq}`;
   }
 
+  async archiveRooms(app: string, nowMs: number): Promise<void> {
+    await this.sql`
+      UPDATE rooms SET archived = ${nowMs}, version = version + 1 WHERE app = ${app} AND archived IS NULL`;
+  }
+
   async putMeta(name: string, value: string): Promise<void> {
     await this.sql`
       INSERT INTO meta (name, value) VALUES (${name}, ${value})
@@ -88,6 +95,8 @@ class SqlChange extends SqlReads implements Change {
 export class SqlStore extends SqlReads implements Store {
   /** Changes of this process wait for each other here, those of other processes at the row of the revision. */
   private last: Promise<unknown> = Promise.resolve();
+  readonly rooms = new SqlRooms(this.sql, (work) => this.inTurn(work));
+  readonly recordings = new SqlRecordings(this.sql, (work) => this.inTurn(work));
 
   async snapshot(): Promise<Snapshot> {
     return this.inTurn(() =>
