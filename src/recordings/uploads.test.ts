@@ -102,3 +102,23 @@ test("a long write says now and then that it lives", async () => {
   await kit.uploads.write(kit.app, id, { range: undefined, length: 5, body: slow });
   expect(during - before).toBeGreaterThan(600_000);
 });
+
+test("when the bytes of a recording go, it is listed no more; when they come to their place, it is not listed yet", async () => {
+  const seen: [string, number][] = [];
+  const look = (storage: Storage, call: "finish" | "remove") => ({
+    [call]: async (...args: never[]) => {
+      seen.push([call, await kit.store.recordings.totalOf(kit.app, {})]);
+      return (storage[call] as (...args: never[]) => Promise<void>).apply(storage, args);
+    },
+  });
+  const kit: Kit = await newKit({
+    wrap: (storage) =>
+      Object.assign(Object.create(storage) as Storage, look(storage, "finish"), look(storage, "remove")),
+  });
+  const { id } = await kit.record();
+  await kit.recordings.delete(kit.app, id);
+  expect(seen).toEqual([
+    ["finish", 0],
+    ["remove", 0],
+  ]);
+});

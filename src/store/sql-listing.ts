@@ -109,7 +109,7 @@ async function shortWay(sql: SQL, app: string, conditions: readonly Condition[])
   for (const columns of waysFor(conditions)) {
     const plan = planOf(conditions, columns);
     const look = new Statement().add("SELECT COUNT(*) AS n FROM (SELECT seq").where(app, plan.way);
-    const rows = await look.add(` LIMIT ${look.value(FEW_ROWS + 1)}) AS some`).run(sql);
+    const rows = await look.add(` LIMIT ${look.value(FEW_ROWS + 1)}) AS looked`).run(sql);
     if (Number(rows[0]?.n) <= FEW_ROWS) return plan;
   }
   return undefined;
