@@ -16,7 +16,8 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   realtime: ["access", "engine", "protocol", "store", "telemetry"],
   http: ["realtime", "engine", "access", "protocol", "store", "telemetry"],
   config: ["access", "protocol"],
-  cli: ["config", "top", "store", "telemetry", "access", "protocol"],
+  verify: ["access", "protocol"],
+  cli: ["config", "top", "store", "telemetry", "access", "protocol", "verify"],
   top: ["http", "realtime", "engine", "access", "store", "protocol", "telemetry", "config", "cli"],
 };
 
