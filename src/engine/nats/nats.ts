@@ -28,6 +28,8 @@ export interface NatsOptions extends LinkOptions {
   readonly nowMs?: () => number;
   /** Something odd, in a sentence, for the log. */
   readonly warn?: (text: string) => void;
+  /** The link to NATS is up again, or down. */
+  readonly changed?: (isUp: boolean) => void;
 }
 
 /** What there is from `attach` on. */
@@ -95,7 +97,7 @@ export class NatsEngine implements Engine {
     link.subscribe(subjects.answers, (heard) => this.answer(heard));
     link.subscribe(subjects.node(id), (heard) => this.toAll(heard));
     link.subscribe(subjects.all, (heard) => this.toAll(heard));
-    link.on({ down: () => this.sends.fail(), up: () => this.back() });
+    link.on({ down: () => this.down(), up: () => this.back() });
     this.beat(false);
     this.ticking = setInterval(() => this.tick(), beatMs / TICKS_PER_BEAT);
   }
@@ -268,9 +270,15 @@ export class NatsEngine implements Engine {
     this.all.end.nodeGone(node.id);
   }
 
+  private down(): void {
+    this.sends.fail();
+    this.options.changed?.(false);
+  }
+
   /** The link is up again: nobody could be heard, and nobody has heard us. */
   private back(): void {
     const { nodes, lanes, watches } = this.all;
+    this.options.changed?.(true);
     nodes.wasDeaf();
     lanes.repeatAll();
     this.beat(true);
