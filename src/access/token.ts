@@ -70,7 +70,7 @@ const SEALED = new TokenRefusal(
 const hmac = (input: string, key: Buffer): Buffer => createHmac("sha256", key).update(input, "utf8").digest();
 const encode = (value: object): string => Buffer.from(JSON.stringify(value), "utf8").toString("base64url");
 
-export function signToken(claims: Claims, keyId: string, secret: SigningSecret): string {
+export function signToken(claims: Claims, keyId: string, secret: Pick<SigningSecret, "hmacKey">): string {
   const input = `${encode({ alg: "HS256", kid: keyId, typ: "JWT" })}.${encode(claims)}`;
   return `${input}.${hmac(input, secret.hmacKey).toString("base64url")}`;
 }
