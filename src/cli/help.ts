@@ -47,7 +47,7 @@ Begin with "parley up". "parley help COMMAND" tells more about a command, with e
 Environment
 ${entry("PARLEY_URL", "the server to talk to (http://127.0.0.1:8080)")}\
 ${entry("PARLEY_ADMIN_TOKEN", "opens the control plane: apps, keys, token check")}\
-${entry("PARLEY_KEY", "a secret key, SK_ID:SK_SECRET, for token mint")}\
+${entry("PARLEY_KEY", "a secret key, SK_ID:SK_SECRET, for token mint and verify")}\
 
 --json prints one JSON value on stdout, and errors as {"error","message"} on stderr.
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings.

@@ -175,9 +175,8 @@ export class Client {
       return changed();
     }
     const outcome = outcomeOf(asked.kind, code);
-    if (outcome === "acked") tally.acked++;
-    else if (outcome === "unknown") tally.unknown++;
-    if (code !== undefined) tally.refused(code);
+    tally[outcome]++;
+    if (code !== undefined) tally.error(code);
     if (asked.kind === "publish") checker.published(connection, asked.channel, asked.number, outcome);
     else checker.sent(connection, asked.peer, asked.number, outcome);
   }

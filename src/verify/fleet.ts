@@ -37,7 +37,7 @@ const PACE_MS = 10;
 const LARGEST_DEBT_MS = 500;
 /** One in so many messages is a direct one. */
 const DIRECT_EVERY = 10;
-const LOOK_EVERY_MS = 100;
+const LOOK_EVERY_MS = 200;
 /** When all has come, doubles may still be on the way. */
 const QUIET_MS = 500;
 const CLOSED_WITHIN_MS = 2000;

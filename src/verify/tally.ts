@@ -7,9 +7,11 @@ export interface Figures {
   /** Publishes and direct messages that were sent. */
   readonly sent: number;
   readonly acked: number;
-  readonly refused: Counts;
+  readonly refused: number;
   /** The connection ended before the answer, or the answer does not say. */
   readonly unknown: number;
+  /** Answers that were errors, by code. */
+  readonly errors: Counts;
   readonly deliveries: number;
   readonly presenceFrames: number;
   readonly reconnects: number;
@@ -22,15 +24,16 @@ export interface Figures {
 export class Tally {
   sent = 0;
   acked = 0;
+  refused = 0;
   unknown = 0;
   presenceFrames = 0;
   reconnects = 0;
   talkedMs = 0;
-  private readonly refusedBy = new Map<string, number>();
+  private readonly errorsBy = new Map<string, number>();
   private readonly closedBy = new Map<string, number>();
 
-  refused(code: string): void {
-    count(this.refusedBy, code);
+  error(code: string): void {
+    count(this.errorsBy, code);
   }
 
   closed(code: number): void {
@@ -41,8 +44,9 @@ export class Tally {
     return {
       sent: this.sent,
       acked: this.acked,
-      refused: counts(this.refusedBy),
+      refused: this.refused,
       unknown: this.unknown,
+      errors: counts(this.errorsBy),
       deliveries,
       presenceFrames: this.presenceFrames,
       reconnects: this.reconnects,

@@ -7,6 +7,7 @@ import { APPS } from "./apps.ts";
 import { KEYS } from "./keys.ts";
 import { SERVER } from "./server.ts";
 import { TOKEN } from "./token.ts";
+import { VERIFY } from "./verify.ts";
 
 export interface Group {
   readonly title: string;
@@ -18,6 +19,7 @@ export const GROUPS: readonly Group[] = [
   { title: "Applications", commands: APPS },
   { title: "Keys", commands: KEYS },
   { title: "Connect tokens", commands: TOKEN },
+  { title: "Proof", commands: VERIFY },
   { title: "About", commands: ABOUT },
 ];
 
