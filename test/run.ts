@@ -42,6 +42,7 @@ const SUITES: readonly Suite[] = [
   tests("conformance", "./test/conformance"),
   { ...tests("browser", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }] },
   tests("docs", "./test/docs"),
+  tests("deploy", "./test/deploy"),
   { ...tests("bench", "./bench"), needs: [{ program: "cc", name: "build-essential" }] },
   tests("attack", "./test/attack"),
   tests("fuzz", "./test/fuzz"),
