@@ -88,8 +88,9 @@ export class Fleet {
   /** Begins to talk, and goes on until `hush`. */
   talk(): void {
     const msPerMessage = 1000 / this.options.rate;
-    const beganMs = performance.now();
-    let paidMs = beganMs;
+    // Of all the times they talked.
+    const beganMs = performance.now() - this.tally.talkedMs;
+    let paidMs = performance.now();
     this.pace = setInterval(() => {
       const nowMs = performance.now();
       paidMs = Math.max(paidMs, nowMs - LARGEST_DEBT_MS);
