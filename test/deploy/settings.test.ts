@@ -1,5 +1,6 @@
 /** What deploy/ sets are settings, and values that Parley takes. */
 import { describe, expect, test } from "bun:test";
+import { loadConfig } from "../../src/config/load.ts";
 import { NAMES, SETTINGS, type Setting } from "../../src/config/settings.ts";
 import { assignments, documents, filesOf, read } from "./support/files.ts";
 
@@ -71,6 +72,16 @@ test("the nodes of compose and Kubernetes are told what several nodes need", () 
     .filter(([where]) => where === "settings.yaml" || where === "secret.example.yaml")
     .map(([, name]) => name);
   expect(names).toEqual(expect.arrayContaining(needed));
+});
+
+test("the nodes of compose would start with what they are told, or the README says that they do not", () => {
+  const { services } = documents<ComposeFile>("deploy/compose/compose.yaml")[0]!;
+  const environment = Object.entries(services["parley-1"]?.environment ?? {});
+  const env = Object.fromEntries(environment.map(([name, value]) => [name, filled(value)]));
+  const waiting = Object.keys(env).filter((name) => byVariable.get(name)?.waitsFor);
+  const said = [...read("deploy/README.md").matchAll(/\*\*Not yet:\*\* [^.]*`(PARLEY_\w+)`/g)].map(([, name]) => name);
+  expect(said).toEqual(waiting);
+  if (waiting.length === 0) expect(loadConfig(new Map(), env).warnings).toEqual([]);
 });
 
 test("no file of deploy/ holds a secret", () => {
