@@ -236,7 +236,7 @@ export class NatsEngine implements Engine {
   private answer({ subject, text, isNobody }: Heard): void {
     const number = questionOf(subject);
     if (this.sends.has(number)) {
-      if (isNobody) return this.sends.nobody(number);
+      if (isNobody) return this.sends.nobody(number, this.all.nodes.isSomebodySilent);
       const handed = decode.handedIn(text);
       return handed ? this.sends.handed(number, handed.count) : this.odd("as an answer");
     }
@@ -289,6 +289,8 @@ export class NatsEngine implements Engine {
 
   private tick(): void {
     const { nodes, lanes, end } = this.all;
+    // Whoever cannot hear takes nobody for gone: what was missed meanwhile is asked for by where it was left off.
+    if (!this.isUp) nodes.wasDeaf();
     nodes.look();
     this.questions.sweep();
     this.sends.sweep();
