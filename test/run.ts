@@ -44,11 +44,13 @@ const SUITES: readonly Suite[] = [
   { ...tests("storage", "./test/storage"), needs: [{ program: "go", name: "golang-go" }] },
   { ...tests("browser", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }] },
   tests("docs", "./test/docs"),
+  tests("deploy", "./test/deploy"),
   { ...tests("bench", "./bench"), needs: [{ program: "cc", name: "build-essential" }] },
   tests("attack", "./test/attack"),
   tests("fuzz", "./test/fuzz"),
   tests("faults", "./test/faults"),
   tests("model", "./test/model"),
+  tests("verify", "./test/verify", "./test/support"),
 ];
 
 /** What `--full` asks of the long suites; without it they take their own small defaults. */
