@@ -56,6 +56,8 @@ export interface Plan {
   readonly rate?: number;
   /** For connect: how many come first and are not measured. */
   readonly unmeasured?: number;
+  /** How many connect at a time; 64 unless said. */
+  readonly opening?: number;
 }
 
 /** Where it goes, and whose CPU time it costs. */
@@ -132,7 +134,7 @@ function linesOf(plan: Plan, { port, pids }: Target): string[] {
   const orders: [string, number | string | undefined][] = [
     ...pids.map((pid): [string, number] => ["pid", pid]),
     ["core", LOADER_CORE],
-    ["opening", OPENING],
+    ["opening", plan.opening ?? OPENING],
     ["mode", plan.mode],
     ["inflight", plan.inFlight],
     ["warmup", plan.warmUpMs],
