@@ -4,7 +4,7 @@
  *   --full    the long suites whole, not their sample
  *   words     only the suites whose name begins so: npm test -- unit rest
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -35,6 +35,9 @@ const CHECKS: readonly Suite[] = [
   { name: "types", command: [tool("tsc"), "--noEmit"], counts: false },
 ];
 
+const NATS: DebianPackage = { program: "nats-server", name: "nats-server" };
+const POSTGRESQL: DebianPackage = { program: "initdb", name: "postgresql" };
+
 const SUITES: readonly Suite[] = [
   ...CHECKS,
   tests("unit", "./src", "./test/house"),
@@ -50,6 +53,7 @@ const SUITES: readonly Suite[] = [
   tests("fuzz", "./test/fuzz"),
   tests("faults", "./test/faults"),
   tests("model", "./test/model"),
+  { ...tests("cluster", "./test/cluster"), needs: [NATS, POSTGRESQL] },
   tests("verify", "./test/verify", "./test/support"),
 ];
 
@@ -59,6 +63,7 @@ const FULL = {
   PARLEY_TEST_FULL: "1",
   PARLEY_TEST_LONG: "1",
   PARLEY_TEST_MODEL_STEPS: "1000000",
+  PARLEY_TEST_REPEAT: "10",
 };
 
 const args = process.argv.slice(2);
@@ -99,7 +104,7 @@ process.exit(failed === 0 ? 0 : 1);
 
 /** Installs what is missing where it may; else names the command, and the suites that need it fail with the same words. */
 function install(packages: readonly DebianPackage[]): void {
-  const missing = packages.filter(({ program }) => !Bun.which(program)).map(({ name }) => name);
+  const missing = packages.filter(({ program }) => !isThere(program)).map(({ name }) => name);
   if (missing.length === 0) return;
   const command = `apt-get install -y ${missing.join(" ")}`;
   if (process.getuid?.() !== 0 || !Bun.which("apt-get")) {
@@ -110,6 +115,12 @@ function install(packages: readonly DebianPackage[]): void {
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   for (const step of ["apt-get update -q", command])
     Bun.spawnSync(["sh", "-c", step], { stdio: ["ignore", "ignore", "inherit"], env });
+}
+
+/** Debian keeps servers in a folder that is not on everybody's PATH, and those of PostgreSQL in one a version. */
+function isThere(program: string): boolean {
+  if (Bun.which(program) !== null || existsSync(`/usr/sbin/${program}`)) return true;
+  return [...new Bun.Glob(`/usr/lib/postgresql/*/bin/${program}`).scanSync("/")].length > 0;
 }
 
 /** [passed, failed] of a JUnit report. A runner that died without one, or failed outside a test, is a failure itself. */
