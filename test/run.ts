@@ -4,7 +4,7 @@
  *   --full    the long suites whole, not their sample
  *   words     only the suites whose name begins so: npm test -- unit rest
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -18,9 +18,13 @@ interface Suite {
 }
 
 interface DebianPackage {
+  /** A name to be found in PATH, or a pattern of where it is. */
   readonly program: string;
   readonly name: string;
 }
+
+const POSTGRES: DebianPackage = { program: "/usr/lib/postgresql/*/bin/initdb", name: "postgresql" };
+const NATS: DebianPackage = { program: "nats-server", name: "nats-server" };
 
 const bun = process.execPath;
 const tool = (name: string): string => join("node_modules", ".bin", name);
@@ -35,12 +39,9 @@ const CHECKS: readonly Suite[] = [
   { name: "types", command: [tool("tsc"), "--noEmit"], counts: false },
 ];
 
-const NATS: DebianPackage = { program: "nats-server", name: "nats-server" };
-const POSTGRESQL: DebianPackage = { program: "initdb", name: "postgresql" };
-
 const SUITES: readonly Suite[] = [
   ...CHECKS,
-  tests("unit", "./src", "./test/house"),
+  { ...tests("unit", "./src", "./test/house"), needs: [POSTGRES, NATS] },
   tests("rest", "./test/rest"),
   tests("conformance", "./test/conformance"),
   // Against a real S3-compatible service, which its first run builds.
@@ -53,7 +54,7 @@ const SUITES: readonly Suite[] = [
   tests("fuzz", "./test/fuzz"),
   tests("faults", "./test/faults"),
   tests("model", "./test/model"),
-  { ...tests("cluster", "./test/cluster"), needs: [NATS, POSTGRESQL] },
+  { ...tests("cluster", "./test/cluster"), needs: [POSTGRES, NATS] },
   tests("verify", "./test/verify", "./test/support"),
 ];
 
@@ -104,7 +105,7 @@ process.exit(failed === 0 ? 0 : 1);
 
 /** Installs what is missing where it may; else names the command, and the suites that need it fail with the same words. */
 function install(packages: readonly DebianPackage[]): void {
-  const missing = packages.filter(({ program }) => !isThere(program)).map(({ name }) => name);
+  const missing = [...new Set(packages.filter(({ program }) => !isThere(program)).map(({ name }) => name))];
   if (missing.length === 0) return;
   const command = `apt-get install -y ${missing.join(" ")}`;
   if (process.getuid?.() !== 0 || !Bun.which("apt-get")) {
@@ -117,10 +118,9 @@ function install(packages: readonly DebianPackage[]): void {
     Bun.spawnSync(["sh", "-c", step], { stdio: ["ignore", "ignore", "inherit"], env });
 }
 
-/** Debian keeps servers in a folder that is not on everybody's PATH, and those of PostgreSQL in one a version. */
 function isThere(program: string): boolean {
-  if (Bun.which(program) !== null || existsSync(`/usr/sbin/${program}`)) return true;
-  return [...new Bun.Glob(`/usr/lib/postgresql/*/bin/${program}`).scanSync("/")].length > 0;
+  if (!program.startsWith("/")) return Bun.which(program) !== null;
+  return [...new Bun.Glob(program.slice(1)).scanSync("/")].length > 0;
 }
 
 /** [passed, failed] of a JUnit report. A runner that died without one, or failed outside a test, is a failure itself. */
