@@ -4,6 +4,7 @@ import type { WebSocketHandler } from "bun";
 import { Directory } from "./access/directory.ts";
 import { Keyring } from "./access/keyring.ts";
 import { DUMMY_DIGEST, digestOf, makeMasterKey, masterKeyFile, readMasterKey, Vault } from "./access/vault.ts";
+import { buildArchive } from "./archive.ts";
 import { ConfigError } from "./config/load.ts";
 import type { Config } from "./config/settings.ts";
 import { adminTokenDigest, type FirstRun, finishFirstRun, firstRun } from "./first-run.ts";
@@ -13,6 +14,9 @@ import { Frame, type Handler } from "./http/router.ts";
 import { systemClock as clock } from "./realtime/clock.ts";
 import { watchEventLoop } from "./realtime/figures.ts";
 import type { SocketData } from "./realtime/gateway.ts";
+import { AccessTokens } from "./rooms/access-token.ts";
+import { Expiry } from "./rooms/expiry.ts";
+import { Rooms } from "./rooms/rooms.ts";
 import { buildRoutes, type NodeRoutes } from "./routes.ts";
 import { openStore } from "./store/open.ts";
 import { type Store, StoreError } from "./store/store.ts";
@@ -55,6 +59,14 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
   const heart = await buildHeart(config, nodeId, log, store, keyring, metrics, (...message) =>
     listeners[0].broadcast(...message),
   );
+  const expiry = new Expiry({
+    store: store.rooms,
+    nowMs: clock.nowMs,
+    archived: countRooms(metrics),
+    failed: (err) => log.error({ err }, "rooms whose time has come could not be archived; trying again soon"),
+  });
+  const rooms = new Rooms(store.rooms, expiry, clock.nowMs);
+  const archive = buildArchive(config, log, store, vault, metrics);
   const checks = async (): Promise<Record<string, string>> => ({
     store: await store.ping().then(
       () => "ok",
@@ -75,12 +87,17 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     directory,
     metrics,
     heart,
+    rooms,
+    archive,
+    accessTokens: new AccessTokens(store.rooms, vault, clock.nowMs),
     checks,
     frame,
     adminTokenDigest: digest,
   });
   const listeners = listen(config, frame.notFound, routes, heart.gateway.handlers());
   const [main, admin = main] = listeners;
+  await expiry.start();
+  archive.start();
   const stopWatching = watchEventLoop(metrics);
 
   return {
@@ -103,6 +120,8 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
       );
       for (const listener of listeners) listener.kill();
       stopWatching();
+      await expiry.stop();
+      await archive.stop();
       await heart.usage.stop();
       await heart.engine.close();
       await store.close();
@@ -140,6 +159,11 @@ async function masterKey(config: Config, store: Store): Promise<Buffer> {
     );
   }
   return makeMasterKey(config.data);
+}
+
+function countRooms(metrics: Metrics): (count: number) => void {
+  const counter = metrics.counter("parley_rooms_expired_total", "Rooms archived because their time had come.");
+  return (count) => counter.inc(count);
 }
 
 function warnOfSealed(keyring: Keyring, log: Log): void {

@@ -2,27 +2,36 @@
 import type { Directory } from "./access/directory.ts";
 import type { Keyring } from "./access/keyring.ts";
 import { Throttle } from "./access/throttle.ts";
+import type { Archive } from "./archive.ts";
 import type { Config } from "./config/settings.ts";
 import { DEMO } from "./first-run.ts";
 import type { Heart } from "./heart.ts";
+import { accessTokenEndpoints } from "./http/access-tokens.ts";
+import { applicationGuards, applicationRoutes } from "./http/application.ts";
 import { appEndpoints } from "./http/apps.ts";
 import { makeAudit } from "./http/audit.ts";
 import { channelEndpoints, type Quota } from "./http/channels.ts";
 import { connectHandler } from "./http/connect.ts";
 import { docsPage } from "./http/docs.ts";
+import { fileEndpoints } from "./http/files.ts";
 import { makeGuards } from "./http/guards.ts";
 import { appLabel } from "./http/host.ts";
 import { keyEndpoints } from "./http/keys.ts";
 import { openapiDocument } from "./http/openapi.ts";
 import { healthEndpoint, type ReadyChecks, readyResponse } from "./http/operations.ts";
 import { peerEndpoints } from "./http/peers.ts";
+import { recordingEndpoints } from "./http/recordings.ts";
+import { roomEndpoints } from "./http/rooms.ts";
 import type { Frame, Handler, Routes } from "./http/router.ts";
 import { startPage } from "./http/start.ts";
 import { tokenEndpoints } from "./http/tokens.ts";
+import { uploadEndpoints } from "./http/uploads.ts";
 import { usageEndpoints } from "./http/usage.ts";
 import { Problem } from "./protocol/codes.ts";
 import { ADMIN_WRONG_TRIES_PER_MINUTE } from "./protocol/limits.ts";
 import { systemClock as clock } from "./realtime/clock.ts";
+import type { AccessTokens } from "./rooms/access-token.ts";
+import type { Rooms } from "./rooms/rooms.ts";
 import type { Store } from "./store/store.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
@@ -36,6 +45,9 @@ export interface RouteParts {
   readonly directory: Directory;
   readonly metrics: Metrics;
   readonly heart: Heart;
+  readonly rooms: Rooms;
+  readonly archive: Archive;
+  readonly accessTokens: AccessTokens;
   readonly checks: ReadyChecks;
   readonly frame: Frame;
   readonly adminTokenDigest: string;
@@ -47,7 +59,7 @@ export interface NodeRoutes {
 }
 
 export function buildRoutes(parts: RouteParts): NodeRoutes {
-  const { config, log, store, keyring, directory, metrics, heart, checks, frame, adminTokenDigest } = parts;
+  const { config, log, store, keyring, directory, metrics, heart, rooms, checks, frame, adminTokenDigest } = parts;
   const { nowMs, monotonicMs } = clock;
   const { hub, usage, blocks, gateway } = heart;
   metrics.gauge("parley_keys", "Live keys.", () => keyring.size);
@@ -76,7 +88,21 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     ...appEndpoints(guards.admin, directory, audit),
     ...keyEndpoints(guards.admin, { directory, keyring, audit, nowMs, rotationGraceSeconds }),
   ];
-  const document = openapiDocument([healthEndpoint, ...realtime, ...control], VERSION);
+  const appGuards = applicationGuards({
+    keyring,
+    domain: config.domain,
+    requests: new Throttle(perSecond, perSecond, monotonicMs),
+  });
+  const { recordings, uploads, links } = parts.archive;
+  const application = [
+    ...roomEndpoints(appGuards, rooms),
+    ...accessTokenEndpoints(appGuards, parts.accessTokens),
+    ...recordingEndpoints(appGuards, recordings, config.linkSeconds),
+    ...uploadEndpoints(appGuards, uploads, recordings, links),
+    ...fileEndpoints(appGuards, recordings, links, nowMs),
+  ];
+  const endpoints = [healthEndpoint, ...realtime, ...control, ...application];
+  const document = openapiDocument(endpoints, VERSION, config.domain);
   const start = startPage(() => keyring.openKeyOf(DEMO));
   const publicRoutes: Routes = {
     "/v1": connectHandler(frame, gateway),
@@ -84,7 +110,8 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     "/readyz": frame.wrap("/readyz", () => readyResponse(checks)),
     "/openapi.json": frame.wrap("/openapi.json", () => Response.json(document)),
     "/docs": frame.wrap("/docs", docsPage),
-    ...absentOnAppHosts({ "/": frame.wrap("/", start) }, config.domain, frame.notFound),
+    ...absentOnAppHosts({ "/": frame.wrap("/", start) }, config.domain, frame),
+    ...applicationRoutes(frame, application, config.domain),
   };
   const adminRoutes: Routes = {
     ...frame.routes(control),
@@ -93,16 +120,17 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
       return new Response(metrics.text(), { headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" } });
     }),
   };
-  return { publicRoutes, adminRoutes: absentOnAppHosts(adminRoutes, config.domain, frame.notFound) };
+  return { publicRoutes, adminRoutes: absentOnAppHosts(adminRoutes, config.domain, frame) };
 }
 
-/** The control plane and the start page do not exist on an application's host. */
-function absentOnAppHosts(routes: Routes, domain: string, notFound: Handler): Routes {
+/** The control plane and the start page do not exist on an application's host, whoever says that it is one. */
+function absentOnAppHosts(routes: Routes, domain: string, frame: Frame): Routes {
   const onOwnHost =
     (handler: Handler): Handler =>
-    (request, server) =>
-      appLabel(request.headers.get("host"), domain) === undefined
-        ? handler(request, server)
-        : notFound(request, server);
+    (request, server) => {
+      const hosts = [request.headers.get("host"), frame.call(request, server).host];
+      const isApp = hosts.some((host) => appLabel(host, domain) !== undefined);
+      return (isApp ? frame.notFound : handler)(request, server);
+    };
   return Object.fromEntries(Object.entries(routes).map(([path, handler]) => [path, onOwnHost(handler)]));
 }

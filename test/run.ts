@@ -40,6 +40,8 @@ const SUITES: readonly Suite[] = [
   tests("unit", "./src", "./test/house"),
   tests("rest", "./test/rest"),
   tests("conformance", "./test/conformance"),
+  // Against a real S3-compatible service, which its first run builds.
+  { ...tests("storage", "./test/storage"), needs: [{ program: "go", name: "golang-go" }] },
   { ...tests("browser", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }] },
   tests("docs", "./test/docs"),
   { ...tests("bench", "./bench"), needs: [{ program: "cc", name: "build-essential" }] },

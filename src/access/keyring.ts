@@ -106,6 +106,11 @@ export class Keyring {
     return this.apps.get(idOrName) ?? this.appsByName.get(idOrName);
   }
 
+  /** By name alone: a host names an application, never its id. */
+  appNamed(name: string): AppRow | undefined {
+    return this.appsByName.get(name);
+  }
+
   /** A publishable key of that application which every origin may use. */
   openKeyOf(appName: string): string | undefined {
     const app = this.appsByName.get(appName);

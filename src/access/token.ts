@@ -5,10 +5,9 @@
  * parse (text → parts; only `kid` is looked at, as a name to look up) → find the key → verify the signature → expiry →
  * decode the claims → authorize them against the key.
  */
-import { createHmac, timingSafeEqual } from "node:crypto";
 import { type Action, type ActionSet, actionSet, isAction, isSubset } from "../protocol/actions.ts";
 import { containmentBudget, type Glob, parseGlob, Scope } from "../protocol/glob.ts";
-import { isObject, type JsonObject, jsonBytes, parseStrict } from "../protocol/json.ts";
+import { isObject, type JsonObject, jsonBytes } from "../protocol/json.ts";
 import {
   REQUEST_HEAD_MAX_BYTES,
   TOKEN_CHANNELS_MAX,
@@ -21,6 +20,7 @@ import {
 } from "../protocol/limits.ts";
 import { isPeerId } from "../protocol/names.ts";
 import { rawValue } from "../protocol/scan.ts";
+import { isSignedBy, type ParsedJws, parseJws, parseUtf8Json, signJws, UTF8 } from "./jws.ts";
 import { isLive, type Keyring, type SecretKey, type SigningSecret } from "./keyring.ts";
 
 export interface Claims {
@@ -67,13 +67,8 @@ const SEALED = new TokenRefusal(
   "the key's signing secret cannot be decrypted: the master key does not fit",
 );
 
-const hmac = (input: string, key: Buffer): Buffer => createHmac("sha256", key).update(input, "utf8").digest();
-const encode = (value: object): string => Buffer.from(JSON.stringify(value), "utf8").toString("base64url");
-
-export function signToken(claims: Claims, keyId: string, secret: SigningSecret): string {
-  const input = `${encode({ alg: "HS256", kid: keyId, typ: "JWT" })}.${encode(claims)}`;
-  return `${input}.${hmac(input, secret.hmacKey).toString("base64url")}`;
-}
+export const signToken = (claims: Claims, keyId: string, secret: SigningSecret): string =>
+  signJws({ kid: keyId }, claims, secret.hmacKey);
 
 export function verifyToken(token: string, keyring: Keyring, nowMs: number): VerifiedToken | TokenRefusal {
   const parsed = parseToken(token);
@@ -92,42 +87,15 @@ export function verifyToken(token: string, keyring: Keyring, nowMs: number): Ver
   return authorize(claims, signed.key, signed.secret, expiresAtMs, UTF8.decode(parsed.payload));
 }
 
-interface ParsedToken {
+interface ParsedToken extends ParsedJws {
   readonly kid: string;
-  readonly signingInput: string;
-  readonly payload: Buffer;
-  readonly signature: Buffer;
 }
 
 function parseToken(token: string): ParsedToken | TokenRefusal {
-  const parts = token.length <= REQUEST_HEAD_MAX_BYTES ? token.split(".") : [];
-  const [header, payload, signature] = parts.map(decodeBase64Url);
-  if (parts.length !== 3 || !header || !payload || !signature) return invalid("it is not three parts of base64url");
-  const parsed = parseUtf8Json(header);
-  if (!isObject(parsed)) return invalid("its header is not a JSON object");
-  if (parsed.alg !== "HS256") return invalid("the header's alg must be HS256");
-  if (parsed.typ !== undefined && parsed.typ !== "JWT") return invalid("the header's typ must be JWT or absent");
-  // Extensions that a verifier must understand; we understand none (RFC 7515, 4.1.11).
-  if (parsed.crit !== undefined) return invalid("the header must not have crit");
-  if (typeof parsed.kid !== "string") return invalid("the header's kid must be the id of a secret key");
-  return { kid: parsed.kid, signingInput: `${parts[0]}.${parts[1]}`, payload, signature };
-}
-
-/** Strict: only the alphabet, no padding, no stray bits at the end. One token has one spelling. */
-function decodeBase64Url(text: string): Buffer | undefined {
-  const bytes = Buffer.from(text, "base64url");
-  return bytes.length > 0 && bytes.toString("base64url") === text ? bytes : undefined;
-}
-
-const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-function parseUtf8Json(bytes: Buffer): unknown {
-  try {
-    const parsed = parseStrict(UTF8.decode(bytes));
-    return parsed.ok ? parsed.value : undefined;
-  } catch {
-    return undefined;
-  }
+  const parsed = parseJws(token, REQUEST_HEAD_MAX_BYTES);
+  if (typeof parsed === "string") return invalid(parsed);
+  const { kid } = parsed.header;
+  return typeof kid === "string" ? { ...parsed, kid } : invalid("the header's kid must be the id of a secret key");
 }
 
 function verifySignature(
@@ -135,10 +103,7 @@ function verifySignature(
   key: SecretKey,
   nowMs: number,
 ): { key: SecretKey; secret: SigningSecret } | TokenRefusal {
-  const signedBy = (secret: SigningSecret): boolean => {
-    const expected = hmac(token.signingInput, secret.hmacKey);
-    return token.signature.length === expected.length && timingSafeEqual(token.signature, expected);
-  };
+  const signedBy = (secret: SigningSecret): boolean => isSignedBy(token, secret.hmacKey);
   const secret = key.secrets.find((one) => isLive(one, nowMs) && signedBy(one));
   if (secret) return { key, secret };
   return key.secrets.some((one) => !isLive(one, nowMs) && signedBy(one))

@@ -50,6 +50,8 @@ export class Vault {
 export const keySecretIdentity = (keyId: string, seq: number): string => `key_secret ${keyId} ${seq}`;
 export const appSecretIdentity = (appId: string): string => `app_secret ${appId}`;
 
+export const accessTokenSecretIdentity = (appId: string): string => `access_token_secret ${appId}`;
+
 export const digestOf = (secret: string): string => createHash("sha256").update(secret, "utf8").digest("hex");
 
 /** Whether a presented secret has that digest, in time that does not depend on where they differ. */

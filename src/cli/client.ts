@@ -1,14 +1,16 @@
 /** A running server, asked over HTTP. What goes wrong on the way is said in words that help. */
+
+import { isIP } from "node:net";
 import { CODES } from "../protocol/codes.ts";
 import { isObject } from "../protocol/json.ts";
-import { adminToken, type Credential, secretKey } from "./credentials.ts";
+import { adminToken, appSecret, type Credential, secretKey } from "./credentials.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Given } from "./given.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8080";
 const ANSWER_WITHIN_MS = 30_000;
 
-type Method = "GET" | "POST" | "PATCH" | "DELETE";
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** The control plane, opened with the admin token. */
 export const controlPlane = (given: Given): Server =>
@@ -25,6 +27,40 @@ export const backendApi = (given: Given): Server =>
     secretKey(given),
     "the address of PARLEY_ADMIN_LISTEN has the control plane only",
   );
+
+/** An application's own host: rooms, access tokens, recordings. */
+export const applicationApi = (given: Given): Server => applicationServer(given, appSecret(given));
+
+/** The same, for what anybody may ask. */
+export const openApplicationApi = (given: Given): Server => applicationServer(given, undefined);
+
+function applicationServer(given: Given, credential: Credential | undefined): Server {
+  const { base, host } = applicationHost(given);
+  return new Server(
+    `${base}/api/v1`,
+    credential,
+    "the address of PARLEY_ADMIN_LISTEN has the control plane only, and the server's PARLEY_DOMAIN may be another",
+    host,
+  );
+}
+
+/**
+ * Applications live at `<app>.<domain>`. Where the server is named by a number or as localhost, the host is told in the
+ * header alone: not every machine finds `demo.localhost`.
+ */
+export function applicationHost(given: Given): { base: string; host: string } {
+  const url = new URL(serverUrl(given));
+  const app = given.text("app") ?? (given.env.PARLEY_APP || "demo");
+  if (!/^[a-z0-9-]+$/.test(app)) throw new UsageError(`${JSON.stringify(app)} is not the name of an application`);
+  // Its own address, as the docs have it, is as good as the server's.
+  if (url.hostname === `${app}.localhost`) url.hostname = "localhost";
+  const bare = url.hostname.replace(/^\[|\]$/g, "");
+  const isLocal = bare === "localhost" || isIP(bare) !== 0;
+  const domain = given.env.PARLEY_DOMAIN || (isLocal ? "localhost" : bare);
+  const host = `${app}.${domain}${url.port ? `:${url.port}` : ""}`;
+  const base = isLocal ? url.href : `${url.protocol}//${host}${url.pathname}`;
+  return { base: base.replace(/\/+$/, ""), host };
+}
 
 function serverUrl({ flags, env }: Given): string {
   const [text, from] = flags.has("url")
@@ -45,9 +81,11 @@ function serverUrl({ flags, env }: Given): string {
 export class Server {
   constructor(
     private readonly base: string,
-    private readonly credential: Credential,
+    private readonly credential: Credential | undefined,
     /** Why a server may not have what is asked for at this address. */
     private readonly absent: string,
+    /** Where it is not the one of the address. */
+    private readonly host?: string,
   ) {}
 
   get<T extends object>(path: string): Promise<T> {
@@ -56,6 +94,10 @@ export class Server {
 
   post<T extends object>(path: string, body: object = {}): Promise<T> {
     return this.ask("POST", path, body);
+  }
+
+  put<T extends object>(path: string, body: object): Promise<T> {
+    return this.ask("PUT", path, body);
   }
 
   patch<T extends object>(path: string, body: object): Promise<T> {
@@ -79,7 +121,11 @@ export class Server {
     try {
       return await fetch(this.base + path, {
         method,
-        headers: { Authorization: `Bearer ${this.credential.value}` },
+        headers: {
+          ...(this.credential && { Authorization: `Bearer ${this.credential.value}` }),
+          ...(this.host && { Host: this.host }),
+          ...(body && { "Content-Type": "application/json" }),
+        },
         // Followed blindly, a redirect could carry the credential to somebody else.
         redirect: "manual",
         signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
@@ -94,10 +140,11 @@ export class Server {
   }
 
   private refusal(response: Response, answer: Readonly<Record<string, unknown>>): Failure {
-    const code = typeof answer.error === "string" ? answer.error : "unexpected_answer";
+    const code = codeOf(answer.error);
     const message = typeof answer.message === "string" ? answer.message : `${this.origin} answered ${response.status}`;
     const retry = response.headers.get("retry-after");
-    if (response.status === 401) return new Failure(code, `${this.credential.refused} (${this.origin})`);
+    const isRefused = response.status === 401 || code === "invalid_secret_key";
+    if (isRefused && this.credential) return new Failure(code, `${this.credential.refused} (${this.origin})`);
     if (response.status === 429 && retry) return new Failure(code, `${message} Retry in ${retry} s.`);
     if (response.status === 404 && message === CODES.not_found.text)
       return new Failure(code, `${this.base} is not there: ${this.absent}; name the right address with --url`);
@@ -117,6 +164,12 @@ export class Server {
   private get origin(): string {
     return new URL(this.base).origin;
   }
+}
+
+/** The application API has its code one level deeper. */
+function codeOf(error: unknown): string {
+  if (isObject(error)) return codeOf(error.code);
+  return typeof error === "string" ? error : "unexpected_answer";
 }
 
 async function readObject(response: Response): Promise<Record<string, unknown> | undefined> {

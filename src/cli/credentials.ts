@@ -13,7 +13,7 @@ const HEADER_SAFE = /^[\x21-\x7e]+$/;
 
 export function adminToken(given: Given): Credential {
   const file = given.text("admin-token-file");
-  const value = file === undefined ? given.env.PARLEY_ADMIN_TOKEN?.trim() : readToken(file);
+  const value = file === undefined ? given.env.PARLEY_ADMIN_TOKEN?.trim() : readToken(file, "--admin-token-file");
   if (!value)
     throw new UsageError(
       file === undefined
@@ -35,10 +35,25 @@ export function secretKey(given: Given): Credential {
   return { value, refused: `the secret key of ${from} was refused: it is unknown or revoked, or its secret is wrong` };
 }
 
-function readToken(file: string): string {
+/** The secret key of an application, for its own host. */
+export function appSecret(given: Given): Credential {
+  const file = given.text("app-secret-file");
+  const from = file === undefined ? "PARLEY_APP_SECRET" : `--app-secret-file ${file}`;
+  const value = file === undefined ? given.env.PARLEY_APP_SECRET?.trim() : readToken(file, "--app-secret-file");
+  if (!value)
+    throw new UsageError(
+      file === undefined
+        ? 'the application\'s secret key is needed: set PARLEY_APP_SECRET, or name a file that holds it with --app-secret-file (the first start showed the demo\'s as "app secret"; "parley apps secret APP" prints any)'
+        : `${from} is empty`,
+    );
+  if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must hold the secret key and nothing else`);
+  return { value, refused: `there is no such application, or the secret key of ${from} is not its` };
+}
+
+function readToken(file: string, flag: string): string {
   try {
     return readFileSync(file, "utf8").trim();
   } catch (error) {
-    throw new UsageError(`--admin-token-file ${file} cannot be read: ${(error as Error).message}`);
+    throw new UsageError(`${flag} ${file} cannot be read: ${(error as Error).message}`);
   }
 }

@@ -31,6 +31,14 @@ export const BACKEND: readonly Flag[] = [
   JSON_OUT,
 ];
 
+/** What every question to an application's own host takes. Its secret key is never an argument: others can read those. */
+export const APPLICATION: readonly Flag[] = [
+  { name: "app", value: "APP", meaning: "the application's name; default PARLEY_APP, else demo" },
+  { name: "app-secret-file", value: "FILE", meaning: "holds its secret key; default PARLEY_APP_SECRET" },
+  URL_FLAG,
+  JSON_OUT,
+];
+
 const CONFIG_FILE: Flag = { name: "config", value: "FILE", meaning: "file with settings, TOML or JSON" };
 
 function settingFlag(name: SettingName): Flag {

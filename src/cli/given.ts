@@ -79,6 +79,23 @@ export class Given {
     return this.whole(name);
   }
 
+  /** Unix seconds, or a date that says its zone; null: `none` was said. */
+  momentOrNone(name: string): number | null | undefined {
+    const text = this.flags.get(name);
+    if (text === undefined || text === "none" || /^\d{1,15}$/.test(text)) return this.wholeOrNone(name);
+    const ms = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
+    if (Number.isNaN(ms))
+      throw new UsageError(
+        `--${name} is ${JSON.stringify(text)}; it must be Unix seconds, a date such as 2030-01-31T18:00:00Z, or none`,
+      );
+    return Math.floor(ms / 1000);
+  }
+
+  onOff(name: string): boolean | undefined {
+    const text = this.oneOf(name, ["on", "off"]);
+    return text === undefined ? undefined : text === "on";
+  }
+
   object(name: string): JsonObject | undefined {
     const text = this.flags.get(name);
     if (text === undefined) return undefined;

@@ -47,6 +47,8 @@ Begin with "parley up". "parley help COMMAND" tells more about a command, with e
 Environment
 ${entry("PARLEY_URL", "the server to talk to (http://127.0.0.1:8080)")}\
 ${entry("PARLEY_ADMIN_TOKEN", "opens the control plane: apps, keys, token check")}\
+${entry("PARLEY_APP", "an application's name (demo), for rooms")}\
+${entry("PARLEY_APP_SECRET", "that application's secret key")}\
 ${entry("PARLEY_KEY", "a secret key, SK_ID:SK_SECRET, for token mint")}\
 
 --json prints one JSON value on stdout, and errors as {"error","message"} on stderr.

@@ -74,7 +74,7 @@ test("while the server runs, nothing touches its store", () => {
     expect(stderr).toContain(`another Parley process is using ${seed}; stop it first`);
   }
   expect(existsSync(join(folder, "never"))).toBe(false);
-  expect(readdirSync(seed).sort()).toEqual(["first-run.txt", "master.key", "parley.sqlite"]);
+  expect(readdirSync(seed).sort()).toEqual(["first-run.txt", "master.key", "parley.sqlite", "recordings"]);
 });
 
 test("a backup is one file for its owner alone, and says that the master key is not in it", async () => {

@@ -64,12 +64,17 @@ export async function startServer(data: string, extra: readonly string[] = []): 
   const url = await readyUrl(child.stdout);
   const firstRun = readFileSync(join(data, "first-run.txt"), "utf8");
   const shown = (name: string): string => new RegExp(`${name} +(\\S+)`).exec(firstRun)?.[1] ?? "";
-  const [adminToken, secretKey] = [shown("admin token"), shown("secret key")];
+  const [adminToken, secretKey, appSecret] = [shown("admin token"), shown("secret key"), shown("app secret")];
   return {
     url,
     secretKey,
     adminToken,
-    env: { PARLEY_URL: url, PARLEY_ADMIN_TOKEN: adminToken, PARLEY_KEY: secretKey },
+    env: {
+      PARLEY_URL: url,
+      PARLEY_ADMIN_TOKEN: adminToken,
+      PARLEY_KEY: secretKey,
+      PARLEY_APP_SECRET: appSecret,
+    },
     stop: (signal = "SIGTERM") => {
       child.kill(signal);
       return child.exited;

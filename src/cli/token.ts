@@ -49,7 +49,8 @@ export async function check(given: Given): Promise<Answer> {
   return { value: checked, text, refused: !checked.valid };
 }
 
-async function tokenOf(given: Given): Promise<string> {
+/** The operand, or standard input. */
+export async function tokenOf(given: Given): Promise<string> {
   const word = given.word(0) || "-";
   if (word === "-" && process.stdin.isTTY) throw new UsageError("which token? Give it as TOKEN, or pipe it to stdin");
   const token = word === "-" ? (await Bun.stdin.text()).trim() : word;

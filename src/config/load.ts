@@ -100,6 +100,8 @@ function unknownVariables(env: Readonly<Record<string, string | undefined>>): st
     "PARLEY_CONFIG",
     "PARLEY_URL",
     "PARLEY_KEY",
+    "PARLEY_APP",
+    "PARLEY_APP_SECRET",
   ]);
   return Object.keys(env)
     .filter((key) => key.startsWith("PARLEY_") && !known.has(key))

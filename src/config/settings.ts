@@ -1,7 +1,7 @@
 /** Every setting once: its names, unit, default, meaning and what is allowed. docs/settings.md is printed from this table. */
 import { existsSync } from "node:fs";
 import { type Cidr, parseCidr } from "../access/address.ts";
-import { ROTATION_GRACE_MAX_SECONDS } from "../protocol/limits.ts";
+import { LINK_MAX_SECONDS, ROTATION_GRACE_MAX_SECONDS } from "../protocol/limits.ts";
 
 /** Reads one value from text; a string answer says what is allowed instead. */
 type Read<T> = (text: string) => { value: T } | string;
@@ -65,7 +65,6 @@ const cidrs: Read<readonly Cidr[]> = (text) => {
 
 const setting = <T>(one: Setting<T>): Setting<T> => one;
 const CLUSTER = "running several nodes";
-const RECORDINGS = "recordings";
 
 export const SETTINGS = {
   port: setting({
@@ -78,7 +77,7 @@ export const SETTINGS = {
   data: setting({
     env: "PARLEY_DATA",
     initial: "./data",
-    meaning: "folder for the SQLite file and the master key",
+    meaning: "folder for the SQLite file, the master key and recordings",
     read: anyText,
   }),
   domain: setting({
@@ -153,10 +152,9 @@ export const SETTINGS = {
     env: "PARLEY_STORAGE_URL",
     initial: "",
     shown: "folder in the data folder",
-    meaning: "`s3://bucket?endpoint=…`",
+    meaning: "where recordings are kept: `s3://KEY:SECRET@bucket/prefix?endpoint=…&region=…`",
     read: matching(/^s3:\/\/.+/, "s3://bucket?endpoint=…"),
     secret: true,
-    waitsFor: RECORDINGS,
   }),
   connectsPerMinutePerIp: setting({
     env: "PARLEY_CONNECTS_PER_MINUTE_PER_IP",
@@ -204,7 +202,7 @@ export const SETTINGS = {
     env: "PARLEY_TRUSTED_PROXIES",
     initial: [],
     shown: "none",
-    meaning: "proxies whose X-Forwarded-For is believed: CIDR list",
+    meaning: "proxies whose X-Forwarded-For, -Host and -Proto are believed: CIDR list",
     read: cidrs,
   }),
   nodeId: setting({
@@ -225,14 +223,18 @@ export const SETTINGS = {
     initial: 4 * GIB,
     meaning: "largest recording, in bytes",
     read: integer(1, Number.MAX_SAFE_INTEGER),
-    waitsFor: RECORDINGS,
+  }),
+  minFreeDiskBytes: setting({
+    env: "PARLEY_MIN_FREE_DISK_BYTES",
+    initial: GIB / 2,
+    meaning: "free disk in bytes below which no recording is taken (507)",
+    read: integer(0, Number.MAX_SAFE_INTEGER),
   }),
   linkSeconds: setting({
     env: "PARLEY_LINK_SECONDS",
     initial: 3600,
-    meaning: "how long links to recordings live",
-    read: integer(1, 43_200),
-    waitsFor: RECORDINGS,
+    meaning: "how long links to recordings live when the call does not say, in seconds",
+    read: integer(1, LINK_MAX_SECONDS),
   }),
   logLevel: setting<LogLevel>({
     env: "PARLEY_LOG_LEVEL",

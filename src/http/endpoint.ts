@@ -5,9 +5,14 @@
 import type { z } from "zod";
 import type { Code } from "../protocol/codes.ts";
 import { type Call, readBody, readQuery } from "./call.ts";
+import { readAnyBody } from "./form.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-export type Security = "none" | "secretKey" | "admin";
+/** `application` and `applicationOpen`: the application API, with its secret key and without; see application.ts. */
+export type Security = "none" | "secretKey" | "admin" | "application" | "applicationOpen";
+
+export const isApplication = (security: Security): boolean =>
+  security === "application" || security === "applicationOpen";
 
 /** Lets a call in and says who it is, or throws a Problem. Runs before anything of the body is read. */
 export interface Guard<Who> {
@@ -25,6 +30,12 @@ interface Spec<Who, Body extends z.ZodType, Query extends z.ZodType> {
   readonly body?: Body;
   readonly query?: Query;
   readonly answer: z.ZodType;
+  /** Where the handler answers a Response that is no JSON: its media type. `answer` is then not held against it. */
+  readonly answerType?: string;
+  /** What else a success may be, such as 206. */
+  readonly otherStatuses?: readonly number[];
+  /** Where the handler reads the body itself, as a stream: its media type. There is no `body` then. */
+  readonly bodyType?: string;
   /** Beyond those every endpoint of its kind may give. */
   readonly problems?: readonly Code[];
   /** Parts of the body are passed on byte for byte: what is inside its fields is not looked at. */
@@ -52,6 +63,9 @@ export interface Endpoint {
   readonly body: z.ZodType | undefined;
   readonly query: z.ZodType | undefined;
   readonly answer: z.ZodType;
+  readonly answerType: string;
+  readonly otherStatuses: readonly number[];
+  readonly bodyType: string | undefined;
   readonly problems: readonly Code[];
   readonly spans: boolean;
   /** The answer's JSON value. */
@@ -63,10 +77,15 @@ export function endpoint<Who, Body extends z.ZodType, Query extends z.ZodType>(s
   const run = async (call: Call): Promise<object> => {
     const who = guard.admit(call);
     const query = (querySchema ? readQuery(call, querySchema) : undefined) as z.infer<Query>;
-    const read = bodySchema && (await readBody(call, bodySchema, spec.passesOn === true));
+    const read =
+      bodySchema &&
+      (isApplication(guard.security)
+        ? await readAnyBody(call, bodySchema)
+        : await readBody(call, bodySchema, spec.passesOn === true));
     return handle(call, { who, query, body: read?.body as z.infer<Body>, text: read?.text ?? "" });
   };
   const { method, path, tag, summary, answer, problems = [], spans = false } = spec;
+  const { answerType = "application/json", otherStatuses = [], bodyType } = spec;
   return {
     method,
     path,
@@ -76,6 +95,9 @@ export function endpoint<Who, Body extends z.ZodType, Query extends z.ZodType>(s
     body: bodySchema,
     query: querySchema,
     answer,
+    answerType,
+    otherStatuses,
+    bodyType,
     problems,
     spans,
     run,

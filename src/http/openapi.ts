@@ -1,7 +1,8 @@
 /** The OpenAPI 3.1 document, made from the endpoints' own schemas. */
 import { z } from "zod";
 import { CODES, type Code, wireCode } from "../protocol/codes.ts";
-import type { Endpoint, Security } from "./endpoint.ts";
+import { applicationProblem } from "./application.ts";
+import { type Endpoint, isApplication, type Security } from "./endpoint.ts";
 
 const problem = z.object({ error: z.string(), message: z.string() }).meta({ id: "Problem" });
 
@@ -10,17 +11,31 @@ const COMMON: Readonly<Record<Security, readonly Code[]>> = {
   none: [],
   secretKey: ["unauthorized", "rate_limited"],
   admin: ["unauthorized", "rate_limited"],
+  application: ["invalid_secret_key", "rate_limited"],
+  applicationOpen: [],
+};
+
+/** The names of the schemes, each of which suffices. */
+const SCHEMES: Readonly<Record<Security, readonly string[]>> = {
+  none: [],
+  secretKey: ["secretKey"],
+  admin: ["admin"],
+  application: ["applicationBearer", "applicationKey"],
+  applicationOpen: [],
 };
 
 type Schemas = Record<string, object>;
 
-export function openapiDocument(endpoints: readonly Endpoint[], version: string): object {
+export function openapiDocument(endpoints: readonly Endpoint[], version: string, domain: string): object {
   const schemas: Schemas = {};
   const paths: Record<string, Record<string, object>> = {};
   for (const one of endpoints) {
     const path = one.path.replace(/:(\w+)/g, "{$1}");
     paths[path] ??= {};
-    (paths[path] as Record<string, object>)[one.method.toLowerCase()] = operation(one, schemas);
+    (paths[path] as Record<string, object>)[one.method.toLowerCase()] = {
+      ...operation(one, schemas),
+      ...(isApplication(one.security) && { servers: applicationServers(domain) }),
+    };
   }
   return {
     openapi: "3.1.0",
@@ -32,10 +47,23 @@ export function openapiDocument(endpoints: readonly Endpoint[], version: string)
       securitySchemes: {
         secretKey: { type: "http", scheme: "bearer", bearerFormat: "<sk_id>:<sk_secret>" },
         admin: { type: "http", scheme: "bearer", bearerFormat: "admin token" },
+        applicationKey: { type: "apiKey", in: "query", name: "secretKey" },
+        applicationBearer: { type: "http", scheme: "bearer", bearerFormat: "<application's secret key>" },
       },
     },
   };
 }
+
+const applicationServers = (domain: string): object[] => [
+  {
+    url: "{scheme}://{app}.{domain}",
+    variables: {
+      scheme: { default: "http", enum: ["http", "https"] },
+      app: { default: "demo", description: "The application's name" },
+      domain: { default: domain, description: "With the port, unless it is the scheme's own" },
+    },
+  },
+];
 
 function operation(one: Endpoint, schemas: Schemas): object {
   return {
@@ -44,23 +72,36 @@ function operation(one: Endpoint, schemas: Schemas): object {
     operationId: `${one.method.toLowerCase()} ${one.path}`.replace(/\W+(\w)/g, (_all, next: string) =>
       next.toUpperCase(),
     ),
-    security: one.security === "none" ? [] : [{ [one.security]: [] }],
+    security: SCHEMES[one.security].map((scheme) => ({ [scheme]: [] })),
     parameters: [...pathParameters(one), ...queryParameters(one, schemas)],
     ...(one.body && {
       requestBody: {
         required: !one.body.safeParse({}).success,
-        content: { "application/json": { schema: schemaOf(one.body, "input", schemas) } },
+        content: Object.fromEntries(
+          bodyTypes(one).map((type) => [type, { schema: schemaOf(one.body as z.ZodType, "input", schemas) }]),
+        ),
       },
     }),
+    ...(one.bodyType && {
+      requestBody: { content: { [one.bodyType]: { schema: { type: "string", format: "binary" } } } },
+    }),
     responses: {
-      "200": {
-        description: "Success",
-        content: { "application/json": { schema: schemaOf(one.answer, "output", schemas) } },
-      },
+      ...Object.fromEntries(
+        [200, ...one.otherStatuses].map((status) => [
+          String(status),
+          {
+            description: "Success",
+            content: { [one.answerType]: { schema: schemaOf(one.answer, "output", schemas) } },
+          },
+        ]),
+      ),
       ...problemResponses(one, schemas),
     },
   };
 }
+
+const bodyTypes = (one: Endpoint): string[] =>
+  isApplication(one.security) ? ["application/json", "application/x-www-form-urlencoded"] : ["application/json"];
 
 const pathParameters = (one: Endpoint): object[] =>
   [...one.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
@@ -84,8 +125,9 @@ function queryParameters(one: Endpoint, schemas: Schemas): object[] {
 /** Codes that share a status share its response. */
 function problemResponses(one: Endpoint, schemas: Schemas): Record<string, object> {
   const shape: Code[] = one.body ? ["invalid_request", "body_too_large"] : one.query ? ["invalid_request"] : [];
+  if (one.body && isApplication(one.security)) shape.push("unsupported_media_type");
   const codes = new Set<Code>([...COMMON[one.security], ...shape, ...one.problems]);
-  const schema = schemaOf(problem, "output", schemas);
+  const schema = schemaOf(isApplication(one.security) ? applicationProblem : problem, "output", schemas);
   return Object.fromEntries(
     [...Map.groupBy(codes, (code) => CODES[code].status)].map(([status, group]) => [
       String(status),

@@ -4,7 +4,7 @@
  */
 import type { Server } from "bun";
 import type { Cidr } from "../access/address.ts";
-import { CODES, type Code, Problem, wireCode } from "../protocol/codes.ts";
+import { CODES, Problem, wireCode } from "../protocol/codes.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Counter, Metrics } from "../telemetry/metrics.ts";
 import { Call } from "./call.ts";
@@ -24,7 +24,10 @@ export interface FrameParts {
 /** More segments than any sensible channel name has; longer ones can be sent percent-encoded. */
 const SEGMENTS_MAX = 32;
 
-export const problemBody = (code: Code, message: string): object => ({ error: wireCode(code), message });
+/** An error's body; the realtime API and the application API have one each. */
+export type ErrorBody = (problem: Problem, call: Call) => object;
+
+const realtimeErrorBody: ErrorBody = ({ code, message }) => ({ error: wireCode(code), message });
 
 export class Frame {
   private readonly requests;
@@ -34,10 +37,10 @@ export class Frame {
   }
 
   /** One handler a path, which knows the methods of that path. */
-  routes(endpoints: readonly Endpoint[]): Routes {
+  routes(endpoints: readonly Endpoint[], errorBody?: ErrorBody): Routes {
     const routes: Routes = {};
     for (const [path, group] of Map.groupBy(endpoints, (one) => one.path)) {
-      const handler = this.wrap(path, (call) => answer(call, group));
+      const handler = this.wrap(path, (call) => answer(call, group), errorBody);
       routes[path] = handler;
       if (group.some((one) => one.spans)) Object.assign(routes, this.spanning(path, group));
     }
@@ -71,7 +74,7 @@ export class Frame {
   });
 
   /** What a handler gives is the answer's JSON, or a whole Response. */
-  wrap(route: string, handle: (call: Call) => object | Promise<object>): Handler {
+  wrap(route: string, handle: (call: Call) => object | Promise<object>, errorBody = realtimeErrorBody): Handler {
     const count = this.counter(route);
     return async (request, server) => {
       const call = this.call(request, server);
@@ -82,7 +85,7 @@ export class Frame {
         response =
           answer instanceof Response ? withHeaders(answer, call) : Response.json(answer, { headers: call.headers });
       } catch (error) {
-        response = this.failed(call, route, error);
+        response = this.failed(call, route, error, errorBody);
       }
       count(request.method, response.status);
       if (this.parts.log.isLevelEnabled("debug")) this.note(call, route, response.status);
@@ -99,16 +102,17 @@ export class Frame {
         handle(call, (data) => server.upgrade(request, { data, headers: NO_SUBPROTOCOL }));
         return undefined as unknown as Response;
       } catch (error) {
-        const response = this.failed(call, route, error);
+        const response = this.failed(call, route, error, realtimeErrorBody);
         count(request.method, response.status);
         return response;
       }
     };
   }
 
-  private call(request: Request, server: Server<unknown>): Call {
+  call(request: Request, server: Server<unknown>): Call {
     const { params = {} } = request as Request & { params?: Record<string, string> };
-    return new Call(request, () => server.requestIP(request)?.address, this.parts.trustedProxies, params);
+    const address = (): string | undefined => server.requestIP(request)?.address;
+    return new Call(request, address, this.parts.trustedProxies, params, (seconds) => server.timeout(request, seconds));
   }
 
   /** A counter for each method and status of a route, looked up by one key. */
@@ -130,19 +134,19 @@ export class Frame {
     this.parts.log.debug({ requestId, route, method: request.method, status }, "request");
   }
 
-  private failed(call: Call, route: string, error: unknown): Response {
+  private failed(call: Call, route: string, error: unknown, errorBody: ErrorBody): Response {
     const { headers, requestId } = call;
-    if (!(error instanceof Problem)) {
-      this.parts.log.error({ requestId, route, err: error }, "a request failed on our side");
-      return Response.json(problemBody("crash", CODES.crash.text), { status: CODES.crash.status, headers });
-    }
-    if (error.retryAfterSeconds !== undefined) headers["Retry-After"] = String(error.retryAfterSeconds);
-    return Response.json(problemBody(error.code, error.message), { status: CODES[error.code].status, headers });
+    const problem = error instanceof Problem ? error : new Problem("crash");
+    if (problem !== error) this.parts.log.error({ requestId, route, err: error }, "a request failed on our side");
+    if (problem.retryAfterSeconds !== undefined) headers["Retry-After"] = String(problem.retryAfterSeconds);
+    return Response.json(errorBody(problem, call), { status: CODES[problem.code].status, headers });
   }
 }
 
+/** What a handler has set itself stays as it is. */
 function withHeaders(response: Response, call: Call): Response {
-  for (const [name, value] of Object.entries(call.headers)) response.headers.set(name, value);
+  for (const [name, value] of Object.entries(call.headers))
+    if (!response.headers.has(name)) response.headers.set(name, value);
   return response;
 }
 

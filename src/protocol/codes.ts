@@ -20,23 +20,43 @@ const TABLE = {
   missing_data: { status: 400, text: "The frame has no data." },
   channel_limit_exceeded: { status: 400, text: "A connection holds at most 100 channels." },
   channel_reserved: { status: 400, text: "This channel name is reserved for the service." },
+  invalid_secret_key: {
+    status: 400,
+    text: "The application's secret key is missing or not valid: send it as ?secretKey= or as a Bearer token.",
+  },
+  invalid_access_token: { status: 400, text: "The access token is not valid." },
   unauthorized: { status: 401, text: "The credential is missing or not valid." },
   origin_not_allowed: { status: 401, text: "This origin is not on the key's list of allowed origins." },
   invalid_token: { status: 401, text: "The token is not valid." },
   token_expired: { status: 401, text: "The token has expired." },
   channel_not_authorized: { status: 403, text: "The key does not cover this channel." },
   action_not_permitted: { status: 403, text: "The key does not permit this action." },
+  link_not_valid: { status: 403, text: "The link is not valid." },
+  link_expired: { status: 403, text: "The link has expired." },
   not_found: { status: 404, text: "There is nothing at this address." },
   method_not_allowed: { status: 405, text: "This address does not take that method." },
   peer_not_found: { status: 404, text: "No connection of this peer was found." },
+  room_not_found: { status: 404, text: "room not found" },
+  recording_not_found: { status: 404, text: "recording not found" },
+  upload_stalled: { status: 408, text: "No bytes came for too long; go on from the offset that is held." },
   conflict: { status: 409, text: "The request conflicts with the present state." },
+  room_already_exists: { status: 409, text: "There is already a room of this name." },
+  offset_mismatch: { status: 409, text: "The bytes do not begin at the offset that is held." },
+  upload_incomplete: { status: 409, text: "Bytes are missing." },
+  upload_complete: { status: 409, text: "The upload is complete." },
+  too_many_uploads: { status: 409, text: "Too many uploads are open; complete or delete some first." },
+  recording_too_large: { status: 413, text: "The recording is too large." },
   body_too_large: { status: 413, wire: "invalid_request", text: "The body is too large." },
+  unsupported_media_type: { status: 415, text: "The body must be JSON or a form." },
+  range_not_satisfiable: { status: 416, text: "The file has no such range." },
+  upload_busy: { status: 423, text: "Somebody else is writing to this upload." },
   upgrade_required: { status: 426, text: "This address speaks WebSocket: the credential is good, now upgrade." },
   over_message_quota: { status: 429, text: "The application's messages of this period are used up." },
   rate_limited: { status: 429, text: "Too many requests; try again later." },
   crash: { status: 500, wire: "internal_error", text: "Something went wrong on our side." },
   backend_error: { status: 503, text: "The nodes cannot reach each other; nothing was delivered, try again." },
   internal_error: { status: 503, text: "The service cannot do this at the moment." },
+  insufficient_storage: { status: 507, text: "There is no room for more at the moment." },
 } as const satisfies Record<string, Row>;
 
 export type Code = keyof typeof TABLE;
@@ -45,12 +65,26 @@ export const CODES: Readonly<Record<Code, Row>> = TABLE;
 
 export const wireCode = (code: Code): string => CODES[code].wire ?? code;
 
+/** One field that is not what it must be. */
+export interface Detail {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** What the application API tells beyond code and message. */
+export interface More {
+  readonly details?: readonly Detail[];
+  /** Beside the others in the body: `{offset}` of an upload. */
+  readonly fields?: Readonly<Record<string, string | number>>;
+}
+
 /** A refusal with a code of the table. Its message goes to the client: a cause that must not, goes to the log instead. */
 export class Problem extends Error {
   constructor(
     readonly code: Code,
     message: string = CODES[code].text,
     readonly retryAfterSeconds?: number,
+    readonly more: More = {},
   ) {
     super(message);
   }

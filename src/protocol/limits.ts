@@ -44,6 +44,19 @@ export const TOKEN_MIN_LEFT_MS = 1000;
 export const TOKEN_METADATA_MAX_BYTES = 8 * KIB;
 export const TOKEN_PEER_METADATA_MAX_BYTES = 4 * KIB;
 
+export const ROOM_NAME_MAX_CHARS = 128;
+/** Names that we make up: lower-case letters. */
+export const ROOM_NAME_MADE_CHARS = 10;
+/** The last second of the year 9999: what is beyond it was meant as milliseconds. */
+export const UNIX_SECONDS_MAX = 253_402_300_799;
+export const ROOM_PARTICIPANTS_MAX = 100_000;
+export const ROOM_SECONDS_MAX = 31_536_000;
+export const WEBHOOK_MAX_CHARS = 2048;
+export const ACCESS_TOKEN_TEXT_MAX_CHARS = 256;
+export const ACCESS_TOKEN_META_MAX_CHARS = 1000;
+export const ROOMS_PAGE_MAX = 100;
+export const ROOMS_PAGE_DEFAULT = 50;
+
 export const ORIGINS_MAX = 100;
 export const ORIGIN_MAX_CHARS = 256;
 export const LABEL_MAX_CHARS = 128;
@@ -65,3 +78,17 @@ export const REST_BODY_MAX_BYTES = 128 * KIB;
 export const REQUEST_HEAD_MAX_BYTES = 192 * KIB;
 /** Wrong admin tokens from one address before it has to wait. */
 export const ADMIN_WRONG_TRIES_PER_MINUTE = 10;
+
+export const RECORDINGS_PAGE_MAX = 100;
+export const RECORDINGS_PAGE_DEFAULT = 50;
+export const RECORDING_USERNAME_MAX_CHARS = 256;
+export const RECORDING_SESSION_MAX_CHARS = 128;
+/** Open uploads of one application. */
+export const OPEN_UPLOADS_MAX = 20;
+/** An upload that shows no sign of life for so long is ended. */
+export const UPLOAD_ABANDONED_MS = 24 * 3_600_000;
+/** Bytes that nobody knows are left alone until they are so old: an upload they could belong to would have been ended. */
+export const STRAY_AGE_MS = UPLOAD_ABANDONED_MS + 3_600_000;
+/** A writer that sends nothing for so long has lost its connection. */
+export const UPLOAD_SILENCE_MAX_MS = 60_000;
+export const LINK_MAX_SECONDS = 43_200;

@@ -1,5 +1,7 @@
 /** Between database rows and ours. PostgreSQL hands BIGINT over as text, SQLite as number: both become numbers here. */
 import type { Action } from "../protocol/actions.ts";
+import type { RecordingFormat, RecordingRow, RecordingType, UploadRow } from "./recordings.ts";
+import type { RoomRow } from "./rooms.ts";
 import type { AppRow, BlockRow, KeyRow, SecretRow, UsageRow } from "./store.ts";
 
 export type DbRow = Readonly<Record<string, string | number | bigint | null>>;
@@ -58,4 +60,50 @@ export const toBlock = (row: DbRow): BlockRow => ({
   app: text(row.app),
   peerId: text(row.peer_id),
   untilMs: number(row.until_ms),
+});
+
+export const toRoom = (row: DbRow): RoomRow => ({
+  id: text(row.id),
+  app: text(row.app),
+  name: text(row.name),
+  fields: JSON.parse(text(row.fields)) as Record<string, unknown>,
+  created: number(row.created),
+  archiveAt: numberOrNull(row.archive_at),
+  version: number(row.version),
+});
+
+/** The disk under the database takes no more: 53100 is PostgreSQL's disk_full. */
+export const isStoreFull = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && ["SQLITE_FULL", "53100"].includes(String(error.code));
+
+/** Something else has that value already: each database has its own word for it. */
+export const isUniqueViolation = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && ["SQLITE_CONSTRAINT_UNIQUE", "23505"].includes(String(error.code));
+
+const about = (row: DbRow) => ({
+  id: text(row.id),
+  app: text(row.app),
+  room: text(row.room),
+  participantSession: text(row.participant_session),
+  meetingSession: text(row.meeting_session),
+  participantUsername: text(row.participant_username),
+  type: text(row.type) as RecordingType,
+  startTime: number(row.start_time),
+});
+
+export const toUpload = (row: DbRow): UploadRow => ({
+  ...about(row),
+  ticket: text(row.ticket),
+  total: numberOrNull(row.total),
+  touched: number(row.touched),
+});
+
+export const toRecording = (row: DbRow): RecordingRow => ({
+  ...about(row),
+  seq: number(row.seq),
+  endTime: number(row.end_time),
+  fileName: text(row.file_name),
+  format: text(row.format) as RecordingFormat,
+  sizeInBytes: number(row.size_in_bytes),
+  completed: number(row.completed),
 });

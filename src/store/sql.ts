@@ -1,6 +1,8 @@
 /** The store on SQL: plain statements that SQLite and PostgreSQL both take. What differs is in open.ts. */
 import type { SQL } from "bun";
 import { type DbRow, toApp, toBlock, toKey, toSecret, toUsage } from "./rows.ts";
+import { SqlRecordings } from "./sql-recordings.ts";
+import { SqlRooms } from "./sql-rooms.ts";
 import type { AppRow, BlockRow, Change, KeyRow, Reads, SecretRow, Snapshot, Store, UsageRow } from "./store.ts";
 
 class SqlReads implements Reads {
@@ -88,6 +90,8 @@ class SqlChange extends SqlReads implements Change {
 export class SqlStore extends SqlReads implements Store {
   /** Changes of this process wait for each other here, those of other processes at the row of the revision. */
   private last: Promise<unknown> = Promise.resolve();
+  readonly rooms = new SqlRooms(this.sql, (work) => this.inTurn(work));
+  readonly recordings = new SqlRecordings(this.sql, (work) => this.inTurn(work));
 
   async snapshot(): Promise<Snapshot> {
     return this.inTurn(() =>

@@ -8,6 +8,8 @@
  * - Rows carry sealed secrets only; a store never sees one in clear.
  */
 import type { Action } from "../protocol/actions.ts";
+import type { RecordingStore } from "./recordings.ts";
+import type { RoomStore } from "./rooms.ts";
 
 export interface AppRow {
   readonly id: string;
@@ -88,6 +90,8 @@ export interface Change extends Reads {
 }
 
 export interface Store extends Reads {
+  readonly rooms: RoomStore;
+  readonly recordings: RecordingStore;
   snapshot(): Promise<Snapshot>;
   /** `committed` is called once the change is durable, before the next one begins. */
   change<T>(work: (change: Change) => Promise<T>, committed?: (result: T, revision: number) => void): Promise<T>;

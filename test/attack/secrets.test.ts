@@ -4,7 +4,7 @@
  */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Admin, mint } from "../support/admin.ts";
 import { type Answer, type Call, call, rawCall } from "../support/http.ts";
@@ -62,7 +62,8 @@ afterAll(async () => {
 });
 
 function keepFiles(when: string): void {
-  for (const name of readdirSync(data))
+  const all = readdirSync(data, { recursive: true, encoding: "utf8" });
+  for (const name of all.filter((one) => statSync(join(data, one)).isFile()))
     if (!ALLOWED_FILES.includes(name)) files.push({ what: `${name} ${when}`, bytes: readFileSync(join(data, name)) });
 }
 

@@ -14,10 +14,24 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   access: ["protocol", "store"],
   engine: ["protocol"],
   realtime: ["access", "engine", "protocol", "store", "telemetry"],
-  http: ["realtime", "engine", "access", "protocol", "store", "telemetry"],
+  rooms: ["access", "store", "protocol"],
+  recordings: ["access", "store", "protocol", "telemetry"],
+  http: ["recordings", "rooms", "realtime", "engine", "access", "protocol", "store", "telemetry"],
   config: ["access", "protocol"],
   cli: ["config", "top", "store", "telemetry", "access", "protocol"],
-  top: ["http", "realtime", "engine", "access", "store", "protocol", "telemetry", "config", "cli"],
+  top: [
+    "recordings",
+    "rooms",
+    "http",
+    "realtime",
+    "engine",
+    "access",
+    "store",
+    "protocol",
+    "telemetry",
+    "config",
+    "cli",
+  ],
 };
 
 const partOf = (file: string): string => {

@@ -5,6 +5,8 @@ import { HELP } from "../flags.ts";
 import { ABOUT } from "./about.ts";
 import { APPS } from "./apps.ts";
 import { KEYS } from "./keys.ts";
+import { RECORDINGS } from "./recordings.ts";
+import { ROOMS } from "./rooms.ts";
 import { SERVER } from "./server.ts";
 import { TOKEN } from "./token.ts";
 
@@ -18,6 +20,8 @@ export const GROUPS: readonly Group[] = [
   { title: "Applications", commands: APPS },
   { title: "Keys", commands: KEYS },
   { title: "Connect tokens", commands: TOKEN },
+  { title: "Rooms", commands: ROOMS },
+  { title: "Recordings", commands: RECORDINGS },
   { title: "About", commands: ABOUT },
 ];
 

@@ -1,0 +1,58 @@
+/**
+ * Signed texts in the compact form of JWTs, HS256 only: because we say so, and not because a header does. What a token means
+ * is the affair of those who use this.
+ */
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
+
+export interface ParsedJws {
+  readonly header: JsonObject;
+  readonly payload: Buffer;
+  readonly signingInput: string;
+  readonly signature: Buffer;
+}
+
+const hmac = (input: string, key: Buffer): Buffer => createHmac("sha256", key).update(input, "utf8").digest();
+const encode = (value: object): string => Buffer.from(JSON.stringify(value), "utf8").toString("base64url");
+
+export function signJws(header: object, payload: object, key: Buffer): string {
+  const input = `${encode({ alg: "HS256", ...header, typ: "JWT" })}.${encode(payload)}`;
+  return `${input}.${hmac(input, key).toString("base64url")}`;
+}
+
+/** Its parts, none of them trusted yet; or what is wrong with it. */
+export function parseJws(text: string, maxChars: number): ParsedJws | string {
+  const parts = text.length <= maxChars ? text.split(".") : [];
+  const [head, payload, signature] = parts.map(decodeBase64Url);
+  if (parts.length !== 3 || !head || !payload || !signature) return "it is not three parts of base64url";
+  const header = parseUtf8Json(head);
+  if (!isObject(header)) return "its header is not a JSON object";
+  if (header.alg !== "HS256") return "the header's alg must be HS256";
+  if (header.typ !== undefined && header.typ !== "JWT") return "the header's typ must be JWT or absent";
+  // Extensions that a verifier must understand; we understand none (RFC 7515, 4.1.11).
+  if (header.crit !== undefined) return "the header must not have crit";
+  return { header, payload, signingInput: `${parts[0]}.${parts[1]}`, signature };
+}
+
+export function isSignedBy({ signingInput, signature }: ParsedJws, key: Buffer): boolean {
+  const expected = hmac(signingInput, key);
+  return signature.length === expected.length && timingSafeEqual(signature, expected);
+}
+
+/** Strict: only the alphabet, no padding, no stray bits at the end. One token has one spelling. */
+function decodeBase64Url(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, "base64url");
+  return bytes.length > 0 && bytes.toString("base64url") === text ? bytes : undefined;
+}
+
+export const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** undefined: not valid UTF-8, not valid JSON, or with a key twice. */
+export function parseUtf8Json(bytes: Buffer): unknown {
+  try {
+    const parsed = parseStrict(UTF8.decode(bytes));
+    return parsed.ok ? parsed.value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,67 @@
+/** Recordings, put together: where their bytes are, and what works on them. */
+import { join } from "node:path";
+import type { Vault } from "./access/vault.ts";
+import { ConfigError } from "./config/load.ts";
+import { type Config, SETTINGS } from "./config/settings.ts";
+import { systemClock as clock } from "./realtime/clock.ts";
+import { Figures } from "./recordings/figures.ts";
+import { Folder } from "./recordings/folder.ts";
+import { Links } from "./recordings/links.ts";
+import { Recordings } from "./recordings/recordings.ts";
+import { Bucket } from "./recordings/s3.ts";
+import { parseS3Address } from "./recordings/s3-address.ts";
+import { type Storage, StorageError } from "./recordings/storage.ts";
+import { Sweep } from "./recordings/sweep.ts";
+import { Uploads } from "./recordings/uploads.ts";
+import { Writers } from "./recordings/writers.ts";
+import { findRoom } from "./rooms/rooms.ts";
+import type { Store } from "./store/store.ts";
+import type { Log } from "./telemetry/log.ts";
+import type { Metrics } from "./telemetry/metrics.ts";
+
+export interface Archive {
+  readonly uploads: Uploads;
+  readonly recordings: Recordings;
+  readonly links: Links;
+  start(): void;
+  /** When nobody asks any more: what is under way comes to its end. */
+  stop(): Promise<void>;
+}
+
+export function buildArchive(config: Config, log: Log, store: Store, vault: Vault, metrics: Metrics): Archive {
+  const { nowMs } = clock;
+  const storage = openStorage(config);
+  const writers = new Writers();
+  const figures = new Figures(metrics, () => writers.count);
+  const links = new Links(vault.derive("links to recordings"));
+  const common = { store: store.recordings, storage, writers, figures, log, nowMs };
+  const uploads = new Uploads({
+    ...common,
+    maxBytes: config.maxRecordingBytes,
+    findRoom: async (app, idOrName) => (await findRoom(store.rooms, app, idOrName, nowMs()))?.id,
+  });
+  const recordings = new Recordings({ ...common, uploads, links });
+  const sweep = new Sweep({ ...common, recordings, apps: () => store.apps() });
+  return {
+    uploads,
+    recordings,
+    links,
+    start: () => {
+      storage.check().catch((err) => log.error({ err }, `recordings cannot be kept: ${storage.name} does not answer`));
+      sweep.start();
+    },
+    stop: async () => {
+      await sweep.stop();
+      await writers.settled();
+    },
+  };
+}
+
+function openStorage({ storageUrl, data, minFreeDiskBytes, maxRecordingBytes }: Config): Storage {
+  if (storageUrl === "") return new Folder(join(data, "recordings"), minFreeDiskBytes);
+  try {
+    return new Bucket(parseS3Address(storageUrl, process.env), maxRecordingBytes, clock.nowMs);
+  } catch (error) {
+    throw error instanceof StorageError ? new ConfigError(`${SETTINGS.storageUrl.env}: ${error.message}`) : error;
+  }
+}

@@ -1,0 +1,88 @@
+/** Access tokens over HTTP: `/api/v1/token`, `/api/v1/token/validate`. */
+import { z } from "zod";
+import { ACCESS_TOKEN_META_MAX_CHARS, ACCESS_TOKEN_TEXT_MAX_CHARS } from "../protocol/limits.ts";
+import { hasControl, isWellFormed } from "../protocol/names.ts";
+import type { AccessTokens } from "../rooms/access-token.ts";
+import { roomName, seconds, unixTime } from "../rooms/fields.ts";
+import type { ApplicationGuards } from "./application.ts";
+import { type Endpoint, endpoint } from "./endpoint.ts";
+
+const LATER = "Kept in the token; acts once there is a way to join a room.";
+
+const flag = z.boolean("must be true or false").optional();
+const line = z
+  .string()
+  .max(ACCESS_TOKEN_TEXT_MAX_CHARS, `must have at most ${ACCESS_TOKEN_TEXT_MAX_CHARS} characters`)
+  .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
+  .optional();
+
+const wish = z
+  .object({
+    roomName: roomName.optional().describe("The room it is for; it must exist. Absent: every room."),
+    globalToken: flag.describe("For every room, whatever roomName says."),
+    isAdmin: flag.describe(LATER),
+    name: line.describe(LATER),
+    email: line.describe(LATER),
+    externalUserId: line.describe(LATER),
+    meta: z
+      .string()
+      .max(ACCESS_TOKEN_META_MAX_CHARS, `must have at most ${ACCESS_TOKEN_META_MAX_CHARS} characters`)
+      .refine(isWellFormed, "must be well-formed text")
+      .optional()
+      .describe(LATER),
+    expireUnixSec: unixTime.optional().describe("Not good after it; wins over the room's."),
+    notBeforeUnixSec: unixTime.optional().describe("Not good before it; wins over the room's."),
+    ejectAfterElapsedTimeInSec: seconds.optional().describe(LATER),
+    joinVideoOn: flag.describe(LATER),
+    joinAudioOn: flag.describe(LATER),
+    disableVideo: flag.describe(LATER),
+    disableAudio: flag.describe(LATER),
+    disableScreenSharing: flag.describe(LATER),
+  })
+  .meta({ examples: [{ roomName: "standup", name: "Alice", isAdmin: true }] });
+
+const minted = z.object({ token: z.string().describe("A JWT signed with HS256.") }).meta({ id: "AccessToken" });
+
+const question = z.object({
+  token: z.string(),
+  roomName: roomName.optional().describe("Also asks whether it lets its holder into this room now."),
+});
+
+const valid = z
+  .object({
+    success: z.literal(true),
+    data: z.looseObject({ appName: z.string() }).describe("What the token was minted with."),
+    valid: z.literal(true),
+  })
+  .meta({ id: "ValidAccessToken" });
+
+export function accessTokenEndpoints(guards: ApplicationGuards, tokens: AccessTokens): Endpoint[] {
+  return [
+    endpoint({
+      method: "POST",
+      path: "/api/v1/token",
+      tag: "access tokens",
+      summary: "Mint an access token for a room, or for all of them",
+      guard: guards.secretKey,
+      body: wish,
+      answer: minted,
+      problems: ["room_not_found", "internal_error"],
+      handle: async (_call, { who, body }) => ({ token: await tokens.mint(who, body) }),
+    }),
+    endpoint({
+      method: "POST",
+      path: "/api/v1/token/validate",
+      tag: "access tokens",
+      summary: "Whether an access token is good now, and what it says; needs no secret key",
+      guard: guards.open,
+      body: question,
+      answer: valid,
+      problems: ["invalid_access_token", "internal_error"],
+      handle: async (_call, { who, body }) => ({
+        success: true,
+        data: await tokens.validate(who, body.token, body.roomName),
+        valid: true,
+      }),
+    }),
+  ];
+}

@@ -1,0 +1,102 @@
+/**
+ * The frame of the application API: `<app>.<domain>/api/v1/…`, with the application's secret key, errors in a body of its
+ * own. What an endpoint has to do for it is to take its guard from here:
+ *
+ *   endpoint({ …, guard: guards.secretKey, handle: (call, { who, body }) => … })
+ *     needs the secret key; `who` is the application. The body is JSON or a form (form.ts). 400 and 429 are declared already.
+ *   endpoint({ …, guard: guards.open, handle: (call, { who }) => … })
+ *     needs none (access tokens are checked, links and upload addresses carry their own proof); `who` is undefined when there
+ *     is no such application, and the answer must then be the one that a wrong proof gets: nobody learns which exist.
+ *   endpoint({ …, answerType: "application/octet-stream", otherStatuses: [206], handle: () => new Response(stream, …) })
+ *     answers a Response of its own, streamed if it likes; headers that it sets are left alone, the frame adds the others.
+ *   endpoint({ …, bodyType: "application/octet-stream", handle: (call) => … call.request.body … })
+ *     reads the body itself, as a stream; without `body` the frame touches none of it.
+ *
+ * Refusals are `throw new Problem(code, message?, retryAfterSeconds?, { details?, fields? })`; `fields` stand in the error's
+ * body beside the others, and have to be added to `applicationProblem` below, so that /openapi.json knows of them.
+ * `call.origin` is what links back to us begin with. Endpoints made so go into `applicationRoutes` in routes.ts.
+ */
+import { z } from "zod";
+import { bearer } from "../access/credential.ts";
+import type { Keyring } from "../access/keyring.ts";
+import type { Throttle } from "../access/throttle.ts";
+import { DUMMY_DIGEST, fits } from "../access/vault.ts";
+import { Problem } from "../protocol/codes.ts";
+import type { AppRow } from "../store/store.ts";
+import { type Call, queryOf } from "./call.ts";
+import type { Endpoint, Guard } from "./endpoint.ts";
+import { appLabel } from "./host.ts";
+import type { ErrorBody, Frame, Handler, Routes } from "./router.ts";
+
+export interface ApplicationGuards {
+  readonly secretKey: Guard<AppRow>;
+  readonly open: Guard<AppRow | undefined>;
+}
+
+export interface ApplicationParts {
+  readonly keyring: Keyring;
+  readonly domain: string;
+  /** Per application, as per key elsewhere. */
+  readonly requests: Throttle;
+}
+
+export function applicationGuards({ keyring, domain, requests }: ApplicationParts): ApplicationGuards {
+  const appOf = (call: Call): AppRow | undefined => keyring.appNamed(appLabel(call.host, domain) ?? "");
+  const admit = (call: Call): AppRow => {
+    const app = appOf(call);
+    // Compared even where there is no application, so that it takes as long.
+    const isRight = fits(presented(call) ?? "", app?.secretDigest ?? DUMMY_DIGEST);
+    if (!app || !isRight) throw new Problem("invalid_secret_key");
+    const seconds = requests.take(app.id);
+    if (seconds > 0) throw new Problem("rate_limited", undefined, seconds);
+    return app;
+  };
+  return {
+    secretKey: { security: "application", admit },
+    open: { security: "applicationOpen", admit: appOf },
+  };
+}
+
+const presented = ({ request }: Call): string | undefined =>
+  queryOf(request).get("secretKey") ?? bearer(request.headers.get("authorization"));
+
+export const applicationProblem = z
+  .object({
+    success: z.literal(false),
+    message: z.string(),
+    error: z.object({
+      code: z.string(),
+      details: z.array(z.object({ field: z.string(), message: z.string() })).optional(),
+    }),
+    requestId: z.string().describe("Also in X-Request-Id, and in the log"),
+    offset: z.int().optional().describe("Of an upload: how many bytes are held"),
+  })
+  .meta({ id: "ApplicationProblem" });
+
+const errorBody: ErrorBody = ({ code, message, more }, { requestId }): z.infer<typeof applicationProblem> => ({
+  success: false,
+  message,
+  error: { code: code === "crash" ? "internal_error" : code, ...(more.details && { details: [...more.details] }) },
+  ...more.fields,
+  requestId,
+});
+
+/** A trailing slash is accepted. On hosts that are no application's these addresses do not exist. */
+export function applicationRoutes(frame: Frame, endpoints: readonly Endpoint[], domain: string): Routes {
+  const exact = frame.routes(endpoints, errorBody);
+  const missing = (): never => {
+    throw new Problem("not_found");
+  };
+  const all: Routes = {
+    ...exact,
+    ...Object.fromEntries(Object.entries(exact).map(([path, handler]) => [`${path}/`, handler])),
+    "/api/v1/*": frame.wrap("/api/v1/*", missing, errorBody),
+  };
+  const onAppHosts =
+    (handler: Handler): Handler =>
+    (request, server) => {
+      const isApp = appLabel(frame.call(request, server).host, domain) !== undefined;
+      return (isApp ? handler : frame.notFound)(request, server);
+    };
+  return Object.fromEntries(Object.entries(all).map(([path, handler]) => [path, onAppHosts(handler)]));
+}

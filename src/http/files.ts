@@ -1,0 +1,79 @@
+/** The bytes of recordings, for whoever has a link to them. */
+import { z } from "zod";
+import { Problem } from "../protocol/codes.ts";
+import type { Disposition, Links } from "../recordings/links.ts";
+import { spanOf } from "../recordings/range.ts";
+import { type Recordings, servedAs } from "../recordings/recordings.ts";
+import type { RecordingRow } from "../store/recordings.ts";
+import type { ApplicationGuards } from "./application.ts";
+import { type Call, queryOf } from "./call.ts";
+import { type Endpoint, endpoint } from "./endpoint.ts";
+import { idOf } from "./recordings.ts";
+
+/** One spelling for each time: no leading zeros, no sign. */
+const EXPIRES_FORM = /^[1-9]\d{0,14}$/;
+
+export function fileEndpoints(
+  { open }: ApplicationGuards,
+  recordings: Recordings,
+  links: Links,
+  nowMs: () => number,
+): Endpoint[] {
+  const fileEndpoint = (disposition: Disposition): Endpoint =>
+    endpoint({
+      tag: "recordings",
+      guard: open,
+      method: "GET",
+      path: `/api/v1/file/:id/${disposition}`,
+      summary: `The bytes behind a link to ${disposition}, whole or in part (Range)`,
+      answer: z.unknown().meta({ type: "string", format: "binary" }),
+      answerType: "application/octet-stream",
+      otherStatuses: [206],
+      problems: ["link_not_valid", "link_expired", "recording_not_found", "range_not_satisfiable"],
+      handle: async (call, { who }) => {
+        const query = queryOf(call.request);
+        const text = query.get("expires") ?? "";
+        const link = { app: who?.id ?? "", recording: idOf(call), disposition, expires: Number(text) };
+        if (!EXPIRES_FORM.test(text) || !links.isFileProof(link, query.get("proof") ?? "") || !who)
+          throw new Problem("link_not_valid");
+        if (nowMs() >= link.expires * 1000) throw new Problem("link_expired");
+        return serve(call, recordings, await recordings.get(who.id, link.recording), disposition);
+      },
+    });
+  return [fileEndpoint("view"), fileEndpoint("download")];
+}
+
+async function serve(call: Call, recordings: Recordings, row: RecordingRow, wanted: Disposition): Promise<Response> {
+  const file = await recordings.file(row);
+  // Deleted between the two looks; or it is kept elsewhere by now, and then other links lead there.
+  if (!file) throw new Problem("recording_not_found");
+  const size = row.sizeInBytes;
+  const etag = `"${row.id}"`;
+  const { contentType, disposition } = servedAs(row, wanted);
+  const headers = {
+    "Content-Type": contentType,
+    "Content-Disposition": disposition,
+    "Content-Security-Policy": "sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "private, no-store",
+    "Accept-Ranges": "bytes",
+    ETag: etag,
+  };
+  const span = spanOf(rangeHeader(call.request, etag), size);
+  if (span === "none") {
+    call.headers["Content-Range"] = `bytes */${size}`;
+    throw new Problem("range_not_satisfiable", `The file has ${size} bytes.`);
+  }
+  call.allowPauses();
+  if (span === "all") return new Response(file.slice(0, size, contentType), { headers });
+  return new Response(file.slice(span.first, span.last + 1, contentType), {
+    status: 206,
+    headers: { ...headers, "Content-Range": `bytes ${span.first}-${span.last}/${size}` },
+  });
+}
+
+/** A part is asked for on condition that the file is still the same (RFC 9110 13.1.5): ours never changes. */
+function rangeHeader({ headers }: Request, etag: string): string | null {
+  const condition = headers.get("if-range");
+  return condition === null || condition === etag ? headers.get("range") : null;
+}

@@ -1,0 +1,126 @@
+/** Rooms over HTTP: `/api/v1/room`, `/api/v1/rooms`. */
+import { z } from "zod";
+import { ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../protocol/limits.ts";
+import { FIELD_NAMES, type FIELDS, type FieldName, fieldOf, roomName } from "../rooms/fields.ts";
+import type { Rooms } from "../rooms/rooms.ts";
+import type { ApplicationGuards } from "./application.ts";
+import type { Call } from "./call.ts";
+import { type Endpoint, endpoint } from "./endpoint.ts";
+import { wholeNumber } from "./schemas.ts";
+
+const LATER = "Kept; acts once there is a way to join a room.";
+
+const described = (name: FieldName): string => {
+  const { meaning, acts } = fieldOf(name);
+  return `${meaning[0]?.toUpperCase()}${meaning.slice(1)}.${acts ? "" : ` ${LATER}`}`;
+};
+
+/** What a call may name, all of it optional. */
+const edits = z
+  .object({
+    roomName: roomName.optional(),
+    ...(Object.fromEntries(
+      FIELD_NAMES.map((name) => [name, fieldOf(name).takes.optional().describe(described(name))]),
+    ) as { [K in FieldName]: z.ZodOptional<z.ZodType<FieldTaken<K>>> }),
+  })
+  .meta({ examples: [{ roomName: "standup", privacy: "private", maxParticipants: 12 }] });
+
+type FieldTaken<K extends FieldName> = z.infer<(typeof FIELDS)[K]["takes"]>;
+
+/** As it is shown: what a field takes, without that which unsets it. */
+const shown = (name: FieldName): z.ZodType => {
+  const { initial, always } = fieldOf(name);
+  const type = typeof (initial ?? (name.endsWith("Webhook") ? "" : 0));
+  const schema = type === "boolean" ? z.boolean() : type === "number" ? z.int() : z.string();
+  return always ? schema : schema.optional();
+};
+
+const room = z
+  .object({
+    _id: z.string(),
+    roomName: z.string(),
+    app: z.string(),
+    created: z.string().describe("ISO 8601"),
+    ...Object.fromEntries(FIELD_NAMES.map((name) => [name, shown(name)])),
+    archived: z.boolean(),
+  })
+  .meta({ id: "Room" });
+
+const page = z
+  .object({
+    data: z.array(room),
+    total: z.int(),
+    limit: z.int(),
+    currEndId: z.string().describe("endId of the next page; empty on an empty page"),
+  })
+  .meta({ id: "RoomPage" });
+
+const listing = z.object({
+  limit: wholeNumber(1, ROOMS_PAGE_MAX)
+    .optional()
+    .describe(`Rooms a page; ${ROOMS_PAGE_DEFAULT} if only endId is given.`),
+  endId: z.string().optional().describe("currEndId of the page before"),
+});
+
+const done = z.object({ success: z.literal(true), message: z.string() });
+
+export function roomEndpoints({ secretKey: guard }: ApplicationGuards, rooms: Rooms): Endpoint[] {
+  const base = { tag: "rooms", guard } as const;
+  const one = "/api/v1/room/:roomName";
+  const nameOf = (call: Call): string => call.params.roomName ?? "";
+  return [
+    endpoint({
+      ...base,
+      method: "POST",
+      path: "/api/v1/room",
+      summary: "Create a room; without a name one is made up",
+      body: edits,
+      answer: room,
+      problems: ["room_already_exists"],
+      handle: (_call, { who, body }) => rooms.create(who.id, body),
+    }),
+    endpoint({
+      ...base,
+      method: "GET",
+      path: "/api/v1/rooms",
+      summary: "List the rooms, newest first; in pages with limit or endId",
+      query: listing,
+      answer: z.union([z.array(room), page]),
+      handle: (_call, { who, query }) =>
+        query.limit === undefined && query.endId === undefined
+          ? rooms.list(who.id)
+          : rooms.page(who.id, query.limit ?? ROOMS_PAGE_DEFAULT, query.endId),
+    }),
+    endpoint({
+      ...base,
+      method: "GET",
+      path: one,
+      summary: "One room",
+      answer: room,
+      problems: ["room_not_found"],
+      handle: (call, { who }) => rooms.get(who.id, nameOf(call)),
+    }),
+    endpoint({
+      ...base,
+      method: "PUT",
+      path: one,
+      summary: "Change the fields that are named; roomName renames",
+      body: edits,
+      answer: room,
+      problems: ["room_not_found", "room_already_exists", "internal_error"],
+      handle: (call, { who, body }) => rooms.update(who.id, nameOf(call), body),
+    }),
+    endpoint({
+      ...base,
+      method: "DELETE",
+      path: one,
+      summary: "Archive a room; its name is free again",
+      answer: done,
+      problems: ["room_not_found"],
+      handle: async (call, { who }) => {
+        await rooms.archive(who.id, nameOf(call));
+        return { success: true, message: "Room successfully archived" };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,35 @@
+/** What is counted of recordings. No label carries a name of anybody's. */
+import type { Metrics } from "../telemetry/metrics.ts";
+
+export class Figures {
+  readonly begun;
+  readonly bytes;
+  readonly completed;
+  readonly cancelled;
+  readonly abandoned;
+  readonly deleted;
+  readonly expired;
+  readonly strays;
+  readonly sweeps;
+  readonly failedSweeps;
+
+  constructor(metrics: Metrics, writers: () => number) {
+    this.begun = metrics.counter("parley_uploads_begun_total", "Uploads of recordings that were begun.");
+    this.bytes = metrics.counter("parley_upload_bytes_total", "Bytes of recordings that were taken.");
+    const ended = metrics.counters("parley_uploads_ended_total", "Uploads that ended without becoming a recording.");
+    this.cancelled = ended({ why: "cancelled" });
+    this.abandoned = ended({ why: "abandoned" });
+    this.completed = metrics.counter("parley_recordings_completed_total", "Recordings that were completed.");
+    const deleted = metrics.counters("parley_recordings_deleted_total", "Recordings that were deleted.");
+    this.deleted = deleted({ why: "asked" });
+    this.expired = deleted({ why: "retention" });
+    const sweeps = metrics.counters("parley_recording_sweeps_total", "Sweeps of the storage of recordings.");
+    this.sweeps = sweeps({ outcome: "done" });
+    this.failedSweeps = sweeps({ outcome: "failed" });
+    this.strays = metrics.counter(
+      "parley_recording_strays_total",
+      "Places in the storage that were nobody's, removed.",
+    );
+    metrics.gauge("parley_uploads_writing", "Uploads that are written to at this moment.", writers);
+  }
+}

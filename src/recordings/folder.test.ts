@@ -1,0 +1,76 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pattern, storageContract } from "./contract.ts";
+import { Folder } from "./folder.ts";
+import { type Place, StorageError, StorageFull } from "./storage.ts";
+
+const made: string[] = [];
+const folder = (): string => {
+  const path = mkdtempSync(join(tmpdir(), "parley-folder-"));
+  made.push(path);
+  return path;
+};
+afterAll(() => {
+  for (const path of made) rmSync(path, { recursive: true });
+});
+
+storageContract("a folder", async () => {
+  const root = folder();
+  const storage = new Folder(root, 0);
+  const read = async (place: Place): Promise<Uint8Array> => (await storage.file(place))?.bytes() ?? new Uint8Array();
+  return { storage, read, again: () => new Folder(root, 0) };
+});
+
+const PLACE: Place = { app: "a".repeat(24), id: "b".repeat(24), ticket: "" };
+async function* once(bytes: Uint8Array) {
+  yield bytes;
+}
+
+describe("a folder", () => {
+  test("is its owner's alone, and so are the files in it", async () => {
+    const root = folder();
+    const storage = new Folder(root, 0);
+    await storage.append(PLACE, 0, once(pattern(10)));
+    const upload = join(root, "uploads", PLACE.id);
+    expect([statSync(join(root, "uploads")).mode & 0o777, statSync(upload).mode & 0o777]).toEqual([0o700, 0o600]);
+    await storage.finish(PLACE, 10);
+    const whole = join(root, "files", PLACE.app, "bb", PLACE.id);
+    expect([statSync(join(root, "files", PLACE.app)).mode & 0o777, statSync(whole).mode & 0o777]).toEqual([
+      0o700, 0o600,
+    ]);
+    expect(readdirSync(join(root, "uploads"))).toEqual([]);
+  });
+
+  test("below its floor of free disk it takes nothing, and keeps what it has", async () => {
+    const root = folder();
+    await new Folder(root, 0).append(PLACE, 0, once(pattern(10)));
+    const full = new Folder(root, Number.MAX_SAFE_INTEGER);
+    await expect(full.roomFor(0)).rejects.toBeInstanceOf(StorageFull);
+    await expect(full.append(PLACE, 10, once(pattern(10)))).rejects.toBeInstanceOf(StorageFull);
+    expect(await full.held(PLACE)).toBe(10);
+    await expect(new Folder(root, 0).roomFor(2 ** 52)).rejects.toBeInstanceOf(StorageFull);
+  });
+
+  test("what it has not named is never named as a stray", async () => {
+    const root = folder();
+    const storage = new Folder(root, 0);
+    mkdirSync(join(root, "files", "lost+found", "xx"), { recursive: true });
+    const foreign = [
+      join(root, "files", "lost+found", "xx", "c".repeat(24)),
+      join(root, "uploads", "notes.txt"),
+      join(root, "uploads", `${"c".repeat(24)}.bak`),
+    ];
+    for (const path of foreign) {
+      writeFileSync(path, "mine");
+      utimesSync(path, 0, 0);
+    }
+    for await (const place of storage.strays(Date.now())) throw new Error(`it names ${place.id}`);
+  });
+
+  test("one that cannot be made is a sentence for the operator", () => {
+    expect(() => new Folder("/proc/nothing", 0)).toThrow(StorageError);
+    expect(() => new Folder("/proc/nothing", 0)).toThrow("the folder for recordings /proc/nothing cannot be written");
+  });
+});

@@ -1,0 +1,153 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Storage } from "./storage.ts";
+import { HOUR_MS, type Kit, type KitOptions, makeKit } from "./test-kit.ts";
+
+const kits: Kit[] = [];
+afterEach(async () => {
+  for (const kit of kits.splice(0)) await kit.close();
+});
+async function newKit(options?: KitOptions): Promise<Kit> {
+  const kit = await makeKit(options);
+  kits.push(kit);
+  return kit;
+}
+
+const names = (kit: Kit): string[] =>
+  readdirSync(kit.folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => entry.name)
+    .sort();
+
+const part = (kit: Kit, id: string): Promise<number> =>
+  kit.uploads.write(kit.app, id, {
+    range: { kind: "bytes", span: { first: 0, last: 4 }, total: 10 },
+    length: 5,
+    body: new Blob([new Uint8Array(5)]).stream(),
+  });
+
+const NOTHING = { abandoned: 0, expired: 0, strays: 0 };
+
+/** Makes files as old as they would be by the kit's clock. */
+function age(path: string, hours: number): void {
+  const then = Date.now() / 1000 - hours * 3600;
+  utimesSync(path, then, then);
+}
+
+describe("abandoned uploads", () => {
+  test("end after 24 hours without a sign of life, with their bytes, and not before", async () => {
+    const kit = await newKit();
+    const [quiet, alive] = [await kit.begin(), await kit.begin()];
+    await part(kit, quiet);
+    kit.aheadMs = 23.9 * HOUR_MS;
+    expect(await kit.sweep()).toEqual(NOTHING);
+    await part(kit, alive);
+    kit.aheadMs = 24.1 * HOUR_MS;
+    expect(await kit.sweep()).toEqual({ ...NOTHING, abandoned: 1 });
+    expect(names(kit)).toEqual([alive]);
+    expect(await kit.store.recordings.upload(kit.app, quiet)).toBeUndefined();
+    expect(await kit.store.recordings.endedUploads(10)).toEqual([]);
+    await expect(part(kit, quiet)).rejects.toThrow("There is no such upload");
+    expect(kit.metrics.text()).toContain('parley_uploads_ended_total{why="abandoned"} 1');
+  });
+
+  test("one that somebody is writing to is left alone", async () => {
+    const kit = await newKit();
+    const id = await kit.begin();
+    kit.aheadMs = 30 * HOUR_MS;
+    await kit.writers.alone(id, async () => expect(await kit.sweep()).toEqual(NOTHING));
+    expect(await kit.sweep()).toEqual({ ...NOTHING, abandoned: 1 });
+  });
+
+  test("two nodes that sweep at once end each one once", async () => {
+    const kit = await newKit();
+    for (let i = 0; i < 5; i++) await part(kit, await kit.begin());
+    kit.aheadMs = 25 * HOUR_MS;
+    const swept = (await Promise.all([kit.sweep(), kit.sweep(), kit.sweep()])) as { abandoned: number }[];
+    expect(swept.reduce((sum, one) => sum + one.abandoned, 0)).toBe(5);
+    expect(names(kit)).toEqual([]);
+  });
+});
+
+describe("bytes", () => {
+  test("of an upload that was ended, and of a recording that was deleted, go even if a crash came between", async () => {
+    const kit = await newKit();
+    const open = await kit.begin();
+    await part(kit, open);
+    const made = await kit.record();
+    // What a crash leaves: the rows say it, the bytes are still there.
+    await kit.store.recordings.endUpload(open, 1);
+    await kit.store.recordings.deleteRecordings(kit.app, [made.id]);
+    expect(names(kit)).toEqual([open, made.id].sort());
+    expect(await kit.sweep()).toEqual(NOTHING);
+    expect(names(kit)).toEqual([]);
+    expect(await kit.store.recordings.deletedRecordings(10)).toEqual([]);
+  });
+
+  test("that cannot be removed are tried again, and their recording is not listed", async () => {
+    let isStuck = true;
+    const wrap = (storage: Storage): Storage =>
+      Object.assign(Object.create(storage) as Storage, {
+        remove: (place: Parameters<Storage["remove"]>[0]) =>
+          isStuck ? Promise.reject(new Error("stuck")) : storage.remove(place),
+      });
+    const kit = await newKit({ wrap });
+    const made = await kit.record();
+    await kit.recordings.delete(kit.app, made.id);
+    await kit.sweep();
+    expect(names(kit)).toEqual([made.id]);
+    expect(await kit.store.recordings.totalOf(kit.app, {})).toBe(0);
+    expect(kit.errors.length).toBeGreaterThan(0);
+    isStuck = false;
+    await kit.sweep();
+    expect(names(kit)).toEqual([]);
+  });
+
+  test("that are nobody's go when they are older than an abandoned upload may be, and not before", async () => {
+    const kit = await newKit();
+    const [open, made] = [await kit.begin(), await kit.record()];
+    await part(kit, open);
+    const shard = join(kit.folder, "files", kit.app, "ff");
+    mkdirSync(shard, { recursive: true });
+    const [upload, old, young] = ["a", "b", "c"].map((mark) => `${mark.repeat(22)}ff`) as [string, string, string];
+    const paths = [join(kit.folder, "uploads", upload), join(shard, old), join(shard, young)] as const;
+    for (const path of paths) writeFileSync(path, "x");
+    age(paths[0], 25.1);
+    age(paths[1], 25.1);
+    age(paths[2], 24.5);
+    // Known ones stay, however old.
+    age(join(kit.folder, "uploads", open), 1000);
+    age(join(kit.folder, "files", kit.app, made.id.slice(-2), made.id), 1000);
+    expect(await kit.sweep()).toEqual({ ...NOTHING, strays: 2 });
+    expect(names(kit)).toEqual([open, made.id, young].sort());
+    expect(kit.metrics.text()).toContain("parley_recording_strays_total 2");
+  });
+});
+
+describe("retention", () => {
+  test("deletes what was completed longer ago than the application keeps it", async () => {
+    const kit = await newKit();
+    const old = [await kit.record(), await kit.record()];
+    kit.aheadMs = 5 * 24 * HOUR_MS;
+    const young = await kit.record();
+    kit.aheadMs = 8 * 24 * HOUR_MS;
+    expect(await kit.sweep()).toEqual(NOTHING);
+    kit.retentionDays = 7;
+    expect(await kit.sweep()).toEqual({ ...NOTHING, expired: 2 });
+    expect(names(kit)).toEqual([young.id]);
+    expect(await kit.store.recordings.seqOf(kit.app, old[0]?.id ?? "")).toBe(1);
+    expect(kit.metrics.text()).toContain('parley_recordings_deleted_total{why="retention"} 2');
+    kit.aheadMs = 13 * 24 * HOUR_MS;
+    expect(await kit.sweep()).toEqual({ ...NOTHING, expired: 1 });
+  });
+
+  test("also of more than are deleted at once", async () => {
+    const kit = await newKit();
+    for (let i = 0; i < 205; i++) await kit.record();
+    kit.retentionDays = 1;
+    kit.aheadMs = 25 * HOUR_MS;
+    expect(await kit.sweep()).toEqual({ ...NOTHING, expired: 205 });
+    expect(names(kit)).toEqual([]);
+  });
+});

@@ -1,0 +1,165 @@
+/**
+ * What time and crashes leave behind, cleared up at the start and every hour: uploads that were abandoned, bytes whose row is gone
+ * already, recordings past their application's retention, and bytes that are nobody's.
+ *
+ * Several nodes may sweep at once. Whoever's statement ends a row is the one who acts on it; removing bytes twice does no harm.
+ */
+import { STRAY_AGE_MS, UPLOAD_ABANDONED_MS } from "../protocol/limits.ts";
+import type { RecordingStore } from "../store/recordings.ts";
+import type { AppRow } from "../store/store.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Figures } from "./figures.ts";
+import type { Recordings } from "./recordings.ts";
+import type { Place, Storage } from "./storage.ts";
+import { placeOf } from "./uploads.ts";
+import type { Writers } from "./writers.ts";
+
+export interface SweepParts {
+  readonly store: RecordingStore;
+  readonly storage: Storage;
+  readonly recordings: Recordings;
+  readonly writers: Writers;
+  readonly figures: Figures;
+  readonly log: Pick<Log, "info" | "error">;
+  readonly nowMs: () => number;
+  readonly apps: () => Promise<readonly Pick<AppRow, "id" | "retentionDays">[]>;
+}
+
+export interface Swept {
+  readonly abandoned: number;
+  readonly expired: number;
+  readonly strays: number;
+}
+
+const SWEEP_EVERY_MS = 3_600_000;
+/** Looking at every file takes a while where there are many. */
+const STRAYS_EVERY_SWEEPS = 24;
+const DAY_MS = 24 * 3_600_000;
+const ROWS_AT_ONCE = 200;
+
+export class Sweep {
+  private timer: Timer | undefined;
+  private running: Promise<unknown> = Promise.resolve();
+  private sweeps = 0;
+  private isStopped = false;
+
+  constructor(private readonly parts: SweepParts) {}
+
+  /** Does not wait for the first one. */
+  start(): void {
+    this.timer = setInterval(() => this.sweep(), SWEEP_EVERY_MS);
+    this.sweep();
+  }
+
+  async stop(): Promise<void> {
+    this.isStopped = true;
+    clearInterval(this.timer);
+    await this.running;
+  }
+
+  private sweep(): void {
+    this.running = this.running.then(async () => {
+      const { log, figures } = this.parts;
+      try {
+        const swept = await this.run(this.sweeps++ % STRAYS_EVERY_SWEEPS === 0);
+        figures.sweeps.inc();
+        if (Object.values(swept).some((count) => count > 0)) log.info(swept, "recordings swept");
+      } catch (err) {
+        figures.failedSweeps.inc();
+        log.error({ err }, "the storage of recordings could not be swept; the next sweep tries again");
+      }
+    });
+  }
+
+  async run(withStrays: boolean): Promise<Swept> {
+    await this.removeEnded();
+    await this.removeDeleted();
+    return {
+      abandoned: await this.endAbandoned(),
+      expired: await this.deleteExpired(),
+      strays: withStrays ? await this.removeStrays() : 0,
+    };
+  }
+
+  /** Uploads that a crash kept from going all the way. */
+  private async removeEnded(): Promise<void> {
+    const { store, storage } = this.parts;
+    for (let rows = await store.endedUploads(ROWS_AT_ONCE); rows.length > 0 && !this.isStopped; ) {
+      for (const row of rows) {
+        await storage.remove(placeOf(row));
+        await store.forgetUpload(row.id);
+      }
+      rows = await store.endedUploads(ROWS_AT_ONCE);
+    }
+  }
+
+  private async removeDeleted(): Promise<void> {
+    const { store, recordings } = this.parts;
+    let last = "";
+    for (;;) {
+      const places = await store.deletedRecordings(ROWS_AT_ONCE);
+      // The same again: they cannot be removed at the moment.
+      if (places.length === 0 || places[0]?.id === last || this.isStopped) return;
+      last = places[0]?.id ?? "";
+      await recordings.removeBytes(places.map((place) => ({ ...place, ticket: "" })));
+    }
+  }
+
+  private async endAbandoned(): Promise<number> {
+    const { store, writers, figures, nowMs } = this.parts;
+    const before = nowMs() - UPLOAD_ABANDONED_MS;
+    let ended = 0;
+    for (const { id } of await store.uploadsTouchedBefore(before, ROWS_AT_ONCE)) {
+      if (writers.isBusy(id) || !(await store.endUpload(id, nowMs(), before))) continue;
+      ended++;
+      figures.abandoned.inc();
+    }
+    await this.removeEnded();
+    return ended === ROWS_AT_ONCE && !this.isStopped ? ended + (await this.endAbandoned()) : ended;
+  }
+
+  private async deleteExpired(): Promise<number> {
+    const { apps, nowMs } = this.parts;
+    let expired = 0;
+    for (const { id, retentionDays } of await apps())
+      if (retentionDays !== null) expired += await this.deleteOlder(id, nowMs() - retentionDays * DAY_MS);
+    return expired;
+  }
+
+  /** The order of all is the order of completion: the oldest are at its beginning. */
+  private async deleteOlder(app: string, before: number): Promise<number> {
+    const { store, recordings, figures } = this.parts;
+    let deleted = 0;
+    while (!this.isStopped) {
+      const oldest = await store.page(app, { filter: {}, order: "asc", limit: ROWS_AT_ONCE });
+      const due = oldest.filter(({ completed }) => completed < before).map(({ id }) => id);
+      deleted += await recordings.deleteRows(app, due, figures.expired);
+      if (due.length < ROWS_AT_ONCE) break;
+    }
+    return deleted;
+  }
+
+  /** Only what is older than any upload may be that still goes on. */
+  private async removeStrays(): Promise<number> {
+    const { storage, nowMs } = this.parts;
+    let removed = 0;
+    let some: Place[] = [];
+    for await (const place of storage.strays(nowMs() - STRAY_AGE_MS)) {
+      if (this.isStopped) return removed;
+      some.push(place);
+      if (some.length < ROWS_AT_ONCE) continue;
+      removed += await this.removeUnknown(some);
+      some = [];
+    }
+    return removed + (await this.removeUnknown(some));
+  }
+
+  private async removeUnknown(places: readonly Place[]): Promise<number> {
+    const { store, storage, figures } = this.parts;
+    const known = await store.knownIds(places.map(({ id }) => id));
+    const strays = places.filter(({ id }) => !known.has(id));
+    for (const place of strays) await storage.remove(place);
+    figures.strays.inc(strays.length);
+    return strays.length;
+  }
+}

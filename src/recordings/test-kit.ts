@@ -1,0 +1,110 @@
+/** For tests: recordings on a real store and a real folder, with a clock of their own. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { newObjectId } from "../access/ids.ts";
+import { openStore } from "../store/open.ts";
+import type { RecordingRow } from "../store/recordings.ts";
+import type { SqlStore } from "../store/sql.ts";
+import { Metrics } from "../telemetry/metrics.ts";
+import { Figures } from "./figures.ts";
+import { Folder } from "./folder.ts";
+import { Links } from "./links.ts";
+import { Recordings } from "./recordings.ts";
+import type { Storage } from "./storage.ts";
+import { Sweep } from "./sweep.ts";
+import { Uploads } from "./uploads.ts";
+import { Writers } from "./writers.ts";
+
+export const HOUR_MS = 3_600_000;
+
+export interface Kit {
+  readonly app: string;
+  readonly store: SqlStore;
+  readonly folder: string;
+  readonly storage: Storage;
+  readonly uploads: Uploads;
+  readonly recordings: Recordings;
+  readonly writers: Writers;
+  readonly metrics: Metrics;
+  /** Added to the wall clock. */
+  aheadMs: number;
+  retentionDays: number | null;
+  readonly errors: string[];
+  sweep(): Promise<object>;
+  begin(): Promise<string>;
+  record(bytes?: Uint8Array<ArrayBuffer>): Promise<RecordingRow>;
+  close(): Promise<void>;
+}
+
+export interface KitOptions {
+  readonly maxBytes?: number;
+  readonly silenceMaxMs?: number;
+  /** Stands between everything and the folder. */
+  readonly wrap?: (storage: Storage) => Storage;
+}
+
+export async function makeKit({
+  maxBytes = 1e9,
+  silenceMaxMs = 1000,
+  wrap = (one) => one,
+}: KitOptions = {}): Promise<Kit> {
+  const data = mkdtempSync(join(tmpdir(), "parley-kit-"));
+  const store = await openStore(data);
+  const app = newObjectId(Date.now());
+  await store.change((change) =>
+    change.putApp({
+      id: app,
+      name: "app",
+      secretSealed: "",
+      secretDigest: "",
+      planName: "",
+      maxConcurrentConnections: null,
+      maxMessagesPerPeriod: null,
+      retentionDays: null,
+      created: 0,
+      deleted: null,
+    }),
+  );
+  const folder = join(data, "recordings");
+  const storage = wrap(new Folder(folder, 0));
+  const metrics = new Metrics();
+  const writers = new Writers();
+  const figures = new Figures(metrics, () => writers.count);
+  const errors: string[] = [];
+  const log = { info: () => undefined, error: (_fields: object, message: string) => errors.push(message) };
+  const nowMs = (): number => Date.now() + kit.aheadMs;
+  const common = { store: store.recordings, storage, writers, figures, log: log as never, nowMs };
+  const uploads = new Uploads({ ...common, maxBytes, silenceMaxMs, findRoom: async (_app, room) => room });
+  const recordings = new Recordings({ ...common, uploads, links: new Links(Buffer.alloc(32)) });
+  const kit: Kit = {
+    app,
+    store,
+    folder,
+    storage,
+    uploads,
+    recordings,
+    writers,
+    metrics,
+    aheadMs: 0,
+    retentionDays: null,
+    errors,
+    sweep: () =>
+      new Sweep({
+        ...common,
+        recordings,
+        apps: async () => [{ id: app, retentionDays: kit.retentionDays }],
+      }).run(true),
+    begin: async () => (await uploads.begin(app, { room: "r", participantUsername: "ann", type: "video" })).id,
+    record: async (bytes = new Uint8Array(10)) => {
+      const id = await kit.begin();
+      await uploads.write(app, id, { range: undefined, length: bytes.length, body: new Blob([bytes]).stream() });
+      return recordings.complete(app, id, undefined);
+    },
+    close: async () => {
+      await store.close();
+      rmSync(data, { recursive: true });
+    },
+  };
+  return kit;
+}

@@ -1,0 +1,104 @@
+/** What is hard to bring about over a socket; the rest of uploads is in test/rest/recording-uploads.test.ts. */
+import { afterEach, expect, test } from "bun:test";
+import { type Storage, StorageFull } from "./storage.ts";
+import { type Kit, type KitOptions, makeKit } from "./test-kit.ts";
+
+const kits: Kit[] = [];
+afterEach(async () => {
+  for (const kit of kits.splice(0)) await kit.close();
+});
+async function newKit(options?: KitOptions): Promise<Kit> {
+  const kit = await makeKit(options);
+  kits.push(kit);
+  return kit;
+}
+
+test("a writer that falls silent is given up, what it sent is kept, and another may go on", async () => {
+  const kit = await newKit({ silenceMaxMs: 50 });
+  const id = await kit.begin();
+  const silent = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new Uint8Array(7)) });
+  const writing = kit.uploads.write(kit.app, id, { range: undefined, length: 20, body: silent });
+  await expect(writing).rejects.toMatchObject({ code: "upload_stalled" });
+  const rest = { kind: "bytes", span: { first: 7, last: 19 }, total: 20 } as const;
+  const body = new Blob([new Uint8Array(13)]).stream();
+  expect(await kit.uploads.write(kit.app, id, { range: rest, length: 13, body })).toBe(20);
+});
+
+test("a connection that breaks is no fault of ours, and what came is kept", async () => {
+  const kit = await newKit();
+  const id = await kit.begin();
+  let at = 0;
+  const broken = new ReadableStream<Uint8Array>({
+    pull: (controller) => (at++ < 3 ? controller.enqueue(new Uint8Array(5)) : controller.error(new Error("gone"))),
+  });
+  const writing = kit.uploads.write(kit.app, id, { range: undefined, length: 100, body: broken });
+  await expect(writing).rejects.toMatchObject({ code: "upload_stalled", message: "The connection was cut." });
+  const question = { range: { kind: "question", total: 100 }, length: 0, body: null } as const;
+  expect(await kit.uploads.write(kit.app, id, question)).toBe(15);
+  expect(kit.metrics.text()).toContain("parley_upload_bytes_total 15");
+});
+
+test("a storage that is full at any point is 507, and neither lists nor loses anything", async () => {
+  const calls = ["roomFor", "append", "finish"] as const;
+  let full: (typeof calls)[number] | undefined;
+  const wrap = (storage: Storage): Storage =>
+    Object.assign(
+      Object.create(storage) as Storage,
+      Object.fromEntries(
+        calls.map((call) => [
+          call,
+          (...args: never[]) =>
+            full === call
+              ? Promise.reject(new StorageFull("full"))
+              : (storage[call] as (...args: never[]) => Promise<void>).apply(storage, args),
+        ]),
+      ),
+    );
+  const kit = await newKit({ wrap });
+  const id = await kit.begin();
+  const send = (): Promise<number> =>
+    kit.uploads.write(kit.app, id, { range: undefined, length: 10, body: new Blob(["0123456789"]).stream() });
+  const refusal = { code: "insufficient_storage" };
+  for (full of ["roomFor", "append"] as const) await expect(send()).rejects.toMatchObject(refusal);
+  await expect(kit.begin()).resolves.toBeString();
+  full = "roomFor";
+  await expect(kit.begin()).rejects.toMatchObject(refusal);
+  full = undefined;
+  expect(await send()).toBe(10);
+  full = "finish";
+  await expect(kit.recordings.complete(kit.app, id, undefined)).rejects.toMatchObject(refusal);
+  expect(await kit.store.recordings.totalOf(kit.app, {})).toBe(0);
+  full = undefined;
+  expect((await kit.recordings.complete(kit.app, id, undefined)).sizeInBytes).toBe(10);
+});
+
+test("a crash between the file and its row: the same completion, asked for again, makes both", async () => {
+  const kit = await newKit();
+  const id = await kit.begin();
+  await kit.uploads.write(kit.app, id, { range: undefined, length: 10, body: new Blob(["0123456789"]).stream() });
+  const row = await kit.store.recordings.upload(kit.app, id);
+  await kit.storage.finish({ app: kit.app, id, ticket: row?.ticket ?? "" }, 10);
+  expect((await kit.recordings.complete(kit.app, id, undefined)).sizeInBytes).toBe(10);
+});
+
+test("a long write says now and then that it lives", async () => {
+  const kit = await newKit();
+  const id = await kit.begin();
+  const touched = async (): Promise<number> => (await kit.store.recordings.upload(kit.app, id))?.touched ?? 0;
+  const before = await touched();
+  let at = 0;
+  let during = 0;
+  const slow = new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        kit.aheadMs += 400_000;
+        if (at++ === 4) during = await touched();
+        if (at < 6) controller.enqueue(new Uint8Array(1));
+        else controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  await kit.uploads.write(kit.app, id, { range: undefined, length: 5, body: slow });
+  expect(during - before).toBeGreaterThan(600_000);
+});

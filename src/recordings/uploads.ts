@@ -1,0 +1,210 @@
+/** Uploads: begun, written to from where they are, until all bytes are there. */
+import { randomBytes } from "node:crypto";
+import { newObjectId } from "../access/ids.ts";
+import { Problem } from "../protocol/codes.ts";
+import { OPEN_UPLOADS_MAX, UPLOAD_SILENCE_MAX_MS } from "../protocol/limits.ts";
+import type { RecordingStore, RecordingType, UploadRow } from "../store/recordings.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Figures } from "./figures.ts";
+import { Incoming } from "./incoming.ts";
+import { keeping } from "./keeping.ts";
+import type { ContentRange } from "./range.ts";
+import type { Place, Storage } from "./storage.ts";
+import type { Writers } from "./writers.ts";
+
+export interface NewUpload {
+  /** Id or name. */
+  readonly room: string;
+  readonly participantUsername: string;
+  readonly type: RecordingType;
+  /** Unix seconds. */
+  readonly startTime?: number | undefined;
+  readonly meetingSession?: string | undefined;
+  readonly participantSession?: string | undefined;
+}
+
+export interface Sent {
+  readonly range: ContentRange | undefined;
+  /** What Content-Length says; undefined: nothing. */
+  readonly length: number | undefined;
+  readonly body: ReadableStream<Uint8Array> | null;
+}
+
+export interface UploadParts {
+  readonly store: RecordingStore;
+  readonly storage: Storage;
+  readonly writers: Writers;
+  readonly figures: Figures;
+  readonly log: Pick<Log, "error">;
+  readonly nowMs: () => number;
+  readonly maxBytes: number;
+  /** The id of a living room. */
+  readonly findRoom: (app: string, idOrName: string) => Promise<string | undefined>;
+  readonly silenceMaxMs?: number;
+}
+
+/** A long write says so often that it lives. */
+const TOUCH_EVERY_MS = 600_000;
+
+const newSessionId = (): string => randomBytes(12).toString("hex");
+
+export const placeOf = ({ app, id, ticket }: UploadRow): Place => ({ app, id, ticket });
+
+export class Uploads {
+  constructor(private readonly parts: UploadParts) {}
+
+  async begin(app: string, wanted: NewUpload): Promise<UploadRow> {
+    const room = await this.parts.findRoom(app, wanted.room);
+    if (room === undefined) throw new Problem("room_not_found");
+    return keeping(this.parts.log, () => this.add(app, room, wanted));
+  }
+
+  private async add(app: string, room: string, wanted: NewUpload): Promise<UploadRow> {
+    const { store, storage, figures, nowMs } = this.parts;
+    await storage.roomFor(0);
+    const now = nowMs();
+    const id = newObjectId(now);
+    const row: UploadRow = {
+      id,
+      app,
+      room,
+      participantSession: wanted.participantSession ?? newSessionId(),
+      meetingSession: wanted.meetingSession ?? newSessionId(),
+      participantUsername: wanted.participantUsername,
+      type: wanted.type,
+      startTime: wanted.startTime ?? Math.floor(now / 1000),
+      ticket: await storage.begin(app, id),
+      total: null,
+      touched: now,
+    };
+    if (!(await store.addUpload(row, OPEN_UPLOADS_MAX))) {
+      await storage.remove(placeOf(row));
+      throw new Problem(
+        "too_many_uploads",
+        `An application has at most ${OPEN_UPLOADS_MAX} open uploads; complete or delete some first.`,
+      );
+    }
+    figures.begun.inc();
+    return row;
+  }
+
+  /** Takes what was sent, or refuses it; the offset that is held afterwards. */
+  write(app: string, id: string, sent: Sent): Promise<number> {
+    return keeping(this.parts.log, () => this.accept(app, id, sent));
+  }
+
+  private async accept(app: string, id: string, sent: Sent): Promise<number> {
+    const row = await this.open(app, id);
+    const { range } = sent;
+    if (range?.kind === "question") {
+      checkTotal(row, range.total);
+      return this.parts.storage.held(placeOf(row));
+    }
+    const total = range?.total ?? sent.length ?? null;
+    const count = range ? range.span.last - range.span.first + 1 : sent.length;
+    if (total !== null && total > this.parts.maxBytes) throw this.tooLarge();
+    checkTotal(row, total);
+    if (sent.length !== undefined && sent.length !== count)
+      throw invalidRange(`it announces ${count} bytes, but the body has ${sent.length}`);
+    return this.parts.writers.alone(id, () => this.take(row, range?.span.first ?? 0, count, total, sent.body));
+  }
+
+  private async take(
+    row: UploadRow,
+    first: number,
+    count: number | undefined,
+    total: number | null,
+    body: Sent["body"],
+  ): Promise<number> {
+    const { store, storage, nowMs } = this.parts;
+    const place = placeOf(row);
+    const offset = await storage.held(place);
+    if (first !== offset)
+      throw new Problem("offset_mismatch", `${offset} bytes are held: go on from there.`, undefined, {
+        fields: { offset },
+      });
+    await storage.roomFor(count ?? 0);
+    if (!(await store.touchUpload(row.id, total, nowMs()))) throw new Problem("recording_not_found");
+    const taken = await this.append(place, offset, count, body);
+    if (count !== undefined && taken < count)
+      throw invalidRange(`${count} bytes were announced, and ${taken} came`, offset + taken);
+    // Only now it is known how many there are, if nothing announced it.
+    await store.touchUpload(row.id, total ?? offset + taken, nowMs());
+    return offset + taken;
+  }
+
+  private async append(place: Place, offset: number, count: number | undefined, body: Sent["body"]): Promise<number> {
+    const { storage, figures, maxBytes, silenceMaxMs = UPLOAD_SILENCE_MAX_MS } = this.parts;
+    const tooMany = (): Problem =>
+      count === undefined
+        ? this.tooLarge()
+        : invalidRange(`${count} bytes were announced, and more came; what was announced is kept`, offset + count);
+    const incoming = new Incoming(body ?? new Blob([]).stream(), count ?? maxBytes - offset, tooMany, silenceMaxMs);
+    try {
+      await storage.append(place, offset, this.alive(place.id, incoming.chunks()));
+    } catch (error) {
+      // Nothing can become of it any more: its bytes need not wait to be abandoned.
+      if (error instanceof Problem && error.code === "recording_too_large") await this.end(place);
+      throw error;
+    } finally {
+      figures.bytes.inc(incoming.count);
+    }
+    return incoming.count;
+  }
+
+  private async *alive(id: string, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const { store, nowMs } = this.parts;
+    let touched = nowMs();
+    for await (const chunk of chunks) {
+      if (nowMs() - touched > TOUCH_EVERY_MS) {
+        touched = nowMs();
+        await store.touchUpload(id, null, touched);
+      }
+      yield chunk;
+    }
+  }
+
+  /** The open upload, or what to say instead. */
+  async open(app: string, id: string): Promise<UploadRow> {
+    const { store } = this.parts;
+    const row = await store.upload(app, id);
+    if (row) return row;
+    const done = await store.recording(app, id);
+    if (!done) throw new Problem("recording_not_found", "There is no such upload, or it has ended.");
+    throw new Problem("upload_complete", undefined, undefined, { fields: { offset: done.sizeInBytes } });
+  }
+
+  /** false: there is no such upload. */
+  async cancel(app: string, id: string): Promise<boolean> {
+    const row = await this.parts.store.upload(app, id);
+    return row !== undefined && this.parts.writers.alone(id, () => this.end(placeOf(row)));
+  }
+
+  private async end(place: Place): Promise<boolean> {
+    const { store, storage, figures, log, nowMs } = this.parts;
+    if (!(await store.endUpload(place.id, nowMs()))) return false;
+    figures.cancelled.inc();
+    try {
+      await storage.remove(place);
+      await store.forgetUpload(place.id);
+    } catch (err) {
+      log.error({ err }, "the bytes of an upload that has ended could not be removed; the next sweep tries again");
+    }
+    return true;
+  }
+
+  private tooLarge(): Problem {
+    return new Problem("recording_too_large", `A recording has at most ${this.parts.maxBytes} bytes.`);
+  }
+}
+
+function checkTotal({ total }: UploadRow, claimed: number | null): void {
+  if (total !== null && claimed !== null && claimed !== total)
+    throw invalidRange(`the upload was begun as one of ${total} bytes, not of ${claimed}`);
+}
+
+const invalidRange = (message: string, offset?: number): Problem =>
+  new Problem("invalid_request", `Content-Range: ${message}.`, undefined, {
+    details: [{ field: "Content-Range", message }],
+    ...(offset !== undefined && { fields: { offset } }),
+  });

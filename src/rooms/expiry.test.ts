@@ -1,0 +1,149 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openStore } from "../store/open.ts";
+import type { RoomRow } from "../store/rooms.ts";
+import type { SqlStore } from "../store/sql.ts";
+import { Expiry } from "./expiry.ts";
+
+let folder: string;
+let store: SqlStore;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "parley-expiry-"));
+  store = await openStore(folder);
+  await store.change((change) =>
+    change.putApp({
+      id: "app",
+      name: "app",
+      secretSealed: "",
+      secretDigest: "",
+      planName: "",
+      maxConcurrentConnections: null,
+      maxMessagesPerPeriod: null,
+      retentionDays: null,
+      created: 0,
+      deleted: null,
+    }),
+  );
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+const room = (id: string, archiveAt: number | null): RoomRow => ({
+  id,
+  app: "app",
+  name: id,
+  fields: {},
+  created: 0,
+  archiveAt,
+  version: 1,
+});
+
+interface Looked {
+  readonly expiry: Expiry;
+  /** How many each sweep has archived. */
+  readonly counts: number[];
+  readonly errors: unknown[];
+  /** Resolves when that many are archived by it in all. */
+  archived(count: number): Promise<void>;
+}
+
+function looking(nowMs = Date.now, rooms: ConstructorParameters<typeof Expiry>[0]["store"] = store.rooms): Looked {
+  const counts: number[] = [];
+  const errors: unknown[] = [];
+  let changed = (): void => undefined;
+  const expiry = new Expiry({
+    store: rooms,
+    nowMs,
+    archived: (count) => {
+      counts.push(count);
+      changed();
+    },
+    failed: (error) => errors.push(error),
+  });
+  const total = (): number => counts.reduce((sum, one) => sum + one, 0);
+  return {
+    expiry,
+    counts,
+    errors,
+    archived: async (count) => {
+      while (total() < count) await new Promise<void>((resolve) => (changed = resolve));
+    },
+  };
+}
+
+describe("rooms whose time comes", () => {
+  test("what is overdue is archived at the start, more than a batch of it too", async () => {
+    for (let i = 0; i < 620; i++) await store.rooms.addRoom(room(`r${i}`, i < 601 ? 5 : null));
+    const { expiry, counts } = looking();
+    await expiry.start();
+    expect(counts).toEqual([601]);
+    expect(await store.rooms.rooms("app", 0)).toHaveLength(19);
+    await expiry.stop();
+  });
+
+  test("one that comes due later is archived then, within a moment", async () => {
+    const { expiry, archived, counts } = looking();
+    await expiry.start();
+    const due = Date.now() + 150;
+    await store.rooms.addRoom(room("a", due));
+    expiry.consider(due);
+    await archived(1);
+    expect(Date.now() - due).toBeWithin(-1, 1000);
+    expect(counts).toEqual([1]);
+    await expiry.stop();
+  });
+
+  test("an earlier one moves the timer forward, a later one does not hold it back", async () => {
+    const { expiry, archived } = looking();
+    const now = Date.now();
+    await store.rooms.addRoom(room("late", now + 60_000));
+    await expiry.start();
+    await store.rooms.addRoom(room("soon", now + 100));
+    expiry.consider(now + 100);
+    expiry.consider(now + 60_000);
+    expiry.consider(null);
+    await archived(1);
+    expect((await store.rooms.rooms("app", 0)).map((row) => row.id)).toEqual(["late"]);
+    await expiry.stop();
+  });
+
+  test("however many nodes look, each room is archived by one", async () => {
+    for (let i = 0; i < 300; i++) await store.rooms.addRoom(room(`r${i}`, 5));
+    const nodes = Array.from({ length: 5 }, () => looking());
+    await Promise.all(nodes.map(({ expiry }) => expiry.start()));
+    const all = nodes.flatMap(({ counts }) => counts);
+    expect(all.reduce((sum, one) => sum + one, 0)).toBe(300);
+    await Promise.all(nodes.map(({ expiry }) => expiry.stop()));
+  });
+
+  test("a store that fails is told of, and asked again", async () => {
+    await store.rooms.addRoom(room("a", 5));
+    let fails = 1;
+    const flaky = {
+      archiveDue: (nowMs: number, limit: number) =>
+        fails-- > 0 ? Promise.reject(new Error("no disk")) : store.rooms.archiveDue(nowMs, limit),
+      nextDue: () => store.rooms.nextDue(),
+    };
+    const { expiry, errors, archived } = looking(Date.now, flaky);
+    await expiry.start();
+    expect(errors).toEqual([expect.objectContaining({ message: "no disk" })]);
+    expiry.consider(Date.now());
+    await archived(1);
+    await expiry.stop();
+  });
+
+  test("stopped, it touches the store no more", async () => {
+    const { expiry, counts } = looking();
+    await expiry.start();
+    await store.rooms.addRoom(room("a", Date.now() + 50));
+    expiry.consider(Date.now() + 50);
+    await expiry.stop();
+    await Bun.sleep(150);
+    expect(counts).toEqual([]);
+    expect(await store.rooms.nextDue()).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,80 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { FIELD_NAMES, FIELDS, type FieldEdits, type FieldName, fieldOf, merged, shownFields } from "./fields.ts";
+
+/** A value that the field takes, as it comes out of its check. */
+const value = (name: FieldName): fc.Arbitrary<string | number | boolean> => {
+  if (typeof fieldOf(name).initial === "boolean") return fc.boolean();
+  if (name === "privacy") return fc.constantFrom("public", "private");
+  if (name === "lang") return fc.constantFrom("en", "de");
+  return name.endsWith("Webhook") ? fc.constant("https://example.com") : fc.integer({ min: 1, max: 1000 });
+};
+const canUnset = (name: FieldName): boolean => fieldOf(name).takes.safeParse(null).success;
+
+const edits = fc.record(
+  Object.fromEntries(
+    FIELD_NAMES.map((name) => [name, canUnset(name) ? fc.option(value(name), { freq: 2 }) : value(name)]),
+  ),
+  { requiredKeys: [] },
+) as fc.Arbitrary<FieldEdits>;
+
+describe("edits", () => {
+  test("one after the other are the same as the later over the earlier", () => {
+    fc.assert(
+      fc.property(edits, edits, (first, second) => {
+        expect(merged(merged({}, first), second)).toEqual(merged({}, { ...first, ...second }));
+      }),
+    );
+  });
+
+  test("leave alone what they do not name, and leave no trace of what they unset", () => {
+    fc.assert(
+      fc.property(edits, edits, (first, second) => {
+        const before = merged({}, first);
+        const after = merged(before, second);
+        for (const name of FIELD_NAMES) {
+          if (!(name in second)) expect(after[name]).toBe(before[name] as never);
+          else if (second[name] === null) expect(name in after).toBe(false);
+          else expect(after[name]).toBe(second[name] as never);
+        }
+      }),
+    );
+  });
+});
+
+describe("the record", () => {
+  test("always has the fields of service.md 2.4, and no other before it is set", () => {
+    expect(shownFields({})).toEqual({
+      privacy: "public",
+      deleteOnExp: false,
+      autoJoin: false,
+      enableRequestToJoin: true,
+      enableChat: true,
+      enableScreenSharing: true,
+      joinVideoOn: true,
+      joinAudioOn: true,
+      ownerOnlyBroadcast: false,
+      enableRecording: false,
+      ejectAtRoomExp: false,
+      lang: "en",
+    });
+  });
+
+  test("shows what is set, whatever it is", () => {
+    fc.assert(
+      fc.property(edits, (given) => {
+        const set = merged({}, given);
+        expect(shownFields(set)).toEqual({ ...shownFields({}), ...set });
+      }),
+    );
+  });
+});
+
+test("what acts today is what the specification says acts today", () => {
+  const acting = FIELD_NAMES.filter((name) => fieldOf(name).acts).sort();
+  expect(acting).toEqual(["deleteOnExp", "expireUnixSec", "notBeforeUnixSec", "privacy"]);
+});
+
+test.each(["", "e", "en_US", "x".repeat(65), "../en", "de-", "en us"])("%p is no language", (tag) => {
+  expect(FIELDS.lang.takes.safeParse(tag).success).toBe(false);
+});

@@ -1,0 +1,155 @@
+/**
+ * Every field of a room once: what it takes, what a room that does not set it has, how it is unset, whether it acts today.
+ * The checks, the record, /openapi.json and the table of docs/rooms.md all follow this one.
+ */
+import { z } from "zod";
+import {
+  ROOM_NAME_MAX_CHARS,
+  ROOM_PARTICIPANTS_MAX,
+  ROOM_SECONDS_MAX,
+  UNIX_SECONDS_MAX,
+  WEBHOOK_MAX_CHARS,
+} from "../protocol/limits.ts";
+
+export type FieldValue = string | number | boolean;
+
+export interface Field {
+  /** Gives null for what unsets it. */
+  readonly takes: z.ZodType<FieldValue | null>;
+  /** What a room that does not set it has; undefined: nothing. */
+  readonly initial?: FieldValue;
+  /** Part of the record also where it is not set (service.md 2.4); the others are shown once set. */
+  readonly always?: true;
+  /** The others wait for a way to join a room: they are checked, kept and returned. */
+  readonly acts?: true;
+  readonly meaning: string;
+}
+
+const NAME_RULE = `must be 1 to ${ROOM_NAME_MAX_CHARS} of A-Z a-z 0-9 _ -`;
+
+export const roomName = z
+  .union(
+    [
+      z
+        .string()
+        .max(ROOM_NAME_MAX_CHARS, NAME_RULE)
+        .regex(/^[A-Za-z0-9_-]+$/, NAME_RULE),
+      z.int(NAME_RULE).transform(String),
+    ],
+    NAME_RULE,
+  )
+  .describe("A number is read as its text.");
+
+/** A limit or a time: 0 and null unset it. */
+export const unsettable = (max: number) =>
+  z
+    .int(`must be a whole number from 1 to ${max}, or 0 or null for none`)
+    .min(0, `must be a whole number from 1 to ${max}, or 0 or null for none`)
+    .max(max, `must be a whole number from 1 to ${max}, or 0 or null for none`)
+    .nullable()
+    .transform((value) => value || null);
+
+export const unixTime = unsettable(UNIX_SECONDS_MAX);
+export const seconds = unsettable(ROOM_SECONDS_MAX);
+
+const isWebAddress = (text: string): boolean =>
+  /^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text) && text.isWellFormed() && URL.canParse(text);
+
+/** Looked at, never contacted. */
+const webhook = z
+  .string("must be an http or https address, or null for none")
+  .max(WEBHOOK_MAX_CHARS, `must have at most ${WEBHOOK_MAX_CHARS} characters`)
+  .refine((text) => text === "" || isWebAddress(text), "must be an http or https address, or null for none")
+  .nullable()
+  .transform((value) => value || null);
+
+const language = z
+  .string("must be a BCP 47 tag such as en or pt-BR")
+  .max(64, "must be a BCP 47 tag such as en or pt-BR")
+  .refine(isLanguage, "must be a BCP 47 tag such as en or pt-BR");
+
+function isLanguage(tag: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(tag).length === 1;
+  } catch {
+    return false;
+  }
+}
+
+const flag = z.boolean("must be true or false");
+const on = (meaning: string) => ({ takes: flag, initial: true, meaning });
+const off = (meaning: string) => ({ takes: flag, initial: false, meaning });
+const always = true as const;
+const acts = true as const;
+
+/** In the order of the record. */
+export const FIELDS = {
+  privacy: {
+    takes: z.enum(["public", "private"], "must be public or private"),
+    initial: "public",
+    always,
+    acts,
+    meaning: "`public`: anyone joins; `private`: an access token, or being let in",
+  },
+  deleteOnExp: { ...off("the room is archived at `expireUnixSec`"), always, acts },
+  autoJoin: { ...off("the page skips the waiting area"), always },
+  enableRequestToJoin: {
+    ...on("a visitor of a private room without a token may ask; an admin inside answers"),
+    always,
+  },
+  enableChat: { ...on("the page has a chat"), always },
+  enableScreenSharing: { ...on("the page can share a screen"), always },
+  joinVideoOn: { ...on("the camera is on at entry"), always },
+  joinAudioOn: { ...on("the microphone is on at entry"), always },
+  ownerOnlyBroadcast: { ...off("only admins share media"), always },
+  enableRecording: { ...off("people inside may record"), always },
+  ejectAtRoomExp: { ...off("everybody is put out at `expireUnixSec`"), always },
+  lang: { takes: language, initial: "en", always, meaning: "language of the page, a BCP 47 tag" },
+  expireUnixSec: { takes: unixTime, acts, meaning: "nobody joins after it; Unix seconds" },
+  notBeforeUnixSec: { takes: unixTime, acts, meaning: "nobody joins before it; Unix seconds" },
+  maxParticipants: { takes: unsettable(ROOM_PARTICIPANTS_MAX), meaning: "cap on people inside" },
+  ejectAfterElapsedTimeInSec: { takes: seconds, meaning: "each person is put out that long after joining" },
+  endMeetingAfterNoActivityInSec: {
+    takes: seconds,
+    meaning: "the meeting ends when nobody shares anything that long",
+  },
+  showInviteBox: on("the page shows how to invite others"),
+  newChatForMeetingSession: on("each meeting begins with an empty chat"),
+  recordRoom: off("everyone is recorded from entry"),
+  audioOnlyRoom: off("microphones only"),
+  meetingJoinWebhook: { takes: webhook, meaning: "is told when somebody joins; an http or https address" },
+  meetingLeftWebhook: { takes: webhook, meaning: "is told when somebody leaves" },
+  meetingStartedWebhook: { takes: webhook, meaning: "is told when a meeting begins" },
+  meetingEndedWebhook: { takes: webhook, meaning: "is told when a meeting ends" },
+} as const satisfies Readonly<Record<string, Field>>;
+
+export type FieldName = keyof typeof FIELDS;
+/** What a call names of a room: null unsets, absent leaves alone. */
+export type FieldEdits = { readonly [K in FieldName]?: z.infer<(typeof FIELDS)[K]["takes"]> | undefined };
+/** What a room has. */
+export type FieldValues = { readonly [K in FieldName]?: NonNullable<z.infer<(typeof FIELDS)[K]["takes"]>> };
+
+export const FIELD_NAMES = Object.keys(FIELDS) as FieldName[];
+
+export const fieldOf = (name: FieldName): Field => FIELDS[name];
+
+/** What was set, with the edits merged in. */
+export function merged(set: FieldValues, edits: FieldEdits): FieldValues {
+  const values: Partial<Record<FieldName, FieldValue>> = {};
+  for (const name of FIELD_NAMES) {
+    const value = edits[name] === undefined ? set[name] : edits[name];
+    if (value !== undefined && value !== null) values[name] = value;
+  }
+  return values as FieldValues;
+}
+
+/** What a record shows: those that are always there, and those that are set. */
+export function shownFields(set: FieldValues): FieldValues {
+  const values: Partial<Record<FieldName, FieldValue>> = {};
+  for (const name of FIELD_NAMES) {
+    const { initial, always: isAlways } = fieldOf(name);
+    const value = set[name] ?? (isAlways ? initial : undefined);
+    if (value !== undefined) values[name] = value;
+  }
+  return values as FieldValues;
+}

@@ -1,0 +1,134 @@
+/** Rooms of an application: their rules, without HTTP. */
+import { randomInt } from "node:crypto";
+import { newObjectId } from "../access/ids.ts";
+import { Problem } from "../protocol/codes.ts";
+import { ROOM_NAME_MADE_CHARS } from "../protocol/limits.ts";
+import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { Expiry } from "./expiry.ts";
+import { type FieldEdits, type FieldValues, merged, shownFields } from "./fields.ts";
+
+export interface RoomEdits extends FieldEdits {
+  readonly roomName?: string | undefined;
+}
+
+/** service.md 2.4, and what else was set. */
+export interface RoomRecord extends FieldValues {
+  readonly _id: string;
+  readonly roomName: string;
+  readonly app: string;
+  readonly created: string;
+  readonly archived: boolean;
+}
+
+export interface RoomList {
+  readonly data: RoomRecord[];
+  readonly total: number;
+  readonly limit: number;
+  readonly currEndId: string;
+}
+
+export const valuesOf = (row: RoomRow): FieldValues => row.fields as FieldValues;
+
+const LETTERS = "abcdefghijklmnopqrstuvwxyz";
+/** Two nodes that edit one room in turns: each try takes what the other has made of it. */
+const EDIT_TRIES = 20;
+
+export class Rooms {
+  constructor(
+    private readonly store: RoomStore,
+    private readonly expiry: Expiry,
+    private readonly nowMs: () => number,
+  ) {}
+
+  async create(app: string, { roomName, ...edits }: RoomEdits): Promise<RoomRecord> {
+    const fields = merged({}, edits);
+    const now = this.nowMs();
+    const row: RoomRow = {
+      id: newObjectId(now),
+      app,
+      name: roomName ?? madeUpName(),
+      fields,
+      created: now,
+      archiveAt: archiveAt(fields),
+      version: 1,
+    };
+    if ((await this.withFreeName(() => this.store.addRoom(row))) === "taken") throw alreadyExists();
+    this.expiry.consider(row.archiveAt);
+    return record(row);
+  }
+
+  async get(app: string, name: string): Promise<RoomRecord> {
+    return record(await this.row(app, name));
+  }
+
+  async list(app: string): Promise<RoomRecord[]> {
+    return (await this.store.rooms(app, this.nowMs())).map(record);
+  }
+
+  async page(app: string, limit: number, endId: string | undefined): Promise<RoomList> {
+    const page = await this.store.roomPage(app, limit, endId, this.nowMs());
+    if (!page)
+      throw new Problem("invalid_request", "endId: it is not the currEndId of a page of this application's rooms");
+    return { data: page.rows.map(record), total: page.total, limit, currEndId: page.rows.at(-1)?.id ?? "" };
+  }
+
+  async update(app: string, name: string, { roomName, ...edits }: RoomEdits): Promise<RoomRecord> {
+    for (let tries = 0; tries < EDIT_TRIES; tries++) {
+      const old = await this.row(app, name);
+      const fields = merged(valuesOf(old), edits);
+      const row = { ...old, name: roomName ?? old.name, fields, archiveAt: archiveAt(fields) };
+      const outcome = await this.withFreeName(() => this.store.replaceRoom(row));
+      if (outcome === "taken") throw alreadyExists();
+      if (outcome === "changed") continue;
+      this.expiry.consider(row.archiveAt);
+      return record(row);
+    }
+    throw new Problem("internal_error", "The room is being changed by too many others; try again.");
+  }
+
+  async archive(app: string, name: string): Promise<void> {
+    if (!(await this.store.archiveRoom(app, name, this.nowMs()))) throw new Problem("room_not_found");
+  }
+
+  /** The room of that name, or a problem. */
+  async row(app: string, name: string): Promise<RoomRow> {
+    const row = await this.store.room(app, name, this.nowMs());
+    if (!row) throw new Problem("room_not_found");
+    return row;
+  }
+
+  /** What is due and not archived yet has its name still: then it is archived now, and the name is asked for again. */
+  private async withFreeName<T>(write: () => Promise<T | "taken">): Promise<T | "taken"> {
+    const outcome = await write();
+    if (outcome !== "taken" || (await this.expiry.sweep()) === 0) return outcome;
+    return write();
+  }
+}
+
+/** A room by id or name, for what refers to one: 24 hex digits are tried as an id first (rooms.md, Recordings). */
+export async function findRoom(
+  store: RoomStore,
+  app: string,
+  idOrName: string,
+  nowMs: number,
+): Promise<RoomRow | undefined> {
+  const byId = /^[0-9a-f]{24}$/.test(idOrName) ? await store.roomById(app, idOrName, nowMs) : undefined;
+  return byId ?? store.room(app, idOrName, nowMs);
+}
+
+const record = (row: RoomRow): RoomRecord => ({
+  _id: row.id,
+  roomName: row.name,
+  app: row.app,
+  created: new Date(row.created).toISOString(),
+  ...shownFields(valuesOf(row)),
+  archived: false,
+});
+
+const archiveAt = ({ deleteOnExp, expireUnixSec }: FieldValues): number | null =>
+  deleteOnExp && expireUnixSec !== undefined ? expireUnixSec * 1000 : null;
+
+const madeUpName = (): string =>
+  Array.from({ length: ROOM_NAME_MADE_CHARS }, () => LETTERS[randomInt(LETTERS.length)]).join("");
+
+const alreadyExists = (): Problem => new Problem("room_already_exists");

@@ -1,0 +1,79 @@
+/** docs/rooms.md: its commands, pasted into a shell, and its table of fields, held against the one of the source. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { FIELD_NAMES, fieldOf } from "../../src/rooms/fields.ts";
+import { type Server, startParley } from "../support/parley.ts";
+import { block, readPage } from "./support/page.ts";
+import { type Expected, hold, paste } from "./support/shell.ts";
+
+const PAGE = "docs/rooms.md";
+
+let server: Server;
+beforeAll(async () => {
+  server = await startParley();
+});
+afterAll(() => server.stop());
+
+const json = (text: string): Record<string, unknown> => JSON.parse(text);
+const nothing = (command: RegExp): Expected => ({ command, holds: () => undefined });
+const record = (command: RegExp, fields: object): Expected => ({
+  command,
+  holds: ({ out }) => expect(json(out)).toMatchObject(fields),
+});
+
+const EXPECTED: readonly Expected[] = [
+  nothing(/^export APP_SECRET=/),
+  record(/secretKey=.*standup/, { roomName: "standup", privacy: "public", archived: false }),
+  record(/"board"/, { roomName: "board", privacy: "private", expireUnixSec: 1_956_528_000, deleteOnExp: true }),
+  record(/room\/board/, { roomName: "board" }),
+  {
+    command: /v1\/rooms -H/,
+    holds: ({ out }) => {
+      const rooms = JSON.parse(out) as { roomName: string }[];
+      expect(rooms.map((room) => room.roomName)).toEqual(["board", "standup"]);
+    },
+  },
+  record(/limit=1/, { total: 2, limit: 1, data: [{ roomName: "board" }] }),
+  record(/PUT .*"daily"/, { roomName: "daily", maxParticipants: 12 }),
+  {
+    command: /PUT .*maxParticipants=0/,
+    holds: ({ out }) => {
+      expect(json(out)).toMatchObject({ roomName: "daily", enableChat: false });
+      expect(json(out)).not.toHaveProperty("maxParticipants");
+    },
+  },
+  nothing(/^TOKEN=/),
+  record(/validate/, {
+    success: true,
+    valid: true,
+    data: { roomName: "board", name: "Alice", isAdmin: true, appName: "demo" },
+  }),
+  {
+    command: /DELETE/,
+    holds: ({ out }) => expect(json(out)).toEqual({ success: true, message: "Room successfully archived" }),
+  },
+  nothing(/^export PARLEY_APP_SECRET=/),
+  { command: /rooms create/, holds: ({ out }) => expect(out).toMatch(/^expireUnixSec +2032-01-31 18:00:00Z$/m) },
+  { command: /rooms list/, holds: ({ out }) => expect(out).toMatch(/^retro +\w{24} +private/m) },
+  { command: /rooms check/, holds: ({ out }) => expect(out).toMatch(/^token +good$/m) },
+  { command: /rooms delete/, holds: ({ err }) => expect(err).toContain("archived") },
+];
+
+test("what it tells one to paste works", async () => {
+  const { port } = new URL(server.url);
+  const script = block(PAGE, "sh", "To copy and paste")
+    .replaceAll("localhost:8080", `localhost:${port}`)
+    .replaceAll("data/first-run.txt", `${server.data}/first-run.txt`);
+  hold(await paste(script, { PARLEY_URL: server.url }), EXPECTED);
+});
+
+test("its table has every field, with its default, its meaning, and whether it acts today", () => {
+  const rows = readPage(PAGE)
+    .split("\n")
+    .filter((line) => /^\| `\w+` \| .* \| (acts|kept) \| /.test(line));
+  const expected = FIELD_NAMES.map((name) => {
+    const { initial, always, acts, meaning } = fieldOf(name);
+    const shown = initial === undefined ? "none" : `\`${initial}\`${always ? ", always shown" : ""}`;
+    return `| \`${name}\` | ${shown} | ${acts ? "acts" : "kept"} | ${meaning} |`;
+  });
+  expect(rows).toEqual(expected);
+});

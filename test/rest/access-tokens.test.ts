@@ -1,0 +1,313 @@
+/** Access tokens: rooms.md, its section, line by line. Every answer is also held against /openapi.json. */
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { Application, type AppRefusal, expectAppRefusal, newApplication } from "../support/application.ts";
+import { startChecked } from "../support/checks.ts";
+import type { Answer, Json } from "../support/http.ts";
+import { encodePart, forge, headerOf, nowSeconds, payloadOf, signature } from "../support/jwt.ts";
+import { type Server, startParley } from "../support/parley.ts";
+
+setDefaultTimeout(60_000);
+
+let server: Server;
+let app: Application;
+beforeAll(async () => {
+  server = await startChecked();
+});
+beforeEach(async () => {
+  app = await newApplication(server);
+});
+afterAll(() => server.stop());
+
+const mint = async (body: Json = {}): Promise<string> =>
+  (await app.must<{ token: string }>("POST", "/token", body)).token;
+
+/** Without the secret key: anybody may ask. */
+const ask = (token: unknown, more: Json = {}, of = app): Promise<Answer<Json & AppRefusal>> => {
+  const anybody = new Application(of.url, of.name, "");
+  anybody.contract = of.contract;
+  return anybody.call("POST", "/token/validate", { token, ...more }, { headers: { Authorization: "" } });
+};
+
+async function good(token: string, more: Json = {}): Promise<Json> {
+  const answer: Answer = await ask(token, more);
+  const { status, body } = answer;
+  expect({ status, body }).toEqual({ status: 200, body: { success: true, data: expect.any(Object), valid: true } });
+  return body.data as Json;
+}
+
+const bad = async (token: unknown, more: Json = {}): Promise<string> =>
+  expectAppRefusal(await ask(token, more), 400, "invalid_access_token").message;
+
+const room = (roomName: string, fields: Json = {}): Promise<Json> => app.must("POST", "/room", { roomName, ...fields });
+
+/** A field of the token's body, so that what is refused is named. */
+const refused = async (body: Json): Promise<unknown> =>
+  expectAppRefusal(await app.call("POST", "/token", body), 400, "invalid_request").error.details?.map(
+    (one) => one.field,
+  );
+
+/** Resolves a little behind the whole second `unixSeconds`. */
+const until = (unixSeconds: number): Promise<void> => Bun.sleep(Math.max(0, unixSeconds * 1000 - Date.now()) + 20);
+
+const EVERYTHING = {
+  roomName: "one",
+  globalToken: false,
+  isAdmin: true,
+  name: "Zoë \u{1f600}",
+  email: "zoe@example.com",
+  externalUserId: "42",
+  meta: '{"a":"ü"}',
+  expireUnixSec: nowSeconds() + 600,
+  notBeforeUnixSec: nowSeconds() - 5,
+  ejectAfterElapsedTimeInSec: 60,
+  joinVideoOn: false,
+  joinAudioOn: true,
+  disableVideo: true,
+  disableAudio: false,
+  disableScreenSharing: true,
+};
+
+describe("POST /token", () => {
+  test("→ {token}: HS256, payload {data:{…body, appName}, iat, exp?, nbf?}", async () => {
+    await room("one");
+    const answer = await app.must("POST", "/token", EVERYTHING);
+    expect(Object.keys(answer)).toEqual(["token"]);
+    const token = String(answer.token);
+    expect(headerOf(token)).toEqual({ alg: "HS256", typ: "JWT" });
+    expect(payloadOf(token)).toEqual({
+      data: { ...EVERYTHING, appName: app.name },
+      iat: expect.any(Number),
+      exp: EVERYTHING.expireUnixSec,
+      nbf: EVERYTHING.notBeforeUnixSec,
+    });
+    expect(Number(payloadOf(token).iat)).toBeWithin(nowSeconds() - 5, nowSeconds() + 2);
+    expect(await good(token)).toEqual({ ...EVERYTHING, appName: app.name });
+  });
+
+  test("all fields are optional; exp and nbf are there only if they were asked for", async () => {
+    const payload = payloadOf(await mint());
+    expect(payload).toEqual({ data: { appName: app.name }, iat: expect.any(Number) });
+    expect(payloadOf(await mint({ expireUnixSec: 0, notBeforeUnixSec: null }))).toEqual({
+      data: { appName: app.name },
+      iat: expect.any(Number),
+    });
+  });
+
+  test("a number as roomName is its text", async () => {
+    await room("7");
+    expect(await good(await mint({ roomName: 7 }))).toEqual({ roomName: "7", appName: app.name });
+  });
+
+  test("needs the secret key", async () => {
+    const stranger = new Application(app.url, app.name, "x".repeat(48));
+    expectAppRefusal(await stranger.call("POST", "/token", {}), 400, "invalid_secret_key");
+  });
+
+  test("a named room must exist, in this application, and not be archived", async () => {
+    const other = await newApplication(server);
+    await other.must("POST", "/room", { roomName: "theirs" });
+    await room("gone");
+    await app.must("DELETE", "/room/gone");
+    for (const roomName of ["none", "theirs", "gone"])
+      expectAppRefusal(await app.call("POST", "/token", { roomName }), 404, "room_not_found");
+  });
+
+  test("under a secret made for this, not the secretKey; one an application", async () => {
+    const other = await newApplication(server);
+    const token = await mint();
+    const [head, payload, mac] = token.split(".");
+    for (const key of [app.secretKey, other.secretKey, server.adminToken, ""])
+      expect(signature(`${head}.${payload}`, key)).not.toBe(String(mac));
+    await other.must("POST", "/token", {});
+    expectAppRefusal(await ask(token, {}, other), 400, "invalid_access_token");
+    // Replacing the secretKey ends no token.
+    await server.admin.must("POST", `/apps/${app.id}/secret-key/rotate`);
+    expect(await good(token)).toEqual({ appName: app.name });
+  });
+
+  test("meta has at most 1,000 characters", async () => {
+    expect((await good(await mint({ meta: "x".repeat(1000) }))).meta).toHaveLength(1000);
+    expect(await refused({ meta: "x".repeat(1001) })).toEqual(["meta"]);
+  });
+
+  const wrong: [string, unknown[]][] = [
+    ["roomName", ["", "a b", "../x", null, true, {}, "x".repeat(129)]],
+    ...[
+      "globalToken",
+      "isAdmin",
+      "joinVideoOn",
+      "joinAudioOn",
+      "disableVideo",
+      "disableAudio",
+      "disableScreenSharing",
+    ].map((name): [string, unknown[]] => [name, [null, 0, 1, "true", {}, []]]),
+    ...["name", "email", "externalUserId"].map((name): [string, unknown[]] => [
+      name,
+      [null, 1, true, {}, [], "a\u0000", "\ud800", "x".repeat(257), "x".repeat(120_000)],
+    ]),
+    ["meta", [null, 1, { a: 1 }, [], "\udc00"]],
+    ...["expireUnixSec", "notBeforeUnixSec"].map((name): [string, unknown[]] => [
+      name,
+      [-1, 1.5, "1", true, Date.now(), 1e300, {}],
+    ]),
+    ["ejectAfterElapsedTimeInSec", [-1, 1.5, "1", 31_536_001, {}]],
+  ];
+  for (const [field, values] of wrong)
+    test(`${field} of the wrong type or value is refused and named`, async () => {
+      for (const value of values) expect(await refused({ [field]: value })).toEqual([field]);
+      const megabyte = await app.call("POST", "/token", { [field]: "x".repeat(1_000_000) });
+      expectAppRefusal(megabyte, 413, "body_too_large");
+    });
+
+  test("one that could never be good is refused: past, or over before it begins", async () => {
+    const now = nowSeconds();
+    expect(await refused({ expireUnixSec: now - 1 })).toEqual(["expireUnixSec"]);
+    expect(await refused({ expireUnixSec: now + 100, notBeforeUnixSec: now + 100 })).toEqual(["expireUnixSec"]);
+    await room("over", { expireUnixSec: now - 1 });
+    expect(await refused({ roomName: "over" })).toEqual(["expireUnixSec"]);
+    await room("later", { notBeforeUnixSec: now + 500 });
+    expect(await refused({ roomName: "later", expireUnixSec: now + 400 })).toEqual(["expireUnixSec"]);
+  });
+});
+
+describe("POST /token/validate", () => {
+  test("no secretKey → 200 {success:true, data:{…}, valid:true}, or 400", async () => {
+    expect(await good(await mint({ name: "Ann" }))).toEqual({ name: "Ann", appName: app.name });
+    expect(await bad("x.y.z")).toBe("The access token is not valid.");
+  });
+
+  test("changed in any character, it is no token", async () => {
+    const token = await mint({ name: "Ann" });
+    for (let at = 0; at < token.length; at++) {
+      const other = token[at] === "A" ? "B" : "A";
+      await bad(token.slice(0, at) + other + token.slice(at + 1));
+    }
+  });
+
+  test("forged, cut, padded, unsigned, of another kind: no token", async () => {
+    const token = await mint();
+    const [head = "", payload = "", mac = ""] = token.split(".");
+    const none = encodePart({ alg: "none", typ: "JWT" });
+    const publishable = await server.admin.createKey(app.name);
+    for (const wrong of [
+      "",
+      ".",
+      "..",
+      `${head}.${payload}`,
+      `${head}.${payload}.`,
+      `${none}.${payload}.`,
+      `${none}.${payload}.${mac}`,
+      `${token}=`,
+      `${token}.`,
+      ` ${token}`,
+      "x".repeat(100_000),
+      forge({ alg: "HS256", typ: "JWT" }, { data: { appName: app.name } }, app.secretKey),
+      forge({ alg: "HS256", typ: "JWT" }, { data: { appName: app.name } }, ""),
+      forge({ alg: "HS256", kid: publishable.keyId, typ: "JWT" }, { data: {} }, publishable.secret),
+    ])
+      await bad(wrong);
+  });
+
+  test("an application that has minted none, and one that does not exist, answer alike", async () => {
+    const token = await mint();
+    const fresh = await newApplication(server);
+    const nobody = new Application(app.url, "nobody", "");
+    const answers = [await ask(token, {}, fresh), await ask(token, {}, nobody)];
+    const [one, two] = answers.map((answer) => expectAppRefusal(answer, 400, "invalid_access_token").message);
+    expect(one).toBe(String(two));
+  });
+
+  test.each([undefined, null, 1, true, {}])("%p is no token, and named", async (token) => {
+    const { error } = expectAppRefusal(await ask(token), 400, "invalid_request");
+    expect(error.details?.map(({ field }) => field)).toEqual(["token"]);
+  });
+
+  test("not after its expireUnixSec, not before its notBeforeUnixSec", async () => {
+    const soon = nowSeconds() + 2;
+    const [ends, begins] = [await mint({ expireUnixSec: soon }), await mint({ notBeforeUnixSec: soon })];
+    await good(ends);
+    expect(await bad(begins)).toBe("The access token is not open yet.");
+    await until(soon);
+    expect(await bad(ends)).toBe("The access token has expired.");
+    await good(begins);
+  });
+
+  test("not when its room is archived, renamed, over, or not open yet", async () => {
+    const now = nowSeconds();
+    await room("one");
+    const token = await mint({ roomName: "one" });
+    await good(token);
+    await app.must("PUT", "/room/one", { notBeforeUnixSec: now + 600 });
+    expect(await bad(token)).toBe("The room is not open yet.");
+    await app.must("PUT", "/room/one", { notBeforeUnixSec: 0, expireUnixSec: now - 1 });
+    expect(await bad(token)).toBe("The room has expired.");
+    await app.must("PUT", "/room/one", { expireUnixSec: null, roomName: "two" });
+    expect(await bad(token)).toBe("The room of the access token is not there any more.");
+    await app.must("PUT", "/room/two", { roomName: "one" });
+    await good(token);
+    await app.must("DELETE", "/room/one");
+    await bad(token);
+  });
+
+  test("a token's values win over the room's", async () => {
+    const now = nowSeconds();
+    await room("one", { notBeforeUnixSec: now + 600, expireUnixSec: now + 700 });
+    await good(await mint({ roomName: "one", notBeforeUnixSec: now - 5 }));
+    await app.must("PUT", "/room/one", { notBeforeUnixSec: 0, expireUnixSec: now - 1 });
+    await good(await mint({ roomName: "one", expireUnixSec: now + 100 }));
+  });
+
+  test("survives a restart, and the master key opens it: its secret is sealed in the store", async () => {
+    const own = await startParley();
+    const demo = new Application(own.url, "demo", own.keys.appSecret);
+    const { token } = await demo.must<{ token: string }>("POST", "/token", { name: "Ann" });
+    await own.kill();
+    const again = await startParley({ data: own.data });
+    const { status, body } = await ask(token, {}, new Application(again.url, "demo", ""));
+    expect([status, body.data as unknown]).toEqual([200, { name: "Ann", appName: "demo" }]);
+    await again.stop();
+    const foreign = Buffer.alloc(32, 7).toString("base64");
+    const sealed = await startParley({ data: own.data, env: { PARLEY_MASTER_KEY: foreign } });
+    const locked = new Application(sealed.url, "demo", demo.secretKey);
+    expectAppRefusal(await ask(token, {}, locked), 503, "internal_error");
+    expectAppRefusal(await locked.call("POST", "/token", {}), 503, "internal_error");
+    await sealed.stop();
+    await own.stop();
+  });
+});
+
+describe("which room a token opens (privacy)", () => {
+  test("no roomName and no globalToken: global; so is one that says so", async () => {
+    await room("one", { privacy: "private" });
+    for (const body of [{}, { globalToken: true }, { globalToken: true, roomName: "one" }, { globalToken: false }]) {
+      const token = await mint(body);
+      await room("later", { privacy: "private" });
+      for (const roomName of ["one", "later"]) await good(token, { roomName });
+      await app.must("DELETE", "/room/later");
+    }
+  });
+
+  test("private: a token for this room or for all; public: anyone joins", async () => {
+    await room("mine", { privacy: "private" });
+    await room("other", { privacy: "private" });
+    await room("open");
+    const token = await mint({ roomName: "mine" });
+    await good(token, { roomName: "mine" });
+    await good(token, { roomName: "open" });
+    expect(await bad(token, { roomName: "other" })).toBe("The access token is for another room.");
+    await app.must("PUT", "/room/other", { privacy: "public" });
+    await good(token, { roomName: "other" });
+  });
+
+  test("the room that is asked about must be there and in its time; the token's times win in its own room only", async () => {
+    const now = nowSeconds();
+    await room("mine", { privacy: "private", expireUnixSec: now + 600 });
+    await room("over", { expireUnixSec: now - 1 });
+    const token = await mint({ roomName: "mine", expireUnixSec: now + 100 });
+    expect(await bad(token, { roomName: "over" })).toBe("The room has expired.");
+    expect(await bad(token, { roomName: "none" })).toBe("There is no room of this name.");
+    await app.must("PUT", "/room/mine", { expireUnixSec: now - 1 });
+    await good(token, { roomName: "mine" });
+    await good(await mint({ expireUnixSec: now + 100 }), { roomName: "over" });
+  });
+});

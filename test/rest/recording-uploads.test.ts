@@ -1,0 +1,421 @@
+/** Uploads of recordings: POST /recording, PUT <uploadUrl>, POST /recording/:id/complete, row by row, and what may go wrong. */
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { connect, type Socket } from "node:net";
+import { expectAppRefusal, newApplication } from "../support/application.ts";
+import { startChecked } from "../support/checks.ts";
+import { inPieces, rawCall, statusOf } from "../support/http.ts";
+import { nowSeconds } from "../support/jwt.ts";
+import { type Server, startParley } from "../support/parley.ts";
+import { Backend, isRefusal, sha256, webm } from "../support/recordings.ts";
+
+setDefaultTimeout(60_000);
+
+const MAX_BYTES = 1_000_000;
+
+let server: Server;
+let backend: Backend;
+beforeAll(async () => {
+  server = await startChecked({ env: { PARLEY_MAX_RECORDING_BYTES: String(MAX_BYTES) } });
+});
+beforeEach(async () => {
+  backend = new Backend(await newApplication(server));
+});
+afterAll(() => server.stop());
+
+const HEX24 = /^[0-9a-f]{24}$/;
+const range = (first: number, last: number, total: number | string) => ({
+  "Content-Range": `bytes ${first}-${last}/${total}`,
+});
+
+/** The head of a PUT, as bytes: for what `fetch` would not send. */
+const head = (uploadUrl: string, headers: Readonly<Record<string, string | number>>): string => {
+  const lines = Object.entries({ Host: backend.app.host, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `PUT ${uploadUrl.slice(uploadUrl.indexOf("/api/"))} HTTP/1.1\r\n${lines.join("")}\r\n`;
+};
+
+/** A connection of one's own to write to. */
+function line(): Promise<Socket> {
+  const { hostname, port } = new URL(server.url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname, () => resolve(socket));
+  });
+}
+
+const write = (socket: Socket, bytes: string | Uint8Array): Promise<void> =>
+  new Promise((resolve, reject) => socket.write(bytes, (error) => (error ? reject(error) : resolve())));
+
+/** Asks until so many bytes are held: they are on their way. */
+async function untilHeld(uploadUrl: string, total: number, wanted: number): Promise<void> {
+  while ((await backend.offset(uploadUrl, total)) !== wanted) await Bun.sleep(5);
+}
+
+/** Until the server has noticed that the writer before is gone. */
+async function putWhenFree(uploadUrl: string, body: Uint8Array, headers: Readonly<Record<string, string>>) {
+  for (;;) {
+    const answer = await backend.put(uploadUrl, body, headers);
+    if (answer.status !== 423) return answer;
+    await Bun.sleep(5);
+  }
+}
+
+async function bytesOf(id: string): Promise<Uint8Array> {
+  return (await backend.fetch(await backend.link(id, "download"))).bytes();
+}
+
+describe("POST /recording", () => {
+  test("answers _id and uploadUrl; absent sessions are fresh 24-hex ids, absent startTime is now", async () => {
+    const before = nowSeconds();
+    const begun = await backend.begin();
+    expect(begun).toEqual({
+      _id: expect.stringMatching(HEX24) as unknown as string,
+      uploadUrl: expect.stringMatching(
+        new RegExp(`^http://${backend.app.host}/api/v1/upload/[0-9a-f]{24}\\?proof=[\\w-]{43}$`),
+      ) as unknown as string,
+    });
+    await backend.mustPut(begun.uploadUrl, webm(10));
+    const one = await backend.complete(begun._id);
+    const other = await backend.record();
+    expect([one.meetingSession, one.participantSession].every((id) => HEX24.test(id))).toBe(true);
+    expect(new Set([one, other].flatMap((row) => [row.meetingSession, row.participantSession])).size).toBe(4);
+    expect(one.startTime).toBeWithin(before, nowSeconds() + 1);
+  });
+
+  test("room must name a room that lives, by id or name", async () => {
+    const id = await backend.room("here");
+    expect((await backend.record({ room: "here" })).room).toBe(id);
+    expect((await backend.record({ room: id })).room).toBe(id);
+    await backend.app.must("DELETE", "/room/here");
+    const foreign = await new Backend(await newApplication(server)).room("theirs");
+    for (const room of ["here", id, "nowhere", "f".repeat(24), foreign, "theirs"]) {
+      const answer = await backend.app.call("POST", "/recording", { room, participantUsername: "a", type: "video" });
+      expectAppRefusal(answer, 404, "room_not_found");
+    }
+  });
+
+  const WRONG: Readonly<Record<string, readonly unknown[]>> = {
+    room: [undefined, null, 1, true, {}, [], "", "a b", "../x", "x".repeat(129), "x".repeat(1e5)],
+    participantUsername: [undefined, null, 1, {}, [], "", "a\nb", "\u0000", "\ud800", "x".repeat(257), "x".repeat(1e5)],
+    type: [undefined, null, 1, "", "film", "VIDEO", {}, "x".repeat(1e5)],
+    startTime: [null, "1000", -1, 1.5, 1e15, true, {}],
+    meetingSession: [null, 1, "", "a\u0007", {}, "x".repeat(129)],
+    participantSession: [null, 1, "", "\t", [], "x".repeat(129)],
+  };
+  test.each(Object.entries(WRONG).flatMap(([field, values]) => values.map((value) => [field, value] as const)))(
+    "%s: %p is 400 and names the field",
+    async (field, value) => {
+      const good = { room: await backend.room(), participantUsername: "ann", type: "video" };
+      const answer = await backend.app.call("POST", "/recording", { ...good, [field]: value });
+      const { error } = expectAppRefusal(answer, 400, "invalid_request");
+      expect(error.details?.map((one) => one.field)).toContain(field);
+    },
+  );
+
+  test("a text of 1 MB is 413", async () => {
+    const body = { room: "x", participantUsername: "x".repeat(1e6), type: "video" };
+    expect((await backend.app.call("POST", "/recording", body)).status).toBe(413);
+  });
+
+  test("at most 20 open uploads an application, however they are asked for; completing or deleting makes room", async () => {
+    const room = await backend.room();
+    const body = { room, participantUsername: "ann", type: "video" };
+    const answers = await Promise.all(Array.from({ length: 25 }, () => backend.app.call("POST", "/recording", body)));
+    const good = answers.filter(({ status }) => status === 200);
+    expect(good).toHaveLength(20);
+    for (const answer of answers.filter(({ status }) => status !== 200))
+      expectAppRefusal(answer, 409, "too_many_uploads");
+    await backend.app.must("DELETE", `/recording/${good[0]?.body._id}`);
+    await backend.mustPut(String(good[1]?.body.uploadUrl), webm(1));
+    await backend.complete(String(good[1]?.body._id));
+    await backend.begin({ room });
+    await backend.begin({ room });
+    expectAppRefusal(await backend.app.call("POST", "/recording", body), 409, "too_many_uploads");
+    await new Backend(await newApplication(server)).begin();
+  });
+
+  test("a form is accepted too, and what is not known is named", async () => {
+    const room = await backend.room();
+    const { status, headers } = await backend.app.call(
+      "POST",
+      "/recording",
+      `room=${room}&participantUsername=ann&type=audio&startTime=1000&colour=red`,
+      { headers: { "Content-Type": "application/x-www-form-urlencoded" } },
+    );
+    expect([status, headers.get("x-parley-ignored")]).toEqual([200, "colour"]);
+  });
+});
+
+describe("PUT <uploadUrl>", () => {
+  test("no Content-Range = all of them, with or without a length", async () => {
+    const bytes = webm(300_000);
+    for (const body of [bytes, inPieces(bytes)]) {
+      const { _id, uploadUrl } = await backend.begin();
+      expect((await backend.put(uploadUrl, body)).body).toEqual({ offset: 300_000 } as never);
+      expect((await backend.complete(_id)).sizeInBytes).toBe(300_000);
+      expect(sha256(await bytesOf(_id))).toBe(sha256(bytes));
+    }
+  });
+
+  test("in parts: each begins at the offset held; `bytes */T` asks", async () => {
+    const bytes = webm(250_001);
+    const { _id, uploadUrl } = await backend.begin();
+    expect(await backend.offset(uploadUrl, bytes.length)).toBe(0);
+    for (let at = 0; at < bytes.length; at += 100_000) {
+      const end = Math.min(at + 100_000, bytes.length);
+      expect(await backend.mustPut(uploadUrl, bytes.slice(at, end), range(at, end - 1, bytes.length))).toBe(end);
+      expect(await backend.offset(uploadUrl, bytes.length)).toBe(end);
+    }
+    await backend.complete(_id);
+    expect(sha256(await bytesOf(_id))).toBe(sha256(bytes));
+  });
+
+  test("a not the offset held → 409 {offset}: a gap, a repetition, everything again", async () => {
+    const { uploadUrl } = await backend.begin();
+    const bytes = webm(100);
+    const mismatch = (offset: number) => ({ status: 409, code: "offset_mismatch", offset });
+    expect(isRefusal(await backend.put(uploadUrl, bytes.slice(50), range(50, 99, 100)))).toEqual(mismatch(0));
+    await backend.mustPut(uploadUrl, bytes.slice(0, 60), range(0, 59, 100));
+    for (const [first, last] of [
+      [0, 59],
+      [59, 99],
+      [61, 99],
+    ] as const)
+      expect(isRefusal(await backend.put(uploadUrl, bytes.slice(first, last + 1), range(first, last, 100)))).toEqual(
+        mismatch(60),
+      );
+    expect(isRefusal(await backend.put(uploadUrl, bytes))).toEqual(mismatch(60));
+    expect(await backend.mustPut(uploadUrl, bytes.slice(60), range(60, 99, 100))).toBe(100);
+    // Sent twice: the second is told that all is there.
+    expect(isRefusal(await backend.put(uploadUrl, bytes.slice(60), range(60, 99, 100)))).toEqual(mismatch(100));
+  });
+
+  test("T is fixed by the first; asking fixes nothing", async () => {
+    const { _id, uploadUrl } = await backend.begin();
+    expect(await backend.offset(uploadUrl, 77)).toBe(0);
+    await backend.mustPut(uploadUrl, webm(10), range(0, 9, 20));
+    for (const total of [19, 21, 15]) {
+      const answer = await backend.put(uploadUrl, webm(5), range(10, 14, total));
+      expect(isRefusal(answer)).toMatchObject({ status: 400, code: "invalid_request" });
+      expect(answer.body.message).toStartWith("Content-Range: ");
+    }
+    expect((await backend.put(uploadUrl, undefined, { "Content-Range": "bytes */21" })).status).toBe(400);
+    expect((await backend.put(uploadUrl, webm(12))).status).toBe(400);
+    await backend.mustPut(uploadUrl, webm(10), range(10, 19, 20));
+    expect((await backend.complete(_id)).sizeInBytes).toBe(20);
+  });
+
+  test.each([
+    "bytes",
+    "bytes 0-9",
+    "bytes 0-9/*",
+    "bytes 9-0/10",
+    "bytes 0-10/10",
+    "bytes -5/10",
+    "bytes 0-9/10, 20-29/30",
+    "items 0-9/10",
+    "0-9/10",
+    "bytes 0-99999999999999999999/10",
+    "bytes */*",
+    "x".repeat(5000),
+  ])("a Content-Range that is none is 400 and names itself: %s", async (header) => {
+    const { uploadUrl } = await backend.begin();
+    const { status, body } = await backend.put(uploadUrl, webm(10), { "Content-Range": header });
+    expect([status, body.error.code]).toEqual([400, "invalid_request"]);
+    expect(body.error.details?.[0]?.field).toBe("Content-Range");
+    expect(await backend.offset(uploadUrl, 10)).toBe(0);
+  });
+
+  test("a length that is not that of the range is 400, and nothing of it is kept", async () => {
+    const { uploadUrl } = await backend.begin();
+    for (const size of [9, 11]) {
+      expect((await backend.put(uploadUrl, webm(size), range(0, 9, 20))).status).toBe(400);
+      expect(await backend.offset(uploadUrl, 20)).toBe(0);
+    }
+  });
+
+  test("more bytes than announced, without a length: 400, and what was announced is kept", async () => {
+    const bytes = webm(50_000);
+    const { _id, uploadUrl } = await backend.begin();
+    const answer = await backend.put(uploadUrl, inPieces(webm(90_000), 7000), range(0, 9999, 50_000));
+    expect(isRefusal(answer)).toEqual({ status: 400, code: "invalid_request", offset: 10_000 });
+    expect(await backend.offset(uploadUrl, 50_000)).toBe(10_000);
+    await backend.app.must("DELETE", `/recording/${_id}`);
+    const again = await backend.begin();
+    await backend.put(again.uploadUrl, inPieces(bytes, 7000), range(0, 9999, 50_000));
+    await backend.mustPut(again.uploadUrl, bytes.slice(10_000), range(10_000, 49_999, 50_000));
+    await backend.complete(again._id);
+    expect(sha256(await bytesOf(again._id))).toBe(sha256(bytes));
+  });
+
+  test("fewer than announced, without a length: 400, and the offset tells how many", async () => {
+    const { uploadUrl } = await backend.begin();
+    const answer = await backend.put(uploadUrl, inPieces(webm(4000)), range(0, 9999, 10_000));
+    expect(isRefusal(answer)).toEqual({ status: 400, code: "invalid_request", offset: 4000 });
+    expect(await backend.offset(uploadUrl, 10_000)).toBe(4000);
+  });
+
+  test("over the largest recording: 413, announced or not", async () => {
+    const announced = await backend.begin();
+    expect(isRefusal(await backend.put(announced.uploadUrl, webm(10), range(0, 9, MAX_BYTES + 1)))).toEqual({
+      status: 413,
+      code: "recording_too_large",
+    });
+    expect((await backend.put(announced.uploadUrl, webm(MAX_BYTES + 1))).status).toBe(413);
+    expect(await backend.offset(announced.uploadUrl, 10)).toBe(0);
+    const silent = await backend.begin();
+    expect((await backend.put(silent.uploadUrl, inPieces(webm(MAX_BYTES + 70_000)))).status).toBe(413);
+    // Nothing can become of that one: it has ended.
+    expect((await backend.put(silent.uploadUrl, webm(10))).status).toBe(404);
+    expect((await backend.record({}, webm(MAX_BYTES))).sizeInBytes).toBe(MAX_BYTES);
+  });
+
+  test("cut at any byte: what came is held, and the rest completes it", async () => {
+    const bytes = webm(120_000);
+    for (const cut of [0, 1, 63, 64, 16_383, 65_536, 119_999]) {
+      const { _id, uploadUrl } = await backend.begin();
+      const socket = await line();
+      await write(socket, head(uploadUrl, { "Content-Length": bytes.length }));
+      await write(socket, bytes.subarray(0, cut));
+      if (cut > 0) await untilHeld(uploadUrl, bytes.length, cut);
+      socket.destroy();
+      const rest = range(cut, bytes.length - 1, bytes.length);
+      const answer = await putWhenFree(uploadUrl, bytes.slice(cut), rest);
+      expect([cut, answer.status, answer.body.offset]).toEqual([cut, 200, bytes.length]);
+      await backend.complete(_id);
+      expect(sha256(await bytesOf(_id))).toBe(sha256(bytes));
+    }
+  });
+
+  test("one writer at a time: 423 for another, and for who completes or deletes meanwhile", async () => {
+    const { _id, uploadUrl } = await backend.begin();
+    const socket = await line();
+    await write(socket, head(uploadUrl, { "Content-Length": 1000 }));
+    await write(socket, webm(400));
+    await untilHeld(uploadUrl, 1000, 400);
+    expect(isRefusal(await backend.put(uploadUrl, webm(600), range(400, 999, 1000)))).toEqual({
+      status: 423,
+      code: "upload_busy",
+    });
+    expectAppRefusal(await backend.app.call("POST", `/recording/${_id}/complete`), 423, "upload_busy");
+    expectAppRefusal(await backend.app.call("DELETE", `/recording/${_id}`), 423, "upload_busy");
+    socket.destroy();
+    expect((await putWhenFree(uploadUrl, webm(600), range(400, 999, 1000))).body.offset).toBe(1000);
+    await backend.complete(_id);
+  });
+
+  test("a slow writer is not cut, though a listener has less patience with others", async () => {
+    const { uploadUrl } = await backend.begin();
+    const socket = await line();
+    await write(socket, head(uploadUrl, { "Content-Length": 1000 }));
+    await write(socket, webm(400));
+    await Bun.sleep(13_000);
+    await write(socket, webm(600));
+    await untilHeld(uploadUrl, 1000, 1000);
+    socket.destroy();
+  });
+
+  test("sent in parallel: one is taken, and the file is one of them, whole", async () => {
+    const { _id, uploadUrl } = await backend.begin();
+    const all = Array.from({ length: 8 }, (_, i) => webm(200_000, i + 1));
+    const answers = await Promise.all(all.map((bytes) => backend.put(uploadUrl, bytes)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    for (const { status } of answers) expect([200, 409, 423]).toContain(status);
+    await backend.complete(_id);
+    expect(all.map(sha256)).toContain(sha256(await bytesOf(_id)));
+  });
+
+  test("after completion 409", async () => {
+    const { _id, uploadUrl } = await backend.begin();
+    await backend.mustPut(uploadUrl, webm(10));
+    await backend.complete(_id);
+    for (const headers of [{}, range(10, 19, 20), { "Content-Range": "bytes */10" }])
+      expect(isRefusal(await backend.put(uploadUrl, webm(10), headers))).toEqual({
+        status: 409,
+        code: "upload_complete",
+        offset: 10,
+      });
+  });
+
+  test("an address changed in any character of its proof, or of another upload or application, is 403", async () => {
+    const [one, two] = [await backend.begin(), await backend.begin()];
+    const proof = one.uploadUrl.slice(-43);
+    const wrong = [
+      ...Array.from(proof, (mark, at) => proof.slice(0, at) + (mark === "A" ? "B" : "A") + proof.slice(at + 1)),
+      "",
+      proof.slice(1),
+      `${proof}x`,
+      two.uploadUrl.slice(-43),
+    ];
+    for (const changed of wrong)
+      expect([changed, (await backend.put(one.uploadUrl.replace(proof, changed), webm(1))).status]).toEqual([
+        changed,
+        403,
+      ]);
+    expect((await backend.put(one.uploadUrl.slice(0, one.uploadUrl.indexOf("?")), webm(1))).status).toBe(403);
+    const other = new Backend(await newApplication(server));
+    expect((await other.put(one.uploadUrl, webm(1))).status).toBe(403);
+    expect((await backend.put(one.uploadUrl.replace(one._id, "..%2f..%2fx"), webm(1))).status).toBe(403);
+    expect(await backend.offset(one.uploadUrl, 1)).toBe(0);
+  });
+
+  test("an empty body is an empty recording; garbage in the head is refused", async () => {
+    const { _id, uploadUrl } = await backend.begin();
+    expect(statusOf(await rawCall(server.url, head(uploadUrl, { "Content-Length": 0 })))).toBe(200);
+    expect((await backend.complete(_id)).sizeInBytes).toBe(0);
+    expect(await bytesOf(_id)).toHaveLength(0);
+    const other = await backend.begin();
+    expect(statusOf(await rawCall(server.url, head(other.uploadUrl, { "Content-Length": -5 })))).toBe(400);
+    expect(statusOf(await rawCall(server.url, head(other.uploadUrl, { "Content-Length": "1e3" })))).toBe(400);
+  });
+});
+
+describe("POST /recording/:id/complete", () => {
+  test("409 while bytes are missing, with the offset; not listed before", async () => {
+    const { _id, uploadUrl } = await backend.begin();
+    const complete = () => backend.app.call<{ offset: number }>("POST", `/recording/${_id}/complete`);
+    const missing = (offset: number) => ({ status: 409, code: "upload_incomplete", offset });
+    expect(isRefusal(await complete())).toEqual(missing(0));
+    await backend.mustPut(uploadUrl, webm(10), range(0, 9, 20));
+    expect(isRefusal(await complete())).toEqual(missing(10));
+    expect((await backend.list()).data).toEqual([]);
+    await backend.mustPut(uploadUrl, webm(10), range(10, 19, 20));
+    expect((await backend.list()).data).toEqual([]);
+    expect((await complete()).status).toBe(200);
+    expect((await backend.list()).data.map((one) => one._id)).toEqual([_id]);
+  });
+
+  test("asked again, also by several at once, it answers the same", async () => {
+    const { _id, uploadUrl } = await backend.begin();
+    await backend.mustPut(uploadUrl, webm(10));
+    const path = `/recording/${_id}/complete`;
+    const answers = await Promise.all(Array.from({ length: 6 }, () => backend.app.call("POST", path)));
+    const good = answers.filter(({ status }) => status === 200);
+    expect(good.length).toBeGreaterThanOrEqual(1);
+    for (const { status } of answers) expect([200, 423]).toContain(status);
+    expect(await backend.app.must("POST", path, { endTime: 5 })).toEqual(good[0]!.body);
+    expect((await backend.list()).total).toBe(1);
+  });
+
+  test("of another application, of none: 404", async () => {
+    const { _id } = await backend.begin();
+    const other = await newApplication(server);
+    expectAppRefusal(await other.call("POST", `/recording/${_id}/complete`), 404, "recording_not_found");
+    expectAppRefusal(await other.call("POST", "/recording/x/complete"), 404, "recording_not_found");
+  });
+
+  test("fileName: .webm, .ogg, .mp4 by the bytes' own signature", async () => {
+    const heads = { ogg: "OggS\0\x02", mp4: "\0\0\0\x20ftypisom", webm: "<!doctype html><script>alert(1)</script>" };
+    for (const [extension, head] of Object.entries(heads)) {
+      const { fileName } = await backend.record({}, Buffer.from(head, "latin1"));
+      expect(fileName).toMatch(new RegExp(`^[0-9a-f-]{36}\\.${extension}$`));
+    }
+    expect((await backend.record({}, webm(100))).fileName).toEndWith(".webm");
+  });
+});
+
+test("below the floor of free disk: 507, at the beginning and on the way; nothing is listed or lost", async () => {
+  await using full = await startParley({ env: { PARLEY_MIN_FREE_DISK_BYTES: String(2 ** 52) } });
+  const poor = new Backend(await newApplication(full));
+  const body = { room: await poor.room(), participantUsername: "ann", type: "video" };
+  expectAppRefusal(await poor.app.call("POST", "/recording", body), 507, "insufficient_storage");
+  expect((await poor.list()).total).toBe(0);
+});

@@ -1,0 +1,116 @@
+/** `deleteOnExp`: rooms are archived when their time comes, also when nobody was there to see it. */
+import { Database } from "bun:sqlite";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { Application, expectAppRefusal } from "../support/application.ts";
+import { call, type Json } from "../support/http.ts";
+import { nowSeconds } from "../support/jwt.ts";
+import { type Server, startParley } from "../support/parley.ts";
+
+setDefaultTimeout(60_000);
+
+const demoOf = (server: Server, secretKey = server.keys.appSecret): Application =>
+  new Application(server.url, "demo", secretKey);
+
+const until = (unixSeconds: number): Promise<void> => Bun.sleep(Math.max(0, unixSeconds * 1000 - Date.now()));
+
+const expired = async (server: Server): Promise<number> =>
+  Number(/^parley_rooms_expired_total (\d+)$/m.exec((await call(`${server.url}/metrics`)).text)?.[1]);
+
+async function whenExpired(server: Server, count: number): Promise<void> {
+  while ((await expired(server)) < count) await Bun.sleep(10);
+}
+
+/** The names of archived rooms, with the server stopped. */
+function archived(data: string): string[] {
+  const database = new Database(`${data}/parley.sqlite`, { readonly: true });
+  const rows = database.query("SELECT name FROM rooms WHERE archived IS NOT NULL ORDER BY name").all() as Json[];
+  database.close();
+  return rows.map((row) => String(row.name));
+}
+
+test("on time: there a moment before, gone at it, its name free; without deleteOnExp it stays", async () => {
+  await using server = await startParley();
+  const demo = demoOf(server);
+  const at = nowSeconds() + 2;
+  await demo.must("POST", "/room", { roomName: "goes", expireUnixSec: at, deleteOnExp: true });
+  await demo.must("POST", "/room", { roomName: "stays", expireUnixSec: at });
+  await until(at - 0.3);
+  expect((await demo.call("GET", "/room/goes")).status).toBe(200);
+  await until(at);
+  expectAppRefusal(await demo.call("GET", "/room/goes"), 404, "room_not_found");
+  expect((await demo.must<Json[]>("GET", "/rooms")).map((room) => room.roomName)).toEqual(["stays"]);
+  // Marked in the store right then, and not at the next look ten seconds later.
+  await whenExpired(server, 1);
+  expect(Date.now() - at * 1000).toBeLessThan(2000);
+  await demo.must("POST", "/room", { roomName: "goes" });
+});
+
+test("set, moved and taken away by edits", async () => {
+  await using server = await startParley();
+  const demo = demoOf(server);
+  const at = nowSeconds() + 2;
+  for (const roomName of ["sooner", "later", "never"])
+    await demo.must("POST", "/room", {
+      roomName,
+      expireUnixSec: roomName === "sooner" ? at + 600 : at,
+      deleteOnExp: true,
+    });
+  await demo.must("PUT", "/room/sooner", { expireUnixSec: at });
+  await demo.must("PUT", "/room/later", { expireUnixSec: at + 600 });
+  await demo.must("PUT", "/room/never", { deleteOnExp: false });
+  await until(at);
+  await whenExpired(server, 1);
+  const names = (await demo.must<Json[]>("GET", "/rooms")).map((room) => room.roomName);
+  expect(names).toEqual(["never", "later"]);
+});
+
+test("a time that has passed already archives at once", async () => {
+  await using server = await startParley();
+  const demo = demoOf(server);
+  await demo.must("POST", "/room", { roomName: "old", expireUnixSec: nowSeconds() - 100, deleteOnExp: true });
+  expect((await demo.call("GET", "/room/old")).status).toBe(404);
+  await demo.must("POST", "/room", { roomName: "old" });
+  await demo.must("PUT", "/room/old", { expireUnixSec: nowSeconds() - 1, deleteOnExp: true });
+  expect((await demo.call("PUT", "/room/old", {})).status).toBe(404);
+  await whenExpired(server, 2);
+});
+
+test("also when the service was down at that moment", async () => {
+  const server = await startParley();
+  const demo = demoOf(server);
+  const at = nowSeconds() + 2;
+  for (let i = 0; i < 5; i++)
+    await demo.must("POST", "/room", { roomName: `r${i}`, expireUnixSec: at, deleteOnExp: i < 4 });
+  await server.kill();
+  expect(archived(server.data)).toEqual([]);
+  await until(at);
+  const again = await startParley({ data: server.data });
+  expect(await expired(again)).toBe(4);
+  expect((await demoOf(again, demo.secretKey).must<Json[]>("GET", "/rooms")).map((room) => room.roomName)).toEqual([
+    "r4",
+  ]);
+  await again.kill("SIGTERM");
+  expect(archived(server.data)).toEqual(["r0", "r1", "r2", "r3"]);
+  await server.stop();
+});
+
+test("thousands at once, and the service answers meanwhile", async () => {
+  const server = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" } });
+  const demo = demoOf(server);
+  await demo.must("POST", "/room", { roomName: "stays" });
+  await server.kill("SIGTERM");
+  const database = new Database(`${server.data}/parley.sqlite`);
+  const { id } = database.query("SELECT id FROM apps").get() as { id: string };
+  const insert = database.prepare("INSERT INTO rooms VALUES (?, ?, ?, '{}', 0, 1, NULL, 1)");
+  database.transaction(() => {
+    for (let i = 0; i < 3000; i++) insert.run(`x${i}`, id, `n${i}`);
+  })();
+  insert.finalize();
+  database.close();
+  const again = await startParley({ data: server.data });
+  expect((await demoOf(again, demo.secretKey).must<Json[]>("GET", "/rooms")).length).toBe(1);
+  await whenExpired(again, 3000);
+  expect(await expired(again)).toBe(3000);
+  await again.stop();
+  await server.stop();
+});

@@ -1,0 +1,160 @@
+/** The table of fields of rooms.md, row by row: default, what is taken, what unsets, what is refused. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { FIELD_NAMES } from "../../src/rooms/fields.ts";
+import { type Application, expectAppRefusal, newApplication } from "../support/application.ts";
+import { startChecked } from "../support/checks.ts";
+import { type Answer, call, type Json } from "../support/http.ts";
+import type { Server } from "../support/parley.ts";
+
+setDefaultTimeout(60_000);
+
+let server: Server;
+let app: Application;
+beforeAll(async () => {
+  server = await startChecked();
+  app = await newApplication(server);
+});
+afterAll(() => server.stop());
+
+interface Row {
+  /** undefined: the record does not have it before it is set. */
+  readonly initial?: unknown;
+  readonly good: readonly unknown[];
+  readonly bad: readonly unknown[];
+  readonly unsets?: readonly unknown[];
+}
+
+const NOT_FLAGS = [null, 0, 1, "true", "false", "", "yes", [], {}];
+const flag = (initial?: boolean): Row => ({ initial, good: [true, false], bad: NOT_FLAGS });
+
+const NOT_WHOLE = [-1, 1.5, "10", "", true, [], {}, 1e300, "x"];
+const limit = (max: number): Row => ({ good: [1, max], bad: [...NOT_WHOLE, max + 1], unsets: [0, null] });
+/** A time in milliseconds is a mistake, and not the year 50000. */
+const time: Row = {
+  good: [1, 1_900_000_000, 253_402_300_799],
+  bad: [...NOT_WHOLE, 1_900_000_000_000],
+  unsets: [0, null],
+};
+const webhook: Row = {
+  good: ["https://example.com", "http://10.0.0.1:8080/a?b=c#d", `https://example.com/${"x".repeat(2000)}`],
+  bad: [
+    1,
+    true,
+    [],
+    {},
+    "example.com",
+    "ftp://example.com",
+    "javascript:alert(1)",
+    "https://",
+    "https:example.com",
+    "//example.com",
+    "https://exa mple.com",
+    "https://example.com/\n",
+    "https://[::1",
+    `https://example.com/${"x".repeat(2100)}`,
+  ],
+  unsets: [null, ""],
+};
+
+const ROWS: Readonly<Record<string, Row>> = {
+  privacy: { initial: "public", good: ["private", "public"], bad: [null, 0, "", "Public", "secret", true, ["public"]] },
+  expireUnixSec: time,
+  ejectAtRoomExp: flag(false),
+  deleteOnExp: flag(false),
+  notBeforeUnixSec: time,
+  maxParticipants: limit(100_000),
+  ejectAfterElapsedTimeInSec: limit(31_536_000),
+  endMeetingAfterNoActivityInSec: limit(31_536_000),
+  autoJoin: flag(false),
+  enableRequestToJoin: flag(true),
+  enableChat: flag(true),
+  enableScreenSharing: flag(true),
+  showInviteBox: flag(),
+  newChatForMeetingSession: flag(),
+  joinVideoOn: flag(true),
+  joinAudioOn: flag(true),
+  enableRecording: flag(false),
+  recordRoom: flag(),
+  ownerOnlyBroadcast: flag(false),
+  audioOnlyRoom: flag(),
+  lang: {
+    initial: "en",
+    good: ["de", "pt-BR", "zh-Hant-TW", "en-US-u-ca-gregory"],
+    bad: [null, 0, "", "e", "en_US", "english language", "x".repeat(70), "../en", true, []],
+  },
+  meetingJoinWebhook: webhook,
+  meetingLeftWebhook: webhook,
+  meetingStartedWebhook: webhook,
+  meetingEndedWebhook: webhook,
+};
+
+test("every field there is has its row here", () => {
+  expect(Object.keys(ROWS).sort()).toEqual([...FIELD_NAMES].sort());
+});
+
+function refusedFor(answer: Answer<unknown>, field: string): void {
+  const { error, message } = expectAppRefusal(answer, 400, "invalid_request");
+  expect(error.details?.map((one) => one.field)).toEqual([field]);
+  expect(message).toStartWith(`${field}: `);
+}
+
+for (const [field, { initial, good, bad, unsets = [] }] of Object.entries(ROWS))
+  describe(field, () => {
+    let room: string;
+    const put = (value: unknown): Promise<Json> => app.must("PUT", `/room/${room}`, { [field]: value });
+    beforeAll(async () => {
+      room = `of-${field}`;
+      await app.must("POST", "/room", { roomName: room });
+    });
+
+    test(`is ${initial ?? "absent"} where it was not set`, async () => {
+      const { [field]: value } = await app.must("GET", `/room/${room}`);
+      expect(value).toBe(initial);
+    });
+
+    test("is taken, kept and returned, at creation and by an edit", async () => {
+      for (const value of good) {
+        const { roomName, ...made } = await app.must("POST", "/room", { [field]: value });
+        expect(made[field]).toEqual(value);
+        await app.must("DELETE", `/room/${roomName}`);
+        expect((await put(value))[field]).toEqual(value);
+        expect((await app.must("GET", `/room/${room}`))[field]).toEqual(value);
+        // An edit of something else leaves it alone.
+        expect((await app.must("PUT", `/room/${room}`, {}))[field]).toEqual(value);
+      }
+    });
+
+    if (unsets.length > 0)
+      test(`is unset by ${unsets.map((one) => JSON.stringify(one)).join(" and ")}`, async () => {
+        for (const value of unsets) {
+          await put(good[0]);
+          expect(await put(value)).not.toHaveProperty(field);
+          expect(await app.must("GET", `/room/${room}`)).not.toHaveProperty(field);
+          const made = await app.must("POST", "/room", { [field]: value });
+          expect(made).not.toHaveProperty(field);
+          await app.must("DELETE", `/room/${made.roomName}`);
+        }
+      });
+
+    test("is refused and named where it is of the wrong type or out of range, and nothing is made or changed", async () => {
+      const before = await app.must("GET", `/room/${room}`);
+      const count = (await app.must<Json[]>("GET", "/rooms")).length;
+      for (const value of [...bad, "x".repeat(120_000)]) {
+        refusedFor(await app.call("POST", "/room", { roomName: `not-${field}`, [field]: value }), field);
+        refusedFor(await app.call("PUT", `/room/${room}`, { [field]: value }), field);
+      }
+      const megabyte = await app.call("POST", "/room", { [field]: "x".repeat(1_000_000) });
+      expectAppRefusal(megabyte, 413, "body_too_large");
+      expect(await app.must("GET", `/room/${room}`)).toEqual(before);
+      expect((await app.must<Json[]>("GET", "/rooms")).length).toBe(count);
+    });
+  });
+
+test("a webhook's address is never contacted on write", async () => {
+  let asked = 0;
+  using listener = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(String(++asked)) });
+  const hook = `http://127.0.0.1:${listener.port}/`;
+  for (const field of Object.keys(ROWS).filter((name) => name.endsWith("Webhook")))
+    await app.must("POST", "/room", { [field]: hook });
+  expect((await call(hook)).text).toBe("1");
+});

@@ -1,0 +1,250 @@
+/**
+ * A walk over /openapi.json: every operation of the service, with what its schemas allow and with what they do not. Nothing
+ * may answer 500, and no answer may be one that the document does not describe.
+ *
+ * Each operation gets a world of its own (an application with keys, a room, a recording), so that what one deletes is nobody
+ * else's. PARLEY_TEST_FULL=1 walks ten times as far.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import fc from "fast-check";
+import { ALL_ACTIONS, freshName, mintToken } from "../support/admin.ts";
+import { Application } from "../support/application.ts";
+import { expectFrame } from "../support/checks.ts";
+import { Contract, type Document, type Operation } from "../support/contract.ts";
+import { ANYTHING, Generator, type Hints } from "../support/generate.ts";
+import { type Answer, call } from "../support/http.ts";
+import { type Server, startParley } from "../support/parley.ts";
+
+setDefaultTimeout(300_000);
+
+const RUNS = process.env.PARLEY_TEST_FULL ? 300 : 30;
+
+/** One server for all; the document is needed to name the tests. */
+const server: Server = await startParley({
+  env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" },
+});
+const { body: document } = await call<Document>(`${server.url}/openapi.json`);
+const contract = new Contract(document);
+afterAll(() => server.stop());
+
+interface Step {
+  readonly method: string;
+  /** As the document has it: /v1/peers/{peerId}. */
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+const steps: Step[] = Object.entries(document.paths).flatMap(([path, operations]) =>
+  Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+);
+
+/** Everything that an address or a body may name, and that is there. */
+interface World {
+  readonly names: Readonly<Record<string, string>>;
+  readonly application: Application;
+  readonly credentials: Readonly<Record<string, string>>;
+  readonly hints: Hints;
+  /** Addresses that carry their own proof, by operation. */
+  readonly links: Readonly<Record<string, string>>;
+}
+
+async function newWorld(): Promise<World> {
+  const { admin, url } = server;
+  const { name, secretKey, _id } = await admin.createApp();
+  const key = await admin.createKey(name);
+  const application = new Application(url, name, secretKey, _id);
+  const room = await application.must("POST", "/room", {});
+  const { token: accessToken } = await application.must<{ token: string }>("POST", "/token", {});
+  const { id, links } = await newRecording(application, String(room._id));
+  const names = {
+    app: name,
+    keyId: key.keyId,
+    channel: "chat/1",
+    peerId: "alice",
+    roomName: String(room.roomName),
+    id,
+  };
+  return {
+    application,
+    names,
+    links,
+    credentials: { secretKey: key.credential, admin: server.adminToken, applicationBearer: secretKey },
+    hints: {
+      app: fc.constantFrom(name, _id),
+      name: fc.nat().map(() => freshName()),
+      // New names for rooms, so that most are free.
+      roomName: fc.oneof(fc.stringMatching(/^[A-Za-z0-9_-]{8,30}$/), fc.integer({ min: 1e9 })),
+      room: fc.constantFrom(String(room.roomName), String(room._id)),
+      token: fc.constantFrom(accessToken, await mintToken(url, key.credential)),
+      channels: fc.constantFrom([], ["chat/1"], ["a/*", "b/**"]),
+      channelPatterns: fc.constantFrom([], ["**"], ["a/*", "b/**"]),
+      permissions: fc.subarray(ALL_ACTIONS),
+      allowedOrigins: fc.constantFrom([], ["*"], ["https://example.com"]),
+      lang: fc.constantFrom("en", "pt-BR"),
+      expireUnixSec: fc.constantFrom(0, null, 1_999_999_999),
+      notBeforeUnixSec: fc.constantFrom(0, null, 1, 1_899_999_999),
+      endId: fc.constantFrom(id, String(room._id)),
+      ...Object.fromEntries(
+        ["Join", "Left", "Started", "Ended"].map((what) => [
+          `meeting${what}Webhook`,
+          fc.constantFrom("https://example.com/hook", null, ""),
+        ]),
+      ),
+    },
+  };
+}
+
+/** One that is begun, sent and complete, its links, and the address of an upload that has only begun. */
+async function newRecording(application: Application, room: string): Promise<Pick<World, "links"> & { id: string }> {
+  const begin = () =>
+    application.must<{ _id: string; uploadUrl: string }>("POST", "/recording", {
+      room,
+      participantUsername: "Ann",
+      type: "video",
+    });
+  const here = (url: string): string => url.slice(url.indexOf("/", "https://".length));
+  const { _id: id, uploadUrl } = await begin();
+  await call(application.url + here(uploadUrl), {
+    method: "PUT",
+    body: new Uint8Array(100),
+    headers: { Host: application.host },
+  });
+  await application.must("POST", `/recording/${id}/complete`, {});
+  const link = async (how: string) => (await application.must<{ url: string }>("GET", `/recording/${id}/${how}`)).url;
+  return {
+    id,
+    links: {
+      "PUT /api/v1/upload/{id}": here((await begin()).uploadUrl),
+      "GET /api/v1/file/{id}/view": here(await link("view")),
+      "GET /api/v1/file/{id}/download": here(await link("download")),
+    },
+  };
+}
+
+interface Draw {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly body: string | undefined;
+}
+
+/** undefined in a body's place: none is sent. */
+function draws({ operation, path }: Step, world: World, isValid: boolean): fc.Arbitrary<Draw> {
+  const generator = new Generator(document.components.schemas, world.hints);
+  const parameters = operation.parameters.filter((one) => one.in === "query");
+  const query = Object.fromEntries(
+    parameters.map(({ name, schema }) => [name, isValid ? generator.valid(schema, name) : ANYTHING]),
+  );
+  const params = Object.fromEntries(
+    [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => {
+      const known = fc.constant(world.names[name] ?? "x");
+      return [name, isValid ? known : fc.oneof(known, fc.string({ minLength: 1 }), fc.constantFrom(...TRICKS))];
+    }),
+  );
+  const schema = operation.requestBody?.content["application/json"]?.schema;
+  const value = schema && (isValid ? generator.valid(schema) : generator.invalid(schema));
+  const asText = value?.map((one) => JSON.stringify(one));
+  const body = isValid ? asText : asText && fc.oneof({ weight: 8, arbitrary: asText }, fc.string(), BROKEN);
+  return fc.record({
+    params: fc.record(params),
+    query: fc.record(query, {
+      requiredKeys: isValid ? parameters.filter((one) => one.required).map((one) => one.name) : [],
+    }),
+    body: body ?? fc.constant(undefined),
+  });
+}
+
+const TRICKS = ["..", ".", "../..", "%00", "a/b", "\u0000", "ü", "x".repeat(300), "%", "?", "#", " "];
+const BROKEN = fc.constantFrom("{", "[]", "null", '{"a":1,"a":2}', "\ufeff{}", "x".repeat(200_000), "");
+
+async function take(step: Step, world: World, draw: Draw, isValid = false): Promise<Answer> {
+  const { method, path, operation } = step;
+  const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) =>
+    encodeURIComponent(draw.params[name]?.toWellFormed() ?? ""),
+  );
+  const pairs = Object.entries(draw.query).map(([name, value]): [string, string] => [
+    name,
+    (typeof value === "object" ? JSON.stringify(value) : String(value)).toWellFormed(),
+  ]);
+  const query = pairs.length > 0 ? `?${new URLSearchParams(pairs)}` : "";
+  const scheme = Object.keys(operation.security?.[0] ?? {})[0];
+  const link = isValid ? world.links[`${method} ${path}`] : undefined;
+  const isStream = operation.requestBody && draw.body === undefined;
+  const answer = await call(server.url + (link ?? filled + query), {
+    method,
+    ...(draw.body !== undefined && { body: draw.body }),
+    ...(isStream && { body: "some bytes" }),
+    ...(scheme && { bearer: world.credentials[scheme] ?? "" }),
+    headers: {
+      ...(operation.servers && { Host: world.application.host }),
+      ...(draw.body !== undefined && { "Content-Type": "application/json" }),
+    },
+  });
+  expect(answer.status).not.toBe(500);
+  // A path that is no longer the one that was meant (`..`) is somebody else's, or nobody's: then it is not described.
+  if (isSamePath(filled)) contract.check(method, filled, answer);
+  if (answer.status !== 206) expectFrameOf(answer);
+  return answer;
+}
+
+const isSamePath = (path: string): boolean => new URL(path, "http://x").pathname === path && !/%2F|%00/i.test(path);
+
+/** A file has headers of its own; what every answer has is the id and that nobody keeps it. */
+function expectFrameOf(answer: Answer): void {
+  if (answer.headers.get("content-type")?.startsWith("application/json")) expectFrame(answer);
+  else expect(answer.headers.get("cache-control")).toContain("no-store");
+}
+
+/** What cannot succeed here, with the reason. */
+const NEVER: Readonly<Record<string, string>> = {
+  "POST /v1/peers/{peerId}/send": "nobody is connected in this world",
+};
+
+let worlds = 0;
+beforeAll(() => {
+  expect(steps.length).toBeGreaterThan(25);
+});
+
+for (const step of steps) {
+  const title = `${step.method} ${step.path}`;
+  // A world that is only looked at serves for all.
+  const lasting = step.method === "GET" ? newWorld() : undefined;
+  const world = (): Promise<World> => {
+    worlds++;
+    return lasting ?? newWorld();
+  };
+
+  const walk = async (isValid: boolean): Promise<Set<number>> => {
+    const seen = new Set<number>();
+    for (let left = RUNS; left > 0; left -= 5) {
+      // Some calls end the world they are made in: a new one every few.
+      const here = await world();
+      await fc.assert(
+        fc.asyncProperty(draws(step, here, isValid), async (draw) => {
+          seen.add((await take(step, here, draw, isValid)).status);
+        }),
+        { numRuns: step.method === "DELETE" ? 1 : 5, endOnFailure: true },
+      );
+    }
+    return seen;
+  };
+
+  test(`${title}: what its schema allows`, async () => {
+    const seen = await walk(true);
+    if (!(title in NEVER)) expect([...seen]).toContain(200);
+  });
+
+  test(`${title}: what its schema does not allow`, async () => {
+    await walk(false);
+  });
+}
+
+test("a body of every operation that takes one is refused where it is wrong: the walk has seen 400s", async () => {
+  const here = await newWorld();
+  for (const step of steps.filter((one) => one.operation.requestBody?.content["application/json"])) {
+    const names = here.names;
+    const answer = await take(step, here, { params: names, query: {}, body: "{" });
+    expect([step.path, answer.status]).toEqual([step.path, 400]);
+  }
+  expect(worlds).toBeGreaterThan(0);
+  expect(server.output).not.toContain("a request failed on our side");
+});

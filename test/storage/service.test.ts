@@ -1,0 +1,143 @@
+/** The whole service on a bucket: the same calls, links presigned by the bucket, no byte on a disk of ours. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { openSqlite, sqliteFile } from "../../src/store/open.ts";
+import { Application, expectAppRefusal, newApplication } from "../support/application.ts";
+import { expectSentence } from "../support/checks.ts";
+import { inPieces } from "../support/http.ts";
+import { runParley, type Server, startParley } from "../support/parley.ts";
+import { Backend, isRefusal, sha256, webm } from "../support/recordings.ts";
+import { type S3Service, startS3 } from "../support/s3.ts";
+import { scratch } from "../support/temp.ts";
+
+setDefaultTimeout(60_000);
+
+const MIB = 1024 * 1024;
+let service: S3Service;
+beforeAll(async () => {
+  service = await startS3();
+}, 600_000);
+afterAll(() => service.stop());
+
+const start = (data?: string): Promise<Server> =>
+  startParley({
+    ...(data && { data }),
+    env: { PARLEY_STORAGE_URL: service.storageUrl, PARLEY_REST_REQUESTS_PER_SECOND: "0" },
+  });
+
+const objects = (): string[] =>
+  existsSync(join(service.folder, "some"))
+    ? readdirSync(join(service.folder, "some"), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(join(service.folder, "some/prefix/").length))
+    : [];
+
+test("sent in parts and killed in between, it is whole; its links are the bucket's; deleting leaves nothing", async () => {
+  using folder = scratch();
+  const first = await start(folder.path);
+  const { name, secretKey, id } = await newApplication(first);
+  const on = (server: Server): Backend => new Backend(new Application(server.url, name, secretKey, id));
+  const bytes = webm(21 * MIB + 3);
+  const { _id, uploadUrl } = await on(first).begin();
+  await on(first).mustPut(uploadUrl, bytes.slice(0, 9 * MIB), {
+    "Content-Range": `bytes 0-${9 * MIB - 1}/${bytes.length}`,
+  });
+  // Cut in the middle of a body.
+  const cut = on(first)
+    .put(uploadUrl, inPieces(bytes.slice(9 * MIB), 262_144), {
+      "Content-Range": `bytes ${9 * MIB}-${bytes.length - 1}/${bytes.length}`,
+    })
+    .catch(() => undefined);
+  await Bun.sleep(30);
+  await first.kill("SIGKILL");
+  await cut;
+
+  await using second = await start(folder.path);
+  const backend = on(second);
+  const offset = await backend.offset(uploadUrl, bytes.length);
+  expect(offset).toBeGreaterThanOrEqual(9 * MIB);
+  const rest = { "Content-Range": `bytes ${offset}-${bytes.length - 1}/${bytes.length}` };
+  if (offset < bytes.length) expect(await backend.mustPut(uploadUrl, bytes.slice(offset), rest)).toBe(bytes.length);
+  expect((await backend.list()).total).toBe(0);
+  const made = await backend.complete(_id);
+  expect(made.sizeInBytes).toBe(bytes.length);
+  expect(made.fileName).toEndWith(".webm");
+  expect(isRefusal(await backend.put(uploadUrl, bytes.slice(0, 1)))).toMatchObject({
+    status: 409,
+    code: "upload_complete",
+  });
+
+  const view = await backend.link(_id, "view");
+  expect(view).toStartWith(`${service.endpoint}/${service.bucket}/some/prefix/recordings/${id}/${_id}?`);
+  const response = await fetch(view);
+  expect(response.headers.get("content-type")).toBe("video/webm");
+  expect(response.headers.get("content-disposition")).toBe(`inline; filename="${made.fileName}"`);
+  expect(sha256(await response.bytes())).toBe(sha256(bytes));
+  expect(objects()).toEqual([`recordings/${id}/${_id}`]);
+  expect(existsSync(join(folder.path, "recordings"))).toBe(false);
+
+  await backend.app.must("DELETE", `/recording/${_id}`);
+  expect(objects()).toEqual([]);
+  expect((await fetch(view)).status).toBe(404);
+  for (const { output } of [first, second]) {
+    expect(output).not.toContain(service.secretKey);
+    expect(output).not.toContain("X-Amz-Signature");
+  }
+});
+
+test("what is no video is an attachment, though the bucket serves it", async () => {
+  await using server = await start();
+  const backend = new Backend(await newApplication(server));
+  const page = await backend.record({}, Buffer.from("<!doctype html><script>alert(1)</script>"));
+  const { headers } = await fetch(await backend.link(page._id, "view"));
+  expect(headers.get("content-type")).toBe("application/octet-stream");
+  expect(headers.get("content-disposition")).toStartWith("attachment");
+  await backend.app.must("DELETE", `/recording/${page._id}`);
+});
+
+test("an abandoned upload leaves nothing in the bucket, parts and last bytes included", async () => {
+  using folder = scratch();
+  const first = await start(folder.path);
+  const backend = new Backend(await newApplication(first));
+  const { uploadUrl } = await backend.begin();
+  await backend.mustPut(uploadUrl, webm(9 * MIB), { "Content-Range": `bytes 0-${9 * MIB - 1}/${30 * MIB}` });
+  expect(objects()).toHaveLength(1);
+  await first.kill("SIGTERM");
+  const sql = await openSqlite(sqliteFile(folder.path));
+  await sql`UPDATE uploads SET touched = touched - ${25 * 3_600_000}`;
+  await sql.close();
+  await using second = await start(folder.path);
+  await second.logged((line) => line.msg === "recordings swept" && line.abandoned === 1);
+  expect(objects()).toEqual([]);
+  const multipart = join(service.folder, ".sgwtmp/multipart");
+  const parts = existsSync(multipart) ? readdirSync(multipart, { recursive: true, withFileTypes: true }) : [];
+  expect(parts.filter((entry) => entry.isFile())).toEqual([]);
+});
+
+test("a bucket that does not answer: the start says so, the service goes on, uploads are 503 without a word of why", async () => {
+  const url = service.storageUrl.replace("@parley-test", "@another-bucket");
+  await using server = await startParley({ env: { PARLEY_STORAGE_URL: url } });
+  const complaint = await server.logged((line) => line.msg.startsWith("recordings cannot be kept"));
+  expect(complaint.msg).toContain("another-bucket");
+  const backend = new Backend(await newApplication(server));
+  const body = { room: await backend.room(), participantUsername: "ann", type: "video" };
+  const answer = await backend.app.call("POST", "/recording", body);
+  expectAppRefusal(answer, 503, "internal_error");
+  expect(answer.text).not.toMatch(/bucket|NoSuch|http/);
+  await server.logged((line) => line.level === "error" && line.msg.startsWith("the storage of recordings"));
+  expect((await backend.list()).total).toBe(0);
+  expect(server.output).not.toContain(service.secretKey);
+});
+
+test.each([
+  ["s3://bucket", "it needs a credential"],
+  ["s3://k:hush@bucket?acl=x", "and nothing else"],
+  ["s3://k:hush@b?endpoint=ftp://x", "it must have the form"],
+])("PARLEY_STORAGE_URL=%s stops the start with a sentence, without its secret", async (url, message) => {
+  using folder = scratch();
+  const env = { PARLEY_STORAGE_URL: url, AWS_ACCESS_KEY_ID: "", AWS_SECRET_ACCESS_KEY: "" };
+  const ended = await runParley(["up", "--port", "0", "--data", folder.path], env);
+  expectSentence(ended, "PARLEY_STORAGE_URL", message);
+  expect(ended.output).not.toContain("hush");
+});

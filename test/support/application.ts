@@ -1,0 +1,79 @@
+/** A tiny client of the application API: the application's host in the header, its secret key as a Bearer token. */
+import { expect } from "bun:test";
+import { freshName } from "./admin.ts";
+import { expectFrame } from "./checks.ts";
+import { Contract, type Document } from "./contract.ts";
+import { type Answer, type Call, call, type Json } from "./http.ts";
+import type { Server } from "./parley.ts";
+
+/** Every refusal of the application API has this body. */
+export interface AppRefusal {
+  readonly success: false;
+  readonly message: string;
+  readonly error: { readonly code: string; readonly details?: { field: string; message: string }[] };
+  readonly requestId: string;
+}
+
+export class Application {
+  /** Holds every answer against /openapi.json, if it is set. */
+  contract: Contract | undefined;
+
+  constructor(
+    readonly url: string,
+    readonly name: string,
+    readonly secretKey: string,
+    readonly id = "",
+  ) {}
+
+  get host(): string {
+    return `${this.name}.localhost:${new URL(this.url).port}`;
+  }
+
+  /** Any call, whatever its outcome; `path` is below /api/v1. A body is JSON unless `rest` says otherwise. */
+  async call<T = Json>(method: string, path: string, body?: unknown, rest: Call = {}): Promise<Answer<T & AppRefusal>> {
+    const { headers, ...more } = rest;
+    const whole = `/api/v1${path}`;
+    const answer = await call<T & AppRefusal>(this.url + whole, {
+      method,
+      body,
+      bearer: this.secretKey,
+      ...more,
+      headers: { Host: this.host, ...(body !== undefined && { "Content-Type": "application/json" }), ...headers },
+    });
+    // The document has each address once, without the slash that may stand behind it.
+    this.contract?.check(method, whole.replace(/\/(?=\?|$)/, ""), answer as Answer);
+    expectFrame(answer);
+    return answer;
+  }
+
+  /** A call that must succeed. */
+  async must<T = Json>(method: string, path: string, body?: unknown): Promise<T> {
+    const { status, text, body: value } = await this.call<T>(method, path, body);
+    if (status !== 200) throw new Error(`${method} ${path}: ${status} ${text}`);
+    return value;
+  }
+}
+
+/** A fresh application, every answer of whose host is held against /openapi.json. */
+export async function newApplication(server: Server): Promise<Application> {
+  const { _id, name, secretKey } = await server.admin.createApp(freshName());
+  const application = new Application(server.url, name, secretKey, _id);
+  application.contract = new Contract((await call<Document>(`${server.url}/openapi.json`)).body);
+  return application;
+}
+
+/** That the answer is this refusal, whole: nothing in its body beside what rooms.md says. */
+export function expectAppRefusal({ status, body, headers }: Answer<unknown>, wanted: number, code: string): AppRefusal {
+  const refusal = body as AppRefusal;
+  const { details } = refusal.error ?? {};
+  expect({ status, body }).toEqual({
+    status: wanted,
+    body: {
+      success: false,
+      message: expect.any(String) as string,
+      error: { code, ...(details && { details: expect.any(Array) as [] }) },
+      requestId: headers.get("x-request-id"),
+    },
+  });
+  return refusal;
+}

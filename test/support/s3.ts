@@ -1,0 +1,95 @@
+/**
+ * A real S3-compatible service for a test: versitygw, a gateway that serves a folder. It checks every signature, and multipart
+ * uploads are those of S3. Built once from Go's registry, where Go is installed; `VERSITYGW` may name one that is there.
+ */
+import { existsSync, mkdirSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { removeFolder, tempFolder } from "./temp.ts";
+
+const MODULE = "github.com/versity/versitygw";
+const VERSION = "v1.8.0";
+const CACHE = join(import.meta.dir, `../../node_modules/.cache/versitygw-${VERSION}`);
+const START_MS = 20_000;
+
+export interface S3Service {
+  readonly endpoint: string;
+  readonly accessKey: string;
+  readonly secretKey: string;
+  readonly bucket: string;
+  /** For PARLEY_STORAGE_URL. */
+  readonly storageUrl: string;
+  /** Where its objects are, as files. */
+  readonly folder: string;
+  stop(): Promise<void>;
+}
+
+export async function startS3(): Promise<S3Service> {
+  const program = await gateway();
+  const root = tempFolder();
+  const bucket = "parley-test";
+  mkdirSync(join(root, bucket));
+  const [accessKey, secretKey] = ["test-access", `test/secret+${crypto.randomUUID()}`];
+  const port = await freePort();
+  const endpoint = `http://127.0.0.1:${port}`;
+  const child = Bun.spawn([program, "--port", `127.0.0.1:${port}`, "--quiet", "posix", root], {
+    env: { PATH: process.env.PATH ?? "", ROOT_ACCESS_KEY: accessKey, ROOT_SECRET_KEY: secretKey },
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  await answering(endpoint, () => child.exitCode !== null);
+  const credential = [accessKey, secretKey].map(encodeURIComponent).join(":");
+  return {
+    endpoint,
+    accessKey,
+    secretKey,
+    bucket,
+    storageUrl: `s3://${credential}@${bucket}/some/prefix?endpoint=${endpoint}`,
+    folder: join(root, bucket),
+    stop: async () => {
+      child.kill("SIGKILL");
+      await child.exited;
+      removeFolder(root);
+    },
+  };
+}
+
+async function gateway(): Promise<string> {
+  const given = process.env.VERSITYGW ?? Bun.which("versitygw");
+  if (given) return given;
+  const program = join(CACHE, "versitygw");
+  if (existsSync(program)) return program;
+  const go = Bun.which("go");
+  if (!go) throw new Error("Go is needed to build a service to test against: apt-get install golang-go");
+  mkdirSync(CACHE, { recursive: true });
+  const build = Bun.spawn([go, "install", `${MODULE}/cmd/versitygw@${VERSION}`], {
+    env: { ...process.env, GOBIN: CACHE, CGO_ENABLED: "0" },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const [complaint, code] = await Promise.all([build.stderr.text(), build.exited]);
+  if (code !== 0) throw new Error(`versitygw could not be built: ${complaint}`);
+  return program;
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+    });
+  });
+}
+
+/** It tells nobody when it is ready: asked until it answers. */
+async function answering(url: string, isOver: () => boolean): Promise<void> {
+  const deadline = performance.now() + START_MS;
+  for (;;) {
+    const answered = await fetch(url).then(
+      () => true,
+      () => false,
+    );
+    if (answered) return;
+    if (isOver() || performance.now() > deadline) throw new Error("versitygw did not start");
+    await Bun.sleep(20);
+  }
+}
