@@ -1,10 +1,13 @@
 /** The realtime half of a node, put together. */
+import { randomUUID } from "node:crypto";
 import { Blocks } from "./access/blocks.ts";
 import type { Keyring } from "./access/keyring.ts";
 import { Throttle } from "./access/throttle.ts";
+import { ConfigError } from "./config/load.ts";
 import type { Config } from "./config/settings.ts";
 import type { Engine } from "./engine/engine.ts";
 import { Exchange } from "./engine/local.ts";
+import { NatsEngine } from "./engine/nats/nats.ts";
 import { systemClock as clock } from "./realtime/clock.ts";
 import { Dispatch } from "./realtime/dispatch.ts";
 import { Figures } from "./realtime/figures.ts";
@@ -38,9 +41,11 @@ export async function buildHeart(
   await usage.load();
   const blocks = new Blocks();
   blocks.load(await store.blocks(clock.nowMs()));
-  const engine = new Exchange().engine();
+  const engine = await engineOf(config, nodeId, log, metrics);
   const { presenceTickMs, framesPerSecond, framesBurst, maxPendingBytes } = config;
-  const hub = new Hub({ id: nodeId, clock, engine, keyring, usage, figures, broadcast, presenceTickMs, framesBurst });
+  // Of this life of the process: two with the same PARLEY_NODE_ID are still two.
+  const id = randomUUID();
+  const hub = new Hub({ id, clock, engine, keyring, usage, figures, broadcast, presenceTickMs, framesBurst });
   keyring.onChange((keyId) => hub.keyChanged(keyId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections);
   metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.channelCount);
@@ -49,4 +54,26 @@ export async function buildHeart(
   const connects = new Throttle(perMinute, perMinute / 60, clock.monotonicMs);
   const gateway = new Gateway({ hub, dispatch, keyring, blocks, connects, figures, clock, maxPendingBytes });
   return { hub, gateway, usage, blocks, engine };
+}
+
+/** Alone, or joined to the nodes on the same NATS. */
+async function engineOf(config: Config, nodeId: string, log: Log, metrics: Metrics): Promise<Engine> {
+  const { natsUrl, natsPrefix } = config;
+  if (natsUrl === "") return new Exchange().engine();
+  let engine: NatsEngine;
+  try {
+    engine = await NatsEngine.connect({
+      url: natsUrl,
+      name: `parley ${nodeId}`,
+      prefix: natsPrefix,
+      warn: (text) => log.warn(text),
+      changed: (isUp) => (isUp ? log.info("NATS is back") : log.error("NATS is away: other nodes cannot be reached")),
+    });
+  } catch (error) {
+    // The address may hold a credential: it is not shown.
+    throw new ConfigError(`PARLEY_NATS_URL: no server there lets us in: ${(error as Error).message}`);
+  }
+  metrics.gauge("parley_other_nodes", "Other nodes that this one hears.", () => engine.others);
+  metrics.gauge("parley_nats_up", "Whether NATS is connected.", () => Number(engine.isUp));
+  return engine;
 }

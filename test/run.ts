@@ -49,6 +49,7 @@ const SUITES: readonly Suite[] = [
   tests("fuzz", "./test/fuzz"),
   tests("faults", "./test/faults"),
   tests("model", "./test/model"),
+  tests("verify", "./test/verify", "./test/support"),
 ];
 
 /** What `--full` asks of the long suites; without it they take their own small defaults. */

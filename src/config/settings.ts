@@ -118,14 +118,12 @@ export const SETTINGS = {
     meaning: "`nats://a,b,c` (with credentials, TLS)",
     read: matching(/^(nats|tls):\/\/.+/, "nats://host:4222"),
     secret: true,
-    waitsFor: CLUSTER,
   }),
   natsPrefix: setting({
     env: "PARLEY_NATS_PREFIX",
     initial: "parley",
     meaning: "separates installations on one NATS",
     read: matching(/^[A-Za-z0-9_-]+$/, "letters, digits, _ and -"),
-    waitsFor: CLUSTER,
   }),
   tlsCert: setting({
     env: "PARLEY_TLS_CERT",

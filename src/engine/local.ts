@@ -106,6 +106,10 @@ class LocalEngine implements Engine {
     );
   }
 
+  /** Every node is asked anyway. */
+  hold(): void {}
+  release(): void {}
+
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
     this.exchange.setWatching(this.id, app, channel, true);
     found(this.members(app, channel));
