@@ -68,7 +68,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
   const rooms = new Rooms(store.rooms, expiry, clock.nowMs);
   const archive = buildArchive(config, log, store, vault, metrics);
   const checks = async (): Promise<Record<string, string>> => ({
-    store: await store.ping().then(
+    store: await store.revisions().then(
       () => "ok",
       () => "the store does not answer",
     ),

@@ -4,7 +4,8 @@
  * A filter may name several fields, and databases guess badly which of them is the rare one. So the way in is chosen here: every
  * field, and every pair of fields that may both match many, has an index that ends in `seq`; a short look into each that fits
  * says which one leads to few rows. That one is walked; the other conditions are written so that no database takes them for a
- * way in. Where every way leads to many rows, the order itself is walked: a page is found soon then.
+ * way in, and neither is the order: a page of few rows is sorted. Where every way leads to many rows, the order itself is
+ * walked: a page is found soon then.
  */
 import type { SQL } from "bun";
 import type { PageWanted, RecordingFilter, RecordingRow } from "./recordings.ts";
@@ -87,6 +88,8 @@ class Statement {
 interface Plan {
   readonly way: readonly Condition[];
   readonly others: readonly Condition[];
+  /** It leads to few rows. */
+  readonly isShort?: true;
 }
 
 const planOf = (conditions: readonly Condition[], columns: readonly Column[]): Plan => {
@@ -108,8 +111,8 @@ async function shortWay(sql: SQL, app: string, conditions: readonly Condition[])
   for (const columns of waysFor(conditions)) {
     const plan = planOf(conditions, columns);
     const look = new Statement().add("SELECT COUNT(*) AS n FROM (SELECT seq").where(app, plan.way);
-    const rows = await look.add(` LIMIT ${look.value(FEW_ROWS + 1)}) AS some`).run(sql);
-    if (Number(rows[0]?.n) <= FEW_ROWS) return plan;
+    const rows = await look.add(` LIMIT ${look.value(FEW_ROWS + 1)}) AS found`).run(sql);
+    if (Number(rows[0]?.n) <= FEW_ROWS) return { ...plan, isShort: true };
   }
   return undefined;
 }
@@ -127,13 +130,15 @@ async function pagePlan(sql: SQL, app: string, conditions: readonly Condition[])
   return planOf(conditions, ordered);
 }
 
-function pageStatement(app: string, { order, limit, behind }: PageWanted, { way, others }: Plan): Statement {
+function pageStatement(app: string, { order, limit, behind }: PageWanted, { way, others, isShort }: Plan): Statement {
   const [sign, direction] = order === "asc" ? ([">", "ASC"] as const) : (["<", "DESC"] as const);
+  const from = bound("seq", sign, behind);
   // Inside only what the index itself holds; whole rows are fetched for the page alone.
   const statement = new Statement();
   statement.add(`SELECT * FROM recordings WHERE app = ${statement.value(app)} AND seq IN (SELECT seq`);
-  statement.where(app, [...way, ...bound("seq", sign, behind)], others);
-  return statement.add(` ORDER BY seq ${direction} LIMIT ${statement.value(limit)}) ORDER BY seq ${direction}`);
+  if (isShort) statement.where(app, way, [...others, ...from]).add(` ORDER BY seq + 0 ${direction}`);
+  else statement.where(app, [...way, ...from], others).add(` ORDER BY seq ${direction}`);
+  return statement.add(` LIMIT ${statement.value(limit)}) ORDER BY seq ${direction}`);
 }
 
 export async function totalOf(sql: SQL, app: string, filter: RecordingFilter): Promise<number> {
