@@ -140,6 +140,11 @@ class LocalEngine implements Engine {
     return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);
   }
 
+  nudge(): void {
+    for (const other of this.exchange.others(this.id))
+      this.exchange.to(this.id, other, `${this.id} nudge`, (node) => node?.nudged());
+  }
+
   async close(): Promise<void> {
     this.exchange.leave(this.id);
   }

@@ -35,6 +35,8 @@ export interface HubParts {
   readonly broadcast: Broadcast;
   readonly presenceTickMs: number;
   readonly framesBurst: number;
+  /** Another node has written something that all share. */
+  readonly nudged?: () => void;
 }
 
 export class Hub implements NodeEnd {
@@ -96,7 +98,7 @@ export class Hub implements NodeEnd {
     if (identity.peers.push(peer) === 1) this.parts.engine.hold(space.app, grant.peerId);
     space.connections++;
     this.connected++;
-    usage.connected(space.app);
+    usage.connected(space.app, this.parts.engine.connections(space.app));
     figures.connects.inc();
     this.keyPeers(peer.keyId).add(peer);
     this.liveness.add(peer);
@@ -280,6 +282,10 @@ export class Hub implements NodeEnd {
         );
       }
     }
+  }
+
+  nudged(): void {
+    this.parts.nudged?.();
   }
 
   kicked(app: string, peerId: string): number {

@@ -1,5 +1,5 @@
 /**
- * PostgreSQL, by URL: a pool for the work, and one connection beside it that only feels the pulse. Connections that break are
+ * PostgreSQL, by URL: a pool for the work, and beside it a connection or two that feel the pulse. Connections that break are
  * made anew by the pool; when the server falls silent (a cut line, a frozen machine), the pulse notices, and everything that
  * waits is ended instead of waiting on.
  */
@@ -8,8 +8,11 @@ import type { Database, Work } from "./database.ts";
 import { StoreAway, StoreError } from "./store.ts";
 
 const POOL_CONNECTIONS = 10;
+const FEELER_CONNECTIONS = 2;
 const CONNECT_SECONDS = 3;
 const PULSE_MAX_MS = 3000;
+/** All keys of all applications. */
+const MOMENT_MAX_MS = 10_000;
 /** Containers of one file start together: PostgreSQL may need a moment longer than we do. */
 const START_WAIT_MS = 10_000;
 const START_AGAIN_MS = 250;
@@ -77,22 +80,23 @@ export class Postgres implements Database {
   run = <T>(work: Work<T>): Promise<T> => answered(() => work(this.pool));
   transaction = <T>(work: Work<T>): Promise<T> => answered(() => this.pool.begin(work) as Promise<T>);
   moment = <T>(work: Work<T>): Promise<T> =>
-    answered(() => this.pool.begin("isolation level repeatable read read only", work) as Promise<T>);
+    this.felt((sql) => sql.begin("isolation level repeatable read read only", work) as Promise<T>, MOMENT_MAX_MS);
+  pulse = <T>(work: Work<T>): Promise<T> => this.felt(work, PULSE_MAX_MS);
 
-  pulse = async <T>(work: Work<T>): Promise<T> => {
+  private async felt<T>(work: Work<T>, maxMs: number): Promise<T> {
     const { promise: silence, reject } = Promise.withResolvers<never>();
     const asked = this.feeler;
     const timer = setTimeout(() => {
-      reject(new StoreAway(`it has not answered for ${PULSE_MAX_MS / 1000} seconds`));
+      reject(new StoreAway(`it has not answered for ${maxMs / 1000} seconds`));
       // Whatever waits on these connections would wait for as long as the network lets it.
       if (asked === this.feeler) this.renew();
-    }, PULSE_MAX_MS);
+    }, maxMs);
     try {
       return await Promise.race([answered(() => work(asked)), silence]);
     } finally {
       clearTimeout(timer);
     }
-  };
+  }
 
   /** A connection of its own: closing it lets go, and so does the end of this process. */
   async claim(name: string): Promise<() => Promise<void>> {
@@ -124,7 +128,7 @@ export class Postgres implements Database {
   }
 
   private connect(): [pool: SQL, feeler: SQL] {
-    return [new SQL({ ...this.options, max: POOL_CONNECTIONS }), new SQL({ ...this.options, max: 1 })];
+    return [new SQL({ ...this.options, max: POOL_CONNECTIONS }), new SQL({ ...this.options, max: FEELER_CONNECTIONS })];
   }
 }
 

@@ -142,11 +142,13 @@ export class SqlStore extends SqlReads implements Store {
       const keys: DbRow[] = await tx`SELECT * FROM keys WHERE revoked IS NULL`;
       const secrets: DbRow[] = await tx`
         SELECT s.* FROM key_secrets s JOIN keys k ON k.id = s.key_id WHERE k.revoked IS NULL ORDER BY s.key_id, s.seq DESC`;
+      const meta: DbRow[] = await tx`SELECT * FROM meta`;
       return {
         revision: Number(revisions[0]?.revision),
         apps: apps.map(toApp),
         keys: keys.map(toKey),
         secrets: secrets.map(toSecret),
+        meta: new Map(meta.map(({ name, value }) => [String(name), String(value)])),
       };
     });
   }
@@ -188,7 +190,7 @@ export class SqlStore extends SqlReads implements Store {
   }
 
   async blocks(nowMs: number): Promise<BlockRow[]> {
-    const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM blocks WHERE until_ms > ${nowMs}`);
+    const rows: DbRow[] = await this.database.pulse((sql) => sql`SELECT * FROM blocks WHERE until_ms > ${nowMs}`);
     return rows.map(toBlock);
   }
 

@@ -76,6 +76,7 @@ export interface Snapshot {
   readonly apps: readonly AppRow[];
   readonly keys: readonly KeyRow[];
   readonly secrets: readonly SecretRow[];
+  readonly meta: ReadonlyMap<string, string>;
 }
 
 export interface Reads {

@@ -14,6 +14,7 @@ import {
   type Farewell,
   type LaneItem,
   type LaneState,
+  type Nudge,
   type Place,
   type Question,
   VERSION,
@@ -108,7 +109,7 @@ export function laneItem(payload: string): LaneItem | undefined {
   }
 }
 
-export function toAll(payload: string): Beat | Farewell | Asked | undefined {
+export function toAll(payload: string): Beat | Farewell | Nudge | Asked | undefined {
   const all = read(payload);
   const [node, first, hears, isBack] = all?.fields ?? [];
   if (!all || !isText(node)) return undefined;
@@ -123,7 +124,8 @@ export function toAll(payload: string): Beat | Farewell | Asked | undefined {
       );
     }
     case "farewell":
-      return { kind: "farewell", node };
+    case "nudge":
+      return { kind: all.kind, node };
     case "question": {
       const asked = questionIn(first);
       return asked && { kind: "question", node, question: asked };

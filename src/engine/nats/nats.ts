@@ -175,6 +175,10 @@ export class NatsEngine implements Engine {
     return this.all.nodes.all.reduce((sum, { connections }) => sum + (connections.get(app) ?? 0), 0);
   }
 
+  nudge(): void {
+    if (this.isUp) this.link.publish(this.all.subjects.all, wire.nudge(this.all.end.id));
+  }
+
   async close(): Promise<void> {
     if (this.isClosed) return;
     clearInterval(this.ticking);
@@ -206,6 +210,7 @@ export class NatsEngine implements Engine {
     const wasKnown = nodes.known(one.node) !== undefined;
     const node = nodes.seen(one.node, one.kind === "beat" ? one.connections : undefined);
     if (!node) return;
+    if (one.kind === "nudge") return end.nudged();
     if (one.kind === "question") for (const part of partsOf(end.id, this.reply(one.question))) respond(part);
     else if (wasKnown && (one.isBack || !one.hears.includes(end.id))) watches.resync(node);
   }

@@ -43,6 +43,12 @@ export interface Farewell {
   readonly node: string;
 }
 
+/** There is something new in what all share. */
+export interface Nudge {
+  readonly kind: "nudge";
+  readonly node: string;
+}
+
 /** What a node may be asked. */
 export type Question =
   | { readonly what: "who"; readonly channels: readonly (readonly [app: string, channel: string])[] }
@@ -110,6 +116,8 @@ export const beat = (one: Omit<Beat, "kind">): string =>
   line("beat", one.node, [...one.connections], one.hears, one.isBack);
 
 export const farewell = (node: string): string => line("farewell", node);
+
+export const nudge = (node: string): string => line("nudge", node);
 
 export const question = (node: string, asked: Question): string => line("question", node, asked);
 
