@@ -67,6 +67,8 @@ export interface Engine {
   channels(app: string): readonly ChannelCount[] | Promise<readonly ChannelCount[]>;
   /** Members of one channel on other nodes. */
   members(app: string, channel: string): RemoteMembers | Promise<RemoteMembers>;
+  /** This node's connections of an application with a cap are so many now: the others must not be far behind. */
+  counted(app: string, connections: number): void;
   /** Connections of an application on other nodes, as far as is known now. */
   connections(app: string): number;
   /** The others look at once at what the nodes share besides. */

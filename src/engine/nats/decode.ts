@@ -10,6 +10,7 @@ import {
   type Answered,
   type Asked,
   type Beat,
+  type Count,
   type Direct,
   type Farewell,
   type LaneItem,
@@ -109,7 +110,7 @@ export function laneItem(payload: string): LaneItem | undefined {
   }
 }
 
-export function toAll(payload: string): Beat | Farewell | Nudge | Asked | undefined {
+export function toAll(payload: string): Beat | Count | Farewell | Nudge | Asked | undefined {
   const all = read(payload);
   const [node, first, hears, isBack] = all?.fields ?? [];
   if (!all || !isText(node)) return undefined;
@@ -123,6 +124,8 @@ export function toAll(payload: string): Beat | Farewell | Nudge | Asked | undefi
         counts && nodes && { kind: "beat", node, connections: new Map(counts), hears: nodes, isBack: isBack === true }
       );
     }
+    case "count":
+      return isText(first) && isCount(hears) ? { kind: "count", node, app: first, connections: hears } : undefined;
     case "farewell":
     case "nudge":
       return { kind: all.kind, node };
