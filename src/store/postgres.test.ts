@@ -254,6 +254,15 @@ describe("lists", () => {
   });
 });
 
+test("a character that it cannot hold is found nowhere and not taken, and is no crash", async () => {
+  const url = await server.newDatabase();
+  const store = await withApps(() => open(url));
+  expect([await store.app("a\0b"), await store.rooms.room("a", "\0", 0)]).toEqual([undefined, undefined]);
+  const putting = store.change((change) => change.putApp(app("x", { name: "\0" })));
+  await expect(putting).rejects.toThrow("U+0000");
+  await store.close();
+});
+
 describe("away", () => {
   test("at the start: a sentence that says where, and nothing of the password", async () => {
     const url = server.url("not_there");

@@ -4,6 +4,7 @@
  * waits is ended instead of waiting on.
  */
 import { SQL } from "bun";
+import { Problem } from "../protocol/codes.ts";
 import type { Database, Work } from "./database.ts";
 import { StoreAway, StoreError } from "./store.ts";
 
@@ -34,6 +35,8 @@ const SESSION = {
 
 /** Classes and codes of SQLSTATE for "not now": connection, resources, operator's intervention, a standby. */
 const AWAY = /^(08|53(?!100)|57|58|25006)/;
+/** U+0000 in a text: SQLite keeps it, PostgreSQL has no place for it. */
+const NUL = "22021";
 /** What no waiting cures: login, database name. */
 const HOPELESS = /^(28|3D)/;
 
@@ -138,12 +141,13 @@ export const lockForMigrations = async (tx: SQL): Promise<void> => {
   await tx`SELECT pg_advisory_xact_lock(${LOCK_SPACE}::int, 0::int)`;
 };
 
-/** Tells "it is away" from what it has to say about a statement. */
+/** Tells "it is away", and what is the caller's fault, from what else it has to say about a statement. */
 async function answered<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (isAway(error)) throw new StoreAway(reasonOf(error), { cause: error });
+    if (stateOf(error) === NUL) throw new Problem("invalid_request", "A text must not hold the character U+0000.");
     throw error;
   }
 }

@@ -11,6 +11,9 @@ const textOrNull = (value: DbRow[string] | undefined): string | null => (value =
 const number = (value: DbRow[string] | undefined): number => Number(value);
 const numberOrNull = (value: DbRow[string] | undefined): number | null => (value == null ? null : Number(value));
 
+/** What is looked for, as every database takes it: U+0000 is in no id and no name, and PostgreSQL refuses to look for it. */
+export const sought = (name: string): string => name.replaceAll("\0", "\uFFFD");
+
 export const toApp = (row: DbRow): AppRow => ({
   id: text(row.id),
   name: text(row.name),

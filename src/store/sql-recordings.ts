@@ -1,7 +1,7 @@
 /** Recordings on SQL. */
 import type { Database } from "./database.ts";
 import type { Completion, PageWanted, RecordingFilter, RecordingRow, RecordingStore, UploadRow } from "./recordings.ts";
-import { type DbRow, toRecording, toUpload } from "./rows.ts";
+import { type DbRow, sought, toRecording, toUpload } from "./rows.ts";
 import { pageOf, totalOf } from "./sql-listing.ts";
 
 export class SqlRecordings implements RecordingStore {
@@ -27,7 +27,7 @@ export class SqlRecordings implements RecordingStore {
   upload(app: string, id: string): Promise<UploadRow | undefined> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        SELECT * FROM uploads WHERE id = ${id} AND app = ${app} AND ended IS NULL`;
+        SELECT * FROM uploads WHERE id = ${sought(id)} AND app = ${app} AND ended IS NULL`;
       return rows.map(toUpload)[0];
     });
   }
@@ -92,7 +92,7 @@ export class SqlRecordings implements RecordingStore {
 
   recording(app: string, id: string): Promise<RecordingRow | undefined> {
     return this.database.run(async (sql) => {
-      const rows: DbRow[] = await sql`SELECT * FROM recordings WHERE id = ${id} AND app = ${app}`;
+      const rows: DbRow[] = await sql`SELECT * FROM recordings WHERE id = ${sought(id)} AND app = ${app}`;
       return rows.map(toRecording)[0];
     });
   }
@@ -100,8 +100,8 @@ export class SqlRecordings implements RecordingStore {
   seqOf(app: string, id: string): Promise<number | undefined> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        SELECT seq FROM recordings WHERE id = ${id} AND app = ${app}
-        UNION ALL SELECT seq FROM deleted_recordings WHERE id = ${id} AND app = ${app}`;
+        SELECT seq FROM recordings WHERE id = ${sought(id)} AND app = ${app}
+        UNION ALL SELECT seq FROM deleted_recordings WHERE id = ${sought(id)} AND app = ${app}`;
       return rows[0] === undefined ? undefined : Number(rows[0].seq);
     });
   }
@@ -162,8 +162,8 @@ export class SqlRecordings implements RecordingStore {
   roomIdOf(app: string, idOrName: string): Promise<string | undefined> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        SELECT id FROM rooms WHERE id = ${idOrName} AND app = ${app}
-        UNION ALL SELECT id FROM rooms WHERE name = ${idOrName} AND app = ${app} AND archived IS NULL`;
+        SELECT id FROM rooms WHERE id = ${sought(idOrName)} AND app = ${app}
+        UNION ALL SELECT id FROM rooms WHERE name = ${sought(idOrName)} AND app = ${app} AND archived IS NULL`;
       // An id is meant first, whatever order the database answers in.
       const ids = rows.map(({ id }) => String(id));
       return ids.find((id) => id === idOrName) ?? ids[0];

@@ -2,7 +2,7 @@
 import type { SQL } from "bun";
 import type { Database } from "./database.ts";
 import type { RoomPage, RoomRow, RoomStore } from "./rooms.ts";
-import { type DbRow, isUniqueViolation, toRoom } from "./rows.ts";
+import { type DbRow, isUniqueViolation, sought, toRoom } from "./rows.ts";
 
 export class SqlRooms implements RoomStore {
   constructor(private readonly database: Database) {}
@@ -10,7 +10,7 @@ export class SqlRooms implements RoomStore {
   async room(app: string, name: string, nowMs: number): Promise<RoomRow | undefined> {
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`
-        SELECT * FROM rooms WHERE app = ${app} AND name = ${name} AND archived IS NULL
+        SELECT * FROM rooms WHERE app = ${app} AND name = ${sought(name)} AND archived IS NULL
           AND (archive_at IS NULL OR archive_at > ${nowMs})`,
     );
     return rows.map(toRoom)[0];
@@ -19,7 +19,7 @@ export class SqlRooms implements RoomStore {
   async roomById(app: string, id: string, nowMs: number): Promise<RoomRow | undefined> {
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`
-        SELECT * FROM rooms WHERE id = ${id} AND app = ${app} AND archived IS NULL
+        SELECT * FROM rooms WHERE id = ${sought(id)} AND app = ${app} AND archived IS NULL
           AND (archive_at IS NULL OR archive_at > ${nowMs})`,
     );
     return rows.map(toRoom)[0];
@@ -77,7 +77,7 @@ export class SqlRooms implements RoomStore {
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`
         UPDATE rooms SET archived = ${nowMs}, version = version + 1
-        WHERE app = ${app} AND name = ${name} AND archived IS NULL AND (archive_at IS NULL OR archive_at > ${nowMs})
+        WHERE app = ${app} AND name = ${sought(name)} AND archived IS NULL AND (archive_at IS NULL OR archive_at > ${nowMs})
         RETURNING id`,
     );
     return rows.length > 0;
@@ -122,7 +122,7 @@ export class SqlRooms implements RoomStore {
 
 /** Archived ones too: a cursor stays good when its room goes. */
 async function everWas(sql: SQL, app: string, id: string): Promise<boolean> {
-  const rows: DbRow[] = await sql`SELECT id FROM rooms WHERE id = ${id} AND app = ${app}`;
+  const rows: DbRow[] = await sql`SELECT id FROM rooms WHERE id = ${sought(id)} AND app = ${app}`;
   return rows.length > 0;
 }
 

@@ -2,7 +2,7 @@
  *  database.ts. */
 import type { SQL } from "bun";
 import type { Database, Run } from "./database.ts";
-import { type DbRow, toApp, toBlock, toKey, toSecret, toUsage } from "./rows.ts";
+import { type DbRow, sought, toApp, toBlock, toKey, toSecret, toUsage } from "./rows.ts";
 import { SqlRecordings } from "./sql-recordings.ts";
 import { SqlRooms } from "./sql-rooms.ts";
 import type {
@@ -27,7 +27,8 @@ class SqlReads implements Reads {
 
   async app(idOrName: string): Promise<AppRow | undefined> {
     const rows: DbRow[] = await this.run(
-      (sql) => sql`SELECT * FROM apps WHERE deleted IS NULL AND (id = ${idOrName} OR name = ${idOrName})`,
+      (sql) =>
+        sql`SELECT * FROM apps WHERE deleted IS NULL AND (id = ${sought(idOrName)} OR name = ${sought(idOrName)})`,
     );
     // A name may look like another application's id: the id is meant first.
     return rows.map(toApp).sort((a) => (a.id === idOrName ? -1 : 1))[0];
@@ -39,7 +40,7 @@ class SqlReads implements Reads {
   }
 
   async key(id: string): Promise<KeyRow | undefined> {
-    const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM keys WHERE id = ${id}`);
+    const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM keys WHERE id = ${sought(id)}`);
     return rows.map(toKey)[0];
   }
 
