@@ -117,8 +117,10 @@ function install(packages: readonly DebianPackage[]): void {
     Bun.spawnSync(["sh", "-c", step], { stdio: ["ignore", "ignore", "inherit"], env });
 }
 
-const isThere = (program: string): boolean =>
-  program.startsWith("/") ? [...new Bun.Glob(program.slice(1)).scanSync("/")].length > 0 : Bun.which(program) !== null;
+function isThere(program: string): boolean {
+  if (!program.startsWith("/")) return Bun.which(program) !== null;
+  return [...new Bun.Glob(program.slice(1)).scanSync("/")].length > 0;
+}
 
 /** [passed, failed] of a JUnit report. A runner that died without one, or failed outside a test, is a failure itself. */
 function counted(report: string, exitCode: number): [number, number] {
