@@ -61,6 +61,7 @@ export async function buildHeart(
         back: () => log.info("the store answers again"),
       })
     : undefined;
+  if (follow) metrics.gauge("parley_store_up", "Whether the shared store answers.", () => Number(follow.isUp));
   const nudged = (): void => follow?.nudge();
   const hub = new Hub({ id, clock, engine, keyring, usage, figures, broadcast, presenceTickMs, framesBurst, nudged });
   keyring.onChange((keyId) => hub.keyChanged(keyId));

@@ -96,8 +96,9 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
   const rooms = new Rooms(store.rooms, expiry, clock.nowMs);
   const archive = buildArchive(config, log, store, vault, metrics);
   const checks = async (): Promise<Record<string, string>> => ({
+    // One that is back is not all: what has changed meanwhile must be known.
     store: await store.revisions().then(
-      () => "ok",
+      () => (follow?.isUp === false ? "the store has just come back" : "ok"),
       () => "the store does not answer",
     ),
     shutdown: heart.gateway.isDraining ? "this node is shutting down" : "ok",
@@ -147,8 +148,9 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
       stopWatching();
       await expiry.stop();
       await archive.stop();
-      await follow?.stop();
+      // The follower last: it is what notices that the store has fallen silent, and ends what waits for it.
       await heart.usage.stop();
+      await follow?.stop();
       await heart.engine.close();
       await store.close();
     },

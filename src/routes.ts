@@ -87,7 +87,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   ];
   const control = [
     ...appEndpoints(guards.admin, directory, audit),
-    ...keyEndpoints(guards.admin, { directory, keyring, audit, nowMs, rotationGraceSeconds }),
+    ...keyEndpoints(guards.admin, { directory, keyring, audit, nowMs, rotationGraceSeconds, news }),
   ];
   const appGuards = applicationGuards({
     keyring,

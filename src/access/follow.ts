@@ -59,6 +59,11 @@ export class Follow implements News {
     await this.looking;
   }
 
+  /** Whether the store answered when it was last asked. */
+  get isUp(): boolean {
+    return !this.isAway;
+  }
+
   latest(): Promise<boolean> {
     // The next look finds out; whoever waits for it is told soon enough.
     return this.isAway ? Promise.resolve(false) : this.lookAfterNow();

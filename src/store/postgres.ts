@@ -11,6 +11,8 @@ import { StoreAway, StoreError } from "./store.ts";
 const POOL_CONNECTIONS = 10;
 const FEELER_CONNECTIONS = 2;
 const CONNECT_SECONDS = 3;
+/** What is under way may end. */
+const CLOSE_SECONDS = 5;
 const PULSE_MAX_MS = 3000;
 /** All keys of all applications. */
 const MOMENT_MAX_MS = 10_000;
@@ -121,7 +123,7 @@ export class Postgres implements Database {
   async close(): Promise<void> {
     this.isClosed = true;
     for (const release of this.claims) await release();
-    await Promise.all([this.pool.close(), this.feeler.close({ timeout: 0 })]);
+    await Promise.all([this.pool.close({ timeout: CLOSE_SECONDS }), this.feeler.close({ timeout: 0 })]);
   }
 
   private renew(): void {

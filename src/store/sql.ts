@@ -210,7 +210,8 @@ export class SqlStore extends SqlReads implements Store {
   }
 
   async close(): Promise<void> {
-    await this.lastChange;
+    // A server that has fallen silent would never let it end; its own end is bounded.
+    if (!this.isShared) await this.lastChange;
     await this.database.close();
   }
 }

@@ -133,6 +133,7 @@ test("PostgreSQL is stopped at once and started again", async () => {
 
 test("PostgreSQL freezes: nobody waits for it for ever", async () => {
   const { ann, ben, talk } = await pair();
+  const [leaving] = await cluster.add(1);
   await cluster.postgres.freeze();
   try {
     const began = performance.now();
@@ -141,6 +142,9 @@ test("PostgreSQL freezes: nobody waits for it for ever", async () => {
     expect(performance.now() - began).toBeLessThan(10_000);
     expect((await ready(one)).status).toBe(503);
     await theRestGoesOn(talk);
+    // It can be stopped, too.
+    await leaving?.stop();
+    expect(performance.now() - began).toBeLessThan(30_000);
   } finally {
     await cluster.postgres.thaw();
   }

@@ -35,6 +35,7 @@ describe.each([
       const publishable = await one.admin.createPublishable(made._id);
       (await connect(other, `key=${publishable.keyId}`)).drop();
       const second = await one.admin.createKey(made._id);
+      expect(await other.admin.check(selfSigned(second.keyId, second.secret))).toMatchObject({ valid: true });
       (await connect(other, tokenQuery(selfSigned(second.keyId, second.secret)))).drop();
       expect((await call(`${other.url}/v1/usage`, { bearer: second.credential })).body).toMatchObject({
         appId: made._id,
