@@ -16,7 +16,7 @@ afterAll(() => cluster.stop());
 
 const CAP = 200;
 
-test("connections: the cap holds over both nodes, within 5 %, also in a rush; the peak is of both together", async () => {
+test("connections: the cap holds over both nodes, within 5 %, when few come at one moment; the peak is of both together", async () => {
   const [one, other] = cluster.pair;
   const app = await one.admin.createApp();
   await one.admin.must("PATCH", `/apps/${app._id}`, { plan: { maxConcurrentConnections: CAP } });
