@@ -18,9 +18,13 @@ interface Suite {
 }
 
 interface DebianPackage {
+  /** A name to be found in PATH, or a pattern of where it is. */
   readonly program: string;
   readonly name: string;
 }
+
+const POSTGRES: DebianPackage = { program: "/usr/lib/postgresql/*/bin/initdb", name: "postgresql" };
+const NATS: DebianPackage = { program: "nats-server", name: "nats-server" };
 
 const bun = process.execPath;
 const tool = (name: string): string => join("node_modules", ".bin", name);
@@ -37,7 +41,7 @@ const CHECKS: readonly Suite[] = [
 
 const SUITES: readonly Suite[] = [
   ...CHECKS,
-  tests("unit", "./src", "./test/house"),
+  { ...tests("unit", "./src", "./test/house"), needs: [POSTGRES, NATS] },
   tests("rest", "./test/rest"),
   tests("conformance", "./test/conformance"),
   // Against a real S3-compatible service, which its first run builds.
@@ -48,7 +52,10 @@ const SUITES: readonly Suite[] = [
   tests("attack", "./test/attack"),
   tests("fuzz", "./test/fuzz"),
   tests("faults", "./test/faults"),
+  // Several processes on one PostgreSQL, joined by NATS.
+  { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
   tests("model", "./test/model"),
+  tests("verify", "./test/verify", "./test/support"),
 ];
 
 /** What `--full` asks of the long suites; without it they take their own small defaults. */
@@ -97,7 +104,7 @@ process.exit(failed === 0 ? 0 : 1);
 
 /** Installs what is missing where it may; else names the command, and the suites that need it fail with the same words. */
 function install(packages: readonly DebianPackage[]): void {
-  const missing = packages.filter(({ program }) => !Bun.which(program)).map(({ name }) => name);
+  const missing = [...new Set(packages.filter(({ program }) => !isThere(program)).map(({ name }) => name))];
   if (missing.length === 0) return;
   const command = `apt-get install -y ${missing.join(" ")}`;
   if (process.getuid?.() !== 0 || !Bun.which("apt-get")) {
@@ -108,6 +115,11 @@ function install(packages: readonly DebianPackage[]): void {
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   for (const step of ["apt-get update -q", command])
     Bun.spawnSync(["sh", "-c", step], { stdio: ["ignore", "ignore", "inherit"], env });
+}
+
+function isThere(program: string): boolean {
+  if (!program.startsWith("/")) return Bun.which(program) !== null;
+  return [...new Bun.Glob(program.slice(1)).scanSync("/")].length > 0;
 }
 
 /** [passed, failed] of a JUnit report. A runner that died without one, or failed outside a test, is a failure itself. */

@@ -7,8 +7,6 @@ export interface Flag {
   readonly value?: string;
   readonly meaning: string;
   readonly required?: true;
-  /** Taken, so that its own message can refuse it, but not offered. */
-  readonly unlisted?: true;
 }
 
 export interface Operand {

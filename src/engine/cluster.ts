@@ -18,6 +18,8 @@ export interface Cluster {
 export type MakeCluster = (nodes: number, seed: number) => Promise<Cluster>;
 
 export const SEED = 20_261;
+const UNTIL_LOOKS = 250;
+const UNTIL_EVERY_MS = 20;
 export const LATE = "not answered";
 
 /** A cluster with a node on each engine. */
@@ -61,6 +63,15 @@ export class Nodes {
   async answer<T>(call: T | Promise<T>): Promise<T | typeof LATE> {
     await this.settle();
     return Promise.race([call, this.settle().then((): typeof LATE => LATE)]);
+  }
+
+  /** Whether something comes to be so, given some time. */
+  async until(isSo: () => boolean): Promise<boolean> {
+    for (let look = 0; look < UNTIL_LOOKS && !isSo(); look++) {
+      await this.settle();
+      await Bun.sleep(UNTIL_EVERY_MS);
+    }
+    return isSo();
   }
 
   /** No node has seen a rule broken. */

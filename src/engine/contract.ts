@@ -98,15 +98,23 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
   });
 
   describe("send", () => {
-    test("is handed to the peer on every other node, and counts its connections there", async () => {
+    test("is handed to the peer on every other node, and counts connections there", async () => {
       const { nodes, ann } = await begin();
       nodes.all.forEach((node, i) => {
         node.hold("eve", i + 2);
         node.hold("eve", 50, "other app");
       });
+      await nodes.settle();
       const { name, reached } = ann.tell("eve");
       const elsewhere = nodes.others(ann).map((node) => node.localConnections(APP));
-      expect(await nodes.answer(reached)).toBe(elsewhere.reduce((sum, one) => sum + one, 0));
+      const answer = await nodes.answer(reached);
+      // At least those of the node that answered first.
+      expect(answer).toBeNumber();
+      expect(answer).toBeWithin(
+        Math.min(...elsewhere),
+        elsewhere.reduce((sum, one) => sum + one, 1),
+      );
+      await nodes.settle();
       for (const other of nodes.others(ann)) expect(other.handedTo("eve")).toEqual([name]);
       expect(ann.handedTo("eve")).toEqual([]);
     });
@@ -115,6 +123,7 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
       const { nodes, ann, ben } = await begin();
       ann.hold("eve", 1);
       ben.hold("eve", 1, "other app");
+      await nodes.settle();
       expect(await nodes.answer(ann.tell("eve").reached)).toBe(0);
       expect(await nodes.answer(ann.tell("nobody").reached)).toBe(0);
     });
@@ -123,6 +132,7 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
       const { nodes, ann, ben } = await begin();
       ben.hold("eve", 1);
       ben.hold("joe", 1);
+      await nodes.settle();
       const said = { eve: [] as string[], joe: [] as string[] };
       for (let i = 0; i < 40; i++) {
         const to = i % 4 === 0 ? "joe" : "eve";
@@ -136,6 +146,7 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
     test("is answered though a node goes while it is under way", async () => {
       const { nodes, ann, ben } = await begin();
       ben.hold("eve", 1);
+      await nodes.settle();
       const { reached } = ann.tell("eve");
       await nodes.close(ben);
       expect(await nodes.answer(reached)).toBeOneOf([0, 1]);
@@ -281,6 +292,7 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
       const { nodes, ann, ben } = await begin();
       ben.hold("eve", 3);
       ben.join("c", "eve", 1);
+      await nodes.settle();
       await nodes.close(ben);
       await nodes.settle();
       await ann.watch("c");
@@ -337,8 +349,27 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
         node.hold("eve", 2);
         node.hold("joe", 1, "other app");
       }
+      // As far as is known: an engine may tell of them now and then.
+      const known = await nodes.until(() => ann.engine.connections(APP) === 2 * (size - 1));
+      expect(known).toBeTrue();
+    });
+
+    test("connections of an application with a cap are told of at once", async () => {
+      const { nodes, ann } = await begin();
+      for (const node of nodes.others(ann))
+        for (const count of [1, 2, 3]) {
+          node.hold(`peer ${count}`, 1);
+          node.engine.counted(APP, count);
+        }
       await nodes.settle();
-      expect(ann.engine.connections(APP)).toBe(2 * (size - 1));
+      expect(ann.engine.connections(APP)).toBe(3 * (size - 1));
+    });
+
+    test("a nudge reaches every other node", async () => {
+      const { nodes, ann } = await begin();
+      ann.engine.nudge();
+      await nodes.settle();
+      expect(nodes.all.map(({ nudges }) => nudges)).toEqual(nodes.all.map((node) => (node === ann ? 0 : 1)));
     });
   });
 

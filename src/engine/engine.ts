@@ -12,7 +12,12 @@
  * - `watch` MUST answer once, in line with `membersChanged`: what comes before the answer is in it, what is not in it comes
  *   behind it (a callback, because a promise would let something slip in between). From then on every message that another
  *   node publishes on that channel MUST arrive.
- * - When a node goes, the others MUST be told once (`nodeGone`), and nothing of it MUST arrive afterwards.
+ * - When a node goes, the others MUST be told once (`nodeGone`), and nothing of it MUST arrive afterwards. One that was taken
+ *   for gone and is not comes back under another id.
+ * - A message that a watched channel owes and that cannot be had any more MUST be told (`lost`), before anything behind it.
+ * - `nudge` MAY be lost: it only makes the others look sooner than they would.
+ * - `send` reaches a peer where it is held (`hold`). Once it is known that it was handed to somebody, it MAY answer: the count
+ *   is then of those who have answered.
  */
 
 export interface Envelope {
@@ -45,7 +50,10 @@ export interface Engine {
   attach(node: NodeEnd): void;
   /** false: the others cannot be reached. */
   publish(app: string, channel: string, envelope: Envelope): boolean;
-  /** How many connections of that peer on other nodes it was handed to, or UNAVAILABLE. */
+  /** This node has its first connection of a peer, or has lost its last. */
+  hold(app: string, peerId: string): void;
+  release(app: string, peerId: string): void;
+  /** How many connections of that peer on other nodes it was handed to, as far as is known; 0: none; or UNAVAILABLE. */
   send(app: string, to: string, envelope: Envelope): number | Promise<number>;
   /** This node has its first subscriber of a channel. `found` is told, at once or later, who is in it elsewhere. */
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void;
@@ -59,8 +67,12 @@ export interface Engine {
   channels(app: string): readonly ChannelCount[] | Promise<readonly ChannelCount[]>;
   /** Members of one channel on other nodes. */
   members(app: string, channel: string): RemoteMembers | Promise<RemoteMembers>;
+  /** This node's connections of an application with a cap are so many now: the others must not be far behind. */
+  counted(app: string, connections: number): void;
   /** Connections of an application on other nodes, as far as is known now. */
   connections(app: string): number;
+  /** The others look at once at what the nodes share besides. */
+  nudge(): void;
   close(): Promise<void>;
 }
 
@@ -79,9 +91,17 @@ export interface NodeEnd {
     joined: readonly MemberState[],
     left: readonly string[],
   ): void;
+  /** The whole truth of one node about one channel, in place of whatever was known. */
+  membersAre(node: NodeId, app: string, channel: string, members: readonly MemberState[]): void;
+  /** Messages of that channel were lost on the way: whoever listens to it here must know. */
+  lost(app: string, channel: string): void;
   nodeGone(node: NodeId): void;
+  /** Another node has written something that all share. */
+  nudged(): void;
   kicked(app: string, peerId: string): number;
   localMembers(app: string, channel: string): readonly MemberState[];
   localChannels(app: string): readonly ChannelCount[];
   localConnections(app: string): number;
+  /** Connections of every application that has any. */
+  localCounts(): ReadonlyMap<string, number>;
 }

@@ -106,6 +106,10 @@ class LocalEngine implements Engine {
     );
   }
 
+  /** Every node is asked anyway. */
+  hold(): void {}
+  release(): void {}
+
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
     this.exchange.setWatching(this.id, app, channel, true);
     found(this.members(app, channel));
@@ -132,8 +136,16 @@ class LocalEngine implements Engine {
     return new Map(this.exchange.others(this.id).map((node) => [node.id, node.localMembers(app, channel)]));
   }
 
+  /** Whoever wants to know asks. */
+  counted(): void {}
+
   connections(app: string): number {
     return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);
+  }
+
+  nudge(): void {
+    for (const other of this.exchange.others(this.id))
+      this.exchange.to(this.id, other, `${this.id} nudge`, (node) => node?.nudged());
   }
 
   async close(): Promise<void> {

@@ -33,6 +33,9 @@ export class TestNode implements NodeEnd {
   private readonly last = new Map<string, number>();
   readonly gone: NodeId[] = [];
   readonly kicks: string[] = [];
+  nudges = 0;
+  /** Channels of which it was told that something is lost. */
+  readonly losses: string[] = [];
   /** In the order of arrival: what changed, who spoke. */
   readonly log: string[] = [];
   private readonly truth = new Map<string, Map<string, MemberState>>();
@@ -80,7 +83,10 @@ export class TestNode implements NodeEnd {
   }
 
   hold(peerId: string, connections: number, app = APP): void {
+    const had = this.people.get(key(app, peerId)) ?? 0;
     this.people.set(key(app, peerId), connections);
+    if (had === 0 && connections > 0) this.engine.hold(app, peerId);
+    if (had > 0 && connections === 0) this.engine.release(app, peerId);
   }
 
   /** Resolves with the answer. */
@@ -175,15 +181,31 @@ export class TestNode implements NodeEnd {
     for (const peerId of left) this.log.push(`${peerId} leaves ${channel}`);
   }
 
+  membersAre(node: NodeId, app: string, channel: string, members: readonly MemberState[]): void {
+    const watch = this.watches.get(key(app, channel));
+    if (!watch?.isAnswered) return;
+    watch.picture.delete(node);
+    this.put(watch.picture, node, members, []);
+  }
+
+  lost(_app: string, channel: string): void {
+    this.losses.push(channel);
+  }
+
   nodeGone(node: NodeId): void {
     if (this.gone.includes(node)) this.broken.push(`${node} went twice`);
     this.gone.push(node);
     for (const { picture } of this.watches.values()) picture.delete(node);
   }
 
+  nudged(): void {
+    this.nudges++;
+  }
+
   kicked(app: string, peerId: string): number {
     const connections = this.people.get(key(app, peerId)) ?? 0;
     if (connections > 0) this.kicks.push(peerId);
+    this.hold(peerId, 0, app);
     this.people.delete(key(app, peerId));
     return connections;
   }
@@ -204,6 +226,12 @@ export class TestNode implements NodeEnd {
 
   localConnections(app: string): number {
     return [...this.people].reduce((sum, [name, count]) => sum + (name.startsWith(`${app} `) ? count : 0), 0);
+  }
+
+  localCounts(): ReadonlyMap<string, number> {
+    // An application's name may hold spaces here, a peer's never.
+    const apps = new Set([...this.people.keys()].map((name) => name.slice(0, name.lastIndexOf(" "))));
+    return new Map([...apps].map((app) => [app, this.localConnections(app)]));
   }
 }
 

@@ -30,6 +30,10 @@ export class Census {
     return this.spaces.get(app)?.connections ?? 0;
   }
 
+  localCounts(): ReadonlyMap<string, number> {
+    return new Map([...this.spaces].map(([app, { connections }]) => [app, connections]));
+  }
+
   /** Members of a channel with their metadata; those whose roster is still under way count already. */
   async members(app: string, name: string): Promise<MemberState[]> {
     const found = new Map<string, MemberState>();

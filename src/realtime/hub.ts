@@ -3,7 +3,7 @@ import type { Grant } from "../access/admit.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { ChannelCount, Engine, Envelope, MemberState, NodeEnd, NodeId } from "../engine/engine.ts";
 import { bitOf } from "../protocol/actions.ts";
-import { type Closing, KEY_REVOKED, KICKED, TOKEN_EXPIRED } from "../protocol/close.ts";
+import { type Closing, KEY_REVOKED, KICKED, RESYNC, TOKEN_EXPIRED } from "../protocol/close.ts";
 import type { Code } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
 import { Census } from "./census.ts";
@@ -35,6 +35,8 @@ export interface HubParts {
   readonly broadcast: Broadcast;
   readonly presenceTickMs: number;
   readonly framesBurst: number;
+  /** Another node has written something that all share. */
+  readonly nudged?: () => void;
 }
 
 export class Hub implements NodeEnd {
@@ -93,10 +95,9 @@ export class Hub implements NodeEnd {
     this.lastConnectedMs = Math.max(clock.nowMs(), this.lastConnectedMs + 0.001);
     const identity = space.identity(grant.peerId);
     const peer = new Peer(identity, socket, grant, this.lastConnectedMs, clock.monotonicMs(), framesBurst);
-    identity.peers.push(peer);
-    space.connections++;
-    this.connected++;
-    usage.connected(space.app);
+    if (identity.peers.push(peer) === 1) this.parts.engine.hold(space.app, grant.peerId);
+    this.count(space, 1);
+    usage.connected(space.app, this.parts.engine.connections(space.app));
     figures.connects.inc();
     this.keyPeers(peer.keyId).add(peer);
     this.liveness.add(peer);
@@ -115,15 +116,22 @@ export class Hub implements NodeEnd {
     const { space } = identity;
     for (const subscription of [...peer.subscriptions]) this.drop(subscription);
     identity.peers.splice(identity.peers.indexOf(peer), 1);
+    if (identity.peers.length === 0) this.parts.engine.release(space.app, peer.peerId);
     this.byKey.get(peer.keyId)?.delete(peer);
     if (this.byKey.get(peer.keyId)?.size === 0) this.byKey.delete(peer.keyId);
     this.liveness.remove(peer);
     this.deadlines.remove(peer);
-    space.connections--;
-    this.connected--;
+    this.count(space, -1);
     this.parts.usage.disconnected(space.app);
     space.tidy(identity);
     if (space.isEmpty) this.spaces.delete(space.app);
+  }
+
+  private count(space: Space, by: 1 | -1): void {
+    space.connections += by;
+    this.connected += by;
+    const cap = this.parts.keyring.app(space.app)?.maxConcurrentConnections ?? null;
+    if (cap !== null) this.parts.engine.counted(space.app, space.connections);
   }
 
   close(peer: Peer, { code, reason }: Closing): void {
@@ -248,6 +256,25 @@ export class Hub implements NodeEnd {
     if (channel && !channel.opening) this.presence.remote(node, channel, joined, left);
   }
 
+  membersAre(node: NodeId, app: string, name: string, members: readonly MemberState[]): void {
+    const channel = this.spaces.get(app)?.channels.get(name);
+    if (!channel || channel.opening) return;
+    const present = new Set(members.map(({ peerId }) => peerId));
+    const left = [...channel.members.values()]
+      .filter((member) => member.remote?.has(node))
+      .map((member) => member.identity.peerId)
+      .filter((peerId) => !present.has(peerId));
+    this.presence.remote(node, channel, members, left);
+  }
+
+  /** Nobody listens on as if nothing had happened: whoever subscribes to it here connects anew. */
+  lost(app: string, name: string): void {
+    const channel = this.spaces.get(app)?.channels.get(name);
+    if (!channel) return;
+    const peers = [...this.everybody()].filter((peer) => peer.subscriptionTo(name)?.channel === channel);
+    for (const peer of peers) this.close(peer, RESYNC);
+  }
+
   nodeGone(node: NodeId): void {
     for (const space of this.spaces.values()) {
       for (const channel of space.channels.values()) {
@@ -260,6 +287,10 @@ export class Hub implements NodeEnd {
         );
       }
     }
+  }
+
+  nudged(): void {
+    this.parts.nudged?.();
   }
 
   kicked(app: string, peerId: string): number {
@@ -278,6 +309,10 @@ export class Hub implements NodeEnd {
 
   localConnections(app: string): number {
     return this.census.localConnections(app);
+  }
+
+  localCounts(): ReadonlyMap<string, number> {
+    return this.census.localCounts();
   }
 
   /** A key has changed: what its connections may do is what their tokens say and the key as it is now. */

@@ -18,7 +18,8 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   recordings: ["access", "store", "protocol", "telemetry"],
   http: ["recordings", "rooms", "realtime", "engine", "access", "protocol", "store", "telemetry"],
   config: ["access", "protocol"],
-  cli: ["config", "top", "store", "telemetry", "access", "protocol"],
+  verify: ["access", "protocol"],
+  cli: ["config", "top", "store", "telemetry", "access", "protocol", "verify"],
   top: [
     "recordings",
     "rooms",

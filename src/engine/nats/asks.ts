@@ -1,0 +1,52 @@
+/** Asking other nodes: all that are there, or one. */
+import type { Link } from "./link.ts";
+import type { Nodes, OtherNode } from "./nodes.ts";
+import type { Questions } from "./questions.ts";
+import type { Subjects } from "./subjects.ts";
+import { type Answer, type Question, question } from "./wire.ts";
+
+export interface AsksParts {
+  readonly self: string;
+  readonly link: Link;
+  readonly subjects: Subjects;
+  readonly nodes: Nodes;
+  readonly questions: Questions;
+  /** Never the same twice: answers are told apart by it. */
+  readonly nextNumber: () => number;
+}
+
+export class Asks {
+  constructor(private readonly parts: AsksParts) {}
+
+  /** `done` is told what those have answered that were there, by name; at once if nobody was, or can be reached. */
+  all(asked: Question, done: (answers: ReadonlyMap<string, Answer>) => void): void {
+    const { self, link, subjects, nodes, questions, nextNumber } = this.parts;
+    const names = link.isUp ? nodes.all.map(({ name }) => name) : [];
+    const number = nextNumber();
+    questions.expect(number, names, done);
+    if (names.length > 0) link.publish(subjects.all, question(self, asked), subjects.answer(number));
+  }
+
+  /** Of those that are still there. */
+  allOf(asked: Question): Promise<[OtherNode, Answer][]> {
+    const { nodes } = this.parts;
+    return new Promise((resolve) =>
+      this.all(asked, (answers) =>
+        resolve(
+          [...answers].flatMap(([name, answer]) => {
+            const node = nodes.known(name);
+            return node ? [[node, answer] satisfies [OtherNode, Answer]] : [];
+          }),
+        ),
+      ),
+    );
+  }
+
+  /** undefined: it has not answered. */
+  one(name: string, asked: Question, done: (answer: Answer | undefined) => void): void {
+    const { self, link, subjects, questions, nextNumber } = this.parts;
+    const number = nextNumber();
+    questions.expect(number, [name], (answers) => done(answers.get(name)));
+    link.publish(subjects.node(name), question(self, asked), subjects.answer(number));
+  }
+}

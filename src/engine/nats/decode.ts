@@ -1,0 +1,236 @@
+/**
+ * What arrives from other nodes has passed through a server that others may reach: it is untrusted. Everything is looked at,
+ * and what is not as it should be is undefined.
+ */
+import { parseStrict } from "../../protocol/json.ts";
+import { isPeerId } from "../../protocol/names.ts";
+import type { ChannelCount, Envelope, MemberState } from "../engine.ts";
+import {
+  type Answer,
+  type Answered,
+  type Asked,
+  type Beat,
+  type Count,
+  type Direct,
+  type Farewell,
+  type LaneItem,
+  type LaneState,
+  type Nudge,
+  type Place,
+  type Question,
+  VERSION,
+} from "./wire.ts";
+
+/** Longer texts are nothing that we have sent: a frame has 66 KiB, metadata 4, a part of an answer some 200. */
+const TEXT_MAX_CHARS = 900_000;
+
+type Fields = readonly unknown[];
+
+interface Read {
+  readonly kind: string;
+  readonly fields: Fields;
+  /** Behind the line. */
+  readonly words: string;
+}
+
+function read(text: string): Read | undefined {
+  if (text.length > TEXT_MAX_CHARS) return undefined;
+  const end = text.indexOf("\n");
+  const parsed = json(end < 0 ? text : text.slice(0, end));
+  if (!Array.isArray(parsed) || parsed[0] !== VERSION || !isText(parsed[1])) return undefined;
+  return { kind: parsed[1], fields: parsed.slice(2), words: end < 0 ? "" : text.slice(end + 1) };
+}
+
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const isText = (value: unknown): value is string => typeof value === "string";
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
+
+function placeOf([node, app, channel, epoch, n]: Fields): Place | undefined {
+  if (!isText(node) || !isText(app) || !isText(channel) || !isCount(epoch) || !isCount(n)) return undefined;
+  return { node, app, channel, epoch, n };
+}
+
+/** Its texts go into frames as they are: they must be JSON, each by itself. */
+function envelopeOf(from: unknown, chars: unknown, words: string): Envelope | undefined {
+  if (!isPeerId(from) || !isNumber(chars)) return undefined;
+  const metadataJson = chars < 0 ? undefined : words.slice(0, chars);
+  const dataJson = chars < 0 ? words : words.slice(chars);
+  if (json(dataJson) === undefined || (metadataJson !== undefined && !isObjectText(metadataJson))) return undefined;
+  return { from, metadataJson, dataJson };
+}
+
+function isObjectText(text: string): boolean {
+  const parsed = parseStrict(text);
+  return parsed.ok && typeof parsed.value === "object" && parsed.value !== null && !Array.isArray(parsed.value);
+}
+
+function stateIn(value: unknown): MemberState | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const [peerId, since, metadataJson] = value as Fields;
+  if (!isPeerId(peerId) || !isNumber(since)) return undefined;
+  if (metadataJson === undefined) return { peerId, since, metadataJson };
+  return isText(metadataJson) && isObjectText(metadataJson) ? { peerId, since, metadataJson } : undefined;
+}
+
+/** All of a list, or nothing of it. */
+function listOf<T>(value: unknown, one: (entry: unknown) => T | undefined): T[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const found = value.map(one).filter((entry) => entry !== undefined);
+  return found.length === value.length ? found : undefined;
+}
+
+const text = (value: unknown): string | undefined => (isText(value) ? value : undefined);
+
+export function laneItem(payload: string): LaneItem | undefined {
+  const all = read(payload);
+  const place = all && placeOf(all.fields);
+  if (!place) return undefined;
+  const [first, second] = all.fields.slice(5);
+  switch (all.kind) {
+    case "message": {
+      const envelope = envelopeOf(first, second, all.words);
+      return envelope && { kind: "message", place, envelope };
+    }
+    case "members": {
+      const [joined, left] = [listOf(first, stateIn), listOf(second, (one) => (isPeerId(one) ? one : undefined))];
+      return joined && left && { kind: "members", place, change: { joined, left } };
+    }
+    case "tail":
+      return { kind: "tail", place };
+    default:
+      return undefined;
+  }
+}
+
+export function toAll(payload: string): Beat | Count | Farewell | Nudge | Asked | undefined {
+  const all = read(payload);
+  const [node, first, hears, isBack] = all?.fields ?? [];
+  if (!all || !isText(node)) return undefined;
+  switch (all.kind) {
+    case "beat": {
+      const counts = listOf(first, (one) =>
+        Array.isArray(one) && isText(one[0]) && isCount(one[1]) ? ([one[0], one[1]] as const) : undefined,
+      );
+      const nodes = listOf(hears, text);
+      return (
+        counts && nodes && { kind: "beat", node, connections: new Map(counts), hears: nodes, isBack: isBack === true }
+      );
+    }
+    case "count":
+      return isText(first) && isCount(hears) ? { kind: "count", node, app: first, connections: hears } : undefined;
+    case "farewell":
+    case "nudge":
+      return { kind: all.kind, node };
+    case "question": {
+      const asked = questionIn(first);
+      return asked && { kind: "question", node, question: asked };
+    }
+    default:
+      return undefined;
+  }
+}
+
+type Plain = Readonly<Record<string, unknown>>;
+const isPlain = (value: unknown): value is Plain =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function questionIn(value: unknown): Question | undefined {
+  if (!isPlain(value)) return undefined;
+  const { what, app, channel, peerId, channels, place, to } = value;
+  switch (what) {
+    case "who": {
+      const found = listOf(channels, (one) =>
+        Array.isArray(one) && isText(one[0]) && isText(one[1]) ? ([one[0], one[1]] as const) : undefined,
+      );
+      return found && { what, channels: found };
+    }
+    case "again": {
+      const from = isPlain(place) ? placeOf([place.node, place.app, place.channel, place.epoch, place.n]) : undefined;
+      return from && isCount(to) ? { what, place: from, to } : undefined;
+    }
+    case "channels":
+      return isText(app) ? { what, app } : undefined;
+    case "members":
+      return isText(app) && isText(channel) ? { what, app, channel } : undefined;
+    case "kick":
+      return isText(app) && isPeerId(peerId) ? { what, app, peerId } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+export function answerIn(payload: string): Answered | undefined {
+  const all = read(payload);
+  const [node, part, parts, value] = all?.fields ?? [];
+  if (all?.kind !== "answer" || !isText(node) || !isCount(part) || !isCount(parts) || !isPlain(value)) return undefined;
+  const answer = answerOf(value);
+  return answer && part < parts ? { node, part, parts, answer } : undefined;
+}
+
+function answerOf(value: Plain): Answer | undefined {
+  switch (value.what) {
+    case "who": {
+      const lanes = listOf(value.lanes, laneStateIn);
+      return lanes && { what: "who", lanes };
+    }
+    case "again": {
+      if (value.items === null) return { what: "again", items: undefined };
+      const items = listOf(value.items, text);
+      return items && { what: "again", items };
+    }
+    case "channels": {
+      const counts = listOf(value.counts, countIn);
+      return counts && { what: "channels", counts };
+    }
+    case "members": {
+      const states = listOf(value.members, memberIn);
+      return states && { what: "members", members: states };
+    }
+    case "kick":
+      return isCount(value.closed) ? { what: "kick", closed: value.closed } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** In answers members are objects as they are. */
+const memberIn = (value: unknown): MemberState | undefined =>
+  isPlain(value)
+    ? stateIn([value.peerId, value.since, ...(value.metadataJson === undefined ? [] : [value.metadataJson])])
+    : undefined;
+
+function laneStateIn(value: unknown): LaneState | undefined {
+  if (!isPlain(value)) return undefined;
+  const { app, channel, epoch, n } = value;
+  const states = listOf(value.members, memberIn);
+  if (!isText(app) || !isText(channel) || !isCount(epoch) || !isCount(n) || !states) return undefined;
+  return { app, channel, epoch, n, members: states };
+}
+
+function countIn(value: unknown): ChannelCount | undefined {
+  if (!isPlain(value) || !isText(value.channel) || !isCount(value.connections)) return undefined;
+  const peerIds = listOf(value.peerIds, (one) => (isPeerId(one) ? one : undefined));
+  return peerIds && { channel: value.channel, peerIds, connections: value.connections };
+}
+
+export function directIn(payload: string): Direct | undefined {
+  const all = read(payload);
+  const [node, app, to, from, chars] = all?.fields ?? [];
+  if (all?.kind !== "direct" || !isText(node) || !isText(app) || !isPeerId(to)) return undefined;
+  const envelope = envelopeOf(from, chars, all.words);
+  return envelope && { node, app, to, envelope };
+}
+
+export function handedIn(payload: string): { readonly node: string; readonly count: number } | undefined {
+  const all = read(payload);
+  const [node, count] = all?.fields ?? [];
+  return all?.kind === "handed" && isText(node) && isCount(count) ? { node, count } : undefined;
+}

@@ -1,0 +1,131 @@
+/**
+ * What this node hears on one channel. Each other node numbers what it gives; here the numbers are followed, node by node,
+ * and a missing one is asked for again before anything behind it is let through. What cannot be had any more is told.
+ *
+ * An ear is closed until the node has said where its lane stands: what comes before that is in what it says.
+ */
+import type { LaneItem, LaneState, Place } from "./wire.ts";
+
+/** What waits behind a gap; a lane that far ahead will not be caught up with. */
+const WAITING_MAX = 10_000;
+
+export interface EarEvents {
+  /** The next item of that node's lane. */
+  heard(node: string, item: LaneItem): void;
+  /** Items from `place` on to number `to` are missing: ask for them. */
+  missing(place: Place, to: number): void;
+  /** The node must say again where its lane stands. */
+  unsure(node: string): void;
+}
+
+interface Ear {
+  epoch: number;
+  /** The number that is expected next; undefined: it is closed. */
+  next: number | undefined;
+  waiting: LaneItem[];
+  /** Up to which number everything is here, waits, or has been asked for again. */
+  askedTo: number;
+}
+
+export class Ears {
+  private readonly ears = new Map<string, Ear>();
+
+  constructor(private readonly events: EarEvents) {}
+
+  item(item: LaneItem): void {
+    const { place } = item;
+    const ear = this.ear(place.node);
+    if (ear.next === undefined) {
+      this.wait(ear, item);
+      return;
+    }
+    if (place.epoch < ear.epoch) return;
+    if (place.epoch > ear.epoch) {
+      // A new lane begins with 1, also if it is not its beginning that we hear.
+      ear.epoch = place.epoch;
+      ear.next = 1;
+      ear.askedTo = 0;
+    }
+    this.inOrder(ear, item);
+  }
+
+  /** The node says where its lane stands, and who its members are there: `agree` takes them over, unless more is known. */
+  state(node: string, { epoch, n, app, channel }: LaneState, agree: () => void): void {
+    const ear = this.ear(node);
+    if (ear.next === undefined) {
+      ear.epoch = epoch;
+      ear.next = n + 1;
+      ear.askedTo = n;
+      agree();
+      this.letThrough(ear);
+      return;
+    }
+    if (epoch < ear.epoch || (epoch === ear.epoch && n < ear.next - 1)) return;
+    if (epoch === ear.epoch && n === ear.next - 1) return agree();
+    // Something was missed: it is asked for, and brings the members along.
+    this.item({ kind: "tail", place: { node, app, channel, epoch, n } });
+  }
+
+  /** Items that were asked for. */
+  again(items: readonly LaneItem[]): void {
+    for (const item of items) this.item(item);
+  }
+
+  /** They cannot be had: whatever was in the gap is gone, and where the lane stands must be asked anew. */
+  givenUp(node: string): void {
+    this.close(node);
+    this.events.unsure(node);
+  }
+
+  /** Whatever that node gives waits until it has said where its lane stands. */
+  close(node: string): void {
+    const ear = this.ears.get(node);
+    if (ear) ear.next = undefined;
+  }
+
+  forget(node: string): void {
+    this.ears.delete(node);
+  }
+
+  private ear(node: string): Ear {
+    let ear = this.ears.get(node);
+    if (!ear) {
+      ear = { epoch: 0, next: undefined, waiting: [], askedTo: 0 };
+      this.ears.set(node, ear);
+    }
+    return ear;
+  }
+
+  private inOrder(ear: Ear, item: LaneItem): void {
+    const { place } = item;
+    const next = ear.next ?? 1;
+    const isTail = item.kind === "tail";
+    if (place.n < next) return;
+    if (!isTail && place.n === next) {
+      ear.next = next + 1;
+      this.events.heard(place.node, item);
+      if (ear.waiting.length > 0) this.letThrough(ear);
+      return;
+    }
+    if (!isTail) this.wait(ear, item);
+    const last = isTail ? place.n : place.n - 1;
+    const from = Math.max(next, ear.askedTo + 1);
+    ear.askedTo = Math.max(ear.askedTo, place.n);
+    if (last >= from) this.events.missing({ ...place, n: from }, last);
+  }
+
+  private wait(ear: Ear, item: LaneItem): void {
+    if (item.kind === "tail") return;
+    ear.waiting.push(item);
+    if (ear.waiting.length <= WAITING_MAX) return;
+    ear.waiting.length = 0;
+    this.givenUp(item.place.node);
+  }
+
+  /** What has waited, in the order of its numbers; the rest goes on waiting. */
+  private letThrough(ear: Ear): void {
+    const waiting = ear.waiting.sort((a, b) => a.place.epoch - b.place.epoch || a.place.n - b.place.n);
+    ear.waiting = [];
+    for (const item of waiting) this.item(item);
+  }
+}

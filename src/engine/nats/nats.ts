@@ -1,0 +1,331 @@
+/**
+ * Nodes joined by NATS. Core NATS may lose what it carries (a reconnect, a slow consumer, a failover); what makes it the
+ * engine of the contract is around it: lanes are numbered and kept (lanes.ts), followed and repaired (watches.ts, ears.ts),
+ * nodes beat (nodes.ts), questions are asked of those who are there (asks.ts, questions.ts).
+ *
+ * State first, then the contract's calls, then what arrives, then time.
+ */
+import type { ChannelCount, Engine, Envelope, MemberState, NodeEnd, RemoteMembers } from "../engine.ts";
+import { UNAVAILABLE } from "../engine.ts";
+import { Asks } from "./asks.ts";
+import * as decode from "./decode.ts";
+import { Lanes } from "./lanes.ts";
+import { type Heard, Link, type LinkOptions, type Topic } from "./link.ts";
+import { BEAT_MS, Nodes, type OtherNode } from "./nodes.ts";
+import { partsOf, Questions } from "./questions.ts";
+import { Sends } from "./sends.ts";
+import { questionOf, Subjects } from "./subjects.ts";
+import { Watches } from "./watches.ts";
+import * as wire from "./wire.ts";
+
+const TICKS_PER_BEAT = 8;
+/** Of the connections of an application: a change by more is told before the next beat is due. */
+const COUNT_DRIFT = 0.01;
+
+export interface NatsOptions extends LinkOptions {
+  readonly prefix: string;
+  readonly beatMs?: number;
+  readonly nowMs?: () => number;
+  /** Something odd, in a sentence, for the log. */
+  readonly warn?: (text: string) => void;
+  /** The link to NATS is up again, or down. */
+  readonly changed?: (isUp: boolean) => void;
+}
+
+/** What there is from `attach` on. */
+interface Attached {
+  readonly end: NodeEnd;
+  readonly subjects: Subjects;
+  readonly lanes: Lanes;
+  readonly nodes: Nodes;
+  readonly asks: Asks;
+  readonly watches: Watches;
+}
+
+export class NatsEngine implements Engine {
+  private readonly held = new Map<string, Topic>();
+  private readonly nowMs: () => number;
+  private readonly beatMs: number;
+  private readonly questions: Questions;
+  private readonly sends: Sends;
+  private attached: Attached | undefined;
+  private ticking: ReturnType<typeof setInterval> | undefined;
+  private lastBeatMs = 0;
+  private toldCounts = new Map<string, number>();
+  private lastNumber = 0;
+  private isClosed = false;
+
+  private constructor(
+    private readonly link: Link,
+    private readonly options: NatsOptions,
+  ) {
+    this.nowMs = options.nowMs ?? (() => performance.now());
+    this.beatMs = options.beatMs ?? BEAT_MS;
+    this.questions = new Questions(this.nowMs);
+    this.sends = new Sends(this.nowMs);
+  }
+
+  static async connect(options: NatsOptions): Promise<NatsEngine> {
+    return new NatsEngine(await Link.open(options), options);
+  }
+
+  get isUp(): boolean {
+    return this.link.isUp && !this.isClosed;
+  }
+
+  /** Other nodes that are there now. */
+  get others(): number {
+    return this.attached?.nodes.all.length ?? 0;
+  }
+
+  attach(end: NodeEnd): void {
+    const { link, nowMs, beatMs, questions, options } = this;
+    const { id } = end;
+    const subjects = new Subjects(options.prefix, id);
+    const lanes = new Lanes(id, (app, channel) => subjects.lane(app, channel), nowMs);
+    const nodes = new Nodes({
+      self: id,
+      beatMs,
+      nowMs,
+      came: (node) => this.came(node),
+      gone: (node) => this.gone(node),
+    });
+    const nextNumber = (): number => ++this.lastNumber;
+    const asks = new Asks({ self: id, link, subjects, nodes, questions, nextNumber });
+    const watches = new Watches({ end, link, subjects, nodes, asks, warn: (text) => options.warn?.(text) });
+    this.attached = { end, subjects, lanes, nodes, asks, watches };
+    link.subscribe(subjects.answers, (heard) => this.answer(heard));
+    link.subscribe(subjects.node(id), (heard) => this.toAll(heard));
+    link.subscribe(subjects.all, (heard) => this.toAll(heard));
+    link.on({ down: () => this.down(), up: () => this.back() });
+    this.beat(false);
+    this.ticking = setInterval(() => this.tick(), beatMs / TICKS_PER_BEAT);
+  }
+
+  /** Resolves when all that this node has given is with the server, and it has what was there for it. */
+  flush(): Promise<void> {
+    return this.link.flush();
+  }
+
+  /** What it gives */
+
+  publish(app: string, channel: string, envelope: Envelope): boolean {
+    if (!this.isUp) return false;
+    const { subject, item } = this.all.lanes.give(app, channel, (place) => wire.message(place, envelope));
+    this.link.publish(subject, item);
+    return true;
+  }
+
+  announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
+    if (this.isClosed) return;
+    // Also while nothing gets through: whoever hears us again finds the number missing and asks for it.
+    const { subject, item } = this.all.lanes.give(app, channel, (place) => wire.members(place, { joined, left }));
+    if (this.isUp) this.link.publish(subject, item);
+  }
+
+  send(app: string, to: string, envelope: Envelope): number | Promise<number> {
+    if (!this.isUp) return UNAVAILABLE;
+    const { end, subjects } = this.all;
+    const number = ++this.lastNumber;
+    const text = wire.direct({ node: end.id, app, to, envelope });
+    this.link.publish(subjects.peer(app, to), text, subjects.answer(number));
+    return this.sends.expect(number);
+  }
+
+  hold(app: string, peerId: string): void {
+    const key = `${app} ${peerId}`;
+    if (this.isClosed || this.held.has(key)) return;
+    const subject = this.all.subjects.peer(app, peerId);
+    this.held.set(
+      key,
+      this.link.subscribe(subject, (heard) => this.direct(app, peerId, heard)),
+    );
+  }
+
+  release(app: string, peerId: string): void {
+    const key = `${app} ${peerId}`;
+    this.held.get(key)?.end();
+    this.held.delete(key);
+  }
+
+  watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
+    this.all.watches.open(app, channel, found);
+  }
+
+  unwatch(app: string, channel: string): void {
+    this.all.watches.close(app, channel);
+  }
+
+  async kick(app: string, peerId: string): Promise<number> {
+    const answers = await this.all.asks.allOf({ what: "kick", app, peerId });
+    return answers.reduce((sum, [, answer]) => sum + (answer.what === "kick" ? answer.closed : 0), 0);
+  }
+
+  async channels(app: string): Promise<readonly ChannelCount[]> {
+    const answers = await this.all.asks.allOf({ what: "channels", app });
+    return answers.flatMap(([, answer]) => (answer.what === "channels" ? answer.counts : []));
+  }
+
+  async members(app: string, channel: string): Promise<RemoteMembers> {
+    const answers = await this.all.asks.allOf({ what: "members", app, channel });
+    return new Map(answers.map(([node, answer]) => [node.id, answer.what === "members" ? answer.members : []]));
+  }
+
+  counted(app: string, connections: number): void {
+    const told = this.toldCounts.get(app) ?? 0;
+    if (!this.isUp || Math.abs(connections - told) <= told * COUNT_DRIFT) return;
+    this.toldCounts.set(app, connections);
+    this.link.publish(this.all.subjects.all, wire.count(this.all.end.id, app, connections));
+  }
+
+  connections(app: string): number {
+    return this.all.nodes.all.reduce((sum, { connections }) => sum + (connections.get(app) ?? 0), 0);
+  }
+
+  nudge(): void {
+    if (this.isUp) this.link.publish(this.all.subjects.all, wire.nudge(this.all.end.id));
+  }
+
+  async close(): Promise<void> {
+    if (this.isClosed) return;
+    clearInterval(this.ticking);
+    if (this.link.isUp && this.attached) {
+      this.link.publish(this.all.subjects.all, wire.farewell(this.all.end.id));
+      // What is under way to us is still answered.
+      await Promise.race([this.link.drain(), Bun.sleep(this.beatMs)]).catch(() => undefined);
+    }
+    this.isClosed = true;
+    this.questions.end();
+    this.sends.fail();
+    await this.link.close();
+  }
+
+  /** What arrives */
+
+  private direct(app: string, peerId: string, { text, respond }: Heard): void {
+    const { end, nodes } = this.all;
+    const direct = decode.directIn(text);
+    if (!direct || direct.app !== app || direct.to !== peerId) return this.odd("for a peer");
+    if (nodes.seen(direct.node)) respond(wire.handed(end.id, end.deliverTo(app, peerId, direct.envelope)));
+  }
+
+  private toAll({ text, respond }: Heard): void {
+    const { end, nodes, watches } = this.all;
+    const one = decode.toAll(text);
+    if (!one) return this.odd("for all nodes");
+    if (one.kind === "farewell") return nodes.farewell(one.node);
+    const wasKnown = nodes.known(one.node) !== undefined;
+    const node = nodes.seen(one.node, one.kind === "beat" ? one.connections : undefined);
+    if (!node) return;
+    if (one.kind === "nudge") return end.nudged();
+    if (one.kind === "count") return void node.connections.set(one.app, one.connections);
+    if (one.kind === "question") for (const part of partsOf(end.id, this.reply(one.question))) respond(part);
+    else if (wasKnown && (one.isBack || !one.hears.includes(end.id))) watches.resync(node);
+  }
+
+  private reply(question: wire.Question): wire.Answer {
+    const { end, lanes } = this.all;
+    switch (question.what) {
+      case "who": {
+        const states = question.channels.map(([app, channel]) => ({
+          app,
+          channel,
+          ...lanes.state(app, channel),
+          members: end.localMembers(app, channel),
+        }));
+        return { what: "who", lanes: states };
+      }
+      case "again":
+        return { what: "again", items: lanes.again(question.place, question.to) };
+      case "channels":
+        return { what: "channels", counts: end.localChannels(question.app) };
+      case "members":
+        return { what: "members", members: end.localMembers(question.app, question.channel) };
+      case "kick":
+        return { what: "kick", closed: end.kicked(question.app, question.peerId) };
+    }
+  }
+
+  private answer({ subject, text, isNobody }: Heard): void {
+    const number = questionOf(subject);
+    if (this.sends.has(number)) {
+      if (isNobody) return this.sends.nobody(number);
+      const handed = decode.handedIn(text);
+      return handed ? this.sends.handed(number, handed.count) : this.odd("as an answer");
+    }
+    if (isNobody) return;
+    const answered = decode.answerIn(text);
+    if (answered) this.questions.arrived(number, answered);
+    // A second node that has handed a message on, when the first has said so already.
+    else if (!decode.handedIn(text)) this.odd("as an answer");
+  }
+
+  private odd(where: string): void {
+    this.options.warn?.(`something that no node of ours sends has arrived ${where}`);
+  }
+
+  private get all(): Attached {
+    if (!this.attached) throw new Error("the engine is used before it is attached");
+    return this.attached;
+  }
+
+  /** Nodes come and go */
+
+  private came(node: OtherNode): void {
+    // It learns of us at once, and says where its lanes stand.
+    this.beat(false);
+    this.all.watches.resync(node);
+  }
+
+  private gone(node: OtherNode): void {
+    this.all.watches.gone(node);
+    this.questions.gone(node.name);
+    this.all.end.nodeGone(node.id);
+  }
+
+  private down(): void {
+    this.sends.fail();
+    this.options.changed?.(false);
+  }
+
+  /** The link is up again: nobody could be heard, and nobody has heard us. */
+  private back(): void {
+    const { nodes, lanes, watches } = this.all;
+    this.options.changed?.(true);
+    nodes.wasDeaf();
+    lanes.repeatAll();
+    this.beat(true);
+    for (const node of nodes.all) watches.resync(node);
+  }
+
+  /** Time */
+
+  private tick(): void {
+    const { nodes, lanes, end } = this.all;
+    nodes.look();
+    this.questions.sweep();
+    this.sends.sweep();
+    for (const { app, channel, epoch, n, subject } of lanes.due(!this.isUp))
+      if (this.isUp) this.link.publish(subject, wire.tail({ node: end.id, app, channel, epoch, n }));
+    if (this.nowMs() - this.lastBeatMs >= this.beatMs || this.hasDrifted()) this.beat(false);
+  }
+
+  private beat(isBack: boolean): void {
+    this.lastBeatMs = this.nowMs();
+    if (!this.isUp) return;
+    const { end, nodes, subjects } = this.all;
+    const connections = end.localCounts();
+    this.toldCounts = new Map(connections);
+    const hears = nodes.all.map(({ name }) => name);
+    this.link.publish(subjects.all, wire.beat({ node: end.id, connections, hears, isBack }));
+  }
+
+  /** Caps count over all nodes: the others must not be far behind. */
+  private hasDrifted(): boolean {
+    for (const [app, count] of this.all.end.localCounts()) {
+      const told = this.toldCounts.get(app) ?? 0;
+      if (Math.abs(count - told) > Math.max(1, told * COUNT_DRIFT)) return true;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,82 @@
+import { describe, expect, test } from "bun:test";
+import { Nodes } from "./nodes.ts";
+
+const BEAT_MS = 1000;
+
+function made() {
+  let now = 0;
+  const log: string[] = [];
+  const nodes = new Nodes({
+    self: "me",
+    beatMs: BEAT_MS,
+    nowMs: () => now,
+    came: ({ id }) => log.push(`${id} came`),
+    gone: ({ id }) => log.push(`${id} went`),
+  });
+  /** Time passes, looked at as often as in life. */
+  const pass = (beats: number, beating: readonly string[] = []): void => {
+    for (let i = 0; i < beats * 4; i++) {
+      now += BEAT_MS / 4;
+      if (i % 4 === 0) for (const name of beating) nodes.seen(name);
+      nodes.look();
+    }
+  };
+  return { nodes, log, pass, sleep: (ms: number) => (now += ms) };
+}
+
+describe("nodes", () => {
+  test("one that beats stays, one that falls silent goes within four beats", () => {
+    const { nodes, log, pass } = made();
+    for (const name of ["a", "b"]) nodes.seen(name);
+    pass(10, ["a", "b"]);
+    pass(4, ["a"]);
+    expect(log).toEqual(["a came", "b came", "b went"]);
+  });
+
+  test("one that was taken for gone comes back as another", () => {
+    const { nodes, log, pass } = made();
+    nodes.seen("a");
+    pass(5);
+    nodes.seen("a");
+    expect(log).toEqual(["a came", "a went", "a~2 came"]);
+    expect(nodes.known("a")?.id).toBe("a~2");
+  });
+
+  test("one that said farewell is gone at once and for ever, whatever still arrives of it", () => {
+    const { nodes, log } = made();
+    nodes.seen("a");
+    nodes.farewell("a");
+    nodes.farewell("a");
+    expect(nodes.seen("a")).toBeUndefined();
+    expect(log).toEqual(["a came", "a went"]);
+  });
+
+  test("a node that slept itself judges nobody for three beats", () => {
+    const { nodes, log, pass, sleep } = made();
+    nodes.seen("a");
+    sleep(10 * BEAT_MS);
+    pass(2.5);
+    expect(log).toEqual(["a came"]);
+    pass(4, ["a"]);
+    expect(log).toEqual(["a came"]);
+    pass(6);
+    expect(log).toEqual(["a came", "a went"]);
+  });
+
+  test("the same for one that was cut off", () => {
+    const { nodes, log, pass } = made();
+    nodes.seen("a");
+    pass(3);
+    nodes.wasDeaf();
+    pass(2.5);
+    expect(log).toEqual(["a came"]);
+    pass(2);
+    expect(log).toEqual(["a came", "a went"]);
+  });
+
+  test("oneself is nobody else", () => {
+    const { nodes, log } = made();
+    expect(nodes.seen("me")).toBeUndefined();
+    expect(log).toEqual([]);
+  });
+});

@@ -1,0 +1,96 @@
+/**
+ * Who else is there. Every node beats; one that has been silent for some beats is taken for gone. A node that was asleep
+ * itself, or cut off, has heard nobody through no fault of theirs: it judges nobody for a while.
+ */
+export interface OtherNode {
+  /** As it calls itself: of one life of its process. */
+  readonly name: string;
+  /** As the heart knows it: another one each time it comes back after it was taken for gone. */
+  readonly id: string;
+  lastMs: number;
+  connections: Map<string, number>;
+}
+
+export const BEAT_MS = 1000;
+const GONE_AFTER_BEATS = 3.5;
+/** A beat of ours that late means that we were asleep. */
+const LATE_BEATS = 2;
+const LENIENT_BEATS = 3;
+const ENDED_MAX = 1000;
+
+export interface NodesParts {
+  readonly self: string;
+  readonly beatMs: number;
+  readonly nowMs: () => number;
+  readonly came: (node: OtherNode) => void;
+  readonly gone: (node: OtherNode) => void;
+}
+
+export class Nodes {
+  private readonly byName = new Map<string, OtherNode>();
+  /** How often each has come: a life that ended does not come back under its old id. */
+  private readonly lives = new Map<string, number>();
+  /** Those that have said farewell: what was still under way of them revives nobody. */
+  private readonly ended = new Set<string>();
+  private lenientUntilMs = 0;
+  private lastLookMs: number;
+
+  constructor(private readonly parts: NodesParts) {
+    this.lastLookMs = parts.nowMs();
+  }
+
+  get all(): readonly OtherNode[] {
+    return [...this.byName.values()];
+  }
+
+  /** undefined: not one that is there. */
+  known(name: string): OtherNode | undefined {
+    return this.byName.get(name);
+  }
+
+  /** Something of it has arrived that says it is alive. */
+  seen(name: string, connections?: ReadonlyMap<string, number>): OtherNode | undefined {
+    if (name === this.parts.self || this.ended.has(name)) return undefined;
+    let node = this.byName.get(name);
+    const isNew = !node;
+    if (!node) {
+      const life = (this.lives.get(name) ?? 0) + 1;
+      this.lives.set(name, life);
+      node = { name, id: life === 1 ? name : `${name}~${life}`, lastMs: 0, connections: new Map() };
+      this.byName.set(name, node);
+    }
+    node.lastMs = this.parts.nowMs();
+    if (connections) node.connections = new Map(connections);
+    if (isNew) this.parts.came(node);
+    return node;
+  }
+
+  farewell(name: string): void {
+    this.ended.add(name);
+    this.lives.delete(name);
+    if (this.ended.size > ENDED_MAX) this.ended.delete(this.ended.values().next().value ?? "");
+    const node = this.byName.get(name);
+    if (!node) return;
+    this.byName.delete(name);
+    this.parts.gone(node);
+  }
+
+  /** Nobody could be heard until now. */
+  wasDeaf(): void {
+    this.lenientUntilMs = this.parts.nowMs() + LENIENT_BEATS * this.parts.beatMs;
+  }
+
+  /** Some times a beat: who has been silent too long is gone. */
+  look(): void {
+    const { beatMs, nowMs } = this.parts;
+    const now = nowMs();
+    if (now - this.lastLookMs > LATE_BEATS * beatMs) this.wasDeaf();
+    this.lastLookMs = now;
+    if (now < this.lenientUntilMs) return;
+    for (const node of this.all) {
+      if (now - node.lastMs <= GONE_AFTER_BEATS * beatMs) continue;
+      this.byName.delete(node.name);
+      this.parts.gone(node);
+    }
+  }
+}

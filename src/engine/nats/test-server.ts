@@ -1,0 +1,60 @@
+/** For tests: a nats-server of Debian's on a free port, in a folder that goes with it. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const READY_MS = 10_000;
+
+export interface NatsServer {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+/** `args` beyond address and port: a cluster's, say. */
+export async function startNats(args: readonly string[] = [], port?: number): Promise<NatsServer> {
+  const program = Bun.which("nats-server") ?? "/usr/sbin/nats-server";
+  const folder = mkdtempSync(join(tmpdir(), "parley-test-nats-"));
+  const at = port ?? (await freePort());
+  const child = Bun.spawn([program, "-a", "127.0.0.1", "-p", String(at), ...args], {
+    cwd: folder,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const ready = Promise.withResolvers<void>();
+  const read = async (): Promise<void> => {
+    let text = "";
+    for await (const part of child.stderr) {
+      if (text.length < 65_536) text += new TextDecoder().decode(part);
+      if (text.includes("Server is ready")) ready.resolve();
+    }
+    ready.reject(new Error(`nats-server ended: ${text}`));
+  };
+  void read();
+  ready.promise.catch(() => undefined);
+  await Promise.race([
+    ready.promise,
+    Bun.sleep(READY_MS).then(() => Promise.reject(new Error("nats-server is not ready"))),
+  ]);
+  return {
+    url: `nats://127.0.0.1:${at}`,
+    port: at,
+    pid: child.pid,
+    stop: async () => {
+      child.kill("SIGKILL");
+      await child.exited;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export function freePort(): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const server = createServer();
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address();
+    server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+  });
+  return promise;
+}
