@@ -2,6 +2,7 @@
  * `npm run bench` compares Parley with the limits of the machine and with its rivals; `npm run bench -- NAME` measures one
  * other thing. Prints what it finds, and exits with 1 if a target is missed.
  */
+import { cluster } from "./cluster.ts";
 import { connections } from "./connections.ts";
 import { recordings } from "./recordings.ts";
 import { speed } from "./speed.ts";
@@ -14,6 +15,7 @@ interface Bench {
 }
 
 const BENCHES: Readonly<Record<string, Bench>> = {
+  cluster: { about: "a delivery and a join over several nodes, against one node and against bare NATS", run: cluster },
   connections: { about: "memory a connection, memory after cycles, frames and time of a join storm", run: connections },
   recordings: { about: "pages and totals among a million rows, memory while 4 GiB go in and out", run: recordings },
   tokens: { about: "server CPU per minted token, against a bare server that parses and answers the same", run: tokens },

@@ -48,6 +48,7 @@ const SUITES: readonly Suite[] = [
   { ...tests("storage", "./test/storage"), needs: [{ program: "go", name: "golang-go" }] },
   { ...tests("browser", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }] },
   tests("docs", "./test/docs"),
+  tests("deploy", "./test/deploy"),
   { ...tests("bench", "./bench"), needs: [{ program: "cc", name: "build-essential" }] },
   tests("attack", "./test/attack"),
   tests("fuzz", "./test/fuzz"),
@@ -55,6 +56,7 @@ const SUITES: readonly Suite[] = [
   // Several processes on one PostgreSQL, joined by NATS.
   { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
   tests("model", "./test/model"),
+  { ...tests("cluster", "./test/cluster"), needs: [POSTGRES, NATS] },
   tests("verify", "./test/verify", "./test/support"),
 ];
 
@@ -64,6 +66,7 @@ const FULL = {
   PARLEY_TEST_FULL: "1",
   PARLEY_TEST_LONG: "1",
   PARLEY_TEST_MODEL_STEPS: "1000000",
+  PARLEY_TEST_REPEAT: "10",
 };
 
 const args = process.argv.slice(2);

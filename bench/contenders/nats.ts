@@ -90,4 +90,11 @@ function installed(): Got {
 }
 
 export const natsOfDebian = contender("NATS, Debian's", installed, "Debian's package");
-export const nats = contender("NATS", () => goProgram(MODULE, VERSION), "built with Go");
+const current = (): Got => goProgram(MODULE, VERSION);
+export const nats = contender("NATS", current, "built with Go");
+
+/** The current one where it can be had. */
+export function anyNats(): { readonly contender: Contender; readonly program: Got } {
+  const program = current();
+  return "path" in program ? { contender: nats, program } : { contender: natsOfDebian, program: installed() };
+}

@@ -7,7 +7,7 @@ import { ON_SERVER_CORE } from "./core.ts";
 
 const LIFE_SECONDS = 3600;
 /** Buckets are paid as ever, and never empty: one publisher does here what thousands do elsewhere. */
-const SETTINGS = { PARLEY_FRAMES_PER_SECOND: "1000000", PARLEY_FRAMES_BURST: "1000000" };
+export const OPEN_CEILINGS = { PARLEY_FRAMES_PER_SECOND: "1000000", PARLEY_FRAMES_BURST: "1000000" };
 
 const frame = (type: string, fields: object): string => JSON.stringify({ type, ...fields });
 
@@ -16,7 +16,7 @@ export function parley(main?: string): Contender {
     name: "Parley",
     prepare: async () => ({ version: `Parley ${version} (Bun ${Bun.version})` }),
     start: async (): Promise<Running> => {
-      const server = await startParley({ main, prefix: ON_SERVER_CORE, settings: SETTINGS });
+      const server = await startParley({ main, prefix: ON_SERVER_CORE, settings: OPEN_CEILINGS });
       return {
         port: Number(server.url.port),
         pids: [server.pid],
@@ -29,7 +29,7 @@ export function parley(main?: string): Contender {
 
 const peerId = (index: number): string => `peer-${String(index).padStart(5, "0")}`;
 
-function dialect(secretKey: string): Dialect {
+export function dialect(secretKey: string): Dialect {
   const path = (index: number): string => {
     const peerMetadata = { name: `Peer ${index}` };
     return `/v1?token=${connectToken(secretKey, { peerId: peerId(index), peerMetadata, lifeSeconds: LIFE_SECONDS })}`;

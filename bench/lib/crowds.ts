@@ -50,8 +50,11 @@ class Crowd implements AsyncDisposable {
   private answered = Promise.withResolvers<Answer>();
   private readonly child;
 
-  constructor(private readonly number: number) {
-    this.child = Bun.spawn([process.execPath, "--no-env-file", CROWD], {
+  constructor(
+    private readonly number: number,
+    prefix: readonly string[],
+  ) {
+    this.child = Bun.spawn([...prefix, process.execPath, "--no-env-file", CROWD], {
       stdio: ["ignore", "inherit", "inherit"],
       ipc: (message: Answer) => this.answered.resolve(message),
       onExit: (_child, code) => this.answered.resolve({ failed: `a crowd ended with code ${code}` }),
@@ -92,23 +95,25 @@ class Crowd implements AsyncDisposable {
 export class Crowds implements AsyncDisposable {
   private constructor(private readonly crowds: readonly Crowd[]) {}
 
-  static async start(count: number): Promise<Crowds> {
-    const crowds = new Crowds(Array.from({ length: count }, (_, i) => new Crowd(i)));
+  /** `prefix` stands before their command, to pin them to a core say. */
+  static async start(count: number, prefix: readonly string[] = []): Promise<Crowds> {
+    const crowds = new Crowds(Array.from({ length: count }, (_, i) => new Crowd(i, prefix)));
     const answers = await Promise.all(crowds.crowds.map((crowd) => crowd.started()));
     if (answers.every((answer) => "ready" in answer)) return crowds;
     await crowds[Symbol.asyncDispose]();
     throw new Error("a crowd did not start");
   }
 
-  /** Each crowd does its share; the reports of all of them as one. */
-  async ask(wish: Wish, host: Host, withinMs: number): Promise<Report> {
+  /** Each crowd does its share, of several hosts each at its own; the reports of all of them as one. */
+  async ask(wish: Wish, host: Host | readonly [Host, ...Host[]], withinMs: number): Promise<Report> {
+    const hosts = "url" in host ? ([host] as const) : host;
     const { from, to } = wish.part;
     const share = Math.ceil((to - from) / this.crowds.length);
     const reports = await Promise.all(
       this.crowds.map((crowd, i) => {
         const start = Math.min(to, from + i * share);
         const part = { ...wish.part, from: start, to: Math.min(to, start + share) };
-        return crowd.ask({ ...wish, part }, host, withinMs);
+        return crowd.ask({ ...wish, part }, hosts[i % hosts.length] ?? hosts[0], withinMs);
       }),
     );
     return reports.reduce(together);

@@ -10,14 +10,14 @@ type Fault = (socket: Socket, text: string) => void;
 const SUBSCRIBERS = 20;
 const FAULTY_MESSAGE = 100;
 
-let server: Bun.Server<string> | undefined;
-afterEach(() => server?.stop(true));
+const servers: Bun.Server<string>[] = [];
+afterEach(() => Promise.all(servers.splice(0).map((server) => server.stop(true))));
 
 /** Relays to all subscribers; one of them meets the fault. */
 function relay(fault: Fault): number {
   const subscribers: Socket[] = [];
   let messages = 0;
-  server = Bun.serve<string>({
+  const server = Bun.serve<string>({
     hostname: "127.0.0.1",
     port: 0,
     fetch: (request, self) => {
@@ -36,6 +36,7 @@ function relay(fault: Fault): number {
       },
     },
   });
+  servers.push(server);
   return server.port ?? 0;
 }
 
@@ -107,4 +108,56 @@ test("a message that comes in pieces, the mark across two frames, is counted onc
     socket.send(text.slice(9));
   });
   expect(report.messages).toBeGreaterThan(FAULTY_MESSAGE);
+});
+
+test("connections go to the port they name, and a publisher is heard on both servers", async () => {
+  const seen = new Map<string, number>();
+  const both: Socket[] = [];
+  const open = (name: string): number => {
+    const server = Bun.serve<string>({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: (request, self) => {
+        self.upgrade(request, { data: new URL(request.url).pathname });
+      },
+      websocket: {
+        open: (socket) => {
+          seen.set(name, (seen.get(name) ?? 0) + 1);
+          if (socket.data === "/s") both.push(socket);
+        },
+        message: (_publisher, text) => {
+          for (const socket of both) socket.send(text);
+        },
+      },
+    });
+    servers.push(server);
+    return server.port ?? 0;
+  };
+  const [first, second] = [open("first"), open("second")];
+  const connections = Array.from({ length: 4 }, (_, i) => ({
+    script: script("/s"),
+    hears: 0,
+    ...(i % 4 === 3 && { port: second }),
+  }));
+  const publishers = [{ connection: 4, receivers: 4, frame: { text: payload(128) } }];
+  const report = await load(
+    {
+      mode: "fanout",
+      connections: [...connections, { script: script("/p"), port: first }],
+      publishers,
+      inFlight: 1,
+      warmUpMs: 20,
+      measureMs: 100,
+    },
+    { port: first, pids: [process.pid, process.ppid] },
+  );
+  expect(seen).toEqual(
+    new Map([
+      ["first", 4],
+      ["second", 1],
+    ]),
+  );
+  expect(report.messages).toBeGreaterThan(0);
+  const [own = 0, parent = 0] = report.processSeconds;
+  expect(own + parent).toBeCloseTo(report.userSeconds + report.systemSeconds, 2);
 });

@@ -30,6 +30,8 @@ export function native(program: keyof typeof PROGRAMS): string {
 
 export interface PlannedConnection {
   readonly script: Script;
+  /** Where it goes, of several servers; absent: the target's. */
+  readonly port?: number;
   /** The number of the publisher whose messages it must get, all and in order. */
   readonly hears?: number;
 }
@@ -54,6 +56,8 @@ export interface Plan {
   readonly rate?: number;
   /** For connect: how many come first and are not measured. */
   readonly unmeasured?: number;
+  /** How many connect at a time; 64 unless said. */
+  readonly opening?: number;
 }
 
 /** Where it goes, and whose CPU time it costs. */
@@ -67,6 +71,8 @@ export interface Report {
   readonly seconds: number;
   readonly userSeconds: number;
   readonly systemSeconds: number;
+  /** Of each process of the target, in their order. */
+  readonly processSeconds: readonly number[];
   /** Of its core that the loader itself needed: near 1, it may be the bottleneck (it spins in latency). */
   readonly loaderShare: number;
   readonly messages: number;
@@ -126,10 +132,9 @@ function start(plan: Plan, target: Target): AsyncDisposable & { readonly firstLi
 /** native/plan.h says what stands in a plan. */
 function linesOf(plan: Plan, { port, pids }: Target): string[] {
   const orders: [string, number | string | undefined][] = [
-    ["port", port],
     ...pids.map((pid): [string, number] => ["pid", pid]),
     ["core", LOADER_CORE],
-    ["opening", OPENING],
+    ["opening", plan.opening ?? OPENING],
     ["mode", plan.mode],
     ["inflight", plan.inFlight],
     ["warmup", plan.warmUpMs],
@@ -139,7 +144,8 @@ function linesOf(plan: Plan, { port, pids }: Target): string[] {
   ];
   return [
     ...orders.flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${value}`])),
-    ...plan.connections.map(connectionLine),
+    // A port is that of the connections behind it.
+    ...plan.connections.flatMap((one) => [`port ${one.port ?? port}`, connectionLine(one)]),
     ...(plan.publishers ?? []).map(publisherLine),
   ];
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ServerProcess, startProgram } from "./process.ts";
 
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+export const MAIN = join(import.meta.dir, "../../src/main.ts");
 const START_MS = 20_000;
 const LOOK_EVERY_MS = 20;
 const SECRET_KEY = /secret key +(\S+)\n/;
@@ -19,7 +19,7 @@ export interface Parley extends ServerProcess {
 }
 
 /** Loopback only, no limits by address, a log of warnings: one line of which would be worth reading. */
-const SETTINGS = {
+export const SETTINGS = {
   PARLEY_HOST: "127.0.0.1",
   PARLEY_PORT: "0",
   PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",

@@ -70,10 +70,22 @@ export interface CpuTimes {
 
 /** Of all threads since the process began. */
 export function cpuTimes(pid: number): CpuTimes {
+  const [user = 0, system = 0] = timesOf(pid);
+  return { user, system };
+}
+
+/** Of those of its children that it has seen end. */
+export function endedChildrenSeconds(pid: number): number {
+  const [, , user = 0, system = 0] = timesOf(pid);
+  return user + system;
+}
+
+/** User and system, then the same of ended children. */
+function timesOf(pid: number): number[] {
   // The second field is the name in parentheses, which may hold spaces: count from behind it.
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return { user: Number(fields[11]) / TICKS_PER_SECOND, system: Number(fields[12]) / TICKS_PER_SECOND };
+  return fields.slice(11, 15).map((ticks) => Number(ticks) / TICKS_PER_SECOND);
 }
 
 export function cpuSeconds(pid: number): number {

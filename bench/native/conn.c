@@ -15,13 +15,11 @@ enum { TEXT = 1, BINARY = 2, PONG = 10 };
 #define ANSWER_MOST 8192
 
 static int epoll;
-static struct sockaddr_in server;
 static struct conn_events on;
 
-void conns_begin(int epoll_fd, int port, const struct conn_events *events) {
+void conns_begin(int epoll_fd, const struct conn_events *events) {
   epoll = epoll_fd;
   on = *events;
-  server = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
 static void watch(struct conn *conn, int operation, uint32_t events) {
@@ -33,6 +31,8 @@ void conn_open(struct conn *conn) {
   int yes = 1;
   /* A connection that the loader ends leaves no port waiting. */
   struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+  struct sockaddr_in server = {
+      .sin_family = AF_INET, .sin_port = htons(conn->plan->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   conn->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (conn->fd < 0) fail("socket %d: %s", conn->index, strerror(errno));
   setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);

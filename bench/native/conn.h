@@ -32,7 +32,7 @@ struct conn_events {
 };
 
 /* Once, before the first connection. */
-void conns_begin(int epoll, int port, const struct conn_events *events);
+void conns_begin(int epoll, const struct conn_events *events);
 
 void conn_open(struct conn *conn);
 /* On whatever epoll says about it. */

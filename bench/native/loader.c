@@ -159,18 +159,27 @@ static void prepare(void) {
 
 struct reading {
   uint64_t at, messages, deliveries;
-  struct cpu server;
+  /* One a process of the server. */
+  struct cpu server[PIDS_MOST];
   double own;
 };
 
 static struct reading read_all(void) {
-  return (struct reading){now_ns(), messages, deliveries, cpu_of(plan.pids, plan.pid_count), own_cpu()};
+  struct reading reading = {.at = now_ns(), .messages = messages, .deliveries = deliveries, .own = own_cpu()};
+  for (int i = 0; i < plan.pid_count; i++) reading.server[i] = cpu_of(plan.pids[i]);
+  return reading;
 }
 
 static void print_window(const struct reading *from, const struct reading *to) {
-  double seconds = (to->at - from->at) / 1e9;
-  printf("\"seconds\":%.6f,\"userSeconds\":%.3f,\"systemSeconds\":%.3f,\"loaderShare\":%.3f", seconds,
-         to->server.user - from->server.user, to->server.system - from->server.system, (to->own - from->own) / seconds);
+  double seconds = (to->at - from->at) / 1e9, user = 0, system = 0;
+  printf("\"processSeconds\":[");
+  for (int i = 0; i < plan.pid_count; i++) {
+    struct cpu spent = {to->server[i].user - from->server[i].user, to->server[i].system - from->server[i].system};
+    printf("%s%.3f", i ? "," : "", spent.user + spent.system);
+    user += spent.user, system += spent.system;
+  }
+  printf("],\"seconds\":%.6f,\"userSeconds\":%.3f,\"systemSeconds\":%.3f,\"loaderShare\":%.3f", seconds, user, system,
+         (to->own - from->own) / seconds);
 }
 
 /* Everything that was sent must arrive, also what the window did not count. */
@@ -266,7 +275,7 @@ int main(int argc, char **argv) {
   sched_setaffinity(0, sizeof core, &core);
   epoll = epoll_create1(EPOLL_CLOEXEC);
   prepare();
-  conns_begin(epoll, plan.port, &(struct conn_events){message_arrived, ack_arrived, conn_ready});
+  conns_begin(epoll, &(struct conn_events){message_arrived, ack_arrived, conn_ready});
   last_event_ns = now_ns();
   if (plan.mode == MODE_CONNECT) run_connect();
   else if (plan.mode == MODE_IDLE) run_idle();

@@ -12,26 +12,21 @@ uint64_t now_ns(void) {
   return (uint64_t)at.tv_sec * 1000000000u + at.tv_nsec;
 }
 
-struct cpu cpu_of(const int *pids, int count) {
+struct cpu cpu_of(int pid) {
   double tick = sysconf(_SC_CLK_TCK);
-  struct cpu sum = {0, 0};
-  for (int i = 0; i < count; i++) {
-    char name[64], text[1024];
-    snprintf(name, sizeof name, "/proc/%d/stat", pids[i]);
-    FILE *file = fopen(name, "r");
-    if (!file) fail("the server's process %d is gone", pids[i]);
-    size_t length = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[length] = 0;
-    /* The name in parentheses may hold spaces: count from behind it. */
-    char *behind = strrchr(text, ')');
-    unsigned long user = 0, system = 0;
-    if (!behind || sscanf(behind + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
-      fail("cannot read %s", name);
-    sum.user += user / tick;
-    sum.system += system / tick;
-  }
-  return sum;
+  char name[64], text[1024];
+  snprintf(name, sizeof name, "/proc/%d/stat", pid);
+  FILE *file = fopen(name, "r");
+  if (!file) fail("the server's process %d is gone", pid);
+  size_t length = fread(text, 1, sizeof text - 1, file);
+  fclose(file);
+  text[length] = 0;
+  /* The name in parentheses may hold spaces: count from behind it. */
+  char *behind = strrchr(text, ')');
+  unsigned long user = 0, system = 0;
+  if (!behind || sscanf(behind + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
+    fail("cannot read %s", name);
+  return (struct cpu){user / tick, system / tick};
 }
 
 double own_cpu(void) {

@@ -10,8 +10,8 @@ struct cpu {
 /* Nanoseconds, of a clock that never jumps. */
 uint64_t now_ns(void);
 
-/* Seconds of all threads of those processes so far. */
-struct cpu cpu_of(const int *pids, int count);
+/* Seconds of all threads of that process so far. */
+struct cpu cpu_of(int pid);
 
 /* Of this process. */
 double own_cpu(void);

@@ -62,8 +62,9 @@ static void read_conn(struct plan *plan, char *rest) {
   plan->conns = grown(plan->conns, plan->conn_count, sizeof *plan->conns);
   struct conn_plan *conn = &plan->conns[plan->conn_count++];
   char *path = field(&rest), *headers = field(&rest);
+  if (!plan->port) fail("a plan needs a port before its connections");
   unescape(headers);
-  *conn = (struct conn_plan){.path = path, .headers = headers, .hears = atoi(field(&rest))};
+  *conn = (struct conn_plan){.path = path, .headers = headers, .port = plan->port, .hears = atoi(field(&rest))};
   for (char *one = strsep(&rest, "\t"); one; one = strsep(&rest, "\t")) {
     if (one[0] == 0 || one[1] != ':') fail("a step of the plan is not s:, b: or e:");
     conn->steps = grown(conn->steps, conn->step_count, sizeof *conn->steps);
@@ -116,8 +117,8 @@ void plan_read(struct plan *plan, const char *file) {
     else if (!strcmp(line, "measure")) plan->measure_ms = atoi(value);
     else if (!strcmp(line, "unmeasured")) plan->unmeasured = atoi(value);
     else if (!strcmp(line, "rate")) plan->rate = atof(value);
-    else if (!strcmp(line, "pid") && plan->pid_count < 64) plan->pids[plan->pid_count++] = atoi(value);
+    else if (!strcmp(line, "pid") && plan->pid_count < PIDS_MOST) plan->pids[plan->pid_count++] = atoi(value);
     else fail("no order %s", line);
   }
-  if (!plan->port || !plan->conn_count || !plan->opening) fail("a plan needs port, opening and conn");
+  if (!plan->conn_count || !plan->opening) fail("a plan needs opening and conn");
 }

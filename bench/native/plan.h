@@ -1,7 +1,7 @@
 /*
  * A plan: what the loader is to do, as the TypeScript side writes it, one order a line, fields between tabs.
  *
- *   port 8080 | pid 123 (of the server; repeated) | core 1 | opening 64 (connects under way at once) | mode MODE
+ *   port 8080 (of the connections that follow) | pid 123 (of the server; repeated) | core 1 | opening 64 (connects under way at once) | mode MODE
  *   inflight 32 | warmup MS | measure MS | rate N (messages a second, mode latency) | unmeasured N (first connects, mode connect)
  *   conn <tab> PATH <tab> HEADERS <tab> PUBLISHER IT HEARS or -1 <tab> STEP …    a step is s:text, b:binary or e:expected
  *   publish <tab> CONN <tab> RECEIVERS <tab> ACKS 0 or 1 <tab> t or b <tab> FRAME
@@ -23,7 +23,7 @@ struct step {
 
 struct conn_plan {
   const char *path, *headers;
-  int hears;
+  int port, hears;
   struct step *steps;
   int step_count;
 };
@@ -36,9 +36,11 @@ struct publisher_plan {
   size_t length;
 };
 
+#define PIDS_MOST 64
+
 struct plan {
   int port, core, opening;
-  int pids[64], pid_count;
+  int pids[PIDS_MOST], pid_count;
   enum mode mode;
   int inflight, warmup_ms, measure_ms, unmeasured;
   double rate;

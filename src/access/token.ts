@@ -70,7 +70,7 @@ const SEALED = new TokenRefusal(
   "the key's signing secret cannot be decrypted: the master key does not fit",
 );
 
-export const signToken = (claims: Claims, keyId: string, secret: SigningSecret): string =>
+export const signToken = (claims: Claims, keyId: string, secret: Pick<SigningSecret, "hmacKey">): string =>
   signJws({ kid: keyId }, claims, secret.hmacKey);
 
 export function verifyToken(token: string, keyring: Keyring, nowMs: number): VerifiedToken | TokenRefusal {

@@ -44,8 +44,12 @@ test("a value may be empty, negative or a dash", () => {
   expect(parse("--label=").flags).toEqual({ label: "" });
 });
 
-test("a flag given twice and a switch with a value are refused", () => {
-  expect(() => parse("--app", "a", "--app=b")).toThrow("--app is given twice");
+test("a flag given again keeps all its values; whether it may be is the command's to say", () => {
+  const { flags, repeated } = parseArgs(["--app", "a", "--app=b", "--json", "--app", "c", "--label=x"], KINDS);
+  expect([flags.get("app"), [...repeated]]).toEqual(["a", [["app", ["a", "b", "c"]]]]);
+});
+
+test("a switch with a value is refused", () => {
   expect(() => parse("--json=yes")).toThrow("--json takes no value");
 });
 

@@ -4,6 +4,8 @@ import { UsageError } from "./errors.ts";
 export interface Args {
   readonly words: readonly string[];
   readonly flags: ReadonlyMap<string, string>;
+  /** All values of a flag that was given more than once; few commands take that. */
+  readonly repeated: ReadonlyMap<string, readonly string[]>;
   /** Flags that no command takes, as they were written. Their values, if any, are among the words. */
   readonly unknown: readonly string[];
 }
@@ -16,6 +18,7 @@ const isFlag = (arg: string): boolean => arg.startsWith("-") && arg !== "-";
 export function parseArgs(argv: readonly string[], kinds: ReadonlyMap<string, FlagKind>): Args {
   const words: string[] = [];
   const flags = new Map<string, string>();
+  const repeated = new Map<string, string[]>();
   const unknown: string[] = [];
   const given = argv.map((arg) => (arg === "-h" ? "--help" : arg));
   for (let i = 0; i < given.length; i++) {
@@ -36,14 +39,13 @@ export function parseArgs(argv: readonly string[], kinds: ReadonlyMap<string, Fl
       unknown.push(flag);
       continue;
     }
-    if (flags.has(name)) throw new UsageError(`${flag} is given twice`);
-    if (kind === "switch") {
-      if (equals >= 0) throw new UsageError(`${flag} takes no value`);
-      flags.set(name, "on");
-    } else if (equals >= 0) flags.set(name, arg.slice(equals + 1));
-    else flags.set(name, nextValue(flag, given[++i]));
+    if (kind === "switch" && equals >= 0) throw new UsageError(`${flag} takes no value`);
+    const value = kind === "switch" ? "on" : equals >= 0 ? arg.slice(equals + 1) : nextValue(flag, given[++i]);
+    const before = flags.get(name);
+    if (before === undefined) flags.set(name, value);
+    else repeated.set(name, [...(repeated.get(name) ?? [before]), value]);
   }
-  return { words, flags, unknown };
+  return { words, flags, repeated, unknown };
 }
 
 /** A forgotten value must not swallow the flag behind it. */

@@ -7,6 +7,8 @@ export interface Flag {
   readonly value?: string;
   readonly meaning: string;
   readonly required?: true;
+  /** May be given several times. */
+  readonly many?: true;
 }
 
 export interface Operand {

@@ -77,6 +77,8 @@ test.each([
   ["backup file --port 1", '"parley backup" does not take --port'],
   ["--foo bar", "there is no flag --foo."],
   ["keys list --version", "does not take --version"],
+  ["keys list --app a --app b", "--app is given twice"],
+  ["keys list --json --json", "--json is given twice"],
 ])("%s is refused with its name and where to look", (line, message) => {
   expect(() => understand(line.split(" "))).toThrow(message);
 });

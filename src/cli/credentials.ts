@@ -13,7 +13,7 @@ const HEADER_SAFE = /^[\x21-\x7e]+$/;
 
 export function adminToken(given: Given): Credential {
   const file = given.text("admin-token-file");
-  const value = file === undefined ? given.env.PARLEY_ADMIN_TOKEN?.trim() : readToken(file, "--admin-token-file");
+  const value = file === undefined ? given.env.PARLEY_ADMIN_TOKEN?.trim() : readSecret("admin-token-file", file);
   if (!value)
     throw new UsageError(
       file === undefined
@@ -27,9 +27,25 @@ export function adminToken(given: Given): Credential {
 
 export function secretKey(given: Given): Credential {
   const flag = given.text("key");
-  const from = flag === undefined ? "PARLEY_KEY" : "--key";
   const value = flag ?? given.env.PARLEY_KEY?.trim();
   if (!value) throw new UsageError("a secret key is needed: set PARLEY_KEY=SK_ID:SK_SECRET, or use --key");
+  return keyCredential(value, flag === undefined ? "PARLEY_KEY" : "--key");
+}
+
+/** For commands that run for long: their arguments stand in the list of processes all the while. */
+export function keyFromFile(given: Given): Credential {
+  const file = given.text("secret-key-file");
+  const value = file === undefined ? given.env.PARLEY_KEY?.trim() : readSecret("secret-key-file", file);
+  if (!value)
+    throw new UsageError(
+      file === undefined
+        ? "a secret key is needed: set PARLEY_KEY=SK_ID:SK_SECRET, or name a file that holds it with --secret-key-file"
+        : `--secret-key-file ${file} is empty`,
+    );
+  return keyCredential(value, file === undefined ? "PARLEY_KEY" : `--secret-key-file ${file}`);
+}
+
+function keyCredential(value: string, from: string): Credential {
   if (!/^sk_id_[^:]+:[^:]+$/.test(value) || !HEADER_SAFE.test(value))
     throw new UsageError(`${from} must be a secret key's id and its secret, with a colon between: sk_id_…:sk_secret_…`);
   return { value, refused: `the secret key of ${from} was refused: it is unknown or revoked, or its secret is wrong` };
@@ -39,7 +55,7 @@ export function secretKey(given: Given): Credential {
 export function appSecret(given: Given): Credential {
   const file = given.text("app-secret-file");
   const from = file === undefined ? "PARLEY_APP_SECRET" : `--app-secret-file ${file}`;
-  const value = file === undefined ? given.env.PARLEY_APP_SECRET?.trim() : readToken(file, "--app-secret-file");
+  const value = file === undefined ? given.env.PARLEY_APP_SECRET?.trim() : readSecret("app-secret-file", file);
   if (!value)
     throw new UsageError(
       file === undefined
@@ -50,10 +66,10 @@ export function appSecret(given: Given): Credential {
   return { value, refused: `there is no such application, or the secret key of ${from} is not its` };
 }
 
-function readToken(file: string, flag: string): string {
+function readSecret(flag: string, file: string): string {
   try {
     return readFileSync(file, "utf8").trim();
   } catch (error) {
-    throw new UsageError(`${flag} ${file} cannot be read: ${(error as Error).message}`);
+    throw new UsageError(`--${flag} ${file} cannot be read: ${(error as Error).message}`);
   }
 }

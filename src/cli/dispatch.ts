@@ -18,9 +18,9 @@ export async function dispatch(argv: readonly string[], env: Env): Promise<numbe
     return 2;
   }
   try {
-    const { command, operands, flags } = understand(argv);
+    const { command, operands, flags, repeated } = understand(argv);
     const run = await command.load();
-    const answer = await run(new Given(operands, flags, env));
+    const answer = await run(new Given(operands, flags, env, repeated));
     if (!answer) return undefined;
     await output.answer(answer);
     return answer.refused ? 1 : 0;
@@ -36,11 +36,12 @@ export interface Understood {
   readonly command: Command;
   readonly operands: readonly string[];
   readonly flags: ReadonlyMap<string, string>;
+  readonly repeated: Args["repeated"];
 }
 
 /** Throws a UsageError for everything that its declaration does not take or does not get. */
 export function understand(argv: readonly string[]): Understood {
-  const { words, flags, unknown } = spelledOut(parseArgs(argv, FLAG_KINDS));
+  const { words, flags, repeated, unknown } = spelledOut(parseArgs(argv, FLAG_KINDS));
   const command = commandAt(words);
   if (!command) {
     // Of a wrong flag in front, the word behind it may be the value.
@@ -50,18 +51,21 @@ export function understand(argv: readonly string[]): Understood {
   if (unknown[0] !== undefined) throw unknownFlag(unknown[0], flagNames(command), command);
   const operands = words.slice(command.name.split(" ").length);
   check(command, operands, flags);
-  return { command, operands, flags };
+  const twice = [...repeated.keys()].find((name) => !command.flags.some((flag) => flag.name === name && flag.many));
+  if (twice !== undefined) throw new UsageError(`--${twice} is given twice`);
+  return { command, operands, flags, repeated };
 }
 
 /** `parley keys list --help` is `parley help keys list`; `parley --version` is how everybody tries it first. */
 function spelledOut(args: Args): Args {
   const { words, flags, unknown } = args;
+  const repeated = new Map<string, string[]>();
   const json = new Map([...flags].filter(([name]) => name === "json"));
   if (flags.has("help")) {
     const name = commandAt(words)?.name.split(" ") ?? words;
-    return { words: ["help", ...name], flags: json, unknown };
+    return { words: ["help", ...name], flags: json, repeated, unknown };
   }
-  if (words.length === 0 && flags.has("version")) return { words: ["version"], flags: json, unknown };
+  if (words.length === 0 && flags.has("version")) return { words: ["version"], flags: json, repeated, unknown };
   return args;
 }
 

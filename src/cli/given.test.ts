@@ -41,3 +41,12 @@ test("an empty text is refused, or takes a value away where that is meant", () =
   expect(() => given({ app: "" }).text("app")).toThrow("--app must not be empty");
   expect(given({ label: "" }).textOrNull("label")).toBeNull();
 });
+
+test("a flag that may be given several times has all its values, none or one too", () => {
+  const repeated = new Map([["url", ["a", "b"]]]);
+  expect(new Given([], new Map([["url", "a"]]), {}, repeated).texts("url")).toEqual(["a", "b"]);
+  expect(new Given([], new Map([["url", "a"]]), {}).texts("url")).toEqual(["a"]);
+  expect(new Given([], new Map(), {}).texts("url")).toEqual([]);
+  const empty = new Given([], new Map([["url", "a"]]), {}, new Map([["url", ["a", ""]]]));
+  expect(() => empty.texts("url")).toThrow("--url must not be empty");
+});

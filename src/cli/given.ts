@@ -9,6 +9,7 @@ export class Given {
     readonly words: readonly string[],
     readonly flags: ReadonlyMap<string, string>,
     readonly env: Env,
+    private readonly repeated: ReadonlyMap<string, readonly string[]> = new Map(),
   ) {}
 
   /** An operand that the declaration asks for. */
@@ -36,6 +37,14 @@ export class Given {
   /** A flag that the declaration requires. */
   needed(name: string): string {
     return this.text(name) ?? "";
+  }
+
+  /** Every value of a flag that may be given several times; none: []. */
+  texts(name: string): readonly string[] {
+    const text = this.text(name);
+    const texts = this.repeated.get(name) ?? (text === undefined ? [] : [text]);
+    if (texts.includes("")) throw new UsageError(`--${name} must not be empty`);
+    return texts;
   }
 
   /** An empty text takes the value away. */

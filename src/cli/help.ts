@@ -49,7 +49,7 @@ ${entry("PARLEY_URL", "the server to talk to (http://127.0.0.1:8080)")}\
 ${entry("PARLEY_ADMIN_TOKEN", "opens the control plane: apps, keys, token check")}\
 ${entry("PARLEY_APP", "an application's name (demo), for rooms")}\
 ${entry("PARLEY_APP_SECRET", "that application's secret key")}\
-${entry("PARLEY_KEY", "a secret key, SK_ID:SK_SECRET, for token mint")}\
+${entry("PARLEY_KEY", "a secret key, SK_ID:SK_SECRET, for token mint and verify")}\
 
 --json prints one JSON value on stdout, and errors as {"error","message"} on stderr.
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings.

@@ -90,6 +90,14 @@ export class Checker {
     this.answered(id, this.inbox(peer), number, outcome);
   }
 
+  /** An ack or an error that names no request, or one that has its answer. */
+  unasked(id: number, requestId: string): void {
+    this.found.add(
+      "unanswered",
+      `${this.connection(id).peer} got an answer to no question: ${JSON.stringify(requestId)}`,
+    );
+  }
+
   message(id: number, channel: string, from: string, mark: Mark): void {
     this.received(this.connection(id), this.channel(channel), from, mark);
   }

@@ -10,7 +10,8 @@ export const KINDS = {
   unanswered: "without exactly one answer in an open connection",
   roster: "rosters that differ from the truth",
   flapped: "told as joined or left, without a connection that began or ended",
-  absent: "could not come back",
+  absent: "not connected at the end",
+  idle: "nothing was delivered, so nothing was checked",
 } as const;
 
 export type Kind = keyof typeof KINDS;

@@ -153,7 +153,7 @@ export class World {
   }
 
   token(key: KeyState, seq: number, claims: Claims): string {
-    return signToken(claims, key.id, { seq, digest: "", ends: null, hmacKey: Buffer.from(secretOf(key.id, seq)) });
+    return signToken(claims, key.id, { hmacKey: Buffer.from(secretOf(key.id, seq)) });
   }
 }
 

@@ -132,7 +132,15 @@ export class Server extends Parley {
   }
 }
 
+/** One node; or several behind a balancer, where the environment says so (nodes.ts). */
 export async function startParley(options: Options = {}): Promise<Server> {
+  // Not at the top: that file needs this one to be there first.
+  const { jointOf, startNodes } = await import("./nodes.ts");
+  const joint = jointOf(process.env);
+  return joint ? startNodes(joint, options) : startOne(options);
+}
+
+async function startOne(options: Options): Promise<Server> {
   const server = launchParley(options);
   const ready = await server.logged((line) => line.msg === "parley is ready");
   server.url = String(ready.url);

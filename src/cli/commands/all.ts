@@ -9,6 +9,7 @@ import { RECORDINGS } from "./recordings.ts";
 import { ROOMS } from "./rooms.ts";
 import { SERVER } from "./server.ts";
 import { TOKEN } from "./token.ts";
+import { VERIFY } from "./verify.ts";
 
 export interface Group {
   readonly title: string;
@@ -22,6 +23,7 @@ export const GROUPS: readonly Group[] = [
   { title: "Connect tokens", commands: TOKEN },
   { title: "Rooms", commands: ROOMS },
   { title: "Recordings", commands: RECORDINGS },
+  { title: "Proof", commands: VERIFY },
   { title: "About", commands: ABOUT },
 ];
 

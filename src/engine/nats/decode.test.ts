@@ -38,8 +38,9 @@ describe("what is written is read", () => {
   test("direct messages and how many have them", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), peerId, envelope, count, (node, app, to, words, handed) => {
-        expect(decode.directIn(wire.direct({ node, app, to, envelope: words }))).toEqual({
+        expect(decode.directIn(wire.direct({ node, number: handed, app, to, envelope: words }))).toEqual({
           node,
+          number: handed,
           app,
           to,
           envelope: words,

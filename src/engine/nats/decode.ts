@@ -223,10 +223,10 @@ function countIn(value: unknown): ChannelCount | undefined {
 
 export function directIn(payload: string): Direct | undefined {
   const all = read(payload);
-  const [node, app, to, from, chars] = all?.fields ?? [];
-  if (all?.kind !== "direct" || !isText(node) || !isText(app) || !isPeerId(to)) return undefined;
+  const [node, number, app, to, from, chars] = all?.fields ?? [];
+  if (all?.kind !== "direct" || !isText(node) || !isCount(number) || !isText(app) || !isPeerId(to)) return undefined;
   const envelope = envelopeOf(from, chars, all.words);
-  return envelope && { node, app, to, envelope };
+  return envelope && { node, number, app, to, envelope };
 }
 
 export function handedIn(payload: string): { readonly node: string; readonly count: number } | undefined {

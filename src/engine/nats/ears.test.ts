@@ -25,12 +25,25 @@ function listening() {
 }
 
 describe("before a node has said where its lane stands", () => {
-  test("what comes waits; what is in the answer is dropped, what is behind it comes in order", () => {
-    const { ears, heard, open } = listening();
+  test("what comes waits; for who begins to listen only what is behind the answer comes, in order", () => {
+    const { ears, heard } = listening();
     for (const n of [3, 5, 4]) ears.item(said(n));
     expect(heard).toEqual([]);
-    open(3);
-    expect(heard).toEqual(["agreed", '"1.4"', '"1.5"']);
+    ears.begin("b", stands(3));
+    expect(heard).toEqual(['"1.4"', '"1.5"']);
+  });
+
+  test("who listened already gets every message that came, but no change of members that the answer holds", () => {
+    const { ears, heard, asked, open } = listening();
+    const joined: LaneItem = { kind: "members", place: place(4), change: { joined: [], left: ["x"] } };
+    for (const item of [said(3), joined, said(5), said(7), said(9)]) ears.item(item);
+    open(8);
+    expect([heard, asked]).toEqual([
+      ["agreed", '"1.3"', '"1.5"'],
+      ["1: 6–6", "1: 8–8"],
+    ]);
+    ears.again([said(6), said(8)]);
+    expect(heard).toEqual(["agreed", '"1.3"', '"1.5"', '"1.6"', '"1.7"', '"1.8"', '"1.9"']);
   });
 });
 

@@ -2,7 +2,8 @@
  * What this node hears on one channel. Each other node numbers what it gives; here the numbers are followed, node by node,
  * and a missing one is asked for again before anything behind it is let through. What cannot be had any more is told.
  *
- * An ear is closed until the node has said where its lane stands: what comes before that is in what it says.
+ * An ear is closed until the node has said where its lane stands, and what comes before that waits: it may be in what the
+ * node says. Members are, messages never: whoever listened when they came is owed them.
  */
 import type { LaneItem, LaneState, Place } from "./wire.ts";
 
@@ -25,6 +26,8 @@ interface Ear {
   waiting: LaneItem[];
   /** Up to which number everything is here, waits, or has been asked for again. */
   askedTo: number;
+  /** Up to which number changes of members were in what the node has said. */
+  toldTo: number;
 }
 
 export class Ears {
@@ -44,21 +47,26 @@ export class Ears {
       // A new lane begins with 1, also if it is not its beginning that we hear.
       ear.epoch = place.epoch;
       ear.next = 1;
-      ear.askedTo = 0;
+      ear.askedTo = ear.toldTo = 0;
     }
     this.inOrder(ear, item);
+  }
+
+  /** The node says where its lane stands to somebody who begins to listen: what it gave before that is owed to nobody. */
+  begin(node: string, { epoch, n }: LaneState): void {
+    const ear = this.ear(node);
+    if (ear.next === undefined) this.open(ear, epoch, n + 1, n);
   }
 
   /** The node says where its lane stands, and who its members are there: `agree` takes them over, unless more is known. */
   state(node: string, { epoch, n, app, channel }: LaneState, agree: () => void): void {
     const ear = this.ear(node);
     if (ear.next === undefined) {
-      ear.epoch = epoch;
-      ear.next = n + 1;
-      ear.askedTo = n;
       agree();
-      this.letThrough(ear);
-      return;
+      // It has come, or come back, and has spoken before it was asked.
+      const waiting = ear.waiting.filter(({ place }) => place.epoch === epoch).map(({ place }) => place.n);
+      this.open(ear, epoch, Math.min(n + 1, ...waiting), n);
+      return this.item({ kind: "tail", place: { node, app, channel, epoch, n } });
     }
     if (epoch < ear.epoch || (epoch === ear.epoch && n < ear.next - 1)) return;
     if (epoch === ear.epoch && n === ear.next - 1) return agree();
@@ -73,14 +81,12 @@ export class Ears {
 
   /** They cannot be had: whatever was in the gap is gone, and where the lane stands must be asked anew. */
   givenUp(node: string): void {
-    this.close(node);
-    this.events.unsure(node);
-  }
-
-  /** Whatever that node gives waits until it has said where its lane stands. */
-  close(node: string): void {
     const ear = this.ears.get(node);
-    if (ear) ear.next = undefined;
+    if (ear) {
+      ear.next = undefined;
+      ear.waiting = [];
+    }
+    this.events.unsure(node);
   }
 
   forget(node: string): void {
@@ -90,10 +96,18 @@ export class Ears {
   private ear(node: string): Ear {
     let ear = this.ears.get(node);
     if (!ear) {
-      ear = { epoch: 0, next: undefined, waiting: [], askedTo: 0 };
+      ear = { epoch: 0, next: undefined, waiting: [], askedTo: 0, toldTo: 0 };
       this.ears.set(node, ear);
     }
     return ear;
+  }
+
+  private open(ear: Ear, epoch: number, next: number, toldTo: number): void {
+    ear.epoch = epoch;
+    ear.next = next;
+    ear.askedTo = next - 1;
+    ear.toldTo = toldTo;
+    this.letThrough(ear);
   }
 
   private inOrder(ear: Ear, item: LaneItem): void {
@@ -103,7 +117,7 @@ export class Ears {
     if (place.n < next) return;
     if (!isTail && place.n === next) {
       ear.next = next + 1;
-      this.events.heard(place.node, item);
+      if (item.kind === "message" || place.n > ear.toldTo) this.events.heard(place.node, item);
       if (ear.waiting.length > 0) this.letThrough(ear);
       return;
     }
@@ -118,7 +132,6 @@ export class Ears {
     if (item.kind === "tail") return;
     ear.waiting.push(item);
     if (ear.waiting.length <= WAITING_MAX) return;
-    ear.waiting.length = 0;
     this.givenUp(item.place.node);
   }
 

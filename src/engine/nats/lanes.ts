@@ -35,12 +35,17 @@ export class Lanes {
   private first = 0;
   private bytes = 0;
   private lastEpoch = 0;
+  /** How long nothing could be heard, all in all: what is kept does not age meanwhile, nor is it too old when that ends. */
+  private silencedMs = 0;
+  private lastDueMs: number;
 
   constructor(
     private readonly node: string,
     private readonly subjectOf: (app: string, channel: string) => string,
     private readonly nowMs: () => number,
-  ) {}
+  ) {
+    this.lastDueMs = nowMs();
+  }
 
   /** The next item of a channel's lane, as `write` makes it of its place; kept, and to be sent. */
   give(
@@ -54,7 +59,7 @@ export class Lanes {
     lane.repeats = 0;
     const item = write({ node: this.node, app, channel, epoch: lane.epoch, n: lane.n });
     lane.kept.push(item);
-    this.order.push({ lane, bytes: item.length, atMs: lane.lastMs });
+    this.order.push({ lane, bytes: item.length, atMs: lane.lastMs - this.silencedMs });
     this.bytes += item.length;
     this.dropOverflow();
     return { subject: lane.subject, item };
@@ -77,7 +82,9 @@ export class Lanes {
   /** Lanes whose last number is to be repeated now. `isSilenced`: nothing ages, for nothing of it could be heard. */
   due(isSilenced: boolean): Lane[] {
     const now = this.nowMs();
-    if (!isSilenced) this.dropOld(now);
+    if (isSilenced) this.silencedMs += now - this.lastDueMs;
+    else this.dropOld(now - this.silencedMs);
+    this.lastDueMs = now;
     const due: Lane[] = [];
     for (const [name, lane] of this.lanes) {
       const silence = now - lane.lastMs;

@@ -1,7 +1,8 @@
 /**
  * Nodes joined by NATS. Core NATS may lose what it carries (a reconnect, a slow consumer, a failover); what makes it the
  * engine of the contract is around it: lanes are numbered and kept (lanes.ts), followed and repaired (watches.ts, ears.ts),
- * nodes beat (nodes.ts), questions are asked of those who are there (asks.ts, questions.ts).
+ * what is for one peer keeps its order (inboxes.ts), nodes beat (nodes.ts), questions are asked of those who are there (asks.ts,
+ * questions.ts).
  *
  * State first, then the contract's calls, then what arrives, then time.
  */
@@ -9,8 +10,9 @@ import type { ChannelCount, Engine, Envelope, MemberState, NodeEnd, RemoteMember
 import { UNAVAILABLE } from "../engine.ts";
 import { Asks } from "./asks.ts";
 import * as decode from "./decode.ts";
+import { Inboxes } from "./inboxes.ts";
 import { Lanes } from "./lanes.ts";
-import { type Heard, Link, type LinkOptions, type Topic } from "./link.ts";
+import { type Heard, Link, type LinkOptions } from "./link.ts";
 import { BEAT_MS, Nodes, type OtherNode } from "./nodes.ts";
 import { partsOf, Questions } from "./questions.ts";
 import { Sends } from "./sends.ts";
@@ -40,10 +42,10 @@ interface Attached {
   readonly nodes: Nodes;
   readonly asks: Asks;
   readonly watches: Watches;
+  readonly inboxes: Inboxes;
 }
 
 export class NatsEngine implements Engine {
-  private readonly held = new Map<string, Topic>();
   private readonly nowMs: () => number;
   private readonly beatMs: number;
   private readonly questions: Questions;
@@ -93,7 +95,8 @@ export class NatsEngine implements Engine {
     const nextNumber = (): number => ++this.lastNumber;
     const asks = new Asks({ self: id, link, subjects, nodes, questions, nextNumber });
     const watches = new Watches({ end, link, subjects, nodes, asks, warn: (text) => options.warn?.(text) });
-    this.attached = { end, subjects, lanes, nodes, asks, watches };
+    const inboxes = new Inboxes({ end, link, subjects, nodes, odd: () => this.odd("for a peer") });
+    this.attached = { end, subjects, lanes, nodes, asks, watches, inboxes };
     link.subscribe(subjects.answers, (heard) => this.answer(heard));
     link.subscribe(subjects.node(id), (heard) => this.toAll(heard));
     link.subscribe(subjects.all, (heard) => this.toAll(heard));
@@ -127,25 +130,17 @@ export class NatsEngine implements Engine {
     if (!this.isUp) return UNAVAILABLE;
     const { end, subjects } = this.all;
     const number = ++this.lastNumber;
-    const text = wire.direct({ node: end.id, app, to, envelope });
+    const text = wire.direct({ node: end.id, number, app, to, envelope });
     this.link.publish(subjects.peer(app, to), text, subjects.answer(number));
     return this.sends.expect(number);
   }
 
   hold(app: string, peerId: string): void {
-    const key = `${app} ${peerId}`;
-    if (this.isClosed || this.held.has(key)) return;
-    const subject = this.all.subjects.peer(app, peerId);
-    this.held.set(
-      key,
-      this.link.subscribe(subject, (heard) => this.direct(app, peerId, heard)),
-    );
+    if (!this.isClosed) this.all.inboxes.hold(app, peerId);
   }
 
   release(app: string, peerId: string): void {
-    const key = `${app} ${peerId}`;
-    this.held.get(key)?.end();
-    this.held.delete(key);
+    this.all.inboxes.release(app, peerId);
   }
 
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
@@ -202,13 +197,6 @@ export class NatsEngine implements Engine {
 
   /** What arrives */
 
-  private direct(app: string, peerId: string, { text, respond }: Heard): void {
-    const { end, nodes } = this.all;
-    const direct = decode.directIn(text);
-    if (!direct || direct.app !== app || direct.to !== peerId) return this.odd("for a peer");
-    if (nodes.seen(direct.node)) respond(wire.handed(end.id, end.deliverTo(app, peerId, direct.envelope)));
-  }
-
   private toAll({ text, respond }: Heard): void {
     const { end, nodes, watches } = this.all;
     const one = decode.toAll(text);
@@ -249,7 +237,7 @@ export class NatsEngine implements Engine {
   private answer({ subject, text, isNobody }: Heard): void {
     const number = questionOf(subject);
     if (this.sends.has(number)) {
-      if (isNobody) return this.sends.nobody(number);
+      if (isNobody) return this.sends.nobody(number, this.all.nodes.isSomebodySilent);
       const handed = decode.handedIn(text);
       return handed ? this.sends.handed(number, handed.count) : this.odd("as an answer");
     }
@@ -302,6 +290,8 @@ export class NatsEngine implements Engine {
 
   private tick(): void {
     const { nodes, lanes, end } = this.all;
+    // Whoever cannot hear takes nobody for gone: what was missed meanwhile is asked for by where it was left off.
+    if (!this.isUp) nodes.wasDeaf();
     nodes.look();
     this.questions.sweep();
     this.sends.sweep();

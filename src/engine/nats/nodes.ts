@@ -13,6 +13,7 @@ export interface OtherNode {
 
 export const BEAT_MS = 1000;
 const GONE_AFTER_BEATS = 3.5;
+const SILENT_BEATS = 1.5;
 /** A beat of ours that late means that we were asleep. */
 const LATE_BEATS = 2;
 const LENIENT_BEATS = 3;
@@ -73,6 +74,12 @@ export class Nodes {
     if (!node) return;
     this.byName.delete(name);
     this.parts.gone(node);
+  }
+
+  /** Somebody who is there, as far as we know, has missed a beat: what he has cannot be found out. */
+  get isSomebodySilent(): boolean {
+    const before = this.parts.nowMs() - SILENT_BEATS * this.parts.beatMs;
+    return this.all.some(({ lastMs }) => lastMs < before);
   }
 
   /** Nobody could be heard until now. */

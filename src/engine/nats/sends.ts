@@ -33,9 +33,10 @@ export class Sends {
     else one.none = true;
   }
 
-  nobody(number: number): void {
+  /** No node holds the peer; `isUnsure`: of those that can be heard. */
+  nobody(number: number, isUnsure: boolean): void {
     const one = this.pending.get(number);
-    if (one) this.finish(number, one, 0);
+    if (one) this.finish(number, one, isUnsure ? UNAVAILABLE : 0);
   }
 
   sweep(): void {

@@ -56,7 +56,7 @@ export class Watches {
       found(new Map(states.map(({ node, lane }) => [node.id, lane.members])));
       watch.isOpening = false;
       // What has come meanwhile, and is behind what was answered.
-      for (const { node, lane } of states) watch.ears.state(node.name, lane, () => undefined);
+      for (const { node, lane } of states) watch.ears.begin(node.name, lane);
       // Those that have not answered in time, or came while the question was out.
       for (const { name } of nodes.all) if (!answers.has(name)) this.askWho(name, [watch]);
     });

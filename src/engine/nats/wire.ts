@@ -98,6 +98,8 @@ export interface Answered {
 
 export interface Direct {
   readonly node: string;
+  /** Higher than that of any before it from the same node. */
+  readonly number: number;
   readonly app: string;
   readonly to: string;
   readonly envelope: Envelope;
@@ -134,8 +136,8 @@ export const question = (node: string, asked: Question): string => line("questio
 export const answered = ({ node, part, parts, answer }: Answered): string =>
   line("answer", node, part, parts, { ...answer, ...(answer.what === "again" && { items: answer.items ?? null }) });
 
-export const direct = ({ node, app, to, envelope }: Direct): string =>
-  withWords(line("direct", node, app, to, envelope.from, metadataChars(envelope)), envelope);
+export const direct = ({ node, number, app, to, envelope }: Direct): string =>
+  withWords(line("direct", node, number, app, to, envelope.from, metadataChars(envelope)), envelope);
 
 /** To whoever sent a direct message: how many connections it was handed to. */
 export const handed = (node: string, count: number): string => line("handed", node, count);

@@ -1,0 +1,67 @@
+/**
+ * Presence across nodes: everybody into one channel, spread evenly. Once at the same moment, by peers that keep book: each must
+ * be told once of every other, on whichever node. Once a few at a time, connecting included: then every newcomer is news to
+ * all who are there.
+ */
+import type { Crowds, Part } from "../lib/crowds.ts";
+import { load, type PlannedConnection } from "../lib/loader.ts";
+import { cpuSeconds } from "../lib/process.ts";
+import type { RunningSystem } from "./systems.ts";
+
+const PEERS = 500;
+const IN_FLIGHT = 50;
+/** Few at a time: a crowd would be told of in one batch. */
+const OPENING = 8;
+const STORM_MS = 30_000;
+const WITHIN_MS = 60_000;
+/** Joins that compile what the others run. */
+const UNMEASURED = 20;
+
+export interface PresenceFigures {
+  /** CPU of all nodes and of nats-server a join. */
+  readonly usPerJoinAtOnce: number;
+  readonly framesPerPeer: number;
+  readonly seconds: number;
+  /** With connecting. */
+  readonly usPerJoinInTurn: number;
+}
+
+export async function measurePresence(crowds: Crowds, system: RunningSystem): Promise<PresenceFigures> {
+  // Once unseen: the first of anything pays for its compilation.
+  await storm(crowds, system, "first");
+  return { ...(await storm(crowds, system, "second")), usPerJoinInTurn: await inTurn(system) };
+}
+
+async function storm(
+  crowds: Crowds,
+  { ports, nodePids, natsPids, secretKey = "" }: RunningSystem,
+  group: string,
+): Promise<Omit<PresenceFigures, "usPerJoinInTurn">> {
+  const hostAt = (port: number) => ({ url: new URL(`http://127.0.0.1:${port}`), secretKey });
+  const [first, ...others] = ports;
+  const hosts = [hostAt(first), ...others.map(hostAt)] as const;
+  const part: Part = { group, from: 0, to: PEERS, channelSize: PEERS, inFlight: IN_FLIGHT };
+  const cpu = (): number => [...nodePids, ...natsPids].reduce((total, pid) => total + cpuSeconds(pid), 0);
+  await crowds.ask({ do: "connect", part }, hosts, WITHIN_MS);
+  const before = cpu();
+  const report = await crowds.ask({ do: "storm", part, connected: true, withinMs: STORM_MS }, hosts, WITHIN_MS);
+  const spent = cpu() - before;
+  await crowds.ask({ do: "leave", part }, hosts, WITHIN_MS);
+  if (report.content !== PEERS)
+    throw new Error(`only ${report.content} of ${PEERS} know exactly the others: ${report.problem}`);
+  return {
+    usPerJoinAtOnce: (spent / PEERS) * 1e6,
+    framesPerPeer: report.frames / PEERS,
+    seconds: (report.lastFrameMs - report.startedMs) / 1000,
+  };
+}
+
+async function inTurn({ ports, nodePids, natsPids, dialect }: RunningSystem): Promise<number> {
+  const connections = Array.from({ length: UNMEASURED + PEERS }, (_, i): PlannedConnection => {
+    const script = dialect.subscriber(i, "in-turn", { metadata: false });
+    return { script, port: ports[i % ports.length] ?? ports[0] };
+  });
+  const target = { port: ports[0], pids: [...nodePids, ...natsPids] };
+  const report = await load({ mode: "connect", connections, unmeasured: UNMEASURED, opening: OPENING }, target);
+  return ((report.userSeconds + report.systemSeconds) / report.connects) * 1e6;
+}

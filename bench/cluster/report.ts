@@ -1,0 +1,182 @@
+/** What was measured, round by round, and what it comes to. */
+import { median, table } from "../lib/figures.ts";
+import type { FanOut, FanOutFigures } from "./fan-out.ts";
+import type { IdleFigures } from "./idle.ts";
+import type { PresenceFigures } from "./presence.ts";
+import { ALONE, BEFORE, onNats } from "./systems.ts";
+
+/** What is judged: a delivery to 1,000 over two nodes, against the same on one. */
+const JUDGED: FanOut = { subscribers: 1000, inFlight: 1 };
+const TARGET_RATIO = 1.5;
+/** Runs of the same program differ by as much. */
+const NOT_SLOWER = 1.05;
+
+export const keyOf = ({ subscribers, inFlight }: FanOut): string => `${subscribers} subscribers, ${inFlight} in flight`;
+
+interface Verdict {
+  readonly text: string;
+  readonly ratio: number;
+  readonly atMost: number;
+  readonly holds: boolean;
+}
+
+class Rounds<Figures extends object> {
+  readonly all = new Map<string, Figures[]>();
+
+  add(system: string, figures: Figures): void {
+    this.all.set(system, [...(this.all.get(system) ?? []), figures]);
+  }
+
+  /** NaN: not measured. */
+  median(system: string, figure: keyof Figures): number {
+    return median((this.all.get(system) ?? []).map((one) => Number(one[figure])));
+  }
+}
+
+export class Report {
+  private readonly fanOuts = new Map<string, Rounds<FanOutFigures>>();
+  readonly presence = new Rounds<PresenceFigures>();
+  readonly idle = new Rounds<IdleFigures>();
+  /** Seconds of CPU of PostgreSQL while each system was there, and for how long that was. */
+  readonly postgres = new Rounds<{ readonly cpu: number; readonly seconds: number }>();
+
+  constructor(private readonly systems: readonly string[]) {}
+
+  fanOut(load: FanOut): Rounds<FanOutFigures> {
+    const rounds = this.fanOuts.get(keyOf(load)) ?? new Rounds<FanOutFigures>();
+    this.fanOuts.set(keyOf(load), rounds);
+    return rounds;
+  }
+
+  get verdicts(): Verdict[] {
+    const judged = this.fanOut(JUDGED);
+    const verdict = (text: string, system: string, control: string, atMost: number): Verdict[] => {
+      const ratio = judged.median(system, "nsPerDelivery") / judged.median(control, "nsPerDelivery");
+      return Number.isNaN(ratio) ? [] : [{ text, ratio, atMost, holds: ratio <= atMost }];
+    };
+    return [
+      ...verdict(`${keyOf(JUDGED)}: ${onNats(2)} against ${ALONE}`, onNats(2), ALONE, TARGET_RATIO),
+      ...verdict(`${keyOf(JUDGED)}: ${ALONE} against ${BEFORE}`, ALONE, BEFORE, NOT_SLOWER),
+    ];
+  }
+
+  get holds(): boolean {
+    return this.verdicts.every(({ holds }) => holds);
+  }
+
+  text(): string {
+    return [
+      this.fanOutText(),
+      this.presenceText(),
+      this.idleText(),
+      this.postgresText(),
+      table(
+        ["target", "bound", "is", ""],
+        this.verdicts.map(({ text, ratio, atMost, holds }) => [
+          text,
+          `at most ${atMost}`,
+          ratio.toFixed(2),
+          holds ? "holds" : "MISSED",
+        ]),
+      ),
+    ].join("\n\n");
+  }
+
+  data(): object {
+    const plain = <Figures extends object>({ all }: Rounds<Figures>): object => Object.fromEntries(all);
+    return {
+      fanOut: Object.fromEntries([...this.fanOuts].map(([load, rounds]) => [load, plain(rounds)])),
+      presence: plain(this.presence),
+      idle: plain(this.idle),
+      postgres: plain(this.postgres),
+      targets: this.verdicts,
+    };
+  }
+
+  private fanOutText(): string {
+    const heads = [
+      "fan-out, 128 B, CPU of all nodes and NATS",
+      "ns a delivery",
+      "against one node",
+      "µs a message",
+      "first node",
+      "others",
+      "NATS",
+      "messages/s",
+      "lowest–highest ns",
+    ];
+    const rows = [...this.fanOuts].flatMap(([load, rounds]) =>
+      this.systems.flatMap((system) => {
+        const of = (figure: keyof FanOutFigures): number => rounds.median(system, figure);
+        const all = (rounds.all.get(system) ?? []).map(({ nsPerDelivery }) => nsPerDelivery);
+        if (all.length === 0) return [];
+        return [
+          [
+            `${load}: ${system}`,
+            shown(of("nsPerDelivery")),
+            (of("nsPerDelivery") / rounds.median(ALONE, "nsPerDelivery")).toFixed(2),
+            ...(["usPerMessage", "firstUs", "othersUs", "natsUs", "messagesPerSecond"] as const).map((one) =>
+              shown(of(one)),
+            ),
+            `${shown(Math.min(...all))}–${shown(Math.max(...all))}`,
+          ],
+        ];
+      }),
+    );
+    return table(heads, rows);
+  }
+
+  private presenceText(): string {
+    const heads = [
+      "500 peers join one channel",
+      "µs a join, at once",
+      "frames a peer",
+      "seconds",
+      "µs a join, in turn",
+    ];
+    const figures = ["usPerJoinAtOnce", "framesPerPeer", "seconds", "usPerJoinInTurn"] as const;
+    const rows = this.systems
+      .filter((system) => this.presence.all.has(system))
+      .map((system) => [system, ...figures.map((figure) => shown(this.presence.median(system, figure)))]);
+    return table(heads, rows);
+  }
+
+  private idleText(): string {
+    const heads = [
+      "10,000 idle peers",
+      "RSS a peer, nodes",
+      "RSS a peer, NATS",
+      "µs a connect",
+      "CPU, nodes",
+      "CPU, NATS",
+    ];
+    const rows = this.systems
+      .filter((system) => this.idle.all.has(system))
+      .map((system) => {
+        const of = (figure: keyof IdleFigures): number => this.idle.median(system, figure);
+        const share = (figure: keyof IdleFigures): string => `${(of(figure) * 100).toFixed(1)} %`;
+        return [
+          system,
+          shown(of("nodeBytes")),
+          shown(of("natsBytes")),
+          shown(of("usPerConnect")),
+          share("nodeShare"),
+          share("natsShare"),
+        ];
+      });
+    return table(heads, rows);
+  }
+
+  private postgresText(): string {
+    const parts = [...this.postgres.all.keys()].map((system) => {
+      const share = this.postgres.median(system, "cpu") / this.postgres.median(system, "seconds");
+      return `${system} ${(share * 100).toFixed(1)} % of a core`;
+    });
+    return `PostgreSQL, which is not counted above: ${parts.join(", ")}`;
+  }
+}
+
+function shown(value: number): string {
+  if (Number.isNaN(value)) return "-";
+  return Math.abs(value) < 100 ? value.toFixed(2) : Math.round(value).toLocaleString("en");
+}

@@ -1,0 +1,186 @@
+/**
+ * What is compared: one node by itself, nodes joined by NATS, and NATS with nothing around it. Every process of a system is on
+ * the server's core. The nodes share a PostgreSQL, as they would anywhere; it carries no message, so its CPU time is shown and
+ * not counted.
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { PostgresServer } from "../../src/store/test-postgres.ts";
+import type { Contender, Dialect } from "../contenders/contender.ts";
+import { ON_SERVER_CORE, SERVER_CORE } from "../contenders/core.ts";
+import { anyNats } from "../contenders/nats.ts";
+import { dialect, OPEN_CEILINGS } from "../contenders/parley.ts";
+import { debianPackages } from "../lib/install.ts";
+import { MAIN, SETTINGS, startParley } from "../lib/parley.ts";
+import { freePort, type Pinned, startPinned } from "../lib/pinned.ts";
+import { cpuSeconds, endedChildrenSeconds } from "../lib/process.ts";
+
+const TOGETHER_MS = 10_000;
+const LOOK_EVERY_MS = 50;
+const SECRET_KEY = /secret key +(\S+)\n/;
+
+export interface RunningSystem extends AsyncDisposable {
+  /** One a node; the publisher is at the first. */
+  readonly ports: readonly [number, ...number[]];
+  readonly nodePids: readonly number[];
+  readonly natsPids: readonly number[];
+  readonly dialect: Dialect;
+  /** Of Parley's: `<sk_id>:<sk_secret>`. */
+  readonly secretKey?: string;
+}
+
+export interface System {
+  readonly name: string;
+  start(): Promise<RunningSystem>;
+}
+
+export const ALONE = "one node, no NATS";
+export const BEFORE = "one node, before";
+export const onNats = (nodes: number): string => `${nodes} ${nodes === 1 ? "node" : "nodes"} on NATS`;
+
+/** One node as `npm start` runs it; of another tree, to see what has become slower. */
+export const alone = (name: string, main?: string): System => ({
+  name,
+  start: async () => {
+    const server = await startParley({ main, prefix: ON_SERVER_CORE, settings: OPEN_CEILINGS });
+    return {
+      ports: [Number(server.url.port)],
+      nodePids: [server.pid],
+      natsPids: [],
+      dialect: dialect(server.secretKey),
+      secretKey: server.secretKey,
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    };
+  },
+});
+
+const bare = (contender: Contender): System => ({
+  name: `bare ${contender.name}`,
+  start: async () => {
+    const running = await contender.start();
+    return { ...running, ports: [running.port], nodePids: [], natsPids: running.pids };
+  },
+});
+
+/** What nodes share: made once, for all the systems of a run. */
+export class Ground implements AsyncDisposable {
+  private constructor(
+    readonly versions: Readonly<Record<string, string>>,
+    readonly bareNats: System,
+    private readonly natsProgram: string,
+    private readonly postgres: PostgresServer,
+    private readonly shared: Readonly<Record<string, string>>,
+    private readonly folder: string,
+    private readonly secretKey: string,
+  ) {}
+
+  static async lay(): Promise<Ground> {
+    const { contender, program } = anyNats();
+    if ("missing" in program) throw new Error(program.missing);
+    const missing = debianPackages("PostgreSQL", ["postgresql"], isPostgresThere);
+    if (missing) throw new Error(missing);
+    const found = await contender.prepare();
+    const postgres = await PostgresServer.start();
+    const folder = mkdtempSync(join(tmpdir(), "parley-bench-"));
+    try {
+      for (const pid of await postgres.pids()) pin(pid);
+      const shared = {
+        ...SETTINGS,
+        ...OPEN_CEILINGS,
+        PARLEY_DATABASE_URL: await postgres.newDatabase(),
+        PARLEY_MASTER_KEY: Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64"),
+      };
+      const secretKey = await firstKey(folder, shared);
+      const versions = { NATS: "version" in found ? found.version : "unknown" };
+      return new Ground(versions, bare(contender), program.path, postgres, shared, folder, secretKey);
+    } catch (error) {
+      await postgres.stop();
+      rmSync(folder, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  joined(count: number): System {
+    return { name: onNats(count), start: () => this.start(count) };
+  }
+
+  /** CPU of PostgreSQL so far, of its processes that have ended too. */
+  async postgresSeconds(): Promise<number> {
+    const pids = await this.postgres.pids();
+    return pids.reduce((total, pid) => total + cpuSeconds(pid) + endedChildrenSeconds(pid), 0);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.postgres.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private async start(count: number): Promise<RunningSystem> {
+    await using starting = new AsyncDisposableStack();
+    const bus = starting.use(
+      await startPinned([this.natsProgram, "-a", "127.0.0.1", "-p", "-1"], {
+        // The last line of a start, behind the one with the port.
+        ready: (output) =>
+          output.includes("Server is ready")
+            ? Number(/client connections on 127\.0\.0\.1:(\d+)/.exec(output)?.[1])
+            : undefined,
+      }),
+    );
+    const settings = { ...this.shared, PARLEY_NATS_URL: `nats://127.0.0.1:${bus.port}` };
+    const nodes: Pinned[] = [];
+    for (let i = 0; i < count; i++) nodes.push(starting.use(await startNode(join(this.folder, `node${i}`), settings)));
+    const [first, ...others] = nodes.map(({ port }) => port);
+    if (first === undefined) throw new Error("a system needs a node");
+    for (const port of [first, ...others]) await untilTogether(port, count);
+    const all = starting.move();
+    return {
+      ports: [first, ...others],
+      nodePids: nodes.flatMap(({ pids }) => pids),
+      natsPids: bus.pids,
+      dialect: dialect(this.secretKey),
+      secretKey: this.secretKey,
+      [Symbol.asyncDispose]: () => all.disposeAsync(),
+    };
+  }
+}
+
+const isPostgresThere = (): boolean => [...new Bun.Glob("usr/lib/postgresql/*/bin/initdb").scanSync("/")].length > 0;
+
+/** The store's first start makes the application that all are peers of. */
+async function firstKey(folder: string, settings: Readonly<Record<string, string>>): Promise<string> {
+  const data = join(folder, "first");
+  await using _node = await startNode(data, settings);
+  const deadline = performance.now() + TOGETHER_MS;
+  while (performance.now() < deadline) {
+    const made = await Bun.file(join(data, "first-run.txt")).exists();
+    const key = made && SECRET_KEY.exec(readFileSync(join(data, "first-run.txt"), "utf8"))?.[1];
+    if (key) return key;
+    await sleep(LOOK_EVERY_MS);
+  }
+  throw new Error("the first start made no secret key");
+}
+
+async function startNode(data: string, settings: Readonly<Record<string, string>>): Promise<Pinned> {
+  const port = await freePort();
+  const command = [process.execPath, "--no-env-file", MAIN, "up", "--data", data];
+  return startPinned(command, { env: { ...settings, PARLEY_PORT: String(port) }, ready: port });
+}
+
+/** Each hears all the others: nobody's first message goes nowhere. */
+async function untilTogether(port: number, count: number): Promise<void> {
+  const deadline = performance.now() + TOGETHER_MS;
+  while (performance.now() < deadline) {
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    if (Number(/^parley_other_nodes (\d+)/m.exec(text)?.[1]) === count - 1) return;
+    await sleep(LOOK_EVERY_MS);
+  }
+  throw new Error("the nodes do not find each other");
+}
+
+/** What it starts later inherits the core. */
+function pin(pid: number): void {
+  const { success, stderr } = Bun.spawnSync(["taskset", "-a", "-c", "-p", String(SERVER_CORE), String(pid)]);
+  if (!success) throw new Error(`taskset: ${stderr}`);
+}

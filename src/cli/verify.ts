@@ -1,0 +1,106 @@
+/** `parley verify`: the checker, over a service that runs. */
+import { KINDS } from "../verify/findings.ts";
+import { Fleet, FleetError, type FleetOptions, type Report } from "../verify/fleet.ts";
+import type { Counts } from "../verify/tally.ts";
+import type { Answer } from "./command.ts";
+import { keyFromFile } from "./credentials.ts";
+import { Failure, UsageError } from "./errors.ts";
+import type { Given } from "./given.ts";
+import { fields, table } from "./output.ts";
+import { VERIFY_DEFAULTS } from "./verify-defaults.ts";
+
+const DEFAULT_URL = "ws://127.0.0.1:8080";
+const CLIENTS_MAX = 10_000;
+const RATE_MAX = 100_000;
+const SECONDS_MAX = 86_400;
+
+export async function verify(given: Given): Promise<Answer> {
+  const clients = within(given, "clients", VERIFY_DEFAULTS.clients, 2, CLIENTS_MAX);
+  const options: FleetOptions = {
+    urls: addresses(given),
+    secretKey: keyFromFile(given).value,
+    clients,
+    channels: within(given, "channels", Math.min(VERIFY_DEFAULTS.channels, clients), 1, clients),
+    rate: within(given, "rate", VERIFY_DEFAULTS.rate, 1, RATE_MAX),
+    prefix: prefixOf(given),
+  };
+  const seconds = within(given, "seconds", VERIFY_DEFAULTS.seconds, 1, SECONDS_MAX);
+  const settle = within(given, "settle", VERIFY_DEFAULTS.settle, 1, SECONDS_MAX);
+  await using fleet = await open(options);
+  await fleet.talkFor(seconds);
+  const report = await fleet.settle(settle * 1000, { allowFlaps: given.on("allow-flaps") });
+  const isRight = report.problems.length === 0;
+  return {
+    value: { correct: isRight, ...report },
+    text: shown(report, options),
+    notes: hints(report),
+    refused: !isRight,
+  };
+}
+
+async function open(options: FleetOptions): Promise<Fleet> {
+  try {
+    return await Fleet.open(options);
+  } catch (error) {
+    if (error instanceof FleetError) throw new Failure("not_verified", error.message);
+    throw error;
+  }
+}
+
+function within(given: Given, name: string, initial: number, min: number, max: number): number {
+  const number = given.whole(name) ?? initial;
+  if (number < min || number > max)
+    throw new UsageError(`--${name} is ${number}; it must be a whole number from ${min} to ${max}`);
+  return number;
+}
+
+/** http and https are what PARLEY_URL holds for the other commands. */
+function addresses(given: Given): string[] {
+  const texts = given.texts("url");
+  const from = texts.length > 0 ? "--url" : "PARLEY_URL";
+  return (texts.length > 0 ? texts : [given.env.PARLEY_URL || DEFAULT_URL]).map((text) => {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    if (!url || !/^(ws|http)s?:$/.test(url.protocol) || url.username !== "" || url.search !== "" || url.hash !== "")
+      throw new UsageError(`${from} must be an address such as ${DEFAULT_URL}`);
+    return url.href.replace(/^http/, "ws");
+  });
+}
+
+function prefixOf(given: Given): string {
+  const prefix = given.text("prefix") ?? VERIFY_DEFAULTS.prefix;
+  if (!/^[A-Za-z0-9_.:/-]{1,200}$/.test(prefix))
+    throw new UsageError("--prefix must be 1 to 200 letters, digits, _ . : / and -");
+  return prefix.replace(/\/+$/, "");
+}
+
+function shown({ problems, figures }: Report, { clients, channels, urls }: FleetOptions): string {
+  const { sent, acked, refused, unknown, deliveries, seconds, reconnects } = figures;
+  const addressed = urls.length === 1 ? "1 address" : `${urls.length} addresses`;
+  const summary = fields({
+    clients: `${clients} over ${addressed}, ${channels} ${channels === 1 ? "channel" : "channels"}, ${seconds} s`,
+    sent: `${sent}: ${acked} acked, ${refused} refused, ${unknown} unknown`,
+    errors: listed(figures.errors),
+    delivered: deliveries,
+    "closed by the service": listed(figures.closes),
+    reconnects,
+    verdict: problems.length === 0 ? "correct" : "WRONG",
+  });
+  const rows = problems.flatMap(({ kind, count, examples }) => [
+    [kind, count, KINDS[kind]],
+    ...examples.map((example) => [" ", " ", `such as: ${example}`]),
+  ]);
+  return problems.length === 0 ? summary : `${summary}\n${table(["PROBLEM", "COUNT", "WHAT"], rows)}`;
+}
+
+const listed = (counts: Counts): string =>
+  Object.entries(counts)
+    .map(([code, count]) => `${count} × ${code}`)
+    .join(", ") || "none";
+
+/** What the figures say about how it was asked, rather than about the service. */
+function hints({ figures }: Report): string[] {
+  const hints: string[] = [];
+  if (figures.closes["4011"]) hints.push("4011: a connection sent too fast; use more --clients, or a lower --rate.");
+  if (figures.errors.action_not_permitted) hints.push("action_not_permitted: the key needs all four actions.");
+  return hints;
+}

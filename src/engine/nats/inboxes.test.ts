@@ -1,0 +1,55 @@
+import { expect, test } from "bun:test";
+import { Inboxes } from "./inboxes.ts";
+import type { Heard } from "./link.ts";
+import { direct } from "./wire.ts";
+
+function opened() {
+  const handed: string[] = [];
+  const answers: string[] = [];
+  const ears = new Map<string, (heard: Heard) => void>();
+  let odd = 0;
+  const inboxes = new Inboxes({
+    end: { id: "here", deliverTo: (_app, _to, { dataJson }) => handed.push(dataJson) && 1 },
+    link: {
+      subscribe: (subject, heard) => {
+        ears.set(subject, heard);
+        return { end: () => ears.delete(subject) };
+      },
+    },
+    subjects: { peer: (app, peerId) => `${app}/${peerId}` },
+    nodes: { seen: (name) => ({ name, id: name, lastMs: 0, connections: new Map() }) },
+    odd: () => odd++,
+  });
+  inboxes.hold("app", "ann");
+  const arrive = (node: string, number: number, to = "ann"): void => {
+    const envelope = { from: "ben", metadataJson: undefined, dataJson: `"${node}${number}"` };
+    const text = direct({ node, number, app: "app", to, envelope });
+    const respond = (answer: string): unknown => answers.push(answer);
+    ears.get("app/ann")?.({ subject: "app/ann", text, isNobody: false, respond: (answer) => void respond(answer) });
+  };
+  return { inboxes, handed, answers, arrive, odd: () => odd };
+}
+
+test("what comes behind a newer one of the same node is left out, and not answered", () => {
+  const { handed, answers, arrive } = opened();
+  for (const [node, number] of [
+    ["a", 4],
+    ["b", 2],
+    ["a", 9],
+    ["a", 7],
+    ["a", 9],
+    ["b", 3],
+  ] as const)
+    arrive(node, number);
+  expect(handed).toEqual(['"a4"', '"b2"', '"a9"', '"b3"']);
+  expect(answers).toHaveLength(4);
+});
+
+test("what is for somebody else is odd, and nobody who was released is handed anything", () => {
+  const { inboxes, handed, arrive, odd } = opened();
+  arrive("a", 1, "eve");
+  expect([handed, odd()]).toEqual([[], 1]);
+  inboxes.release("app", "ann");
+  arrive("a", 2);
+  expect(handed).toEqual([]);
+});

@@ -1,0 +1,59 @@
+/**
+ * Where direct messages arrive: one inbox for each peer that has connections here. A node numbers what it sends upwards. What
+ * comes behind a newer one of the same node was stuck in a link that the node has given up since: its sender was told that
+ * nobody knows what became of it, and now it would be out of order. So it is left out.
+ */
+import type { NodeEnd } from "../engine.ts";
+import { directIn } from "./decode.ts";
+import type { Heard, Link, Topic } from "./link.ts";
+import type { Nodes } from "./nodes.ts";
+import type { Subjects } from "./subjects.ts";
+import { handed } from "./wire.ts";
+
+export interface InboxesParts {
+  readonly end: Pick<NodeEnd, "id" | "deliverTo">;
+  readonly link: Pick<Link, "subscribe">;
+  readonly subjects: Pick<Subjects, "peer">;
+  readonly nodes: Pick<Nodes, "seen">;
+  /** Something that no node of ours sends. */
+  readonly odd: () => void;
+}
+
+interface Inbox {
+  readonly topic: Topic;
+  /** By node, the number of its newest. */
+  readonly newest: Map<string, number>;
+}
+
+export class Inboxes {
+  private readonly held = new Map<string, Inbox>();
+
+  constructor(private readonly parts: InboxesParts) {}
+
+  hold(app: string, peerId: string): void {
+    const { link, subjects } = this.parts;
+    const key = keyOf(app, peerId);
+    if (this.held.has(key)) return;
+    const newest = new Map<string, number>();
+    const topic = link.subscribe(subjects.peer(app, peerId), (heard) => this.arrived(app, peerId, newest, heard));
+    this.held.set(key, { topic, newest });
+  }
+
+  release(app: string, peerId: string): void {
+    const key = keyOf(app, peerId);
+    this.held.get(key)?.topic.end();
+    this.held.delete(key);
+  }
+
+  private arrived(app: string, peerId: string, newest: Map<string, number>, { text, respond }: Heard): void {
+    const { end, nodes, odd } = this.parts;
+    const direct = directIn(text);
+    if (!direct || direct.app !== app || direct.to !== peerId) return odd();
+    if (!nodes.seen(direct.node) || direct.number <= (newest.get(direct.node) ?? 0)) return;
+    newest.set(direct.node, direct.number);
+    respond(handed(end.id, end.deliverTo(app, peerId, direct.envelope)));
+  }
+}
+
+/** An application's id has no space in it. */
+const keyOf = (app: string, peerId: string): string => `${app} ${peerId}`;

@@ -1,0 +1,38 @@
+import { expect, test } from "bun:test";
+import { publishFrame, readFrame } from "./frames.ts";
+
+const read = (frame: unknown) => readFrame(JSON.stringify(frame));
+
+test("a message's mark is what was published", () => {
+  const published = JSON.parse(publishFrame("c", { connection: 3, number: 7 }, "1"));
+  expect(read({ type: "message", channel: "c", from: "ann", data: published.data })).toEqual({
+    type: "message",
+    channel: "c",
+    from: "ann",
+    mark: { connection: 3, number: 7 },
+  });
+});
+
+test.each([[null], [{}], [[]], [[1]], [[1, 2, 3]], [["1", 2]], [[1.5, 2]], [[1, null]]])(
+  "a message with %j was sent by nobody",
+  (data) => {
+    expect(read({ type: "direct", from: "ann", data })).toMatchObject({ mark: { connection: 0, number: 0 } });
+  },
+);
+
+test("presence names peers; only true marks a roster", () => {
+  const frame = {
+    type: "presence",
+    channel: "c",
+    joined: [{ peerId: "ann", metadata: {} }],
+    left: [{ peerId: "bob" }],
+  };
+  expect(read(frame)).toEqual({ type: "presence", channel: "c", joined: ["ann"], left: ["bob"], snapshot: false });
+  expect(read({ ...frame, snapshot: true })).toMatchObject({ snapshot: true });
+  expect(read({ type: "presence", channel: "c", joined: [1], left: "x" })).toMatchObject({ joined: [""], left: [] });
+});
+
+test("what is no frame, and what a later version may say, is passed over", () => {
+  for (const text of ["", "{", "[]", "null", '"ack"', '{"type":"pong"}', '{"type":"later"}'])
+    expect(readFrame(text)).toEqual({ type: "other" });
+});

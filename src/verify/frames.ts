@@ -1,0 +1,91 @@
+/** The client's end of the wire: what comes from a service that may be broken, and what we say to it. */
+import { isObject } from "../protocol/json.ts";
+import type { Mark } from "./checker.ts";
+import type { PresenceChange } from "./roster.ts";
+
+export type ServerFrame =
+  | { readonly type: "welcome" }
+  | { readonly type: "ack"; readonly requestId: string }
+  | { readonly type: "error"; readonly requestId: string; readonly code: string; readonly message: string }
+  | { readonly type: "message"; readonly channel: string; readonly from: string; readonly mark: Mark }
+  | { readonly type: "direct"; readonly from: string; readonly mark: Mark }
+  | ({ readonly type: "presence"; readonly channel: string } & PresenceChange)
+  | { readonly type: "going_away"; readonly retryAfterMs: number }
+  /** What later versions may say, and `pong`. */
+  | { readonly type: "other" };
+
+/** No connection has number 0: a message with this mark is one that nobody sent. */
+const NO_MARK: Mark = { connection: 0, number: 0 };
+
+/** Anything that a frame lacks becomes "" or 0: it will not fit what is expected, and so is found. */
+export function readFrame(text: string): ServerFrame {
+  const frame = parse(text);
+  switch (frame.type) {
+    case "welcome":
+      return { type: "welcome" };
+    case "ack":
+      return { type: "ack", requestId: textOf(frame.requestId) };
+    case "error":
+      return {
+        type: "error",
+        requestId: textOf(frame.requestId),
+        code: textOf(frame.code),
+        message: textOf(frame.message),
+      };
+    case "message":
+      return {
+        type: "message",
+        channel: textOf(frame.channel),
+        from: textOf(frame.from),
+        mark: markOf(frame.data),
+      };
+    case "direct":
+      return { type: "direct", from: textOf(frame.from), mark: markOf(frame.data) };
+    case "presence":
+      return {
+        type: "presence",
+        channel: textOf(frame.channel),
+        joined: peersOf(frame.joined),
+        left: peersOf(frame.left),
+        snapshot: frame.snapshot === true,
+      };
+    case "going_away":
+      return { type: "going_away", retryAfterMs: typeof frame.retryAfterMs === "number" ? frame.retryAfterMs : 0 };
+    default:
+      return { type: "other" };
+  }
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** `[connection, number]`. */
+function markOf(data: unknown): Mark {
+  if (!Array.isArray(data) || data.length !== 2) return NO_MARK;
+  const [connection, number]: unknown[] = data;
+  return Number.isSafeInteger(connection) && Number.isSafeInteger(number)
+    ? { connection: connection as number, number: number as number }
+    : NO_MARK;
+}
+
+const peersOf = (list: unknown): string[] =>
+  Array.isArray(list) ? list.map((entry: unknown) => (isObject(entry) ? textOf(entry.peerId) : "")) : [];
+
+export const subscribeFrame = (channel: string, requestId: string): string =>
+  JSON.stringify({ type: "subscribe", channel, requestId });
+
+export const publishFrame = (channel: string, { connection, number }: Mark, requestId: string): string =>
+  JSON.stringify({ type: "publish", channel, data: [connection, number], requestId });
+
+export const sendFrame = (to: string, { connection, number }: Mark, requestId: string): string =>
+  JSON.stringify({ type: "send", to, data: [connection, number], requestId });
+
+export const PING_FRAME = JSON.stringify({ type: "ping" });

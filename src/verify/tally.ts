@@ -1,0 +1,61 @@
+/** What a run amounted to, in numbers. */
+
+/** How often each code came. */
+export type Counts = Readonly<Record<string, number>>;
+
+export interface Figures {
+  /** Publishes and direct messages that were sent. */
+  readonly sent: number;
+  readonly acked: number;
+  readonly refused: number;
+  /** The connection ended before the answer, or the answer does not say. */
+  readonly unknown: number;
+  /** Answers that were errors, by code. */
+  readonly errors: Counts;
+  readonly deliveries: number;
+  readonly presenceFrames: number;
+  readonly reconnects: number;
+  /** Connections that we did not end ourselves, by close code. */
+  readonly closes: Counts;
+  /** While they talked. */
+  readonly seconds: number;
+}
+
+export class Tally {
+  sent = 0;
+  acked = 0;
+  refused = 0;
+  unknown = 0;
+  presenceFrames = 0;
+  reconnects = 0;
+  talkedMs = 0;
+  private readonly errorsBy = new Map<string, number>();
+  private readonly closedBy = new Map<string, number>();
+
+  error(code: string): void {
+    count(this.errorsBy, code);
+  }
+
+  closed(code: number): void {
+    count(this.closedBy, String(code));
+  }
+
+  figures(deliveries: number): Figures {
+    return {
+      sent: this.sent,
+      acked: this.acked,
+      refused: this.refused,
+      unknown: this.unknown,
+      errors: counts(this.errorsBy),
+      deliveries,
+      presenceFrames: this.presenceFrames,
+      reconnects: this.reconnects,
+      closes: counts(this.closedBy),
+      seconds: Math.round(this.talkedMs / 100) / 10,
+    };
+  }
+}
+
+const count = (map: Map<string, number>, code: string): unknown => map.set(code, (map.get(code) ?? 0) + 1);
+
+const counts = (map: ReadonlyMap<string, number>): Counts => Object.fromEntries(map);

@@ -1,0 +1,82 @@
+/**
+ * The suites of the protocol, unchanged, against three nodes behind a balancer whose log shows that clients landed on
+ * different ones. `npm test` runs a sample of them, PARLEY_TEST_FULL=1 all.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { PostgresServer } from "../../src/store/test-postgres.ts";
+import { removeFolder, tempFolder } from "../support/temp.ts";
+import { IS_FULL } from "./support/load.ts";
+import { NatsCluster } from "./support/nats.ts";
+import { SdkService } from "./support/sdk-service.ts";
+
+setDefaultTimeout(900_000);
+
+const PROJECT = join(import.meta.dir, "../..");
+const RAW = "test/conformance/raw";
+/**
+ * Left out: what is about one process and not about the service. Figures at /metrics are a node's own; and so are its
+ * shutdown, and its limits by address.
+ */
+const RAW_WHOLE = ["closing", "delivery", "frames", "narrowing", "presence", "rest", "usage"];
+const RAW_SAMPLE = ["delivery"];
+
+let postgres: PostgresServer;
+let nats: NatsCluster;
+let folder: string;
+beforeAll(async () => {
+  folder = tempFolder();
+  [postgres, nats] = await Promise.all([PostgresServer.start(), NatsCluster.mesh(3)]);
+});
+afterAll(async () => {
+  await Promise.all([nats?.stop(), postgres?.stop()]);
+  removeFolder(folder);
+});
+
+async function run(paths: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
+  const child = Bun.spawn([process.execPath, "test", "--timeout", "60000", ...paths], {
+    cwd: PROJECT,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const output = await new Response(child.stderr).text();
+  return (await child.exited) === 0 ? "" : failures(output);
+}
+
+/** Bun's report without the tests that passed. */
+const failures = (output: string): string =>
+  output
+    .split("\n")
+    .filter((line) => !line.startsWith("(pass)"))
+    .join("\n");
+
+test("raw sockets", async () => {
+  const log = join(folder, "landings");
+  const files = (IS_FULL ? RAW_WHOLE : RAW_SAMPLE).map((name) => `./${RAW}/${name}.test.ts`);
+  const failed = await run(files, {
+    PARLEY_TEST_NODES_DATABASE: postgres.url("postgres"),
+    PARLEY_TEST_NODES_NATS: `nats://${nats.ports.map((port) => `127.0.0.1:${port}`).join(",")}`,
+    PARLEY_TEST_NODES_LOG: log,
+  });
+  expect(failed).toBe("");
+  const clusters = readFileSync(log, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as number[]);
+  console.log(`raw sockets: connections on each node, a line a cluster: ${JSON.stringify(clusters)}`);
+  for (const shares of clusters) {
+    expect(shares).toHaveLength(3);
+    if (Math.max(...shares) > 2) expect(Math.min(...shares)).toBeGreaterThan(0);
+  }
+  expect(clusters.flat().reduce((sum, share) => sum + share, 0)).toBeGreaterThan(30);
+});
+
+test.skipIf(!IS_FULL)("the public SDK, under Bun and under Node", async () => {
+  await using service = await SdkService.start(postgres, nats);
+  expect(await run(["./test/conformance/sdk"], service.env)).toBe("");
+  const shares = service.shares;
+  console.log(`SDK: connections on each node: ${JSON.stringify(shares)}`);
+  expect(shares).toHaveLength(3);
+  expect(Math.min(...shares)).toBeGreaterThan(0);
+});

@@ -1,0 +1,105 @@
+/** NATS servers that die, one or all, and ways to them that stall, delay or break. */
+import { expect, test } from "bun:test";
+import type { Cluster } from "../support/cluster.ts";
+import { Gathering, told } from "../support/gathering.ts";
+import { IS_FULL, LOAD, OUTAGE_MS, ROSTERS_WITHIN_MS, SETTLE_MS } from "../support/load.ts";
+import type { NatsCluster } from "../support/nats.ts";
+import { show } from "../support/show.ts";
+import { until } from "../support/until.ts";
+
+const UNDER_FAULT_MS = IS_FULL ? 10_000 : 2500;
+const SLOW_MS = 150;
+
+export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): void {
+  test("a NATS server killed under load: nothing is lost, nobody is closed, nobody flaps", async () => {
+    await using fleet = await cluster().fleet();
+    fleet.talk();
+    await Bun.sleep(500);
+    const victim = cluster().serverOf(0);
+    await nats().kill(victim);
+    await until("node 0 finds no other server", () => cluster().serverOf(0) >= 0 && cluster().serverOf(0) !== victim);
+    await Bun.sleep(UNDER_FAULT_MS);
+    await nats().begin(victim);
+    fleet.hush();
+    const { problems, figures } = await fleet.settle(SETTLE_MS);
+    show("one NATS server", figures);
+    expect(problems).toEqual([]);
+    expect(figures.closes).toEqual({});
+    await cluster().whole();
+  });
+
+  test("all of NATS away and back: connections stay, backend_error, rosters are right soon", async () => {
+    await using fleet = await cluster().fleet();
+    using gathering = await Gathering.in(cluster(), LOAD.channels);
+    const [speaker, leaver, host] = [gathering.on(0)[0]!, gathering.on(1)[0]!, gathering.on(2)[1]!];
+    fleet.talk();
+    await Bun.sleep(500);
+    await nats().killAll();
+    await until("no publish is refused", async () => (await speaker.say("lost")) === "backend_error");
+    leaver.leave();
+    const late = await gathering.join(host, 1);
+    await Bun.sleep(OUTAGE_MS);
+    expect(await speaker.say("lost")).toBe("backend_error");
+    const everybody = [...gathering.all, late];
+    expect(everybody.filter(({ closeCode }) => closeCode !== undefined).map(({ peer }) => peer)).toEqual([leaver.peer]);
+    await nats().beginAll();
+    const tookMs = await gathering.acquainted(everybody);
+    await cluster().whole();
+    fleet.hush();
+    const { problems, figures } = await fleet.settle(SETTLE_MS);
+    show("all of NATS", { rostersWithinMs: Math.round(tookMs), ...figures });
+    late.leave();
+    expect(tookMs).toBeLessThan(ROSTERS_WITHIN_MS);
+    // Nobody was told of anybody but those two.
+    for (const one of gathering.all)
+      expect(told(one)).toEqual([
+        ...(one.channel === leaver.channel && one !== leaver ? [{ joined: [], left: [leaver.peer] }] : []),
+        ...(one.channel === host.channel ? [{ joined: [late.peer], left: [] }] : []),
+      ]);
+    expect(problems).toEqual([]);
+    expect(figures.closes).toEqual({});
+    expect(figures.errors.backend_error).toBeGreaterThan(0);
+  });
+
+  test("a way to NATS that stalls: the node takes another, and nothing is lost", async () => {
+    await using fleet = await cluster().fleet();
+    fleet.talk();
+    await Bun.sleep(300);
+    const at = cluster().serverOf(0);
+    const wire = cluster().wires(0)[at]!;
+    wire.stall();
+    const movedMs = await until("node 0 stays on it", () =>
+      cluster()
+        .wires(0)
+        .some(({ open }, other) => other !== at && open > 0),
+    );
+    await Bun.sleep(UNDER_FAULT_MS);
+    wire.mend();
+    fleet.hush();
+    const { problems, figures } = await fleet.settle(SETTLE_MS);
+    show("a stalled link", { movedWithinMs: Math.round(movedMs), ...figures });
+    expect(problems).toEqual([]);
+    expect(figures.closes).toEqual({});
+    await cluster().whole();
+  });
+
+  test("ways to NATS that are cut, again and again, and ones that are slow: nothing is lost, nobody flaps", async () => {
+    await using fleet = await cluster().fleet();
+    for (const wire of cluster().wires(1)) wire.delay(SLOW_MS);
+    fleet.talk();
+    for (let cuts = 0; cuts < (IS_FULL ? 10 : 3); cuts++) {
+      const at = cluster().serverOf(0);
+      cluster().wires(0)[at]?.cut();
+      await until("node 0 finds no other way", () => cluster().serverOf(0) >= 0);
+      cluster().wires(0)[at]?.mend();
+      await Bun.sleep(UNDER_FAULT_MS / 5);
+    }
+    for (const wire of cluster().wires(1)) wire.mend();
+    fleet.hush();
+    const { problems, figures } = await fleet.settle(SETTLE_MS);
+    show("cut and slow links", figures);
+    expect(problems).toEqual([]);
+    expect(figures.closes).toEqual({});
+    await cluster().whole();
+  });
+}

@@ -1,0 +1,83 @@
+/** Nodes that die, sleep, or bear the same name. */
+import { expect, test } from "bun:test";
+import type { Cluster } from "../support/cluster.ts";
+import { Gathering, peersBeside, told } from "../support/gathering.ts";
+import { ASLEEP_MS, LEAVE_WITHIN_MS, LOAD, SETTLE_MS } from "../support/load.ts";
+import { show } from "../support/show.ts";
+import { until } from "../support/until.ts";
+
+const VICTIM = 2;
+
+export function nodeFaults(cluster: () => Cluster): void {
+  test("kill -9 of a node: its members leave everywhere in time, one batch a channel, and nobody else flaps", async () => {
+    await using fleet = await cluster().fleet();
+    using gathering = await Gathering.in(cluster(), LOAD.channels);
+    fleet.talk();
+    await Bun.sleep(500);
+    const [ghosts, witnesses] = [gathering.on(VICTIM), gathering.notOn(VICTIM)];
+    const killedMs = performance.now();
+    await cluster().node(VICTIM).kill();
+    await until("its members have not left", () => witnesses.every(({ changes }) => changes.length > 0));
+    const lastMs = Math.max(...witnesses.map(({ changes }) => changes[0]?.atMs ?? 0)) - killedMs;
+    await cluster().begin(VICTIM);
+    await cluster().whole();
+    fleet.hush();
+    const { problems, figures } = await fleet.settle(SETTLE_MS);
+    show("kill -9", { leftWithinMs: Math.round(lastMs), ...figures });
+    for (const witness of witnesses)
+      expect(told(witness)).toEqual([{ joined: [], left: peersBeside(witness, ghosts) }]);
+    expect(lastMs).toBeLessThan(LEAVE_WITHIN_MS);
+    expect(problems).toEqual([]);
+    expect(figures.reconnects).toBe(Math.floor(LOAD.clients / 3));
+  });
+
+  test("a node that is stopped and goes on takes nobody for gone", async () => {
+    await using fleet = await cluster().fleet();
+    using gathering = await Gathering.in(cluster(), LOAD.channels);
+    fleet.talk();
+    await Bun.sleep(500);
+    cluster().node(VICTIM).signal("SIGSTOP");
+    await Bun.sleep(ASLEEP_MS);
+    cluster().node(VICTIM).signal("SIGCONT");
+    const sleepers = gathering.on(VICTIM);
+    const returned = (one: (typeof sleepers)[number]): boolean => told(one).some(({ joined }) => joined.length > 0);
+    await until("those on it do not come back", () => gathering.notOn(VICTIM).every(returned));
+    await cluster().whole();
+    fleet.hush();
+    const { problems, figures } = await fleet.settle(SETTLE_MS, { allowFlaps: true });
+    show("SIGSTOP", figures);
+    // Whoever is on it was told of nothing, and kept the connection; the others saw them go, and come again.
+    for (const sleeper of sleepers) expect([told(sleeper), sleeper.closeCode]).toEqual([[], undefined]);
+    for (const witness of gathering.notOn(VICTIM)) {
+      const peers = peersBeside(witness, sleepers);
+      expect(told(witness)).toEqual([
+        { joined: [], left: peers },
+        { joined: peers, left: [] },
+      ]);
+    }
+    expect(problems).toEqual([]);
+    expect(figures.closes).toEqual({});
+  });
+
+  test("two processes with the same node id are two nodes", async () => {
+    const twin = await cluster().add("node-0");
+    try {
+      await cluster().whole();
+      await using fleet = await cluster().fleet();
+      using gathering = await Gathering.in(cluster(), 4, [0, twin]);
+      fleet.talk();
+      await Bun.sleep(1000);
+      await cluster().node(twin).kill();
+      const [witnesses, ghosts] = [gathering.on(0), gathering.on(1)];
+      await until("its members have not left", () => witnesses.every(({ changes }) => changes.length > 0));
+      fleet.hush();
+      const { problems, figures } = await fleet.settle(SETTLE_MS);
+      show("the same node id", figures);
+      for (const one of witnesses) expect(told(one)).toEqual([{ joined: [], left: peersBeside(one, ghosts) }]);
+      expect(problems).toEqual([]);
+    } finally {
+      await cluster().remove(twin);
+      await cluster().whole();
+    }
+  });
+}

@@ -1,0 +1,80 @@
+/** PostgreSQL goes away under load and comes back. */
+import { expect, test } from "bun:test";
+import type { PostgresServer } from "../../../src/store/test-postgres.ts";
+import { type Key, mint } from "../../support/admin.ts";
+import type { Cluster } from "../support/cluster.ts";
+import { OUTAGE_MS, SETTLE_MS } from "../support/load.ts";
+import { Observer } from "../support/observer.ts";
+import { show } from "../support/show.ts";
+import { until } from "../support/until.ts";
+
+const EDIT_EVERY_MS = 50;
+
+export function postgresFaults(cluster: () => Cluster, postgres: () => PostgresServer): void {
+  test("PostgreSQL away: who is there talks on, tokens are taken, the control plane says 503, nothing acknowledged is lost", async () => {
+    await using fleet = await cluster().fleet();
+    fleet.talk();
+    // An editor who never stops: whatever was answered 200 must hold, whenever it was asked.
+    const { keyId } = await cluster().node(0).admin.createKey(cluster().key.app);
+    const edits = new Edits(cluster(), keyId);
+    const editing = edits.run();
+    await Bun.sleep(500);
+    await postgres().end();
+    await until("the control plane does not say so", () => edits.statuses.has(503));
+    const outage = Bun.sleep(OUTAGE_MS);
+    for (const [at, node] of cluster().nodes.entries()) {
+      const guest = await Observer.join(node, cluster().key, `guest-${at}`, "while-away");
+      expect(await guest.say("hello")).toBe("");
+      guest.leave();
+      expect((await mint(node.url, cluster().key.credential)).status).toBe(200);
+      expect((await node.admin.call("GET", "/apps")).status).toBe(503);
+    }
+    await outage;
+    await postgres().begin();
+    const refusedBefore = edits.answered;
+    await until("no edit is taken any more", () => edits.answered > refusedBefore && edits.lastStatus === 200);
+    edits.stop();
+    await editing;
+    fleet.hush();
+    const { problems, figures } = await fleet.settle(SETTLE_MS);
+    show("PostgreSQL", { edits: Object.fromEntries(edits.statuses), ...figures });
+    expect([...edits.statuses.keys()].sort()).toEqual([200, 503]);
+    for (const node of cluster().nodes) {
+      const { label } = (await node.admin.key(keyId)) as Key;
+      // The newest that was acknowledged; or one behind it that was refused, since it was not known what became of it.
+      expect(Number(label)).toBeGreaterThanOrEqual(edits.acknowledged);
+    }
+    expect(problems).toEqual([]);
+    expect(figures).toMatchObject({ closes: {}, errors: {} });
+  });
+}
+
+/** Edits one key again and again, over all nodes in turn. Each waits for the one before. */
+class Edits {
+  readonly statuses = new Map<number, number>();
+  acknowledged = 0;
+  answered = 0;
+  lastStatus = 0;
+  private isStopped = false;
+
+  constructor(
+    private readonly cluster: Cluster,
+    private readonly keyId: string,
+  ) {}
+
+  stop(): void {
+    this.isStopped = true;
+  }
+
+  async run(): Promise<void> {
+    for (let number = 1; !this.isStopped; number++) {
+      const { admin } = this.cluster.node(number % this.cluster.nodes.length);
+      const { status } = await admin.call("PATCH", `/signalling/keys/${this.keyId}`, { label: String(number) });
+      this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
+      this.lastStatus = status;
+      this.answered++;
+      if (status === 200) this.acknowledged = number;
+      await Bun.sleep(EDIT_EVERY_MS);
+    }
+  }
+}

@@ -1,0 +1,63 @@
+/** A rolling restart, as the public SDK sees it. */
+import { expect, test } from "bun:test";
+import { Checker } from "../../../src/verify/checker.ts";
+import { RoundRobin } from "../../support/round-robin.ts";
+import type { Cluster } from "../support/cluster.ts";
+import { BACK_WITHIN_MS, LOAD, SETTLE_MS } from "../support/load.ts";
+import { SdkPeer } from "../support/sdk.ts";
+import { show } from "../support/show.ts";
+import { until } from "../support/until.ts";
+
+const JOINING_AT_ONCE = 20;
+const PACE_MS = 10;
+
+export function rollingRestart(cluster: () => Cluster): void {
+  test("a rolling restart: no acked message is lost to whoever listens, and every SDK client is back in time", async () => {
+    const ports = (): number[] => cluster().nodes.map(({ url }) => Number(new URL(url).port));
+    await using balancer = await RoundRobin.over(...ports());
+    const checker = new Checker(() => performance.now());
+    const peers = Array.from({ length: LOAD.clients }, (_, at) => {
+      const channel = `rolling/${at % LOAD.channels}`;
+      return new SdkPeer(balancer.url.replace(/^http/, "ws"), cluster().key, `sdk-${at}`, channel, checker);
+    });
+    let turn = 0;
+    const perPace = (LOAD.rate * PACE_MS) / 1000;
+    let pace: Timer | undefined;
+    try {
+      for (let at = 0; at < peers.length; at += JOINING_AT_ONCE)
+        await Promise.all(peers.slice(at, at + JOINING_AT_ONCE).map((peer) => peer.join()));
+      pace = setInterval(() => {
+        for (let said = 0; said < perPace; said++) peers[turn++ % peers.length]?.publish();
+      }, PACE_MS);
+      await Bun.sleep(500);
+      for (const [at, node] of cluster().nodes.entries()) {
+        // What a balancer's health check does: whoever drains gets nobody new.
+        balancer.use(...ports().filter((_, other) => other !== at));
+        expect(await node.kill("SIGTERM")).toBe(0);
+        await until("somebody is not back", () => peers.every(({ isListening }) => isListening));
+        await cluster().begin(at);
+        await cluster().whole();
+        balancer.use(...ports());
+      }
+      await Bun.sleep(300);
+      clearInterval(pace);
+      const problems = (): readonly unknown[] => checker.verdict();
+      await until("something is missing", () => problems().length === 0, SETTLE_MS).catch(() => undefined);
+      const absences = peers.flatMap(({ absencesMs }) => absencesMs);
+      const acked = peers.reduce((sum, peer) => sum + peer.acked, 0);
+      show("rolling restart", {
+        acked,
+        deliveries: checker.deliveries,
+        reconnects: absences.length,
+        longestAbsenceMs: Math.round(Math.max(...absences)),
+      });
+      expect(problems()).toEqual([]);
+      expect(new Set(peers.flatMap(({ closes }) => closes))).toEqual(new Set([1001]));
+      expect(absences.length).toBeGreaterThanOrEqual(LOAD.clients);
+      expect(Math.max(...absences)).toBeLessThan(BACK_WITHIN_MS);
+    } finally {
+      clearInterval(pace);
+      await Promise.all(peers.map((peer) => peer.close()));
+    }
+  });
+}

@@ -1,0 +1,83 @@
+/** A cluster falls into two parts, each of which goes on, and heals. Nodes 0 and 1 are on one NATS server, node 2 on the other. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { PostgresServer } from "../../src/store/test-postgres.ts";
+import type { Wire } from "../support/wire.ts";
+import { Cluster } from "./support/cluster.ts";
+import { Gathering, peersBeside, told } from "./support/gathering.ts";
+import { LOAD, REPEAT, SETTLE_MS, SPLIT_MS } from "./support/load.ts";
+import { NatsCluster } from "./support/nats.ts";
+import { show } from "./support/show.ts";
+import { until } from "./support/until.ts";
+
+setDefaultTimeout(180_000);
+
+const THERE = 2;
+
+let postgres: PostgresServer;
+let nats: NatsCluster;
+let between: Wire;
+let cluster: Cluster;
+beforeAll(async () => {
+  [postgres, { nats, between }] = await Promise.all([PostgresServer.start(), NatsCluster.pair()]);
+  cluster = await Cluster.start({ postgres, nats, reach: [[0], [0], [1]] });
+});
+afterAll(async () => {
+  await cluster?.stop();
+  await Promise.all([nats?.stop(), postgres?.stop()]);
+});
+
+/** A part of the load for each side, so that all three fleets together are the load. */
+const third = { clients: LOAD.clients / 3, rate: LOAD.rate / 3 };
+
+for (let round = 1; round <= REPEAT; round++)
+  test(`a partition and its healing${REPEAT === 1 ? "" : `, ${round} of ${REPEAT}`}: each side goes on, then all are one again`, async () => {
+    const urls = cluster.urls;
+    await using everybody = await cluster.fleet(third);
+    await using here = await cluster.fleet({ ...third, urls: urls.slice(0, THERE) });
+    await using there = await cluster.fleet({ ...third, urls: urls.slice(THERE) });
+    using gathering = await Gathering.in(cluster, 6);
+    const sides = [gathering.notOn(THERE), gathering.on(THERE)] as const;
+    // Whoever is on both sides talks before and after: what is said during a split counts for one's own side.
+    await everybody.talkFor(0.5);
+    expect((await everybody.settle(SETTLE_MS)).problems).toEqual([]);
+    for (const side of [here, there]) side.talk();
+    between.cut();
+    const splitMs = await until("the other side's members stay", () =>
+      gathering.all.every(({ changes }) => changes.length > 0),
+    );
+    await Bun.sleep(Math.max(0, SPLIT_MS - splitMs));
+    const [speaker] = gathering.on(0);
+    expect(await speaker?.say("on one's own side")).toBe("");
+    between.mend();
+    const healedMs = await gathering.acquainted();
+    for (const side of [here, there]) side.hush();
+    await everybody.talkFor(1);
+    for (const [name, fleet, judging] of [
+      ["one side", here, {}],
+      ["the other side", there, {}],
+      ["both, before and after", everybody, { allowFlaps: true }],
+    ] as const) {
+      const { problems, figures } = await fleet.settle(SETTLE_MS, judging);
+      show(name, { leftWithinMs: Math.round(splitMs), healedWithinMs: Math.round(healedMs), ...figures });
+      expect(problems).toEqual([]);
+      expect(figures.closes).toEqual({});
+    }
+    for (const [at, side] of sides.entries())
+      for (const one of side) {
+        const others = peersBeside(one, sides[1 - at] ?? []);
+        // Of several nodes on the other side each is judged for itself.
+        expect(
+          told(one)
+            .flatMap(({ left }) => left)
+            .toSorted(),
+        ).toEqual(others);
+        expect(
+          told(one)
+            .flatMap(({ joined }) => joined)
+            .toSorted(),
+        ).toEqual(others);
+        expect(one.heard).toEqual(
+          one !== speaker && one.channel === speaker?.channel && at === 0 ? ["on one's own side"] : [],
+        );
+      }
+  });

@@ -1,0 +1,157 @@
+/**
+ * Parley processes on one PostgreSQL and a cluster of NATS servers, all of them real. Each node's way to each NATS server is
+ * a wire of its own, so that a fault hits exactly the link that is meant.
+ */
+import { randomBytes } from "node:crypto";
+import type { PostgresServer } from "../../../src/store/test-postgres.ts";
+import { Fleet, type FleetOptions } from "../../../src/verify/fleet.ts";
+import { Admin, type SecretKey } from "../../support/admin.ts";
+import { call } from "../../support/http.ts";
+import { launchParley, type Server } from "../../support/parley.ts";
+import { removeFolder, tempFolder } from "../../support/temp.ts";
+import { Wire } from "../../support/wire.ts";
+import { LOAD } from "./load.ts";
+import type { NatsCluster } from "./nats.ts";
+import { until } from "./until.ts";
+
+type Env = Readonly<Record<string, string>>;
+
+export interface ClusterOptions {
+  readonly postgres: PostgresServer;
+  readonly nats: NatsCluster;
+  /** Of the NATS servers, those that each node knows; absent: three nodes that know all. */
+  readonly reach?: readonly (readonly number[])[];
+}
+
+/** A node's place: what stays when its process is killed and begun again. */
+interface Place {
+  readonly env: Env;
+  readonly data: string;
+  /** To NATS servers, in their order. */
+  readonly wires: readonly Wire[];
+}
+
+export class Cluster {
+  readonly nodes: Server[] = [];
+  /** Every action on every channel. */
+  key!: SecretKey;
+  private readonly places: Place[] = [];
+
+  private constructor(
+    private readonly options: ClusterOptions,
+    private readonly env: Env,
+  ) {}
+
+  static async start(options: ClusterOptions): Promise<Cluster> {
+    const { postgres, nats, reach = [0, 1, 2].map(() => nats.ports.map((_, at) => at)) } = options;
+    const cluster = new Cluster(options, {
+      PARLEY_DATABASE_URL: await postgres.newDatabase(),
+      PARLEY_MASTER_KEY: randomBytes(32).toString("base64"),
+      PARLEY_ADMIN_TOKEN: `admin_${crypto.randomUUID()}`,
+      PARLEY_STORAGE_SHARED: "on",
+      PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
+      PARLEY_REST_REQUESTS_PER_SECOND: "0",
+      PARLEY_DRAIN_SECONDS: "2",
+      PARLEY_DEMO: "off",
+    });
+    try {
+      await Promise.all(reach.map((servers, at) => cluster.add(`node-${at}`, servers)));
+      await cluster.whole();
+      const app = await cluster.node(0).admin.createApp();
+      cluster.key = await cluster.node(0).admin.createKey(app._id);
+      return cluster;
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+  }
+
+  /** One more node: its number. */
+  async add(nodeId: string, servers: readonly number[] = this.options.nats.ports.map((_, at) => at)): Promise<number> {
+    const at = this.places.length;
+    const wires: Wire[] = [];
+    const place = { data: tempFolder(), wires, env: { ...this.env, PARLEY_NODE_ID: nodeId } };
+    this.places.push(place);
+    for (const server of servers) wires.push(await Wire.to(this.options.nats.ports[server] ?? 0));
+    await this.begin(at);
+    return at;
+  }
+
+  /** A new process in the place of one that has ended. */
+  async begin(at: number): Promise<Server> {
+    const { env, data, wires } = this.place(at);
+    const PARLEY_NATS_URL = `nats://${wires.map(({ port }) => `127.0.0.1:${port}`).join(",")}`;
+    const server = launchParley({ env: { ...env, PARLEY_NATS_URL }, data });
+    this.nodes[at] = server;
+    const ready = await server.logged(({ msg }) => msg === "parley is ready");
+    server.url = String(ready.url);
+    server.admin = new Admin(server.url, server.setToken);
+    return server;
+  }
+
+  node(at: number): Server {
+    const node = this.nodes[at];
+    if (!node) throw new Error(`there is no node ${at}`);
+    return node;
+  }
+
+  wires(at: number): readonly Wire[] {
+    return this.place(at).wires;
+  }
+
+  /** Which of the NATS servers it knows a node is connected to. */
+  serverOf(at: number): number {
+    return this.wires(at).findIndex(({ open }) => open > 0);
+  }
+
+  get urls(): string[] {
+    return this.nodes.map(({ url }) => url.replace(/^http/, "ws"));
+  }
+
+  /** Clients over all nodes, all of whom talk and are told. */
+  fleet(more: Partial<FleetOptions> = {}): Promise<Fleet> {
+    return Fleet.open({ urls: this.urls, secretKey: this.key.credential, ...LOAD, ...more });
+  }
+
+  /** Resolves when every node hears every other. */
+  whole(withinMs?: number): Promise<number> {
+    const others = this.nodes.length - 1;
+    return until(
+      `not every node hears its ${others} others`,
+      async () => (await Promise.all(this.nodes.map(heard))).every((count) => count === others),
+      withinMs,
+    );
+  }
+
+  /** For good: the cluster is as if it had never been. */
+  async remove(at: number): Promise<void> {
+    if (at !== this.places.length - 1) throw new Error("only the newest node can be removed");
+    const place = this.places.pop();
+    await this.nodes.pop()?.kill();
+    await discard(place);
+  }
+
+  async stop(): Promise<void> {
+    // One that is asleep hears no other signal.
+    await Promise.all(this.nodes.map((node) => node.kill("SIGKILL")));
+    await Promise.all(this.places.map(discard));
+  }
+
+  private place(at: number): Place {
+    const place = this.places[at];
+    if (!place) throw new Error(`there is no node ${at}`);
+    return place;
+  }
+}
+
+async function discard(place: Place | undefined): Promise<void> {
+  if (!place) return;
+  for (const wire of place.wires) await wire.close();
+  removeFolder(place.data);
+}
+
+/** How many other nodes it hears. */
+async function heard({ url, setToken }: Server): Promise<number> {
+  const { text } = await call(`${url}/metrics`, { bearer: setToken });
+  return Number(/^parley_other_nodes (\d+)$/m.exec(text)?.[1]);
+}

@@ -1,0 +1,79 @@
+/** Observers in several channels, some on each node: who is told what of whom. */
+import type { Server } from "../../support/parley.ts";
+import type { Cluster } from "./cluster.ts";
+import { type Change, Observer } from "./observer.ts";
+import { until } from "./until.ts";
+
+const PER_NODE = 2;
+
+export class Gathering {
+  private constructor(
+    private readonly cluster: Cluster,
+    private readonly byNode: readonly (readonly Observer[])[],
+  ) {}
+
+  /** Everybody knows everybody of the channel when this resolves, and nothing is counted yet. */
+  static async in(cluster: Cluster, channels: number, nodes: readonly number[] = [0, 1, 2]): Promise<Gathering> {
+    const run = crypto.randomUUID().slice(0, 8);
+    const seats = Array.from({ length: channels * PER_NODE }, (_, at) => at);
+    const join = (node: Server, at: number, seat: number): Promise<Observer> =>
+      Observer.join(node, cluster.key, `${run}-${at}-${seat}`, `gathering/${run}/${seat % channels}`);
+    const byNode = await Promise.all(
+      nodes.map((at) => Promise.all(seats.map((seat) => join(cluster.node(at), at, seat)))),
+    );
+    const gathering = new Gathering(cluster, byNode);
+    await gathering.acquainted();
+    gathering.forget();
+    return gathering;
+  }
+
+  get all(): readonly Observer[] {
+    return this.byNode.flat();
+  }
+
+  on(node: number): readonly Observer[] {
+    return this.byNode[node] ?? [];
+  }
+
+  notOn(node: number): readonly Observer[] {
+    return this.byNode.filter((_, at) => at !== node).flat();
+  }
+
+  /** Resolves when each has exactly the others of its channel who are still there; how long that took. */
+  acquainted(among: readonly Observer[] = this.all, withinMs?: number): Promise<number> {
+    return until("somebody's roster is not what it must be", () => among.every((one) => isRight(one, among)), withinMs);
+  }
+
+  forget(): void {
+    for (const one of this.all) one.forget();
+  }
+
+  /** One more, in the channel that this one is in. */
+  join(beside: Observer, node: number): Promise<Observer> {
+    return Observer.join(this.cluster.node(node), this.cluster.key, `late-${crypto.randomUUID()}`, beside.channel);
+  }
+
+  leave(): void {
+    for (const one of this.all) one.leave();
+  }
+
+  [Symbol.dispose](): void {
+    this.leave();
+  }
+}
+
+function isRight(one: Observer, among: readonly Observer[]): boolean {
+  const present = among.filter(({ channel, closeCode }) => channel === one.channel && closeCode === undefined);
+  return one.closeCode !== undefined || one.knows(present.map(({ peer }) => peer));
+}
+
+/** The peers of that list who are in somebody's channel. */
+export const peersBeside = ({ channel }: Observer, list: readonly Observer[]): string[] =>
+  list
+    .filter((one) => one.channel === channel)
+    .map(({ peer }) => peer)
+    .sort();
+
+/** Without the times, names in order: for comparing. */
+export const told = ({ changes }: { readonly changes: readonly Change[] }): { joined: string[]; left: string[] }[] =>
+  changes.map(({ joined, left }) => ({ joined: joined.toSorted(), left: left.toSorted() }));

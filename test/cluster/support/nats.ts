@@ -1,0 +1,105 @@
+/** NATS servers that form a cluster, each of which can be killed and begun again. */
+import { freePort, type NatsServer, startNats } from "../../../src/engine/nats/test-server.ts";
+import { Wire } from "../../support/wire.ts";
+
+interface Place {
+  readonly port: number;
+  readonly args: readonly string[];
+}
+
+export class NatsCluster {
+  private readonly servers: (NatsServer | undefined)[] = [];
+
+  private constructor(
+    private readonly places: readonly Place[],
+    private readonly wires: readonly Wire[] = [],
+  ) {}
+
+  /** Each has a route to each other. */
+  static async mesh(size: number): Promise<NatsCluster> {
+    const routes = await Promise.all(Array.from({ length: size }, freePort));
+    const places = await Promise.all(
+      routes.map(async (own) => ({
+        port: await freePort(),
+        args: member(own, [
+          "--routes",
+          routes
+            .filter((one) => one !== own)
+            .map(routeTo)
+            .join(","),
+        ]),
+      })),
+    );
+    return new NatsCluster(places).started();
+  }
+
+  /** Two, and one way between them, over a wire that can be cut. Neither tells the other of a way past it. */
+  static async pair(): Promise<{ readonly nats: NatsCluster; readonly between: Wire }> {
+    const routes = [await freePort(), await freePort()] as const;
+    const between = await Wire.to(routes[0]);
+    const nowhere = await Wire.to(routes[1]);
+    nowhere.cut();
+    const places = [
+      { port: await freePort(), args: member(routes[0], ["--cluster_advertise", `127.0.0.1:${between.port}`]) },
+      {
+        port: await freePort(),
+        args: member(routes[1], [
+          "--cluster_advertise",
+          `127.0.0.1:${nowhere.port}`,
+          "--routes",
+          routeTo(between.port),
+        ]),
+      },
+    ];
+    return { nats: await new NatsCluster(places, [between, nowhere]).started(), between };
+  }
+
+  get ports(): readonly number[] {
+    return this.places.map(({ port }) => port);
+  }
+
+  async kill(at: number): Promise<void> {
+    await this.servers[at]?.stop();
+    this.servers[at] = undefined;
+  }
+
+  async begin(at: number): Promise<void> {
+    const place = this.places[at];
+    if (place) this.servers[at] ??= await startNats(place.args, place.port);
+  }
+
+  async killAll(): Promise<void> {
+    await Promise.all(this.places.map((_, at) => this.kill(at)));
+  }
+
+  async beginAll(): Promise<void> {
+    await Promise.all(this.places.map((_, at) => this.begin(at)));
+  }
+
+  async stop(): Promise<void> {
+    await this.killAll();
+    for (const wire of this.wires) await wire.close();
+  }
+
+  private async started(): Promise<this> {
+    try {
+      await this.beginAll();
+      return this;
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+}
+
+const routeTo = (port: number): string => `nats://127.0.0.1:${port}`;
+
+/** Clients are not told of the other servers: they keep to the wires that were given to them. */
+const member = (route: number, more: readonly string[]): string[] => [
+  "--cluster_name",
+  "parley-test",
+  "--cluster",
+  routeTo(route),
+  "--no_advertise",
+  ...more,
+];

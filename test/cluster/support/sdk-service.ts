@@ -1,0 +1,68 @@
+/** A cluster as the SDK's suite wants a service: one address, keys, and a way to have it restarted. */
+import type { PostgresServer } from "../../../src/store/test-postgres.ts";
+import type { Env } from "../../conformance/sdk/service.ts";
+import { RoundRobin } from "../../support/round-robin.ts";
+import { Cluster } from "./cluster.ts";
+import type { NatsCluster } from "./nats.ts";
+
+export class SdkService {
+  private readonly restarter;
+  private readonly path = `/${crypto.randomUUID()}`;
+  /** Of each node, by its place: its port changes with each restart. */
+  private readonly places: readonly number[][];
+
+  private constructor(
+    private readonly cluster: Cluster,
+    private readonly balancer: RoundRobin,
+    private readonly publishableKey: string,
+  ) {
+    this.places = cluster.nodes.map((node) => [portOf(node)]);
+    this.restarter = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      idleTimeout: 60,
+      fetch: async (request) => {
+        if (new URL(request.url).pathname !== this.path) return new Response("", { status: 404 });
+        await this.restart();
+        return new Response("");
+      },
+    });
+  }
+
+  static async start(postgres: PostgresServer, nats: NatsCluster): Promise<SdkService> {
+    const cluster = await Cluster.start({ postgres, nats });
+    const { keyId } = await cluster.node(0).admin.createPublishable(cluster.key.app);
+    return new SdkService(cluster, await RoundRobin.over(...cluster.nodes.map(portOf)), keyId);
+  }
+
+  get env(): Env & Record<string, string> {
+    return {
+      PARLEY_TEST_URL: this.balancer.url,
+      PARLEY_TEST_PUBLISHABLE_KEY: this.publishableKey,
+      PARLEY_TEST_SECRET_KEY: this.cluster.key.credential,
+      PARLEY_TEST_ADMIN_TOKEN: this.cluster.node(0).setToken,
+      PARLEY_TEST_RESTART_URL: `http://127.0.0.1:${this.restarter.port}${this.path}`,
+    };
+  }
+
+  /** How many connections landed on each node. */
+  get shares(): number[] {
+    const { shares } = this.balancer;
+    return this.places.map((ports) => ports.reduce((sum, port) => sum + (shares.get(port) ?? 0), 0));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.restarter.stop(true);
+    await this.balancer.close();
+    await this.cluster.stop();
+  }
+
+  private async restart(): Promise<void> {
+    await Promise.all(this.cluster.nodes.map((node) => node.kill("SIGTERM")));
+    await Promise.all(this.places.map((_, at) => this.cluster.begin(at)));
+    for (const [at, ports] of this.places.entries()) ports.push(portOf(this.cluster.node(at)));
+    this.balancer.use(...this.cluster.nodes.map(portOf));
+  }
+}
+
+const portOf = ({ url }: { readonly url: string }): number => Number(new URL(url).port);

@@ -1,0 +1,111 @@
+/** What deploy/ sets are settings, and values that Parley takes. */
+import { describe, expect, test } from "bun:test";
+import { loadConfig } from "../../src/config/load.ts";
+import { NAMES, SETTINGS, type Setting } from "../../src/config/settings.ts";
+import { assignments, documents, filesOf, read } from "./support/files.ts";
+
+const byVariable = new Map<string, Setting<unknown>>(NAMES.map((name) => [SETTINGS[name].env, SETTINGS[name]]));
+
+const FILES = filesOf("deploy").filter((path) => !path.endsWith(".md"));
+
+interface ComposeFile {
+  readonly services: Record<string, { environment?: Record<string, string> }>;
+}
+
+/** As compose fills them in from a .env that somebody has filled in. */
+const GIVEN: Readonly<Record<string, string>> = {
+  POSTGRES_PASSWORD: "p1",
+  NATS_PASSWORD: "p2",
+  NATS_CLUSTER_PASSWORD: "p3",
+  PARLEY_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+  PARLEY_ADMIN_TOKEN: "admin",
+};
+const filled = (value: string): string =>
+  value.replace(/\$\{(\w+)(?::[-?]([^}]*))?\}/g, (_, name: string, otherwise: string) => GIVEN[name] ?? otherwise);
+
+function given(): [where: string, name: string, value: string][] {
+  const all: [string, string, string][] = [];
+  for (const [service, { environment }] of Object.entries(
+    documents<ComposeFile>("deploy/compose/compose.yaml")[0]!.services,
+  ))
+    for (const [name, value] of Object.entries(environment ?? {})) all.push([service, name, filled(value)]);
+  for (const [name, value] of assignments(read("deploy/systemd/parley.env.example")))
+    all.push(["parley.env.example", name, value]);
+  for (const [, words = ""] of read("deploy/systemd/parley.service").matchAll(/^Environment=(.*)$/gm))
+    for (const word of words.split(" ")) all.push(["parley.service", word.split("=")[0]!, word.split("=")[1]!]);
+  for (const path of ["settings.yaml", "secret.example.yaml"])
+    for (const document of documents<Record<string, Record<string, string>>>(`deploy/kubernetes/${path}`))
+      for (const [name, value] of Object.entries({ ...document.data, ...document.stringData }))
+        all.push([path, name, value]);
+  for (const [, name = "", value = ""] of read("deploy/Dockerfile").matchAll(/\b(PARLEY_[A-Z_]+)=(\S+)/g))
+    all.push(["Dockerfile", name, value]);
+  return all.filter(([, name]) => name.startsWith("PARLEY_"));
+}
+
+test("every PARLEY_ name in deploy/ is a setting", () => {
+  const unknown = FILES.flatMap((path) =>
+    [...read(path).matchAll(/\bPARLEY_[A-Z0-9_]+/g)]
+      .map(([name]) => name)
+      .filter((name) => !byVariable.has(name))
+      .map((name) => `${name} in ${path}`),
+  );
+  expect(unknown).toEqual([]);
+});
+
+describe("a value given in deploy/ is one that the setting takes:", () => {
+  for (const [where, name, value] of given())
+    test(`${where} ${name}`, () => {
+      // Empty is "to be filled in", and Parley's "not set".
+      if (value === "") expect(byVariable.get(name)?.secret).toBe(true);
+      else expect(byVariable.get(name)?.read(value)).toEqual({ value: expect.anything() });
+    });
+});
+
+test("the nodes of compose and Kubernetes are told what several nodes need", () => {
+  const needed = ["PARLEY_DATABASE_URL", "PARLEY_NATS_URL", "PARLEY_MASTER_KEY", "PARLEY_ADMIN_TOKEN", "PARLEY_DEMO"];
+  const { services } = documents<ComposeFile>("deploy/compose/compose.yaml")[0]!;
+  for (const node of ["parley-1", "parley-2", "parley-3"]) {
+    expect(Object.keys(services[node]?.environment ?? {})).toEqual(expect.arrayContaining(needed));
+    expect(services[node]?.environment?.PARLEY_NODE_ID).toBe(node);
+  }
+  const names = given()
+    .filter(([where]) => where === "settings.yaml" || where === "secret.example.yaml")
+    .map(([, name]) => name);
+  expect(names).toEqual(expect.arrayContaining(needed));
+});
+
+test("the nodes of compose would start with what they are told, or the README says that they do not", () => {
+  const { services } = documents<ComposeFile>("deploy/compose/compose.yaml")[0]!;
+  const environment = Object.entries(services["parley-1"]?.environment ?? {});
+  const env = Object.fromEntries(environment.map(([name, value]) => [name, filled(value)]));
+  const waiting = Object.keys(env).filter((name) => byVariable.get(name)?.waitsFor);
+  const said = [...read("deploy/README.md").matchAll(/\*\*Not yet:\*\* [^.]*`(PARLEY_\w+)`/g)].map(([, name]) => name);
+  expect(said).toEqual(waiting);
+  if (waiting.length === 0) expect(loadConfig(new Map(), env).warnings).toEqual([]);
+});
+
+test("no file of deploy/ holds a secret", () => {
+  const secrets = given().filter(([where, name]) => byVariable.get(name)?.secret && where !== "Dockerfile");
+  expect(secrets.length).toBeGreaterThan(5);
+  // A URL has a password's place in it.
+  for (const [where, , value] of secrets)
+    if (!/^postgres:|^nats:/.test(value))
+      expect([where, ["", GIVEN.PARLEY_MASTER_KEY, "admin"].includes(value)]).toEqual([where, true]);
+    else expect([where, /:(p1|p2|PASSWORD)@/.test(value)]).toEqual([where, true]);
+  for (const [name, value] of assignments(read("deploy/compose/env.example")))
+    expect([name, value]).toEqual([name, ["PARLEY_DOMAIN", "PUBLIC_PORT"].includes(name) ? expect.anything() : ""]);
+});
+
+test("every file is one that a test here reads", () => {
+  const known = [
+    /^deploy\/(README\.md|Dockerfile|health\.ts|grafana-dashboard\.json)$/,
+    /^deploy\/compose\/(compose\.yaml|env\.example|nats\.conf|nginx\.conf)$/,
+    /^deploy\/nginx\/(nginx|parley-http|parley-proxy)\.conf$/,
+    /^deploy\/caddy\/Caddyfile$/,
+    /^deploy\/systemd\/parley\.(service|env\.example)$/,
+    /^deploy\/kubernetes\/[a-z.]+\.yaml$/,
+  ];
+  // Filled-in copies of the examples are whoever deploys' own.
+  const own = ["deploy/compose/.env", "deploy/kubernetes/secret.yaml"];
+  expect(filesOf("deploy").filter((path) => !own.includes(path) && !known.some((form) => form.test(path)))).toEqual([]);
+});

@@ -1,0 +1,217 @@
+/**
+ * What a proxy in front of Parley has to do, whichever it is: one suite for nginx and Caddy. Behind it are three "nodes": one that
+ * answers everything with 503, as a draining node does; one that is gone; and a real one.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createServer } from "node:http";
+import { request } from "node:https";
+import type { AddressInfo } from "node:net";
+import { REQUEST_HEAD_MAX_BYTES } from "../../../src/protocol/limits.ts";
+import { freePort } from "../../docs/support/fixed-port.ts";
+import { forge, nowSeconds } from "../../support/jwt.ts";
+import { type Server, startParley } from "../../support/parley.ts";
+import { eventually } from "./program.ts";
+
+export interface Proxy {
+  /** https://127.0.0.1:port */
+  readonly url: string;
+  /** Everything it has logged so far, access and errors. */
+  logged(): string;
+  stop(): Promise<void>;
+}
+
+/** A word that must not be in any log. */
+const SECRET = "hush-hush-hush";
+const CONNECTS_A_MINUTE = 6;
+
+/** Of 256 bytes each, and three times as long in JSON that writes everything beyond ASCII as escapes. */
+const CHANNELS = Array.from({ length: 100 }, (_, i) => `${"é".repeat(126)}${String(i).padStart(4, "0")}`);
+
+/** An object that counts so many bytes. */
+const bagOf = (bytes: number): { a: string } => ({ a: "é".repeat((bytes - '{"a":""}'.length) / 2) });
+
+/** As some backends sign: everything within the limits, and nothing but ASCII. */
+function longestToken(secretKey: string): string {
+  const [kid = "", secret = ""] = secretKey.split(":");
+  const claims = {
+    sub: "p".repeat(128),
+    exp: nowSeconds() + 600,
+    channels: CHANNELS,
+    metadata: bagOf(8192),
+    peerMetadata: bagOf(4096),
+  };
+  return forge({ alg: "HS256", kid, typ: "JWT" }, JSON.stringify(claims).replaceAll("é", "\\u00e9"), secret);
+}
+
+export function proxySuite(name: string, start: (nodes: readonly number[]) => Promise<Proxy>): void {
+  describe(`${name} in front of Parley`, () => {
+    let node: Server;
+    let proxy: Proxy;
+    const asked: string[] = [];
+    const draining = createServer({ maxHeaderSize: REQUEST_HEAD_MAX_BYTES }, (asking, answer) => {
+      asked.push(`${asking.method} ${asking.url?.split("?")[0]}`);
+      asking.resume();
+      answer.writeHead(503).end();
+    });
+    // An upgrade is answered like anything else.
+    draining.on("upgrade", (asking, socket) => {
+      asked.push(`${asking.method} ${asking.url?.split("?")[0]}`);
+      socket.end("HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    });
+    const stopDraining = (): void => {
+      draining.close();
+      draining.closeAllConnections();
+    };
+
+    beforeAll(async () => {
+      node = await startParley({
+        env: {
+          PARLEY_TRUSTED_PROXIES: "127.0.0.1",
+          PARLEY_CONNECTS_PER_MINUTE_PER_IP: String(CONNECTS_A_MINUTE),
+        },
+      });
+      await new Promise<void>((resolve) => draining.listen(0, "127.0.0.1", resolve));
+      const { port } = draining.address() as AddressInfo;
+      proxy = await start([port, await freePort(), Number(new URL(node.url).port)]);
+      await eventually("the proxy finds the node that is well", () => wellInARow(6));
+    });
+    // Also when the start stopped half way.
+    afterAll(async () => {
+      await proxy?.stop();
+      stopDraining();
+      await node?.stop();
+    });
+
+    const get = async (path: string, headers: Record<string, string> = {}): Promise<number> => {
+      const response = await fetch(proxy.url + path, { headers, tls: { rejectUnauthorized: false } });
+      await response.arrayBuffer();
+      return response.status;
+    };
+
+    const wellInARow = async (times: number): Promise<boolean> => {
+      for (let at = 0; at < times; at++) if ((await get("/healthz").catch(() => 0)) !== 200) return false;
+      return true;
+    };
+
+    /** Resolves with the first frame. */
+    const connect = async (query: string): Promise<{ socket: WebSocket; welcome: Record<string, unknown> }> => {
+      const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown>>();
+      const address = `${proxy.url.replace("https", "wss")}/v1?${query}`;
+      const socket = new WebSocket(address, { tls: { rejectUnauthorized: false } });
+      socket.onmessage = ({ data }) => resolve(JSON.parse(String(data)));
+      socket.onclose = ({ code }) =>
+        reject(new Error(`closed with ${code}; the log says\n${proxy.logged().slice(-1500)}`));
+      return { socket, welcome: await promise };
+    };
+
+    /** GET /v1 from another address of this machine. */
+    const statusFrom = (localAddress: string): Promise<number> =>
+      new Promise((resolve, reject) => {
+        const { port } = new URL(proxy.url);
+        const call = request(
+          { host: "127.0.0.1", port, path: "/v1", localAddress, rejectUnauthorized: false },
+          (answer) => {
+            answer.resume();
+            answer.on("end", () => resolve(answer.statusCode ?? 0));
+          },
+        );
+        call.on("error", reject);
+        call.end();
+      });
+
+    test("the longest legal token connects, and both sides hear each other", async () => {
+      const token = longestToken(node.keys.secretKey);
+      expect(token.length).toBeGreaterThan(145 * 1024);
+      const { socket, welcome } = await connect(`token=${token}`);
+      expect(welcome).toMatchObject({ type: "welcome", peerId: "p".repeat(128) });
+      const { promise, resolve } = Promise.withResolvers<unknown>();
+      socket.onmessage = ({ data }) => resolve(JSON.parse(String(data)));
+      socket.send(JSON.stringify({ type: "subscribe", channel: CHANNELS[99], requestId: "1" }));
+      expect(await promise).toEqual({ type: "ack", requestId: "1" });
+      const closed = Promise.withResolvers<number>();
+      socket.onclose = ({ code }) => closed.resolve(code);
+      socket.close(1000);
+      expect(await closed.promise).toBe(1000);
+      // Now the request has ended, and is logged.
+      await eventually("the line of that request", () => proxy.logged().includes('"/v1"'));
+      expect(proxy.logged()).not.toContain("token=");
+      for (let at = 0; at + 100 < token.length; at += 997)
+        expect(proxy.logged()).not.toContain(token.slice(at, at + 100));
+    });
+
+    test("no connect ends at a node that is draining or gone", async () => {
+      const { publishableKey } = node.keys;
+      for (let at = 0; at < 4; at++) {
+        const { socket, welcome } = await connect(`key=${publishableKey}`);
+        expect(welcome.type).toBe("welcome");
+        socket.close(1000);
+      }
+    });
+
+    test("what may change something is never sent a second time", async () => {
+      for (let at = 0; at < 4; at++) {
+        const before = asked.length;
+        const response = await fetch(`${proxy.url}/v1/tokens`, {
+          method: "POST",
+          body: "{}",
+          headers: { Authorization: `Bearer ${node.keys.secretKey}` },
+          tls: { rejectUnauthorized: false },
+        });
+        const atDraining = asked.slice(before).filter((one) => one === "POST /v1/tokens").length;
+        // Once to the node that says 503, which then is the answer; or to the real one, which finds no peerId in it.
+        expect([atDraining, response.status]).toEqual(atDraining === 1 ? [1, 503] : [0, 400]);
+      }
+    });
+
+    test("clients are told apart by their own address", async () => {
+      // A client here is not the proxy, 127.0.0.1, and so is believed to be itself.
+      for (let at = 0; at < CONNECTS_A_MINUTE; at++) expect(await statusFrom("127.0.0.2")).toBe(401);
+      expect(await statusFrom("127.0.0.2")).toBe(429);
+      expect(await statusFrom("127.0.0.3")).toBe(401);
+    });
+
+    test("who comes through it does not pass for somebody on the node's own machine", async () => {
+      expect((await fetch(`${node.url}/metrics`)).status).toBe(200);
+      expect(await get("/metrics")).toBe(401);
+    });
+
+    test("an upload goes to the node while it is still being sent", async () => {
+      const { port } = new URL(proxy.url);
+      const status = await new Promise<number>((resolve, reject) => {
+        // Longer than a REST body may be: the node says so at once, and does not wait for the end, which never comes.
+        const headers = { "Content-Length": String(2 * 1024 ** 3), Authorization: `Bearer ${node.keys.secretKey}` };
+        const options = {
+          host: "127.0.0.1",
+          port,
+          path: "/v1/tokens",
+          method: "POST",
+          headers,
+          rejectUnauthorized: false,
+        };
+        const call = request(options, (answer) => {
+          resolve(answer.statusCode ?? 0);
+          call.destroy();
+        });
+        // A node that has refused it may cut the connection behind its answer; before, there is no answer to wait for.
+        call.on("error", reject);
+        // Bit by bit, and far from its end when the answer comes. (Caddy passes an answer on at the next bit.)
+        const more = setInterval(() => call.write("{".repeat(65_536)), 20);
+        call.on("close", () => clearInterval(more));
+      });
+      expect([413, 503]).toContain(status);
+    });
+
+    test("no query and no Referer is logged, not even when no node is there", async () => {
+      const told = { Referer: `https://elsewhere.example/?token=${SECRET}` };
+      expect(await get(`/healthz?secretKey=${SECRET}`, told)).toBe(200);
+      await node.kill("SIGTERM");
+      stopDraining();
+      expect(await get(`/v1?token=${SECRET}&key=${SECRET}`, told)).toBeOneOf([502, 503, 504]);
+      await eventually("the line of the failure", () => /\b50[234]\b/.test(proxy.logged()));
+      expect(proxy.logged()).toContain("/healthz");
+      expect(proxy.logged()).not.toContain(SECRET);
+      expect(proxy.logged()).not.toContain(node.keys.secretKey.split(":")[1] ?? "");
+      expect(proxy.logged()).not.toMatch(/token=|secretKey=|key=/);
+    });
+  });
+}

@@ -1,0 +1,139 @@
+/**
+ * Several nodes behind a balancer that pass for one server: so a suite that was written for one process runs unchanged
+ * against a cluster. `startParley` makes these instead where the environment names what joins them:
+ *
+ *   PARLEY_TEST_NODES_DATABASE  postgres://… of somebody who may create databases
+ *   PARLEY_TEST_NODES_NATS      nats://…
+ *   PARLEY_TEST_NODES_LOG       a file that gets a line a cluster: how many connections landed on each node
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { appendFileSync } from "node:fs";
+import { SQL } from "bun";
+import { Admin } from "./admin.ts";
+import { type LogLine, launchParley, type Options, Server } from "./parley.ts";
+import { RoundRobin } from "./round-robin.ts";
+import { removeFolder, tempFolder } from "./temp.ts";
+
+const COUNT = 3;
+const LOOK_EVERY_MS = 5;
+
+export interface Joint {
+  readonly database: string;
+  readonly nats: string;
+  readonly log: string;
+}
+
+/** What joins nodes, if the environment names it. */
+export function jointOf(env: Readonly<Record<string, string | undefined>>): Joint | undefined {
+  const { PARLEY_TEST_NODES_DATABASE, PARLEY_TEST_NODES_NATS, PARLEY_TEST_NODES_LOG } = env;
+  if (!PARLEY_TEST_NODES_DATABASE || !PARLEY_TEST_NODES_NATS) return undefined;
+  return { database: PARLEY_TEST_NODES_DATABASE, nats: PARLEY_TEST_NODES_NATS, log: PARLEY_TEST_NODES_LOG ?? "" };
+}
+
+/** Several started as one; `data` names their common store as a folder names one node's. */
+export async function startNodes(joint: Joint, options: Options): Promise<Server> {
+  const data = options.data ?? tempFolder();
+  const name = `nodes_${createHash("sha256").update(data).digest("hex").slice(0, 16)}`;
+  const env = {
+    PARLEY_ADMIN_TOKEN: `admin_${crypto.randomUUID()}`,
+    PARLEY_MASTER_KEY: masterKeyOf(data),
+    PARLEY_STORAGE_SHARED: "on",
+    PARLEY_DATABASE_URL: await database(joint.database, name),
+    PARLEY_NATS_URL: joint.nats,
+    PARLEY_NATS_PREFIX: name,
+    ...options.env,
+  };
+  const nodes = Array.from({ length: COUNT }, () => launchParley({ ...options, data: tempFolder(), env }));
+  const ready = await Promise.all(nodes.map((node) => node.logged(({ msg }) => msg === "parley is ready")));
+  for (const [at, node] of nodes.entries()) {
+    node.url = String(ready[at]?.url);
+    node.admin = new Admin(node.url, node.setToken);
+  }
+  const balancer = await RoundRobin.over(...nodes.map(({ url }) => Number(new URL(url).port)));
+  return new Nodes(nodes, balancer, joint, data, options.data === undefined);
+}
+
+class Nodes extends Server {
+  override readonly exited: Promise<number>;
+  /** In the order in which they were seen here. */
+  private readonly lines: LogLine[] = [];
+  private readonly seen: number[];
+  private isOver = false;
+
+  constructor(
+    private readonly nodes: readonly Server[],
+    private readonly balancer: RoundRobin,
+    private readonly joint: Joint,
+    data: string,
+    private readonly isOwnData: boolean,
+  ) {
+    // It is a server to those who use it, and no process: the nodes are.
+    super(["true"], {}, data, false);
+    this.seen = nodes.map(() => 0);
+    this.url = balancer.url;
+    this.setToken = nodes[0]?.setToken ?? "";
+    this.admin = new Admin(this.url, this.setToken);
+    this.exited = Promise.all(nodes.map(({ exited }) => exited)).then(async (codes) => {
+      await this.over();
+      return Math.max(...codes);
+    });
+  }
+
+  override get log(): LogLine[] {
+    for (const [at, { log }] of this.nodes.entries()) {
+      this.lines.push(...log.slice(this.seen[at]));
+      this.seen[at] = log.length;
+    }
+    return this.lines;
+  }
+
+  override async logged(fits: (line: LogLine) => boolean, skip = 0): Promise<LogLine> {
+    for (;;) {
+      const found = this.log.slice(skip).find(fits);
+      if (found) return found;
+      if (this.isOver) throw new Error("the nodes ended before one of them wrote that line");
+      await Bun.sleep(LOOK_EVERY_MS);
+    }
+  }
+
+  override signal(name: NodeJS.Signals): void {
+    for (const node of this.nodes) node.signal(name);
+  }
+
+  override kill(name: NodeJS.Signals = "SIGKILL"): Promise<number> {
+    this.signal(name);
+    return this.exited;
+  }
+
+  override async stop(): Promise<void> {
+    await this.kill("SIGTERM");
+    if (this.isOwnData) removeFolder(this.data);
+  }
+
+  private async over(): Promise<void> {
+    this.isOver = true;
+    if (this.joint.log !== "")
+      appendFileSync(this.joint.log, `${JSON.stringify([...this.balancer.shares.values()])}\n`);
+    await this.balancer.close();
+    for (const { data } of this.nodes) removeFolder(data);
+  }
+}
+
+const masterKeys = new Map<string, string>();
+
+/** The same for everybody who starts on the same data, as the file in it would be. */
+function masterKeyOf(data: string): string {
+  let key = masterKeys.get(data);
+  if (key === undefined) {
+    key = randomBytes(32).toString("base64");
+    masterKeys.set(data, key);
+  }
+  return key;
+}
+
+async function database(server: string, name: string): Promise<string> {
+  await using sql = new SQL({ url: server, max: 1 });
+  const [found] = await sql`SELECT 1 FROM pg_database WHERE datname = ${name}`;
+  if (!found) await sql.unsafe(`CREATE DATABASE ${name}`);
+  return server.replace(/[^/]*$/, name);
+}

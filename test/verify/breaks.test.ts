@@ -1,0 +1,99 @@
+/** Broken lines are no faults of the service, as long as nobody whose line holds misses anything. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { Fleet, FleetError, type FleetOptions } from "../../src/verify/fleet.ts";
+import { type Server, startParley } from "../support/parley.ts";
+import { Wire } from "../support/wire.ts";
+
+const SETTLE_MS = 15_000;
+
+let server: Server;
+let port: number;
+beforeAll(async () => {
+  server = await startParley({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0" } });
+  port = Number(new URL(server.url).port);
+});
+afterAll(() => server.stop());
+
+const plan = (wires: readonly Wire[], more: Partial<FleetOptions> = {}): FleetOptions => ({
+  urls: wires.map((wire) => `ws://127.0.0.1:${wire.port}`),
+  secretKey: server.keys.secretKey,
+  clients: 12,
+  channels: 3,
+  rate: 300,
+  ...more,
+});
+
+test("clients whose line is cut come back, over another if there is one, and the others missed nothing", async () => {
+  await using good = await Wire.to(port);
+  await using bad = await Wire.to(port);
+  await using fleet = await Fleet.open(plan([good, bad]));
+  fleet.talk();
+  await Bun.sleep(300);
+  bad.cut();
+  // Half of them were on it, and their next try is on the other.
+  while (good.open < 12) await Bun.sleep(20);
+  bad.mend();
+  await Bun.sleep(300);
+  fleet.hush();
+  const { problems, figures } = await fleet.settle(SETTLE_MS);
+  expect(problems).toEqual([]);
+  expect(figures).toMatchObject({ reconnects: 6, closes: { "1006": 6 } });
+  expect(figures.deliveries).toBeGreaterThan(0);
+});
+
+test("a line that stalls and goes on has lost nothing and doubled nothing", async () => {
+  await using wire = await Wire.to(port);
+  await using steady = await Wire.to(port);
+  await using fleet = await Fleet.open(plan([wire, steady]));
+  fleet.talk();
+  await Bun.sleep(200);
+  wire.stall();
+  await Bun.sleep(700);
+  wire.resume();
+  wire.delay(40);
+  await Bun.sleep(300);
+  fleet.hush();
+  const { problems, figures } = await fleet.settle(SETTLE_MS);
+  expect(problems).toEqual([]);
+  expect(figures).toMatchObject({ reconnects: 0, unknown: 0, closes: {} });
+});
+
+test("whoever cannot come back is named", async () => {
+  await using wire = await Wire.to(port);
+  await using fleet = await Fleet.open(plan([wire], { reconnect: false }));
+  await fleet.talkFor(0.2);
+  wire.cut();
+  const { problems } = await fleet.settle(300);
+  expect(problems).toMatchObject([{ kind: "absent", count: 12 }]);
+});
+
+test("a kicked peer stays away, and the others see it leave", async () => {
+  await using wire = await Wire.to(port);
+  await using fleet = await Fleet.open(plan([wire]));
+  fleet.talk();
+  const [victim] = fleet.clients;
+  const answer = await fetch(`${server.url}/v1/peers/${victim?.peer}`, {
+    method: "DELETE",
+    headers: { authorization: `Bearer ${server.keys.secretKey}` },
+  });
+  expect(await answer.json()).toMatchObject({ closed: 1 });
+  await Bun.sleep(200);
+  fleet.hush();
+  const { problems, figures } = await fleet.settle(500);
+  expect(problems.map(({ kind, examples }) => [kind, examples])).toEqual([
+    ["absent", [`${victim?.peer} is not connected: the service closed it for good: 4020`]],
+  ]);
+  expect(figures.closes).toEqual({ "4020": 1 });
+});
+
+test("a service that lets nobody in is named, without the token", async () => {
+  await using wire = await Wire.to(port);
+  const [keyId] = server.keys.secretKey.split(":");
+  const refused = await Fleet.open(plan([wire], { secretKey: `${keyId}:sk_secret_wrong` })).catch((error) => error);
+  expect(refused).toBeInstanceOf(FleetError);
+  expect(refused.message).toMatch(/^ws:\/\/127\.0\.0\.1:\d+ refused a connection: invalid_token: [^?]+$/);
+  wire.cut();
+  const cut = await Fleet.open(plan([wire])).catch((error) => error);
+  expect(cut).toBeInstanceOf(FleetError);
+  expect(cut.message).toMatch(/^ws:\/\/127\.0\.0\.1:\d+ cannot be reached: [^?]+$/);
+});

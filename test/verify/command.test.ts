@@ -1,0 +1,79 @@
+/** `parley verify` as an operator runs it. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { FaultyLine } from "../support/faulty-line.ts";
+import { runParley, type Server, startParley } from "../support/parley.ts";
+import { scratch } from "../support/temp.ts";
+
+let server: Server;
+beforeAll(async () => {
+  server = await startParley({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "40" } });
+});
+afterAll(() => server.stop());
+
+const port = (): number => Number(new URL(server.url).port);
+const few = (url: string, ...more: string[]): string[] => [
+  ...["verify", "--url", url, "--clients", "8", "--channels", "2", "--rate", "200", "--seconds", "1", "--settle", "1"],
+  ...more,
+];
+
+test("a right service: a short report and exit code 0; the key comes from a file", async () => {
+  using folder = scratch();
+  const file = join(folder.path, "key");
+  writeFileSync(file, `${server.keys.secretKey}\n`);
+  const { code, output } = await runParley(few(server.url, "--url", server.url, "--secret-key-file", file));
+  expect([code, output]).toEqual([0, expect.stringMatching(/^verdict +correct$/m)]);
+  expect(output).toMatch(/^clients +8 over 2 addresses, 2 channels, [\d.]+ s$/m);
+  expect(output).toMatch(/^sent +(\d+): \1 acked, 0 refused, 0 unknown$/m);
+  expect(output).toMatch(/^delivered +[1-9]\d*$/m);
+});
+
+test("a wrong one: what was wrong in words, and exit code 1", async () => {
+  const line = await FaultyLine.to(port(), "drop", { every: 100 });
+  await using wire = line.wire;
+  const { code, output } = await runParley(few(`ws://127.0.0.1:${wire.port}`), { PARLEY_KEY: server.keys.secretKey });
+  expect([code, output]).toEqual([1, expect.stringMatching(/^verdict +WRONG$/m)]);
+  expect(output).toMatch(
+    new RegExp(
+      `^lost +${line.planted} +acked, and not received in an open connection\\n +such as: \\S+ never got`,
+      "m",
+    ),
+  );
+});
+
+test("for scripts: one JSON value", async () => {
+  const { code, output } = await runParley(few(server.url, "--json"), { PARLEY_KEY: server.keys.secretKey });
+  expect([code, JSON.parse(output)]).toEqual([
+    0,
+    expect.objectContaining({ correct: true, problems: [], figures: expect.any(Object) }),
+  ]);
+});
+
+test("where it cannot be found out, the reason, and neither token nor secret", async () => {
+  const secret = server.keys.secretKey;
+  const { code, output } = await runParley(few(server.url, "--clients=60"), { PARLEY_KEY: secret });
+  expect(code).toBe(2);
+  expect(output).toBe("parley: --clients is given twice\n");
+  const many = ["verify", "--url", server.url, "--clients", "60", "--seconds", "1"];
+  const crowd = await runParley(many, { PARLEY_KEY: secret });
+  expect(crowd.code).toBe(1);
+  expect(crowd.output).toMatch(/refused a connection: rate_limited: .* raise PARLEY_CONNECTS_PER_MINUTE_PER_IP\n$/);
+  expect(crowd.output).not.toContain("token=");
+});
+
+test.each([
+  ["--url=ftp://x", "--url must be an address such as ws://127.0.0.1:8080"],
+  ["--clients=1", "--clients is 1; it must be a whole number from 2 to 10000"],
+  ["--channels=51", "--channels is 51; it must be a whole number from 1 to 50"],
+  ["--prefix=a*", "--prefix must be 1 to 200 letters"],
+  ["--secret-key-file=/nowhere/key", "--secret-key-file /nowhere/key cannot be read"],
+])("%s is a wrong command line", async (flag, message) => {
+  const { code, output } = await runParley(["verify", flag], { PARLEY_KEY: "sk_id_a:sk_secret_b" });
+  expect([code, output]).toEqual([2, expect.stringContaining(message)]);
+});
+
+test("without a key it says which is needed", async () => {
+  const { code, output } = await runParley(["verify"]);
+  expect([code, output]).toEqual([2, expect.stringContaining("set PARLEY_KEY=SK_ID:SK_SECRET, or name a file")]);
+});

@@ -1,0 +1,75 @@
+/** The checker finds one spoiled delivery in ten thousand, and finds nothing where nothing is wrong. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Kind } from "../../src/verify/findings.ts";
+import { Fleet, type Report } from "../../src/verify/fleet.ts";
+import { type Fault, FaultyLine } from "../support/faulty-line.ts";
+import { type Server, startParley } from "../support/parley.ts";
+
+const ONE_IN = 10_000;
+const DELIVERIES_MIN = 30_000;
+const FAULTS = 3;
+
+let server: Server;
+beforeAll(async () => {
+  server = await startParley({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0" } });
+});
+afterAll(() => server.stop());
+
+/** Talks until enough was delivered, with a fault planted in every ten-thousandth delivery. */
+async function run(fault: Fault): Promise<{ report: Report; deliveries: number; planted: number }> {
+  const line = await FaultyLine.to(Number(new URL(server.url).port), fault, { every: ONE_IN, most: FAULTS });
+  await using wire = line.wire;
+  const url = `ws://127.0.0.1:${wire.port}`;
+  // Few messages to many: what is counted here are deliveries.
+  await using fleet = await Fleet.open({
+    urls: [url],
+    secretKey: server.keys.secretKey,
+    clients: 80,
+    channels: 1,
+    rate: 200,
+  });
+  fleet.talk();
+  // A swap is done only when the sender has spoken again.
+  const wanted = fault === "none" ? 0 : FAULTS;
+  while (line.deliveries < DELIVERIES_MIN || line.planted < wanted) await Bun.sleep(50);
+  fleet.hush();
+  const settleMs = fault === "none" ? 10_000 : 1500;
+  const report = await fleet.settle(settleMs);
+  return { report, deliveries: line.deliveries, planted: line.planted };
+}
+
+const kinds = ({ problems }: Report): Partial<Record<Kind, number>> =>
+  Object.fromEntries(problems.map(({ kind, count }) => [kind, count]));
+const examples = ({ problems }: Report): string => problems.flatMap((problem) => problem.examples).join("\n");
+
+test("nothing is wrong where no fault is planted", async () => {
+  const { report, deliveries, planted } = await run("none");
+  expect([report.problems, planted]).toEqual([[], 0]);
+  expect(deliveries).toBeGreaterThanOrEqual(DELIVERIES_MIN);
+  // Every message that the server wrote was judged, and direct ones besides.
+  expect(report.figures.deliveries).toBeGreaterThan(deliveries);
+  expect(report.figures).toMatchObject({ refused: 0, unknown: 0, errors: {}, closes: {}, reconnects: 0 });
+  expect(report.figures.acked).toBe(report.figures.sent);
+});
+
+const PEER = "[0-9a-f]{8}-\\d+";
+test.each([
+  ["drop", "lost", `${PEER} never got number \\d+ of ${PEER} in verify/`],
+  ["double", "doubled", `${PEER} got number \\d+ of ${PEER} in verify/\\S+ twice`],
+  ["swap", "disordered", `${PEER} got number \\d+ of ${PEER} in verify/\\S+ after number \\d+`],
+  ["flap", "flapped", `${PEER} was told that ${PEER} left, who did not, in verify/`],
+] as const)("%s: each of one in 10,000 is found, counted and told", async (fault, kind, sentence) => {
+  const { report, planted } = await run(fault);
+  expect(planted).toBe(FAULTS);
+  expect(kinds(report)).toEqual({ [kind]: FAULTS });
+  expect(examples(report)).toMatch(new RegExp(sentence));
+});
+
+test("left: a member who is said to have left and is still there makes two findings", async () => {
+  const { report, planted } = await run("left");
+  const { flapped, roster, ...others } = kinds(report);
+  expect([planted, flapped, others]).toEqual([FAULTS, FAULTS, {}]);
+  // A roster counts once, however many are missing in it.
+  expect(roster).toBeWithin(1, FAULTS + 1);
+  expect(examples(report)).toMatch(new RegExp(`${PEER} misses ${PEER} in verify/`));
+});
