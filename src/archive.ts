@@ -60,7 +60,13 @@ export function buildArchive(config: Config, log: Log, store: Store, vault: Vaul
   };
 }
 
-function openStorage({ storageUrl, data, minFreeDiskBytes, maxRecordingBytes }: Config): Storage {
+function openStorage(config: Config): Storage {
+  const { storageUrl, data, minFreeDiskBytes, maxRecordingBytes } = config;
+  // A recording that was uploaded to one node would not be found on another.
+  if (storageUrl === "" && config.natsUrl !== "" && !config.storageShared)
+    throw new ConfigError(
+      `with several nodes (${SETTINGS.natsUrl.env}) recordings need a bucket (${SETTINGS.storageUrl.env}), or a folder that all nodes share: then set ${SETTINGS.storageShared.env}=on`,
+    );
   if (storageUrl === "") return new Folder(join(data, "recordings"), minFreeDiskBytes);
   try {
     return new Bucket(parseS3Address(storageUrl, process.env), maxRecordingBytes, clock.nowMs);

@@ -4,13 +4,13 @@
  *
  * The store learns last that the first run is over, so that one that was interrupted is simply done again.
  */
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Directory } from "./access/directory.ts";
 import { newAdminToken } from "./access/ids.ts";
 import { digestOf } from "./access/vault.ts";
 import { ACTIONS } from "./protocol/actions.ts";
-import type { Store } from "./store/store.ts";
+import type { Snapshot, Store } from "./store/store.ts";
 
 const ADMIN_TOKEN = "admin_token_digest";
 const FIRST_RUN = "first_run";
@@ -26,6 +26,8 @@ export interface FirstRun {
   /** Absent if the operator set one. */
   readonly adminToken?: string;
   readonly demo?: Demo;
+  /** Other nodes that start meanwhile wait for this. */
+  readonly release: () => Promise<void>;
 }
 
 /** undefined: this store has had its first run. */
@@ -35,7 +37,14 @@ export async function firstRun(
   wants: { demo: boolean; adminToken: boolean },
 ): Promise<FirstRun | undefined> {
   if (await store.meta(FIRST_RUN)) return undefined;
+  // Of several nodes that start on one empty store, one makes it. The others wait until it is done, or that one has ended.
+  const release = await store.claim(FIRST_RUN);
+  if (await store.meta(FIRST_RUN)) {
+    await release();
+    return undefined;
+  }
   return {
+    release,
     ...(wants.adminToken && { adminToken: newAdminToken() }),
     ...(wants.demo && { demo: await makeDemo(directory) }),
   };
@@ -61,6 +70,7 @@ export async function finishFirstRun(store: Store, made: FirstRun): Promise<void
     if (made.adminToken !== undefined) await change.putMeta(ADMIN_TOKEN, digestOf(made.adminToken));
     await change.putMeta(FIRST_RUN, "done");
   });
+  await made.release();
 }
 
 /** For an operator who has lost it: a new admin token, in clear this once. */
@@ -70,11 +80,15 @@ export async function resetAdminToken(store: Store): Promise<string> {
   return token;
 }
 
-export const adminTokenDigest = (store: Store): Promise<string | undefined> => store.meta(ADMIN_TOKEN);
+export const adminTokenDigest = ({ meta }: Snapshot): string | undefined => meta.get(ADMIN_TOKEN);
+
+export const hadFirstRun = async (store: Store): Promise<boolean> => (await store.meta(FIRST_RUN)) !== undefined;
 
 export const firstRunFile = (dataFolder: string): string => join(dataFolder, "first-run.txt");
 
 export function writeFirstRunFile(dataFolder: string, text: string): void {
+  // With another store it is not there yet.
+  mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
   writeFileSync(firstRunFile(dataFolder), text, { mode: 0o600, flush: true });
 }
 

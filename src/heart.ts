@@ -1,6 +1,7 @@
 /** The realtime half of a node, put together. */
 import { randomUUID } from "node:crypto";
 import { Blocks } from "./access/blocks.ts";
+import { Follow } from "./access/follow.ts";
 import type { Keyring } from "./access/keyring.ts";
 import { Throttle } from "./access/throttle.ts";
 import { ConfigError } from "./config/load.ts";
@@ -15,7 +16,7 @@ import { Gateway } from "./realtime/gateway.ts";
 import { Hub } from "./realtime/hub.ts";
 import type { Broadcast } from "./realtime/socket.ts";
 import { Usage } from "./realtime/usage.ts";
-import type { Store } from "./store/store.ts";
+import type { Snapshot, Store } from "./store/store.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 
@@ -25,6 +26,8 @@ export interface Heart {
   readonly usage: Usage;
   readonly blocks: Blocks;
   readonly engine: Engine;
+  /** Where other nodes write to the store too. */
+  readonly follow: Follow | undefined;
 }
 
 export async function buildHeart(
@@ -35,6 +38,7 @@ export async function buildHeart(
   keyring: Keyring,
   metrics: Metrics,
   broadcast: Broadcast,
+  changed: (snapshot: Snapshot) => void,
 ): Promise<Heart> {
   const figures = new Figures(metrics);
   const usage = new Usage(store, clock, log);
@@ -45,15 +49,30 @@ export async function buildHeart(
   const { presenceTickMs, framesPerSecond, framesBurst, maxPendingBytes } = config;
   // Of this life of the process: two with the same PARLEY_NODE_ID are still two.
   const id = randomUUID();
-  const hub = new Hub({ id, clock, engine, keyring, usage, figures, broadcast, presenceTickMs, framesBurst });
+  const follow = store.isShared
+    ? new Follow({
+        store,
+        keyring,
+        blocks,
+        clock,
+        changed,
+        blocked: (app, peerId) => hub.kicked(app, peerId),
+        away: (err) => log.error({ err }, "the store does not answer; what is known of keys stays in force"),
+        back: () => log.info("the store answers again"),
+      })
+    : undefined;
+  if (follow) metrics.gauge("parley_store_up", "Whether the shared store answers.", () => Number(follow.isUp));
+  const nudged = (): void => follow?.nudge();
+  const hub = new Hub({ id, clock, engine, keyring, usage, figures, broadcast, presenceTickMs, framesBurst, nudged });
   keyring.onChange((keyId) => hub.keyChanged(keyId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections);
   metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.channelCount);
   const dispatch = new Dispatch({ hub, keyring, usage, figures, clock, rates: { framesPerSecond, framesBurst } });
   const perMinute = config.connectsPerMinutePerIp;
   const connects = new Throttle(perMinute, perMinute / 60, clock.monotonicMs);
-  const gateway = new Gateway({ hub, dispatch, keyring, blocks, connects, figures, clock, maxPendingBytes });
-  return { hub, gateway, usage, blocks, engine };
+  const news = follow;
+  const gateway = new Gateway({ hub, dispatch, keyring, blocks, connects, figures, clock, maxPendingBytes, news });
+  return { hub, gateway, usage, blocks, engine, follow };
 }
 
 /** Alone, or joined to the nodes on the same NATS. */

@@ -19,7 +19,7 @@ import { Expiry } from "./rooms/expiry.ts";
 import { Rooms } from "./rooms/rooms.ts";
 import { buildRoutes, type NodeRoutes } from "./routes.ts";
 import { openStore } from "./store/open.ts";
-import { type Store, StoreError } from "./store/store.ts";
+import { type Snapshot, type Store, StoreError } from "./store/store.ts";
 import type { Log } from "./telemetry/log.ts";
 import { Metrics, processMetrics } from "./telemetry/metrics.ts";
 import { VERSION } from "./version.ts";
@@ -37,7 +37,11 @@ export interface Node {
 }
 
 export async function startNode(config: Config, nodeId: string, log: Log): Promise<Node> {
-  const store = await openStore(config.data);
+  if (config.databaseUrl !== "" && config.masterKey === "")
+    throw new ConfigError(
+      "PARLEY_MASTER_KEY is required with PARLEY_DATABASE_URL, the same on every node (make one: openssl rand -base64 32)",
+    );
+  const store = await openStore(config.data, config.databaseUrl);
   try {
     return await build(config, nodeId, log, store);
   } catch (error) {
@@ -52,13 +56,37 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
   const vault = new Vault(await masterKey(config, store));
   const keyring = new Keyring(vault);
   keyring.load(await store.snapshot());
-  warnOfSealed(keyring, log);
   const directory = new Directory(store, keyring, vault, clock.nowMs);
   const made = await firstRun(store, directory, { demo: config.demo, adminToken: config.adminToken === "" });
+  const warnOfSealed = sealedWarner(keyring, log);
+  let adminDigest = DUMMY_DIGEST;
+  const changed = (snapshot: Snapshot): void => {
+    // The one just made is not in the store before it was shown.
+    const token = config.adminToken || (adminTokenDigest(snapshot) === undefined ? made?.adminToken : undefined);
+    adminDigest = token ? digestOf(token) : (adminTokenDigest(snapshot) ?? DUMMY_DIGEST);
+    warnOfSealed();
+  };
+  // Again: another node may have made the first run while this one waited.
+  const snapshot = await store.snapshot();
+  keyring.load(snapshot);
+  changed(snapshot);
+  if (adminDigest === DUMMY_DIGEST)
+    log.warn("there is no admin token: set PARLEY_ADMIN_TOKEN, or stop and run `parley admin reset-token`");
+  if (config.natsUrl !== "" && !store.isShared)
+    log.warn("PARLEY_NATS_URL without PARLEY_DATABASE_URL: other nodes do not know this one's keys");
 
-  const heart = await buildHeart(config, nodeId, log, store, keyring, metrics, (...message) =>
-    listeners[0].broadcast(...message),
+  const heart = await buildHeart(
+    config,
+    nodeId,
+    log,
+    store,
+    keyring,
+    metrics,
+    (...message) => listeners[0].broadcast(...message),
+    changed,
   );
+  const { follow } = heart;
+  if (follow) directory.onChange(() => heart.engine.nudge());
   const expiry = new Expiry({
     store: store.rooms,
     nowMs: clock.nowMs,
@@ -68,16 +96,13 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
   const rooms = new Rooms(store.rooms, expiry, clock.nowMs);
   const archive = buildArchive(config, log, store, vault, metrics);
   const checks = async (): Promise<Record<string, string>> => ({
-    store: await store.ping().then(
-      () => "ok",
+    // One that is back is not all: what has changed meanwhile must be known.
+    store: await store.revisions().then(
+      () => (follow?.isUp === false ? "the store has just come back" : "ok"),
       () => "the store does not answer",
     ),
     shutdown: heart.gateway.isDraining ? "this node is shutting down" : "ok",
   });
-  const adminToken = config.adminToken || made?.adminToken;
-  const kept = adminToken ? digestOf(adminToken) : await adminTokenDigest(store);
-  if (!kept) log.warn("there is no admin token: set PARLEY_ADMIN_TOKEN, or stop and run `parley admin reset-token`");
-  const digest = kept ?? DUMMY_DIGEST;
   const frame = new Frame({ log, metrics, trustedProxies: config.trustedProxies });
   const routes = buildRoutes({
     config,
@@ -92,10 +117,11 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     accessTokens: new AccessTokens(store.rooms, vault, clock.nowMs),
     checks,
     frame,
-    adminTokenDigest: digest,
+    adminTokenDigest: () => adminDigest,
   });
+  await follow?.start();
   const listeners = listen(config, frame.notFound, routes, heart.gateway.handlers());
-  const [main, admin = main] = listeners;
+  const [main, adminListener = main] = listeners;
   await expiry.start();
   archive.start();
   const stopWatching = watchEventLoop(metrics);
@@ -103,7 +129,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
   return {
     url: main.url,
     port: main.port,
-    adminPort: admin.port,
+    adminPort: adminListener.port,
     firstRun: made,
     shown: async () => {
       if (made) await finishFirstRun(store, made);
@@ -122,7 +148,9 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
       stopWatching();
       await expiry.stop();
       await archive.stop();
+      // The follower last: it is what notices that the store has fallen silent, and ends what waits for it.
       await heart.usage.stop();
+      await follow?.stop();
       await heart.engine.close();
       await store.close();
     },
@@ -166,14 +194,19 @@ function countRooms(metrics: Metrics): (count: number) => void {
   return (count) => counter.inc(count);
 }
 
-function warnOfSealed(keyring: Keyring, log: Log): void {
-  const { sealed } = keyring;
-  if (sealed.length > 0) {
-    log.error(
-      { keys: sealed },
-      "the master key does not open the secrets of these keys: they answer 503 until it is put right (PARLEY_MASTER_KEY, or master.key in the data folder)",
-    );
-  }
+/** Says it at the start, and again when there are others. */
+function sealedWarner(keyring: Keyring, log: Log): () => void {
+  let known: ReadonlySet<string> = new Set();
+  return () => {
+    const sealed = new Set(keyring.sealed);
+    if (!sealed.isSubsetOf(known)) {
+      log.error(
+        { keys: [...sealed] },
+        "the master key does not open the secrets of these keys: they answer 503 until it is put right (PARLEY_MASTER_KEY, or master.key in the data folder)",
+      );
+    }
+    known = sealed;
+  };
 }
 
 async function settled(work: readonly Promise<unknown>[], withinMs: number): Promise<void> {

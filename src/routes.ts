@@ -50,7 +50,7 @@ export interface RouteParts {
   readonly accessTokens: AccessTokens;
   readonly checks: ReadyChecks;
   readonly frame: Frame;
-  readonly adminTokenDigest: string;
+  readonly adminTokenDigest: () => string;
 }
 
 export interface NodeRoutes {
@@ -61,7 +61,7 @@ export interface NodeRoutes {
 export function buildRoutes(parts: RouteParts): NodeRoutes {
   const { config, log, store, keyring, directory, metrics, heart, rooms, checks, frame, adminTokenDigest } = parts;
   const { nowMs, monotonicMs } = clock;
-  const { hub, usage, blocks, gateway } = heart;
+  const { hub, usage, blocks, gateway, engine, follow: news } = heart;
   metrics.gauge("parley_keys", "Live keys.", () => keyring.size);
   metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);
   const perSecond = config.restRequestsPerSecond;
@@ -71,6 +71,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     requests: new Throttle(perSecond, perSecond, monotonicMs),
     wrongTries: new Throttle(ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60, monotonicMs),
     adminTokenDigest,
+    news,
   });
   const audit = makeAudit(log);
   const { rotationGraceSeconds } = config;
@@ -81,17 +82,18 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const realtime = [
     ...tokenEndpoints(guards.minting, nowMs),
     ...channelEndpoints(guards.secret, hub, quota),
-    ...peerEndpoints(guards.secret, { hub, quota, blocks, store, nowMs }),
+    ...peerEndpoints(guards.secret, { hub, quota, blocks, store, nowMs, nudge: () => engine.nudge() }),
     ...usageEndpoints(guards.secret, keyring, hub, usage),
   ];
   const control = [
     ...appEndpoints(guards.admin, directory, audit, () => parts.archive.clearDeleted()),
-    ...keyEndpoints(guards.admin, { directory, keyring, audit, nowMs, rotationGraceSeconds }),
+    ...keyEndpoints(guards.admin, { directory, keyring, audit, nowMs, rotationGraceSeconds, news }),
   ];
   const appGuards = applicationGuards({
     keyring,
     domain: config.domain,
     requests: new Throttle(perSecond, perSecond, monotonicMs),
+    news,
   });
   const { recordings, uploads, links } = parts.archive;
   const application = [
@@ -115,8 +117,8 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   };
   const adminRoutes: Routes = {
     ...frame.routes(control),
-    "/metrics": frame.wrap("/metrics", (call) => {
-      guards.observer.admit(call);
+    "/metrics": frame.wrap("/metrics", async (call) => {
+      await guards.observer.admit(call);
       return new Response(metrics.text(), { headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" } });
     }),
   };

@@ -53,6 +53,8 @@ const SUITES: readonly Suite[] = [
   tests("attack", "./test/attack"),
   tests("fuzz", "./test/fuzz"),
   tests("faults", "./test/faults"),
+  // Several processes on one PostgreSQL, joined by NATS.
+  { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
   tests("model", "./test/model"),
   { ...tests("cluster", "./test/cluster"), needs: [POSTGRES, NATS] },
   tests("verify", "./test/verify", "./test/support"),

@@ -30,6 +30,8 @@ export class Refusal {
     readonly code: Code,
     /** For the log. */
     readonly reason: string,
+    /** The key as another node may have changed it just now could let it in. */
+    readonly isPerhapsEarly = false,
   ) {}
 }
 
@@ -51,10 +53,10 @@ export function admit(request: ConnectRequest, keyring: Keyring, blocks: Blocks,
 
 function withKey(id: string, origin: string | null, keyring: Keyring): Grant | Refusal {
   const key = keyring.key(id);
-  if (key?.type !== "publishable") return new Refusal("unauthorized", "no live publishable key of that id");
+  if (key?.type !== "publishable") return new Refusal("unauthorized", "no live publishable key of that id", true);
   // A request without an Origin is no browser's: the rule protects browsers only.
   if (origin !== null && !originAllowed(origin, key.origins))
-    return new Refusal("origin_not_allowed", "origin not allowed");
+    return new Refusal("origin_not_allowed", "origin not allowed", true);
   return {
     app: key.app,
     key,
@@ -71,7 +73,7 @@ function withKey(id: string, origin: string | null, keyring: Keyring): Grant | R
 
 function withToken(token: string, keyring: Keyring, blocks: Blocks, nowMs: number): Grant | Refusal {
   const verified = verifyToken(token, keyring, nowMs);
-  if (verified instanceof TokenRefusal) return new Refusal(verified.code, verified.reason);
+  if (verified instanceof TokenRefusal) return new Refusal(verified.code, verified.reason, verified.isPerhapsEarly);
   const { key, secret, peerId } = verified;
   if (blocks.isBlocked(key.app, peerId, nowMs)) return new Refusal("unauthorized", "the peer is blocked");
   return {

@@ -10,8 +10,12 @@ export class Blocks {
     for (const row of rows) this.add(row);
   }
 
-  add(row: BlockRow): void {
-    this.until.set(key(row.app, row.peerId), row.untilMs);
+  /** false: it was known already. */
+  add({ app, peerId, untilMs }: BlockRow): boolean {
+    const id = key(app, peerId);
+    if (this.until.get(id) === untilMs) return false;
+    this.until.set(id, untilMs);
+    return true;
   }
 
   isBlocked(app: string, peerId: string, nowMs: number): boolean {

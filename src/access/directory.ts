@@ -40,12 +40,19 @@ interface Outcome<T> {
 const DEFAULT_PLAN = "default";
 
 export class Directory {
+  private readonly listeners: (() => void)[] = [];
+
   constructor(
     private readonly store: Store,
     private readonly keyring: Keyring,
     private readonly vault: Vault,
     private readonly nowMs: () => number,
   ) {}
+
+  /** Called when a change is durable and in force here. */
+  onChange(listener: () => void): void {
+    this.listeners.push(listener);
+  }
 
   apps(): Promise<AppRow[]> {
     return this.store.apps();
@@ -212,6 +219,7 @@ export class Directory {
 
   private async apply<T>(work: (change: Change) => Promise<Outcome<T>>): Promise<T> {
     const { result } = await this.store.change(work, ({ touched }, revision) => this.keyring.show(touched, revision));
+    for (const listener of this.listeners) listener();
     return result;
   }
 

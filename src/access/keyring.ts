@@ -50,13 +50,21 @@ export interface Touched {
   readonly keys?: readonly { readonly row: KeyRow; readonly secrets: readonly SecretRow[] }[];
 }
 
+/** A key as it is used, and the rows it was made from: where they are the same, so is the key. */
+interface Held {
+  readonly key: Key;
+  readonly rows: string;
+}
+
 export const isLive = (secret: KnownSecret, nowMs: number): boolean => secret.ends === null || nowMs < secret.ends;
 
 export class Keyring {
-  private keys = new Map<string, Key>();
+  private keys = new Map<string, Held>();
   private apps = new Map<string, AppRow>();
   private appsByName = new Map<string, AppRow>();
   private seen = 0;
+  private skipped = false;
+  private shown = 0;
   private readonly listeners: ((keyId: string) => void)[] = [];
 
   constructor(private readonly vault: Vault) {}
@@ -66,14 +74,19 @@ export class Keyring {
     this.listeners.push(listener);
   }
 
-  load(snapshot: Snapshot): void {
+  /** The whole state, in place of whatever was known. Keys that are as they were stay as they are. */
+  load(snapshot: Omit<Snapshot, "meta">): void {
+    const before = this.keys;
     this.keys = new Map();
     this.apps = new Map();
     this.appsByName = new Map();
     for (const app of snapshot.apps) this.putApp(app);
     const secrets = Map.groupBy(snapshot.secrets, (secret) => secret.keyId);
-    for (const key of snapshot.keys) this.putKey(key, secrets.get(key.id) ?? []);
+    for (const key of snapshot.keys) this.putKey(key, secrets.get(key.id) ?? [], before);
     this.seen = snapshot.revision;
+    this.skipped = false;
+    for (const id of new Set([...before.keys(), ...this.keys.keys()]))
+      if (before.get(id) !== this.keys.get(id)) this.tell(id);
   }
 
   /** The revision of the store that this ring shows. */
@@ -81,12 +94,30 @@ export class Keyring {
     return this.seen;
   }
 
+  /** Somebody else has changed the store in between: what is shown is not all. */
+  get isBehind(): boolean {
+    return this.skipped;
+  }
+
+  /** Rises with every `show`: a snapshot that was read while it rose may lack what was shown. */
+  get edition(): number {
+    return this.shown;
+  }
+
   /** Shows what a change has made of some applications and keys. */
   show(touched: Touched, revision: number): void {
+    // A later state has been loaded meanwhile, and this change is in it.
+    if (revision <= this.seen) return;
     for (const app of touched.apps ?? []) this.putApp(app);
     for (const { row, secrets } of touched.keys ?? []) this.putKey(row, secrets);
-    this.seen = Math.max(this.seen, revision);
-    for (const { row } of touched.keys ?? []) for (const listener of this.listeners) listener(row.id);
+    this.skipped ||= revision !== this.seen + 1;
+    this.seen = revision;
+    this.shown++;
+    for (const { row } of touched.keys ?? []) this.tell(row.id);
+  }
+
+  private tell(keyId: string): void {
+    for (const listener of this.listeners) listener(keyId);
   }
 
   get size(): number {
@@ -95,11 +126,11 @@ export class Keyring {
 
   /** Keys whose signing secret the master key does not open. */
   get sealed(): readonly string[] {
-    return [...this.keys.values()].filter((key) => key.type === "sealed").map((key) => key.id);
+    return [...this.keys.values()].flatMap(({ key }) => (key.type === "sealed" ? [key.id] : []));
   }
 
   key(id: string): Key | undefined {
-    return this.keys.get(id);
+    return this.keys.get(id)?.key;
   }
 
   app(idOrName: string): AppRow | undefined {
@@ -115,7 +146,7 @@ export class Keyring {
   openKeyOf(appName: string): string | undefined {
     const app = this.appsByName.get(appName);
     if (!app) return undefined;
-    for (const key of this.keys.values())
+    for (const { key } of this.keys.values())
       if (key.app === app.id && key.type === "publishable" && key.origins.includes("*")) return key.id;
     return undefined;
   }
@@ -130,9 +161,11 @@ export class Keyring {
     }
   }
 
-  private putKey(row: KeyRow, secrets: readonly SecretRow[]): void {
-    if (row.revoked === null) this.keys.set(row.id, this.compile(row, secrets));
-    else this.keys.delete(row.id);
+  private putKey(row: KeyRow, secrets: readonly SecretRow[], before?: ReadonlyMap<string, Held>): void {
+    if (row.revoked !== null) return void this.keys.delete(row.id);
+    const rows = JSON.stringify([row, secrets]);
+    const held = before?.get(row.id);
+    this.keys.set(row.id, held?.rows === rows ? held : { key: this.compile(row, secrets), rows });
   }
 
   private compile(row: KeyRow, secrets: readonly SecretRow[]): Key {

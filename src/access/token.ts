@@ -56,10 +56,13 @@ export class TokenRefusal {
   constructor(
     readonly code: "invalid_token" | "token_expired" | "internal_error",
     readonly reason: string,
+    /** The key as another node may have changed it just now could let it in. */
+    readonly isPerhapsEarly = false,
   ) {}
 }
 
 const invalid = (reason: string): TokenRefusal => new TokenRefusal("invalid_token", reason);
+const early = (reason: string): TokenRefusal => new TokenRefusal("invalid_token", reason, true);
 const expired = (reason: string): TokenRefusal => new TokenRefusal("token_expired", reason);
 
 const SEALED = new TokenRefusal(
@@ -74,7 +77,7 @@ export function verifyToken(token: string, keyring: Keyring, nowMs: number): Ver
   const parsed = parseToken(token);
   if (parsed instanceof TokenRefusal) return parsed;
   const key = keyring.key(parsed.kid);
-  if (!key || key.type === "publishable") return invalid("kid does not name a live secret key");
+  if (!key || key.type === "publishable") return early("kid does not name a live secret key");
   if (key.type === "sealed") return SEALED;
   const signed = verifySignature(parsed, key, nowMs);
   if (signed instanceof TokenRefusal) return signed;
@@ -108,7 +111,7 @@ function verifySignature(
   if (secret) return { key, secret };
   return key.secrets.some((one) => !isLive(one, nowMs) && signedBy(one))
     ? expired("it was signed with a secret that has been retired since")
-    : invalid("its signature does not fit any secret of that key");
+    : early("its signature does not fit any secret of that key");
 }
 
 const parsePayload = (bytes: Buffer): JsonObject | TokenRefusal => {
@@ -189,9 +192,9 @@ function authorize(
   payloadText: string,
 ): VerifiedToken | TokenRefusal {
   const outside = firstUncovered(claims.channels ?? [], key.scope);
-  if (outside) return invalid(`channels: ${JSON.stringify(outside.source)} is not covered by the key's patterns`);
+  if (outside) return early(`channels: ${JSON.stringify(outside.source)} is not covered by the key's patterns`);
   const actions = claims.permissions ?? key.actions;
-  if (!isSubset(actions, key.actions)) return invalid("permissions exceed the key's actions");
+  if (!isSubset(actions, key.actions)) return early("permissions exceed the key's actions");
   return {
     key,
     secret,

@@ -9,8 +9,6 @@ export interface Flag {
   readonly required?: true;
   /** May be given several times. */
   readonly many?: true;
-  /** Taken, so that its own message can refuse it, but not offered. */
-  readonly unlisted?: true;
 }
 
 export interface Operand {

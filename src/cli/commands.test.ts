@@ -28,7 +28,7 @@ test.each(COMMANDS.map((command) => [command.name, command] as const))(
       const line = example.split(" | ").find((part) => part.startsWith(`parley ${name}`)) ?? "";
       expect(understand(split(line).slice(1)).command.name).toBe(name);
     }
-    for (const flag of command.flags.filter((one) => !one.unlisted)) expect(text).toContain(`--${flag.name}`);
+    for (const flag of command.flags) expect(text).toContain(`--${flag.name}`);
     expect(typeof (await command.load())).toBe("function");
   },
 );

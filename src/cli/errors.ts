@@ -1,6 +1,6 @@
 /** The ways a command ends badly: what is said, and with which exit code. */
 import { ConfigError } from "../config/load.ts";
-import { StoreError } from "../store/store.ts";
+import { StoreAway, StoreError } from "../store/store.ts";
 
 /** A wrong command line; the message names what is wrong. */
 export class UsageError extends Error {}
@@ -25,6 +25,8 @@ export interface Ending {
 export function endingOf(error: unknown): Ending | undefined {
   if (error instanceof UsageError) return { exitCode: 2, code: "usage", message: error.message };
   if (error instanceof ConfigError) return { exitCode: 2, code: "settings", message: error.message };
+  if (error instanceof StoreAway)
+    return { exitCode: 1, code: "store", message: `the store does not answer: ${error.message}` };
   if (error instanceof StoreError) return { exitCode: 1, code: "store", message: error.message };
   if (error instanceof Failure) return { exitCode: 1, code: error.code, message: error.message };
   // The system's own refusals (a port in use, a folder that is not ours to write) say enough in their message.

@@ -47,12 +47,10 @@ function settingFlag(name: SettingName): Flag {
     name: keyOf(name),
     value: "VALUE",
     meaning: `${one.meaning.replaceAll("`", "")}${one.secret ? `; better ${one.env}: ${SEEN}` : ""} (${one.shown ?? one.initial})`,
-    // Setting it stops the start with a sentence of its own; until then there is nothing to offer.
-    ...(one.waitsFor && { unlisted: true }),
   };
 }
 
 export const SETTINGS_FLAGS: readonly Flag[] = [CONFIG_FILE, ...NAMES.map(settingFlag)];
 /** What a command needs to find the store of a server that is stopped. */
-export const STORE_FLAGS: readonly Flag[] = [settingFlag("data"), CONFIG_FILE, JSON_OUT];
+export const STORE_FLAGS: readonly Flag[] = [settingFlag("data"), settingFlag("databaseUrl"), CONFIG_FILE, JSON_OUT];
 export const FORCE: Flag = { name: "force", meaning: "replace what is there" };

@@ -67,7 +67,7 @@ ${exampleLines(commands.flatMap((command) => command.examples))}
 
 function commandHelp(command: Command): string {
   const { operands = [], details } = command;
-  const listed = [...command.flags.filter((flag) => !flag.unlisted), HELP];
+  const listed = [...command.flags, HELP];
   const left = (flag: Flag): string => `--${flag.name}${flag.value ? ` ${flag.value}` : ""}`;
   const width = Math.max(...listed.map((flag) => left(flag).length), ...operands.map(({ name }) => name.length));
   const rows = [
@@ -95,13 +95,11 @@ const described = (command: Command): object => ({
   name: command.name,
   usage: usage(command),
   summary: command.summary,
-  flags: command.flags
-    .filter((flag) => !flag.unlisted)
-    .map(({ name, value, meaning, required }) => ({
-      name,
-      value: value ?? null,
-      meaning,
-      required: required ?? false,
-    })),
+  flags: command.flags.map(({ name, value, meaning, required }) => ({
+    name,
+    value: value ?? null,
+    meaning,
+    required: required ?? false,
+  })),
   examples: command.examples,
 });

@@ -62,10 +62,6 @@ describe("a wrong value stops the start with its name, the value and what is all
     expect(() => load({ "tls-cert": import.meta.path })).toThrow("PARLEY_TLS_KEY");
   });
 
-  test("a setting of a part that is not built yet does not silently do nothing", () => {
-    expect(() => load({}, { PARLEY_NATS_URL: "nats://x" })).toThrow("PARLEY_NATS_URL is set");
-  });
-
   test("a file with an unknown key, or that is no file", () => {
     withFile("p.toml", "prot = 1\n", (config) => expect(() => load({ config })).toThrow('no setting "prot"'));
     withFile("p.toml", "loglevel = 1\n", (config) =>

@@ -58,10 +58,6 @@ function pick(
 }
 
 function parsedValue(one: Setting<unknown>, given: Given): unknown {
-  if (one.waitsFor)
-    throw new ConfigError(
-      `${given.where} is set, but this version of Parley does not have ${one.waitsFor} yet; remove it`,
-    );
   const read = one.read(given.text);
   if (typeof read !== "string") return read.value;
   throw new ConfigError(

@@ -14,8 +14,6 @@ export interface Setting<T> {
   readonly meaning: string;
   readonly read: Read<T>;
   readonly secret?: true;
-  /** A part of Parley that is not built yet: setting it stops the start instead of doing nothing. */
-  readonly waitsFor?: string;
 }
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
@@ -64,7 +62,6 @@ const cidrs: Read<readonly Cidr[]> = (text) => {
 };
 
 const setting = <T>(one: Setting<T>): Setting<T> => one;
-const CLUSTER = "running several nodes";
 
 export const SETTINGS = {
   port: setting({
@@ -106,10 +103,9 @@ export const SETTINGS = {
     env: "PARLEY_DATABASE_URL",
     initial: "",
     shown: "SQLite in the data folder",
-    meaning: "`postgres://…`",
+    meaning: "`postgres://user:password@host/database` (`?sslmode=verify-full` for TLS); needs PARLEY_MASTER_KEY",
     read: matching(/^postgres(ql)?:\/\/.+/, "postgres://user:password@host/database"),
     secret: true,
-    waitsFor: CLUSTER,
   }),
   natsUrl: setting({
     env: "PARLEY_NATS_URL",
@@ -153,6 +149,13 @@ export const SETTINGS = {
     meaning: "where recordings are kept: `s3://KEY:SECRET@bucket/prefix?endpoint=…&region=…`",
     read: matching(/^s3:\/\/.+/, "s3://bucket?endpoint=…"),
     secret: true,
+  }),
+  storageShared: setting({
+    env: "PARLEY_STORAGE_SHARED",
+    initial: false,
+    shown: "off",
+    meaning: "on: the folder of recordings is the same on all nodes (a network file system)",
+    read: onOff,
   }),
   connectsPerMinutePerIp: setting({
     env: "PARLEY_CONNECTS_PER_MINUTE_PER_IP",

@@ -25,10 +25,7 @@ const formatAddress = ({ base }: Cidr): string =>
 export function settingsPage(): string {
   const rows = NAMES.map((name) => {
     const one: Setting<unknown> = SETTINGS[name];
-    const meaning = one.waitsFor
-      ? `${one.meaning}. *Not yet: waits for ${one.waitsFor}; setting it stops the start.*`
-      : one.meaning;
-    return `| ${one.env} | \`--${keyOf(name)}\` | ${one.shown ?? `\`${one.initial}\``} | ${meaning} |`;
+    return `| ${one.env} | \`--${keyOf(name)}\` | ${one.shown ?? `\`${one.initial}\``} | ${one.meaning} |`;
   });
   return [
     "# Settings",

@@ -353,6 +353,24 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
       const known = await nodes.until(() => ann.engine.connections(APP) === 2 * (size - 1));
       expect(known).toBeTrue();
     });
+
+    test("connections of an application with a cap are told of at once", async () => {
+      const { nodes, ann } = await begin();
+      for (const node of nodes.others(ann))
+        for (const count of [1, 2, 3]) {
+          node.hold(`peer ${count}`, 1);
+          node.engine.counted(APP, count);
+        }
+      await nodes.settle();
+      expect(ann.engine.connections(APP)).toBe(3 * (size - 1));
+    });
+
+    test("a nudge reaches every other node", async () => {
+      const { nodes, ann } = await begin();
+      ann.engine.nudge();
+      await nodes.settle();
+      expect(nodes.all.map(({ nudges }) => nudges)).toEqual(nodes.all.map((node) => (node === ann ? 0 : 1)));
+    });
   });
 
   test("whatever is done in whatever order, nothing is lost, doubled, turned round or heard of the gone", () =>

@@ -15,6 +15,7 @@
  * - When a node goes, the others MUST be told once (`nodeGone`), and nothing of it MUST arrive afterwards. One that was taken
  *   for gone and is not comes back under another id.
  * - A message that a watched channel owes and that cannot be had any more MUST be told (`lost`), before anything behind it.
+ * - `nudge` MAY be lost: it only makes the others look sooner than they would.
  * - `send` reaches a peer where it is held (`hold`). Once it is known that it was handed to somebody, it MAY answer: the count
  *   is then of those who have answered.
  */
@@ -66,8 +67,12 @@ export interface Engine {
   channels(app: string): readonly ChannelCount[] | Promise<readonly ChannelCount[]>;
   /** Members of one channel on other nodes. */
   members(app: string, channel: string): RemoteMembers | Promise<RemoteMembers>;
+  /** This node's connections of an application with a cap are so many now: the others must not be far behind. */
+  counted(app: string, connections: number): void;
   /** Connections of an application on other nodes, as far as is known now. */
   connections(app: string): number;
+  /** The others look at once at what the nodes share besides. */
+  nudge(): void;
   close(): Promise<void>;
 }
 
@@ -91,6 +96,8 @@ export interface NodeEnd {
   /** Messages of that channel were lost on the way: whoever listens to it here must know. */
   lost(app: string, channel: string): void;
   nodeGone(node: NodeId): void;
+  /** Another node has written something that all share. */
+  nudged(): void;
   kicked(app: string, peerId: string): number;
   localMembers(app: string, channel: string): readonly MemberState[];
   localChannels(app: string): readonly ChannelCount[];

@@ -136,8 +136,16 @@ class LocalEngine implements Engine {
     return new Map(this.exchange.others(this.id).map((node) => [node.id, node.localMembers(app, channel)]));
   }
 
+  /** Whoever wants to know asks. */
+  counted(): void {}
+
   connections(app: string): number {
     return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);
+  }
+
+  nudge(): void {
+    for (const other of this.exchange.others(this.id))
+      this.exchange.to(this.id, other, `${this.id} nudge`, (node) => node?.nudged());
   }
 
   async close(): Promise<void> {

@@ -33,6 +33,7 @@ export class TestNode implements NodeEnd {
   private readonly last = new Map<string, number>();
   readonly gone: NodeId[] = [];
   readonly kicks: string[] = [];
+  nudges = 0;
   /** Channels of which it was told that something is lost. */
   readonly losses: string[] = [];
   /** In the order of arrival: what changed, who spoke. */
@@ -195,6 +196,10 @@ export class TestNode implements NodeEnd {
     if (this.gone.includes(node)) this.broken.push(`${node} went twice`);
     this.gone.push(node);
     for (const { picture } of this.watches.values()) picture.delete(node);
+  }
+
+  nudged(): void {
+    this.nudges++;
   }
 
   kicked(app: string, peerId: string): number {

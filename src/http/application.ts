@@ -18,6 +18,7 @@
  */
 import { z } from "zod";
 import { bearer } from "../access/credential.ts";
+import type { News } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { Throttle } from "../access/throttle.ts";
 import { DUMMY_DIGEST, fits } from "../access/vault.ts";
@@ -25,6 +26,7 @@ import { Problem } from "../protocol/codes.ts";
 import type { AppRow } from "../store/store.ts";
 import { type Call, queryOf } from "./call.ts";
 import type { Endpoint, Guard } from "./endpoint.ts";
+import { perhapsEarly } from "./guards.ts";
 import { appLabel } from "./host.ts";
 import type { ErrorBody, Frame, Handler, Routes } from "./router.ts";
 
@@ -38,15 +40,24 @@ export interface ApplicationParts {
   readonly domain: string;
   /** Per application, as per key elsewhere. */
   readonly requests: Throttle;
+  /** Where other nodes change applications too. */
+  readonly news?: News | undefined;
 }
 
-export function applicationGuards({ keyring, domain, requests }: ApplicationParts): ApplicationGuards {
+export function applicationGuards({ keyring, domain, requests, news }: ApplicationParts): ApplicationGuards {
   const appOf = (call: Call): AppRow | undefined => keyring.appNamed(appLabel(call.host, domain) ?? "");
-  const admit = (call: Call): AppRow => {
+  const found = (call: Call): AppRow | undefined => {
     const app = appOf(call);
     // Compared even where there is no application, so that it takes as long.
     const isRight = fits(presented(call) ?? "", app?.secretDigest ?? DUMMY_DIGEST);
-    if (!app || !isRight) throw new Problem("invalid_secret_key");
+    return isRight ? app : undefined;
+  };
+  const admit = (call: Call): AppRow | Promise<AppRow> => {
+    const app = found(call);
+    return app || !news ? limited(app) : perhapsEarly(news, () => found(call)).then(limited);
+  };
+  const limited = (app: AppRow | undefined): AppRow => {
+    if (!app) throw new Problem("invalid_secret_key");
     const seconds = requests.take(app.id);
     if (seconds > 0) throw new Problem("rate_limited", undefined, seconds);
     return app;

@@ -17,7 +17,7 @@ export const isApplication = (security: Security): boolean =>
 /** Lets a call in and says who it is, or throws a Problem. Runs before anything of the body is read. */
 export interface Guard<Who> {
   readonly security: Security;
-  readonly admit: (call: Call) => Who;
+  readonly admit: (call: Call) => Who | Promise<Who>;
 }
 
 interface Spec<Who, Body extends z.ZodType, Query extends z.ZodType> {
@@ -75,7 +75,8 @@ export interface Endpoint {
 export function endpoint<Who, Body extends z.ZodType, Query extends z.ZodType>(spec: Spec<Who, Body, Query>): Endpoint {
   const { guard, body: bodySchema, query: querySchema, handle } = spec;
   const run = async (call: Call): Promise<object> => {
-    const who = guard.admit(call);
+    const admitted = guard.admit(call);
+    const who = admitted instanceof Promise ? await admitted : admitted;
     const query = (querySchema ? readQuery(call, querySchema) : undefined) as z.infer<Query>;
     const read =
       bodySchema &&

@@ -1,6 +1,7 @@
 /** Who may call: the holder of a secret key, the operator, or a look from this machine. */
 import { rateKey } from "../access/address.ts";
 import { authenticate, bearer, type Credential, isPrevious } from "../access/credential.ts";
+import type { News } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { Throttle } from "../access/throttle.ts";
 import { fits } from "../access/vault.ts";
@@ -15,7 +16,9 @@ export interface GuardParts {
   readonly requests: Throttle;
   /** Wrong admin tokens, per address. */
   readonly wrongTries: Throttle;
-  readonly adminTokenDigest: string;
+  readonly adminTokenDigest: () => string;
+  /** Where other nodes change keys too. */
+  readonly news?: News | undefined;
 }
 
 export interface Guards {
@@ -28,24 +31,32 @@ export interface Guards {
 }
 
 export function makeGuards(parts: GuardParts): Guards {
-  const minting = (call: Call): Credential => {
-    const credential = authenticate(call.request.headers.get("authorization"), parts.keyring, parts.nowMs());
-    if (!credential) throw unauthorized();
+  const shownBy = (call: Call): Credential | undefined =>
+    authenticate(call.request.headers.get("authorization"), parts.keyring, parts.nowMs());
+  const found = (call: Call): Credential | undefined | Promise<Credential | undefined> =>
+    shownBy(call) ?? (parts.news && perhapsEarly(parts.news, () => shownBy(call)));
+  const limitedBy = (credential: Credential | undefined, isEnough: (credential: Credential) => boolean): Credential => {
+    if (!credential || !isEnough(credential)) throw unauthorized();
     limited(parts.requests.take(credential.key.id));
     return credential;
   };
-  const secret = (call: Call): Credential => {
-    const credential = minting(call);
-    if (isPrevious(credential)) throw unauthorized();
-    return credential;
-  };
+  const admitting =
+    (isEnough: (credential: Credential) => boolean) =>
+    (call: Call): Credential | Promise<Credential> => {
+      const credential = found(call);
+      return credential instanceof Promise
+        ? credential.then((one) => limitedBy(one, isEnough))
+        : limitedBy(credential, isEnough);
+    };
+  const minting = admitting(() => true);
+  const secret = admitting((credential) => !isPrevious(credential));
   const admin = (call: Call): undefined => {
     const shown = bearer(call.request.headers.get("authorization"));
     const from = rateKey(call.client);
     limited(parts.wrongTries.wait(from));
     if (shown === undefined)
       throw new Problem("unauthorized", "The credential must be: Authorization: Bearer <admin token>.");
-    if (fits(shown, parts.adminTokenDigest)) return;
+    if (fits(shown, parts.adminTokenDigest())) return;
     parts.wrongTries.take(from);
     throw new Problem("unauthorized", "This is not the admin token.");
   };
@@ -55,6 +66,15 @@ export function makeGuards(parts: GuardParts): Guards {
     admin: { security: "admin", admit: admin },
     observer: { security: "admin", admit: (call) => (call.isLocal ? undefined : admin(call)) },
   };
+}
+
+/** Another node may have made or changed it a moment ago: it is looked at again when that is known. */
+export async function perhapsEarly<T>(news: News, look: () => T | undefined): Promise<T | undefined> {
+  const isKnown = await news.latest();
+  const found = look();
+  if (found === undefined && !isKnown)
+    throw new Problem("internal_error", "Whether this credential is good cannot be found out now; try again.", 1);
+  return found;
 }
 
 const unauthorized = (): Problem =>

@@ -1,6 +1,7 @@
 /** Control plane: keys, their rotation and their end; and why a token is refused. */
 import { z } from "zod";
 import type { Directory, KeyEdit } from "../access/directory.ts";
+import type { News } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
 import { TokenRefusal, verifyToken } from "../access/token.ts";
 import { actionList } from "../protocol/actions.ts";
@@ -113,6 +114,8 @@ export interface KeyParts {
   readonly audit: Audit;
   readonly nowMs: () => number;
   readonly rotationGraceSeconds: number;
+  /** Where other nodes change keys too. */
+  readonly news?: News | undefined;
 }
 
 export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint[] {
@@ -214,7 +217,11 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       summary: "Say whether a connect token is good, and exactly why not",
       body: z.object({ token: z.string().min(1) }),
       answer: checked,
-      handle: (_call, { body }) => check(body.token, parts),
+      handle: async (_call, { body }) => {
+        // As a connect would: the key may have been changed elsewhere a moment ago.
+        await parts.news?.latest();
+        return check(body.token, parts);
+      },
     }),
   ];
 }

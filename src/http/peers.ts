@@ -19,6 +19,8 @@ export interface PeerParts {
   readonly blocks: Blocks;
   readonly store: Store;
   readonly nowMs: () => number;
+  /** Tells the other nodes that the store has something new. */
+  readonly nudge: () => void;
 }
 
 function peerOf(call: Call): string {
@@ -29,7 +31,7 @@ function peerOf(call: Call): string {
 }
 
 export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpoint[] {
-  const { hub, quota, blocks, store, nowMs } = parts;
+  const { hub, quota, blocks, store, nowMs, nudge } = parts;
   const base = { tag: "peers", guard } as const;
   return [
     endpoint({
@@ -66,9 +68,10 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
         const { app } = who.key;
         if (query.blockSec) {
           const block = { app, peerId, untilMs: nowMs() + query.blockSec * 1000 };
+          await store.putBlock(block, nowMs());
           // In force before its connections close: it must not slip in again in between.
           blocks.add(block);
-          await store.putBlock(block, nowMs());
+          nudge();
         }
         return { peerId, closed: await hub.kick(app, peerId) };
       },

@@ -5,6 +5,7 @@
 import type { Server } from "bun";
 import type { Cidr } from "../access/address.ts";
 import { CODES, Problem, wireCode } from "../protocol/codes.ts";
+import { StoreAway } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Counter, Metrics } from "../telemetry/metrics.ts";
 import { Call } from "./call.ts";
@@ -94,12 +95,14 @@ export class Frame {
   }
 
   /** For a handler that may take the connection over: then there is no answer. */
-  wrapUpgrade(route: string, handle: (call: Call, upgrade: Upgrade) => true): Handler {
+  wrapUpgrade(route: string, handle: (call: Call, upgrade: Upgrade) => true | Promise<true>): Handler {
     const count = this.counter(route);
     return async (request, server) => {
       const call = this.call(request, server);
       try {
-        handle(call, (data) => server.upgrade(request, { data, headers: NO_SUBPROTOCOL }));
+        const upgraded = handle(call, (data) => server.upgrade(request, { data, headers: NO_SUBPROTOCOL }));
+        // Almost always it is done by now, and nothing waits.
+        if (upgraded !== true) await upgraded;
         return undefined as unknown as Response;
       } catch (error) {
         const response = this.failed(call, route, error, realtimeErrorBody);
@@ -136,11 +139,19 @@ export class Frame {
 
   private failed(call: Call, route: string, error: unknown, errorBody: ErrorBody): Response {
     const { headers, requestId } = call;
-    const problem = error instanceof Problem ? error : new Problem("crash");
+    const problem = problemOf(error);
     if (problem !== error) this.parts.log.error({ requestId, route, err: error }, "a request failed on our side");
     if (problem.retryAfterSeconds !== undefined) headers["Retry-After"] = String(problem.retryAfterSeconds);
     return Response.json(errorBody(problem, call), { status: CODES[problem.code].status, headers });
   }
+}
+
+/** A cause that is ours goes to the log alone. */
+function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  return error instanceof StoreAway
+    ? new Problem("internal_error", "The store does not answer; try again.", 1)
+    : new Problem("crash");
 }
 
 /** What a handler has set itself stays as it is. */

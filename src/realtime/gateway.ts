@@ -6,6 +6,7 @@ import type { ServerWebSocket, WebSocketHandler } from "bun";
 import { type Address, rateKey } from "../access/address.ts";
 import { admit, type Grant, Refusal } from "../access/admit.ts";
 import type { Blocks } from "../access/blocks.ts";
+import type { News } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { Throttle } from "../access/throttle.ts";
 import { GOING_AWAY, OVER_CONCURRENT } from "../protocol/close.ts";
@@ -31,6 +32,8 @@ export interface GatewayParts {
   readonly figures: Figures;
   readonly clock: Clock;
   readonly maxPendingBytes: number;
+  /** Where other nodes change keys too. */
+  readonly news?: News | undefined;
 }
 
 export interface ConnectAttempt {
@@ -57,12 +60,34 @@ export class Gateway {
   }
 
   /** true: it has become a connection. Otherwise throws why not; also for a plain GET that would have been let in. */
-  connect({ request, client, upgrade }: ConnectAttempt): true {
-    const wantsUpgrade = request.headers.get("upgrade")?.toLowerCase() === "websocket";
-    if (this.draining) throw this.refused("internal_error", "This node is shutting down; try again.", 1);
-    const wait = this.parts.connects.take(rateKey(client));
+  connect(attempt: ConnectAttempt): true | Promise<true> {
+    this.refuseIfDraining();
+    const wait = this.parts.connects.take(rateKey(attempt.client));
     if (wait > 0) throw this.refused("rate_limited", "Too many connects from this address.", wait);
-    const grant = this.admit(request);
+    const admitted = this.admit(attempt.request);
+    const { news } = this.parts;
+    return news && admitted instanceof Refusal && admitted.isPerhapsEarly
+      ? this.connectAgain(attempt, news)
+      : this.enter(attempt, admitted);
+  }
+
+  /** Another node may have made or changed the key a moment ago: nobody is refused before that is known. */
+  private async connectAgain(attempt: ConnectAttempt, news: News): Promise<true> {
+    const isKnown = await news.latest();
+    this.refuseIfDraining();
+    const admitted = this.admit(attempt.request);
+    if (admitted instanceof Refusal && !isKnown)
+      throw this.refused("internal_error", "Whether this credential is good cannot be found out now; try again.", 1);
+    return this.enter(attempt, admitted);
+  }
+
+  private refuseIfDraining(): void {
+    if (this.draining) throw this.refused("internal_error", "This node is shutting down; try again.", 1);
+  }
+
+  private enter({ request, upgrade }: ConnectAttempt, grant: Grant | Refusal): true {
+    if (grant instanceof Refusal) throw this.refused(grant.code);
+    const wantsUpgrade = request.headers.get("upgrade")?.toLowerCase() === "websocket";
     if (!wantsUpgrade) throw new Problem("upgrade_required");
     const cap = this.parts.keyring.app(grant.app)?.maxConcurrentConnections ?? null;
     const overCap = cap !== null && this.parts.hub.census.connectionsOf(grant.app) >= cap;
@@ -70,14 +95,12 @@ export class Gateway {
     throw this.refused("invalid_request", "The WebSocket handshake is malformed.");
   }
 
-  private admit(request: Request): Grant {
+  private admit(request: Request): Grant | Refusal {
     const { url, headers } = request;
     const from = url.indexOf("?");
     const query = from < 0 ? "" : url.slice(from + 1);
     const { keyring, blocks, clock } = this.parts;
-    const grant = admit({ query, origin: headers.get("origin") }, keyring, blocks, clock.nowMs());
-    if (grant instanceof Refusal) throw this.refused(grant.code);
-    return grant;
+    return admit({ query, origin: headers.get("origin") }, keyring, blocks, clock.nowMs());
   }
 
   private refused(code: Code, message?: string, retryAfterSeconds?: number): Problem {

@@ -35,6 +35,8 @@ export interface HubParts {
   readonly broadcast: Broadcast;
   readonly presenceTickMs: number;
   readonly framesBurst: number;
+  /** Another node has written something that all share. */
+  readonly nudged?: () => void;
 }
 
 export class Hub implements NodeEnd {
@@ -94,9 +96,8 @@ export class Hub implements NodeEnd {
     const identity = space.identity(grant.peerId);
     const peer = new Peer(identity, socket, grant, this.lastConnectedMs, clock.monotonicMs(), framesBurst);
     if (identity.peers.push(peer) === 1) this.parts.engine.hold(space.app, grant.peerId);
-    space.connections++;
-    this.connected++;
-    usage.connected(space.app);
+    this.count(space, 1);
+    usage.connected(space.app, this.parts.engine.connections(space.app));
     figures.connects.inc();
     this.keyPeers(peer.keyId).add(peer);
     this.liveness.add(peer);
@@ -120,11 +121,17 @@ export class Hub implements NodeEnd {
     if (this.byKey.get(peer.keyId)?.size === 0) this.byKey.delete(peer.keyId);
     this.liveness.remove(peer);
     this.deadlines.remove(peer);
-    space.connections--;
-    this.connected--;
+    this.count(space, -1);
     this.parts.usage.disconnected(space.app);
     space.tidy(identity);
     if (space.isEmpty) this.spaces.delete(space.app);
+  }
+
+  private count(space: Space, by: 1 | -1): void {
+    space.connections += by;
+    this.connected += by;
+    const cap = this.parts.keyring.app(space.app)?.maxConcurrentConnections ?? null;
+    if (cap !== null) this.parts.engine.counted(space.app, space.connections);
   }
 
   close(peer: Peer, { code, reason }: Closing): void {
@@ -280,6 +287,10 @@ export class Hub implements NodeEnd {
         );
       }
     }
+  }
+
+  nudged(): void {
+    this.parts.nudged?.();
   }
 
   kicked(app: string, peerId: string): number {

@@ -261,6 +261,11 @@ export class MemoryUsage {
   writes = 0;
   failing = false;
 
+  /** `isShared`: other nodes write to it too. */
+  constructor(isShared = false) {
+    Object.assign(this.store, { isShared });
+  }
+
   readonly store = {
     usage: async (period: number) => [...this.rows.values()].filter((row) => row.period === period),
     addUsage: async (rows: readonly UsageRow[]) => {

@@ -149,6 +149,45 @@ describe("a write that fails", () => {
   });
 });
 
+describe("several nodes on one disk", () => {
+  test("each adds its own, and knows of all with the next write, nothing twice", async () => {
+    const disk = new MemoryUsage(true);
+    const [one, other] = [await new Fixture({ disk }).started(), await new Fixture({ disk }).started()];
+    one.messages(3);
+    other.messages(4);
+    expect([one.usage.messagesUsed("app"), other.usage.messagesUsed("app")]).toEqual([3, 4]);
+    await one.advance(5000);
+    await other.advance(5000);
+    expect([one.usage.messagesUsed("app"), other.usage.messagesUsed("app")]).toEqual([3, 7]);
+    one.messages(1);
+    await one.advance(5000);
+    expect([one.usage.messagesUsed("app"), one.onDisk()]).toEqual([8, [8, 0]]);
+  });
+
+  test("while the disk fails each goes on with what it knows; afterwards all is there", async () => {
+    const disk = new MemoryUsage(true);
+    const [one, other] = [await new Fixture({ disk }).started(), await new Fixture({ disk }).started()];
+    disk.failing = true;
+    one.messages(3);
+    other.messages(4);
+    for (const it of [one, other]) await it.advance(10_000);
+    one.messages(2);
+    expect([one.usage.messagesUsed("app"), other.usage.messagesUsed("app")]).toEqual([5, 4]);
+    disk.failing = false;
+    for (const it of [one, other, one]) await it.advance(5000);
+    expect([one.usage.messagesUsed("app"), other.usage.messagesUsed("app"), one.onDisk()]).toEqual([9, 9, [9, 0]]);
+  });
+
+  test("the peak is of all together", async () => {
+    const it = await new Fixture({ disk: new MemoryUsage(true) }).started();
+    it.usage.connected("app", 4);
+    it.usage.connected("app", 1);
+    expect(it.usage.of("app").peak).toBe(5);
+    await it.advance(5000);
+    expect(it.onDisk()).toEqual([0, 5]);
+  });
+});
+
 describe("a month", () => {
   test("is a calendar month, UTC", () => {
     const period = (...date: Parameters<typeof Date.UTC>) => periodOf(Date.UTC(...date));

@@ -5,12 +5,20 @@ import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
 
 class Count {
-  /** Of this period, what the store knows and what is not flushed yet. */
-  messages = 0;
+  /** Of this period, of all nodes, as far as the store had it when it was last read. */
+  stored = 0;
+  /** Counted here, and not in there yet: waiting to be taken, or under way. */
+  unstored = 0;
   unflushed = 0;
+  /** Here. */
   connections = 0;
+  /** Of all nodes together. */
   peak = 0;
   peakChanged = false;
+
+  get messages(): number {
+    return this.stored + this.unstored;
+  }
 }
 
 export interface Period {
@@ -42,12 +50,21 @@ export class Usage {
   }
 
   async load(): Promise<void> {
-    for (const row of await this.store.usage(this.period.startSeconds)) {
-      const count = this.of(row.app);
-      count.messages = row.messages;
-      count.peak = row.peakConnections;
-    }
+    await this.read();
     this.flushLater();
+  }
+
+  /** What the store has by now: where it is shared, other nodes have written to it too. */
+  private async read(): Promise<void> {
+    const { startSeconds } = this.period;
+    const rows = await this.store.usage(startSeconds);
+    // A month has turned meanwhile.
+    if (startSeconds !== this.period.startSeconds) return;
+    for (const row of rows) {
+      const count = this.of(row.app);
+      count.stored = row.messages;
+      count.peak = Math.max(count.peak, row.peakConnections);
+    }
   }
 
   of(app: string): Count {
@@ -59,11 +76,12 @@ export class Usage {
     return count;
   }
 
-  connected(app: string): void {
+  /** `elsewhere`: connections of the application on other nodes. */
+  connected(app: string, elsewhere = 0): void {
     const count = this.of(app);
     count.connections++;
-    if (count.connections > count.peak) {
-      count.peak = count.connections;
+    if (count.connections + elsewhere > count.peak) {
+      count.peak = count.connections + elsewhere;
       count.peakChanged = true;
     }
   }
@@ -75,7 +93,7 @@ export class Usage {
   /** An accepted publish or send. */
   message(app: string): void {
     const count = this.of(app);
-    count.messages++;
+    count.unstored++;
     count.unflushed++;
   }
 
@@ -91,7 +109,7 @@ export class Usage {
   /** Resolves when everything counted so far is in the store, or the attempt has failed. */
   flush(): Promise<void> {
     const rows = this.take();
-    if (rows.length > 0) this.flushing = this.flushing.then(() => this.write(rows));
+    if (rows.length > 0 || this.store.isShared) this.flushing = this.flushing.then(() => this.write(rows));
     return this.flushing;
   }
 
@@ -122,11 +140,20 @@ export class Usage {
 
   private async write(rows: readonly UsageRow[]): Promise<void> {
     try {
-      await this.store.addUsage(rows);
+      if (rows.length > 0) await this.store.addUsage(rows);
     } catch (error) {
       this.log.error({ err: error }, "usage could not be written; it is kept for the next attempt");
       this.unwritten.push(...rows);
+      return;
     }
+    for (const { app, period, messages } of rows) {
+      if (period !== this.period.startSeconds) continue;
+      const count = this.of(app);
+      count.stored += messages;
+      count.unstored -= messages;
+    }
+    if (this.store.isShared)
+      await this.read().catch((err) => this.log.error({ err }, "usage of other nodes could not be read"));
   }
 
   /** A new month: what belongs to the old one is written under it, then everything begins anew. */
@@ -134,7 +161,8 @@ export class Usage {
     void this.flush();
     this.period = periodOf(this.clock.nowMs());
     for (const count of this.counts.values()) {
-      count.messages = 0;
+      count.stored = 0;
+      count.unstored = 0;
       count.peak = count.connections;
       count.peakChanged = count.connections > 0;
     }

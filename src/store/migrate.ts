@@ -1,7 +1,8 @@
-/** Numbered migrations: each runs once, in order, in a transaction of its own. */
+/** Numbered migrations: each runs once, in order; those that are missing all together, or none. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SQL } from "bun";
+import type { Database } from "./database.ts";
 import { StoreError } from "./store.ts";
 
 const FOLDER = join(import.meta.dir, "migrations");
@@ -20,20 +21,22 @@ const migrations = (): Migration[] =>
 /** The schema this version of Parley writes. */
 export const schemaVersion = (): number => migrations().at(-1)?.version ?? 0;
 
-export async function migrate(sql: SQL): Promise<void> {
-  await sql`CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied BIGINT NOT NULL)`;
-  const rows: { version: number | string | null }[] = await sql`SELECT MAX(version) AS version FROM migrations`;
-  const present = Number(rows[0]?.version ?? 0);
-  const known = schemaVersion();
-  if (present > known) {
-    throw new StoreError(
-      `this store was written by a newer Parley (its schema is ${present}, this version knows ${known}): start that version, or restore a backup made by this one`,
-    );
-  }
-  for (const { version, file } of migrations().filter((one) => one.version > present)) {
-    await sql.begin(async (tx) => {
+/** `alone` keeps others from doing the same until the transaction ends. */
+export function migrate(database: Database, alone: (tx: SQL) => Promise<void> = async () => undefined): Promise<void> {
+  return database.transaction(async (tx) => {
+    await alone(tx);
+    await tx`CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied BIGINT NOT NULL)`;
+    const rows: { version: number | string | null }[] = await tx`SELECT MAX(version) AS version FROM migrations`;
+    const present = Number(rows[0]?.version ?? 0);
+    const known = schemaVersion();
+    if (present > known) {
+      throw new StoreError(
+        `this store was written by a newer Parley (its schema is ${present}, this version knows ${known}): start that version, or restore a backup made by this one`,
+      );
+    }
+    for (const { version, file } of migrations().filter((one) => one.version > present)) {
       await tx.unsafe(readFileSync(join(FOLDER, file), "utf8"));
       await tx`INSERT INTO migrations (version, applied) VALUES (${version}, ${Date.now()})`;
-    });
-  }
+    }
+  });
 }

@@ -2,7 +2,9 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { OneConnection } from "./database.ts";
 import { migrate } from "./migrate.ts";
+import { lockForMigrations, openPostgres } from "./postgres.ts";
 import { SqlStore } from "./sql.ts";
 import { StoreError } from "./store.ts";
 
@@ -11,10 +13,19 @@ export const sqliteFile = (dataFolder: string): string => join(dataFolder, "parl
 /** "PRLY": lets `file` and our restore tell a Parley store from any other SQLite file. */
 export const APPLICATION_ID = 0x50524c59;
 
-export async function openStore(dataFolder: string): Promise<SqlStore> {
-  const sql = await openSqlite(sqliteFile(dataFolder));
-  await migrate(sql);
-  return new SqlStore(sql);
+/** The embedded one in the data folder, or the one at `databaseUrl`. */
+export async function openStore(dataFolder: string, databaseUrl = ""): Promise<SqlStore> {
+  const isEmbedded = databaseUrl === "";
+  const database = isEmbedded
+    ? new OneConnection(await openSqlite(sqliteFile(dataFolder)))
+    : await openPostgres(databaseUrl);
+  try {
+    await migrate(database, isEmbedded ? undefined : lockForMigrations);
+    return new SqlStore(database);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
 }
 
 export async function openSqlite(path: string): Promise<SQL> {

@@ -11,6 +11,9 @@ const textOrNull = (value: DbRow[string] | undefined): string | null => (value =
 const number = (value: DbRow[string] | undefined): number => Number(value);
 const numberOrNull = (value: DbRow[string] | undefined): number | null => (value == null ? null : Number(value));
 
+/** What is looked for, as every database takes it: U+0000 is in no id and no name, and PostgreSQL refuses to look for it. */
+export const sought = (name: string): string => name.replaceAll("\0", "\uFFFD");
+
 export const toApp = (row: DbRow): AppRow => ({
   id: text(row.id),
   name: text(row.name),
@@ -72,13 +75,16 @@ export const toRoom = (row: DbRow): RoomRow => ({
   version: number(row.version),
 });
 
-/** The disk under the database takes no more: 53100 is PostgreSQL's disk_full. */
-export const isStoreFull = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && ["SQLITE_FULL", "53100"].includes(String(error.code));
+/** Each database has its own words: SQLite in `code`, PostgreSQL its SQLSTATE in `errno`. */
+const saysOneOf = (error: unknown, ...words: readonly string[]): boolean =>
+  error instanceof Error &&
+  [Reflect.get(error, "code"), Reflect.get(error, "errno")].some((said) => words.includes(String(said)));
 
-/** Something else has that value already: each database has its own word for it. */
-export const isUniqueViolation = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && ["SQLITE_CONSTRAINT_UNIQUE", "23505"].includes(String(error.code));
+/** The disk under the database takes no more. */
+export const isStoreFull = (error: unknown): boolean => saysOneOf(error, "SQLITE_FULL", "53100");
+
+/** Something else has that value already. */
+export const isUniqueViolation = (error: unknown): boolean => saysOneOf(error, "SQLITE_CONSTRAINT_UNIQUE", "23505");
 
 const about = (row: DbRow) => ({
   id: text(row.id),

@@ -1,49 +1,40 @@
-/**
- * Recordings on SQL. Everything waits for its turn, reads too: on SQLite all share one connection, and a read in the middle of
- * another's transaction would see a recording that a crash could still undo.
- */
-import type { SQL } from "bun";
+/** Recordings on SQL. */
+import type { Database } from "./database.ts";
 import type { Completion, PageWanted, RecordingFilter, RecordingRow, RecordingStore, UploadRow } from "./recordings.ts";
-import { type DbRow, toRecording, toUpload } from "./rows.ts";
+import { type DbRow, sought, toRecording, toUpload } from "./rows.ts";
 import { pageOf, totalOf } from "./sql-listing.ts";
-import type { InTurn } from "./sql-rooms.ts";
 
 export class SqlRecordings implements RecordingStore {
-  constructor(
-    private readonly sql: SQL,
-    private readonly inTurn: InTurn,
-  ) {}
+  constructor(private readonly database: Database) {}
 
   addUpload(row: UploadRow, max: number): Promise<boolean> {
-    return this.inTurn(() =>
-      this.sql.begin(async (tx) => {
-        // First the application's counter: of two nodes, the second counts what the first has added.
-        await tx`
-          INSERT INTO recording_counters (app, last_seq, live) VALUES (${row.app}, 0, 0)
-          ON CONFLICT (app) DO UPDATE SET live = recording_counters.live`;
-        const open: DbRow[] = await tx`SELECT COUNT(*) AS n FROM uploads WHERE app = ${row.app} AND ended IS NULL`;
-        if (Number(open[0]?.n) >= max) return false;
-        await tx`
-          INSERT INTO uploads (id, app, room, participant_session, meeting_session, participant_username, type,
-            start_time, ticket, total, touched, ended)
-          VALUES (${row.id}, ${row.app}, ${row.room}, ${row.participantSession}, ${row.meetingSession},
-            ${row.participantUsername}, ${row.type}, ${row.startTime}, ${row.ticket}, ${row.total}, ${row.touched}, ${null})`;
-        return true;
-      }),
-    );
+    return this.database.transaction(async (tx) => {
+      // First the application's counter: of two nodes, the second counts what the first has added.
+      await tx`
+        INSERT INTO recording_counters (app, last_seq, live) VALUES (${row.app}, 0, 0)
+        ON CONFLICT (app) DO UPDATE SET live = recording_counters.live`;
+      const open: DbRow[] = await tx`SELECT COUNT(*) AS n FROM uploads WHERE app = ${row.app} AND ended IS NULL`;
+      if (Number(open[0]?.n) >= max) return false;
+      await tx`
+        INSERT INTO uploads (id, app, room, participant_session, meeting_session, participant_username, type,
+          start_time, ticket, total, touched, ended)
+        VALUES (${row.id}, ${row.app}, ${row.room}, ${row.participantSession}, ${row.meetingSession},
+          ${row.participantUsername}, ${row.type}, ${row.startTime}, ${row.ticket}, ${row.total}, ${row.touched}, ${null})`;
+      return true;
+    });
   }
 
   upload(app: string, id: string): Promise<UploadRow | undefined> {
-    return this.inTurn(async () => {
-      const rows: DbRow[] = await this.sql`
-        SELECT * FROM uploads WHERE id = ${id} AND app = ${app} AND ended IS NULL`;
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
+        SELECT * FROM uploads WHERE id = ${sought(id)} AND app = ${app} AND ended IS NULL`;
       return rows.map(toUpload)[0];
     });
   }
 
   touchUpload(id: string, total: number | null, nowMs: number): Promise<UploadRow | undefined> {
-    return this.inTurn(async () => {
-      const rows: DbRow[] = await this.sql`
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
         UPDATE uploads SET touched = ${nowMs}, total = COALESCE(total, ${total})
         WHERE id = ${id} AND ended IS NULL RETURNING *`;
       return rows.map(toUpload)[0];
@@ -51,105 +42,101 @@ export class SqlRecordings implements RecordingStore {
   }
 
   complete(id: string, made: Completion): Promise<RecordingRow | undefined> {
-    return this.inTurn(() =>
-      this.sql.begin(async (tx) => {
-        const uploads: DbRow[] = await tx`DELETE FROM uploads WHERE id = ${id} AND ended IS NULL RETURNING *`;
-        const [upload] = uploads.map(toUpload);
-        if (!upload) return undefined;
-        const counters: DbRow[] = await tx`
-          UPDATE recording_counters SET last_seq = last_seq + 1, live = live + 1 WHERE app = ${upload.app}
-          RETURNING last_seq`;
-        const rows: DbRow[] = await tx`
-          INSERT INTO recordings (id, app, seq, room, participant_session, meeting_session, participant_username, type,
-            start_time, end_time, file_name, format, size_in_bytes, completed)
-          VALUES (${id}, ${upload.app}, ${Number(counters[0]?.last_seq)}, ${upload.room}, ${upload.participantSession},
-            ${upload.meetingSession}, ${upload.participantUsername}, ${upload.type}, ${upload.startTime}, ${made.endTime},
-            ${made.fileName}, ${made.format}, ${made.sizeInBytes}, ${made.completed})
-          RETURNING *`;
-        return rows.map(toRecording)[0];
-      }),
-    );
+    return this.database.transaction(async (tx) => {
+      const uploads: DbRow[] = await tx`DELETE FROM uploads WHERE id = ${id} AND ended IS NULL RETURNING *`;
+      const [upload] = uploads.map(toUpload);
+      if (!upload) return undefined;
+      const counters: DbRow[] = await tx`
+        UPDATE recording_counters SET last_seq = last_seq + 1, live = live + 1 WHERE app = ${upload.app}
+        RETURNING last_seq`;
+      const rows: DbRow[] = await tx`
+        INSERT INTO recordings (id, app, seq, room, participant_session, meeting_session, participant_username, type,
+          start_time, end_time, file_name, format, size_in_bytes, completed)
+        VALUES (${id}, ${upload.app}, ${Number(counters[0]?.last_seq)}, ${upload.room}, ${upload.participantSession},
+          ${upload.meetingSession}, ${upload.participantUsername}, ${upload.type}, ${upload.startTime}, ${made.endTime},
+          ${made.fileName}, ${made.format}, ${made.sizeInBytes}, ${made.completed})
+        RETURNING *`;
+      return rows.map(toRecording)[0];
+    });
   }
 
   endUpload(id: string, nowMs: number, touchedBy = Number.MAX_SAFE_INTEGER): Promise<boolean> {
-    return this.inTurn(async () => {
-      const rows: DbRow[] = await this.sql`
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
         UPDATE uploads SET ended = ${nowMs} WHERE id = ${id} AND ended IS NULL AND touched < ${touchedBy} RETURNING id`;
       return rows.length > 0;
     });
   }
 
   uploadsTouchedBefore(ms: number, limit: number): Promise<UploadRow[]> {
-    return this.inTurn(async () => {
-      const rows: DbRow[] = await this.sql`
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
         SELECT * FROM uploads WHERE ended IS NULL AND touched < ${ms} ORDER BY touched LIMIT ${limit}`;
       return rows.map(toUpload);
     });
   }
 
   endedUploads(limit: number): Promise<UploadRow[]> {
-    return this.inTurn(async () => {
-      const rows: DbRow[] = await this.sql`
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
         SELECT * FROM uploads WHERE ended IS NOT NULL ORDER BY ended LIMIT ${limit}`;
       return rows.map(toUpload);
     });
   }
 
   forgetUpload(id: string): Promise<void> {
-    return this.inTurn(async () => {
-      await this.sql`DELETE FROM uploads WHERE id = ${id} AND ended IS NOT NULL`;
+    return this.database.run(async (sql) => {
+      await sql`DELETE FROM uploads WHERE id = ${id} AND ended IS NOT NULL`;
     });
   }
 
   recording(app: string, id: string): Promise<RecordingRow | undefined> {
-    return this.inTurn(async () => {
-      const rows: DbRow[] = await this.sql`SELECT * FROM recordings WHERE id = ${id} AND app = ${app}`;
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`SELECT * FROM recordings WHERE id = ${sought(id)} AND app = ${app}`;
       return rows.map(toRecording)[0];
     });
   }
 
   seqOf(app: string, id: string): Promise<number | undefined> {
-    return this.inTurn(async () => {
-      const rows: DbRow[] = await this.sql`
-        SELECT seq FROM recordings WHERE id = ${id} AND app = ${app}
-        UNION ALL SELECT seq FROM deleted_recordings WHERE id = ${id} AND app = ${app}`;
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
+        SELECT seq FROM recordings WHERE id = ${sought(id)} AND app = ${app}
+        UNION ALL SELECT seq FROM deleted_recordings WHERE id = ${sought(id)} AND app = ${app}`;
       return rows[0] === undefined ? undefined : Number(rows[0].seq);
     });
   }
 
   page(app: string, wanted: PageWanted): Promise<RecordingRow[]> {
-    return this.inTurn(() => pageOf(this.sql, app, wanted));
+    return this.database.run((sql) => pageOf(sql, app, wanted));
   }
 
   totalOf(app: string, filter: RecordingFilter): Promise<number> {
-    return this.inTurn(() => totalOf(this.sql, app, filter));
+    return this.database.run((sql) => totalOf(sql, app, filter));
   }
 
   lastSeq(app: string): Promise<number> {
-    return this.inTurn(async () => {
-      const rows: DbRow[] = await this.sql`SELECT last_seq FROM recording_counters WHERE app = ${app}`;
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`SELECT last_seq FROM recording_counters WHERE app = ${app}`;
       return Number(rows[0]?.last_seq ?? 0);
     });
   }
 
   deleteRecordings(app: string, ids: readonly string[]): Promise<string[]> {
     if (ids.length === 0) return Promise.resolve([]);
-    return this.inTurn(() =>
-      this.sql.begin(async (tx) => {
-        const rows: DbRow[] = await tx`
-          DELETE FROM recordings WHERE app = ${app} AND id IN ${tx(ids)} RETURNING id, seq`;
-        for (const { id, seq } of rows)
-          await tx`
-            INSERT INTO deleted_recordings (id, app, seq, removed) VALUES (${String(id)}, ${app}, ${Number(seq)}, ${null})`;
-        if (rows.length > 0) await tx`UPDATE recording_counters SET live = live - ${rows.length} WHERE app = ${app}`;
-        return rows.map(({ id }) => String(id));
-      }),
-    );
+    return this.database.transaction(async (tx) => {
+      const rows: DbRow[] = await tx`
+        DELETE FROM recordings WHERE app = ${app} AND id IN ${tx(ids)} RETURNING id, seq`;
+      for (const { id, seq } of rows)
+        await tx`
+          INSERT INTO deleted_recordings (id, app, seq, removed) VALUES (${String(id)}, ${app}, ${Number(seq)}, ${null})`;
+      if (rows.length > 0) await tx`UPDATE recording_counters SET live = live - ${rows.length} WHERE app = ${app}`;
+      return rows.map(({ id }) => String(id));
+    });
   }
 
   deletedRecordings(limit: number): Promise<{ app: string; id: string }[]> {
-    return this.inTurn(async () => {
-      const rows: DbRow[] = await this.sql`
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
         SELECT app, id FROM deleted_recordings WHERE removed IS NULL ORDER BY id LIMIT ${limit}`;
       return rows.map(({ app, id }) => ({ app: String(app), id: String(id) }));
     });
@@ -157,24 +144,24 @@ export class SqlRecordings implements RecordingStore {
 
   removed(ids: readonly string[], nowMs: number): Promise<void> {
     if (ids.length === 0) return Promise.resolve();
-    return this.inTurn(async () => {
-      await this.sql`UPDATE deleted_recordings SET removed = ${nowMs} WHERE id IN ${this.sql(ids)}`;
+    return this.database.run(async (sql) => {
+      await sql`UPDATE deleted_recordings SET removed = ${nowMs} WHERE id IN ${sql(ids)}`;
     });
   }
 
   knownIds(ids: readonly string[]): Promise<Set<string>> {
     if (ids.length === 0) return Promise.resolve(new Set());
-    return this.inTurn(async () => {
-      const rows: DbRow[] = await this.sql`
-        SELECT id FROM recordings WHERE id IN ${this.sql(ids)}
-        UNION ALL SELECT id FROM uploads WHERE id IN ${this.sql(ids)}`;
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
+        SELECT id FROM recordings WHERE id IN ${sql(ids)}
+        UNION ALL SELECT id FROM uploads WHERE id IN ${sql(ids)}`;
       return new Set(rows.map(({ id }) => String(id)));
     });
   }
 
   deletedApps(): Promise<string[]> {
-    return this.inTurn(async () => {
-      const rows: DbRow[] = await this.sql`
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
         SELECT a.id FROM apps a WHERE a.deleted IS NOT NULL AND (
           EXISTS (SELECT 1 FROM recording_counters c WHERE c.app = a.id AND c.live > 0)
           OR EXISTS (SELECT 1 FROM uploads u WHERE u.app = a.id AND u.ended IS NULL))`;
@@ -183,17 +170,17 @@ export class SqlRecordings implements RecordingStore {
   }
 
   uploadsOf(app: string): Promise<UploadRow[]> {
-    return this.inTurn(async () => {
-      const rows: DbRow[] = await this.sql`SELECT * FROM uploads WHERE app = ${app} AND ended IS NULL`;
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`SELECT * FROM uploads WHERE app = ${app} AND ended IS NULL`;
       return rows.map(toUpload);
     });
   }
 
   roomIdOf(app: string, idOrName: string): Promise<string | undefined> {
-    return this.inTurn(async () => {
-      const rows: DbRow[] = await this.sql`
-        SELECT id FROM rooms WHERE id = ${idOrName} AND app = ${app}
-        UNION ALL SELECT id FROM rooms WHERE name = ${idOrName} AND app = ${app} AND archived IS NULL`;
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
+        SELECT id FROM rooms WHERE id = ${sought(idOrName)} AND app = ${app}
+        UNION ALL SELECT id FROM rooms WHERE name = ${sought(idOrName)} AND app = ${app} AND archived IS NULL`;
       // An id is meant first, whatever order the database answers in.
       const ids = rows.map(({ id }) => String(id));
       return ids.find((id) => id === idOrName) ?? ids[0];

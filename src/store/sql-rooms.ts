@@ -1,108 +1,113 @@
-/** Rooms on SQL. Reads may run any time; writes wait for their turn, so that none slips into another's transaction. */
+/** Rooms on SQL: each call is one statement, or reads of which each stands by itself. */
 import type { SQL } from "bun";
+import type { Database } from "./database.ts";
 import type { RoomPage, RoomRow, RoomStore } from "./rooms.ts";
-import { type DbRow, isUniqueViolation, toRoom } from "./rows.ts";
-
-export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
+import { type DbRow, isUniqueViolation, sought, toRoom } from "./rows.ts";
 
 export class SqlRooms implements RoomStore {
-  constructor(
-    private readonly sql: SQL,
-    private readonly inTurn: InTurn,
-  ) {}
+  constructor(private readonly database: Database) {}
 
   async room(app: string, name: string, nowMs: number): Promise<RoomRow | undefined> {
-    const rows: DbRow[] = await this.sql`
-      SELECT * FROM rooms WHERE app = ${app} AND name = ${name} AND archived IS NULL
-        AND (archive_at IS NULL OR archive_at > ${nowMs})`;
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`
+        SELECT * FROM rooms WHERE app = ${app} AND name = ${sought(name)} AND archived IS NULL
+          AND (archive_at IS NULL OR archive_at > ${nowMs})`,
+    );
     return rows.map(toRoom)[0];
   }
 
   async roomById(app: string, id: string, nowMs: number): Promise<RoomRow | undefined> {
-    const rows: DbRow[] = await this.sql`
-      SELECT * FROM rooms WHERE id = ${id} AND app = ${app} AND archived IS NULL
-        AND (archive_at IS NULL OR archive_at > ${nowMs})`;
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`
+        SELECT * FROM rooms WHERE id = ${sought(id)} AND app = ${app} AND archived IS NULL
+          AND (archive_at IS NULL OR archive_at > ${nowMs})`,
+    );
     return rows.map(toRoom)[0];
   }
 
   async rooms(app: string, nowMs: number): Promise<RoomRow[]> {
-    const rows: DbRow[] = await this.sql`
-      SELECT * FROM rooms WHERE app = ${app} AND archived IS NULL AND (archive_at IS NULL OR archive_at > ${nowMs})
-      ORDER BY id DESC`;
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`
+        SELECT * FROM rooms WHERE app = ${app} AND archived IS NULL AND (archive_at IS NULL OR archive_at > ${nowMs})
+        ORDER BY id DESC`,
+    );
     return rows.map(toRoom);
   }
 
-  async roomPage(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomPage | undefined> {
-    if (endId !== undefined && !(await this.everWas(app, endId))) return undefined;
-    // Ids are lower-case hex: "g" is behind them all.
-    const rows: DbRow[] = await this.sql`
-      SELECT * FROM rooms WHERE app = ${app} AND id < ${endId ?? "g"} AND archived IS NULL
-        AND (archive_at IS NULL OR archive_at > ${nowMs})
-      ORDER BY id DESC LIMIT ${limit}`;
-    const counts: DbRow[] = await this.sql`
-      SELECT COUNT(*) AS total FROM rooms WHERE app = ${app} AND archived IS NULL
-        AND (archive_at IS NULL OR archive_at > ${nowMs})`;
-    return { rows: rows.map(toRoom), total: Number(counts[0]?.total) };
-  }
-
-  /** Archived ones too: a cursor stays good when its room goes. */
-  private async everWas(app: string, id: string): Promise<boolean> {
-    const rows: DbRow[] = await this.sql`SELECT id FROM rooms WHERE id = ${id} AND app = ${app}`;
-    return rows.length > 0;
-  }
-
-  addRoom(row: RoomRow): Promise<"added" | "taken"> {
-    return this.inTurn(() =>
-      orTaken<"added">(async () => {
-        await this.sql`
-          INSERT INTO rooms (id, app, name, fields, created, archive_at, archived, version)
-          VALUES (${row.id}, ${row.app}, ${row.name}, ${JSON.stringify(row.fields)}, ${row.created}, ${row.archiveAt},
-            ${null}, ${row.version})`;
-        return "added";
-      }),
-    );
-  }
-
-  replaceRoom(row: RoomRow): Promise<"replaced" | "taken" | "changed"> {
-    return this.inTurn(() =>
-      orTaken<"replaced" | "changed">(async () => {
-        const rows: DbRow[] = await this.sql`
-          UPDATE rooms SET name = ${row.name}, fields = ${JSON.stringify(row.fields)}, archive_at = ${row.archiveAt},
-            version = version + 1
-          WHERE id = ${row.id} AND version = ${row.version} AND archived IS NULL RETURNING id`;
-        return rows.length > 0 ? "replaced" : "changed";
-      }),
-    );
-  }
-
-  archiveRoom(app: string, name: string, nowMs: number): Promise<boolean> {
-    return this.inTurn(async () => {
-      const rows: DbRow[] = await this.sql`
-        UPDATE rooms SET archived = ${nowMs}, version = version + 1
-        WHERE app = ${app} AND name = ${name} AND archived IS NULL AND (archive_at IS NULL OR archive_at > ${nowMs})
-        RETURNING id`;
-      return rows.length > 0;
+  roomPage(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomPage | undefined> {
+    return this.database.run(async (sql) => {
+      if (endId !== undefined && !(await everWas(sql, app, endId))) return undefined;
+      // Ids are lower-case hex: "g" is behind them all.
+      const rows: DbRow[] = await sql`
+        SELECT * FROM rooms WHERE app = ${app} AND id < ${endId ?? "g"} AND archived IS NULL
+          AND (archive_at IS NULL OR archive_at > ${nowMs})
+        ORDER BY id DESC LIMIT ${limit}`;
+      const counts: DbRow[] = await sql`
+        SELECT COUNT(*) AS total FROM rooms WHERE app = ${app} AND archived IS NULL
+          AND (archive_at IS NULL OR archive_at > ${nowMs})`;
+      return { rows: rows.map(toRoom), total: Number(counts[0]?.total) };
     });
   }
 
-  archiveDue(nowMs: number, limit: number): Promise<number> {
-    return this.inTurn(async () => {
-      // The outer condition decides: of two nodes that have found the same room, the second changes nothing.
-      const rows: DbRow[] = await this.sql`
+  addRoom(row: RoomRow): Promise<"added" | "taken"> {
+    return orTaken<"added">(async () => {
+      await this.database.run(
+        (sql) => sql`
+          INSERT INTO rooms (id, app, name, fields, created, archive_at, archived, version)
+          VALUES (${row.id}, ${row.app}, ${row.name}, ${JSON.stringify(row.fields)}, ${row.created}, ${row.archiveAt},
+            ${null}, ${row.version})`,
+      );
+      return "added";
+    });
+  }
+
+  replaceRoom(row: RoomRow): Promise<"replaced" | "taken" | "changed"> {
+    return orTaken<"replaced" | "changed">(async () => {
+      const rows: DbRow[] = await this.database.run(
+        (sql) => sql`
+          UPDATE rooms SET name = ${row.name}, fields = ${JSON.stringify(row.fields)}, archive_at = ${row.archiveAt},
+            version = version + 1
+          WHERE id = ${row.id} AND version = ${row.version} AND archived IS NULL RETURNING id`,
+      );
+      return rows.length > 0 ? "replaced" : "changed";
+    });
+  }
+
+  async archiveRoom(app: string, name: string, nowMs: number): Promise<boolean> {
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`
+        UPDATE rooms SET archived = ${nowMs}, version = version + 1
+        WHERE app = ${app} AND name = ${sought(name)} AND archived IS NULL AND (archive_at IS NULL OR archive_at > ${nowMs})
+        RETURNING id`,
+    );
+    return rows.length > 0;
+  }
+
+  async archiveDue(nowMs: number, limit: number): Promise<number> {
+    // The outer condition decides: of two nodes that have found the same room, the second changes nothing.
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`
         UPDATE rooms SET archived = ${nowMs}, version = version + 1
         WHERE archived IS NULL AND archive_at <= ${nowMs} AND id IN (
           SELECT id FROM rooms WHERE archived IS NULL AND archive_at IS NOT NULL AND archive_at <= ${nowMs}
           ORDER BY archive_at LIMIT ${limit})
-        RETURNING id`;
-      return rows.length;
-    });
+        RETURNING id`,
+    );
+    return rows.length;
   }
 
   async nextDue(): Promise<number | undefined> {
-    const rows: DbRow[] = await this.sql`
-      SELECT MIN(archive_at) AS due FROM rooms WHERE archived IS NULL AND archive_at IS NOT NULL`;
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`SELECT MIN(archive_at) AS due FROM rooms WHERE archived IS NULL AND archive_at IS NOT NULL`,
+    );
     return rows[0]?.due == null ? undefined : Number(rows[0].due);
   }
+}
+
+/** Archived ones too: a cursor stays good when its room goes. */
+async function everWas(sql: SQL, app: string, id: string): Promise<boolean> {
+  const rows: DbRow[] = await sql`SELECT id FROM rooms WHERE id = ${sought(id)} AND app = ${app}`;
+  return rows.length > 0;
 }
 
 async function orTaken<T>(work: () => Promise<T>): Promise<T | "taken"> {

@@ -1,50 +1,77 @@
-/** The store on SQL: plain statements that SQLite and PostgreSQL both take. What differs is in open.ts. */
+/** The store on SQL: plain statements that SQLite and PostgreSQL both take. What differs is in open.ts and
+ *  database.ts. */
 import type { SQL } from "bun";
-import { type DbRow, toApp, toBlock, toKey, toSecret, toUsage } from "./rows.ts";
+import type { Database, Run } from "./database.ts";
+import { type DbRow, sought, toApp, toBlock, toKey, toSecret, toUsage } from "./rows.ts";
 import { SqlRecordings } from "./sql-recordings.ts";
 import { SqlRooms } from "./sql-rooms.ts";
-import type { AppRow, BlockRow, Change, KeyRow, Reads, SecretRow, Snapshot, Store, UsageRow } from "./store.ts";
+import type {
+  AppRow,
+  BlockRow,
+  Change,
+  KeyRow,
+  Reads,
+  Revisions,
+  SecretRow,
+  Snapshot,
+  Store,
+  UsageRow,
+} from "./store.ts";
+
+/** Rows of `revisions`. */
+const KEYS = 1;
+const BLOCKS = 2;
 
 class SqlReads implements Reads {
-  constructor(protected readonly sql: SQL) {}
+  constructor(protected readonly run: Run) {}
 
   async app(idOrName: string): Promise<AppRow | undefined> {
-    const rows: DbRow[] = await this.sql`
-      SELECT * FROM apps WHERE deleted IS NULL AND (id = ${idOrName} OR name = ${idOrName})`;
+    const rows: DbRow[] = await this.run(
+      (sql) =>
+        sql`SELECT * FROM apps WHERE deleted IS NULL AND (id = ${sought(idOrName)} OR name = ${sought(idOrName)})`,
+    );
     // A name may look like another application's id: the id is meant first.
     return rows.map(toApp).sort((a) => (a.id === idOrName ? -1 : 1))[0];
   }
 
   async apps(): Promise<AppRow[]> {
-    const rows: DbRow[] = await this.sql`SELECT * FROM apps WHERE deleted IS NULL ORDER BY id`;
+    const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM apps WHERE deleted IS NULL ORDER BY id`);
     return rows.map(toApp);
   }
 
   async key(id: string): Promise<KeyRow | undefined> {
-    const rows: DbRow[] = await this.sql`SELECT * FROM keys WHERE id = ${id}`;
+    const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM keys WHERE id = ${sought(id)}`);
     return rows.map(toKey)[0];
   }
 
   async keys(app?: string): Promise<KeyRow[]> {
-    const rows: DbRow[] =
+    const rows: DbRow[] = await this.run((sql) =>
       app === undefined
-        ? await this.sql`SELECT * FROM keys ORDER BY created, id`
-        : await this.sql`SELECT * FROM keys WHERE app = ${app} ORDER BY created, id`;
+        ? sql`SELECT * FROM keys ORDER BY created, id`
+        : sql`SELECT * FROM keys WHERE app = ${app} ORDER BY created, id`,
+    );
     return rows.map(toKey);
   }
 
   async secrets(keyId: string): Promise<SecretRow[]> {
-    const rows: DbRow[] = await this.sql`SELECT * FROM key_secrets WHERE key_id = ${keyId} ORDER BY seq DESC`;
+    const rows: DbRow[] = await this.run(
+      (sql) => sql`SELECT * FROM key_secrets WHERE key_id = ${keyId} ORDER BY seq DESC`,
+    );
     return rows.map(toSecret);
   }
 
   async meta(name: string): Promise<string | undefined> {
-    const rows: DbRow[] = await this.sql`SELECT value FROM meta WHERE name = ${name}`;
+    const rows: DbRow[] = await this.run((sql) => sql`SELECT value FROM meta WHERE name = ${name}`);
     return rows[0] === undefined ? undefined : String(rows[0].value);
   }
 }
 
+/** What one transaction does. */
 class SqlChange extends SqlReads implements Change {
+  constructor(private readonly sql: SQL) {
+    super((work) => work(sql));
+  }
+
   async putApp(row: AppRow): Promise<void> {
     await this.sql`
       INSERT INTO apps (id, name, secret_sealed, secret_digest, plan_name, max_concurrent_connections,
@@ -94,89 +121,102 @@ class SqlChange extends SqlReads implements Change {
 
 export class SqlStore extends SqlReads implements Store {
   /** Changes of this process wait for each other here, those of other processes at the row of the revision. */
-  private last: Promise<unknown> = Promise.resolve();
-  readonly rooms = new SqlRooms(this.sql, (work) => this.inTurn(work));
-  readonly recordings = new SqlRecordings(this.sql, (work) => this.inTurn(work));
+  private lastChange: Promise<unknown> = Promise.resolve();
+  readonly rooms: SqlRooms;
+  readonly recordings: SqlRecordings;
 
-  async snapshot(): Promise<Snapshot> {
-    return this.inTurn(() =>
-      this.sql.begin(async (tx) => {
-        const revisions: DbRow[] = await tx`SELECT revision FROM revisions`;
-        const apps: DbRow[] = await tx`SELECT * FROM apps WHERE deleted IS NULL`;
-        const keys: DbRow[] = await tx`SELECT * FROM keys WHERE revoked IS NULL`;
-        const secrets: DbRow[] = await tx`
-          SELECT s.* FROM key_secrets s JOIN keys k ON k.id = s.key_id WHERE k.revoked IS NULL ORDER BY s.key_id, s.seq DESC`;
-        return {
-          revision: Number(revisions[0]?.revision),
-          apps: apps.map(toApp),
-          keys: keys.map(toKey),
-          secrets: secrets.map(toSecret),
-        };
-      }),
-    );
+  constructor(private readonly database: Database) {
+    super(database.run);
+    this.rooms = new SqlRooms(database);
+    this.recordings = new SqlRecordings(database);
+  }
+
+  get isShared(): boolean {
+    return this.database.isShared;
+  }
+
+  async revisions(): Promise<Revisions> {
+    const rows: DbRow[] = await this.database.pulse((sql) => sql`SELECT id, revision FROM revisions`);
+    const of = (id: number): number => Number(rows.find((row) => Number(row.id) === id)?.revision);
+    return { keys: of(KEYS), blocks: of(BLOCKS) };
+  }
+
+  snapshot(): Promise<Snapshot> {
+    return this.database.moment(async (tx) => {
+      const revisions: DbRow[] = await tx`SELECT revision FROM revisions WHERE id = ${KEYS}`;
+      const apps: DbRow[] = await tx`SELECT * FROM apps WHERE deleted IS NULL`;
+      const keys: DbRow[] = await tx`SELECT * FROM keys WHERE revoked IS NULL`;
+      const secrets: DbRow[] = await tx`
+        SELECT s.* FROM key_secrets s JOIN keys k ON k.id = s.key_id WHERE k.revoked IS NULL ORDER BY s.key_id, s.seq DESC`;
+      const meta: DbRow[] = await tx`SELECT * FROM meta`;
+      return {
+        revision: Number(revisions[0]?.revision),
+        apps: apps.map(toApp),
+        keys: keys.map(toKey),
+        secrets: secrets.map(toSecret),
+        meta: new Map(meta.map(({ name, value }) => [String(name), String(value)])),
+      };
+    });
   }
 
   change<T>(work: (change: Change) => Promise<T>, committed?: (result: T, revision: number) => void): Promise<T> {
-    return this.inTurn(async () => {
+    const change = this.lastChange.then(async () => {
       let revision = 0;
-      const result = await this.sql.begin(async (tx) => {
-        const rows: DbRow[] = await tx`UPDATE revisions SET revision = revision + 1 RETURNING revision`;
+      const result = await this.database.transaction(async (tx) => {
+        const rows: DbRow[] = await tx`
+          UPDATE revisions SET revision = revision + 1 WHERE id = ${KEYS} RETURNING revision`;
         revision = Number(rows[0]?.revision);
         return work(new SqlChange(tx));
       });
       committed?.(result, revision);
       return result;
     });
+    this.lastChange = change.catch(() => undefined);
+    return change;
   }
 
   async usage(period: number): Promise<UsageRow[]> {
-    const rows: DbRow[] = await this.sql`SELECT * FROM usage WHERE period = ${period}`;
+    const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM usage WHERE period = ${period}`);
     return rows.map(toUsage);
   }
 
   addUsage(rows: readonly UsageRow[]): Promise<void> {
-    return this.inTurn(() =>
-      this.sql.begin(async (tx) => {
-        for (const { app, period, messages, peakConnections } of rows) {
-          await tx`
-            INSERT INTO usage (app, period, messages, peak_connections)
-            VALUES (${app}, ${period}, ${messages}, ${peakConnections})
-            ON CONFLICT (app, period) DO UPDATE SET messages = usage.messages + excluded.messages,
-              peak_connections = CASE WHEN usage.peak_connections > excluded.peak_connections
-                THEN usage.peak_connections ELSE excluded.peak_connections END`;
-        }
-      }),
-    );
+    // Always in the same order: two nodes that write the same rows must not wait for each other in a ring.
+    const inOrder = rows.toSorted((a, b) => (a.app < b.app ? -1 : a.app > b.app ? 1 : a.period - b.period));
+    return this.database.transaction(async (tx) => {
+      for (const { app, period, messages, peakConnections } of inOrder) {
+        await tx`
+          INSERT INTO usage (app, period, messages, peak_connections)
+          VALUES (${app}, ${period}, ${messages}, ${peakConnections})
+          ON CONFLICT (app, period) DO UPDATE SET messages = usage.messages + excluded.messages,
+            peak_connections = CASE WHEN usage.peak_connections > excluded.peak_connections
+              THEN usage.peak_connections ELSE excluded.peak_connections END`;
+      }
+    });
   }
 
   async blocks(nowMs: number): Promise<BlockRow[]> {
-    const rows: DbRow[] = await this.sql`SELECT * FROM blocks WHERE until_ms > ${nowMs}`;
+    const rows: DbRow[] = await this.database.pulse((sql) => sql`SELECT * FROM blocks WHERE until_ms > ${nowMs}`);
     return rows.map(toBlock);
   }
 
   putBlock({ app, peerId, untilMs }: BlockRow, nowMs: number): Promise<void> {
-    return this.inTurn(() =>
-      this.sql.begin(async (tx) => {
-        await tx`DELETE FROM blocks WHERE until_ms <= ${nowMs}`;
-        await tx`
-          INSERT INTO blocks (app, peer_id, until_ms) VALUES (${app}, ${peerId}, ${untilMs})
-          ON CONFLICT (app, peer_id) DO UPDATE SET until_ms = excluded.until_ms`;
-      }),
-    );
+    return this.database.transaction(async (tx) => {
+      await tx`UPDATE revisions SET revision = revision + 1 WHERE id = ${BLOCKS}`;
+      await tx`DELETE FROM blocks WHERE until_ms <= ${nowMs}`;
+      await tx`
+        INSERT INTO blocks (app, peer_id, until_ms) VALUES (${app}, ${peerId}, ${untilMs})
+        ON CONFLICT (app, peer_id) DO UPDATE SET until_ms = excluded.until_ms`;
+    });
   }
 
-  private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.last.then(work);
-    this.last = turn.catch(() => undefined);
-    return turn;
-  }
-
-  async ping(): Promise<void> {
-    await this.sql`SELECT revision FROM revisions`;
+  claim(name: string): Promise<() => Promise<void>> {
+    return this.database.claim(name);
   }
 
   async close(): Promise<void> {
-    await this.last;
-    await this.sql.close();
+    // A server that has fallen silent would never let it end; its own end is bounded.
+    if (!this.isShared) await this.lastChange;
+    await this.database.close();
   }
 }

@@ -4,7 +4,8 @@
  * - `change` MUST run one change at a time, MUST raise the revision with it, and MUST NOT resolve before the change would
  *   survive the loss of power. If its work throws, nothing of it MUST remain.
  * - `snapshot` MUST be consistent: one revision, everything that belongs to it.
- * - `addUsage` and `putBlock` MUST be all or nothing, and do not raise the revision.
+ * - `addUsage` and `putBlock` MUST be all or nothing, and do not raise that revision; blocks have one of their own.
+ * - A database that cannot be asked MUST give StoreAway, and what was asked MAY or MAY NOT have been done.
  * - Rows carry sealed secrets only; a store never sees one in clear.
  */
 import type { Action } from "../protocol/actions.ts";
@@ -62,12 +63,20 @@ export interface BlockRow {
   readonly untilMs: number;
 }
 
+/** What has changed since somebody last looked. */
+export interface Revisions {
+  /** Of applications, keys and whatever else `change` writes. */
+  readonly keys: number;
+  readonly blocks: number;
+}
+
 export interface Snapshot {
   readonly revision: number;
   /** Live applications, live keys, and the secrets of those keys, newest first. */
   readonly apps: readonly AppRow[];
   readonly keys: readonly KeyRow[];
   readonly secrets: readonly SecretRow[];
+  readonly meta: ReadonlyMap<string, string>;
 }
 
 export interface Reads {
@@ -94,6 +103,10 @@ export interface Change extends Reads {
 export interface Store extends Reads {
   readonly rooms: RoomStore;
   readonly recordings: RecordingStore;
+  /** Other nodes may write to it: what is held in memory must follow. */
+  readonly isShared: boolean;
+  /** Cheap, and given up soon where there is no answer. */
+  revisions(): Promise<Revisions>;
   snapshot(): Promise<Snapshot>;
   /** `committed` is called once the change is durable, before the next one begins. */
   change<T>(work: (change: Change) => Promise<T>, committed?: (result: T, revision: number) => void): Promise<T>;
@@ -105,10 +118,13 @@ export interface Store extends Reads {
   blocks(nowMs: number): Promise<BlockRow[]>;
   /** Also forgets those that have ended. */
   putBlock(row: BlockRow, nowMs: number): Promise<void>;
-  /** Throws when the store does not answer. */
-  ping(): Promise<void>;
+  /** Alone among all nodes, by name, until it is released or this process ends. */
+  claim(name: string): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
 /** The store cannot be used as it is; the message tells the operator what to do. */
 export class StoreError extends Error {}
+
+/** The store cannot be asked at the moment; its message is for the log. */
+export class StoreAway extends Error {}

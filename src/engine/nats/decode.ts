@@ -10,10 +10,12 @@ import {
   type Answered,
   type Asked,
   type Beat,
+  type Count,
   type Direct,
   type Farewell,
   type LaneItem,
   type LaneState,
+  type Nudge,
   type Place,
   type Question,
   VERSION,
@@ -108,7 +110,7 @@ export function laneItem(payload: string): LaneItem | undefined {
   }
 }
 
-export function toAll(payload: string): Beat | Farewell | Asked | undefined {
+export function toAll(payload: string): Beat | Count | Farewell | Nudge | Asked | undefined {
   const all = read(payload);
   const [node, first, hears, isBack] = all?.fields ?? [];
   if (!all || !isText(node)) return undefined;
@@ -122,8 +124,11 @@ export function toAll(payload: string): Beat | Farewell | Asked | undefined {
         counts && nodes && { kind: "beat", node, connections: new Map(counts), hears: nodes, isBack: isBack === true }
       );
     }
+    case "count":
+      return isText(first) && isCount(hears) ? { kind: "count", node, app: first, connections: hears } : undefined;
     case "farewell":
-      return { kind: "farewell", node };
+    case "nudge":
+      return { kind: all.kind, node };
     case "question": {
       const asked = questionIn(first);
       return asked && { kind: "question", node, question: asked };

@@ -53,7 +53,7 @@ export class NatsEngine implements Engine {
   private attached: Attached | undefined;
   private ticking: ReturnType<typeof setInterval> | undefined;
   private lastBeatMs = 0;
-  private toldCounts: ReadonlyMap<string, number> = new Map();
+  private toldCounts = new Map<string, number>();
   private lastNumber = 0;
   private isClosed = false;
 
@@ -166,8 +166,19 @@ export class NatsEngine implements Engine {
     return new Map(answers.map(([node, answer]) => [node.id, answer.what === "members" ? answer.members : []]));
   }
 
+  counted(app: string, connections: number): void {
+    const told = this.toldCounts.get(app) ?? 0;
+    if (!this.isUp || Math.abs(connections - told) <= told * COUNT_DRIFT) return;
+    this.toldCounts.set(app, connections);
+    this.link.publish(this.all.subjects.all, wire.count(this.all.end.id, app, connections));
+  }
+
   connections(app: string): number {
     return this.all.nodes.all.reduce((sum, { connections }) => sum + (connections.get(app) ?? 0), 0);
+  }
+
+  nudge(): void {
+    if (this.isUp) this.link.publish(this.all.subjects.all, wire.nudge(this.all.end.id));
   }
 
   async close(): Promise<void> {
@@ -194,6 +205,8 @@ export class NatsEngine implements Engine {
     const wasKnown = nodes.known(one.node) !== undefined;
     const node = nodes.seen(one.node, one.kind === "beat" ? one.connections : undefined);
     if (!node) return;
+    if (one.kind === "nudge") return end.nudged();
+    if (one.kind === "count") return void node.connections.set(one.app, one.connections);
     if (one.kind === "question") for (const part of partsOf(end.id, this.reply(one.question))) respond(part);
     else if (wasKnown && (one.isBack || !one.hears.includes(end.id))) watches.resync(node);
   }
@@ -292,7 +305,7 @@ export class NatsEngine implements Engine {
     if (!this.isUp) return;
     const { end, nodes, subjects } = this.all;
     const connections = end.localCounts();
-    this.toldCounts = connections;
+    this.toldCounts = new Map(connections);
     const hears = nodes.all.map(({ name }) => name);
     this.link.publish(subjects.all, wire.beat({ node: end.id, connections, hears, isBack }));
   }

@@ -8,7 +8,7 @@ export interface OtherNode {
   /** As the heart knows it: another one each time it comes back after it was taken for gone. */
   readonly id: string;
   lastMs: number;
-  connections: ReadonlyMap<string, number>;
+  connections: Map<string, number>;
 }
 
 export const BEAT_MS = 1000;
@@ -61,7 +61,7 @@ export class Nodes {
       this.byName.set(name, node);
     }
     node.lastMs = this.parts.nowMs();
-    if (connections) node.connections = connections;
+    if (connections) node.connections = new Map(connections);
     if (isNew) this.parts.came(node);
     return node;
   }

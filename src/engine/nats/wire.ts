@@ -43,6 +43,20 @@ export interface Farewell {
   readonly node: string;
 }
 
+/** One application's connections, between two beats. */
+export interface Count {
+  readonly kind: "count";
+  readonly node: string;
+  readonly app: string;
+  readonly connections: number;
+}
+
+/** There is something new in what all share. */
+export interface Nudge {
+  readonly kind: "nudge";
+  readonly node: string;
+}
+
 /** What a node may be asked. */
 export type Question =
   | { readonly what: "who"; readonly channels: readonly (readonly [app: string, channel: string])[] }
@@ -112,6 +126,10 @@ export const beat = (one: Omit<Beat, "kind">): string =>
   line("beat", one.node, [...one.connections], one.hears, one.isBack);
 
 export const farewell = (node: string): string => line("farewell", node);
+
+export const count = (node: string, app: string, connections: number): string => line("count", node, app, connections);
+
+export const nudge = (node: string): string => line("nudge", node);
 
 export const question = (node: string, asked: Question): string => line("question", node, asked);
 

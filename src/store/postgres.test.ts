@@ -1,0 +1,321 @@
+/** PostgreSQL, a real one: the suite of all stores, and what several processes on it may rely on. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { storeContract } from "./contract.ts";
+import type { Database } from "./database.ts";
+import { schemaVersion } from "./migrate.ts";
+import { openStore } from "./open.ts";
+import type { RecordingFilter } from "./recordings.ts";
+import type { SqlStore } from "./sql.ts";
+import { StoreAway } from "./store.ts";
+import { app, withApps } from "./test-places.ts";
+import { PostgresServer } from "./test-postgres.ts";
+import { COMPLETION, fill, upload } from "./test-recordings.ts";
+
+setDefaultTimeout(60_000);
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await PostgresServer.start();
+});
+afterAll(() => server.stop());
+
+const open = (url: string): Promise<SqlStore> => openStore("", url);
+
+describe("PostgreSQL", () =>
+  storeContract(async () => {
+    const url = await server.newDatabase();
+    return () => open(url);
+  }));
+
+/** Two nodes on one database. */
+async function two(): Promise<{ one: SqlStore; other: SqlStore; close: () => Promise<void> }> {
+  const url = await server.newDatabase();
+  const one = await withApps(() => open(url));
+  const other = await open(url);
+  return { one, other, close: async () => void (await Promise.all([one.close(), other.close()])) };
+}
+
+describe("several processes", () => {
+  test("that start on an empty database at once migrate it once", async () => {
+    const url = await server.newDatabase();
+    const stores = await Promise.all(Array.from({ length: 6 }, () => open(url)));
+    await using sql = new SQL({ url, max: 1 });
+    const versions = (await sql`SELECT version FROM migrations ORDER BY version`).map(
+      ({ version }: { version: string }) => Number(version),
+    );
+    expect(versions).toEqual(Array.from({ length: schemaVersion() }, (_, i) => i + 1));
+    for (const store of stores) await store.close();
+  });
+
+  test("a database of a newer version is refused", async () => {
+    const url = await server.newDatabase();
+    await (await open(url)).close();
+    await using sql = new SQL({ url, max: 1 });
+    await sql`INSERT INTO migrations (version, applied) VALUES (9999, 0)`;
+    await expect(open(url)).rejects.toThrow("written by a newer Parley (its schema is 9999");
+  });
+
+  test("change one after the other: what one has read is not changed behind its back", async () => {
+    const { one, other, close } = await two();
+    const count = (store: SqlStore): Promise<void> =>
+      store.change(async (change) => {
+        const seen = Number((await change.meta("count")) ?? 0);
+        await change.putMeta("count", String(seen + 1));
+      });
+    await Promise.all(Array.from({ length: 30 }, (_, i) => count(i % 2 === 0 ? one : other)));
+    expect([await one.meta("count"), (await other.revisions()).keys]).toEqual(["30", 31]);
+    await close();
+  });
+
+  test("a snapshot is of one moment, whatever is changed meanwhile", async () => {
+    const { one, other, close } = await two();
+    let changing = true;
+    const changes = (async () => {
+      for (let i = 0; i < 60; i++)
+        await one.change(async (change) => {
+          const revision = i + 2;
+          await change.putApp(app("a", { created: 1, planName: String(revision) }));
+          await change.putApp(app("b", { created: 1, planName: String(revision) }));
+        });
+      changing = false;
+    })();
+    while (changing) {
+      const { revision, apps } = await other.snapshot();
+      const plans = apps.map(({ planName }) => planName).filter((name) => name !== "default");
+      expect(plans).toEqual(plans.map(() => String(revision)));
+    }
+    await changes;
+    await close();
+  });
+
+  test("what is due, open or to be completed is given to one of them", async () => {
+    const { one, other, close } = await two();
+    for (let i = 0; i < 40; i++)
+      await one.rooms.addRoom({
+        id: `${i}`,
+        app: "a",
+        name: `r${i}`,
+        fields: {},
+        created: 1,
+        archiveAt: 5,
+        version: 1,
+      });
+    const archived = await Promise.all([one, other, one, other].map((store) => store.rooms.archiveDue(10, 500)));
+    expect(archived.reduce((sum, count) => sum + count, 0)).toBe(40);
+
+    const stores = Array.from({ length: 12 }, (_, i) => (i % 2 === 0 ? one : other).recordings);
+    const added = await Promise.all(stores.map((store, i) => store.addUpload(upload(`u${i}`), 5)));
+    expect(added.filter(Boolean)).toHaveLength(5);
+    const first = `u${added.indexOf(true)}`;
+    const completed = await Promise.all(stores.map((store) => store.complete(first, COMPLETION)));
+    expect(completed.filter((row) => row !== undefined)).toHaveLength(1);
+    const deleted = await Promise.all(stores.map((store) => store.deleteRecordings("a", [first])));
+    expect(deleted.flat()).toEqual([first]);
+    await close();
+  });
+
+  test("a reader that goes by the order misses nothing while several complete", async () => {
+    const { one, other, close } = await two();
+    const names = Array.from({ length: 60 }, (_, i) => `u${i}`);
+    for (const name of names) await one.recordings.addUpload(upload(name), 1e9);
+    let left = names.length;
+    const completing = names.map(async (name, i) => {
+      await (i % 2 === 0 ? one : other).recordings.complete(name, COMPLETION);
+      left--;
+    });
+    const seen: number[] = [];
+    for (let isOver = false; !isOver; ) {
+      isOver = left === 0;
+      const rows = await other.recordings.page("a", { filter: {}, order: "asc", limit: 100, behind: seen.at(-1) });
+      seen.push(...rows.map(({ seq }) => seq));
+    }
+    await Promise.all(completing);
+    expect(seen).toEqual(names.map((_, i) => i + 1));
+    await close();
+  });
+
+  test("usage of the same applications, written in any order by both, adds up", async () => {
+    const { one, other, close } = await two();
+    const apps = Array.from({ length: 20 }, (_, i) => `app${i}`);
+    const rows = apps.map((name) => ({ app: name, period: 1, messages: 1, peakConnections: 1 }));
+    await Promise.all(
+      Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? one.addUsage(rows) : other.addUsage(rows.toReversed()))),
+    );
+    expect((await one.usage(1)).map(({ messages }) => messages)).toEqual(apps.map(() => 20));
+    await close();
+  });
+
+  test("a claim has one holder, and is free again when that one lets go", async () => {
+    const { one, other, close } = await two();
+    const got: string[] = [];
+    const release = await one.claim("first run");
+    const second = other.claim("first run").then((letGo) => {
+      got.push("second");
+      return letGo;
+    });
+    expect(await one.claim("something else")).toBeFunction();
+    expect(got).toEqual([]);
+    got.push("released");
+    await release();
+    await second;
+    expect(got).toEqual(["released", "second"]);
+    // Ends with what it still holds.
+    await close();
+  });
+
+  test("a claim is free again when its holder is killed", async () => {
+    const url = await server.newDatabase();
+    const store = await open(url);
+    const script = `import { openStore } from "${join(import.meta.dir, "open.ts")}";
+      const store = await openStore("", process.env.URL); await store.claim("first run"); console.log("held"); setInterval(() => {}, 1000)`;
+    const child = Bun.spawn([process.execPath, "-e", script], { env: { ...process.env, URL: url }, stdout: "pipe" });
+    const held = await child.stdout.getReader().read();
+    expect(new TextDecoder().decode(held.value)).toBe("held\n");
+    let isFree = false;
+    const claimed = store.claim("first run").then((release) => {
+      isFree = true;
+      return release();
+    });
+    await store.revisions();
+    expect(isFree).toBe(false);
+    child.kill("SIGKILL");
+    await claimed;
+    await store.close();
+  });
+});
+
+describe("lists", () => {
+  /** Every statement that a call makes, with its values. */
+  async function statementsOf(store: SqlStore, call: () => Promise<unknown>): Promise<[string, unknown[]][]> {
+    const { database } = store as unknown as { database: Database & { pool: SQL } };
+    const made: [string, unknown[]][] = [];
+    const { pool } = database;
+    const unsafe = pool.unsafe.bind(pool);
+    Object.assign(pool, {
+      unsafe: (text: string, values: unknown[]) => {
+        made.push([text, values]);
+        return unsafe(text, values);
+      },
+    });
+    await call();
+    Object.assign(pool, { unsafe });
+    return made;
+  }
+
+  interface PlanNode {
+    readonly "Node Type": string;
+    readonly "Actual Rows": number;
+    readonly "Actual Loops": number;
+    readonly "Rows Removed by Filter"?: number;
+    readonly Plans?: readonly PlanNode[];
+  }
+
+  const rowsTouched = (node: PlanNode): number =>
+    (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"] +
+    (node.Plans ?? []).reduce((sum, one) => sum + rowsTouched(one), 0);
+
+  test("look at few rows where few match, however many there are", async () => {
+    const url = await server.newDatabase();
+    const store = await withApps(() => open(url));
+    const all = await fill(store, 60_000);
+    const { database } = store as unknown as { database: Database };
+    const filters: RecordingFilter[] = [
+      { participantSession: "p3" },
+      { meetingSession: "m5", type: "video" },
+      { room: "r1", participantUsername: "nobody" },
+      { participantUsername: "nobody", type: "audio" },
+      // Both match many, but never together.
+      { room: "r0", participantUsername: "u1" },
+      { room: "nowhere" },
+      { startedAfter: 40, startedBefore: 41, type: "video" },
+      { startedAfter: 41 },
+      { room: "r0", startedAfter: 41 },
+    ];
+    await database.run((sql) => sql`ANALYZE recordings`);
+    for (const filter of filters)
+      for (const behind of [undefined, 30_000]) {
+        const calls = [
+          () => store.recordings.page("a", { filter, order: "desc", limit: 50, behind }),
+          () => store.recordings.totalOf("a", filter),
+        ];
+        for (const call of calls)
+          for (const [text, values] of await statementsOf(store, call)) {
+            const rows = await database.run((sql) => sql.unsafe(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values));
+            const [{ Plan }] = rows[0]["QUERY PLAN"] as [{ Plan: PlanNode }];
+            // Each step of a look that finds many counts, up to where it stops.
+            if (rowsTouched(Plan) > 9000)
+              throw new Error(`${text} ${JSON.stringify(values)} ${JSON.stringify(Plan, null, 1)}`);
+          }
+      }
+    expect(all).toHaveLength(60_000);
+    await store.close();
+  });
+});
+
+test("a character that it cannot hold is found nowhere and not taken, and is no crash", async () => {
+  const url = await server.newDatabase();
+  const store = await withApps(() => open(url));
+  expect([await store.app("a\0b"), await store.rooms.room("a", "\0", 0)]).toEqual([undefined, undefined]);
+  const putting = store.change((change) => change.putApp(app("x", { name: "\0" })));
+  await expect(putting).rejects.toThrow("U+0000");
+  await store.close();
+});
+
+describe("away", () => {
+  test("at the start: a sentence that says where, and nothing of the password", async () => {
+    const url = server.url("not_there");
+    const refused = await open(url).catch((error: Error) => error.message);
+    expect(refused).toBe(
+      `PARLEY_DATABASE_URL: PostgreSQL at 127.0.0.1:${server.port}/not_there does not let us in: database "not_there" does not exist`,
+    );
+  });
+
+  test("what is asked meanwhile says so, what was acknowledged is there afterwards, and all goes on by itself", async () => {
+    const url = await server.newDatabase();
+    const store = await withApps(() => open(url));
+    const acknowledged: number[] = [];
+    let writing = true;
+    const writer = (async () => {
+      for (let i = 0; writing; i++)
+        await store
+          .change((change) => change.putMeta(`m${i}`, "x"))
+          .then(
+            () => acknowledged.push(i),
+            (error) => expect(error).toBeInstanceOf(StoreAway),
+          );
+    })();
+    while (acknowledged.length < 20) await Bun.sleep(1);
+    await server.end();
+    for (const call of [
+      () => store.revisions(),
+      () => store.apps(),
+      () => store.rooms.rooms("a", 0),
+      () => store.recordings.addUpload(upload("u"), 5),
+      () => store.addUsage([{ app: "a", period: 1, messages: 1, peakConnections: 1 }]),
+    ])
+      await expect(call()).rejects.toBeInstanceOf(StoreAway);
+    writing = false;
+    await writer;
+    await server.begin();
+    for (const i of acknowledged) expect(await store.meta(`m${i}`)).toBe("x");
+    await store.change((change) => change.putMeta("after", "x"));
+    await store.close();
+  });
+
+  test("frozen: the pulse is given up, and with it everything that waits", async () => {
+    const url = await server.newDatabase();
+    const store = await withApps(() => open(url));
+    await server.freeze();
+    try {
+      const waiting = store.apps().catch((error) => error);
+      await expect(store.revisions()).rejects.toBeInstanceOf(StoreAway);
+      expect(await waiting).toBeInstanceOf(StoreAway);
+    } finally {
+      await server.thaw();
+    }
+    expect((await store.apps()).map(({ id }) => id)).toEqual(["a", "b"]);
+    await store.close();
+  });
+});

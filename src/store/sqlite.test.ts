@@ -1,0 +1,60 @@
+/** The embedded store: the suite of all stores, and what is SQLite's own. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { storeContract } from "./contract.ts";
+import { openSqlite, openStore, sqliteFile } from "./open.ts";
+import { newFolders, sqlitePlaces } from "./test-places.ts";
+
+describe("SQLite", () => storeContract(sqlitePlaces()));
+
+const newFolder = newFolders();
+
+describe("opening", () => {
+  test("syncs fully, in WAL, with files only their owner can read", async () => {
+    const where = newFolder();
+    const sql = await openSqlite(sqliteFile(where));
+    const pragma = async (name: string): Promise<unknown> =>
+      Object.values((await sql.unsafe(`PRAGMA ${name}`))[0] ?? {})[0];
+    expect(await pragma("synchronous")).toBe(2);
+    expect(await pragma("journal_mode")).toBe("wal");
+    expect(await pragma("foreign_keys")).toBe(1);
+    expect(statSync(sqliteFile(where)).mode & 0o777).toBe(0o600);
+    await sql.close();
+  });
+
+  test("a second process is refused", async () => {
+    const where = newFolder();
+    const store = await openStore(where);
+    const child = Bun.spawn(
+      [
+        process.execPath,
+        "-e",
+        `import { openStore } from "${join(import.meta.dir, "open.ts")}"; await openStore(${JSON.stringify(where)})`,
+      ],
+      { stderr: "pipe" },
+    );
+    expect(await new Response(child.stderr).text()).toContain("another Parley process");
+    await store.close();
+  });
+
+  test("a store from a newer version is refused with a clear sentence", async () => {
+    const where = newFolder();
+    await (await openStore(where)).close();
+    const sql = await openSqlite(sqliteFile(where));
+    await sql`INSERT INTO migrations (version, applied) VALUES (9999, 0)`;
+    await sql.close();
+    await expect(openStore(where)).rejects.toThrow("written by a newer Parley (its schema is 9999");
+  });
+
+  test("what is no SQLite file is refused and left alone", async () => {
+    const where = newFolder();
+    writeFileSync(sqliteFile(where), "this is a text, and not a short one at all ".repeat(50));
+    await expect(openStore(where)).rejects.toThrow("not a SQLite file");
+    expect(existsSync(sqliteFile(where))).toBe(true);
+  });
+
+  test("a folder that cannot be written is named", async () => {
+    await expect(openStore("/proc/nothing")).rejects.toThrow("/proc/nothing");
+  });
+});

@@ -1,0 +1,145 @@
+/** For tests: a PostgreSQL of Debian's on a free port, in a folder that goes with it, run by somebody who is not root. */
+import { chownSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+
+const USER = "parley";
+const PASSWORD = "it's @ secret/";
+const READY_MS = 20_000;
+
+/** Debian keeps its programs out of PATH, in a folder a version. */
+export function postgresProgram(name: string): string {
+  const found = [...new Bun.Glob(`/usr/lib/postgresql/*/bin/${name}`).scanSync("/")].map((path) => join("/", path));
+  const program = Bun.which(name) ?? found.sort().at(-1);
+  if (!program) throw new Error(`${name} is missing: apt-get install -y postgresql`);
+  return program;
+}
+
+export class PostgresServer {
+  private databases = 0;
+
+  private constructor(
+    private readonly folder: string,
+    readonly port: number,
+    private readonly uid: number | undefined,
+  ) {}
+
+  static async start(): Promise<PostgresServer> {
+    const folder = mkdtempSync(join(tmpdir(), "parley-test-postgres-"));
+    const uid = process.getuid?.() === 0 ? unprivileged() : undefined;
+    if (uid !== undefined) chownSync(folder, uid, -1);
+    const server = new PostgresServer(folder, await freePort(), uid);
+    const passwordFile = join(folder, "password");
+    await Bun.write(passwordFile, PASSWORD);
+    if (uid !== undefined) chownSync(passwordFile, uid, -1);
+    const login = ["-U", USER, "-A", "scram-sha-256", `--pwfile=${passwordFile}`];
+    await server.run("initdb", "-D", server.data, ...login, "-E", "UTF8", "--locale=C.UTF-8", "--no-sync");
+    await server.begin();
+    return server;
+  }
+
+  /** The address of a new, empty database. */
+  async newDatabase(): Promise<string> {
+    const name = `test_${++this.databases}`;
+    await using sql = new SQL({ url: this.url("postgres"), max: 1 });
+    await sql.unsafe(`CREATE DATABASE ${name}`);
+    return this.url(name);
+  }
+
+  url(database: string): string {
+    return `postgres://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${this.port}/${database}`;
+  }
+
+  /** After `end`: the same data, the same port. */
+  begin(): Promise<void> {
+    const options = `-p ${this.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${this.folder} -c max_connections=200`;
+    return this.run(
+      "pg_ctl",
+      "-D",
+      this.data,
+      "start",
+      "-w",
+      "-t",
+      "30",
+      "-l",
+      join(this.folder, "log"),
+      "-o",
+      options,
+    );
+  }
+
+  /** At once, as a crash would: connections break, and it recovers from its log when it begins again. */
+  end(): Promise<void> {
+    return this.run("pg_ctl", "-D", this.data, "stop", "-m", "immediate", "-w");
+  }
+
+  /** Frozen: connections stay, nothing answers; also those who are being let in wait. */
+  freeze(): Promise<void> {
+    return this.signalAll("SIGSTOP");
+  }
+
+  thaw(): Promise<void> {
+    return this.signalAll("SIGCONT");
+  }
+
+  async stop(): Promise<void> {
+    await this.thaw();
+    await this.end().catch(() => undefined);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private get data(): string {
+    return join(this.folder, "data");
+  }
+
+  private async signalAll(signal: NodeJS.Signals): Promise<void> {
+    const text = await Bun.file(join(this.data, "postmaster.pid"))
+      .text()
+      .catch(() => "");
+    const master = Number(text.split("\n")[0]);
+    if (!master) return;
+    const children = await Bun.file(`/proc/${master}/task/${master}/children`)
+      .text()
+      .catch(() => "");
+    for (const pid of [master, ...children.trim().split(" ").filter(Boolean).map(Number)])
+      try {
+        process.kill(pid, signal);
+      } catch {
+        // It has ended meanwhile.
+      }
+  }
+
+  private async run(program: string, ...args: string[]): Promise<void> {
+    const as = this.uid === undefined ? [] : ["setpriv", `--reuid=${this.uid}`, "--clear-groups"];
+    const log = join(this.folder, `${program}.out`);
+    // Into a file: the server that pg_ctl leaves behind would keep a pipe open.
+    const child = Bun.spawn([...as, postgresProgram(program), ...args], {
+      cwd: this.folder,
+      stdin: "ignore",
+      stdout: Bun.file(log),
+      stderr: Bun.file(`${log}.err`),
+    });
+    const timer = setTimeout(() => child.kill("SIGKILL"), READY_MS);
+    const code = await child.exited;
+    clearTimeout(timer);
+    if (code !== 0) throw new Error(`${program} ended with ${code}: ${await Bun.file(`${log}.err`).text()}`);
+  }
+}
+
+/** Who runs it where we are root: initdb refuses that. */
+function unprivileged(): number {
+  const entry = Bun.spawnSync(["getent", "passwd", "postgres", "nobody"]).stdout.toString().split("\n")[0];
+  return Number(entry?.split(":")[2]);
+}
+
+function freePort(): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const server = createServer();
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address();
+    server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+  });
+  return promise;
+}

@@ -1,0 +1,169 @@
+/** The store goes away under two nodes and comes back: what needs it says so, everything else goes on, nothing is lost. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { SQL } from "bun";
+import type { Wire } from "../conformance/raw/support/wire.ts";
+import { tokenQuery } from "../conformance/raw/support/world.ts";
+import { mint, type SecretKey } from "../support/admin.ts";
+import { Application } from "../support/application.ts";
+import { call, type Json } from "../support/http.ts";
+import { selfSigned } from "../support/jwt.ts";
+import { runParley, type Server } from "../support/parley.ts";
+import { removeFolder, tempFolder } from "../support/temp.ts";
+import { Cluster, connect, eventually, refusal } from "./support/cluster.ts";
+
+setDefaultTimeout(90_000);
+
+let cluster: Cluster;
+let one: Server;
+let other: Server;
+let key: SecretKey;
+let appName: string;
+let appSecret: string;
+beforeAll(async () => {
+  cluster = await Cluster.start();
+  [one, other] = cluster.pair;
+  const app = await one.admin.createApp();
+  [appName, appSecret] = [app.name, app.secretKey];
+  key = await one.admin.createKey(app._id);
+});
+afterAll(() => cluster.stop());
+
+const token = (sub: string): string => tokenQuery(selfSigned(key.keyId, key.secret, { sub }));
+
+const ready = async (node: Server): Promise<{ status: number; body: Json }> => {
+  const { status, body } = await call(`${node.url}/readyz`);
+  return { status, body };
+};
+
+/** Somebody on each node, in one channel. */
+async function pair(): Promise<{ ann: Wire; ben: Wire; talk: (text: string) => Promise<void> }> {
+  const [ann, ben] = await Promise.all([connect(one, token("ann")), connect(other, token("ben"))]);
+  for (const wire of [ann, ben]) expect((await wire.request({ type: "subscribe", channel: "room" })).type).toBe("ack");
+  const talk = async (text: string): Promise<void> => {
+    for (const [from, to] of [
+      [ann, ben],
+      [ben, ann],
+    ] as const) {
+      expect((await from.request({ type: "publish", channel: "room", data: text })).type).toBe("ack");
+      expect(await to.until("message", ({ data }) => data === text)).toMatchObject({ data: text });
+    }
+  };
+  await talk("hello");
+  return { ann, ben, talk };
+}
+
+async function used(node: Server): Promise<number> {
+  const { body } = await call<{ messagesUsed: number }>(`${node.url}/v1/usage`, { bearer: key.credential });
+  return body.messagesUsed;
+}
+
+async function theRestGoesOn(talk: (text: string) => Promise<void>): Promise<void> {
+  await talk("while it is away");
+  for (const node of [one, other]) {
+    (await connect(node, token("cecil"))).drop();
+    const minted = await mint(node.url, key.credential);
+    expect(minted.status).toBe(200);
+    (await connect(node, tokenQuery(minted.body.token))).drop();
+    const published = await call(`${node.url}/v1/channels/room/publish`, { bearer: key.credential, body: { data: 1 } });
+    expect(published.status).toBe(200);
+  }
+}
+
+test("PostgreSQL is stopped at once and started again", async () => {
+  const { ann, ben, talk } = await pair();
+  const before = await one.admin.createKey(appName);
+  await cluster.postgres.end();
+
+  // What needs it says so, in its own words, and soon.
+  const application = new Application(one.url, appName, appSecret);
+  for (const node of [one, other]) {
+    const calls: [string, string, unknown?][] = [
+      ["GET", "/apps"],
+      ["POST", "/apps", { name: "never-made" }],
+      ["DELETE", `/signalling/keys/${before.keyId}`],
+      ["POST", `/signalling/keys/${before.keyId}/rotate`, {}],
+    ];
+    for (const [method, path, body] of calls) {
+      const { status, body: said, headers } = await node.admin.call(method, path, body);
+      expect([status, said.error, headers.get("retry-after")]).toEqual([503, "internal_error", "1"]);
+    }
+    const blocked = await call(`${node.url}/v1/peers/ann?blockSec=60`, { method: "DELETE", bearer: key.credential });
+    expect([blocked.status, blocked.body.error]).toEqual([503, "internal_error"]);
+    expect(await ready(node)).toMatchObject({
+      status: 503,
+      body: { ready: false, checks: { store: "the store does not answer" } },
+    });
+  }
+  const room = await application.call("POST", "/room", { roomName: "never-made" });
+  expect([room.status, room.body.error.code]).toEqual([503, "internal_error"]);
+  await theRestGoesOn(talk);
+  // Nobody is told that a credential is bad while that cannot be known.
+  await eventually("the nodes know that it is away", async () => {
+    const { status } = await refusal(other, tokenQuery(selfSigned("sk_id_unknown", "x")));
+    return status === 503;
+  });
+  await Bun.sleep(6000); // A flush of usage fails meanwhile.
+
+  await cluster.postgres.begin();
+  for (const node of [one, other]) {
+    await eventually("it is ready again", async () => (await ready(node)).status === 200);
+    await node.logged(({ msg }) => msg === "the store answers again");
+  }
+  expect(ann.isOver || ben.isOver).toBe(false);
+  await talk("after");
+  expect((await refusal(other, tokenQuery(selfSigned("sk_id_unknown", "x")))).status).toBe(401);
+  // What was acknowledged is there, what was refused is not.
+  expect((await other.admin.key(before.keyId)).revoked).toBeNull();
+  expect((await other.admin.call("GET", "/apps/never-made")).status).toBe(404);
+  // The keys follow again, and what was used meanwhile is not lost: two each time they talked, two by REST.
+  await one.admin.revoke(before.keyId);
+  await eventually(
+    "it is refused elsewhere",
+    async () => (await mint(other.url, before.credential)).status === 401,
+    1500,
+  );
+  const total = 8;
+  for (const node of [one, other])
+    await eventually("usage adds up on both", async () => (await used(node)) === total, 15_000);
+  await using sql = new SQL({ url: cluster.env.PARLEY_DATABASE_URL, max: 1 });
+  const rows = await sql`SELECT messages FROM usage WHERE app = ${key.app}`;
+  expect(Number(rows[0].messages)).toBe(total);
+  for (const wire of [ann, ben]) wire.drop();
+});
+
+test("PostgreSQL freezes: nobody waits for it for ever", async () => {
+  const { ann, ben, talk } = await pair();
+  const [leaving] = await cluster.add(1);
+  await cluster.postgres.freeze();
+  try {
+    const began = performance.now();
+    const answers = await Promise.all([one, other].map((node) => node.admin.call("GET", "/apps")));
+    expect(answers.map(({ status }) => status)).toEqual([503, 503]);
+    expect(performance.now() - began).toBeLessThan(10_000);
+    expect((await ready(one)).status).toBe(503);
+    await theRestGoesOn(talk);
+    // It can be stopped, too.
+    await leaving?.stop();
+    expect(performance.now() - began).toBeLessThan(30_000);
+  } finally {
+    await cluster.postgres.thaw();
+  }
+  for (const node of [one, other])
+    await eventually("it is ready again", async () => (await ready(node)).status === 200);
+  await talk("after");
+  const made = await one.admin.createKey(appName);
+  expect((await mint(other.url, made.credential)).status).toBe(200);
+  for (const wire of [ann, ben]) wire.drop();
+});
+
+test("a start without PostgreSQL ends with a sentence, and without the password", async () => {
+  const data = tempFolder();
+  const { code, output } = await runParley(["up", "--port", "0", "--data", data], {
+    ...cluster.env,
+    PARLEY_DATABASE_URL: "postgres://parley:hunter2@127.0.0.1:1/parley",
+  });
+  removeFolder(data);
+  expect(code).not.toBe(0);
+  expect(output).toContain("PARLEY_DATABASE_URL: PostgreSQL at 127.0.0.1:1/parley does not let us in");
+  expect(output).not.toContain("hunter2");
+});

@@ -1,0 +1,157 @@
+/** Keys, applications and blocks: what one node changes acts on the other, told of it or not. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { tokenQuery } from "../conformance/raw/support/world.ts";
+import { mint, mintToken } from "../support/admin.ts";
+import { call } from "../support/http.ts";
+import { selfSigned } from "../support/jwt.ts";
+import type { Server } from "../support/parley.ts";
+import { Cluster, connect, eventually, refusal } from "./support/cluster.ts";
+
+setDefaultTimeout(60_000);
+
+/** "Within a second", and what a busy machine adds. */
+const SOON_MS = 1500;
+
+describe.each([
+  ["joined by NATS", true],
+  ["with nothing but the store between them", false],
+])("%s", (_name, joined) => {
+  let cluster: Cluster;
+  let one: Server;
+  let other: Server;
+  let app: string;
+  beforeAll(async () => {
+    cluster = await Cluster.start({ joined });
+    [one, other] = cluster.pair;
+    app = (await one.admin.createApp())._id;
+  });
+  afterAll(() => cluster.stop());
+
+  test("an application and a key made on one node work at once on the other, whatever they are used for", async () => {
+    for (let i = 0; i < 5; i++) {
+      const made = await one.admin.createApp();
+      const key = await one.admin.createKey(made._id);
+      expect((await mint(other.url, key.credential)).status).toBe(200);
+      const publishable = await one.admin.createPublishable(made._id);
+      (await connect(other, `key=${publishable.keyId}`)).drop();
+      const second = await one.admin.createKey(made._id);
+      expect(await other.admin.check(selfSigned(second.keyId, second.secret))).toMatchObject({ valid: true });
+      (await connect(other, tokenQuery(selfSigned(second.keyId, second.secret)))).drop();
+      expect((await call(`${other.url}/v1/usage`, { bearer: second.credential })).body).toMatchObject({
+        appId: made._id,
+      });
+      await one.admin.revoke(publishable.keyId);
+    }
+  });
+
+  test("an application's own secret too", async () => {
+    const made = await one.admin.createApp();
+    const { port } = new URL(other.url);
+    const rooms = async (secret: string): Promise<number> =>
+      (
+        await call(`http://127.0.0.1:${port}/api/v1/rooms?secretKey=${secret}`, {
+          headers: { Host: `${made.name}.localhost` },
+        })
+      ).status;
+    expect(await rooms(made.secretKey)).toBe(200);
+    const { secretKey } = await one.admin.must<{ secretKey: string }>("POST", `/apps/${made._id}/secret-key/rotate`);
+    expect(await rooms(secretKey)).toBe(200);
+    await eventually("the old one is refused", async () => (await rooms(made.secretKey)) === 400, SOON_MS);
+  });
+
+  test("a token signed with the secret of a moment ago is refused nowhere; one of a retired secret soon is", async () => {
+    const key = await one.admin.createKey(app);
+    let { secret } = key;
+    for (let i = 0; i < 10; i++) {
+      const [at, elsewhere] = i % 2 === 0 ? [one, other] : [other, one];
+      const old = selfSigned(key.keyId, secret);
+      ({ secret } = await at.admin.rotate(key.keyId, { graceSec: 0 }));
+      const wires = await Promise.all(
+        [elsewhere, at, elsewhere].map((node) => connect(node, tokenQuery(selfSigned(key.keyId, secret)))),
+      );
+      for (const wire of wires) wire.drop();
+      expect((await mint(elsewhere.url, `${key.keyId}:${secret}`)).status).toBe(200);
+      expect((await refusal(elsewhere, tokenQuery(old))).body.error).toBe("token_expired");
+    }
+  });
+
+  test("a revoked key closes its connections on the other node within a second, and is refused there", async () => {
+    const key = await one.admin.createKey(app);
+    const token = tokenQuery(selfSigned(key.keyId, key.secret));
+    const wire = await connect(other, token);
+    await wire.frame("welcome");
+    const at = performance.now();
+    await one.admin.revoke(key.keyId);
+    const closed = await wire.closed();
+    expect(closed.code).toBe(4001);
+    expect(closed.at - at).toBeLessThan(SOON_MS);
+    expect((await refusal(other, token)).body.error).toBe("invalid_token");
+    expect((await mint(other.url, key.credential)).status).toBe(401);
+  });
+
+  test("an edit narrows who is connected elsewhere, and widens what a token of that moment may ask for", async () => {
+    const key = await one.admin.createKey(app, { channelPatterns: ["a/*", "b/*"] });
+    const wire = await connect(other, tokenQuery(selfSigned(key.keyId, key.secret)));
+    expect((await wire.request({ type: "subscribe", channel: "b/1" })).type).toBe("ack");
+    await one.admin.patchKey(key.keyId, { channelPatterns: ["a/*"] });
+    expect(await wire.until("error")).toMatchObject({ code: "channel_not_authorized" });
+    wire.drop();
+    await one.admin.patchKey(key.keyId, { channelPatterns: ["a/*", "c/*"] });
+    const token = await mintToken(one.url, key.credential, { peerId: "alice", channels: ["c/1"] });
+    (await connect(other, tokenQuery(token))).drop();
+  });
+
+  test("a rotation that retires ends connections of the old secret on the other node", async () => {
+    const key = await one.admin.createKey(app);
+    const wire = await connect(other, tokenQuery(selfSigned(key.keyId, key.secret)));
+    await wire.frame("welcome");
+    await one.admin.rotate(key.keyId, { retirePrevious: true });
+    expect((await wire.closed()).code).toBe(4002);
+  });
+
+  test("a deleted application ends on the other node", async () => {
+    const made = await one.admin.createApp();
+    const key = await one.admin.createPublishable(made._id);
+    const wire = await connect(other, `key=${key.keyId}`);
+    await wire.frame("welcome");
+    await one.admin.must("DELETE", `/apps/${made._id}`);
+    expect((await wire.closed()).code).toBe(4001);
+    expect((await refusal(other, `key=${key.keyId}`)).status).toBe(401);
+  });
+
+  test("a blocked peer is out on every node, and stays out", async () => {
+    const key = await one.admin.createKey(app);
+    const token = tokenQuery(selfSigned(key.keyId, key.secret, { sub: "mallory" }));
+    const wire = await connect(other, token);
+    await wire.frame("welcome");
+    const put = await call(`${one.url}/v1/peers/mallory?blockSec=60`, { method: "DELETE", bearer: key.credential });
+    expect(put.status).toBe(200);
+    expect((await wire.closed()).code).toBe(4020);
+    await eventually("it is refused", async () => {
+      const again = await connect(other, token).catch(() => undefined);
+      if (!again) return true;
+      // Whoever slipped in meanwhile is put out as well.
+      expect((await again.closed()).code).toBe(4020);
+      return false;
+    });
+    expect((await refusal(one, token)).body.error).toBe("unauthorized");
+    (await connect(other, tokenQuery(selfSigned(key.keyId, key.secret, { sub: "alice" })))).drop();
+  });
+
+  test("strangers with made-up credentials are refused as before", async () => {
+    const key = await one.admin.createKey(app);
+    const refused = await Promise.all(
+      Array.from({ length: 100 }, (_, i) =>
+        refusal(
+          i % 2 === 0 ? one : other,
+          tokenQuery(selfSigned(i % 3 === 0 ? key.keyId : `sk_id_${i}`, "sk_secret_x")),
+        ),
+      ),
+    );
+    expect(new Set(refused.map(({ status, body }) => `${status} ${body.error}`))).toEqual(
+      new Set(["401 invalid_token"]),
+    );
+    expect((await mint(other.url, `${key.keyId}:wrong`)).status).toBe(401);
+    expect((await refusal(other, "key=pk_live_none")).status).toBe(401);
+  });
+});

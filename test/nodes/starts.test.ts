@@ -1,0 +1,94 @@
+/** Starts on PostgreSQL: the first one by several nodes at once, the master key, the folder of recordings; and commands. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { tokenQuery } from "../conformance/raw/support/world.ts";
+import { Admin, mint } from "../support/admin.ts";
+import { selfSigned } from "../support/jwt.ts";
+import { readFirstRun, runParley, type Server } from "../support/parley.ts";
+import { removeFolder, tempFolder } from "../support/temp.ts";
+import { Cluster, connect, eventually, refusal } from "./support/cluster.ts";
+
+setDefaultTimeout(60_000);
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await Cluster.start({ nodes: 0 });
+});
+afterAll(() => cluster.stop());
+
+async function refusedStart(env: Readonly<Record<string, string>>): Promise<string> {
+  const data = tempFolder();
+  const { code, output } = await runParley(["up", "--port", "0", "--data", data], env);
+  removeFolder(data);
+  expect(code).not.toBe(0);
+  return output;
+}
+
+test("of several nodes that start on an empty database at once one makes the demo and the admin token; all use them", async () => {
+  const nodes = await cluster.add(3, { PARLEY_ADMIN_TOKEN: "" });
+  const makers = nodes.filter(({ data }) => existsSync(join(data, "first-run.txt")));
+  expect(makers).toHaveLength(1);
+  const { adminToken, secretKey, publishableKey } = readFirstRun((makers[0] as Server).data);
+  for (const node of nodes) {
+    const { data } = await new Admin(node.url, adminToken).must<{ data: { name: string }[] }>("GET", "/apps");
+    expect(data.map(({ name }) => name)).toEqual(["demo"]);
+    expect((await mint(node.url, secretKey)).status).toBe(200);
+    (await connect(node, `key=${publishableKey}`)).drop();
+    expect(node.log.filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
+  }
+  // A new admin token, made while they run, is theirs within a second.
+  const reset = await runParley(["admin", "reset-token", "--json"], cluster.env);
+  expect(reset.code).toBe(0);
+  const { adminToken: fresh } = JSON.parse(/\{.*\}/s.exec(reset.output)?.[0] ?? "") as { adminToken: string };
+  for (const node of nodes) {
+    await eventually(
+      "it takes the new token",
+      async () => (await new Admin(node.url, fresh).call("GET", "/apps")).status === 200,
+    );
+    expect((await new Admin(node.url, adminToken).call("GET", "/apps")).status).toBe(401);
+  }
+});
+
+test("a master key is required", async () => {
+  const output = await refusedStart({ ...cluster.env, PARLEY_MASTER_KEY: "" });
+  expect(output).toContain("PARLEY_MASTER_KEY is required with PARLEY_DATABASE_URL");
+});
+
+test("a node with another master key says so at its start, and answers 503 where it needs it", async () => {
+  const [right] = await cluster.add(1);
+  const [wrong] = await cluster.add(1, { PARLEY_MASTER_KEY: randomBytes(32).toString("base64") });
+  if (!right || !wrong) throw new Error("they are not there");
+  const app = await right.admin.createApp();
+  const key = await right.admin.createKey(app._id);
+  expect(wrong.log.find(({ msg }) => msg.startsWith("the master key does not open"))).toBeDefined();
+  const minted = await mint(wrong.url, key.credential);
+  expect([minted.status, minted.body.error]).toEqual([503, "internal_error"]);
+  expect((await mint(wrong.url, `${key.keyId}:wrong`)).status).toBe(401);
+  const refused = await refusal(wrong, tokenQuery(selfSigned(key.keyId, key.secret)));
+  expect([refused.status, refused.body.error]).toEqual([503, "internal_error"]);
+  expect((await mint(right.url, key.credential)).status).toBe(200);
+});
+
+test("a folder of recordings that is not declared shared is refused where there are several nodes", async () => {
+  const output = await refusedStart({ ...cluster.env, PARLEY_STORAGE_SHARED: "off" });
+  expect(output).toContain("PARLEY_STORAGE_SHARED=on");
+  expect(output).toContain("PARLEY_STORAGE_URL");
+});
+
+test("backup and restore name the tools of the server, and touch nothing", async () => {
+  const data = tempFolder();
+  const backup = await runParley(["backup", join(data, "file"), "--data", data], cluster.env);
+  expect([backup.code, backup.output]).toEqual([1, expect.stringContaining("pg_dump")]);
+  const restore = await runParley(["restore", join(data, "file"), "--data", data], cluster.env);
+  expect([restore.code, restore.output]).toEqual([1, expect.stringContaining("pg_restore")]);
+  expect(existsSync(join(data, "file"))).toBe(false);
+  removeFolder(data);
+});
+
+test("a reset on a database without a first start is refused", async () => {
+  const url = await cluster.postgres.newDatabase();
+  const { code, output } = await runParley(["admin", "reset-token"], { ...cluster.env, PARLEY_DATABASE_URL: url });
+  expect([code, output]).toEqual([1, expect.stringContaining("no server has been started on this database yet")]);
+});

@@ -1,0 +1,93 @@
+/** Several Parley processes on one PostgreSQL, joined by one NATS: all of them real, each on a free port. */
+import { randomBytes } from "node:crypto";
+import { type NatsServer, startNats } from "../../../src/engine/nats/test-server.ts";
+import { PostgresServer } from "../../../src/store/test-postgres.ts";
+import { attempt, type Refused, Wire } from "../../conformance/raw/support/wire.ts";
+import { Admin } from "../../support/admin.ts";
+import { launchParley, type Server } from "../../support/parley.ts";
+
+export interface ClusterOptions {
+  readonly nodes?: number;
+  /** Absent: true. Without it nothing tells a node of another's changes but the store. */
+  readonly joined?: boolean;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export class Cluster {
+  readonly nodes: Server[] = [];
+
+  private constructor(
+    readonly postgres: PostgresServer,
+    private readonly nats: NatsServer | undefined,
+    readonly env: Readonly<Record<string, string>>,
+  ) {}
+
+  static async start({ nodes = 2, joined = true, env = {} }: ClusterOptions = {}): Promise<Cluster> {
+    const [postgres, nats] = await Promise.all([PostgresServer.start(), joined ? startNats() : undefined]);
+    const cluster = new Cluster(postgres, nats, {
+      PARLEY_DATABASE_URL: await postgres.newDatabase(),
+      PARLEY_MASTER_KEY: randomBytes(32).toString("base64"),
+      PARLEY_ADMIN_TOKEN: `admin_${crypto.randomUUID()}`,
+      PARLEY_STORAGE_SHARED: "on",
+      PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
+      ...(nats && { PARLEY_NATS_URL: nats.url }),
+      ...env,
+    });
+    try {
+      await cluster.add(nodes);
+      return cluster;
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+  }
+
+  /** All at once. */
+  async add(count: number, env: Readonly<Record<string, string>> = {}): Promise<Server[]> {
+    const added = Array.from({ length: count }, () => launchParley({ env: { ...this.env, ...env } }));
+    this.nodes.push(...added);
+    await Promise.all(added.map(ready));
+    return added;
+  }
+
+  /** The first two. */
+  get pair(): [Server, Server] {
+    const [one, other] = this.nodes;
+    if (!one || !other) throw new Error("there are no two nodes");
+    return [one, other];
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.stop()));
+    await this.nats?.stop();
+    await this.postgres.stop();
+  }
+}
+
+async function ready(server: Server): Promise<void> {
+  const line = await server.logged(({ msg }) => msg === "parley is ready");
+  server.url = String(line.url);
+  server.admin = new Admin(server.url, server.setToken);
+}
+
+export async function connect(server: Server, query: string): Promise<Wire> {
+  const outcome = await attempt(server.url, { query });
+  if (outcome instanceof Wire) return outcome;
+  throw new Error(`the connect was refused: ${outcome.status} ${JSON.stringify(outcome.body)}`);
+}
+
+export async function refusal(server: Server, query: string): Promise<Refused> {
+  const outcome = await attempt(server.url, { query });
+  if (!(outcome instanceof Wire)) return outcome;
+  outcome.drop();
+  throw new Error("the connect was let in");
+}
+
+/** Asks again and again until it holds. */
+export async function eventually(what: string, holds: () => Promise<boolean>, withinMs = 10_000): Promise<void> {
+  const until = performance.now() + withinMs;
+  while (!(await holds())) {
+    if (performance.now() > until) throw new Error(`not within ${withinMs} ms: ${what}`);
+    await Bun.sleep(25);
+  }
+}
