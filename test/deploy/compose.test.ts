@@ -217,8 +217,8 @@ describe.skipIf(!Bun.which("nats-server"))("NATS with that configuration", () =>
       [/\$\{NATS_PASSWORD[^}]*\}/, secrets.NATS_PASSWORD],
       ...servers.map(({ clients }, at) => [`nats-${at + 1}:4222`, `127.0.0.1:${clients}`] as const),
     );
-    await using first = await startParley({ env: { PARLEY_NATS_URL: url } });
-    await using second = await startParley({ env: { PARLEY_NATS_URL: url } });
+    await using first = await startParley({ env: { PARLEY_STORAGE_SHARED: "on", PARLEY_NATS_URL: url } });
+    await using second = await startParley({ env: { PARLEY_STORAGE_SHARED: "on", PARLEY_NATS_URL: url } });
     for (const { url: node } of [first, second])
       await eventually("the other node", async () =>
         /^parley_other_nodes(\{.*\})? 1$/m.test(await (await fetch(`${node}/metrics`)).text()),
