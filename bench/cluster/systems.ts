@@ -3,23 +3,23 @@
  * the server's core. The nodes share a PostgreSQL, as they would anywhere; it carries no message, so its CPU time is shown and
  * not counted.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PostgresServer } from "../../src/store/test-postgres.ts";
+import { Admin } from "../../test/support/admin.ts";
 import type { Contender, Dialect } from "../contenders/contender.ts";
 import { ON_SERVER_CORE, SERVER_CORE } from "../contenders/core.ts";
 import { anyNats } from "../contenders/nats.ts";
 import { dialect, OPEN_CEILINGS } from "../contenders/parley.ts";
 import { debianPackages } from "../lib/install.ts";
 import { MAIN, SETTINGS, startParley } from "../lib/parley.ts";
-import { freePort, type Pinned, startPinned } from "../lib/pinned.ts";
+import { childrenOf, freePort, type Pinned, startedWith, startPinned } from "../lib/pinned.ts";
 import { cpuSeconds, endedChildrenSeconds } from "../lib/process.ts";
 
 const TOGETHER_MS = 10_000;
 const LOOK_EVERY_MS = 50;
-const SECRET_KEY = /secret key +(\S+)\n/;
 
 export interface RunningSystem extends AsyncDisposable {
   /** One a node; the publisher is at the first. */
@@ -71,6 +71,7 @@ export class Ground implements AsyncDisposable {
     readonly bareNats: System,
     private readonly natsProgram: string,
     private readonly postgres: PostgresServer,
+    private readonly postmaster: number,
     private readonly shared: Readonly<Record<string, string>>,
     private readonly folder: string,
     private readonly secretKey: string,
@@ -85,16 +86,21 @@ export class Ground implements AsyncDisposable {
     const postgres = await PostgresServer.start();
     const folder = mkdtempSync(join(tmpdir(), "parley-bench-"));
     try {
-      for (const pid of await postgres.pids()) pin(pid);
+      const postmaster = startedWith("-p", String(postgres.port));
+      if (postmaster === undefined) throw new Error("PostgreSQL runs, but which process it is cannot be seen");
+      for (const pid of [postmaster, ...childrenOf(postmaster)]) pin(pid);
       const shared = {
         ...SETTINGS,
         ...OPEN_CEILINGS,
         PARLEY_DATABASE_URL: await postgres.newDatabase(),
+        PARLEY_STORAGE_SHARED: "on",
+        PARLEY_DEMO: "off",
+        PARLEY_ADMIN_TOKEN: crypto.randomUUID(),
         PARLEY_MASTER_KEY: Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64"),
       };
       const secretKey = await firstKey(folder, shared);
       const versions = { NATS: "version" in found ? found.version : "unknown" };
-      return new Ground(versions, bare(contender), program.path, postgres, shared, folder, secretKey);
+      return new Ground(versions, bare(contender), program.path, postgres, postmaster, shared, folder, secretKey);
     } catch (error) {
       await postgres.stop();
       rmSync(folder, { recursive: true, force: true });
@@ -107,9 +113,10 @@ export class Ground implements AsyncDisposable {
   }
 
   /** CPU of PostgreSQL so far, of its processes that have ended too. */
-  async postgresSeconds(): Promise<number> {
-    const pids = await this.postgres.pids();
-    return pids.reduce((total, pid) => total + cpuSeconds(pid) + endedChildrenSeconds(pid), 0);
+  postgresSeconds(): number {
+    const { postmaster } = this;
+    const pids = [postmaster, ...childrenOf(postmaster)];
+    return pids.reduce((total, pid) => total + cpuSeconds(pid), endedChildrenSeconds(postmaster));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -130,7 +137,7 @@ export class Ground implements AsyncDisposable {
     );
     const settings = { ...this.shared, PARLEY_NATS_URL: `nats://127.0.0.1:${bus.port}` };
     const nodes: Pinned[] = [];
-    for (let i = 0; i < count; i++) nodes.push(starting.use(await startNode(join(this.folder, `node${i}`), settings)));
+    for (let i = 0; i < count; i++) nodes.push(starting.use(await startNode(this.folder, settings)));
     const [first, ...others] = nodes.map(({ port }) => port);
     if (first === undefined) throw new Error("a system needs a node");
     for (const port of [first, ...others]) await untilTogether(port, count);
@@ -148,18 +155,12 @@ export class Ground implements AsyncDisposable {
 
 const isPostgresThere = (): boolean => [...new Bun.Glob("usr/lib/postgresql/*/bin/initdb").scanSync("/")].length > 0;
 
-/** The store's first start makes the application that all are peers of. */
+/** The application that all are peers of, and a key of it: `<sk_id>:<sk_secret>`. */
 async function firstKey(folder: string, settings: Readonly<Record<string, string>>): Promise<string> {
-  const data = join(folder, "first");
-  await using _node = await startNode(data, settings);
-  const deadline = performance.now() + TOGETHER_MS;
-  while (performance.now() < deadline) {
-    const made = await Bun.file(join(data, "first-run.txt")).exists();
-    const key = made && SECRET_KEY.exec(readFileSync(join(data, "first-run.txt"), "utf8"))?.[1];
-    if (key) return key;
-    await sleep(LOOK_EVERY_MS);
-  }
-  throw new Error("the first start made no secret key");
+  await using node = await startNode(folder, settings);
+  const admin = new Admin(`http://127.0.0.1:${node.port}`, settings.PARLEY_ADMIN_TOKEN ?? "");
+  await admin.createApp("bench");
+  return (await admin.createKey("bench")).credential;
 }
 
 async function startNode(data: string, settings: Readonly<Record<string, string>>): Promise<Pinned> {

@@ -99,12 +99,23 @@ function accepting(port: number): Promise<number | undefined> {
   return promise.finally(() => socket.destroy());
 }
 
-function childrenOf(pid: number): number[] {
-  const isNumber = (name: string): boolean => /^\d+$/.test(name);
-  return readdirSync("/proc")
-    .filter(isNumber)
-    .map(Number)
-    .filter((one) => parentOf(one) === pid);
+export const childrenOf = (pid: number): number[] => allPids().filter((one) => parentOf(one) === pid);
+
+/** The process that was started with these among its arguments, one behind the other. */
+export const startedWith = (...args: readonly string[]): number | undefined =>
+  allPids().find((pid) => argumentsOf(pid).includes(`\0${args.join("\0")}\0`));
+
+const allPids = (): number[] =>
+  readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+
+function argumentsOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    return ""; // Gone since the folder was read.
+  }
 }
 
 function parentOf(pid: number): number | undefined {
