@@ -49,7 +49,7 @@ export async function filled(rows: number, rare: number): Promise<Filled> {
   await fill(sql, rows, rare);
   await sql.close();
   const store = await openStore(folder);
-  const inside = (store as unknown as { sql: SQL }).sql;
+  const inside = (store as unknown as { database: { sql: SQL } }).database.sql;
   return {
     store,
     folder,
