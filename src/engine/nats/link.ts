@@ -4,11 +4,14 @@
  */
 import { connect, type NatsConnection, type Subscription } from "@nats-io/transport-node";
 
-/** A link that stalls is given up after a second and a half, and another taken, before the others take this node for gone. */
-const PING_EVERY_MS = 500;
+/**
+ * A link that stalls is given up and another taken before the others take this node for gone, which is when what it has acked
+ * meanwhile would be lost: three pings, and one connect in vain, since the client tries the server that it was on once more.
+ */
+const PING_EVERY_MS = 400;
 const PINGS_OUT_MAX = 2;
 const RECONNECT_MS = { least: 100, jitter: 400 } as const;
-const CONNECT_MS = 3000;
+const CONNECT_MS = 1000;
 const NO_RESPONDERS = 503;
 
 export interface LinkOptions {
