@@ -7,7 +7,7 @@ import type { NatsCluster } from "../support/nats.ts";
 import { show } from "../support/show.ts";
 import { until } from "../support/until.ts";
 
-const UNDER_FAULT_MS = IS_FULL ? 10_000 : 2500;
+const UNDER_FAULT_MS = IS_FULL ? 10_000 : 1500;
 const SLOW_MS = 150;
 
 export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): void {

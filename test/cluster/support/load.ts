@@ -8,10 +8,10 @@ export const LOAD = IS_FULL
   : ({ clients: 60, channels: 12, rate: 200 } as const);
 
 /** All of NATS, PostgreSQL. */
-export const OUTAGE_MS = IS_FULL ? 30_000 : 2500;
+export const OUTAGE_MS = IS_FULL ? 30_000 : 2000;
 /** Longer than a silent node is waited for: whoever would judge on waking up, would judge wrong. */
 export const ASLEEP_MS = IS_FULL ? 10_000 : 4500;
-export const SPLIT_MS = IS_FULL ? 15_000 : 5000;
+export const SPLIT_MS = IS_FULL ? 15_000 : 4500;
 
 /** A node that goes without a word is to be gone everywhere within this. */
 export const LEAVE_WITHIN_MS = 5000;
