@@ -7,6 +7,7 @@
  *   npm run bench -- cluster --quick                  once and shortly: to see that it works, not to judge by
  *   npm run bench -- cluster --only fan-out           one part: fan-out, presence or idle
  *   npm run bench -- cluster --before other/src/main.ts   also one node of another tree, to see what has become slower
+ *   npm run bench -- cluster --system "2 nodes on NATS"   some systems, by their name in the table
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -49,6 +50,7 @@ export async function cluster(args: readonly string[]): Promise<boolean> {
       rounds: { type: "string" },
       only: { type: "string", multiple: true },
       before: { type: "string" },
+      system: { type: "string", multiple: true },
     },
   });
   const effort = { ...(values.quick ? QUICK : WHOLE), ...(values.rounds && { rounds: Number(values.rounds) }) };
@@ -59,11 +61,14 @@ export async function cluster(args: readonly string[]): Promise<boolean> {
     process.once(signal, () => stopped.reject(new Error(`stopped by ${signal}`)));
   // Whatever happens, leaving this function ends every process that was started and removes its data.
   await using processes = new AsyncDisposableStack();
-  const measured = measure({ effort, parts, before: values.before && resolve(values.before) }, processes);
+  const measured = measure(
+    { effort, parts, before: values.before && resolve(values.before), wanted: values.system },
+    processes,
+  );
   const { report, versions } = await Promise.race([measured, stopped.promise]);
 
   console.log(report.text());
-  if (!values.quick && values.only === undefined) {
+  if (!values.quick && values.only === undefined && values.system === undefined) {
     const file = await keep("cluster", { ...machine(), ...versions, effort, ...report.data() });
     console.log(`\nwritten to ${file}`);
   }
@@ -74,17 +79,20 @@ interface Order {
   readonly effort: Effort;
   readonly parts: ReadonlySet<Part>;
   readonly before: string | undefined;
+  /** Names of systems; absent: all. */
+  readonly wanted: readonly string[] | undefined;
 }
 
-async function measure({ effort, parts, before }: Order, processes: AsyncDisposableStack) {
+async function measure({ effort, parts, before, wanted }: Order, processes: AsyncDisposableStack) {
   const ground = processes.use(await Ground.lay());
   const crowds = parts.has("presence") ? processes.use(await Crowds.start(CROWDS, ON_LOADER_CORE)) : undefined;
-  const systems: System[] = [
+  const all: System[] = [
     alone(ALONE),
     ...(before ? [alone(BEFORE, before)] : []),
     ...[1, 2, 3].map((nodes) => ground.joined(nodes)),
     ground.bareNats,
   ];
+  const systems = all.filter(({ name }) => wanted?.includes(name) ?? true);
   const report = new Report(systems.map(({ name }) => name));
   for (let round = 1; round <= effort.rounds; round++)
     for (const { name, start } of systems) {
