@@ -1,7 +1,6 @@
 /**
  * What a client's frame does. Every check stands here, in the order the protocol gives them; each leaves the connection
- * open, except the rate. Nothing here waits, but for words behind a subscribe that the engine is still asked about: nobody is to
- * hear of a newcomer by what it says.
+ * open, except the rate. Nothing here waits.
  */
 import type { Keyring } from "../access/keyring.ts";
 import { UNAVAILABLE } from "../engine/engine.ts";
@@ -22,8 +21,6 @@ import type { Usage } from "./usage.ts";
 const PUBLISH = bitOf("publish");
 const SUBSCRIBE = bitOf("subscribe");
 const SEND = bitOf("send");
-/** Of one connection, behind its subscribes. More than that is said at once: it is not worth the memory. */
-const WORDS_WAITING_MAX = 64;
 
 export interface DispatchParts {
   readonly hub: Hub;
@@ -57,8 +54,9 @@ export class Dispatch {
     counter.inc();
     switch (frame.type) {
       case "publish":
+        return this.publish(peer, frame);
       case "send":
-        return peer.opening > 0 ? this.wait(peer, frame) : this.say(peer, frame);
+        return this.send(peer, frame);
       case "subscribe":
         return this.subscribe(peer, frame);
       case "unsubscribe":
@@ -68,23 +66,6 @@ export class Dispatch {
       default:
         return this.refuse(peer, "unknown_type", frame.requestId);
     }
-  }
-
-  private say(peer: Peer, frame: ClientFrame): void {
-    if (frame.type === "publish") this.publish(peer, frame);
-    else this.send(peer, frame);
-  }
-
-  private wait(peer: Peer, frame: ClientFrame): void {
-    peer.words ??= [];
-    peer.words.push(frame);
-    if (peer.words.length > WORDS_WAITING_MAX) this.sayAll(peer);
-  }
-
-  private sayAll(peer: Peer): void {
-    const words = peer.words ?? [];
-    peer.words = undefined;
-    for (const frame of words) if (peer.open) this.say(peer, frame);
   }
 
   /** A binary frame: paid for like any other, understood never. */
@@ -163,18 +144,10 @@ export class Dispatch {
     if (!peer.covers(channel)) return this.refuse(peer, "channel_not_authorized", requestId);
     if (peer.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !peer.subscriptionTo(channel))
       return this.refuse(peer, "channel_limit_exceeded", requestId);
-    let isAnswered = false;
-    let isLate = false;
     this.parts.hub.subscribe(peer, channel, wanted === true, (refused) => {
-      isAnswered = true;
       if (refused) this.refuse(peer, refused, requestId);
       else this.ack(peer, requestId);
-      // Behind what the hub still does about this answer.
-      if (isLate && --peer.opening === 0) queueMicrotask(() => this.sayAll(peer));
     });
-    if (isAnswered) return;
-    isLate = true;
-    peer.opening++;
   }
 
   private isOverQuota(peer: Peer): boolean {

@@ -48,26 +48,6 @@ describe("a channel that the engine is still asked about", () => {
     expect(ann.news()).toEqual(["ack r1", "message far 1"]);
   });
 
-  test("is known before the words of a newcomer that speaks at once, in the order they were said", async () => {
-    const { world, late } = begin(2);
-    const far = world.connect("far", { node: 1 });
-    far.subscribe("c");
-    late.releaseAll();
-    await turn();
-    world.advance(600);
-    far.news();
-    const ann = world.connect("ann").holdPongs();
-    ann.subscribe("c");
-    for (const data of [1, 2]) ann.publish("c", data);
-    world.advance(5);
-    expect([ann.news(), far.news()]).toEqual([[], []]);
-    late.releaseAll();
-    await turn();
-    world.advance(20);
-    expect(ann.news()).toEqual(["ack r1", "ack r2", "ack r3"]);
-    expect(far.news()).toEqual(["joined: ann", "message ann 1", "message ann 2"]);
-  });
-
   test("is acked twice and shows one roster where the subscribe was repeated", async () => {
     const { world, late } = begin();
     const ann = world.connect("ann");

@@ -1,7 +1,6 @@
 /** One connection: who it is, what it may do, what it holds. */
 import type { Grant } from "../access/admit.ts";
 import type { ActionSet } from "../protocol/actions.ts";
-import type { ClientFrame } from "../protocol/frames.ts";
 import type { Scope } from "../protocol/glob.ts";
 import { PING_FRAMES_BURST } from "../protocol/limits.ts";
 import type { Subscription } from "./channel.ts";
@@ -24,9 +23,6 @@ export class Peer {
   publishesTo: string | undefined;
   /** Of the last WebSocket ping; its pong opens what waits for it. */
   pingSeq = 0;
-  /** Subscribes about which the engine is still asked, and what it wants to say behind them. */
-  opening = 0;
-  words: ClientFrame[] | undefined;
   /** Subscriptions whose roster waits for a pong. */
   gated = 0;
   open = true;

@@ -22,8 +22,7 @@ const WHY: Readonly<Record<string, readonly string[]>> = {
   ],
   "other nodes know a newcomer once it has its roster, and an end on one node is told before a return on another that has none yet":
     [
-      "before a peer's words come, what waits to be told about it > whichever of its connections speaks",
-      "before a peer's words come, what waits to be told about it > also when the backend speaks in its name",
+      "before a peer's words come, what waits to be told about it >",
       "a peer that comes back before its old connection is gone never flaps >",
       "GET /v1/channels/:channel/peers > is so at once",
     ],
