@@ -19,6 +19,8 @@ const RAW = "test/conformance/raw";
 /** Left out: metrics and shutdown, which are about one process and not about the service. */
 const RAW_WHOLE = ["closing", "connect", "delivery", "frames", "narrowing", "presence", "rest", "usage"];
 const RAW_SAMPLE = ["delivery"];
+/** Without those that fill buffers or wait for a rate. */
+const SAMPLE_TESTS = ["-t", "^(publish|send|order|applications|before a peer's words)"];
 
 let postgres: PostgresServer;
 let nats: NatsCluster;
@@ -57,7 +59,7 @@ async function run(paths: readonly string[], env: Readonly<Record<string, string
 test("raw sockets", async () => {
   const log = join(folder, "landings");
   const files = (IS_FULL ? RAW_WHOLE : RAW_SAMPLE).map((name) => `./${RAW}/${name}.test.ts`);
-  const { code, passed, failed, output } = await run(files, {
+  const { code, passed, failed, output } = await run(IS_FULL ? files : [...files, ...SAMPLE_TESTS], {
     PARLEY_TEST_NODES_DATABASE: postgres.url("postgres"),
     PARLEY_TEST_NODES_NATS: `nats://${nats.ports.map((port) => `127.0.0.1:${port}`).join(",")}`,
     PARLEY_TEST_NODES_LOG: log,
@@ -67,7 +69,7 @@ test("raw sockets", async () => {
   if (faults.length > 0) console.log(output);
   expect(faults).toEqual([]);
   expect(code).toBe(failed.length > 0 ? 1 : 0);
-  expect(passed).toBeGreaterThan(30);
+  expect(passed).toBeGreaterThan(10);
   const clusters = readFileSync(log, "utf8")
     .trim()
     .split("\n")
