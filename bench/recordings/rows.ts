@@ -1,4 +1,5 @@
 /** Stores full of recordings: rows alone, written as a restore would, with the indexes made afterwards. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +7,7 @@ import type { SQL } from "bun";
 import { openSqlite, openStore, sqliteFile } from "../../src/store/open.ts";
 import type { RecordingFilter } from "../../src/store/recordings.ts";
 import type { SqlStore } from "../../src/store/sql.ts";
+import { appRow } from "../../src/store/test-rows.ts";
 
 export const APP = "a".repeat(24);
 const DAY_SECONDS = 86_400;
@@ -30,20 +32,7 @@ export interface Filled extends AsyncDisposable {
 export async function filled(rows: number, rare: number): Promise<Filled> {
   const folder = mkdtempSync(join(tmpdir(), "parley-bench-"));
   const empty = await openStore(folder);
-  await empty.change((change) =>
-    change.putApp({
-      id: APP,
-      name: "bench",
-      secretSealed: "",
-      secretDigest: "",
-      planName: "",
-      maxConcurrentConnections: null,
-      maxMessagesPerPeriod: null,
-      retentionDays: null,
-      created: 0,
-      deleted: null,
-    }),
-  );
+  await empty.change((change) => change.putApp(appRow(APP, "bench")));
   await empty.close();
   const sql = await openSqlite(sqliteFile(folder));
   await fill(sql, rows, rare);

@@ -1,4 +1,5 @@
 /** For tests: recordings on a real store and a real folder, with a clock of their own. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +7,7 @@ import { newObjectId } from "../access/ids.ts";
 import { openStore } from "../store/open.ts";
 import type { RecordingRow } from "../store/recordings.ts";
 import type { SqlStore } from "../store/sql.ts";
+import { appRow } from "../store/test-rows.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { Figures } from "./figures.ts";
 import { Folder } from "./folder.ts";
@@ -52,20 +54,7 @@ export async function makeKit({
   const data = mkdtempSync(join(tmpdir(), "parley-kit-"));
   const store = await openStore(data);
   const app = newObjectId(Date.now());
-  await store.change((change) =>
-    change.putApp({
-      id: app,
-      name: "app",
-      secretSealed: "",
-      secretDigest: "",
-      planName: "",
-      maxConcurrentConnections: null,
-      maxMessagesPerPeriod: null,
-      retentionDays: null,
-      created: 0,
-      deleted: null,
-    }),
-  );
+  await store.change((change) => change.putApp(appRow(app, "app")));
   const folder = join(data, "recordings");
   const storage = wrap(new Folder(folder, 0));
   const metrics = new Metrics();

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { openStore } from "../store/open.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import type { SqlStore } from "../store/sql.ts";
+import { appRow } from "../store/test-rows.ts";
 import { Expiry } from "./expiry.ts";
 
 let folder: string;
@@ -12,20 +13,7 @@ let store: SqlStore;
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "parley-expiry-"));
   store = await openStore(folder);
-  await store.change((change) =>
-    change.putApp({
-      id: "app",
-      name: "app",
-      secretSealed: "",
-      secretDigest: "",
-      planName: "",
-      maxConcurrentConnections: null,
-      maxMessagesPerPeriod: null,
-      retentionDays: null,
-      created: 0,
-      deleted: null,
-    }),
-  );
+  await store.change((change) => change.putApp(appRow("app")));
 });
 afterEach(async () => {
   await store.close();

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { openStore } from "../store/open.ts";
 import type { RoomStore } from "../store/rooms.ts";
 import type { SqlStore } from "../store/sql.ts";
+import { appRow } from "../store/test-rows.ts";
 import { Expiry } from "./expiry.ts";
 import { findRoom, Rooms } from "./rooms.ts";
 
@@ -14,20 +15,7 @@ let store: SqlStore;
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "parley-rooms-"));
   store = await openStore(folder);
-  await store.change((change) =>
-    change.putApp({
-      id: APP,
-      name: APP,
-      secretSealed: "",
-      secretDigest: "",
-      planName: "",
-      maxConcurrentConnections: null,
-      maxMessagesPerPeriod: null,
-      retentionDays: null,
-      created: 0,
-      deleted: null,
-    }),
-  );
+  await store.change((change) => change.putApp(appRow(APP)));
 });
 afterEach(async () => {
   await store.close();
