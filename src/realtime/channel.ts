@@ -22,6 +22,8 @@ export class Channel {
   listeners = 0;
   /** Their pong has come: the next tick writes their roster. */
   ready: Subscription[] = [];
+  /** Have their roster already: the next tick shows them, tells them what they have missed and lets them listen. */
+  early: Subscription[] = [];
   /** Members whose state may differ from what was told. */
   changed = new Set<Member>();
   lastTickMs = 0;
@@ -138,9 +140,11 @@ export class Subscription {
   visible = false;
   /** On the presence topic. */
   listening = false;
-  /** A roster too long for one frame that is being written, and how many of its parts are. */
+  /** A roster behind which something is still to be written, and how many of its parts are. */
   roster: LongRoster | undefined;
   partsWritten = 0;
+  /** Its roster was written ahead of the tick that shows it. */
+  awaitsTick = false;
   open = true;
   /** It ended because the key no longer covers the channel. */
   isRevoked = false;

@@ -17,11 +17,16 @@ import { changeFrames, isWritten, writeRosters } from "./rosters.ts";
 import type { Broadcast } from "./socket.ts";
 import type { Identity } from "./space.ts";
 
-/** A tick writes one frame to each member: larger channels tick less often, so that a storm of joins stays linear. */
-const SPACING_MS_PER_MEMBER = 0.1;
-const SPACING_MAX_MS = 250;
+/**
+ * A tick writes one frame to each member: larger channels tick less often, so that a storm of joins stays linear, also one
+ * that takes seconds. A roster never waits for that: one that is due before the next tick is written ahead of it.
+ */
+const SPACING_MS_PER_MEMBER = 0.5;
+const SPACING_MAX_MS = 500;
 /** A roster is due ROSTER_WAIT_MS after its ack; this much earlier we stop waiting, for timers are late now and then. */
 const GATE_WAIT_MS = ROSTER_WAIT_MS - 50;
+/** Rosters that become due within so long are written together: each of them is as long as the channel is large. */
+const WATCH_GAP_MS = 10;
 
 export interface PresenceParts {
   readonly clock: Clock;
@@ -127,13 +132,14 @@ export class Presence {
   /** A reader has taken what was waiting for it: the next part of a long roster, if there is one. */
   drained(peer: Peer): void {
     for (const subscription of peer.subscriptions) {
-      if (subscription.roster && isWritten(subscription)) this.listen(subscription);
+      if (subscription.roster && !subscription.awaitsTick && isWritten(subscription)) this.listen(subscription);
     }
   }
 
   /** Off the presence topic until the next roster: nothing may come between an ack and its roster. */
   private hold(subscription: Subscription): void {
     subscription.roster = undefined;
+    subscription.awaitsTick = false;
     if (!subscription.listening) return;
     subscription.listening = false;
     subscription.channel.listeners--;
@@ -174,10 +180,10 @@ export class Presence {
     if (this.watching || this.waiting.length === 0) return;
     this.watching = true;
     const first = this.waiting[0] as Waiting;
-    this.parts.clock.after(Math.max(1, first.untilMs - this.parts.clock.monotonicMs()), () => {
+    this.parts.clock.after(Math.max(WATCH_GAP_MS, first.untilMs - this.parts.clock.monotonicMs()), () => {
       this.watching = false;
       const now = this.parts.clock.monotonicMs();
-      const overdue = new Set<Channel>();
+      const overdue: Subscription[] = [];
       let passed = 0;
       for (const { subscription, gate, untilMs } of this.waiting) {
         const waits = subscription.open && subscription.owed === gate;
@@ -185,12 +191,25 @@ export class Presence {
         passed++;
         if (!waits) continue;
         if (subscription.gate !== 0) this.openGate(subscription);
-        overdue.add(subscription.channel);
+        overdue.push(subscription);
       }
       this.waiting.splice(0, passed);
-      for (const channel of overdue) this.tickChannel(channel);
+      for (const [channel, subscriptions] of Map.groupBy(overdue, (one) => one.channel)) {
+        if (this.mayTick(channel)) this.tickChannel(channel);
+        else this.rosterEarly(channel, subscriptions);
+      }
       this.watch();
     });
+  }
+
+  /** The channel has ticked just now: these get their roster at once, and its next tick tells the others of them. */
+  private rosterEarly(channel: Channel, subscriptions: readonly Subscription[]): void {
+    for (const subscription of subscriptions) {
+      subscription.owed = 0;
+      subscription.awaitsTick = true;
+      channel.early.push(subscription);
+    }
+    this.rosters(channel, subscriptions);
   }
 
   private schedule(channel: Channel): void {
@@ -204,32 +223,43 @@ export class Presence {
   }
 
   private tick(): void {
-    const now = this.parts.clock.monotonicMs();
     for (const channel of [...this.dirty]) {
-      const spacing = Math.min(SPACING_MAX_MS, channel.members.size * SPACING_MS_PER_MEMBER);
-      if (channel.lastTickMs !== 0 && now - channel.lastTickMs < spacing) {
-        this.schedule(channel);
-        continue;
-      }
-      this.tickChannel(channel);
+      if (this.mayTick(channel)) this.tickChannel(channel);
+      else this.schedule(channel);
     }
+  }
+
+  private mayTick(channel: Channel): boolean {
+    const spacing = Math.min(SPACING_MAX_MS, channel.members.size * SPACING_MS_PER_MEMBER);
+    return channel.lastTickMs === 0 || this.parts.clock.monotonicMs() - channel.lastTickMs >= spacing;
   }
 
   private tickChannel(channel: Channel): void {
     // A set: one that asked twice within a tick gets one roster.
     const newcomers = [...new Set(channel.ready)].filter((one) => one.open && one.gate === 0 && one.owed !== 0);
+    const early = [...new Set(channel.early)].filter((one) => one.open && one.awaitsTick);
     channel.ready = [];
+    channel.early = [];
     this.dirty.delete(channel);
     channel.lastTickMs = this.parts.clock.monotonicMs();
-    for (const subscription of newcomers) {
+    for (const subscription of [...newcomers, ...early]) {
       subscription.visible = true;
       subscription.owed = 0;
+      subscription.awaitsTick = false;
     }
-    this.tell(channel, [...channel.changed], newcomers);
+    this.tell(channel, [...channel.changed], newcomers, early);
   }
 
-  /** Writes rosters to newcomers, then the difference to those who listen, then lets the newcomers listen too. */
-  private tell(channel: Channel, members: readonly Member[], newcomers: readonly Subscription[] = []): void {
+  /**
+   * Writes rosters to newcomers, then the difference to those who listen, then lets the newcomers listen too; and those who
+   * have theirs already, behind what they have missed.
+   */
+  private tell(
+    channel: Channel,
+    members: readonly Member[],
+    newcomers: readonly Subscription[] = [],
+    early: readonly Subscription[] = [],
+  ): void {
     const joined: string[] = [];
     const left: string[] = [];
     const announce: MemberState[] = [];
@@ -254,7 +284,7 @@ export class Presence {
       this.parts.count.changes(joined.length + left.length);
       if (channel.listeners > 0) this.broadcast(channel, joined, left);
     }
-    for (const subscription of newcomers) {
+    for (const subscription of [...newcomers, ...early]) {
       if (isWritten(subscription)) this.listen(subscription);
     }
     if (announce.length + withdraw.length > 0)

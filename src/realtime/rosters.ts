@@ -17,7 +17,7 @@ export function writeRosters(channel: Channel, newcomers: readonly Subscription[
   for (const subscription of newcomers) {
     const { peer } = subscription;
     peer.socket.send(partFor(peer.peerId, long, 0, channel));
-    if (parts.length < 2) continue;
+    if (parts.length < 2 && !subscription.awaitsTick) continue;
     subscription.roster = long;
     subscription.partsWritten = 1;
   }
