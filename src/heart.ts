@@ -62,7 +62,9 @@ export async function buildHeart(
       })
     : undefined;
   if (follow) metrics.gauge("parley_store_up", "Whether the shared store answers.", () => Number(follow.isUp));
-  const nudged = (): void => follow?.nudge();
+  const nudged = async (): Promise<void> => {
+    await Promise.all([follow?.nudge(), store.isShared && usage.flush()]);
+  };
   const hub = new Hub({ id, clock, engine, keyring, usage, figures, broadcast, presenceTickMs, framesBurst, nudged });
   keyring.onChange((keyId) => hub.keyChanged(keyId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections);

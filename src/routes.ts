@@ -37,6 +37,8 @@ import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 import { VERSION } from "./version.ts";
 
+const GATHER_MS = 1500;
+
 export interface RouteParts {
   readonly config: Config;
   readonly log: Log;
@@ -79,11 +81,15 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     const cap = keyring.app(app)?.maxMessagesPerPeriod ?? null;
     if (cap !== null && usage.messagesUsed(app) >= cap) throw new Problem("over_message_quota");
   };
+  /** A store that does not answer is not waited for: what is known here is told then. */
+  const gather = async (): Promise<void> => {
+    if (store.isShared) await Promise.race([engine.nudge().then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
+  };
   const realtime = [
     ...tokenEndpoints(guards.minting, nowMs),
     ...channelEndpoints(guards.secret, hub, quota),
     ...peerEndpoints(guards.secret, { hub, quota, blocks, store, nowMs, nudge: () => engine.nudge() }),
-    ...usageEndpoints(guards.secret, keyring, hub, usage),
+    ...usageEndpoints(guards.secret, { keyring, hub, usage, gather }),
   ];
   const control = [
     ...appEndpoints(guards.admin, directory, audit, () => parts.archive.clearDeleted()),

@@ -1,6 +1,7 @@
 /**
  * The one door for changes to applications and keys: written to the store first, then shown in the keyring before the
- * next change begins. When a call has resolved, the change is durable and in force on this node.
+ * next change begins. When a call has resolved, the change is durable and in force on this node, and on every other that can
+ * be asked.
  */
 import { type Action, actionList, actionSet } from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
@@ -40,7 +41,7 @@ interface Outcome<T> {
 const DEFAULT_PLAN = "default";
 
 export class Directory {
-  private readonly listeners: (() => void)[] = [];
+  private readonly listeners: (() => Promise<void>)[] = [];
 
   constructor(
     private readonly store: Store,
@@ -49,8 +50,8 @@ export class Directory {
     private readonly nowMs: () => number,
   ) {}
 
-  /** Called when a change is durable and in force here. */
-  onChange(listener: () => void): void {
+  /** Called when a change is durable and in force here; the change waits for it. */
+  onChange(listener: () => Promise<void>): void {
     this.listeners.push(listener);
   }
 
@@ -219,7 +220,7 @@ export class Directory {
 
   private async apply<T>(work: (change: Change) => Promise<Outcome<T>>): Promise<T> {
     const { result } = await this.store.change(work, ({ touched }, revision) => this.keyring.show(touched, revision));
-    for (const listener of this.listeners) listener();
+    await Promise.all(this.listeners.map((listener) => listener()));
     return result;
   }
 

@@ -69,9 +69,9 @@ export class Follow implements News {
     return this.isAway ? Promise.resolve(false) : this.lookAfterNow();
   }
 
-  /** Another node says that there is something new. */
-  nudge(): void {
-    void this.lookAfterNow();
+  /** Another node says that there is something new. Resolves when it is known here; false: the store cannot be asked. */
+  nudge(): Promise<boolean> {
+    return this.lookAfterNow(0);
   }
 
   private lookLater(): void {
@@ -81,9 +81,9 @@ export class Follow implements News {
   }
 
   /** A look that begins after this call: one that is under way may have asked too early. All who come meanwhile share it. */
-  private lookAfterNow(): Promise<boolean> {
+  private lookAfterNow(gapMs = LOOK_GAP_MS): Promise<boolean> {
     this.next ??= this.looking
-      .then(() => this.gap())
+      .then(() => this.gap(gapMs))
       .then(() => {
         this.next = undefined;
         this.looking = this.look();
@@ -92,9 +92,9 @@ export class Follow implements News {
     return this.next;
   }
 
-  private gap(): Promise<void> | undefined {
+  private gap(ms: number): Promise<void> | undefined {
     const { clock } = this.parts;
-    const left = this.beganMs + LOOK_GAP_MS - clock.monotonicMs();
+    const left = this.beganMs + ms - clock.monotonicMs();
     return left <= 0 ? undefined : new Promise((resolve) => clock.after(left, resolve));
   }
 

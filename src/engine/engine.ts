@@ -15,7 +15,8 @@
  * - When a node goes, the others MUST be told once (`nodeGone`), and nothing of it MUST arrive afterwards. One that was taken
  *   for gone and is not comes back under another id.
  * - A message that a watched channel owes and that cannot be had any more MUST be told (`lost`), before anything behind it.
- * - `nudge` MAY be lost: it only makes the others look sooner than they would.
+ * - `nudge` resolves when every other node that is there has seen to it, or a second has passed. It MAY be lost: it only makes
+ *   the others look sooner than they would.
  * - `send` reaches a peer where it is held (`hold`). Once it is known that it was handed to somebody, it MAY answer: the count
  *   is then of those who have answered.
  */
@@ -53,8 +54,11 @@ export interface Engine {
   /** This node has its first connection of a peer, or has lost its last. */
   hold(app: string, peerId: string): void;
   release(app: string, peerId: string): void;
-  /** How many connections of that peer on other nodes it was handed to, as far as is known; 0: none; or UNAVAILABLE. */
-  send(app: string, to: string, envelope: Envelope): number | Promise<number>;
+  /**
+   * How many connections of that peer on other nodes it was handed to, as far as is known; 0: none; or UNAVAILABLE.
+   * `isHere`: this node hands it to somebody as well, so that 0 need not be certain.
+   */
+  send(app: string, to: string, envelope: Envelope, isHere: boolean): number | Promise<number>;
   /** This node has its first subscriber of a channel. `found` is told, at once or later, who is in it elsewhere. */
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void;
   /** This node has lost its last subscriber. */
@@ -65,14 +69,14 @@ export interface Engine {
   kick(app: string, peerId: string): number | Promise<number>;
   /** Channels that are active on other nodes. */
   channels(app: string): readonly ChannelCount[] | Promise<readonly ChannelCount[]>;
-  /** Members of one channel on other nodes. */
+  /** Members of one channel on other nodes, also those that are not announced yet. */
   members(app: string, channel: string): RemoteMembers | Promise<RemoteMembers>;
   /** This node's connections of an application with a cap are so many now: the others must not be far behind. */
   counted(app: string, connections: number): void;
   /** Connections of an application on other nodes, as far as is known now. */
   connections(app: string): number;
-  /** The others look at once at what the nodes share besides. */
-  nudge(): void;
+  /** The others see at once to what the nodes share besides: write what they hold back of it, and read what is new. */
+  nudge(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -96,10 +100,13 @@ export interface NodeEnd {
   /** Messages of that channel were lost on the way: whoever listens to it here must know. */
   lost(app: string, channel: string): void;
   nodeGone(node: NodeId): void;
-  /** Another node has written something that all share. */
-  nudged(): void;
+  /** Another node asks for it: what all share is written and read now. */
+  nudged(): void | Promise<void>;
   kicked(app: string, peerId: string): number;
+  /** As announced. */
   localMembers(app: string, channel: string): readonly MemberState[];
+  /** And those about to be. */
+  localPeers(app: string, channel: string): readonly MemberState[];
   localChannels(app: string): readonly ChannelCount[];
   localConnections(app: string): number;
   /** Connections of every application that has any. */

@@ -112,7 +112,7 @@ class LocalEngine implements Engine {
 
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
     this.exchange.setWatching(this.id, app, channel, true);
-    found(this.members(app, channel));
+    found(this.known((node) => node.localMembers(app, channel)));
   }
 
   unwatch(app: string, channel: string): void {
@@ -133,7 +133,11 @@ class LocalEngine implements Engine {
   }
 
   members(app: string, channel: string): RemoteMembers {
-    return new Map(this.exchange.others(this.id).map((node) => [node.id, node.localMembers(app, channel)]));
+    return this.known((node) => node.localPeers(app, channel));
+  }
+
+  private known(of: (node: NodeEnd) => readonly MemberState[]): RemoteMembers {
+    return new Map(this.exchange.others(this.id).map((node) => [node.id, of(node)]));
   }
 
   /** Whoever wants to know asks. */
@@ -143,9 +147,16 @@ class LocalEngine implements Engine {
     return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);
   }
 
-  nudge(): void {
-    for (const other of this.exchange.others(this.id))
-      this.exchange.to(this.id, other, `${this.id} nudge`, (node) => node?.nudged());
+  async nudge(): Promise<void> {
+    const seenTo = this.exchange
+      .others(this.id)
+      .map(
+        (other) =>
+          new Promise<void>((resolve) =>
+            this.exchange.to(this.id, other, `${this.id} nudge`, (node) => resolve(node?.nudged())),
+          ),
+      );
+    await Promise.all(seenTo);
   }
 
   async close(): Promise<void> {

@@ -58,7 +58,7 @@ export class TestNode implements NodeEnd {
 
   tell(to: string, from = "somebody", app = APP): { name: string; reached: number | Promise<number> } {
     const { envelope, name } = this.words(from);
-    return { name, reached: this.engine.send(app, to, envelope) };
+    return { name, reached: this.engine.send(app, to, envelope, false) };
   }
 
   private words(from = "somebody"): { envelope: Envelope; name: string } {
@@ -208,6 +208,10 @@ export class TestNode implements NodeEnd {
     this.hold(peerId, 0, app);
     this.people.delete(key(app, peerId));
     return connections;
+  }
+
+  localPeers(app: string, channel: string): readonly MemberState[] {
+    return this.localMembers(app, channel);
   }
 
   localMembers(app: string, channel: string): readonly MemberState[] {

@@ -19,8 +19,8 @@ export interface PeerParts {
   readonly blocks: Blocks;
   readonly store: Store;
   readonly nowMs: () => number;
-  /** Tells the other nodes that the store has something new. */
-  readonly nudge: () => void;
+  /** The other nodes read what is new in the store. */
+  readonly nudge: () => Promise<void>;
 }
 
 function peerOf(call: Call): string {
@@ -71,7 +71,7 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
           await store.putBlock(block, nowMs());
           // In force before its connections close: it must not slip in again in between.
           blocks.add(block);
-          nudge();
+          await nudge();
         }
         return { peerId, closed: await hub.kick(app, peerId) };
       },

@@ -29,7 +29,15 @@ const answer = z
   })
   .meta({ id: "Usage" });
 
-export function usageEndpoints(guard: Guard<Credential>, keyring: Keyring, hub: Hub, usage: Usage): Endpoint[] {
+export interface UsageParts {
+  readonly keyring: Keyring;
+  readonly hub: Hub;
+  readonly usage: Usage;
+  /** What other nodes have counted and not written yet is added up. */
+  readonly gather: () => Promise<void>;
+}
+
+export function usageEndpoints(guard: Guard<Credential>, { keyring, hub, usage, gather }: UsageParts): Endpoint[] {
   return [
     endpoint({
       method: "GET",
@@ -38,7 +46,8 @@ export function usageEndpoints(guard: Guard<Credential>, keyring: Keyring, hub: 
       summary: "What the application has used this period, a calendar month UTC",
       guard,
       answer,
-      handle: (_call, { who }): z.infer<typeof answer> => {
+      handle: async (_call, { who }): Promise<z.infer<typeof answer>> => {
+        await gather();
         const app = keyring.app(who.key.app);
         if (!app) throw new Problem("unauthorized");
         const { startSeconds, endSeconds } = usage.current();

@@ -1,5 +1,6 @@
 /** Who is where: counted on this node for the others, and over all nodes for REST. */
 import type { ChannelCount, Engine, MemberState } from "../engine/engine.ts";
+import { stateOf } from "./channel.ts";
 import type { Space } from "./space.ts";
 
 export class Census {
@@ -11,6 +12,12 @@ export class Census {
   localMembers(app: string, name: string): readonly MemberState[] {
     const channel = this.spaces.get(app)?.channels.get(name);
     return channel ? [...channel.members.values()].flatMap((member) => member.announced ?? []) : [];
+  }
+
+  /** Also those whose roster is still under way. */
+  localPeers(app: string, name: string): readonly MemberState[] {
+    const members = this.spaces.get(app)?.channels.get(name)?.members.values() ?? [];
+    return [...members].flatMap(({ subscriptions: [newest] }) => (newest ? stateOf(newest.peer) : []));
   }
 
   localChannels(app: string): readonly ChannelCount[] {
@@ -42,10 +49,7 @@ export class Census {
       if (!known || known.since < state.since) found.set(state.peerId, state);
     };
     for (const states of (await this.engine.members(app, name)).values()) for (const state of states) add(state);
-    for (const { subscriptions } of this.spaces.get(app)?.channels.get(name)?.members.values() ?? []) {
-      const newest = subscriptions[0]?.peer;
-      if (newest) add({ peerId: newest.peerId, metadataJson: newest.metadataJson, since: newest.connectedMs });
-    }
+    for (const state of this.localPeers(app, name)) add(state);
     return [...found.values()];
   }
 

@@ -88,7 +88,7 @@ export class Member {
   /** What this node's own connections say: the newest that may be shown. */
   local(): MemberState | undefined {
     const newest = this.subscriptions.find((subscription) => subscription.visible)?.peer;
-    return newest && { peerId: newest.peerId, metadataJson: newest.metadataJson, since: newest.connectedMs };
+    return newest && stateOf(newest);
   }
 
   /** The state everybody should see: the newest connection of all nodes gives the metadata. */
@@ -108,6 +108,12 @@ export class Member {
     return this.subscriptions.length === 0 && (this.remote === undefined || this.remote.size === 0);
   }
 }
+
+export const stateOf = ({ peerId, metadataJson, connectedMs }: Peer): MemberState => ({
+  peerId,
+  metadataJson,
+  since: connectedMs,
+});
 
 /** Two nodes may have made a connection in the same instant: every node must still choose the same one. */
 function isNewer(one: MemberState, than: MemberState): boolean {

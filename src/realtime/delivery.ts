@@ -108,7 +108,12 @@ export class Delivery {
     envelope: Envelope,
     sender: Peer | undefined,
   ): number | Promise<number> {
-    const elsewhere = this.parts.engine.send(app, to, envelope);
+    const isHere =
+      this.parts.spaces
+        .get(app)
+        ?.identities.get(to)
+        ?.peers.some((peer) => peer !== sender) === true;
+    const elsewhere = this.parts.engine.send(app, to, envelope, isHere);
     if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
     const here = this.handTo(app, to, fromJson, envelope, sender);
     if (typeof elsewhere === "number") return this.counted(app, here + elsewhere);

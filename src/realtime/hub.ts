@@ -35,8 +35,8 @@ export interface HubParts {
   readonly broadcast: Broadcast;
   readonly presenceTickMs: number;
   readonly framesBurst: number;
-  /** Another node has written something that all share. */
-  readonly nudged?: () => void;
+  /** Another node asks that what all share be seen to. */
+  readonly nudged?: () => Promise<void>;
 }
 
 export class Hub implements NodeEnd {
@@ -188,8 +188,10 @@ export class Hub implements NodeEnd {
       answer(subscription.isRevoked ? "channel_not_authorized" : undefined);
       if (subscription.open) this.presence.enter(subscription);
     };
-    if (subscription.channel.opening) subscription.channel.opening.push(enter);
-    else enter();
+    const { opening } = subscription.channel;
+    if (!opening) return enter();
+    this.presence.expect(subscription);
+    opening.push(enter);
   }
 
   unsubscribe(peer: Peer, name: string): void {
@@ -289,8 +291,8 @@ export class Hub implements NodeEnd {
     }
   }
 
-  nudged(): void {
-    this.parts.nudged?.();
+  nudged(): Promise<void> | undefined {
+    return this.parts.nudged?.();
   }
 
   kicked(app: string, peerId: string): number {
@@ -301,6 +303,10 @@ export class Hub implements NodeEnd {
 
   localMembers(app: string, name: string): readonly MemberState[] {
     return this.census.localMembers(app, name);
+  }
+
+  localPeers(app: string, name: string): readonly MemberState[] {
+    return this.census.localPeers(app, name);
   }
 
   localChannels(app: string): readonly ChannelCount[] {

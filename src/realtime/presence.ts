@@ -53,6 +53,15 @@ export class Presence {
 
   constructor(private readonly parts: PresenceParts) {}
 
+  /** A subscription waits for its ack, while the engine finds out who is there: its peer may speak before. */
+  expect(subscription: Subscription): void {
+    const { member, channel } = subscription;
+    if (!member) return;
+    if (!member.subscriptions.includes(subscription)) member.add(subscription);
+    this.note(member);
+    channel.changed.add(member);
+  }
+
   /** A subscription begins, or asks again: its roster waits for the pong of the ping that follows the ack. */
   enter(subscription: Subscription): void {
     const { peer, channel } = subscription;
@@ -69,6 +78,8 @@ export class Presence {
     if (member.shown !== undefined) {
       subscription.visible = true;
       this.change(member, channel);
+      // Nor is it on other nodes, when the older one is there.
+      this.announce(channel, [member]);
     }
     this.note(member);
     channel.changed.add(member);
@@ -262,22 +273,12 @@ export class Presence {
   ): void {
     const joined: string[] = [];
     const left: string[] = [];
-    const announce: MemberState[] = [];
-    const withdraw: string[] = [];
     for (const member of members) {
       const entry = member.entry();
-      if (entry !== member.shown) {
-        if (entry !== undefined) joined.push(entry);
-        else if (member.shown !== undefined) left.push(member.shown);
-        member.shown = entry;
-      }
-      const local = member.local();
-      if (local ? !sameState(local, member.announced) : member.announced) {
-        if (local) announce.push(local);
-        else withdraw.push(member.identity.peerId);
-        member.announced = local;
-      }
-      this.told(member);
+      if (entry === member.shown) continue;
+      if (entry !== undefined) joined.push(entry);
+      else if (member.shown !== undefined) left.push(member.shown);
+      member.shown = entry;
     }
     if (newcomers.length > 0) this.rosters(channel, newcomers);
     if (joined.length + left.length > 0) {
@@ -287,9 +288,23 @@ export class Presence {
     for (const subscription of [...newcomers, ...early]) {
       if (isWritten(subscription)) this.listen(subscription);
     }
-    if (announce.length + withdraw.length > 0)
-      this.parts.engine.announce(channel.space.app, channel.name, announce, withdraw);
+    this.announce(channel, members);
+    for (const member of members) this.told(member);
     this.parts.tidy(channel);
+  }
+
+  /** What this node's own connections make of these members, to the other nodes. */
+  private announce(channel: Channel, members: readonly Member[]): void {
+    const joined: MemberState[] = [];
+    const left: string[] = [];
+    for (const member of members) {
+      const local = member.local();
+      if (local ? sameState(local, member.announced) : !member.announced) continue;
+      if (local) joined.push(local);
+      else left.push(member.identity.peerId);
+      member.announced = local;
+    }
+    if (joined.length + left.length > 0) this.parts.engine.announce(channel.space.app, channel.name, joined, left);
   }
 
   private broadcast(channel: Channel, joined: readonly string[], left: readonly string[]): void {

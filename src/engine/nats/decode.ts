@@ -15,7 +15,6 @@ import {
   type Farewell,
   type LaneItem,
   type LaneState,
-  type Nudge,
   type Place,
   type Question,
   VERSION,
@@ -110,7 +109,7 @@ export function laneItem(payload: string): LaneItem | undefined {
   }
 }
 
-export function toAll(payload: string): Beat | Count | Farewell | Nudge | Asked | undefined {
+export function toAll(payload: string): Beat | Count | Farewell | Asked | undefined {
   const all = read(payload);
   const [node, first, hears, isBack] = all?.fields ?? [];
   if (!all || !isText(node)) return undefined;
@@ -127,7 +126,6 @@ export function toAll(payload: string): Beat | Count | Farewell | Nudge | Asked 
     case "count":
       return isText(first) && isCount(hears) ? { kind: "count", node, app: first, connections: hears } : undefined;
     case "farewell":
-    case "nudge":
       return { kind: all.kind, node };
     case "question": {
       const asked = questionIn(first);
@@ -144,7 +142,7 @@ const isPlain = (value: unknown): value is Plain =>
 
 function questionIn(value: unknown): Question | undefined {
   if (!isPlain(value)) return undefined;
-  const { what, app, channel, peerId, channels, place, to } = value;
+  const { what, app, channel, peerId, channels, place, to, text: direct } = value;
   switch (what) {
     case "who": {
       const found = listOf(channels, (one) =>
@@ -162,6 +160,10 @@ function questionIn(value: unknown): Question | undefined {
       return isText(app) && isText(channel) ? { what, app, channel } : undefined;
     case "kick":
       return isText(app) && isPeerId(peerId) ? { what, app, peerId } : undefined;
+    case "look":
+      return { what };
+    case "hand":
+      return isText(direct) ? { what, text: direct } : undefined;
     default:
       return undefined;
   }
@@ -196,6 +198,10 @@ function answerOf(value: Plain): Answer | undefined {
     }
     case "kick":
       return isCount(value.closed) ? { what: "kick", closed: value.closed } : undefined;
+    case "look":
+      return { what: "look" };
+    case "hand":
+      return isCount(value.count) ? { what: "hand", count: value.count } : undefined;
     default:
       return undefined;
   }

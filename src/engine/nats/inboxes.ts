@@ -8,7 +8,7 @@ import { directIn } from "./decode.ts";
 import type { Heard, Link, Topic } from "./link.ts";
 import type { Nodes } from "./nodes.ts";
 import type { Subjects } from "./subjects.ts";
-import { handed } from "./wire.ts";
+import { type Direct, handed } from "./wire.ts";
 
 export interface InboxesParts {
   readonly end: Pick<NodeEnd, "id" | "deliverTo">;
@@ -45,13 +45,31 @@ export class Inboxes {
     this.held.delete(key);
   }
 
+  /** One that came another way than to its inbox: how many connections it was handed to. */
+  hand(text: string): number {
+    const direct = directIn(text);
+    if (!direct) {
+      this.parts.odd();
+      return 0;
+    }
+    const inbox = this.held.get(keyOf(direct.app, direct.to));
+    return (inbox && this.deliver(direct, inbox.newest)) ?? 0;
+  }
+
   private arrived(app: string, peerId: string, newest: Map<string, number>, { text, respond }: Heard): void {
-    const { end, nodes, odd } = this.parts;
+    const { end, odd } = this.parts;
     const direct = directIn(text);
     if (!direct || direct.app !== app || direct.to !== peerId) return odd();
-    if (!nodes.seen(direct.node) || direct.number <= (newest.get(direct.node) ?? 0)) return;
-    newest.set(direct.node, direct.number);
-    respond(handed(end.id, end.deliverTo(app, peerId, direct.envelope)));
+    const count = this.deliver(direct, newest);
+    if (count !== undefined) respond(handed(end.id, count));
+  }
+
+  /** undefined: it comes too late. */
+  private deliver({ node, number, app, to, envelope }: Direct, newest: Map<string, number>): number | undefined {
+    const { end, nodes } = this.parts;
+    if (!nodes.seen(node) || number <= (newest.get(node) ?? 0)) return undefined;
+    newest.set(node, number);
+    return end.deliverTo(app, to, envelope);
   }
 }
 

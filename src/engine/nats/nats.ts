@@ -126,13 +126,13 @@ export class NatsEngine implements Engine {
     if (this.isUp) this.link.publish(subject, item);
   }
 
-  send(app: string, to: string, envelope: Envelope): number | Promise<number> {
+  send(app: string, to: string, envelope: Envelope, isHere: boolean): number | Promise<number> {
     if (!this.isUp) return UNAVAILABLE;
     const { end, subjects } = this.all;
     const number = ++this.lastNumber;
     const text = wire.direct({ node: end.id, number, app, to, envelope });
     this.link.publish(subjects.peer(app, to), text, subjects.answer(number));
-    return this.sends.expect(number);
+    return this.sends.expect(number, isHere ? undefined : text);
   }
 
   hold(app: string, peerId: string): void {
@@ -177,8 +177,8 @@ export class NatsEngine implements Engine {
     return this.all.nodes.all.reduce((sum, { connections }) => sum + (connections.get(app) ?? 0), 0);
   }
 
-  nudge(): void {
-    if (this.isUp) this.link.publish(this.all.subjects.all, wire.nudge(this.all.end.id));
+  async nudge(): Promise<void> {
+    await this.all.asks.allOf({ what: "look" });
   }
 
   async close(): Promise<void> {
@@ -205,14 +205,20 @@ export class NatsEngine implements Engine {
     const wasKnown = nodes.known(one.node) !== undefined;
     const node = nodes.seen(one.node, one.kind === "beat" ? one.connections : undefined);
     if (!node) return;
-    if (one.kind === "nudge") return end.nudged();
     if (one.kind === "count") return void node.connections.set(one.app, one.connections);
-    if (one.kind === "question") for (const part of partsOf(end.id, this.reply(one.question))) respond(part);
+    if (one.kind === "question") this.asked(one.question, (answer) => partsOf(end.id, answer).forEach(respond));
     else if (wasKnown && (one.isBack || !one.hears.includes(end.id))) watches.resync(node);
   }
 
-  private reply(question: wire.Question): wire.Answer {
-    const { end, lanes } = this.all;
+  private asked(question: wire.Question, answer: (answer: wire.Answer) => void): void {
+    if (question.what !== "look") return answer(this.reply(question));
+    // Behind our count of connections, which whoever asks may want to know too.
+    this.beat(false);
+    void Promise.resolve(this.all.end.nudged()).then(() => answer({ what: "look" }));
+  }
+
+  private reply(question: Exclude<wire.Question, { what: "look" }>): wire.Answer {
+    const { end, lanes, inboxes } = this.all;
     switch (question.what) {
       case "who": {
         const states = question.channels.map(([app, channel]) => ({
@@ -228,16 +234,18 @@ export class NatsEngine implements Engine {
       case "channels":
         return { what: "channels", counts: end.localChannels(question.app) };
       case "members":
-        return { what: "members", members: end.localMembers(question.app, question.channel) };
+        return { what: "members", members: end.localPeers(question.app, question.channel) };
       case "kick":
         return { what: "kick", closed: end.kicked(question.app, question.peerId) };
+      case "hand":
+        return { what: "hand", count: inboxes.hand(question.text) };
     }
   }
 
   private answer({ subject, text, isNobody }: Heard): void {
     const number = questionOf(subject);
     if (this.sends.has(number)) {
-      if (isNobody) return this.sends.nobody(number, this.all.nodes.isSomebodySilent);
+      if (isNobody) return this.handRound(number);
       const handed = decode.handedIn(text);
       return handed ? this.sends.handed(number, handed.count) : this.odd("as an answer");
     }
@@ -246,6 +254,19 @@ export class NatsEngine implements Engine {
     if (answered) this.questions.arrived(number, answered);
     // A second node that has handed a message on, when the first has said so already.
     else if (!decode.handedIn(text)) this.odd("as an answer");
+  }
+
+  /** Nobody has the inbox, as far as the server knows; a node that made it just now does. */
+  private handRound(number: number): void {
+    const { asks, nodes } = this.all;
+    const text = this.sends.text(number);
+    if (text === undefined) return this.sends.decided(number, 0, nodes.isSomebodySilent);
+    const asked = nodes.all.length;
+    asks.all({ what: "hand", text }, (answers) => {
+      const counts = [...answers.values()].map((answer) => (answer.what === "hand" ? answer.count : 0));
+      const count = counts.reduce((sum, one) => sum + one, 0);
+      this.sends.decided(number, count, answers.size < asked || nodes.isSomebodySilent);
+    });
   }
 
   private odd(where: string): void {

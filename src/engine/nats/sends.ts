@@ -3,6 +3,8 @@ import { UNAVAILABLE } from "../engine.ts";
 import { ANSWER_MS } from "./questions.ts";
 
 interface Pending {
+  /** As it was sent, if it must be certain that nobody has the peer. */
+  readonly text: string | undefined;
   readonly resolve: (reached: number) => void;
   readonly until: number;
   /** Somebody was asked and had no connection of that peer any more. */
@@ -15,10 +17,14 @@ export class Sends {
 
   constructor(private readonly nowMs: () => number) {}
 
-  expect(number: number): Promise<number> {
+  expect(number: number, text: string | undefined): Promise<number> {
     return new Promise((resolve) =>
-      this.pending.set(number, { resolve, until: this.nowMs() + ANSWER_MS, none: false }),
+      this.pending.set(number, { text, resolve, until: this.nowMs() + ANSWER_MS, none: false }),
     );
+  }
+
+  text(number: number): string | undefined {
+    return this.pending.get(number)?.text;
   }
 
   has(number: number): boolean {
@@ -33,10 +39,10 @@ export class Sends {
     else one.none = true;
   }
 
-  /** No node holds the peer; `isUnsure`: of those that can be heard. */
-  nobody(number: number, isUnsure: boolean): void {
+  /** What the nodes have said that were asked one by one; `isUnsure`: somebody may hold the peer who has not answered. */
+  decided(number: number, count: number, isUnsure: boolean): void {
     const one = this.pending.get(number);
-    if (one) this.finish(number, one, isUnsure ? UNAVAILABLE : 0);
+    if (one) this.finish(number, one, count === 0 && isUnsure ? UNAVAILABLE : count);
   }
 
   sweep(): void {

@@ -51,19 +51,17 @@ export interface Count {
   readonly connections: number;
 }
 
-/** There is something new in what all share. */
-export interface Nudge {
-  readonly kind: "nudge";
-  readonly node: string;
-}
-
 /** What a node may be asked. */
 export type Question =
   | { readonly what: "who"; readonly channels: readonly (readonly [app: string, channel: string])[] }
   | { readonly what: "again"; readonly place: Place; readonly to: number }
   | { readonly what: "channels"; readonly app: string }
   | { readonly what: "members"; readonly app: string; readonly channel: string }
-  | { readonly what: "kick"; readonly app: string; readonly peerId: string };
+  | { readonly what: "kick"; readonly app: string; readonly peerId: string }
+  /** See to what all share. */
+  | { readonly what: "look" }
+  /** A direct message whose inbox nobody seems to have: it may be younger than what the servers know. */
+  | { readonly what: "hand"; readonly text: string };
 
 export interface Asked {
   readonly kind: "question";
@@ -86,7 +84,9 @@ export type Answer =
   | { readonly what: "again"; readonly items: readonly string[] | undefined }
   | { readonly what: "channels"; readonly counts: readonly ChannelCount[] }
   | { readonly what: "members"; readonly members: readonly MemberState[] }
-  | { readonly what: "kick"; readonly closed: number };
+  | { readonly what: "kick"; readonly closed: number }
+  | { readonly what: "look" }
+  | { readonly what: "hand"; readonly count: number };
 
 /** Answers may be longer than a payload: `part` of `parts`, from 0. */
 export interface Answered {
@@ -128,8 +128,6 @@ export const beat = (one: Omit<Beat, "kind">): string =>
 export const farewell = (node: string): string => line("farewell", node);
 
 export const count = (node: string, app: string, connections: number): string => line("count", node, app, connections);
-
-export const nudge = (node: string): string => line("nudge", node);
 
 export const question = (node: string, asked: Question): string => line("question", node, asked);
 

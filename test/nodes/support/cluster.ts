@@ -84,7 +84,7 @@ export async function refusal(server: Server, query: string): Promise<Refused> {
 }
 
 /** Asks again and again until it holds. */
-export async function eventually(what: string, holds: () => Promise<boolean>, withinMs = 10_000): Promise<void> {
+export async function eventually(what: string, holds: () => Promise<boolean>, withinMs = 30_000): Promise<void> {
   const until = performance.now() + withinMs;
   while (!(await holds())) {
     if (performance.now() > until) throw new Error(`not within ${withinMs} ms: ${what}`);
