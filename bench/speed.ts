@@ -44,6 +44,9 @@ interface Effort extends Pace {
 const WHOLE: Effort = { runs: 5, warmUpMs: 500, measureMs: 1200, settleMs: 5000 };
 const QUICK: Effort = { runs: 1, warmUpMs: 200, measureMs: 400, settleMs: 1000 };
 
+/** Until a server is done with those who have left, and out of the next one's way. */
+const LEAVING_MS = 200;
+
 /** Those that need a server which has not served anybody yet. */
 const FRESH = new Set(["f"]);
 
@@ -68,11 +71,10 @@ export async function speed(args: readonly string[]): Promise<boolean> {
     results.found(contender.name, found);
     if ("version" in found) ready.push(contender);
   }
-  for (let run = 1; run <= effort.runs; run++)
-    for (const contender of ready) {
-      console.error(`run ${run} of ${effort.runs}: ${contender.name}`);
-      await measure(contender, effort, isWanted, results);
-    }
+  for (let run = 1; run <= effort.runs; run++) {
+    console.error(`run ${run} of ${effort.runs}`);
+    await measure(run, ready, effort, isWanted, results);
+  }
 
   console.log(results.text());
   if (values.only === undefined && !values.quick) {
@@ -83,33 +85,49 @@ export async function speed(args: readonly string[]): Promise<boolean> {
   return results.holds;
 }
 
+/** Load by load: those that are compared are measured within seconds of each other. Whoever is not measured is idle. */
 async function measure(
-  contender: Contender,
+  run: number,
+  contenders: readonly Contender[],
   effort: Effort,
   isWanted: (id: string) => boolean,
   results: Results,
 ): Promise<void> {
-  const { name } = contender;
-  const loads = LOADS.filter(({ id, contenders }) => isWanted(id) && (!contenders || contenders.includes(name)));
-  const note = async (id: string, work: () => Promise<Figures | undefined>): Promise<void> => {
+  const note = async (id: string, name: string, work: () => Promise<Figures | undefined>): Promise<void> => {
     try {
-      results.add(id, name, await work());
+      results.add(run, id, name, await work());
     } catch (error) {
       // Of a contender it is a finding, of Parley a fault: a lost, doubled or disordered delivery ends the benchmark.
       if (name === PARLEY) throw error;
       results.failed(id, name, (error as Error).message);
     }
   };
-  const alone = async <T>(work: (server: Running) => Promise<T>): Promise<T> => {
+  const alone = async (
+    id: string,
+    contender: Contender,
+    work: (server: Running) => Promise<Figures | undefined>,
+  ): Promise<void> => {
     await using server = await contender.start();
-    return await work(server);
+    await note(id, contender.name, () => work(server));
   };
-  const run = (load: Load) => (server: Running) => note(load.id, () => load.run(server, effort));
-  await alone(async (server) => {
-    for (const load of loads.filter(({ id }) => !FRESH.has(id))) await run(load)(server);
-  });
-  for (const load of loads.filter(({ id }) => FRESH.has(id))) await alone(run(load));
-  if (isWanted("g") && (name === PARLEY || name === BARE_BUN))
-    await alone((server) => note("g", () => idleMemory(server, effort)));
-  if (isWanted("j") && name === PARLEY) await note("j", presenceStorm);
+  const compared = (load: Load): readonly Contender[] =>
+    contenders.filter(({ name }) => !load.contenders || load.contenders.includes(name));
+  const wanted = LOADS.filter(({ id }) => isWanted(id));
+  {
+    await using servers = new AsyncDisposableStack();
+    const running = new Map<Contender, Running>();
+    for (const contender of contenders) running.set(contender, servers.use(await contender.start()));
+    for (const load of wanted.filter(({ id }) => !FRESH.has(id)))
+      for (const contender of compared(load)) {
+        await note(load.id, contender.name, () => load.run(running.get(contender) as Running, effort));
+        await Bun.sleep(LEAVING_MS);
+      }
+  }
+  for (const load of wanted.filter(({ id }) => FRESH.has(id)))
+    for (const contender of compared(load)) await alone(load.id, contender, (server) => load.run(server, effort));
+  if (isWanted("g"))
+    for (const contender of contenders)
+      if (contender.name === PARLEY || contender.name === BARE_BUN)
+        await alone("g", contender, (server) => idleMemory(server, effort));
+  if (isWanted("j") && contenders.some(({ name }) => name === PARLEY)) await note("j", PARLEY, presenceStorm);
 }

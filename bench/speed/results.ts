@@ -1,7 +1,7 @@
 /** What was measured, run by run, and what it comes to. */
 import { median, table } from "../lib/figures.ts";
-import { type Figures, LOADS, PARLEY } from "./loads.ts";
-import { judge, type Medians, type Verdict } from "./targets.ts";
+import { type Figures, LOADS } from "./loads.ts";
+import { judge, type Measured, type Verdict } from "./targets.ts";
 
 interface Row {
   readonly id: string;
@@ -20,8 +20,9 @@ const ROWS: readonly Row[] = [...LOADS, ...EXTRA];
 export class Results {
   private readonly versions = new Map<string, string>();
   private readonly missing = new Map<string, string>();
-  /** By load and contender, one entry a run. */
-  private readonly runs = new Map<string, Map<string, Figures[]>>();
+  /** By load and contender, at the number of the run. */
+  private readonly runs = new Map<string, Map<string, (Figures | undefined)[]>>();
+  private lastRun = 0;
   private readonly failures: string[] = [];
 
   found(name: string, what: { readonly version: string } | { readonly missing: string }): void {
@@ -29,11 +30,15 @@ export class Results {
     else this.missing.set(name, what.missing);
   }
 
-  add(load: string, contender: string, figures: Figures | undefined): void {
+  /** Runs count from 1. */
+  add(run: number, load: string, contender: string, figures: Figures | undefined): void {
     if (!figures) return;
-    const of = this.runs.get(load) ?? new Map<string, Figures[]>();
+    this.lastRun = Math.max(run, this.lastRun);
+    const of = this.runs.get(load) ?? new Map<string, (Figures | undefined)[]>();
     this.runs.set(load, of);
-    of.set(contender, [...(of.get(contender) ?? []), figures]);
+    const all = of.get(contender) ?? [];
+    of.set(contender, all);
+    all[run - 1] = figures;
   }
 
   failed(load: string, contender: string, why: string): void {
@@ -42,21 +47,23 @@ export class Results {
 
   /** The middle of any figure. */
   median(load: string, contender: string, figure: string): number | undefined {
-    const values = (this.runs.get(load)?.get(contender) ?? []).flatMap((one) => one[figure] ?? []);
+    const values = (this.runs.get(load)?.get(contender) ?? []).flatMap((one) => one?.[figure] ?? []);
     return values.length > 0 ? median(values) : undefined;
   }
 
-  readonly medians: Medians = (load, contender) => {
-    const row = ROWS.find(({ id }) => id === load);
-    return row && this.median(load, contender, row.figure);
-  };
+  readonly medians: Measured = (load, contender) => this.median(load, contender, figureOf(load));
+
+  private readonly measuredIn =
+    (run: number): Measured =>
+    (load, contender) =>
+      this.runs.get(load)?.get(contender)?.[run - 1]?.[figureOf(load)];
 
   get contenders(): string[] {
     return [...this.versions.keys()];
   }
 
   get verdicts(): Verdict[] {
-    return judge(this.medians);
+    return judge(Array.from({ length: this.lastRun }, (_, i) => this.measuredIn(i + 1)));
   }
 
   get holds(): boolean {
@@ -68,10 +75,11 @@ export class Results {
     const rows = ROWS.filter(({ id }) => this.runs.has(id));
     const cells = (row: Row): string[] => contenders.map((name) => shown(this.medians(row.id, name)));
     const lines = rows.map((row) => [`(${row.id}) ${row.title}: ${row.unit}`, ...cells(row)]);
-    const verdicts = this.verdicts.map(({ text, bound, ratio, holds }) => [
+    const verdicts = this.verdicts.map(({ text, bound, ratio, least, most, holds }) => [
       text,
       bound,
       ratio?.toFixed(2) ?? "not measured",
+      ratio === undefined ? "" : `${least.toFixed(2)} to ${most.toFixed(2)}`,
       holds === undefined ? "" : holds ? "holds" : "MISSED",
     ]);
     return [
@@ -79,17 +87,8 @@ export class Results {
       `\n${[...this.versions].map(([name, version]) => `${name}: ${version}`).join("\n")}`,
       ...[...this.missing].map(([name, why]) => `${name} is missing: ${why}`),
       ...(this.failures.length > 0 ? [`\nwhat went wrong:\n${this.failures.join("\n")}`] : []),
-      `\n${table(["target", "bound", "is", ""], verdicts)}`,
-      this.spread(),
+      `\n${table(["target", "bound", "is", "runs", ""], verdicts)}`,
     ].join("\n");
-  }
-
-  /** How far the runs of Parley lie apart: a median of wild runs says little. */
-  private spread(): string {
-    const row = ROWS.find(({ id }) => id === "a");
-    const values = (this.runs.get("a")?.get(PARLEY) ?? []).map((one) => one[row?.figure ?? ""] ?? 0);
-    if (values.length < 2) return "";
-    return `\nspread of (a), Parley: ${shown(Math.min(...values))} to ${shown(Math.max(...values))}`;
   }
 
   data(): object {
@@ -108,6 +107,8 @@ export class Results {
     };
   }
 }
+
+const figureOf = (load: string): string => ROWS.find(({ id }) => id === load)?.figure ?? "";
 
 function shown(value: number | undefined): string {
   if (value === undefined) return "-";

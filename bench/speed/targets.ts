@@ -1,12 +1,16 @@
-/** What must hold, as ratios of medians of the same run of the benchmark. */
+/**
+ * What must hold, as ratios. Each is taken within a run, where contenders stand side by side, and the middle of them counts:
+ * what disturbs the machine for some minutes then disturbs both sides of a ratio.
+ */
+import { median } from "../lib/figures.ts";
 import { BARE_BUN, BARE_C, BARE_JSON, PARLEY } from "./loads.ts";
 
-/** The middle of a load's figure, by contender; undefined where it was not measured. */
-export type Medians = (load: string, contender: string) => number | undefined;
+/** A load's figure, by contender, of one run; undefined where it was not measured. */
+export type Measured = (load: string, contender: string) => number | undefined;
 
 export interface Target {
   readonly text: string;
-  readonly ratio: (medians: Medians) => number | undefined;
+  readonly ratio: (measured: Measured) => number | undefined;
   readonly atLeast?: number;
   readonly atMost?: number;
 }
@@ -16,13 +20,16 @@ export interface Verdict {
   readonly bound: string;
   /** undefined: what it is compared with could not be had. */
   readonly ratio: number | undefined;
+  /** Of the runs. */
+  readonly least: number;
+  readonly most: number;
   readonly holds: boolean | undefined;
 }
 
 const over =
   (load: string, contender: string) =>
-  (medians: Medians): number | undefined => {
-    const [ours, theirs] = [medians(load, PARLEY), medians(load, contender)];
+  (measured: Measured): number | undefined => {
+    const [ours, theirs] = [measured(load, PARLEY), measured(load, contender)];
     return ours !== undefined && theirs !== undefined ? ours / theirs : undefined;
   };
 
@@ -33,8 +40,8 @@ const against = (load: string, contender: string, atLeast: number): Target => ({
 });
 
 /** How much dearer a delivery is to 10,000 than to 100, and how many times the control's own growth that is. */
-const growth = (medians: Medians): number | undefined => {
-  const of = (contender: string): number => (medians("a100", contender) ?? 0) / (medians("a10000", contender) ?? 0);
+const growth = (measured: Measured): number | undefined => {
+  const of = (contender: string): number => (measured("a100", contender) ?? 0) / (measured("a10000", contender) ?? 0);
   const ratio = of(PARLEY) / of(BARE_C);
   return Number.isFinite(ratio) ? ratio : undefined;
 };
@@ -62,21 +69,24 @@ export const TARGETS: readonly Target[] = [
   against("f", "Socket.IO", 3),
   {
     text: `(g) bytes a connection, of ${CONNECTION_BYTES}`,
-    ratio: (medians) => (medians("g", PARLEY) ?? Number.NaN) / CONNECTION_BYTES,
+    ratio: (measured) => (measured("g", PARLEY) ?? Number.NaN) / CONNECTION_BYTES,
     atMost: 1,
   },
   { text: `(h) p99 against ${BARE_BUN}`, ratio: over("h", BARE_BUN), atMost: 3 },
   { text: "(a) growth of a delivery's cost, 100 to 10,000, against bare C's", ratio: growth, atMost: 1.2 },
 ];
 
-export const judge = (medians: Medians): Verdict[] =>
+/** One `Measured` a run. */
+export const judge = (runs: readonly Measured[]): Verdict[] =>
   TARGETS.map(({ text, ratio, atLeast, atMost }) => {
-    const found = ratio(medians);
-    const isKnown = found !== undefined && !Number.isNaN(found);
+    const ratios = runs.map(ratio).filter((one) => one !== undefined && !Number.isNaN(one)) as number[];
+    const found = ratios.length > 0 ? median(ratios) : undefined;
     return {
       text,
       bound: atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`,
-      ratio: isKnown ? found : undefined,
-      holds: isKnown ? found >= (atLeast ?? 0) && found <= (atMost ?? Number.POSITIVE_INFINITY) : undefined,
+      ratio: found,
+      least: Math.min(...ratios),
+      most: Math.max(...ratios),
+      holds: found === undefined ? undefined : found >= (atLeast ?? 0) && found <= (atMost ?? Number.POSITIVE_INFINITY),
     };
   });

@@ -119,6 +119,15 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
       expect(ann.handedTo("eve")).toEqual([]);
     });
 
+    test("finds a peer that is held since this very moment", async () => {
+      const { nodes, ann, ben } = await begin();
+      for (let i = 0; i < 20; i++) {
+        ben.hold(`eve ${i}`, 1);
+        expect(await nodes.answer(ann.tell(`eve ${i}`).reached)).toBe(1);
+        expect(ben.handedTo(`eve ${i}`)).toHaveLength(1);
+      }
+    });
+
     test("counts none where the peer is only on one's own node, or nowhere", async () => {
       const { nodes, ann, ben } = await begin();
       ann.hold("eve", 1);
@@ -365,11 +374,20 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
       expect(ann.engine.connections(APP)).toBe(3 * (size - 1));
     });
 
-    test("a nudge reaches every other node", async () => {
-      const { nodes, ann } = await begin();
-      ann.engine.nudge();
+    test("a nudge reaches every other node, and is over when all of them have seen to it", async () => {
+      const { nodes, ann, ben } = await begin();
+      const work = Promise.withResolvers<void>();
+      ben.seeingTo = work.promise;
+      let isOver = false;
+      const nudged = ann.engine.nudge().then(() => {
+        isOver = true;
+      });
       await nodes.settle();
       expect(nodes.all.map(({ nudges }) => nudges)).toEqual(nodes.all.map((node) => (node === ann ? 0 : 1)));
+      expect(isOver).toBe(false);
+      work.resolve();
+      await nodes.settle();
+      await nudged;
     });
   });
 

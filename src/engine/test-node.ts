@@ -34,6 +34,8 @@ export class TestNode implements NodeEnd {
   readonly gone: NodeId[] = [];
   readonly kicks: string[] = [];
   nudges = 0;
+  /** What a nudge makes it do takes so long. */
+  seeingTo: Promise<void> | undefined;
   /** Channels of which it was told that something is lost. */
   readonly losses: string[] = [];
   /** In the order of arrival: what changed, who spoke. */
@@ -198,8 +200,9 @@ export class TestNode implements NodeEnd {
     for (const { picture } of this.watches.values()) picture.delete(node);
   }
 
-  nudged(): void {
+  nudged(): Promise<void> | undefined {
     this.nudges++;
+    return this.seeingTo;
   }
 
   kicked(app: string, peerId: string): number {

@@ -26,18 +26,27 @@ export function slowly(engine: Engine, clock: Clock, ms: number): Engine {
 }
 
 /** Answers come when the test lets them. */
-
 export class LateAnswers {
   private readonly waiting: (() => void)[] = [];
 
   /** Stands between a hub and its engine. */
   readonly between = (engine: Engine): Engine => {
     const watch = engine.watch.bind(engine);
+    const unwatch = engine.unwatch.bind(engine);
+    const current = new Map<string, symbol>();
     return Object.assign(engine, {
       watch: (app: string, channel: string, found: Found): void => {
         // Interest begins now; who is there is answered as it is when the answer goes out.
         watch(app, channel, () => {});
-        this.waiting.push(() => found(engine.members(app, channel) as RemoteMembers));
+        const mark = Symbol(channel);
+        current.set(`${app} ${channel}`, mark);
+        this.waiting.push(() =>
+          current.get(`${app} ${channel}`) === mark ? watch(app, channel, found) : found(new Map()),
+        );
+      },
+      unwatch: (app: string, channel: string): void => {
+        current.delete(`${app} ${channel}`);
+        unwatch(app, channel);
       },
     });
   };

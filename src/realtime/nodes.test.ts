@@ -107,6 +107,33 @@ describe("a peer with connections on several nodes", () => {
     expect(news()).toEqual(everywhere(it));
   });
 
+  test("whose old connection ends between the ack of the new one and its roster never flaps either", () => {
+    const it = world();
+    const { news } = watching(it);
+    const old = it.connect("ann", { node: 0 });
+    old.subscribe("c");
+    it.settle();
+    expect(news()).toEqual(everywhere(it, "joined: ann"));
+    const young = it.connect("ann", { node: 1 }).holdPongs();
+    young.subscribe("c");
+    expect(young.news()).toEqual(["ack r1"]);
+    old.vanish();
+    it.settle();
+    expect(news()).toEqual(everywhere(it));
+    it.advance(600);
+    expect(news()).toEqual(everywhere(it));
+  });
+
+  test("is found by whoever asks who is in a channel from its ack on, wherever that is", async () => {
+    const it = world();
+    const ann = it.connect("ann", { node: 1, metadata: 1 }).holdPongs();
+    ann.subscribe("c");
+    for (const { hub } of it.nodes)
+      expect((await hub.census.members(APP, "c")).map(({ peerId }) => peerId)).toEqual(["ann"]);
+    ann.unsubscribe("c");
+    for (const { hub } of it.nodes) expect(await hub.census.members(APP, "c")).toEqual([]);
+  });
+
   test("gets a direct message on all of them, and the sender one ack; nowhere is peer_not_found", async () => {
     const it = world();
     const ann = [0, 1, 1].map((node) => it.connect("ann", { node }));

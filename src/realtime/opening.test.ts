@@ -48,6 +48,51 @@ describe("a channel that the engine is still asked about", () => {
     expect(ann.news()).toEqual(["ack r1", "message far 1"]);
   });
 
+  test("a peer that speaks in it before its ack has joined before its words, elsewhere, and joins once", async () => {
+    const { world, late } = begin(2);
+    const far = world.connect("far", { node: 1 });
+    far.subscribe("c");
+    late.releaseAll();
+    world.advance(20);
+    far.take();
+    const ann = world.connect("ann");
+    ann.subscribe("c");
+    ann.publish("c", 1);
+    ann.send("far", 2);
+    world.advance(20);
+    await turn();
+    expect(far.news()).toEqual(["joined: ann", "message ann 1", "direct ann 2"]);
+    late.releaseAll();
+    world.advance(600);
+    expect(ann.news().sort()).toEqual(["ack r1", "ack r2", "ack r3", "roster: far"]);
+    expect(far.news()).toEqual([]);
+    ann.vanish();
+    world.advance(600);
+    expect(far.news()).toEqual(["left: ann"]);
+  });
+
+  test("a peer that has spoken in it and gives it up before its ack has left", async () => {
+    const { world, late } = begin(2);
+    const far = world.connect("far", { node: 1 });
+    far.subscribe("c");
+    late.releaseAll();
+    world.advance(20);
+    far.take();
+    const ann = world.connect("ann");
+    ann.subscribe("c");
+    ann.publish("c", 1);
+    ann.unsubscribe("c");
+    world.advance(20);
+    late.releaseAll();
+    world.advance(600);
+    await turn();
+    expect(far.news()).toEqual(["joined: ann", "message ann 1", "left: ann"]);
+    for (const one of [ann, far]) one.vanish();
+    world.advance(600);
+    late.releaseAll();
+    expect(leftovers(world)).toEqual({});
+  });
+
   test("is acked twice and shows one roster where the subscribe was repeated", async () => {
     const { world, late } = begin();
     const ann = world.connect("ann");
