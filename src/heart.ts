@@ -65,7 +65,9 @@ export async function buildHeart(
   const nudged = async (): Promise<void> => {
     await Promise.all([follow?.nudge(), store.isShared && usage.flush()]);
   };
-  const hub = new Hub({ id, clock, engine, keyring, usage, figures, broadcast, presenceTickMs, framesBurst, nudged });
+  const block = (app: string, peerId: string, untilMs: number): void => void blocks.add({ app, peerId, untilMs });
+  const parts = { id, clock, engine, keyring, usage, figures, broadcast, presenceTickMs, framesBurst };
+  const hub = new Hub({ ...parts, block, nudged });
   keyring.onChange((keyId) => hub.keyChanged(keyId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections);
   metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.channelCount);

@@ -63,7 +63,7 @@ export interface NodeRoutes {
 export function buildRoutes(parts: RouteParts): NodeRoutes {
   const { config, log, store, keyring, directory, metrics, heart, rooms, checks, frame, adminTokenDigest } = parts;
   const { nowMs, monotonicMs } = clock;
-  const { hub, usage, blocks, gateway, engine, follow: news } = heart;
+  const { hub, usage, gateway, engine, follow: news } = heart;
   metrics.gauge("parley_keys", "Live keys.", () => keyring.size);
   metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);
   const perSecond = config.restRequestsPerSecond;
@@ -88,7 +88,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const realtime = [
     ...tokenEndpoints(guards.minting, nowMs),
     ...channelEndpoints(guards.secret, hub, quota),
-    ...peerEndpoints(guards.secret, { hub, quota, blocks, store, nowMs, nudge: () => engine.nudge() }),
+    ...peerEndpoints(guards.secret, { hub, quota, store, nowMs }),
     ...usageEndpoints(guards.secret, { keyring, hub, usage, gather }),
   ];
   const control = [

@@ -5,6 +5,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { playAnyOrder } from "./any-order.ts";
 import { LATE, type MakeCluster, Nodes } from "./cluster.ts";
+import type { Claim } from "./engine.ts";
 import { APP, plain, type TestNode } from "./test-node.ts";
 
 export function engineContract(name: string, makeCluster: MakeCluster, { runs = 150 } = {}): void {
@@ -122,9 +123,9 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
     test("finds a peer that is held since this very moment", async () => {
       const { nodes, ann, ben } = await begin();
       for (let i = 0; i < 20; i++) {
-        ben.hold(`eve ${i}`, 1);
-        expect(await nodes.answer(ann.tell(`eve ${i}`).reached)).toBe(1);
-        expect(ben.handedTo(`eve ${i}`)).toHaveLength(1);
+        ben.hold(`eve${i}`, 1);
+        expect(await nodes.answer(ann.tell(`eve${i}`).reached)).toBe(1);
+        expect(ben.handedTo(`eve${i}`)).toHaveLength(1);
       }
     });
 
@@ -195,6 +196,23 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
           { peerId: "before", metadataJson: '{"new":true}', since: 2 },
         ],
       });
+    });
+
+    test("a member that is not to be shown yet comes as one, in the answer and later", async () => {
+      const { nodes, ann, ben } = await begin();
+      ben.arrive("c", "eve", 1);
+      await ann.watch("c");
+      ben.arrive("c", "joe", 2, '{"a":1}');
+      await nodes.settle();
+      expect(ann.picture("c")).toEqual({
+        [ben.id]: [
+          { peerId: "eve", metadataJson: undefined, since: 1, isArriving: true },
+          { peerId: "joe", metadataJson: '{"a":1}', since: 2, isArriving: true },
+        ],
+      });
+      ben.join("c", "eve", 1);
+      await nodes.settle();
+      expect(ann.picture("c")[ben.id]?.[0]).toEqual({ peerId: "eve", metadataJson: undefined, since: 1 });
     });
 
     test("several changes told at once are one change", async () => {
@@ -328,6 +346,49 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
         expect(other.kicks).toEqual(["eve"]);
         expect([other.localConnections(APP), other.localConnections("other app")]).toEqual([1, 1]);
       }
+    });
+
+    test("kick blocks first, until when it is told", async () => {
+      const { nodes, ann } = await begin();
+      await nodes.answer(ann.engine.kick(APP, "eve", 1_900_000_000_000));
+      await nodes.answer(ann.engine.kick(APP, "joe"));
+      for (const other of nodes.others(ann)) expect(other.blocked).toEqual([["eve", 1_900_000_000_000]]);
+    });
+
+    test("claims: over all nodes and at one moment no more are given than there is room for, and no fewer", async () => {
+      const { nodes, ann } = await begin();
+      const cap = 7;
+      ann.hold("first", 1);
+      await nodes.settle();
+      const rush = async (): Promise<[TestNode, Claim][]> => {
+        const asked = nodes.all.flatMap((node) =>
+          Array.from({ length: 8 }, async () => [node, await node.engine.claim(APP, cap)] as const),
+        );
+        const answers = await nodes.answer(Promise.all(asked));
+        if (answers === LATE) throw new Error("not answered");
+        return answers.flatMap(([node, claim]) => (claim ? [[node, claim]] : []));
+      };
+      const given = await rush();
+      expect(given).toHaveLength(cap - 1);
+      expect(await rush()).toEqual([]);
+      given.forEach(([node, claim], i) => {
+        node.hold(`p${i}`, 1);
+        claim.end();
+      });
+      expect(await rush()).toEqual([]);
+      ann.hold("first", 0);
+      const [again, ...more] = await rush();
+      expect([again !== undefined, more]).toEqual([true, []]);
+      // Room that is not used is there again.
+      again?.[1].end();
+      expect(await rush()).toHaveLength(1);
+    });
+
+    test("claims are each application's own", async () => {
+      const { nodes, ann, ben } = await begin();
+      ben.hold("eve", 5);
+      expect(await nodes.answer(ann.engine.claim(APP, 5))).toBeUndefined();
+      expect(await nodes.answer(ann.engine.claim("other app", 5))).toBeDefined();
     });
 
     test("channels are those of the other nodes", async () => {

@@ -15,6 +15,8 @@
  * - When a node goes, the others MUST be told once (`nodeGone`), and nothing of it MUST arrive afterwards. One that was taken
  *   for gone and is not comes back under another id.
  * - A message that a watched channel owes and that cannot be had any more MUST be told (`lost`), before anything behind it.
+ * - However many claims are made on however many nodes at one moment, no more MUST be given than there is room for, as long as
+ *   the nodes reach each other.
  * - `nudge` resolves when every other node that is there has seen to it, or a second has passed. It MAY be lost: it only makes
  *   the others look sooner than they would.
  * - `send` reaches a peer where it is held (`hold`). Once it is known that it was handed to somebody, it MAY answer: the count
@@ -33,12 +35,19 @@ export interface MemberState {
   readonly metadataJson: string | undefined;
   /** When its newest connection there was made, Unix ms: the newest of all nodes gives the metadata. */
   readonly since: number;
+  /** It has no roster yet: unless it is shown already, it is shown when it is announced again without this, or speaks. */
+  readonly isArriving?: true;
 }
 
 export interface ChannelCount {
   readonly channel: string;
   readonly peerIds: readonly string[];
   readonly connections: number;
+}
+
+/** Room for one connection more, kept until `end`. */
+export interface Claim {
+  end(): void;
 }
 
 export type NodeId = string;
@@ -65,14 +74,16 @@ export interface Engine {
   unwatch(app: string, channel: string): void;
   /** What this node's own connections make of the membership has changed. */
   announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void;
-  /** Closes the peer's connections on other nodes: how many. */
-  kick(app: string, peerId: string): number | Promise<number>;
+  /** Closes the peer's connections on other nodes, and blocks it there first, if it is to be blocked: how many. */
+  kick(app: string, peerId: string, blockedUntilMs?: number): number | Promise<number>;
   /** Channels that are active on other nodes. */
   channels(app: string): readonly ChannelCount[] | Promise<readonly ChannelCount[]>;
   /** Members of one channel on other nodes, also those that are not announced yet. */
   members(app: string, channel: string): RemoteMembers | Promise<RemoteMembers>;
-  /** This node's connections of an application with a cap are so many now: the others must not be far behind. */
+  /** This node's connections of an application are so many now: the others must not be far behind. */
   counted(app: string, connections: number): void;
+  /** Room for one more of the connections that an application may have on all nodes together; undefined: there is none. */
+  claim(app: string, cap: number): Claim | undefined | Promise<Claim | undefined>;
   /** Connections of an application on other nodes, as far as is known now. */
   connections(app: string): number;
   /** The others see at once to what the nodes share besides: write what they hold back of it, and read what is new. */
@@ -102,13 +113,16 @@ export interface NodeEnd {
   nodeGone(node: NodeId): void;
   /** Another node asks for it: what all share is written and read now. */
   nudged(): void | Promise<void>;
-  kicked(app: string, peerId: string): number;
+  /** Closes the peer's connections, and blocks it first, if it is to be blocked. */
+  kicked(app: string, peerId: string, blockedUntilMs?: number): number;
   /** As announced. */
   localMembers(app: string, channel: string): readonly MemberState[];
   /** And those about to be. */
   localPeers(app: string, channel: string): readonly MemberState[];
   localChannels(app: string): readonly ChannelCount[];
   localConnections(app: string): number;
+  /** Another node has told how many connections of an application it has. */
+  connectionsChanged(app: string): void;
   /** Connections of every application that has any. */
   localCounts(): ReadonlyMap<string, number>;
 }

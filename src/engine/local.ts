@@ -2,7 +2,7 @@
  * Nodes of one process. A service of one node has an exchange of its own with nobody else in it; the engine's suite and the
  * model of the heart put several hubs on one, with a `Carrier` that delays and reorders what travels between them.
  */
-import type { ChannelCount, Engine, Envelope, MemberState, NodeEnd, NodeId, RemoteMembers } from "./engine.ts";
+import type { ChannelCount, Claim, Engine, Envelope, MemberState, NodeEnd, NodeId, RemoteMembers } from "./engine.ts";
 
 /** Takes something from one node to another. `lane`: what must stay in order among itself. */
 export type Carrier = (lane: string, arrive: () => void) => void;
@@ -13,6 +13,9 @@ export class Exchange {
   private readonly nodes = new Map<NodeId, NodeEnd>();
   /** `<app> <channel>` → the nodes that watch it, each with a mark of its own for this watch. */
   private readonly watchers = new Map<string, Map<NodeId, symbol>>();
+
+  /** Open claims, by application. */
+  private readonly claims = new Map<string, number>();
 
   constructor(private readonly carry: Carrier = atOnce) {}
 
@@ -41,6 +44,20 @@ export class Exchange {
     else watching.delete(id);
     if (watching.size > 0) this.watchers.set(key, watching);
     else this.watchers.delete(key);
+  }
+
+  claim(app: string, cap: number): Claim | undefined {
+    const open = this.claims.get(app) ?? 0;
+    const connections = [...this.nodes.values()].reduce((sum, node) => sum + node.localConnections(app), 0);
+    if (connections + open >= cap) return undefined;
+    this.claims.set(app, open + 1);
+    return { end: () => this.endClaim(app) };
+  }
+
+  private endClaim(app: string): void {
+    const open = (this.claims.get(app) ?? 1) - 1;
+    if (open > 0) this.claims.set(app, open);
+    else this.claims.delete(app);
   }
 
   /** Nobody to carry anything to. */
@@ -124,8 +141,8 @@ class LocalEngine implements Engine {
     this.exchange.toWatchers(this.id, app, channel, (node) => node.membersChanged(this.id, app, channel, joined, left));
   }
 
-  kick(app: string, peerId: string): number {
-    return this.exchange.others(this.id).reduce((closed, node) => closed + node.kicked(app, peerId), 0);
+  kick(app: string, peerId: string, blockedUntilMs?: number): number {
+    return this.exchange.others(this.id).reduce((closed, node) => closed + node.kicked(app, peerId, blockedUntilMs), 0);
   }
 
   channels(app: string): readonly ChannelCount[] {
@@ -142,6 +159,10 @@ class LocalEngine implements Engine {
 
   /** Whoever wants to know asks. */
   counted(): void {}
+
+  claim(app: string, cap: number): Claim | undefined {
+    return this.exchange.claim(app, cap);
+  }
 
   connections(app: string): number {
     return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);

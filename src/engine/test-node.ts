@@ -33,6 +33,8 @@ export class TestNode implements NodeEnd {
   private readonly last = new Map<string, number>();
   readonly gone: NodeId[] = [];
   readonly kicks: string[] = [];
+  /** Who until when. */
+  readonly blocked: [peerId: string, untilMs: number][] = [];
   nudges = 0;
   /** What a nudge makes it do takes so long. */
   seeingTo: Promise<void> | undefined;
@@ -74,8 +76,17 @@ export class TestNode implements NodeEnd {
 
   /** Its truth changes, and it says so at once, as the heart does. */
   join(channel: string, peerId: string, since: number, metadataJson?: string, app = APP): void {
+    this.enter(channel, { peerId, metadataJson, since }, app);
+  }
+
+  /** Somebody who is not to be shown yet. */
+  arrive(channel: string, peerId: string, since: number, metadataJson?: string): void {
+    this.enter(channel, { peerId, metadataJson, since, isArriving: true }, APP);
+  }
+
+  private enter(channel: string, state: MemberState, app: string): void {
+    const { peerId } = state;
     const members = this.truth.get(key(app, channel)) ?? new Map<string, MemberState>();
-    const state: MemberState = { peerId, metadataJson, since };
     this.truth.set(key(app, channel), members.set(peerId, state));
     this.engine.announce(app, channel, [state], []);
   }
@@ -205,7 +216,10 @@ export class TestNode implements NodeEnd {
     return this.seeingTo;
   }
 
-  kicked(app: string, peerId: string): number {
+  connectionsChanged(): void {}
+
+  kicked(app: string, peerId: string, blockedUntilMs?: number): number {
+    if (blockedUntilMs !== undefined) this.blocked.push([peerId, blockedUntilMs]);
     const connections = this.people.get(key(app, peerId)) ?? 0;
     if (connections > 0) this.kicks.push(peerId);
     this.hold(peerId, 0, app);

@@ -1,6 +1,5 @@
 /** Peers over REST: send to one, put one out. */
 import { z } from "zod";
-import type { Blocks } from "../access/blocks.ts";
 import type { Credential } from "../access/credential.ts";
 import { UNAVAILABLE } from "../engine/engine.ts";
 import { Problem } from "../protocol/codes.ts";
@@ -16,11 +15,8 @@ import { wholeNumber } from "./schemas.ts";
 export interface PeerParts {
   readonly hub: Hub;
   readonly quota: Quota;
-  readonly blocks: Blocks;
   readonly store: Store;
   readonly nowMs: () => number;
-  /** The other nodes read what is new in the store. */
-  readonly nudge: () => Promise<void>;
 }
 
 function peerOf(call: Call): string {
@@ -31,7 +27,7 @@ function peerOf(call: Call): string {
 }
 
 export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpoint[] {
-  const { hub, quota, blocks, store, nowMs, nudge } = parts;
+  const { hub, quota, store, nowMs } = parts;
   const base = { tag: "peers", guard } as const;
   return [
     endpoint({
@@ -67,11 +63,9 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
         const peerId = peerOf(call);
         const { app } = who.key;
         if (query.blockSec) {
-          const block = { app, peerId, untilMs: nowMs() + query.blockSec * 1000 };
-          await store.putBlock(block, nowMs());
-          // In force before its connections close: it must not slip in again in between.
-          blocks.add(block);
-          await nudge();
+          const untilMs = nowMs() + query.blockSec * 1000;
+          await store.putBlock({ app, peerId, untilMs }, nowMs());
+          return { peerId, closed: await hub.kick(app, peerId, untilMs) };
         }
         return { peerId, closed: await hub.kick(app, peerId) };
       },

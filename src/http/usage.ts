@@ -51,12 +51,14 @@ export function usageEndpoints(guard: Guard<Credential>, { keyring, hub, usage, 
         const app = keyring.app(who.key.app);
         if (!app) throw new Problem("unauthorized");
         const { startSeconds, endSeconds } = usage.current();
+        const concurrentNow = hub.census.connectionsOf(app.id);
+        usage.saw(app.id, concurrentNow);
         const { messages, peak } = usage.of(app.id);
         return {
           appId: app.id,
           periodStartUnix: startSeconds,
           periodEndUnix: endSeconds,
-          concurrentNow: hub.census.connectionsOf(app.id),
+          concurrentNow,
           peakConcurrent: peak,
           messagesUsed: messages,
           overageMessages: 0,

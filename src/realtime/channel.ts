@@ -91,11 +91,42 @@ export class Member {
     return newest && stateOf(newest);
   }
 
+  /** What other nodes are told of those: also of one that is not to be shown yet. */
+  toAnnounce(): MemberState | undefined {
+    const local = this.local();
+    const [newest] = this.subscriptions;
+    return local ?? (newest && { ...stateOf(newest.peer), isArriving: true });
+  }
+
   /** The state everybody should see: the newest connection of all nodes gives the metadata. */
   state(): MemberState | undefined {
     let newest = this.local();
-    if (this.remote) for (const other of this.remote.values()) if (!newest || isNewer(other, newest)) newest = other;
+    if (this.remote)
+      for (const other of this.remote.values()) {
+        if (other.isArriving && this.shown === undefined) continue;
+        if (!newest || isNewer(other, newest)) newest = other;
+      }
     return newest;
+  }
+
+  /** Others have been told of it, here or by another node. */
+  get isKnown(): boolean {
+    return this.shown !== undefined || this.remote?.values().some((state) => !state.isArriving) === true;
+  }
+
+  /** Something of it is still to be shown. */
+  get isArriving(): boolean {
+    return (
+      this.subscriptions.some((subscription) => !subscription.visible) ||
+      this.remote?.values().some((state) => state.isArriving) === true
+    );
+  }
+
+  /** It is to be shown now, whatever it waits for. */
+  show(): void {
+    for (const subscription of this.subscriptions) subscription.visible = true;
+    if (!this.remote) return;
+    for (const [node, { isArriving, ...state }] of this.remote) if (isArriving) this.remote.set(node, state);
   }
 
   /** The same as an entry of a presence frame. */

@@ -9,6 +9,7 @@ import type { Blocks } from "../access/blocks.ts";
 import type { News } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { Throttle } from "../access/throttle.ts";
+import type { Claim } from "../engine/engine.ts";
 import { GOING_AWAY, OVER_CONCURRENT } from "../protocol/close.ts";
 import { type Code, Problem } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
@@ -20,8 +21,15 @@ import type { Hub } from "./hub.ts";
 import { Peer } from "./peer.ts";
 import type { Socket } from "./socket.ts";
 
+/** Until a socket opens: its grant, and its room under the cap, if there is a cap. */
+interface Pending {
+  readonly grant: Grant;
+  readonly claim?: Claim | undefined;
+  readonly isOverCap?: boolean;
+}
+
 /** What a socket carries: its grant until it opens, then its peer; nothing if it was over the cap. */
-export type SocketData = { grant: Grant; overCap: boolean } | Peer | undefined;
+export type SocketData = Pending | Peer | undefined;
 
 export interface GatewayParts {
   readonly hub: Hub;
@@ -85,13 +93,30 @@ export class Gateway {
     if (this.draining) throw this.refused("internal_error", "This node is shutting down; try again.", 1);
   }
 
-  private enter({ request, upgrade }: ConnectAttempt, grant: Grant | Refusal): true {
+  private enter(attempt: ConnectAttempt, grant: Grant | Refusal): true | Promise<true> {
     if (grant instanceof Refusal) throw this.refused(grant.code);
-    const wantsUpgrade = request.headers.get("upgrade")?.toLowerCase() === "websocket";
+    const wantsUpgrade = attempt.request.headers.get("upgrade")?.toLowerCase() === "websocket";
     if (!wantsUpgrade) throw new Problem("upgrade_required");
     const cap = this.parts.keyring.app(grant.app)?.maxConcurrentConnections ?? null;
-    const overCap = cap !== null && this.parts.hub.census.connectionsOf(grant.app) >= cap;
-    if (upgrade({ grant, overCap })) return true;
+    if (cap === null) return this.upgrade(attempt, { grant });
+    const claim = this.parts.hub.claim(grant.app, cap);
+    return claim instanceof Promise
+      ? claim.then((found) => this.upgradeCapped(attempt, grant, found))
+      : this.upgradeCapped(attempt, grant, claim);
+  }
+
+  private upgradeCapped(attempt: ConnectAttempt, grant: Grant, claim: Claim | undefined): true {
+    try {
+      this.refuseIfDraining();
+      return this.upgrade(attempt, { grant, claim, isOverCap: claim === undefined });
+    } catch (error) {
+      claim?.end();
+      throw error;
+    }
+  }
+
+  private upgrade({ upgrade }: ConnectAttempt, pending: Pending): true {
+    if (upgrade(pending)) return true;
     throw this.refused("invalid_request", "The WebSocket handshake is malformed.");
   }
 
@@ -145,12 +170,13 @@ export class Gateway {
   private opened(ws: ServerWebSocket<SocketData>): void {
     const pending = ws.data;
     if (!pending || pending instanceof Peer) return;
-    if (pending.overCap) {
+    if (pending.isOverCap) {
       ws.data = undefined;
       ws.close(OVER_CONCURRENT.code, OVER_CONCURRENT.reason);
       return;
     }
     ws.data = this.parts.hub.connect(pending.grant, ws as Socket);
+    pending.claim?.end();
   }
 
   private closed(ws: ServerWebSocket<SocketData>, code: number): void {

@@ -1,7 +1,7 @@
 /** This node's connections and channels: who comes and goes, who subscribes to what, and what a change of a key ends. */
 import type { Grant } from "../access/admit.ts";
 import type { Keyring } from "../access/keyring.ts";
-import type { ChannelCount, Engine, Envelope, MemberState, NodeEnd, NodeId } from "../engine/engine.ts";
+import type { ChannelCount, Claim, Engine, Envelope, MemberState, NodeEnd, NodeId } from "../engine/engine.ts";
 import { bitOf } from "../protocol/actions.ts";
 import { type Closing, KEY_REVOKED, KICKED, RESYNC, TOKEN_EXPIRED } from "../protocol/close.ts";
 import type { Code } from "../protocol/codes.ts";
@@ -35,6 +35,8 @@ export interface HubParts {
   readonly broadcast: Broadcast;
   readonly presenceTickMs: number;
   readonly framesBurst: number;
+  /** A peer may not come back until then. */
+  readonly block?: (app: string, peerId: string, untilMs: number) => void;
   /** Another node asks that what all share be seen to. */
   readonly nudged?: () => Promise<void>;
 }
@@ -130,8 +132,12 @@ export class Hub implements NodeEnd {
   private count(space: Space, by: 1 | -1): void {
     space.connections += by;
     this.connected += by;
-    const cap = this.parts.keyring.app(space.app)?.maxConcurrentConnections ?? null;
-    if (cap !== null) this.parts.engine.counted(space.app, space.connections);
+    this.parts.engine.counted(space.app, space.connections);
+  }
+
+  /** Room for one more of the connections that an application may have; undefined: there is none. */
+  claim(app: string, cap: number): Claim | undefined | Promise<Claim | undefined> {
+    return this.parts.engine.claim(app, cap);
   }
 
   close(peer: Peer, { code, reason }: Closing): void {
@@ -227,9 +233,9 @@ export class Hub implements NodeEnd {
     return this.delivery.send(peer, to, dataJson);
   }
 
-  /** Closes a peer's connections on every node: how many. */
-  async kick(app: string, peerId: string): Promise<number> {
-    return this.kicked(app, peerId) + (await this.parts.engine.kick(app, peerId));
+  /** Closes a peer's connections on every node, and blocks it first, if it is to be blocked: how many. */
+  async kick(app: string, peerId: string, blockedUntilMs?: number): Promise<number> {
+    return this.kicked(app, peerId, blockedUntilMs) + (await this.parts.engine.kick(app, peerId, blockedUntilMs));
   }
 
   /** What the engine asks of a node */
@@ -295,7 +301,13 @@ export class Hub implements NodeEnd {
     return this.parts.nudged?.();
   }
 
-  kicked(app: string, peerId: string): number {
+  connectionsChanged(app: string): void {
+    if (this.localConnections(app) > 0) this.parts.usage.saw(app, this.census.connectionsOf(app));
+  }
+
+  kicked(app: string, peerId: string, blockedUntilMs?: number): number {
+    // In force before its connections close: it must not slip in again in between.
+    if (blockedUntilMs !== undefined) this.parts.block?.(app, peerId, blockedUntilMs);
     const peers = [...(this.spaces.get(app)?.identities.get(peerId)?.peers ?? [])];
     for (const peer of peers) this.close(peer, KICKED);
     return peers.length;

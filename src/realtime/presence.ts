@@ -75,14 +75,14 @@ export class Presence {
     subscription.gate = ++peer.pingSeq;
     subscription.owed = subscription.gate;
     // A peer that is known already is not a newcomer: when an older connection of it ends now, it has not left.
-    if (member.shown !== undefined) {
+    if (member.isKnown) {
       subscription.visible = true;
       this.change(member, channel);
-      // Nor is it on other nodes, when the older one is there.
-      this.announce(channel, [member]);
     }
     this.note(member);
     channel.changed.add(member);
+    // Other nodes know of it from now on: it may speak on any of them, and an older connection of it may end there.
+    this.announce(channel, [member]);
     // A ping that cannot be written is a socket that is going: its close will undo all this.
     peer.socket.ping(String(subscription.gate));
     this.waiting.push({
@@ -118,7 +118,7 @@ export class Presence {
   settle(identity: Identity): void {
     if (!identity.waiting) return;
     for (const member of [...identity.waiting]) {
-      for (const subscription of member.subscriptions) subscription.visible = true;
+      member.show();
       this.tell(member.channel, [member]);
     }
   }
@@ -129,7 +129,9 @@ export class Presence {
       const member = channel.member(channel.space.identity(state.peerId));
       member.remote ??= new Map();
       member.remote.set(node, state);
-      this.change(member, channel);
+      this.note(member);
+      channel.changed.add(member);
+      if (!state.isArriving || member.shown !== undefined) this.schedule(channel);
     }
     for (const peerId of left) {
       const member = channel.members.get(peerId);
@@ -298,11 +300,11 @@ export class Presence {
     const joined: MemberState[] = [];
     const left: string[] = [];
     for (const member of members) {
-      const local = member.local();
-      if (local ? sameState(local, member.announced) : !member.announced) continue;
-      if (local) joined.push(local);
+      const state = member.toAnnounce();
+      if (state ? sameState(state, member.announced) : !member.announced) continue;
+      if (state) joined.push(state);
       else left.push(member.identity.peerId);
-      member.announced = local;
+      member.announced = state;
     }
     if (joined.length + left.length > 0) this.parts.engine.announce(channel.space.app, channel.name, joined, left);
   }
@@ -318,10 +320,10 @@ export class Presence {
     writeRosters(channel, newcomers);
   }
 
-  /** Nothing about this member waits any more, unless one of its own subscriptions still does. */
+  /** Nothing about this member waits any more, unless one of its own connections still does. */
   private told(member: Member): void {
     const { identity, channel } = member;
-    if (member.subscriptions.some((subscription) => !subscription.visible)) return;
+    if (member.isArriving) return;
     channel.changed.delete(member);
     identity.waiting?.delete(member);
     if (identity.waiting?.size === 0) identity.waiting = undefined;
@@ -330,4 +332,4 @@ export class Presence {
 }
 
 const sameState = (a: MemberState, b: MemberState | undefined): boolean =>
-  b !== undefined && a.metadataJson === b.metadataJson && a.since === b.since;
+  b !== undefined && a.metadataJson === b.metadataJson && a.since === b.since && a.isArriving === b.isArriving;

@@ -182,7 +182,7 @@ export class World {
   connect(peerId: string, options: ConnectOptions = {}): Client {
     const node = this.nodeAt(options.node ?? 0);
     const grant = this.grant(peerId, options);
-    const socket = new FakeSocket(node.server, node.handlers, node.clock, { grant, overCap: false });
+    const socket = new FakeSocket(node.server, node.handlers, node.clock, { grant });
     if ("pongAfterMs" in options) socket.pongAfterMs = options.pongAfterMs;
     socket.open();
     const client = new Client(socket, node);

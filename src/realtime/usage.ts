@@ -80,10 +80,15 @@ export class Usage {
   connected(app: string, elsewhere = 0): void {
     const count = this.of(app);
     count.connections++;
-    if (count.connections + elsewhere > count.peak) {
-      count.peak = count.connections + elsewhere;
-      count.peakChanged = true;
-    }
+    this.saw(app, count.connections + elsewhere);
+  }
+
+  /** There are so many connections of an application on all nodes together. */
+  saw(app: string, connections: number): void {
+    const count = this.of(app);
+    if (connections <= count.peak) return;
+    count.peak = connections;
+    count.peakChanged = true;
   }
 
   disconnected(app: string): void {

@@ -73,10 +73,11 @@ function isObjectText(text: string): boolean {
 
 function stateIn(value: unknown): MemberState | undefined {
   if (!Array.isArray(value)) return undefined;
-  const [peerId, since, metadataJson] = value as Fields;
+  const [peerId, since, metadata, arriving] = value as Fields;
   if (!isPeerId(peerId) || !isNumber(since)) return undefined;
-  if (metadataJson === undefined) return { peerId, since, metadataJson };
-  return isText(metadataJson) && isObjectText(metadataJson) ? { peerId, since, metadataJson } : undefined;
+  const metadataJson = metadata ?? undefined;
+  if (metadataJson !== undefined && !(isText(metadataJson) && isObjectText(metadataJson))) return undefined;
+  return { peerId, since, metadataJson, ...(arriving === true && { isArriving: true }) };
 }
 
 /** All of a list, or nothing of it. */
@@ -142,7 +143,7 @@ const isPlain = (value: unknown): value is Plain =>
 
 function questionIn(value: unknown): Question | undefined {
   if (!isPlain(value)) return undefined;
-  const { what, app, channel, peerId, channels, place, to, text: direct } = value;
+  const { what, app, channel, peerId, channels, place, to, n, blockedUntilMs, text: direct } = value;
   switch (what) {
     case "who": {
       const found = listOf(channels, (one) =>
@@ -159,7 +160,11 @@ function questionIn(value: unknown): Question | undefined {
     case "members":
       return isText(app) && isText(channel) ? { what, app, channel } : undefined;
     case "kick":
-      return isText(app) && isPeerId(peerId) ? { what, app, peerId } : undefined;
+      if (!isText(app) || !isPeerId(peerId) || !(blockedUntilMs === undefined || isNumber(blockedUntilMs)))
+        return undefined;
+      return { what, app, peerId, blockedUntilMs };
+    case "room":
+      return isText(app) && isCount(n) ? { what, app, n } : undefined;
     case "look":
       return { what };
     case "hand":
@@ -198,6 +203,8 @@ function answerOf(value: Plain): Answer | undefined {
     }
     case "kick":
       return isCount(value.closed) ? { what: "kick", closed: value.closed } : undefined;
+    case "room":
+      return isCount(value.taken) ? { what: "room", taken: value.taken } : undefined;
     case "look":
       return { what: "look" };
     case "hand":
@@ -209,9 +216,7 @@ function answerOf(value: Plain): Answer | undefined {
 
 /** In answers members are objects as they are. */
 const memberIn = (value: unknown): MemberState | undefined =>
-  isPlain(value)
-    ? stateIn([value.peerId, value.since, ...(value.metadataJson === undefined ? [] : [value.metadataJson])])
-    : undefined;
+  isPlain(value) ? stateIn([value.peerId, value.since, value.metadataJson, value.isArriving]) : undefined;
 
 function laneStateIn(value: unknown): LaneState | undefined {
   if (!isPlain(value)) return undefined;

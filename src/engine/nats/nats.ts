@@ -6,9 +6,10 @@
  *
  * State first, then the contract's calls, then what arrives, then time.
  */
-import type { ChannelCount, Engine, Envelope, MemberState, NodeEnd, RemoteMembers } from "../engine.ts";
+import type { ChannelCount, Claim, Engine, Envelope, MemberState, NodeEnd, RemoteMembers } from "../engine.ts";
 import { UNAVAILABLE } from "../engine.ts";
 import { Asks } from "./asks.ts";
+import { Claims } from "./claims.ts";
 import * as decode from "./decode.ts";
 import { Inboxes } from "./inboxes.ts";
 import { Lanes } from "./lanes.ts";
@@ -23,6 +24,8 @@ import * as wire from "./wire.ts";
 const TICKS_PER_BEAT = 8;
 /** Of the connections of an application: a change by more is told before the next beat is due. */
 const COUNT_DRIFT = 0.01;
+/** Nobody needs to be asked while a cap of at least so many is not half used: the counts that are known are that good. */
+const LARGE_CAP = 1000;
 
 export interface NatsOptions extends LinkOptions {
   readonly prefix: string;
@@ -43,6 +46,7 @@ interface Attached {
   readonly asks: Asks;
   readonly watches: Watches;
   readonly inboxes: Inboxes;
+  readonly claims: Claims;
 }
 
 export class NatsEngine implements Engine {
@@ -96,7 +100,7 @@ export class NatsEngine implements Engine {
     const asks = new Asks({ self: id, link, subjects, nodes, questions, nextNumber });
     const watches = new Watches({ end, link, subjects, nodes, asks, warn: (text) => options.warn?.(text) });
     const inboxes = new Inboxes({ end, link, subjects, nodes, odd: () => this.odd("for a peer") });
-    this.attached = { end, subjects, lanes, nodes, asks, watches, inboxes };
+    this.attached = { end, subjects, lanes, nodes, asks, watches, inboxes, claims: new Claims(id, nowMs) };
     link.subscribe(subjects.answers, (heard) => this.answer(heard));
     link.subscribe(subjects.node(id), (heard) => this.toAll(heard));
     link.subscribe(subjects.all, (heard) => this.toAll(heard));
@@ -151,8 +155,8 @@ export class NatsEngine implements Engine {
     this.all.watches.close(app, channel);
   }
 
-  async kick(app: string, peerId: string): Promise<number> {
-    const answers = await this.all.asks.allOf({ what: "kick", app, peerId });
+  async kick(app: string, peerId: string, blockedUntilMs?: number): Promise<number> {
+    const answers = await this.all.asks.allOf({ what: "kick", app, peerId, blockedUntilMs });
     return answers.reduce((sum, [, answer]) => sum + (answer.what === "kick" ? answer.closed : 0), 0);
   }
 
@@ -171,6 +175,29 @@ export class NatsEngine implements Engine {
     if (!this.isUp || Math.abs(connections - told) <= told * COUNT_DRIFT) return;
     this.toldCounts.set(app, connections);
     this.link.publish(this.all.subjects.all, wire.count(this.all.end.id, app, connections));
+  }
+
+  claim(app: string, cap: number): Claim | undefined | Promise<Claim | undefined> {
+    const { end, claims, asks, nodes } = this.all;
+    const claim = claims.take(app);
+    const decide = (elsewhere: number): Claim | undefined => {
+      if (end.localConnections(app) + claims.olderThan(app, claim) + elsewhere < cap) return claim;
+      claim.end();
+      return undefined;
+    };
+    const known = this.connections(app);
+    if (!this.isUp || nodes.all.length === 0) return decide(known);
+    if (cap >= LARGE_CAP && (end.localConnections(app) + known) * 2 < cap) return decide(known);
+    return new Promise((resolve) =>
+      asks.all({ what: "room", app, n: claim.n }, (answers) => {
+        // Whoever has not answered has what it last told.
+        const taken = nodes.all.map(({ name, connections }) => {
+          const answer = answers.get(name);
+          return answer?.what === "room" ? answer.taken : (connections.get(app) ?? 0);
+        });
+        resolve(decide(taken.reduce((sum, one) => sum + one, 0)));
+      }),
+    );
   }
 
   connections(app: string): number {
@@ -205,20 +232,24 @@ export class NatsEngine implements Engine {
     const wasKnown = nodes.known(one.node) !== undefined;
     const node = nodes.seen(one.node, one.kind === "beat" ? one.connections : undefined);
     if (!node) return;
-    if (one.kind === "count") return void node.connections.set(one.app, one.connections);
-    if (one.kind === "question") this.asked(one.question, (answer) => partsOf(end.id, answer).forEach(respond));
+    if (one.kind === "count") {
+      node.connections.set(one.app, one.connections);
+      return end.connectionsChanged(one.app);
+    }
+    if (one.kind === "question")
+      this.asked(node.name, one.question, (answer) => partsOf(end.id, answer).forEach(respond));
     else if (wasKnown && (one.isBack || !one.hears.includes(end.id))) watches.resync(node);
   }
 
-  private asked(question: wire.Question, answer: (answer: wire.Answer) => void): void {
-    if (question.what !== "look") return answer(this.reply(question));
+  private asked(by: string, question: wire.Question, answer: (answer: wire.Answer) => void): void {
+    if (question.what !== "look") return answer(this.reply(by, question));
     // Behind our count of connections, which whoever asks may want to know too.
     this.beat(false);
     void Promise.resolve(this.all.end.nudged()).then(() => answer({ what: "look" }));
   }
 
-  private reply(question: Exclude<wire.Question, { what: "look" }>): wire.Answer {
-    const { end, lanes, inboxes } = this.all;
+  private reply(by: string, question: Exclude<wire.Question, { what: "look" }>): wire.Answer {
+    const { end, lanes, inboxes, claims } = this.all;
     switch (question.what) {
       case "who": {
         const states = question.channels.map(([app, channel]) => ({
@@ -236,7 +267,11 @@ export class NatsEngine implements Engine {
       case "members":
         return { what: "members", members: end.localPeers(question.app, question.channel) };
       case "kick":
-        return { what: "kick", closed: end.kicked(question.app, question.peerId) };
+        return { what: "kick", closed: end.kicked(question.app, question.peerId, question.blockedUntilMs) };
+      case "room": {
+        const { app, n } = question;
+        return { what: "room", taken: end.localConnections(app) + claims.olderThan(app, { n, node: by }) };
+      }
       case "hand":
         return { what: "hand", count: inboxes.hand(question.text) };
     }
@@ -316,6 +351,7 @@ export class NatsEngine implements Engine {
     nodes.look();
     this.questions.sweep();
     this.sends.sweep();
+    this.all.claims.sweep();
     for (const { app, channel, epoch, n, subject } of lanes.due(!this.isUp))
       if (this.isUp) this.link.publish(subject, wire.tail({ node: end.id, app, channel, epoch, n }));
     if (this.nowMs() - this.lastBeatMs >= this.beatMs || this.hasDrifted()) this.beat(false);

@@ -57,7 +57,14 @@ export type Question =
   | { readonly what: "again"; readonly place: Place; readonly to: number }
   | { readonly what: "channels"; readonly app: string }
   | { readonly what: "members"; readonly app: string; readonly channel: string }
-  | { readonly what: "kick"; readonly app: string; readonly peerId: string }
+  | {
+      readonly what: "kick";
+      readonly app: string;
+      readonly peerId: string;
+      readonly blockedUntilMs?: number | undefined;
+    }
+  /** How many connections, and claims older than number `n` of whoever asks. */
+  | { readonly what: "room"; readonly app: string; readonly n: number }
   /** See to what all share. */
   | { readonly what: "look" }
   /** A direct message whose inbox nobody seems to have: it may be younger than what the servers know. */
@@ -85,6 +92,7 @@ export type Answer =
   | { readonly what: "channels"; readonly counts: readonly ChannelCount[] }
   | { readonly what: "members"; readonly members: readonly MemberState[] }
   | { readonly what: "kick"; readonly closed: number }
+  | { readonly what: "room"; readonly taken: number }
   | { readonly what: "look" }
   | { readonly what: "hand"; readonly count: number };
 
@@ -140,5 +148,7 @@ export const direct = ({ node, number, app, to, envelope }: Direct): string =>
 /** To whoever sent a direct message: how many connections it was handed to. */
 export const handed = (node: string, count: number): string => line("handed", node, count);
 
-const stateOut = ({ peerId, since, metadataJson }: MemberState): unknown[] =>
-  metadataJson === undefined ? [peerId, since] : [peerId, since, metadataJson];
+function stateOut({ peerId, since, metadataJson, isArriving }: MemberState): unknown[] {
+  if (isArriving) return [peerId, since, metadataJson ?? null, isArriving];
+  return metadataJson === undefined ? [peerId, since] : [peerId, since, metadataJson];
+}
