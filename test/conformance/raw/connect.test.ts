@@ -4,13 +4,13 @@ import { mintToken, type SecretKey } from "../../support/admin.ts";
 import { forge, nowSeconds, selfSigned } from "../../support/jwt.ts";
 import { startParley } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
-import { attempt, type ConnectOptions, type Refused, refusal, Wire } from "./support/wire.ts";
+import { codeOf, outcome, PLAIN_GET } from "./support/outcome.ts";
+import { type ConnectOptions, type Refused, refusal } from "./support/wire.ts";
 import { fresh, newApp, startWorld, tokenQuery, type World } from "./support/world.ts";
 
 setDefaultTimeout(30_000);
 
 const DAY = 86_400;
-const PLAIN_GET = { Upgrade: null, Connection: null, "Sec-WebSocket-Key": null, "Sec-WebSocket-Version": null };
 
 let world: World;
 
@@ -19,17 +19,6 @@ beforeAll(async () => {
 });
 afterEach(() => world.hangUp());
 afterAll(() => world.stop());
-
-const codeOf = ({ status, body }: Refused): string => `${status} ${body.error}`;
-
-/** "in", or the status and code of the refusal. */
-async function outcome(url: string, options: ConnectOptions): Promise<string> {
-  const got = await attempt(url, options);
-  if (!(got instanceof Wire)) return codeOf(got);
-  const first = await got.event();
-  got.drop();
-  return first.kind === "close" ? `close ${first.code}` : "in";
-}
 
 const withToken = (token: string, options: ConnectOptions = {}): Promise<string> =>
   outcome(world.url, { query: tokenQuery(token), ...options });
@@ -599,132 +588,6 @@ describe("the handshake", () => {
     const headers = { "Sec-WebSocket-Protocol": "chat, superchat" };
     const { wire } = await world.welcomed({ query: tokenQuery(world.token()), headers });
     expect(wire.headers.get("sec-websocket-protocol")).toBeNull();
-  });
-});
-
-describe("the rate of connects from one address", () => {
-  const LIMIT = 3;
-  let strict: World;
-  beforeAll(async () => {
-    const env = { PARLEY_TRUSTED_PROXIES: "127.0.0.1,10.0.0.0/8", PARLEY_CONNECTS_PER_MINUTE_PER_IP: String(LIMIT) };
-    strict = await startWorld({ env });
-  });
-  afterEach(() => strict.hangUp());
-  afterAll(() => strict.stop());
-
-  let used = 0;
-  /** An address that no other test speaks for. */
-  const address = (): string => `198.51.${100 + Math.floor(++used / 250)}.${(used % 250) + 1}`;
-  const from = (forwardedFor: string, rest: ConnectOptions = {}): Promise<string> =>
-    outcome(strict.url, {
-      query: tokenQuery(strict.token()),
-      headers: { "X-Forwarded-For": forwardedFor },
-      ...rest,
-    });
-  const exhaust = async (forwardedFor: string): Promise<void> => {
-    for (let i = 0; i < LIMIT; i++) expect(await from(forwardedFor)).toBe("in");
-    expect(await from(forwardedFor)).toBe("429 rate_limited");
-  };
-
-  test("lets a minute's worth in at once, then answers 429 with Retry-After", async () => {
-    const ip = address();
-    await exhaust(ip);
-    const answer = await refusal(strict.url, {
-      query: tokenQuery(strict.token()),
-      headers: { "X-Forwarded-For": ip },
-    });
-    expect(codeOf(answer)).toBe("429 rate_limited");
-    const seconds = Number(answer.headers.get("retry-after"));
-    expect(seconds).toBeGreaterThanOrEqual(1);
-    expect(seconds).toBeLessThanOrEqual(60 / LIMIT);
-  });
-
-  test("refills with time: a bucket, not a window", async () => {
-    const quick = await startWorld({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "60" } });
-    const query = (): ConnectOptions => ({ query: tokenQuery(quick.token()) });
-    const started = performance.now();
-    let admitted = 0;
-    let last: Wire | Refused = await attempt(quick.url, query());
-    for (; last instanceof Wire; last = await attempt(quick.url, query())) {
-      admitted++;
-      last.drop();
-    }
-    const most = 60 + Math.ceil((performance.now() - started) / 1000);
-    expect(admitted).toBeGreaterThanOrEqual(60);
-    expect(admitted).toBeLessThanOrEqual(most);
-    expect(codeOf(last)).toBe("429 rate_limited");
-    expect(last.headers.get("retry-after")).toBe("1");
-    await Bun.sleep(1000 * Number(last.headers.get("retry-after")));
-    expect(await outcome(quick.url, query())).toBe("in");
-    await quick.stop();
-  });
-
-  test("counts refused connects and plain GETs too", async () => {
-    const ip = address();
-    const headers = { "X-Forwarded-For": ip };
-    expect(await from(ip, { query: "", headers })).toBe("401 unauthorized");
-    expect(await from(ip, { query: "token=x", headers })).toBe("401 invalid_token");
-    expect(await from(ip, { headers: { ...PLAIN_GET, ...headers } })).toBe("426 upgrade_required");
-    expect(await from(ip)).toBe("429 rate_limited");
-    expect(await from(ip, { headers: { ...PLAIN_GET, ...headers } })).toBe("429 rate_limited");
-  });
-
-  test("comes after the path and before the credential", async () => {
-    const ip = address();
-    await exhaust(ip);
-    const headers = { "X-Forwarded-For": ip };
-    expect(await from(ip, { path: "/v2", headers })).toBe("404 not_found");
-    expect(await from(ip, { query: "", headers })).toBe("429 rate_limited");
-    expect(await from(ip, { query: "token=x", headers })).toBe("429 rate_limited");
-  });
-
-  test("is each address's own", async () => {
-    await exhaust(address());
-    expect(await from(address())).toBe("in");
-  });
-
-  test("takes the right-most entry that is no trusted proxy: what stands to its left is a claim", async () => {
-    const ip = address();
-    await exhaust(ip);
-    expect(await from(`${address()}, ${ip}`)).toBe("429 rate_limited");
-    expect(await from(`${address()},${ip}, 10.1.2.3`)).toBe("429 rate_limited");
-    expect(await from(`${ip}, ${address()}`)).toBe("in");
-    const twice = [
-      ["X-Forwarded-For", address()],
-      ["X-Forwarded-For", ip],
-    ] as const;
-    expect(await from("", { headers: twice })).toBe("429 rate_limited");
-  });
-
-  test("knows an address with a port, and IPv4 in IPv6 clothes", async () => {
-    const ip = address();
-    await exhaust(ip);
-    expect(await from(`${ip}:4711`)).toBe("429 rate_limited");
-    expect(await from(`::ffff:${ip}`)).toBe("429 rate_limited");
-  });
-
-  test("counts for the proxy itself what it forwards for nobody in particular", async () => {
-    await exhaust("nonsense");
-    expect(await from("unknown")).toBe("429 rate_limited");
-    expect(await from(`${address()}, nonsense`)).toBe("429 rate_limited");
-  });
-
-  test("counts IPv6 by /64", async () => {
-    const net = `2001:db8:${(++used).toString(16)}`;
-    await exhaust(`${net}:1::1`);
-    expect(await from(`${net}:1:ffff:ffff:ffff:ffff`)).toBe("429 rate_limited");
-    expect(await from(`[${net}:1::2]:443`)).toBe("429 rate_limited");
-    expect(await from(`${net}:2::1`)).toBe("in");
-  });
-
-  test("does not believe X-Forwarded-For from whoever is not a trusted proxy", async () => {
-    const direct = await startWorld({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "2" } });
-    const asked = (ip: string): Promise<string> =>
-      outcome(direct.url, { query: tokenQuery(direct.token()), headers: { "X-Forwarded-For": ip } });
-    expect(await asked(address())).toBe("in");
-    expect(await asked(address())).toBe("in");
-    expect(await asked(address())).toBe("429 rate_limited");
-    await direct.stop();
   });
 });
 

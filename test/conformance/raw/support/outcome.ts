@@ -1,0 +1,16 @@
+/** What became of an attempt to connect, in short. */
+import { attempt, type ConnectOptions, type Refused, Wire } from "./wire.ts";
+
+/** Headers that make no upgrade of it. */
+export const PLAIN_GET = { Upgrade: null, Connection: null, "Sec-WebSocket-Key": null, "Sec-WebSocket-Version": null };
+
+export const codeOf = ({ status, body }: Refused): string => `${status} ${body.error}`;
+
+/** "in", or the status and code of the refusal. */
+export async function outcome(url: string, options: ConnectOptions): Promise<string> {
+  const got = await attempt(url, options);
+  if (!(got instanceof Wire)) return codeOf(got);
+  const first = await got.event();
+  got.drop();
+  return first.kind === "close" ? `close ${first.code}` : "in";
+}
