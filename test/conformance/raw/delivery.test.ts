@@ -280,6 +280,9 @@ describe("before a peer's words come, what waits to be told about it", () => {
     const watcher = await world.member(channel);
     const { wire, peerId } = await world.guest({}, { answersPings: false });
     await wire.request({ type: "subscribe", channel });
+    // A backend that speaks in somebody's name knows that he is there.
+    const { body: present } = await world.rest<{ peers: { peerId: string }[] }>("GET", `/v1/channels/${channel}/peers`);
+    expect(ids(present.peers)).toContain(peerId);
     const body = { data: 1, from: peerId };
     expect((await world.rest("POST", `/v1/channels/${channel}/publish`, { body })).status).toBe(200);
     expect(await watcher.wire.frame()).toMatchObject({ type: "presence", joined: [{ peerId }] });
