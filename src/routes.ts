@@ -82,8 +82,8 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     if (cap !== null && usage.messagesUsed(app) >= cap) throw new Problem("over_message_quota");
   };
   /** A store that does not answer is not waited for: what is known here is told then. */
-  const gather = async (): Promise<void> => {
-    if (store.isShared) await Promise.race([engine.nudge().then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
+  const gather = async (app: string): Promise<void> => {
+    if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
   };
   const realtime = [
     ...tokenEndpoints(guards.minting, nowMs),

@@ -435,6 +435,13 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
       expect(ann.engine.connections(APP)).toBe(3 * (size - 1));
     });
 
+    test("a nudge about an application brings its connections", async () => {
+      const { nodes, ann } = await begin();
+      for (const node of nodes.others(ann)) node.hold("eve", 3);
+      await nodes.answer(ann.engine.nudge(APP));
+      expect(ann.engine.connections(APP)).toBe(3 * (size - 1));
+    });
+
     test("a nudge reaches every other node, and is over when all of them have seen to it", async () => {
       const { nodes, ann, ben } = await begin();
       const work = Promise.withResolvers<void>();

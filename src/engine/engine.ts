@@ -86,8 +86,11 @@ export interface Engine {
   claim(app: string, cap: number): Claim | undefined | Promise<Claim | undefined>;
   /** Connections of an application on other nodes, as far as is known now. */
   connections(app: string): number;
-  /** The others see at once to what the nodes share besides: write what they hold back of it, and read what is new. */
-  nudge(): Promise<void>;
+  /**
+   * The others see at once to what the nodes share besides: write what they hold back of it, and read what is new. With an
+   * application, its `connections` are then as they were when they did.
+   */
+  nudge(app?: string): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -34,7 +34,7 @@ export interface UsageParts {
   readonly hub: Hub;
   readonly usage: Usage;
   /** What other nodes have counted and not written yet is added up. */
-  readonly gather: () => Promise<void>;
+  readonly gather: (app: string) => Promise<void>;
 }
 
 export function usageEndpoints(guard: Guard<Credential>, { keyring, hub, usage, gather }: UsageParts): Endpoint[] {
@@ -47,7 +47,7 @@ export function usageEndpoints(guard: Guard<Credential>, { keyring, hub, usage, 
       guard,
       answer,
       handle: async (_call, { who }): Promise<z.infer<typeof answer>> => {
-        await gather();
+        await gather(who.key.app);
         const app = keyring.app(who.key.app);
         if (!app) throw new Problem("unauthorized");
         const { startSeconds, endSeconds } = usage.current();

@@ -124,6 +124,36 @@ describe("a peer with connections on several nodes", () => {
     expect(news()).toEqual(everywhere(it));
   });
 
+  test("that arrives on one node and speaks on another has joined before its words, on every node, and joins once", () => {
+    const it = world();
+    const { news } = watching(it);
+    const silent = it.connect("ann", { node: 0 }).holdPongs();
+    silent.subscribe("c");
+    it.advance(LATE_MS + 1);
+    expect(news()).toEqual(everywhere(it));
+    it.connect("ann", { node: 1 }).publish("c", 1);
+    it.advance(2 * LATE_MS);
+    expect(news()).toEqual(everywhere(it, "joined: ann", "message ann 1"));
+    silent.socket.pong();
+    it.settle();
+    expect(news()).toEqual(everywhere(it));
+    silent.vanish();
+    it.settle();
+    expect(news()).toEqual(everywhere(it, "left: ann"));
+  });
+
+  test("that arrives and goes again before its roster was never there for anybody", () => {
+    const it = world();
+    const { news } = watching(it);
+    const silent = it.connect("ann", { node: 0 }).holdPongs();
+    silent.subscribe("c");
+    it.advance(LATE_MS + 1);
+    silent.vanish();
+    it.settle();
+    it.advance(600);
+    expect(news()).toEqual(everywhere(it));
+  });
+
   test("is found by whoever asks who is in a channel from its ack on, wherever that is", async () => {
     const it = world();
     const ann = it.connect("ann", { node: 1, metadata: 1 }).holdPongs();

@@ -166,7 +166,7 @@ function questionIn(value: unknown): Question | undefined {
     case "room":
       return isText(app) && isCount(n) ? { what, app, n } : undefined;
     case "look":
-      return { what };
+      return app === undefined || isText(app) ? { what, app } : undefined;
     case "hand":
       return isText(direct) ? { what, text: direct } : undefined;
     default:
@@ -206,7 +206,7 @@ function answerOf(value: Plain): Answer | undefined {
     case "room":
       return isCount(value.taken) ? { what: "room", taken: value.taken } : undefined;
     case "look":
-      return { what: "look" };
+      return isCount(value.connections) ? { what: "look", connections: value.connections } : undefined;
     case "hand":
       return isCount(value.count) ? { what: "hand", count: value.count } : undefined;
     default:

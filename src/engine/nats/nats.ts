@@ -204,8 +204,10 @@ export class NatsEngine implements Engine {
     return this.all.nodes.all.reduce((sum, { connections }) => sum + (connections.get(app) ?? 0), 0);
   }
 
-  async nudge(): Promise<void> {
-    await this.all.asks.allOf({ what: "look" });
+  async nudge(app?: string): Promise<void> {
+    const answers = await this.all.asks.allOf({ what: "look", app });
+    if (app === undefined) return;
+    for (const [node, answer] of answers) if (answer.what === "look") node.connections.set(app, answer.connections);
   }
 
   async close(): Promise<void> {
@@ -243,9 +245,10 @@ export class NatsEngine implements Engine {
 
   private asked(by: string, question: wire.Question, answer: (answer: wire.Answer) => void): void {
     if (question.what !== "look") return answer(this.reply(by, question));
-    // Behind our count of connections, which whoever asks may want to know too.
-    this.beat(false);
-    void Promise.resolve(this.all.end.nudged()).then(() => answer({ what: "look" }));
+    const { end } = this.all;
+    void Promise.resolve(end.nudged()).then(() => {
+      answer({ what: "look", connections: question.app === undefined ? 0 : end.localConnections(question.app) });
+    });
   }
 
   private reply(by: string, question: Exclude<wire.Question, { what: "look" }>): wire.Answer {

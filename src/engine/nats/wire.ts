@@ -65,8 +65,8 @@ export type Question =
     }
   /** How many connections, and claims older than number `n` of whoever asks. */
   | { readonly what: "room"; readonly app: string; readonly n: number }
-  /** See to what all share. */
-  | { readonly what: "look" }
+  /** See to what all share; and how many connections that application has. */
+  | { readonly what: "look"; readonly app?: string | undefined }
   /** A direct message whose inbox nobody seems to have: it may be younger than what the servers know. */
   | { readonly what: "hand"; readonly text: string };
 
@@ -93,7 +93,7 @@ export type Answer =
   | { readonly what: "members"; readonly members: readonly MemberState[] }
   | { readonly what: "kick"; readonly closed: number }
   | { readonly what: "room"; readonly taken: number }
-  | { readonly what: "look" }
+  | { readonly what: "look"; readonly connections: number }
   | { readonly what: "hand"; readonly count: number };
 
 /** Answers may be longer than a payload: `part` of `parts`, from 0. */
