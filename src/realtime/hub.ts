@@ -3,7 +3,7 @@ import type { Grant } from "../access/admit.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { ChannelCount, Claim, Engine, Envelope, MemberState, NodeEnd, NodeId } from "../engine/engine.ts";
 import { bitOf } from "../protocol/actions.ts";
-import { type Closing, KEY_REVOKED, KICKED, RESYNC, TOKEN_EXPIRED } from "../protocol/close.ts";
+import { type Closing, KICKED, RESYNC, TOKEN_EXPIRED } from "../protocol/close.ts";
 import type { Code } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
 import { Census } from "./census.ts";
@@ -13,6 +13,7 @@ import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
 import type { Figures } from "./figures.ts";
 import { Liveness } from "./liveness.ts";
+import { Narrowing } from "./narrowing.ts";
 import { Peer } from "./peer.ts";
 import { Presence } from "./presence.ts";
 import type { Broadcast, Socket } from "./socket.ts";
@@ -20,7 +21,6 @@ import { Space } from "./space.ts";
 import type { Usage } from "./usage.ts";
 
 const PRESENCE = bitOf("presence");
-const SUBSCRIBE = bitOf("subscribe");
 
 /** Why a request is refused; undefined: it is not. */
 type Answer = (refused: Code | undefined) => void;
@@ -50,6 +50,7 @@ export class Hub implements NodeEnd {
   private readonly presence: Presence;
   private readonly deadlines: Deadlines;
   private readonly liveness: Liveness;
+  private readonly narrowing: Narrowing;
   private lastConnectedMs = 0;
   private connected = 0;
 
@@ -74,6 +75,15 @@ export class Hub implements NodeEnd {
       figures.silentDrops.inc();
       this.disconnect(peer);
       peer.socket.terminate();
+    });
+    this.narrowing = new Narrowing({
+      nowMs: clock.nowMs,
+      errors: figures.errors,
+      deadlines: this.deadlines,
+      presence: this.presence,
+      close: (peer, closing) => this.close(peer, closing),
+      expire: (peer) => this.expire(peer),
+      drop: (subscription) => this.drop(subscription),
     });
     engine.attach(this);
   }
@@ -333,42 +343,10 @@ export class Hub implements NodeEnd {
     return this.census.localCounts();
   }
 
-  /** A key has changed: what its connections may do is what their tokens say and the key as it is now. */
-
+  /** A key has changed: its connections follow it. */
   keyChanged(keyId: string): void {
     const peers = this.byKey.get(keyId);
-    if (!peers) return;
-    const key = this.parts.keyring.key(keyId);
-    for (const peer of [...peers]) {
-      if (!key) this.close(peer, KEY_REVOKED);
-      else if (key.type !== "sealed") this.narrow(peer, key);
-    }
-  }
-
-  private narrow(peer: Peer, key: Grant["key"]): void {
-    peer.narrowTo(key);
-    if (key.type === "secret") {
-      const secret = key.secrets.find((one) => one.seq === peer.secretSeq);
-      peer.secretEndsMs = secret ? secret.ends : 0;
-      if (peer.secretEndsMs !== null && peer.secretEndsMs <= this.parts.clock.nowMs()) return this.expire(peer);
-      this.deadlines.set(peer);
-    }
-    for (const subscription of [...peer.subscriptions]) {
-      const { name } = subscription.channel;
-      if (!peer.may(SUBSCRIBE) || !peer.covers(name)) {
-        this.drop(subscription);
-        subscription.isRevoked = true;
-        this.parts.figures.errors.inc();
-        const message = `The key no longer covers the channel ${JSON.stringify(name)}.`;
-        peer.socket.send(encode.error("channel_not_authorized", undefined, message));
-      } else if (subscription.member && !peer.may(PRESENCE)) this.withoutPresence(subscription);
-    }
-  }
-
-  /** It stays subscribed, but neither sees presence nor is shown. */
-  private withoutPresence(subscription: Subscription): void {
-    this.presence.leave(subscription);
-    subscription.member = undefined;
+    if (peers) this.narrowing.follow(peers, this.parts.keyring.key(keyId));
   }
 
   /** Housekeeping */

@@ -59,8 +59,9 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "joined after direct",
     file: "src/realtime/delivery.ts",
-    find: "if (identity.waiting) this.parts.presence.settle(identity);\n    return this.sendEnvelope(",
-    replace: "return this.sendEnvelope(",
+    find: "if (identity.waiting) this.parts.presence.settle(identity);\n    const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };\n    return this.sendEnvelope(",
+    replace:
+      "const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };\n    return this.sendEnvelope(",
   },
   {
     name: "metadata leak: fromMetadata without asking",
@@ -115,26 +116,26 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "scope kept after a key edit: its subscriptions",
-    file: "src/realtime/hub.ts",
-    find: "if (!peer.may(SUBSCRIBE) || !peer.covers(name)) {",
-    replace: "if (!peer.may(SUBSCRIBE) && !peer.covers(name)) {",
+    file: "src/realtime/narrowing.ts",
+    find: "if (!peer.may(SUBSCRIBE) || !peer.covers(name)) this",
+    replace: "if (!peer.may(SUBSCRIBE) && !peer.covers(name)) this",
   },
   {
     name: "scope kept after a key edit: what it may do",
-    file: "src/realtime/hub.ts",
-    find: "peer.keyScope = key.scope;",
-    replace: "",
+    file: "src/realtime/peer.ts",
+    find: "this.keyScope = key.scope;\n    this.actions = this.tokenActions",
+    replace: "this.actions = this.tokenActions",
   },
   {
     name: "connection kept after its secret retired",
-    file: "src/realtime/hub.ts",
+    file: "src/realtime/narrowing.ts",
     find: "peer.secretEndsMs = secret ? secret.ends : 0;",
     replace: "",
   },
   {
     name: "connection kept for a while after its secret retired",
-    file: "src/realtime/hub.ts",
-    find: "if (peer.secretEndsMs !== null && peer.secretEndsMs <= this.parts.clock.nowMs()) return this.expire(peer);",
+    file: "src/realtime/narrowing.ts",
+    find: "if (peer.secretEndsMs !== null && peer.secretEndsMs <= nowMs()) return expire(peer);",
     replace: "",
   },
   {
@@ -157,7 +158,7 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "more: still shown when a key edit takes presence away",
-    file: "src/realtime/hub.ts",
+    file: "src/realtime/narrowing.ts",
     find: "else if (subscription.member && !peer.may(PRESENCE)) this.withoutPresence(subscription);",
     replace: "",
   },
@@ -182,7 +183,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "more: a peer that is known is not kept by its next connection",
     file: "src/realtime/presence.ts",
-    find: "if (member.shown !== undefined) {\n      subscription.visible = true;",
+    find: "if (member.isKnown) {\n      subscription.visible = true;",
     replace: "if (member.shown !== undefined) {",
   },
   {

@@ -16,6 +16,7 @@ import { Lanes } from "./lanes.ts";
 import { type Heard, Link, type LinkOptions } from "./link.ts";
 import { BEAT_MS, Nodes, type OtherNode } from "./nodes.ts";
 import { partsOf, Questions } from "./questions.ts";
+import { Replies } from "./replies.ts";
 import { Sends } from "./sends.ts";
 import { questionOf, Subjects } from "./subjects.ts";
 import { Watches } from "./watches.ts";
@@ -47,6 +48,7 @@ interface Attached {
   readonly watches: Watches;
   readonly inboxes: Inboxes;
   readonly claims: Claims;
+  readonly replies: Replies;
 }
 
 export class NatsEngine implements Engine {
@@ -100,7 +102,9 @@ export class NatsEngine implements Engine {
     const asks = new Asks({ self: id, link, subjects, nodes, questions, nextNumber });
     const watches = new Watches({ end, link, subjects, nodes, asks, warn: (text) => options.warn?.(text) });
     const inboxes = new Inboxes({ end, link, subjects, nodes, odd: () => this.odd("for a peer") });
-    this.attached = { end, subjects, lanes, nodes, asks, watches, inboxes, claims: new Claims(id, nowMs) };
+    const claims = new Claims(id, nowMs);
+    const replies = new Replies({ end, lanes, inboxes, claims });
+    this.attached = { end, subjects, lanes, nodes, asks, watches, inboxes, claims, replies };
     link.subscribe(subjects.answers, (heard) => this.answer(heard));
     link.subscribe(subjects.node(id), (heard) => this.toAll(heard));
     link.subscribe(subjects.all, (heard) => this.toAll(heard));
@@ -227,7 +231,7 @@ export class NatsEngine implements Engine {
   /** What arrives */
 
   private toAll({ text, respond }: Heard): void {
-    const { end, nodes, watches } = this.all;
+    const { end, nodes, watches, replies } = this.all;
     const one = decode.toAll(text);
     if (!one) return this.odd("for all nodes");
     if (one.kind === "farewell") return nodes.farewell(one.node);
@@ -239,45 +243,8 @@ export class NatsEngine implements Engine {
       return end.connectionsChanged(one.app);
     }
     if (one.kind === "question")
-      this.asked(node.name, one.question, (answer) => partsOf(end.id, answer).forEach(respond));
+      replies.to(node.name, one.question, (answer) => partsOf(end.id, answer).forEach(respond));
     else if (wasKnown && (one.isBack || !one.hears.includes(end.id))) watches.resync(node);
-  }
-
-  private asked(by: string, question: wire.Question, answer: (answer: wire.Answer) => void): void {
-    if (question.what !== "look") return answer(this.reply(by, question));
-    const { end } = this.all;
-    void Promise.resolve(end.nudged()).then(() => {
-      answer({ what: "look", connections: question.app === undefined ? 0 : end.localConnections(question.app) });
-    });
-  }
-
-  private reply(by: string, question: Exclude<wire.Question, { what: "look" }>): wire.Answer {
-    const { end, lanes, inboxes, claims } = this.all;
-    switch (question.what) {
-      case "who": {
-        const states = question.channels.map(([app, channel]) => ({
-          app,
-          channel,
-          ...lanes.state(app, channel),
-          members: end.localMembers(app, channel),
-        }));
-        return { what: "who", lanes: states };
-      }
-      case "again":
-        return { what: "again", items: lanes.again(question.place, question.to) };
-      case "channels":
-        return { what: "channels", counts: end.localChannels(question.app) };
-      case "members":
-        return { what: "members", members: end.localPeers(question.app, question.channel) };
-      case "kick":
-        return { what: "kick", closed: end.kicked(question.app, question.peerId, question.blockedUntilMs) };
-      case "room": {
-        const { app, n } = question;
-        return { what: "room", taken: end.localConnections(app) + claims.olderThan(app, { n, node: by }) };
-      }
-      case "hand":
-        return { what: "hand", count: inboxes.hand(question.text) };
-    }
   }
 
   private answer({ subject, text, isNobody }: Heard): void {

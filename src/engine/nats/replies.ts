@@ -1,0 +1,55 @@
+/** What this node answers when another asks. */
+import type { NodeEnd } from "../engine.ts";
+import type { Claims } from "./claims.ts";
+import type { Inboxes } from "./inboxes.ts";
+import type { Lanes } from "./lanes.ts";
+import type { Answer, Question } from "./wire.ts";
+
+export interface RepliesParts {
+  readonly end: NodeEnd;
+  readonly lanes: Lanes;
+  readonly inboxes: Inboxes;
+  readonly claims: Claims;
+}
+
+export class Replies {
+  constructor(private readonly parts: RepliesParts) {}
+
+  /** `by`: who asks. The answer may take its time. */
+  to(by: string, question: Question, answer: (answer: Answer) => void): void {
+    if (question.what !== "look") return answer(this.atOnce(by, question));
+    const { end } = this.parts;
+    void Promise.resolve(end.nudged()).then(() => {
+      answer({ what: "look", connections: question.app === undefined ? 0 : end.localConnections(question.app) });
+    });
+  }
+
+  private atOnce(by: string, question: Exclude<Question, { what: "look" }>): Answer {
+    const { end, lanes, inboxes, claims } = this.parts;
+    switch (question.what) {
+      case "who": {
+        const states = question.channels.map(([app, channel]) => ({
+          app,
+          channel,
+          ...lanes.state(app, channel),
+          members: end.localMembers(app, channel),
+        }));
+        return { what: "who", lanes: states };
+      }
+      case "again":
+        return { what: "again", items: lanes.again(question.place, question.to) };
+      case "channels":
+        return { what: "channels", counts: end.localChannels(question.app) };
+      case "members":
+        return { what: "members", members: end.localPeers(question.app, question.channel) };
+      case "kick":
+        return { what: "kick", closed: end.kicked(question.app, question.peerId, question.blockedUntilMs) };
+      case "room": {
+        const { app, n } = question;
+        return { what: "room", taken: end.localConnections(app) + claims.olderThan(app, { n, node: by }) };
+      }
+      case "hand":
+        return { what: "hand", count: inboxes.hand(question.text) };
+    }
+  }
+}
