@@ -6,7 +6,9 @@
  *   npm run bench -- --quick               once, shortly: to see that it works, not to judge by
  *   npm run bench -- --runs 3 --only a,k1  some loads
  *   npm run bench -- --systems Parley,NATS some contenders
+ *   npm run bench -- --before other/src/main.ts   another tree's Parley instead of the others: is this one slower?
  */
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { bareJson, bareTopics, broadcaster } from "./contenders/bare.ts";
 import { centrifugo } from "./contenders/centrifugo.ts";
@@ -18,13 +20,13 @@ import { parley } from "./contenders/parley.ts";
 import { socketio } from "./contenders/socketio.ts";
 import { keep, machine } from "./lib/figures.ts";
 import { chart } from "./speed/chart.ts";
-import { BARE_BUN, type Figures, LOADS, type Load, PARLEY, type Pace } from "./speed/loads.ts";
+import { BARE_BUN, BEFORE, type Figures, LOADS, type Load, PARLEY, type Pace } from "./speed/loads.ts";
 import { idleMemory } from "./speed/memory.ts";
 import { Results } from "./speed/results.ts";
 import { presenceStorm } from "./speed/storm.ts";
 
 const CONTENDERS: readonly Contender[] = [
-  parley(),
+  parley(PARLEY),
   broadcaster,
   bareTopics,
   bareJson,
@@ -58,15 +60,18 @@ export async function speed(args: readonly string[]): Promise<boolean> {
       runs: { type: "string" },
       only: { type: "string" },
       systems: { type: "string" },
+      before: { type: "string" },
     },
   });
   const effort = { ...(values.quick ? QUICK : WHOLE), ...(values.runs && { runs: Number(values.runs) }) };
   const isWanted = (id: string): boolean => values.only === undefined || values.only.split(",").includes(id);
   const isAsked = ({ name }: Contender): boolean => !values.systems || values.systems.split(",").includes(name);
 
-  const results = new Results();
+  const all = values.before ? [parley(PARLEY), parley(BEFORE, resolve(values.before))] : CONTENDERS.filter(isAsked);
+  const isPart = Boolean(values.only ?? values.systems ?? values.before);
+  const results = new Results(isPart);
   const ready: Contender[] = [];
-  for (const contender of CONTENDERS.filter(isAsked)) {
+  for (const contender of all) {
     const found = await contender.prepare();
     results.found(contender.name, found);
     if ("version" in found) ready.push(contender);
@@ -77,7 +82,7 @@ export async function speed(args: readonly string[]): Promise<boolean> {
   }
 
   console.log(results.text());
-  if (values.only === undefined && !values.quick) {
+  if (!isPart && !values.quick) {
     const file = await keep("", { ...machine(), effort, ...results.data() });
     await Bun.write(file.replace(/json$/, "svg"), chart(results));
     console.log(`\nwritten to ${file}, and as a chart beside it`);
@@ -111,7 +116,7 @@ async function measure(
     await note(id, contender.name, () => work(server));
   };
   const compared = (load: Load): readonly Contender[] =>
-    contenders.filter(({ name }) => !load.contenders || load.contenders.includes(name));
+    contenders.filter(({ name }) => !load.contenders || load.contenders.includes(name === BEFORE ? PARLEY : name));
   const wanted = LOADS.filter(({ id }) => isWanted(id));
   {
     await using servers = new AsyncDisposableStack();

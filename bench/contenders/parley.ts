@@ -11,9 +11,10 @@ export const OPEN_CEILINGS = { PARLEY_FRAMES_PER_SECOND: "1000000", PARLEY_FRAME
 
 const frame = (type: string, fields: object): string => JSON.stringify({ type, ...fields });
 
-export function parley(main?: string): Contender {
+/** `main`: another tree's. */
+export function parley(name: string, main?: string): Contender {
   return {
-    name: "Parley",
+    name,
     prepare: async () => ({ version: `Parley ${version} (Bun ${Bun.version})` }),
     start: async (): Promise<Running> => {
       const server = await startParley({ main, prefix: ON_SERVER_CORE, settings: OPEN_CEILINGS });

@@ -25,6 +25,8 @@ export interface Load {
 }
 
 export const PARLEY = "Parley";
+/** Another tree's. */
+export const BEFORE = "Parley before";
 export const BARE_C = "bare C";
 export const BARE_BUN = "bare Bun";
 export const BARE_JSON = "bare Bun + JSON";

@@ -1,6 +1,6 @@
 /** What was measured, run by run, and what it comes to. */
 import { median, table } from "../lib/figures.ts";
-import { type Figures, LOADS } from "./loads.ts";
+import { BEFORE, type Figures, LOADS } from "./loads.ts";
 import { judge, type Measured, type Verdict } from "./targets.ts";
 
 interface Row {
@@ -24,6 +24,9 @@ export class Results {
   private readonly runs = new Map<string, Map<string, (Figures | undefined)[]>>();
   private lastRun = 0;
   private readonly failures: string[] = [];
+
+  /** `isPart`: some loads or contenders only. Of the whole, what could not be measured is named. */
+  constructor(private readonly isPart: boolean) {}
 
   found(name: string, what: { readonly version: string } | { readonly missing: string }): void {
     if ("version" in what) this.versions.set(name, what.version);
@@ -63,7 +66,8 @@ export class Results {
   }
 
   get verdicts(): Verdict[] {
-    return judge(Array.from({ length: this.lastRun }, (_, i) => this.measuredIn(i + 1)));
+    const runs = Array.from({ length: this.lastRun }, (_, i) => this.measuredIn(i + 1));
+    return judge(runs, this.contenders.includes(BEFORE)).filter(({ ratio }) => ratio !== undefined || !this.isPart);
   }
 
   get holds(): boolean {

@@ -3,7 +3,7 @@
  * what disturbs the machine for some minutes then disturbs both sides of a ratio.
  */
 import { median } from "../lib/figures.ts";
-import { BARE_BUN, BARE_C, BARE_JSON, PARLEY } from "./loads.ts";
+import { BARE_BUN, BARE_C, BARE_JSON, BEFORE, LOADS, PARLEY } from "./loads.ts";
 
 /** A load's figure, by contender, of one run; undefined where it was not measured. */
 export type Measured = (load: string, contender: string) => number | undefined;
@@ -76,9 +76,19 @@ export const TARGETS: readonly Target[] = [
   { text: "(a) growth of a delivery's cost, 100 to 10,000, against bare C's", ratio: growth, atMost: 1.2 },
 ];
 
+/** What two runs of the same may differ by. */
+const SAME = 0.05;
+
+/** Where another tree's Parley was measured too: not slower than that. */
+const NOT_SLOWER: readonly Target[] = LOADS.map(({ id, isBetterLow }) => ({
+  text: `(${id}) against ${BEFORE}`,
+  ratio: over(id, BEFORE),
+  ...(isBetterLow ? { atMost: 1 + SAME } : { atLeast: 1 - SAME }),
+}));
+
 /** One `Measured` a run. */
-export const judge = (runs: readonly Measured[]): Verdict[] =>
-  TARGETS.map(({ text, ratio, atLeast, atMost }) => {
+export const judge = (runs: readonly Measured[], isAgainstBefore: boolean): Verdict[] =>
+  (isAgainstBefore ? NOT_SLOWER : TARGETS).map(({ text, ratio, atLeast, atMost }) => {
     const ratios = runs.map(ratio).filter((one) => one !== undefined && !Number.isNaN(one)) as number[];
     const found = ratios.length > 0 ? median(ratios) : undefined;
     return {
