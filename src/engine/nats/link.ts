@@ -2,7 +2,7 @@
  * The connection to NATS. It reconnects for ever, notices a dead link within seconds, and says when it is down: what is
  * published then would be thrown away without a word.
  */
-import { connect, type NatsConnection, type Subscription } from "@nats-io/transport-node";
+import { connect, errors, type NatsConnection, type Subscription } from "@nats-io/transport-node";
 
 /**
  * A link that stalls is given up and another taken before the others take this node for gone, which is when what it has acked
@@ -81,12 +81,14 @@ export class Link {
   }
 
   publish(subject: string, text: string, answerTo?: string): void {
-    if (this.connection.isClosed()) return;
-    this.connection.publish(subject, text, answerTo === undefined ? undefined : { reply: answerTo });
+    unlessEnding(() =>
+      this.connection.publish(subject, text, answerTo === undefined ? undefined : { reply: answerTo }),
+    );
   }
 
   /** Callbacks, never iterators: what arrives on several topics keeps its order. */
   subscribe(subject: string, heard: (message: Heard) => void): Topic {
+    if (this.connection.isClosed() || this.connection.isDraining()) return { end: () => undefined };
     const subscription: Subscription = this.connection.subscribe(subject, {
       callback: (error, message) => {
         if (error) return;
@@ -94,11 +96,11 @@ export class Link {
           subject: message.subject,
           text: message.string(),
           isNobody: message.headers?.code === NO_RESPONDERS,
-          respond: (text) => void message.respond(text),
+          respond: (text) => unlessEnding(() => void message.respond(text)),
         });
       },
     });
-    return { end: () => subscription.unsubscribe() };
+    return { end: () => unlessEnding(() => subscription.unsubscribe()) };
   }
 
   /** Resolves when the server has seen everything that was published, and we everything it had for us before that. */
@@ -126,6 +128,16 @@ export class Link {
         this.events.up();
       }
     }
+  }
+}
+
+/** Something may still be given while the connection ends: it reaches nobody any more, and that is no fault. */
+function unlessEnding(give: () => void): void {
+  try {
+    give();
+  } catch (error) {
+    if (!(error instanceof errors.ClosedConnectionError || error instanceof errors.DrainingConnectionError))
+      throw error;
   }
 }
 

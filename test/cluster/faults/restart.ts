@@ -8,6 +8,8 @@ import { SdkPeer } from "../support/sdk.ts";
 import { show } from "../support/show.ts";
 import { until } from "../support/until.ts";
 
+/** Of what a node has written, when it did not end well. */
+const OUTPUT_SHOWN = 4000;
 const JOINING_AT_ONCE = 20;
 const PACE_MS = 10;
 
@@ -33,7 +35,9 @@ export function rollingRestart(cluster: () => Cluster): void {
       for (const [at, node] of cluster().nodes.entries()) {
         // What a balancer's health check does: whoever drains gets nobody new.
         balancer.use(...ports().filter((_, other) => other !== at));
-        expect(await node.kill("SIGTERM")).toBe(0);
+        const code = await node.kill("SIGTERM");
+        if (code !== 0) console.log(node.output.slice(-OUTPUT_SHOWN));
+        expect(code).toBe(0);
         await until("somebody is not back", () => peers.every(({ isListening }) => isListening));
         await cluster().begin(at);
         await cluster().whole();
