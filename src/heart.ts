@@ -62,8 +62,8 @@ export async function buildHeart(
       })
     : undefined;
   if (follow) metrics.gauge("parley_store_up", "Whether the shared store answers.", () => Number(follow.isUp));
-  const nudged = async (): Promise<void> => {
-    await Promise.all([follow?.nudge(), store.isShared && usage.flush()]);
+  const nudged = async (app?: string): Promise<void> => {
+    await Promise.all([follow?.nudge(), app !== undefined && usage.flush()]);
   };
   const block = (app: string, peerId: string, untilMs: number): void => void blocks.add({ app, peerId, untilMs });
   const parts = { id, clock, engine, keyring, usage, figures, broadcast, presenceTickMs, framesBurst };

@@ -87,8 +87,8 @@ export interface Engine {
   /** Connections of an application on other nodes, as far as is known now. */
   connections(app: string): number;
   /**
-   * The others see at once to what the nodes share besides: write what they hold back of it, and read what is new. With an
-   * application, its `connections` are then as they were when they did.
+   * The others read at once what is new in what the nodes share besides. About an application: they write what they hold
+   * back of it too, and its `connections` are then as they were when they did.
    */
   nudge(app?: string): Promise<void>;
   close(): Promise<void>;
@@ -114,8 +114,8 @@ export interface NodeEnd {
   /** Messages of that channel were lost on the way: whoever listens to it here must know. */
   lost(app: string, channel: string): void;
   nodeGone(node: NodeId): void;
-  /** Another node asks for it: what all share is written and read now. */
-  nudged(): void | Promise<void>;
+  /** Another node asks for it: what all share is read now; and, about an application, what is held back is written. */
+  nudged(app?: string): void | Promise<void>;
   /** Closes the peer's connections, and blocks it first, if it is to be blocked. */
   kicked(app: string, peerId: string, blockedUntilMs?: number): number;
   /** As announced. */

@@ -51,7 +51,12 @@ export class Exchange {
     const connections = [...this.nodes.values()].reduce((sum, node) => sum + node.localConnections(app), 0);
     if (connections + open >= cap) return undefined;
     this.claims.set(app, open + 1);
-    return { end: () => this.endClaim(app) };
+    let isOpen = true;
+    const end = (): void => {
+      if (isOpen) this.endClaim(app);
+      isOpen = false;
+    };
+    return { end };
   }
 
   private endClaim(app: string): void {
@@ -137,6 +142,7 @@ class LocalEngine implements Engine {
   }
 
   announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
+    if (this.exchange.isQuiet) return;
     // In the same lane as messages: a member is known before it speaks.
     this.exchange.toWatchers(this.id, app, channel, (node) => node.membersChanged(this.id, app, channel, joined, left));
   }
@@ -168,13 +174,13 @@ class LocalEngine implements Engine {
     return this.exchange.others(this.id).reduce((count, node) => count + node.localConnections(app), 0);
   }
 
-  async nudge(): Promise<void> {
+  async nudge(app?: string): Promise<void> {
     const seenTo = this.exchange
       .others(this.id)
       .map(
         (other) =>
           new Promise<void>((resolve) =>
-            this.exchange.to(this.id, other, `${this.id} nudge`, (node) => resolve(node?.nudged())),
+            this.exchange.to(this.id, other, `${this.id} nudge`, (node) => resolve(node?.nudged(app))),
           ),
       );
     await Promise.all(seenTo);

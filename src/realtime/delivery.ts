@@ -12,7 +12,7 @@ import type { Figures } from "./figures.ts";
 import type { Peer } from "./peer.ts";
 import type { Presence } from "./presence.ts";
 import type { Broadcast, Socket } from "./socket.ts";
-import type { Space } from "./space.ts";
+import type { Identity, Space } from "./space.ts";
 import type { Usage } from "./usage.ts";
 
 /** How long after a write that had to wait a cut socket counts as a slow reader. */
@@ -108,14 +108,11 @@ export class Delivery {
     envelope: Envelope,
     sender: Peer | undefined,
   ): number | Promise<number> {
-    const isHere =
-      this.parts.spaces
-        .get(app)
-        ?.identities.get(to)
-        ?.peers.some((peer) => peer !== sender) === true;
+    const target = this.parts.spaces.get(app)?.identities.get(to);
+    const isHere = target !== undefined && isSomebodyElse(target.peers, sender);
     const elsewhere = this.parts.engine.send(app, to, envelope, isHere);
     if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
-    const here = this.handTo(app, to, fromJson, envelope, sender);
+    const here = target ? this.hand(target, fromJson, envelope, sender) : 0;
     if (typeof elsewhere === "number") return this.counted(app, here + elsewhere);
     return elsewhere.then((count) => {
       if (count === UNAVAILABLE) return here > 0 ? this.counted(app, here) : UNAVAILABLE;
@@ -128,9 +125,14 @@ export class Delivery {
     return reached;
   }
 
-  handTo(app: string, to: string, fromJson: string, envelope: Envelope, sender: Peer | undefined): number {
+  /** To this node's connections of a peer: how many there were. */
+  handTo(app: string, to: string, envelope: Envelope): number {
     const target = this.parts.spaces.get(app)?.identities.get(to);
-    if (!target || target.peers.length === 0) return 0;
+    return target ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined) : 0;
+  }
+
+  private hand(target: Identity, fromJson: string, envelope: Envelope, sender: Peer | undefined): number {
+    if (target.peers.length === 0) return 0;
     const { figures } = this.parts;
     const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson);
     let reached = 0;
@@ -150,4 +152,10 @@ export class Delivery {
     const identity = this.parts.spaces.get(app)?.identities.get(from);
     if (identity?.waiting) this.parts.presence.settle(identity);
   }
+}
+
+/** Without a closure: every send comes by here. */
+function isSomebodyElse(peers: readonly Peer[], sender: Peer | undefined): boolean {
+  const [first] = peers;
+  return peers.length > 1 || (first !== undefined && first !== sender);
 }

@@ -101,8 +101,16 @@ export class Gateway {
     if (cap === null) return this.upgrade(attempt, { grant });
     const claim = this.parts.hub.claim(grant.app, cap);
     return claim instanceof Promise
-      ? claim.then((found) => this.upgradeCapped(attempt, grant, found))
+      ? claim.then((found) => this.claimed(attempt, found))
       : this.upgradeCapped(attempt, grant, claim);
+  }
+
+  /** While others were asked, the key may have been revoked or narrowed, and the peer blocked. */
+  private claimed(attempt: ConnectAttempt, claim: Claim | undefined): true {
+    const grant = this.admit(attempt.request);
+    if (!(grant instanceof Refusal)) return this.upgradeCapped(attempt, grant, claim);
+    claim?.end();
+    throw this.refused(grant.code);
   }
 
   private upgradeCapped(attempt: ConnectAttempt, grant: Grant, claim: Claim | undefined): true {
@@ -175,8 +183,11 @@ export class Gateway {
       ws.close(OVER_CONCURRENT.code, OVER_CONCURRENT.reason);
       return;
     }
-    ws.data = this.parts.hub.connect(pending.grant, ws as Socket);
-    pending.claim?.end();
+    try {
+      ws.data = this.parts.hub.connect(pending.grant, ws as Socket);
+    } finally {
+      pending.claim?.end();
+    }
   }
 
   private closed(ws: ServerWebSocket<SocketData>, code: number): void {

@@ -38,7 +38,7 @@ export interface HubParts {
   /** A peer may not come back until then. */
   readonly block?: (app: string, peerId: string, untilMs: number) => void;
   /** Another node asks that what all share be seen to. */
-  readonly nudged?: () => Promise<void>;
+  readonly nudged?: (app?: string) => Promise<void>;
 }
 
 export class Hub implements NodeEnd {
@@ -259,7 +259,7 @@ export class Hub implements NodeEnd {
 
   deliverTo(app: string, to: string, envelope: Envelope): number {
     this.delivery.settleSender(app, envelope.from);
-    return this.delivery.handTo(app, to, JSON.stringify(envelope.from), envelope, undefined);
+    return this.delivery.handTo(app, to, envelope);
   }
 
   membersChanged(
@@ -307,8 +307,8 @@ export class Hub implements NodeEnd {
     }
   }
 
-  nudged(): Promise<void> | undefined {
-    return this.parts.nudged?.();
+  nudged(app?: string): Promise<void> | undefined {
+    return this.parts.nudged?.(app);
   }
 
   connectionsChanged(app: string): void {

@@ -119,7 +119,9 @@ export class Presence {
     if (!identity.waiting) return;
     for (const member of [...identity.waiting]) {
       member.show();
-      this.tell(member.channel, [member]);
+      // Those who have their roster ahead of the tick are not told by topic yet: the tick tells them, so it comes now.
+      if (member.channel.early.length > 0) this.tickChannel(member.channel);
+      else this.tell(member.channel, [member]);
     }
   }
 

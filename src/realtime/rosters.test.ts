@@ -173,17 +173,18 @@ describe("large channels", () => {
 
   describe("a roster ahead of the tick", () => {
     /** ben's roster was due; the channel, large and busy, tells of him some 60 ms later. */
-    const early = (): { world: World; ann: Client; ben: Client } => {
+    const early = (): { world: World; ann: Client; ben: Client; cat: Client } => {
       const world = new World({ engine: withStrangers(strangers(1000)) });
       const ann = world.join("ann", "c");
       const ben = world.connect("ben", { pongAfterMs: undefined });
       ben.subscribe("c");
       world.advance(20);
-      world.connect("cat").subscribe("c");
+      const cat = world.connect("cat");
+      cat.subscribe("c");
       world.advance(450);
       expect(ben.news().map((text) => text.slice(0, 7))).toEqual(["ack r1", "roster:"]);
       expect(ann.news().join()).not.toContain("ben");
-      return { world, ann, ben };
+      return { world, ann, ben, cat };
     };
 
     test("is followed by what has changed until the tick, and the others hear of its owner then, once", () => {
@@ -195,6 +196,22 @@ describe("large channels", () => {
       world.join("eve", "c");
       world.advance(600);
       expect([ann.news(), ben.news()]).toEqual([["joined: eve"], ["joined: eve"]]);
+    });
+
+    test("its owner hears of others before their words, of those who come and of those who go", () => {
+      const { world, ann, ben, cat } = early();
+      const dan = world.connect("dan").holdPongs();
+      dan.subscribe("c");
+      dan.publish("c", 1);
+      expect(ben.news()).toEqual(["joined: dan", "message dan 1"]);
+      expect(ann.news()).toEqual(["joined: ben dan", "message dan 1"]);
+      const eve = world.connect("eve", { pongAfterMs: undefined });
+      eve.subscribe("c");
+      world.advance(470);
+      expect(eve.news().map((text) => text.slice(0, 7))).toEqual(["ack r1", "roster:"]);
+      cat.unsubscribe("c");
+      cat.send("eve", 2);
+      expect(eve.news()).toEqual(["left: cat", "direct cat 2"]);
     });
 
     test("whoever speaks before the tick is told of first, and hears nothing of itself", () => {

@@ -46,7 +46,8 @@ function partFor(peerId: string, { parts, told }: LongRoster, index: number, cha
 export function isWritten(subscription: Subscription): boolean {
   const { channel, peer, roster: long } = subscription;
   if (!long) return true;
-  while (peer.socket.getBufferedAmount() === 0) {
+  // One of a single part is written: what it has missed comes behind it, whatever else waits there.
+  while (long.parts.length < 2 || peer.socket.getBufferedAmount() === 0) {
     if (subscription.partsWritten < long.parts.length) {
       peer.socket.send(partFor(peer.peerId, long, subscription.partsWritten++, channel));
       continue;

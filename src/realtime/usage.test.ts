@@ -188,6 +188,33 @@ describe("several nodes on one disk", () => {
   });
 });
 
+test("a slow store gets no queue of flushes: all who come while one is under way share the next", async () => {
+  const disk = new MemoryUsage(true);
+  const it = await new Fixture({ disk }).started();
+  const slow = Promise.withResolvers<void>();
+  let reads = 0;
+  const read = disk.store.usage;
+  Object.assign(disk.store, {
+    usage: async (period: number) => {
+      reads++;
+      await slow.promise;
+      return read(period);
+    },
+  });
+  it.messages(1);
+  const first = it.usage.flush();
+  await turn();
+  const others = Array.from({ length: 50 }, () => {
+    it.messages(1);
+    return it.usage.flush();
+  });
+  await turn();
+  expect(reads).toBe(1);
+  slow.resolve();
+  await Promise.all([first, ...others]);
+  expect([reads, disk.writes, it.onDisk(), it.usage.messagesUsed("app")]).toEqual([2, 2, [51, 0], 51]);
+});
+
 describe("a month", () => {
   test("is a calendar month, UTC", () => {
     const period = (...date: Parameters<typeof Date.UTC>) => periodOf(Date.UTC(...date));

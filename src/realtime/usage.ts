@@ -38,6 +38,9 @@ export class Usage {
   private period: Period;
   private stopped = false;
   private flushing: Promise<void> = Promise.resolve();
+  private next: Promise<void> | undefined;
+  /** For the write that comes next. */
+  private taken: UsageRow[] = [];
   /** What the store would not take: tried again with the next flush. */
   private unwritten: UsageRow[] = [];
 
@@ -113,9 +116,17 @@ export class Usage {
 
   /** Resolves when everything counted so far is in the store, or the attempt has failed. */
   flush(): Promise<void> {
-    const rows = this.take();
-    if (rows.length > 0 || this.store.isShared) this.flushing = this.flushing.then(() => this.write(rows));
-    return this.flushing;
+    this.taken.push(...this.take());
+    if (this.taken.length === 0 && !this.store.isShared) return this.flushing;
+    // One that has not begun yet is shared by all who come meanwhile: a slow store makes no queue.
+    this.next ??= this.flushing.then(() => {
+      const rows = this.taken;
+      this.taken = [];
+      this.next = undefined;
+      this.flushing = this.write(rows);
+      return this.flushing;
+    });
+    return this.next;
   }
 
   async stop(): Promise<void> {

@@ -109,15 +109,15 @@ describe("what is not ours is nothing", () => {
   });
 
   test.each([
-    ["data that is no JSON", '[1,"message","n","a","c",1,1,"x",-1]\n{"a":'],
-    ["two values as data", '[1,"message","n","a","c",1,1,"x",-1]\n1,"to":2'],
-    ["metadata that is no object", '[1,"message","n","a","c",1,1,"x",1]\n1"data"'],
-    ["a sender with a line break", '[1,"message","n","a","c",1,1,"x\\n",-1]\n1'],
-    ["a number below nothing", '[1,"message","n","a","c",1,-1,"x",-1]\n1'],
-    ["another version", '[2,"message","n","a","c",1,1,"x",-1]\n1'],
-    ["a member of no name", '[1,"members","n","a","c",1,1,[["",1]],[]]'],
+    ["data that is no JSON", '[2,"message","n","a","c",1,1,"x",-1]\n{"a":'],
+    ["two values as data", '[2,"message","n","a","c",1,1,"x",-1]\n1,"to":2'],
+    ["metadata that is no object", '[2,"message","n","a","c",1,1,"x",1]\n1"data"'],
+    ["a sender with a line break", '[2,"message","n","a","c",1,1,"x\\n",-1]\n1'],
+    ["a number below nothing", '[2,"message","n","a","c",1,-1,"x",-1]\n1'],
+    ["another version", '[1,"message","n","a","c",1,1,"x",-1]\n1'],
+    ["a member of no name", '[2,"members","n","a","c",1,1,[["",1]],[]]'],
     ["no JSON at all", "hello"],
-    ["far too long", `[1,"message","n","a","c",1,1,"x",-1]\n"${"x".repeat(1_000_000)}"`],
+    ["far too long", `[2,"message","n","a","c",1,1,"x",-1]\n"${"x".repeat(1_000_000)}"`],
   ])("%s", (_what, text) => {
     expect(readers.map((read) => read(text))).toEqual(readers.map(() => undefined));
   });

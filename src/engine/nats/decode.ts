@@ -208,7 +208,7 @@ function answerOf(value: Plain): Answer | undefined {
     case "look":
       return isCount(value.connections) ? { what: "look", connections: value.connections } : undefined;
     case "hand":
-      return isCount(value.count) ? { what: "hand", count: value.count } : undefined;
+      return isCount(value.count) ? { what: "hand", count: value.count, isLate: value.isLate === true } : undefined;
     default:
       return undefined;
   }

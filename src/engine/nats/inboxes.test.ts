@@ -17,7 +17,7 @@ function opened() {
       },
     },
     subjects: { peer: (app, peerId) => `${app}/${peerId}` },
-    nodes: { seen: (name) => ({ name, id: name, lastMs: 0, connections: new Map() }) },
+    nodes: { seen: (name) => ({ name, id: name, lastMs: 0, connections: new Map(), countedMs: 0 }) },
     odd: () => odd++,
   });
   inboxes.hold("app", "ann");

@@ -8,7 +8,9 @@ import { directIn } from "./decode.ts";
 import type { Heard, Link, Topic } from "./link.ts";
 import type { Nodes } from "./nodes.ts";
 import type { Subjects } from "./subjects.ts";
-import { type Direct, handed } from "./wire.ts";
+import { type Answer, type Direct, handed } from "./wire.ts";
+
+type Handed = Extract<Answer, { what: "hand" }>;
 
 export interface InboxesParts {
   readonly end: Pick<NodeEnd, "id" | "deliverTo">;
@@ -45,15 +47,14 @@ export class Inboxes {
     this.held.delete(key);
   }
 
-  /** One that came another way than to its inbox: how many connections it was handed to. */
-  hand(text: string): number {
+  /** One that came another way than to its inbox. */
+  hand(text: string): Handed {
     const direct = directIn(text);
-    if (!direct) {
-      this.parts.odd();
-      return 0;
-    }
-    const inbox = this.held.get(keyOf(direct.app, direct.to));
-    return (inbox && this.deliver(direct, inbox.newest)) ?? 0;
+    if (!direct) this.parts.odd();
+    const inbox = direct && this.held.get(keyOf(direct.app, direct.to));
+    if (!inbox) return { what: "hand", count: 0 };
+    const count = this.deliver(direct, inbox.newest);
+    return { what: "hand", count: count ?? 0, isLate: count === undefined };
   }
 
   private arrived(app: string, peerId: string, newest: Map<string, number>, { text, respond }: Heard): void {

@@ -209,9 +209,12 @@ export class NatsEngine implements Engine {
   }
 
   async nudge(app?: string): Promise<void> {
+    const began = this.nowMs();
     const answers = await this.all.asks.allOf({ what: "look", app });
     if (app === undefined) return;
-    for (const [node, answer] of answers) if (answer.what === "look") node.connections.set(app, answer.connections);
+    // What it has told meanwhile may be younger than its answer.
+    for (const [node, answer] of answers)
+      if (answer.what === "look" && node.countedMs < began) node.connections.set(app, answer.connections);
   }
 
   async close(): Promise<void> {
@@ -240,6 +243,7 @@ export class NatsEngine implements Engine {
     if (!node) return;
     if (one.kind === "count") {
       node.connections.set(one.app, one.connections);
+      node.countedMs = this.nowMs();
       return end.connectionsChanged(one.app);
     }
     if (one.kind === "question")
@@ -267,10 +271,12 @@ export class NatsEngine implements Engine {
     const text = this.sends.text(number);
     if (text === undefined) return this.sends.decided(number, 0, nodes.isSomebodySilent);
     const asked = nodes.all.length;
+    this.sends.prolong(number);
     asks.all({ what: "hand", text }, (answers) => {
-      const counts = [...answers.values()].map((answer) => (answer.what === "hand" ? answer.count : 0));
-      const count = counts.reduce((sum, one) => sum + one, 0);
-      this.sends.decided(number, count, answers.size < asked || nodes.isSomebodySilent);
+      const handed = [...answers.values()].flatMap((answer) => (answer.what === "hand" ? answer : []));
+      const count = handed.reduce((sum, one) => sum + one.count, 0);
+      const isUnsure = handed.length < asked || handed.some(({ isLate }) => isLate) || nodes.isSomebodySilent;
+      this.sends.decided(number, count, isUnsure);
     });
   }
 

@@ -9,6 +9,8 @@ export interface OtherNode {
   readonly id: string;
   lastMs: number;
   connections: Map<string, number>;
+  /** When it last told of those. */
+  countedMs: number;
 }
 
 export const BEAT_MS = 1000;
@@ -57,11 +59,14 @@ export class Nodes {
     if (!node) {
       const life = (this.lives.get(name) ?? 0) + 1;
       this.lives.set(name, life);
-      node = { name, id: life === 1 ? name : `${name}~${life}`, lastMs: 0, connections: new Map() };
+      node = { name, id: life === 1 ? name : `${name}~${life}`, lastMs: 0, connections: new Map(), countedMs: 0 };
       this.byName.set(name, node);
     }
     node.lastMs = this.parts.nowMs();
-    if (connections) node.connections = new Map(connections);
+    if (connections) {
+      node.connections = new Map(connections);
+      node.countedMs = node.lastMs;
+    }
     if (isNew) this.parts.came(node);
     return node;
   }

@@ -19,9 +19,9 @@ export class Replies {
   to(by: string, question: Question, answer: (answer: Answer) => void): void {
     if (question.what !== "look") return answer(this.atOnce(by, question));
     const { end } = this.parts;
-    void Promise.resolve(end.nudged()).then(() => {
-      answer({ what: "look", connections: question.app === undefined ? 0 : end.localConnections(question.app) });
-    });
+    const { app } = question;
+    const done = (): void => answer({ what: "look", connections: app === undefined ? 0 : end.localConnections(app) });
+    void Promise.resolve(end.nudged(app)).then(done, done);
   }
 
   private atOnce(by: string, question: Exclude<Question, { what: "look" }>): Answer {
@@ -49,7 +49,7 @@ export class Replies {
         return { what: "room", taken: end.localConnections(app) + claims.olderThan(app, { n, node: by }) };
       }
       case "hand":
-        return { what: "hand", count: inboxes.hand(question.text) };
+        return inboxes.hand(question.text);
     }
   }
 }

@@ -23,6 +23,15 @@ export class Sends {
     );
   }
 
+  /** The nodes are asked one by one: what they answer counts. */
+  prolong(number: number): void {
+    const one = this.pending.get(number);
+    if (!one) return;
+    // Behind the others: they are in the order of their limits.
+    this.pending.delete(number);
+    this.pending.set(number, { ...one, until: this.nowMs() + ANSWER_MS });
+  }
+
   text(number: number): string | undefined {
     return this.pending.get(number)?.text;
   }

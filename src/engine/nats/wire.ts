@@ -5,7 +5,7 @@
 import type { ChannelCount, Envelope, MemberState } from "../engine.ts";
 
 /** Bumped when nodes of two versions could not understand each other; they then do not hear each other at all. */
-export const VERSION = 1;
+export const VERSION = 2;
 
 /** Its place in the lane of one node on one channel. Lanes are numbered too: one that was forgotten begins anew. */
 export interface Place {
@@ -94,7 +94,8 @@ export type Answer =
   | { readonly what: "kick"; readonly closed: number }
   | { readonly what: "room"; readonly taken: number }
   | { readonly what: "look"; readonly connections: number }
-  | { readonly what: "hand"; readonly count: number };
+  /** `isLate`: it has come behind a newer one, and was handed to nobody. */
+  | { readonly what: "hand"; readonly count: number; readonly isLate?: boolean };
 
 /** Answers may be longer than a payload: `part` of `parts`, from 0. */
 export interface Answered {
