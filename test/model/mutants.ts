@@ -183,8 +183,8 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "more: a peer that is known is not kept by its next connection",
     file: "src/realtime/presence.ts",
-    find: "if (member.isKnown) {\n      subscription.visible = true;",
-    replace: "if (member.shown !== undefined) {",
+    find: "if (member.shown !== undefined) for (const other of member.subscriptions) other.visible = true;",
+    replace: "for (const other of member.subscriptions) other.visible = false;",
   },
   {
     name: "more: joined after a message from elsewhere",
