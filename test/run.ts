@@ -55,12 +55,11 @@ const SUITES: readonly Suite[] = [
   tests("faults", "./test/faults"),
   // Several processes on one PostgreSQL, joined by NATS.
   { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
+  // Three of them and three NATS servers, under load, with faults.
+  { ...tests("cluster", "./test/cluster"), needs: [POSTGRES, NATS] },
   tests("model", "./test/model"),
   tests("verify", "./test/verify", "./test/support"),
 ];
-
-/** Only with `--full`, or by name. */
-const LONG: readonly Suite[] = [{ ...tests("cluster", "./test/cluster"), needs: [POSTGRES, NATS] }];
 
 /** What `--full` asks of the long suites; without it they take their own small defaults. */
 const FULL = {
@@ -78,8 +77,7 @@ if (unknown) {
   console.error(`test: there is no ${unknown}; there are --check and --full`);
   process.exit(2);
 }
-const isLong = args.includes("--full") || words.length > 0;
-const asked = args.includes("--check") ? CHECKS : isLong ? [...SUITES, ...LONG] : SUITES;
+const asked = args.includes("--check") ? CHECKS : SUITES;
 const chosen = asked.filter((suite) => words.length === 0 || words.some((word) => suite.name.startsWith(word)));
 const folder = mkdtempSync(join(tmpdir(), "parley-test-"));
 let passed = 0;

@@ -13,6 +13,9 @@ import { Cluster, connect, eventually, refusal } from "./support/cluster.ts";
 
 setDefaultTimeout(90_000);
 
+/** Those that wait long run with the long suites. */
+const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
+
 let cluster: Cluster;
 let one: Server;
 let other: Server;
@@ -131,7 +134,7 @@ test("PostgreSQL is stopped at once and started again", async () => {
   for (const wire of [ann, ben]) wire.drop();
 });
 
-test("PostgreSQL freezes: nobody waits for it for ever", async () => {
+test.skipIf(!IS_FULL)("PostgreSQL freezes: nobody waits for it for ever", async () => {
   const { ann, ben, talk } = await pair();
   const [leaving] = await cluster.add(1);
   await cluster.postgres.freeze();
@@ -156,7 +159,7 @@ test("PostgreSQL freezes: nobody waits for it for ever", async () => {
   for (const wire of [ann, ben]) wire.drop();
 });
 
-test("a start without PostgreSQL ends with a sentence, and without the password", async () => {
+test.skipIf(!IS_FULL)("a start without PostgreSQL ends with a sentence, and without the password", async () => {
   const data = tempFolder();
   const { code, output } = await runParley(["up", "--port", "0", "--data", data], {
     ...cluster.env,
