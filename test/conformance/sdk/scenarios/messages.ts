@@ -39,9 +39,11 @@ export const messages: readonly Scenario[] = [
       const channel = scene.channel();
       const alice = await scene.connect(await scene.token("alice", { peerMetadata: ALICE }));
       const bob = await scene.connect(await scene.token("bob"));
-      for (const options of [{}, { includeSenderMetadata: true }, {}]) {
+      for (const [said, options] of [{}, { includeSenderMetadata: true }, {}].entries()) {
         await bob.client.subscribe(channel, options);
         await alice.client.publish(channel, options);
+        // Acked is accepted: it may still be on its way.
+        await scene.until("what alice says has not come", () => bob.messages.length > said);
       }
       await bob.client.unsubscribe(channel);
       await alice.client.publish(channel, "unheard");
