@@ -129,20 +129,6 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
       }
     });
 
-    test("of a peer that is held no longer since this very moment says so", async () => {
-      const { nodes, ann, ben } = await begin();
-      for (let i = 0; i < 10; i++) {
-        ben.hold(`eve${i}`, 1);
-        await nodes.settle();
-        ben.hold(`eve${i}`, 0);
-        let answer: number | undefined;
-        void Promise.resolve(ann.tell(`eve${i}`).reached).then((count) => {
-          answer = count;
-        });
-        expect([await nodes.until(() => answer !== undefined), answer]).toEqual([true, 0]);
-      }
-    });
-
     test("counts none where the peer is only on one's own node, or nowhere", async () => {
       const { nodes, ann, ben } = await begin();
       ann.hold("eve", 1);

@@ -53,8 +53,6 @@ export class Inboxes {
     if (!direct) this.parts.odd();
     const inbox = direct && this.held.get(keyOf(direct.app, direct.to));
     if (!inbox) return { what: "hand", count: 0 };
-    // It has been handed over, and only the word of it is still on its way.
-    if (inbox.newest.get(direct.node) === direct.number) return { what: "hand", count: 1 };
     const count = this.deliver(direct, inbox.newest);
     return { what: "hand", count: count ?? 0, isLate: count === undefined };
   }

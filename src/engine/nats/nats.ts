@@ -140,7 +140,7 @@ export class NatsEngine implements Engine {
     const number = ++this.lastNumber;
     const text = wire.direct({ node: end.id, number, app, to, envelope });
     this.link.publish(subjects.peer(app, to), text, subjects.answer(number));
-    return this.sends.expect(number, text, isHere);
+    return this.sends.expect(number, isHere ? undefined : text);
   }
 
   hold(app: string, peerId: string): void {
@@ -254,10 +254,7 @@ export class NatsEngine implements Engine {
   private answer({ subject, text, isNobody }: Heard): void {
     const number = questionOf(subject);
     if (this.sends.has(number)) {
-      if (isNobody) {
-        const sent = this.sends.nobody(number, this.all.nodes.isSomebodySilent);
-        return sent === undefined ? undefined : this.handRound(number, sent);
-      }
+      if (isNobody) return this.handRound(number);
       const handed = decode.handedIn(text);
       return handed ? this.sends.handed(number, handed.count) : this.odd("as an answer");
     }
@@ -268,10 +265,13 @@ export class NatsEngine implements Engine {
     else if (!decode.handedIn(text)) this.odd("as an answer");
   }
 
-  /** The servers may be behind: an inbox that was made just now they do not know, and one that is gone they still do. */
-  private handRound(number: number, text: string): void {
+  /** Nobody has the inbox, as far as the server knows; a node that made it just now does. */
+  private handRound(number: number): void {
     const { asks, nodes } = this.all;
+    const text = this.sends.text(number);
+    if (text === undefined) return this.sends.decided(number, 0, nodes.isSomebodySilent);
     const asked = nodes.all.length;
+    this.sends.prolong(number);
     asks.all({ what: "hand", text }, (answers) => {
       const handed = [...answers.values()].flatMap((answer) => (answer.what === "hand" ? answer : []));
       const count = handed.reduce((sum, one) => sum + one.count, 0);
@@ -327,7 +327,6 @@ export class NatsEngine implements Engine {
     nodes.look();
     this.questions.sweep();
     this.sends.sweep();
-    if (this.isUp) for (const [number, text] of this.sends.slow()) this.handRound(number, text);
     this.all.claims.sweep();
     for (const { app, channel, epoch, n, subject } of lanes.due(!this.isUp))
       if (this.isUp) this.link.publish(subject, wire.tail({ node: end.id, app, channel, epoch, n }));

@@ -2,16 +2,9 @@
 import { UNAVAILABLE } from "../engine.ts";
 import { ANSWER_MS } from "./questions.ts";
 
-/** An inbox that does not answer within this may be gone, and the servers do not know it yet: the nodes are asked. */
-const SLOW_MS = 150;
-
 interface Pending {
-  /** As it was sent. */
-  readonly text: string;
-  /** Somebody gets it anyway: that there is nobody else need not be certain. */
-  readonly isHere: boolean;
-  readonly sinceMs: number;
-  isAskedRound: boolean;
+  /** As it was sent, if it must be certain that nobody has the peer. */
+  readonly text: string | undefined;
   readonly resolve: (reached: number) => void;
   readonly until: number;
   /** Somebody was asked and had no connection of that peer any more. */
@@ -24,36 +17,23 @@ export class Sends {
 
   constructor(private readonly nowMs: () => number) {}
 
-  expect(number: number, text: string, isHere: boolean): Promise<number> {
-    const sinceMs = this.nowMs();
-    const until = sinceMs + ANSWER_MS;
+  expect(number: number, text: string | undefined): Promise<number> {
     return new Promise((resolve) =>
-      this.pending.set(number, { text, isHere, sinceMs, isAskedRound: false, resolve, until, none: false }),
+      this.pending.set(number, { text, resolve, until: this.nowMs() + ANSWER_MS, none: false }),
     );
   }
 
-  /** No inbox has it, as far as the servers know. The text to ask the nodes about; undefined: that is not needed. */
-  nobody(number: number, isUnsure: boolean): string | undefined {
-    const one = this.pending.get(number);
-    if (!one) return undefined;
-    if (!one.isHere) return this.askedRound(number, one);
-    this.finish(number, one, isUnsure ? UNAVAILABLE : 0);
-    return undefined;
-  }
-
-  /** Those whose inbox should have answered by now, and their texts. */
-  slow(): [number: number, text: string][] {
-    const before = this.nowMs() - SLOW_MS;
-    const slow = [...this.pending].filter(([, one]) => !one.isAskedRound && one.sinceMs <= before);
-    return slow.map(([number, one]) => [number, this.askedRound(number, one)]);
-  }
-
   /** The nodes are asked one by one: what they answer counts. */
-  private askedRound(number: number, one: Pending): string {
+  prolong(number: number): void {
+    const one = this.pending.get(number);
+    if (!one) return;
     // Behind the others: they are in the order of their limits.
     this.pending.delete(number);
-    this.pending.set(number, { ...one, isAskedRound: true, until: this.nowMs() + ANSWER_MS });
-    return one.text;
+    this.pending.set(number, { ...one, until: this.nowMs() + ANSWER_MS });
+  }
+
+  text(number: number): string | undefined {
+    return this.pending.get(number)?.text;
   }
 
   has(number: number): boolean {

@@ -104,6 +104,14 @@ describe("publish", () => {
   });
 });
 
+/** Whether a peer that has gone a moment ago is there cannot always be found out at once: `backend_error` means to try again. */
+async function findOut(wire: Wire, to: string): Promise<unknown> {
+  for (;;) {
+    const answer = await wire.request({ type: "send", to, data: 1 });
+    if (answer.type !== "error" || answer.code !== "backend_error") return answer;
+  }
+}
+
 describe("send", () => {
   test("reaches all connections of the peer, once each", async () => {
     const sub = fresh("peer");
@@ -123,7 +131,7 @@ describe("send", () => {
     expect(await wire.sync()).toEqual([]);
     twin.wire.close();
     await twin.wire.closed();
-    expect(await wire.request({ type: "send", to: peerId, data: 3 })).toMatchObject({ code: "peer_not_found" });
+    expect(await findOut(wire, peerId)).toMatchObject({ code: "peer_not_found" });
   });
 
   test("to somebody who has gone is peer_not_found", async () => {
@@ -131,7 +139,7 @@ describe("send", () => {
     gone.wire.close();
     await gone.wire.closed();
     const { wire } = await quiet();
-    expect(await wire.request({ type: "send", to: gone.peerId, data: 1 })).toMatchObject({ code: "peer_not_found" });
+    expect(await findOut(wire, gone.peerId)).toMatchObject({ code: "peer_not_found" });
   });
 
   test("reaches a publishable key's peer by its random id", async () => {
