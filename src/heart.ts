@@ -65,9 +65,8 @@ export async function buildHeart(
   const nudged = async (app?: string): Promise<void> => {
     await Promise.all([follow?.nudge(), app !== undefined && usage.flush()]);
   };
-  const block = (app: string, peerId: string, untilMs: number): void => void blocks.add({ app, peerId, untilMs });
   const parts = { id, clock, engine, keyring, usage, figures, broadcast, presenceTickMs, framesBurst };
-  const hub = new Hub({ ...parts, block, nudged });
+  const hub = new Hub({ ...parts, blocks, nudged });
   keyring.onChange((keyId) => hub.keyChanged(keyId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections);
   metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.channelCount);

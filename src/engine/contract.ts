@@ -348,11 +348,13 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
       }
     });
 
-    test("kick blocks first, until when it is told", async () => {
+    test("a block is known on every other node when it is answered, and closes nothing", async () => {
       const { nodes, ann } = await begin();
-      await nodes.answer(ann.engine.kick(APP, "eve", 1_900_000_000_000));
-      await nodes.answer(ann.engine.kick(APP, "joe"));
-      for (const other of nodes.others(ann)) expect(other.blocked).toEqual([["eve", 1_900_000_000_000]]);
+      for (const node of nodes.all) node.hold("eve", 1);
+      expect(await nodes.answer(Promise.resolve(ann.engine.block(APP, "eve", 1_900_000_000_000)))).not.toBe(LATE);
+      for (const other of nodes.others(ann))
+        expect([other.blocks, other.kicks]).toEqual([[["eve", 1_900_000_000_000]], []]);
+      expect(ann.blocks).toEqual([]);
     });
 
     test("claims: over all nodes and at one moment no more are given than there is room for, and no fewer", async () => {

@@ -74,8 +74,10 @@ export interface Engine {
   unwatch(app: string, channel: string): void;
   /** What this node's own connections make of the membership has changed. */
   announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void;
-  /** Closes the peer's connections on other nodes, and blocks it there first, if it is to be blocked: how many. */
-  kick(app: string, peerId: string, blockedUntilMs?: number): number | Promise<number>;
+  /** The peer may not connect to other nodes until then. Resolves when they know, or a second has passed. */
+  block(app: string, peerId: string, untilMs: number): void | Promise<void>;
+  /** Closes the peer's connections on other nodes: how many. */
+  kick(app: string, peerId: string): number | Promise<number>;
   /** Channels that are active on other nodes. */
   channels(app: string): readonly ChannelCount[] | Promise<readonly ChannelCount[]>;
   /** Members of one channel on other nodes, also those that are not announced yet. */
@@ -116,8 +118,10 @@ export interface NodeEnd {
   nodeGone(node: NodeId): void;
   /** Another node asks for it: what all share is read now; and, about an application, what is held back is written. */
   nudged(app?: string): void | Promise<void>;
-  /** Closes the peer's connections, and blocks it first, if it is to be blocked. */
-  kicked(app: string, peerId: string, blockedUntilMs?: number): number;
+  /** The peer may not connect until then; those that it has are closed by a kick. */
+  blocked(app: string, peerId: string, untilMs: number): void;
+  /** Closes the peer's connections. */
+  kicked(app: string, peerId: string): number;
   /** As announced. */
   localMembers(app: string, channel: string): readonly MemberState[];
   /** And those about to be. */

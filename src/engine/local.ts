@@ -147,8 +147,12 @@ class LocalEngine implements Engine {
     this.exchange.toWatchers(this.id, app, channel, (node) => node.membersChanged(this.id, app, channel, joined, left));
   }
 
-  kick(app: string, peerId: string, blockedUntilMs?: number): number {
-    return this.exchange.others(this.id).reduce((closed, node) => closed + node.kicked(app, peerId, blockedUntilMs), 0);
+  block(app: string, peerId: string, untilMs: number): void {
+    for (const other of this.exchange.others(this.id)) other.blocked(app, peerId, untilMs);
+  }
+
+  kick(app: string, peerId: string): number {
+    return this.exchange.others(this.id).reduce((closed, node) => closed + node.kicked(app, peerId), 0);
   }
 
   channels(app: string): readonly ChannelCount[] {

@@ -34,7 +34,7 @@ export class TestNode implements NodeEnd {
   readonly gone: NodeId[] = [];
   readonly kicks: string[] = [];
   /** Who until when. */
-  readonly blocked: [peerId: string, untilMs: number][] = [];
+  readonly blocks: [peerId: string, untilMs: number][] = [];
   nudges = 0;
   /** What a nudge makes it do takes so long. */
   seeingTo: Promise<void> | undefined;
@@ -218,8 +218,11 @@ export class TestNode implements NodeEnd {
 
   connectionsChanged(): void {}
 
-  kicked(app: string, peerId: string, blockedUntilMs?: number): number {
-    if (blockedUntilMs !== undefined) this.blocked.push([peerId, blockedUntilMs]);
+  blocked(_app: string, peerId: string, untilMs: number): void {
+    this.blocks.push([peerId, untilMs]);
+  }
+
+  kicked(app: string, peerId: string): number {
     const connections = this.people.get(key(app, peerId)) ?? 0;
     if (connections > 0) this.kicks.push(peerId);
     this.hold(peerId, 0, app);

@@ -1,5 +1,6 @@
 /** This node's connections and channels: who comes and goes, who subscribes to what, and what a change of a key ends. */
 import type { Grant } from "../access/admit.ts";
+import type { Blocks } from "../access/blocks.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { ChannelCount, Claim, Engine, Envelope, MemberState, NodeEnd, NodeId } from "../engine/engine.ts";
 import { bitOf } from "../protocol/actions.ts";
@@ -22,6 +23,9 @@ import type { Usage } from "./usage.ts";
 
 const PRESENCE = bitOf("presence");
 
+/** Of a block: then nobody of that peer is connected any more, on any node. */
+const KICK_WITHIN_MS = 800;
+
 /** Why a request is refused; undefined: it is not. */
 type Answer = (refused: Code | undefined) => void;
 
@@ -35,8 +39,7 @@ export interface HubParts {
   readonly broadcast: Broadcast;
   readonly presenceTickMs: number;
   readonly framesBurst: number;
-  /** A peer may not come back until then. */
-  readonly block?: (app: string, peerId: string, untilMs: number) => void;
+  readonly blocks?: Blocks;
   /** Another node asks that what all share be seen to. */
   readonly nudged?: (app?: string) => Promise<void>;
 }
@@ -245,7 +248,13 @@ export class Hub implements NodeEnd {
 
   /** Closes a peer's connections on every node, and blocks it first, if it is to be blocked: how many. */
   async kick(app: string, peerId: string, blockedUntilMs?: number): Promise<number> {
-    return this.kicked(app, peerId, blockedUntilMs) + (await this.parts.engine.kick(app, peerId, blockedUntilMs));
+    const { blocks, engine } = this.parts;
+    if (blockedUntilMs !== undefined) {
+      // In force everywhere before its connections close: it must not slip in again in between.
+      blocks?.add({ app, peerId, untilMs: blockedUntilMs });
+      await engine.block(app, peerId, blockedUntilMs);
+    }
+    return this.kicked(app, peerId) + (await engine.kick(app, peerId));
   }
 
   /** What the engine asks of a node */
@@ -315,9 +324,16 @@ export class Hub implements NodeEnd {
     if (this.localConnections(app) > 0) this.parts.usage.saw(app, this.census.connectionsOf(app));
   }
 
-  kicked(app: string, peerId: string, blockedUntilMs?: number): number {
-    // In force before its connections close: it must not slip in again in between.
-    if (blockedUntilMs !== undefined) this.parts.block?.(app, peerId, blockedUntilMs);
+  blocked(app: string, peerId: string, untilMs: number): void {
+    const { blocks, clock } = this.parts;
+    blocks?.add({ app, peerId, untilMs });
+    // The kick comes behind it; should it be lost, whoever is blocked is out all the same.
+    clock.after(KICK_WITHIN_MS, () => {
+      if (blocks?.isBlocked(app, peerId, clock.nowMs())) this.kicked(app, peerId);
+    });
+  }
+
+  kicked(app: string, peerId: string): number {
     const peers = [...(this.spaces.get(app)?.identities.get(peerId)?.peers ?? [])];
     for (const peer of peers) this.close(peer, KICKED);
     return peers.length;

@@ -143,7 +143,7 @@ const isPlain = (value: unknown): value is Plain =>
 
 function questionIn(value: unknown): Question | undefined {
   if (!isPlain(value)) return undefined;
-  const { what, app, channel, peerId, channels, place, to, n, blockedUntilMs, text: direct } = value;
+  const { what, app, channel, peerId, channels, place, to, n, untilMs, text: direct } = value;
   switch (what) {
     case "who": {
       const found = listOf(channels, (one) =>
@@ -160,9 +160,9 @@ function questionIn(value: unknown): Question | undefined {
     case "members":
       return isText(app) && isText(channel) ? { what, app, channel } : undefined;
     case "kick":
-      if (!isText(app) || !isPeerId(peerId) || !(blockedUntilMs === undefined || isNumber(blockedUntilMs)))
-        return undefined;
-      return { what, app, peerId, blockedUntilMs };
+      return isText(app) && isPeerId(peerId) ? { what, app, peerId } : undefined;
+    case "block":
+      return isText(app) && isPeerId(peerId) && isNumber(untilMs) ? { what, app, peerId, untilMs } : undefined;
     case "room":
       return isText(app) && isCount(n) ? { what, app, n } : undefined;
     case "look":
@@ -203,6 +203,8 @@ function answerOf(value: Plain): Answer | undefined {
     }
     case "kick":
       return isCount(value.closed) ? { what: "kick", closed: value.closed } : undefined;
+    case "block":
+      return { what: "block" };
     case "room":
       return isCount(value.taken) ? { what: "room", taken: value.taken } : undefined;
     case "look":

@@ -159,8 +159,12 @@ export class NatsEngine implements Engine {
     this.all.watches.close(app, channel);
   }
 
-  async kick(app: string, peerId: string, blockedUntilMs?: number): Promise<number> {
-    const answers = await this.all.asks.allOf({ what: "kick", app, peerId, blockedUntilMs });
+  async block(app: string, peerId: string, untilMs: number): Promise<void> {
+    await this.all.asks.allOf({ what: "block", app, peerId, untilMs });
+  }
+
+  async kick(app: string, peerId: string): Promise<number> {
+    const answers = await this.all.asks.allOf({ what: "kick", app, peerId });
     return answers.reduce((sum, [, answer]) => sum + (answer.what === "kick" ? answer.closed : 0), 0);
   }
 

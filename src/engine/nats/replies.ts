@@ -43,7 +43,10 @@ export class Replies {
       case "members":
         return { what: "members", members: end.localPeers(question.app, question.channel) };
       case "kick":
-        return { what: "kick", closed: end.kicked(question.app, question.peerId, question.blockedUntilMs) };
+        return { what: "kick", closed: end.kicked(question.app, question.peerId) };
+      case "block":
+        end.blocked(question.app, question.peerId, question.untilMs);
+        return { what: "block" };
       case "room": {
         const { app, n } = question;
         return { what: "room", taken: end.localConnections(app) + claims.olderThan(app, { n, node: by }) };

@@ -57,12 +57,8 @@ export type Question =
   | { readonly what: "again"; readonly place: Place; readonly to: number }
   | { readonly what: "channels"; readonly app: string }
   | { readonly what: "members"; readonly app: string; readonly channel: string }
-  | {
-      readonly what: "kick";
-      readonly app: string;
-      readonly peerId: string;
-      readonly blockedUntilMs?: number | undefined;
-    }
+  | { readonly what: "block"; readonly app: string; readonly peerId: string; readonly untilMs: number }
+  | { readonly what: "kick"; readonly app: string; readonly peerId: string }
   /** How many connections, and claims older than number `n` of whoever asks. */
   | { readonly what: "room"; readonly app: string; readonly n: number }
   /** See to what all share; and how many connections that application has. */
@@ -91,6 +87,7 @@ export type Answer =
   | { readonly what: "again"; readonly items: readonly string[] | undefined }
   | { readonly what: "channels"; readonly counts: readonly ChannelCount[] }
   | { readonly what: "members"; readonly members: readonly MemberState[] }
+  | { readonly what: "block" }
   | { readonly what: "kick"; readonly closed: number }
   | { readonly what: "room"; readonly taken: number }
   | { readonly what: "look"; readonly connections: number }
