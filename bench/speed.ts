@@ -20,9 +20,10 @@ import { parley } from "./contenders/parley.ts";
 import { socketio } from "./contenders/socketio.ts";
 import { keep, machine } from "./lib/figures.ts";
 import { chart } from "./speed/chart.ts";
-import { BARE_BUN, BEFORE, type Figures, LOADS, type Load, PARLEY, type Pace } from "./speed/loads.ts";
+import { BARE_BUN, BEFORE, type Figures, isSliced, LOADS, type Load, PARLEY, type Pace } from "./speed/loads.ts";
 import { idleMemory } from "./speed/memory.ts";
 import { Results } from "./speed/results.ts";
+import { type Slices, sideBySide } from "./speed/slices.ts";
 import { presenceStorm } from "./speed/storm.ts";
 
 const CONTENDERS: readonly Contender[] = [
@@ -40,17 +41,24 @@ const CONTENDERS: readonly Contender[] = [
 
 interface Effort extends Pace {
   readonly runs: number;
+  readonly slices: Slices;
   readonly settleMs: number;
 }
 
-const WHOLE: Effort = { runs: 5, warmUpMs: 500, measureMs: 1200, settleMs: 5000 };
-const QUICK: Effort = { runs: 1, warmUpMs: 200, measureMs: 400, settleMs: 1000 };
-
-/** Until a server is done with those who have left, and out of the next one's way. */
-const LEAVING_MS = 200;
-
-/** Those that need a server which has not served anybody yet. */
-const FRESH = new Set(["f"]);
+const WHOLE: Effort = {
+  runs: 5,
+  slices: { ms: 100, unmeasured: 8, measured: 16 },
+  warmUpMs: 500,
+  measureMs: 2000,
+  settleMs: 5000,
+};
+const QUICK: Effort = {
+  runs: 1,
+  slices: { ms: 100, unmeasured: 2, measured: 3 },
+  warmUpMs: 200,
+  measureMs: 400,
+  settleMs: 1000,
+};
 
 export async function speed(args: readonly string[]): Promise<boolean> {
   const { values } = parseArgs({
@@ -90,7 +98,7 @@ export async function speed(args: readonly string[]): Promise<boolean> {
   return results.holds;
 }
 
-/** Load by load: those that are compared are measured within seconds of each other. Whoever is not measured is idle. */
+/** Load by load: those that are compared are measured within moments of each other. Whoever is not measured is idle. */
 async function measure(
   run: number,
   contenders: readonly Contender[],
@@ -98,19 +106,22 @@ async function measure(
   isWanted: (id: string) => boolean,
   results: Results,
 ): Promise<void> {
-  const note = async (id: string, name: string, work: () => Promise<Figures | undefined>): Promise<void> => {
+  /** Of a contender it is a finding, of Parley a fault: a lost, doubled or disordered delivery ends the benchmark. */
+  const failed = (id: string, name: string, error: unknown): void => {
+    if (name === PARLEY) throw error;
+    results.failed(id, name, (error as Error).message);
+  };
+  const note = async (id: string, name: string, work: () => Promise<Figures>): Promise<void> => {
     try {
       results.add(run, id, name, await work());
     } catch (error) {
-      // Of a contender it is a finding, of Parley a fault: a lost, doubled or disordered delivery ends the benchmark.
-      if (name === PARLEY) throw error;
-      results.failed(id, name, (error as Error).message);
+      failed(id, name, error);
     }
   };
   const alone = async (
     id: string,
     contender: Contender,
-    work: (server: Running) => Promise<Figures | undefined>,
+    work: (server: Running) => Promise<Figures>,
   ): Promise<void> => {
     await using server = await contender.start();
     await note(id, contender.name, () => work(server));
@@ -120,16 +131,21 @@ async function measure(
   const wanted = LOADS.filter(({ id }) => isWanted(id));
   {
     await using servers = new AsyncDisposableStack();
-    const running = new Map<Contender, Running>();
-    for (const contender of contenders) running.set(contender, servers.use(await contender.start()));
-    for (const load of wanted.filter(({ id }) => !FRESH.has(id)))
-      for (const contender of compared(load)) {
-        await note(load.id, contender.name, () => load.run(running.get(contender) as Running, effort));
-        await Bun.sleep(LEAVING_MS);
+    const running = new Map<string, Running>();
+    for (const { name, start } of contenders) running.set(name, servers.use(await start()));
+    for (const load of wanted) {
+      const here = new Map(compared(load).map(({ name }) => [name, running.get(name) as Running]));
+      if (isSliced(load)) {
+        const found = await sideBySide(load, here, effort.slices, (name, error) => failed(load.id, name, error));
+        for (const [name, figures] of found) results.add(run, load.id, name, figures);
+      } else if (!load.isFresh) {
+        for (const [name, server] of here) await note(load.id, name, () => load.run(server, effort));
       }
+    }
   }
-  for (const load of wanted.filter(({ id }) => FRESH.has(id)))
-    for (const contender of compared(load)) await alone(load.id, contender, (server) => load.run(server, effort));
+  for (const load of wanted)
+    if (!isSliced(load) && load.isFresh)
+      for (const contender of compared(load)) await alone(load.id, contender, (server) => load.run(server, effort));
   if (isWanted("g"))
     for (const contender of contenders)
       if (contender.name === PARLEY || contender.name === BARE_BUN)

@@ -1,6 +1,6 @@
 /** One publisher at the first node, subscribers spread evenly over all: what a delivery costs, all processes together. */
 import { payload } from "../contenders/contender.ts";
-import { load, type PlannedConnection } from "../lib/loader.ts";
+import { measured, type PlannedConnection } from "../lib/loader.ts";
 import type { RunningSystem } from "./systems.ts";
 
 const BYTES = 128;
@@ -42,7 +42,7 @@ export async function measureFanOut(
   const frame = dialect.publish(CHANNEL, payload(BYTES), true);
   const publishers = [{ connection: subscribers, receivers: subscribers, frame }];
   const target = { port: ports[0], pids: [...nodePids, ...natsPids] };
-  const report = await load({ mode: "fanout", connections, publishers, inFlight, ...pace }, target);
+  const report = await measured({ connections, publishers, inFlight }, pace, target);
 
   const us = (seconds: readonly number[]): number => (sum(seconds) / report.messages) * 1e6;
   const nodes = report.processSeconds.slice(0, nodePids.length);
@@ -54,7 +54,7 @@ export async function measureFanOut(
     othersUs: us(nodes.slice(1)),
     natsUs: us(report.processSeconds.slice(nodePids.length)),
     messagesPerSecond: report.messages / report.seconds,
-    loaderShare: report.loaderShare,
+    loaderShare: report.busySeconds / report.seconds,
   };
 }
 

@@ -1,6 +1,6 @@
 /** What connections cost that do nothing but be there, on a node that is joined to NATS and on one that is not. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { crowd } from "../lib/loader.ts";
+import { open } from "../lib/loader.ts";
 import { memoryOf } from "../lib/memory.ts";
 import { cpuSeconds } from "../lib/process.ts";
 import type { RunningSystem } from "./systems.ts";
@@ -29,7 +29,7 @@ export async function measureIdle({ ports, nodePids, natsPids, dialect }: Runnin
       script: dialect.subscriber(i, `${name}${Math.floor(i / CHANNEL_SIZE)}`, { metadata: false }),
       port: ports[i % ports.length] ?? ports[0],
     }));
-    return crowd({ mode: "idle", connections }, { port: ports[0], pids: [] });
+    return open({ connections }, { port: ports[0], pids: [] });
   };
   const rss = (pids: readonly number[]): number => pids.reduce((total, pid) => total + memoryOf(pid).rss, 0);
   const cpu = (pids: readonly number[]): number => pids.reduce((total, pid) => total + cpuSeconds(pid), 0);

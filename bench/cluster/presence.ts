@@ -4,7 +4,7 @@
  * all who are there.
  */
 import type { Crowds, Part } from "../lib/crowds.ts";
-import { load, type PlannedConnection } from "../lib/loader.ts";
+import { connects, cpuOf, type PlannedConnection } from "../lib/loader.ts";
 import { cpuSeconds } from "../lib/process.ts";
 import type { RunningSystem } from "./systems.ts";
 
@@ -62,6 +62,6 @@ async function inTurn({ ports, nodePids, natsPids, dialect }: RunningSystem): Pr
     return { script, port: ports[i % ports.length] ?? ports[0] };
   });
   const target = { port: ports[0], pids: [...nodePids, ...natsPids] };
-  const report = await load({ mode: "connect", connections, unmeasured: UNMEASURED, opening: OPENING }, target);
-  return ((report.userSeconds + report.systemSeconds) / report.connects) * 1e6;
+  const report = await connects({ connections, unmeasured: UNMEASURED, opening: OPENING }, target);
+  return (cpuOf(report) / report.connects) * 1e6;
 }

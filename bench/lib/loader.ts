@@ -7,8 +7,8 @@ import type { Frame, Script, Step } from "../contenders/contender.ts";
 const NATIVE = join(import.meta.dir, "../native");
 export const BUILD = join(import.meta.dir, "../.build");
 const LOADER_CORE = 1;
-/** What a load must not take, however slow the server. */
-const LOAD_MS = 180_000;
+/** What an answer of the loader must not take, however slow the server. */
+const ANSWER_MS = 180_000;
 
 /** The sources of each program. */
 const PROGRAMS = {
@@ -45,19 +45,25 @@ export interface PlannedPublisher {
 }
 
 export interface Plan {
-  readonly mode: "fanout" | "latency" | "connect" | "idle";
   readonly connections: readonly PlannedConnection[];
   readonly publishers?: readonly PlannedPublisher[];
   /** Of each publisher: how many messages may be on their way. */
   readonly inFlight?: number;
-  readonly warmUpMs?: number;
-  readonly measureMs?: number;
-  /** Messages a second of all publishers together; for latency. */
-  readonly rate?: number;
-  /** For connect: how many come first and are not measured. */
-  readonly unmeasured?: number;
   /** How many connect at a time; 64 unless said. */
   readonly opening?: number;
+}
+
+/** Messages leave when they are due, not when the last ones have arrived. */
+export interface LatencyPlan extends Plan {
+  readonly warmUpMs: number;
+  readonly measureMs: number;
+  /** Messages a second of all publishers together. */
+  readonly rate: number;
+}
+
+export interface ConnectPlan extends Plan {
+  /** How many come first and are not measured. */
+  readonly unmeasured: number;
 }
 
 /** Where it goes, and whose CPU time it costs. */
@@ -66,76 +72,155 @@ export interface Target {
   readonly pids: readonly number[];
 }
 
-/** Of the window of measurement. Which of the optional ones are there depends on the mode. */
+/** Of a window of time. */
 export interface Report {
   readonly seconds: number;
-  readonly userSeconds: number;
-  readonly systemSeconds: number;
   /** Of each process of the target, in their order. */
   readonly processSeconds: readonly number[];
-  /** Of its core that the loader itself needed: near 1, it may be the bottleneck (it spins in latency). */
-  readonly loaderShare: number;
+  /** In ticks of the OS: right in the sum of many. */
+  readonly userSeconds: number;
+  readonly systemSeconds: number;
+  /** How long the loader had something to do: near all the time, it may be the bottleneck. */
+  readonly busySeconds: number;
+}
+
+export interface Deliveries extends Report {
   readonly messages: number;
   readonly deliveries: number;
   readonly acks: number;
-  readonly connects: number;
+}
+
+export interface Latencies extends Report {
   readonly p50us: number;
   readonly p99us: number;
 }
 
+export interface Connects extends Report {
+  readonly connects: number;
+}
+
+export const cpuOf = ({ processSeconds }: Report): number => sum(processSeconds);
+
+/** Several windows as one. */
+export function together([first, ...others]: readonly Deliveries[]): Deliveries {
+  if (!first) throw new Error("no window to sum up");
+  return others.reduce(
+    (one, other) => ({
+      seconds: one.seconds + other.seconds,
+      processSeconds: one.processSeconds.map((seconds, i) => seconds + (other.processSeconds[i] ?? 0)),
+      userSeconds: one.userSeconds + other.userSeconds,
+      systemSeconds: one.systemSeconds + other.systemSeconds,
+      busySeconds: one.busySeconds + other.busySeconds,
+      messages: one.messages + other.messages,
+      deliveries: one.deliveries + other.deliveries,
+      acks: one.acks + other.acks,
+    }),
+    first,
+  );
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+/** The connections of a plan, until disposed of. A lost, doubled or disordered delivery, or a connection that was closed, throws. */
+export interface Session extends AsyncDisposable {
+  /** Publishes for so long, and until all of it has arrived. */
+  slice(ms: number): Promise<Deliveries>;
+}
+
+export async function open(plan: Plan, target: Target): Promise<Session> {
+  const loader = start("fanout", plan, target);
+  await loader.answer();
+  return {
+    slice: async (ms) => {
+      loader.order(`slice ${ms}`);
+      return (await loader.answer()) as Deliveries;
+    },
+    [Symbol.asyncDispose]: () => loader.end(),
+  };
+}
+
+/** Once, after a warm-up. */
+export async function measured(
+  plan: Plan,
+  { warmUpMs, measureMs }: { readonly warmUpMs: number; readonly measureMs: number },
+  target: Target,
+): Promise<Deliveries> {
+  await using session = await open(plan, target);
+  await session.slice(warmUpMs);
+  return await session.slice(measureMs);
+}
+
+export const latencies = (plan: LatencyPlan, target: Target): Promise<Latencies> => only("latency", plan, target);
+
+export const connects = (plan: ConnectPlan, target: Target): Promise<Connects> => only("connect", plan, target);
+
+async function only<T>(mode: Mode, plan: Plan, target: Target): Promise<T> {
+  const loader = start(mode, plan, target);
+  const report = (await loader.answer()) as T;
+  await loader.end();
+  return report;
+}
+
+type Mode = "fanout" | "latency" | "connect";
+
 const OPENING = 64;
 
-/** A lost, doubled or disordered delivery, or a connection that was closed, throws. */
-export async function load(plan: Plan, target: Target): Promise<Report> {
-  await using running = start(plan, target);
-  const line = await running.firstLine;
-  return parse(line) as Report;
-}
-
-/** Connections that stay until disposed of. */
-export async function crowd(plan: Plan, target: Target): Promise<AsyncDisposable> {
-  const running = start(plan, target);
-  parse(await running.firstLine);
-  return running;
-}
-
-function parse(line: string): object {
-  const found = JSON.parse(line) as { problem?: string };
-  if (found.problem) throw new Error(found.problem);
-  return found;
-}
-
-function start(plan: Plan, target: Target): AsyncDisposable & { readonly firstLine: Promise<string> } {
+function start(mode: Mode, plan: Plan, target: Target) {
   const folder = mkdtempSync(join(tmpdir(), "parley-bench-"));
   const file = join(folder, "plan");
-  writeFileSync(file, linesOf(plan, target).join("\n"));
-  const child = Bun.spawn([native("loader"), file], { stdio: ["pipe", "pipe", "inherit"], timeout: LOAD_MS });
-  const firstLine = async (): Promise<string> => {
-    let text = "";
-    const decoder = new TextDecoder();
-    for await (const part of child.stdout) {
-      text += decoder.decode(part, { stream: true });
-      if (text.includes("\n")) return text;
-    }
-    throw new Error(`the loader ended with ${await child.exited} and no word`);
+  writeFileSync(file, linesOf(mode, plan, target).join("\n"));
+  const child = Bun.spawn([native("loader"), file], { stdio: ["pipe", "pipe", "inherit"] });
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(splitLines()).getReader();
+  const next = async (): Promise<object | undefined> => {
+    const timer = setTimeout(() => child.kill("SIGKILL"), ANSWER_MS);
+    const { value } = await lines.read();
+    clearTimeout(timer);
+    if (value === undefined) return undefined;
+    const found = JSON.parse(value) as { problem?: string };
+    if (found.problem) throw new Error(found.problem);
+    return found;
   };
   return {
-    firstLine: firstLine(),
-    [Symbol.asyncDispose]: async () => {
+    order: (line: string): void => {
+      child.stdin.write(`${line}\n`);
+      child.stdin.flush();
+    },
+    answer: async (): Promise<object> => {
+      const found = await next();
+      if (!found) throw new Error(`the loader ended with ${await child.exited} and no word`);
+      return found;
+    },
+    /** What goes wrong in the end is told too. */
+    end: async (): Promise<void> => {
       child.stdin.end();
-      await child.exited;
-      rmSync(folder, { recursive: true });
+      try {
+        await next();
+      } finally {
+        await child.exited;
+        rmSync(folder, { recursive: true });
+      }
     },
   };
 }
 
+function splitLines(): TransformStream<string, string> {
+  let rest = "";
+  return new TransformStream({
+    transform(text, controller) {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) controller.enqueue(line);
+    },
+  });
+}
+
 /** native/plan.h says what stands in a plan. */
-function linesOf(plan: Plan, { port, pids }: Target): string[] {
+function linesOf(mode: Mode, plan: Plan & Partial<LatencyPlan & ConnectPlan>, { port, pids }: Target): string[] {
   const orders: [string, number | string | undefined][] = [
     ...pids.map((pid): [string, number] => ["pid", pid]),
     ["core", LOADER_CORE],
     ["opening", plan.opening ?? OPENING],
-    ["mode", plan.mode],
+    ["mode", mode],
     ["inflight", plan.inFlight],
     ["warmup", plan.warmUpMs],
     ["measure", plan.measureMs],

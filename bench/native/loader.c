@@ -4,6 +4,10 @@
  * from the OS, in the same window in which the deliveries were counted.
  *
  *   loader PLAN
+ *
+ * Mode fanout says when everybody is there, and then takes orders, one a line: "slice MS" publishes for that long and
+ * prints a window of its own; the end of the input ends it. Between orders it only listens: several loaders, each with a
+ * server, can take turns of a tenth of a second, so that what disturbs the machine disturbs them all alike.
  */
 #define _GNU_SOURCE
 #include "conn.h"
@@ -22,6 +26,12 @@
 #define WINDOW 64
 #define STALL_NS 20000000000u
 #define MS 1000000u
+/* After the last delivery of a slice, for the server to come to rest. */
+#define REST_NS (2 * MS)
+/* A message that comes twice would come within it. */
+#define AFTERWARDS_NS (50 * MS)
+/* After connects: rosters and news are still on their way. */
+#define SETTLE_NS (500 * MS)
 
 struct publisher {
   const struct publisher_plan *plan;
@@ -42,8 +52,8 @@ static struct publisher *publishers;
 /* Publishers with room for another message. */
 static struct publisher **able;
 static int able_count;
-static int epoll, opened, open_limit, ready;
-static uint64_t messages, deliveries, acks, last_event_ns;
+static int epoll, opened, open_limit, ready, can_spin;
+static uint64_t messages, deliveries, acks, last_event_ns, busy_ns;
 static uint64_t latency_start_ns, latency_next, now;
 static double latency_every_ns;
 static struct histogram latencies;
@@ -121,7 +131,14 @@ static void turn(int timeout_ms) {
   if (count > 0) last_event_ns = now;
   else if (now - last_event_ns > STALL_NS) fail("nothing happened for 20 s: %d of %d ready", ready, plan.conn_count);
   for (int i = 0; i < count; i++) conn_happened(events[i].data.ptr, events[i].events);
+  if (count > 0) busy_ns += now_ns() - now;
 }
+
+/*
+ * While something is measured the loader never sleeps: else the server would pay, delivery by delivery, for waking it up, and
+ * more so the idler the loader is. Peers on other machines are not woken by the server.
+ */
+static void spin(void) { turn(can_spin ? 0 : 1000); }
 
 static void open_until(int wanted) {
   open_limit = wanted;
@@ -158,14 +175,14 @@ static void prepare(void) {
 }
 
 struct reading {
-  uint64_t at, messages, deliveries;
+  uint64_t at, messages, deliveries, acks, busy;
   /* One a process of the server. */
   struct cpu server[PIDS_MOST];
-  double own;
 };
 
 static struct reading read_all(void) {
-  struct reading reading = {.at = now_ns(), .messages = messages, .deliveries = deliveries, .own = own_cpu()};
+  struct reading reading = {
+      .at = now_ns(), .messages = messages, .deliveries = deliveries, .acks = acks, .busy = busy_ns};
   for (int i = 0; i < plan.pid_count; i++) reading.server[i] = cpu_of(plan.pids[i]);
   return reading;
 }
@@ -174,38 +191,73 @@ static void print_window(const struct reading *from, const struct reading *to) {
   double seconds = (to->at - from->at) / 1e9, user = 0, system = 0;
   printf("\"processSeconds\":[");
   for (int i = 0; i < plan.pid_count; i++) {
-    struct cpu spent = {to->server[i].user - from->server[i].user, to->server[i].system - from->server[i].system};
-    printf("%s%.3f", i ? "," : "", spent.user + spent.system);
-    user += spent.user, system += spent.system;
+    printf("%s%.6f", i ? "," : "", to->server[i].total - from->server[i].total);
+    user += to->server[i].user - from->server[i].user, system += to->server[i].system - from->server[i].system;
   }
-  printf("],\"seconds\":%.6f,\"userSeconds\":%.3f,\"systemSeconds\":%.3f,\"loaderShare\":%.3f", seconds, user, system,
-         (to->own - from->own) / seconds);
+  printf("],\"seconds\":%.6f,\"userSeconds\":%.3f,\"systemSeconds\":%.3f,\"busySeconds\":%.6f", seconds, user, system,
+         (to->busy - from->busy) / 1e9);
 }
 
-/* Everything that was sent must arrive, also what the window did not count. */
+static int is_whole(const struct publisher *publisher) {
+  return publisher->done == publisher->sent && (!publisher->plan->acks || publisher->acked == publisher->sent);
+}
+
+/* Everything that was sent must arrive. */
 static void drain(void) {
-  for (int i = 0; i < plan.publisher_count; i++) {
-    struct publisher *publisher = &publishers[i];
-    while (publisher->done < publisher->sent || (publisher->plan->acks && publisher->acked < publisher->sent)) turn(1000);
-  }
-  /* A little longer: a message that comes twice would come now. */
-  for (uint64_t end = now_ns() + 50 * MS; now_ns() < end;) turn(10);
+  for (int i = 0; i < plan.publisher_count; i++)
+    while (!is_whole(&publishers[i])) spin();
 }
 
-static void run_fanout(void) {
+static void rest(uint64_t ns) {
+  for (uint64_t end = now_ns() + ns; now_ns() < end;) turn(can_spin ? 0 : 1);
+}
+
+/* From rest to rest: whatever it cost the server is in it, and every message in it is whole. */
+static void run_slice(int ms) {
+  struct reading from = read_all();
   for (int i = 0; i < plan.publisher_count; i++) list(&publishers[i]);
-  uint64_t start = now_ns(), warm = start + (uint64_t)plan.warmup_ms * MS, end = warm + (uint64_t)plan.measure_ms * MS;
-  struct reading from = {0};
-  for (now = start; now < end; turn(1000)) {
-    if (!from.at && now >= warm) from = read_all();
-    publish_able();
-  }
-  struct reading to = read_all();
+  for (uint64_t end = now_ns() + (uint64_t)ms * MS; now < end; spin()) publish_able();
   drain();
+  rest(REST_NS);
+  struct reading to = read_all();
   printf("{\"messages\":%lu,\"deliveries\":%lu,\"acks\":%lu,", to.messages - from.messages, to.deliveries - from.deliveries,
-         acks);
+         to.acks - from.acks);
   print_window(&from, &to);
   printf("}\n");
+  fflush(stdout);
+}
+
+/* 0: there will be no more. */
+static int order_arrived(void) {
+  char line[64];
+  int ms;
+  if (!fgets(line, sizeof line, stdin)) return 0;
+  if (sscanf(line, "slice %d", &ms) != 1) fail("no order %s", line);
+  run_slice(ms);
+  return 1;
+}
+
+static void take_orders(void) {
+  open_until(plan.conn_count);
+  printf("{\"connected\":%d}\n", ready);
+  fflush(stdout);
+  struct conn input = {.fd = 0};
+  struct epoll_event event = {.events = EPOLLIN | EPOLLHUP, .data.ptr = &input};
+  if (epoll_ctl(epoll, EPOLL_CTL_ADD, 0, &event)) fail("standard input: %s", strerror(errno));
+  for (;;) {
+    struct epoll_event events[64];
+    int count = epoll_wait(epoll, events, 64, -1), is_ordered = 0;
+    for (int i = 0; i < count; i++) {
+      if (events[i].data.ptr == &input) is_ordered = 1;
+      else conn_happened(events[i].data.ptr, events[i].events);
+    }
+    last_event_ns = now_ns();
+    if (!is_ordered) continue;
+    epoll_ctl(epoll, EPOLL_CTL_DEL, 0, NULL);
+    if (!order_arrived()) break;
+    epoll_ctl(epoll, EPOLL_CTL_ADD, 0, &event);
+  }
+  rest(AFTERWARDS_NS);
 }
 
 /* Open loop: messages leave when they are due, whether or not earlier ones have arrived. Spins, for the sake of the clock. */
@@ -227,6 +279,7 @@ static void run_latency(void) {
   }
   struct reading to = read_all();
   drain();
+  rest(AFTERWARDS_NS);
   printf("{\"messages\":%lu,\"deliveries\":%lu,", to.messages - from.messages, latencies.total);
   print_window(&from, &to);
   printf(",\"p50us\":%.1f,\"p99us\":%.1f,\"p999us\":%.1f,\"mostus\":%.1f}\n", histogram_at(&latencies, 0.5) / 1e3,
@@ -236,32 +289,14 @@ static void run_latency(void) {
 static void run_connect(void) {
   open_until(plan.unmeasured);
   /* The server may still be busy with the others: what it tells them is not ours. */
-  for (uint64_t end = now_ns() + 500 * MS; now_ns() < end;) turn(10);
+  rest(SETTLE_NS);
   struct reading from = read_all();
   open_until(plan.conn_count);
-  for (uint64_t end = now_ns() + 500 * MS; now_ns() < end;) turn(10);
+  rest(SETTLE_NS);
   struct reading to = read_all();
   printf("{\"connects\":%d,", plan.conn_count - plan.unmeasured);
   print_window(&from, &to);
   printf("}\n");
-}
-
-/* Stays connected until its standard input says a line or ends. */
-static void run_idle(void) {
-  open_until(plan.conn_count);
-  printf("{\"connected\":%d}\n", ready);
-  fflush(stdout);
-  struct conn input = {.fd = 0};
-  struct epoll_event event = {.events = EPOLLIN | EPOLLHUP, .data.ptr = &input};
-  if (epoll_ctl(epoll, EPOLL_CTL_ADD, 0, &event)) fail("standard input: %s", strerror(errno));
-  for (;;) {
-    struct epoll_event events[64];
-    int count = epoll_wait(epoll, events, 64, -1);
-    for (int i = 0; i < count; i++) {
-      if (events[i].data.ptr == &input) return;
-      conn_happened(events[i].data.ptr, events[i].events);
-    }
-  }
 }
 
 int main(int argc, char **argv) {
@@ -271,18 +306,16 @@ int main(int argc, char **argv) {
   cpu_set_t core;
   CPU_ZERO(&core);
   CPU_SET(plan.core, &core);
-  /* A machine of one core has no other: then both share it. */
-  sched_setaffinity(0, sizeof core, &core);
+  /* A machine of one core has no other: then both share it, and the loader must not keep it. */
+  can_spin = sched_setaffinity(0, sizeof core, &core) == 0;
   epoll = epoll_create1(EPOLL_CLOEXEC);
   prepare();
   conns_begin(epoll, &(struct conn_events){message_arrived, ack_arrived, conn_ready});
   last_event_ns = now_ns();
   if (plan.mode == MODE_CONNECT) run_connect();
-  else if (plan.mode == MODE_IDLE) run_idle();
-  else {
+  else if (plan.mode == MODE_LATENCY) {
     open_until(plan.conn_count);
-    if (plan.mode == MODE_FANOUT) run_fanout();
-    else run_latency();
-  }
+    run_latency();
+  } else take_orders();
   return 0;
 }

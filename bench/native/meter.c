@@ -1,8 +1,8 @@
+#define _GNU_SOURCE
 #include "meter.h"
 #include "plan.h"
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,13 +26,10 @@ struct cpu cpu_of(int pid) {
   unsigned long user = 0, system = 0;
   if (!behind || sscanf(behind + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
     fail("cannot read %s", name);
-  return (struct cpu){user / tick, system / tick};
-}
-
-double own_cpu(void) {
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+  clockid_t clock;
+  struct timespec total;
+  if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &total)) fail("the server's process %d is gone", pid);
+  return (struct cpu){user / tick, system / tick, total.tv_sec + total.tv_nsec / 1e9};
 }
 
 static int bucket_of(uint64_t value) {

@@ -3,18 +3,16 @@
 #define METER_H
 #include <stdint.h>
 
+/* In seconds. `total` is exact, its two parts are in ticks of the OS, a hundredth of a second. */
 struct cpu {
-  double user, system;
+  double user, system, total;
 };
 
 /* Nanoseconds, of a clock that never jumps. */
 uint64_t now_ns(void);
 
-/* Seconds of all threads of that process so far. */
+/* Of all threads of that process so far. */
 struct cpu cpu_of(int pid);
-
-/* Of this process. */
-double own_cpu(void);
 
 /* Linear within each power of two: a reading is off by 1.6 % at most. */
 struct histogram {

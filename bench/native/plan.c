@@ -87,8 +87,8 @@ static void read_publisher(struct plan *plan, char *rest) {
 }
 
 static enum mode mode_of(const char *name) {
-  static const char *const names[] = {"fanout", "latency", "connect", "idle"};
-  for (int i = 0; i < 4; i++)
+  static const char *const names[] = {"fanout", "latency", "connect"};
+  for (int i = 0; i < 3; i++)
     if (!strcmp(name, names[i])) return i;
   fail("no mode %s", name);
 }

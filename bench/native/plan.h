@@ -2,7 +2,7 @@
  * A plan: what the loader is to do, as the TypeScript side writes it, one order a line, fields between tabs.
  *
  *   port 8080 (of the connections that follow) | pid 123 (of the server; repeated) | core 1 | opening 64 (connects under way at once) | mode MODE
- *   inflight 32 | warmup MS | measure MS | rate N (messages a second, mode latency) | unmeasured N (first connects, mode connect)
+ *   inflight 32 | warmup MS | measure MS | rate N (messages a second; mode latency, all three) | unmeasured N (first connects, mode connect)
  *   conn <tab> PATH <tab> HEADERS <tab> PUBLISHER IT HEARS or -1 <tab> STEP …    a step is s:text, b:binary or e:expected
  *   publish <tab> CONN <tab> RECEIVERS <tab> ACKS 0 or 1 <tab> t or b <tab> FRAME
  *
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum mode { MODE_FANOUT, MODE_LATENCY, MODE_CONNECT, MODE_IDLE };
+enum mode { MODE_FANOUT, MODE_LATENCY, MODE_CONNECT };
 
 struct step {
   char kind; /* s, b or e */

@@ -1,8 +1,18 @@
 /** The work loads: what the loader is asked to do, and what figure is made of its report. */
 import { type Dialect, payload, type Running } from "../contenders/contender.ts";
-import { crowd, load, type Plan, type PlannedConnection, type PlannedPublisher, type Report } from "../lib/loader.ts";
+import {
+  connects,
+  cpuOf,
+  type Deliveries,
+  latencies,
+  open,
+  type Plan,
+  type PlannedConnection,
+  type PlannedPublisher,
+  type Session,
+} from "../lib/loader.ts";
 
-/** How long each is done, in milliseconds. */
+/** How long it is done, in milliseconds. */
 export interface Pace {
   readonly warmUpMs: number;
   readonly measureMs: number;
@@ -11,7 +21,7 @@ export interface Pace {
 /** By name of the figure. */
 export type Figures = Readonly<Record<string, number>>;
 
-export interface Load {
+interface Row {
   readonly id: string;
   readonly title: string;
   /** The figure that is compared, and in which direction. */
@@ -20,9 +30,25 @@ export interface Load {
   readonly isBetterLow?: true;
   /** Names of those it is for; absent: for all. */
   readonly contenders?: readonly string[];
-  /** undefined: this server has nothing of the kind. */
-  run(server: Running, pace: Pace): Promise<Figures | undefined>;
 }
+
+/** Contenders take turns at it, many short ones each. */
+export interface SlicedLoad extends Row {
+  /** undefined: a server of this dialect has nothing of the kind. */
+  plan(dialect: Dialect): Plan | undefined;
+  figures(windows: Deliveries): Figures;
+}
+
+/** One contender after the other, each at a stretch. */
+export interface WholeLoad extends Row {
+  /** Needs a server that has not served anybody yet. */
+  readonly isFresh?: true;
+  run(server: Running, pace: Pace): Promise<Figures>;
+}
+
+export type Load = SlicedLoad | WholeLoad;
+
+export const isSliced = (load: Load): load is SlicedLoad => "plan" in load;
 
 export const PARLEY = "Parley";
 /** Another tree's. */
@@ -31,7 +57,6 @@ export const BARE_C = "bare C";
 export const BARE_BUN = "bare Bun";
 export const BARE_JSON = "bare Bun + JSON";
 const BYTES = 128;
-const cpu = ({ userSeconds, systemSeconds }: Report): number => userSeconds + systemSeconds;
 
 interface Channels {
   readonly count: number;
@@ -59,7 +84,7 @@ function channelsOf(dialect: Dialect, { count, subscribers, bytes = BYTES, halfW
   return { connections, publishers };
 }
 
-function pairsOf(dialect: Dialect, pairs: number): Pick<Plan, "connections" | "publishers"> | undefined {
+function pairsOf(dialect: Dialect, pairs: number): Plan | undefined {
   const { direct } = dialect;
   if (!direct) return undefined;
   const connections: PlannedConnection[] = [];
@@ -73,17 +98,23 @@ function pairsOf(dialect: Dialect, pairs: number): Pick<Plan, "connections" | "p
 }
 
 /** Deliveries a CPU-second; per delivery and per message beside it. */
-function perCpuSecond(report: Report): Figures {
+function perCpuSecond(windows: Deliveries): Figures {
+  const cpu = cpuOf(windows);
+  const userShare = windows.userSeconds / (windows.userSeconds + windows.systemSeconds);
   return {
-    deliveriesPerCpuSecond: report.deliveries / cpu(report),
-    cpuNsPerDelivery: (cpu(report) / report.deliveries) * 1e9,
-    userUsPerMessage: (report.userSeconds / report.messages) * 1e6,
-    systemShare: report.systemSeconds / cpu(report),
-    loaderShare: report.loaderShare,
+    deliveriesPerCpuSecond: windows.deliveries / cpu,
+    cpuNsPerDelivery: (cpu / windows.deliveries) * 1e9,
+    userUsPerMessage: ((cpu * userShare) / windows.messages) * 1e6,
+    systemShare: 1 - userShare,
+    loaderShare: windows.busySeconds / windows.seconds,
   };
 }
 
-const DELIVERIES = { figure: "deliveriesPerCpuSecond", unit: "deliveries a CPU-second" } as const;
+const DELIVERIES = {
+  figure: "deliveriesPerCpuSecond",
+  unit: "deliveries a CPU-second",
+  figures: perCpuSecond,
+} as const;
 
 const fanOut = (
   id: string,
@@ -96,17 +127,16 @@ const fanOut = (
   title,
   ...DELIVERIES,
   ...(contenders && { contenders }),
-  run: async (server, pace) =>
-    perCpuSecond(await load({ mode: "fanout", ...channelsOf(server.dialect, channels), inFlight, ...pace }, server)),
+  plan: (dialect) => ({ ...channelsOf(dialect, channels), inFlight }),
 });
 
 const direct = (id: string, inFlight: number): Load => ({
   id,
   title: `direct messages, 500 pairs, ${inFlight} in flight a pair, acks`,
   ...DELIVERIES,
-  run: async (server, pace) => {
-    const pairs = pairsOf(server.dialect, 500);
-    return pairs && perCpuSecond(await load({ mode: "fanout", ...pairs, inFlight, ...pace }, server));
+  plan: (dialect) => {
+    const pairs = pairsOf(dialect, 500);
+    return pairs && { ...pairs, inFlight };
   },
 });
 
@@ -118,27 +148,29 @@ const inbound = (id: string, subscribers: number): Load => ({
   unit: "µs of user CPU a frame",
   isBetterLow: true,
   contenders: [PARLEY, BARE_JSON, "Socket.IO", "Node and ws"],
-  run: async (server, pace) => {
-    const channels = channelsOf(server.dialect, { count: 1, subscribers });
-    return perCpuSecond(await load({ mode: "fanout", ...channels, inFlight: 32, ...pace }, server));
-  },
+  plan: (dialect) => ({ ...channelsOf(dialect, { count: 1, subscribers }), inFlight: 32 }),
+  figures: perCpuSecond,
 });
 
 const CHANNEL_SIZE = 10;
 const CONNECTS_UNMEASURED = 1000;
 const CONNECTS = 4000;
 
-const connects: Load = {
+const connecting: Load = {
   id: "f",
   title: `connect, authenticate, subscribe, roster, in channels of ${CHANNEL_SIZE}`,
   figure: "connectsPerCpuSecond",
   unit: "connects a CPU-second",
+  isFresh: true,
   run: async (server) => {
     const connections = Array.from({ length: CONNECTS_UNMEASURED + CONNECTS }, (_, i) => ({
       script: server.dialect.subscriber(i, `bench${Math.floor(i / CHANNEL_SIZE)}`, { metadata: false }),
     }));
-    const report = await load({ mode: "connect", connections, unmeasured: CONNECTS_UNMEASURED }, server);
-    return { connectsPerCpuSecond: report.connects / cpu(report), connectsPerSecond: report.connects / report.seconds };
+    const report = await connects({ connections, unmeasured: CONNECTS_UNMEASURED }, server);
+    return {
+      connectsPerCpuSecond: report.connects / cpuOf(report),
+      connectsPerSecond: report.connects / report.seconds,
+    };
   },
 };
 
@@ -154,8 +186,8 @@ const latency: Load = {
   isBetterLow: true,
   run: async (server, pace) => {
     const channels = channelsOf(server.dialect, { count: 1, subscribers: LATENCY_SUBSCRIBERS });
-    const report = await load({ mode: "latency", ...channels, rate: LATENCY_RATE, ...pace }, server);
-    return { p50us: report.p50us, p99us: report.p99us };
+    const { p50us, p99us } = await latencies({ ...channels, rate: LATENCY_RATE, ...pace }, server);
+    return { p50us, p99us };
   },
 };
 
@@ -172,7 +204,7 @@ export const LOADS: readonly Load[] = [
   direct("d1", 1),
   direct("d32", 32),
   fanOut("e", "(a), half with the sender's metadata", { ...ONE, halfWithMetadata: true }, 1, [PARLEY]),
-  connects,
+  connecting,
   latency,
   fanOut("i1", "(a) with 1 KB", { ...ONE, bytes: 1024 }, 1),
   fanOut("i16", "(a) with 16 KB", { ...ONE, bytes: 16_384 }, 1),
@@ -183,9 +215,9 @@ export const LOADS: readonly Load[] = [
 ];
 
 /** Connections that do nothing but be there, until disposed of. */
-export function idleCrowd(server: Running, from: number, count: number): Promise<AsyncDisposable> {
+export function idleCrowd(server: Running, from: number, count: number): Promise<Session> {
   const connections = Array.from({ length: count }, (_, i) => ({
     script: server.dialect.subscriber(from + i, `idle${Math.floor((from + i) / CHANNEL_SIZE)}`, { metadata: false }),
   }));
-  return crowd({ mode: "idle", connections }, server);
+  return open({ connections }, server);
 }

@@ -1,0 +1,78 @@
+/**
+ * A load at which contenders take turns of a tenth of a second. A machine that others use too is fast and slow by the second:
+ * side by side like this, all of them have the same share of both.
+ */
+import type { Running } from "../contenders/contender.ts";
+import { type Deliveries, open, type Session, together } from "../lib/loader.ts";
+import type { Figures, SlicedLoad } from "./loads.ts";
+
+export interface Slices {
+  readonly ms: number;
+  /** Of each contender, first: what runs often is compiled then. */
+  readonly unmeasured: number;
+  readonly measured: number;
+}
+
+/** By name. Whoever fails is told of, once, and is out of this load. */
+export async function sideBySide(
+  load: SlicedLoad,
+  servers: ReadonlyMap<string, Running>,
+  { ms, unmeasured, measured }: Slices,
+  failed: (name: string, error: unknown) => void,
+): Promise<Map<string, Figures>> {
+  const turns: Turns[] = [];
+  const each = async (work: (one: Turns) => Promise<unknown>): Promise<void> => {
+    for (const one of turns) {
+      if (one.hasFailed) continue;
+      try {
+        await work(one);
+      } catch (error) {
+        one.hasFailed = true;
+        failed(one.name, error);
+      }
+    }
+  };
+  for (const [name, server] of servers) {
+    const plan = load.plan(server.dialect);
+    if (plan) turns.push(new Turns(name, () => open(plan, server)));
+  }
+  try {
+    await each((one) => one.begin());
+    for (let round = 0; round < unmeasured; round++) await each((one) => one.take(ms));
+    for (let round = 0; round < measured; round++) {
+      // There and back: nobody always follows the same one.
+      turns.reverse();
+      await each(async (one) => one.windows.push(await one.take(ms)));
+    }
+  } finally {
+    await each((one) => one.end());
+  }
+  const whole = turns.filter(({ hasFailed }) => !hasFailed);
+  return new Map(whole.map(({ name, windows }) => [name, load.figures(together(windows))]));
+}
+
+/** One contender's. */
+class Turns {
+  readonly windows: Deliveries[] = [];
+  hasFailed = false;
+  private session: Session | undefined;
+
+  constructor(
+    readonly name: string,
+    private readonly open: () => Promise<Session>,
+  ) {}
+
+  async begin(): Promise<void> {
+    this.session = await this.open();
+  }
+
+  async take(ms: number): Promise<Deliveries> {
+    if (!this.session) throw new Error("a turn before the beginning");
+    return await this.session.slice(ms);
+  }
+
+  /** What came twice is found here at the latest. */
+  async end(): Promise<void> {
+    await this.session?.[Symbol.asyncDispose]();
+  }
+}
