@@ -57,6 +57,8 @@ export const BARE_C = "bare C";
 export const BARE_BUN = "bare Bun";
 export const BARE_JSON = "bare Bun + JSON";
 const BYTES = 128;
+const OPENING_LEAST = 64;
+const OPENING_STEPS = 20;
 
 interface Channels {
   readonly count: number;
@@ -81,7 +83,8 @@ function channelsOf(dialect: Dialect, { count, subscribers, bytes = BYTES, halfW
     publishers.push({ connection: connections.length, receivers: subscribers, frame });
     connections.push({ script: dialect.publisher(connections.length, channel) });
   }
-  return { connections, publishers };
+  // Whoever joins a large channel waits for its next roster, half a second: a few at a time would take minutes.
+  return { connections, publishers, opening: Math.max(OPENING_LEAST, subscribers / OPENING_STEPS) };
 }
 
 function pairsOf(dialect: Dialect, pairs: number): Plan | undefined {

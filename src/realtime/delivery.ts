@@ -1,6 +1,6 @@
 /**
- * How words reach connections: a message is written once per variant to a native topic, a direct message to each of the
- * peer's sockets. Nothing here loops over subscribers, and before anybody's words go out, what is waiting to be told about
+ * How words reach connections: a message is written once per variant to a native topic, a direct message to the topic of its
+ * receiver. Nothing here loops over subscribers, and before anybody's words go out, what is waiting to be told about
  * that peer is told.
  */
 import { type Engine, type Envelope, UNAVAILABLE } from "../engine/engine.ts";
@@ -132,16 +132,12 @@ export class Delivery {
   }
 
   private hand(target: Identity, fromJson: string, envelope: Envelope, sender: Peer | undefined): number {
-    if (target.peers.length === 0) return 0;
-    const { figures } = this.parts;
+    const isOwn = sender?.identity === target;
+    const reached = isOwn ? target.peers.length - 1 : target.peers.length;
+    if (reached === 0) return 0;
+    const { broadcast, figures } = this.parts;
     const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson);
-    let reached = 0;
-    for (const peer of target.peers) {
-      if (peer === sender) continue;
-      const written = peer.socket.send(text);
-      this.pressed(written);
-      if (written !== 0) reached++;
-    }
+    this.pressed(broadcast(target.inbox, text, isOwn ? sender.socket : undefined));
     figures.directs.inc(reached);
     figures.deliveries.inc(reached);
     figures.bytesOut.inc(reached * utf8Bytes(text));
