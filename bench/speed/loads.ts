@@ -58,7 +58,7 @@ export const BARE_BUN = "bare Bun";
 export const BARE_JSON = "bare Bun + JSON";
 const BYTES = 128;
 const OPENING_LEAST = 64;
-const OPENING_STEPS = 20;
+const OPENING_STEPS = 10;
 
 interface Channels {
   readonly count: number;

@@ -1,6 +1,6 @@
 /**
- * How words reach connections: a message is written once per variant to a native topic, a direct message to the topic of its
- * receiver. Nothing here loops over subscribers, and before anybody's words go out, what is waiting to be told about
+ * How words reach connections: a message is written once per variant to a native topic, a direct message to the outbox of each
+ * of its receiver's connections. Nothing here loops over subscribers, and before anybody's words go out, what is waiting to be told about
  * that peer is told.
  */
 import { type Engine, type Envelope, UNAVAILABLE } from "../engine/engine.ts";
@@ -64,6 +64,7 @@ export class Delivery {
     const plain = encode.message(channel.json, fromJson, undefined, dataJson);
     const plainReaders = subscribers - metadataSubscribers - (own && !own.withMetadata ? 1 : 0);
     const fullReaders = metadataSubscribers - (own?.withMetadata ? 1 : 0);
+    this.parts.figures.messages.inc(plainReaders + fullReaders);
     if (plainReaders > 0) this.write(channel.plainTopic, plain, except, plainReaders);
     if (fullReaders > 0) {
       const full = metadataJson === undefined ? plain : encode.message(channel.json, fromJson, metadataJson, dataJson);
@@ -73,10 +74,10 @@ export class Delivery {
 
   private write(topic: string, text: string, except: Socket | undefined, readers: number): void {
     const { broadcast, figures } = this.parts;
-    this.pressed(broadcast(topic, text, except));
-    figures.messages.inc(readers);
+    const written = broadcast(topic, text, except);
+    this.pressed(written);
     figures.deliveries.inc(readers);
-    figures.bytesOut.inc(readers * utf8Bytes(text));
+    figures.bytesOut.inc(readers * (written > 0 ? written : utf8Bytes(text)));
   }
 
   /** Bytes wait for a reader somewhere: worth remembering when one is cut. */
@@ -132,16 +133,22 @@ export class Delivery {
   }
 
   private hand(target: Identity, fromJson: string, envelope: Envelope, sender: Peer | undefined): number {
-    const isOwn = sender?.identity === target;
-    const reached = isOwn ? target.peers.length - 1 : target.peers.length;
-    if (reached === 0) return 0;
-    const { broadcast, figures } = this.parts;
+    if (!isSomebodyElse(target.peers, sender)) return 0;
+    const { figures } = this.parts;
     const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson);
-    this.pressed(broadcast(target.inbox, text, isOwn ? sender.socket : undefined));
+    let reached = 0;
+    for (const peer of target.peers) {
+      if (peer === sender) continue;
+      this.write(peer.outbox, text, undefined, 1);
+      reached++;
+    }
     figures.directs.inc(reached);
-    figures.deliveries.inc(reached);
-    figures.bytesOut.inc(reached * utf8Bytes(text));
     return reached;
+  }
+
+  /** The answer to something that may come many times in a turn. */
+  answer(peer: Peer, text: string): void {
+    this.pressed(this.parts.broadcast(peer.outbox, text, undefined));
   }
 
   settleSender(app: string, from: string): void {

@@ -114,7 +114,7 @@ export class Dispatch {
     if (data === undefined) return this.refuse(peer, "missing_data", requestId);
     if (this.isOverQuota(peer)) return this.refuse(peer, "over_message_quota", requestId);
     if (!hub.publish(peer, channel, data)) return this.refuse(peer, "backend_error", requestId);
-    this.ack(peer, requestId);
+    this.ackMessage(peer, requestId);
     figures.frameSeconds.observe((clock.monotonicMs() - peer.lastSeenMs) / 1000);
   }
 
@@ -132,7 +132,7 @@ export class Dispatch {
   private sent(peer: Peer, reached: number, requestId: string | undefined): void {
     if (reached === UNAVAILABLE) this.refuse(peer, "backend_error", requestId);
     else if (reached === 0) this.refuse(peer, "peer_not_found", requestId);
-    else this.ack(peer, requestId);
+    else this.ackMessage(peer, requestId);
   }
 
   private subscribe(peer: Peer, frame: ClientFrame): void {
@@ -160,6 +160,13 @@ export class Dispatch {
     if (requestId === undefined || !peer.open) return;
     this.parts.figures.acks.inc();
     peer.socket.send(encode.ack(requestId));
+  }
+
+  /** Of messages: many may come in a turn. */
+  private ackMessage(peer: Peer, requestId: string | undefined): void {
+    if (requestId === undefined || !peer.open) return;
+    this.parts.figures.acks.inc();
+    this.parts.hub.delivery.answer(peer, encode.ack(requestId));
   }
 
   private refuse(peer: Peer, code: Code, requestId: string | undefined): void {

@@ -110,7 +110,7 @@ export class Hub implements NodeEnd {
     this.lastConnectedMs = Math.max(clock.nowMs(), this.lastConnectedMs + 0.001);
     const identity = space.identity(grant.peerId);
     const peer = new Peer(identity, socket, grant, this.lastConnectedMs, clock.monotonicMs(), framesBurst);
-    if (identity.add(peer) === 1) this.parts.engine.hold(space.app, grant.peerId);
+    if (identity.peers.push(peer) === 1) this.parts.engine.hold(space.app, grant.peerId);
     this.count(space, 1);
     usage.connected(space.app, this.parts.engine.connections(space.app));
     figures.connects.inc();
@@ -130,7 +130,7 @@ export class Hub implements NodeEnd {
     const { identity } = peer;
     const { space } = identity;
     for (const subscription of [...peer.subscriptions]) this.drop(subscription);
-    identity.remove(peer);
+    identity.peers.splice(identity.peers.indexOf(peer), 1);
     if (identity.peers.length === 0) this.parts.engine.release(space.app, peer.peerId);
     this.byKey.get(peer.keyId)?.delete(peer);
     if (this.byKey.get(peer.keyId)?.size === 0) this.byKey.delete(peer.keyId);

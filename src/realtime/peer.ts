@@ -7,6 +7,8 @@ import type { Subscription } from "./channel.ts";
 import type { Socket } from "./socket.ts";
 import type { Identity } from "./space.ts";
 
+let lastOutbox = 0;
+
 export class Peer {
   readonly keyId: string;
   readonly peerId: string;
@@ -21,6 +23,7 @@ export class Peer {
   readonly subscriptions: Subscription[] = [];
   /** The channel it was last allowed to publish to, so that this is not found out frame by frame. */
   publishesTo: string | undefined;
+  private outboxTopic: string | undefined;
   /** Of the last WebSocket ping; its pong opens what waits for it. */
   pingSeq = 0;
   /** Subscriptions whose roster waits for a pong. */
@@ -60,6 +63,18 @@ export class Peer {
     this.frames = framesBurst;
     this.pings = PING_FRAMES_BURST;
     this.refilledMs = nowMonotonicMs;
+  }
+
+  /**
+   * A native topic that this connection alone is on, from the first use. What is sent to a socket is written at once, what is
+   * published leaves at the end of the turn, all of it in one write: for what comes often.
+   */
+  get outbox(): string {
+    if (this.outboxTopic === undefined) {
+      this.outboxTopic = `o${(++lastOutbox).toString(36)}`;
+      this.socket.subscribe(this.outboxTopic);
+    }
+    return this.outboxTopic;
   }
 
   /** The key has changed: nothing that was allowed before is taken for granted. */

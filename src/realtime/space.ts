@@ -2,13 +2,9 @@
 import type { Channel, Member } from "./channel.ts";
 import type { Peer } from "./peer.ts";
 
-let lastInbox = 0;
-
 /** All connections of one peer id. */
 export class Identity {
   readonly peers: Peer[] = [];
-  /** The native topic of its direct messages, once there was one: most peers never get any. */
-  private inboxTopic: string | undefined;
   /** The peer id as JSON. */
   readonly json: string;
   /** Memberships with a change that others have not been told yet; undefined is the usual case. */
@@ -21,26 +17,6 @@ export class Identity {
     readonly peerId: string,
   ) {
     this.json = JSON.stringify(peerId);
-  }
-
-  /** The first of its connections if the answer is 1. */
-  add(peer: Peer): number {
-    if (this.inboxTopic !== undefined) peer.socket.subscribe(this.inboxTopic);
-    return this.peers.push(peer);
-  }
-
-  remove(peer: Peer): void {
-    if (this.inboxTopic !== undefined) peer.socket.unsubscribe(this.inboxTopic);
-    this.peers.splice(this.peers.indexOf(peer), 1);
-  }
-
-  /** A topic, not its sockets one by one: the runtime then writes all that a turn has for a socket at once. */
-  get inbox(): string {
-    if (this.inboxTopic === undefined) {
-      this.inboxTopic = `d${(++lastInbox).toString(36)}`;
-      for (const peer of this.peers) peer.socket.subscribe(this.inboxTopic);
-    }
-    return this.inboxTopic;
   }
 }
 
