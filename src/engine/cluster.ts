@@ -22,6 +22,15 @@ const UNTIL_LOOKS = 250;
 const UNTIL_EVERY_MS = 20;
 export const LATE = "not answered";
 
+/** How a test of the suite begins: with nodes that have found each other, the first two by name. */
+export interface Beginning {
+  readonly nodes: Nodes;
+  readonly ann: TestNode;
+  readonly ben: TestNode;
+}
+
+export type Begin = () => Promise<Beginning>;
+
 /** A cluster with a node on each engine. */
 export class Nodes {
   private readonly closed = new Set<TestNode>();

@@ -2,7 +2,7 @@
 import type { Grant } from "../access/admit.ts";
 import type { Blocks } from "../access/blocks.ts";
 import type { Keyring } from "../access/keyring.ts";
-import type { ChannelCount, Claim, Engine, Envelope, MemberState, NodeEnd, NodeId } from "../engine/engine.ts";
+import type { Claim, Engine, NodeEnd, NodeId } from "../engine/engine.ts";
 import { bitOf } from "../protocol/actions.ts";
 import { type Closing, KICKED, RESYNC, TOKEN_EXPIRED } from "../protocol/close.ts";
 import type { Code } from "../protocol/codes.ts";
@@ -12,6 +12,7 @@ import { Channel, Subscription } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
+import { EngineEnd } from "./engine-end.ts";
 import type { Figures } from "./figures.ts";
 import { Liveness } from "./liveness.ts";
 import { Narrowing } from "./narrowing.ts";
@@ -22,9 +23,6 @@ import { Space } from "./space.ts";
 import type { Usage } from "./usage.ts";
 
 const PRESENCE = bitOf("presence");
-
-/** Of a block: then nobody of that peer is connected any more, on any node. */
-const KICK_WITHIN_MS = 800;
 
 /** Why a request is refused; undefined: it is not. */
 type Answer = (refused: Code | undefined) => void;
@@ -44,9 +42,10 @@ export interface HubParts {
   readonly nudged?: (app?: string) => Promise<void>;
 }
 
-export class Hub implements NodeEnd {
-  readonly id: NodeId;
+export class Hub {
   readonly delivery: Delivery;
+  /** What the engine speaks to. */
+  readonly end: NodeEnd;
   readonly census: Census;
   private readonly spaces = new Map<string, Space>();
   private readonly byKey = new Map<string, Set<Peer>>();
@@ -59,7 +58,6 @@ export class Hub implements NodeEnd {
 
   constructor(private readonly parts: HubParts) {
     const { clock, engine, broadcast, figures } = parts;
-    this.id = parts.id;
     this.presence = new Presence({
       clock,
       engine,
@@ -88,7 +86,16 @@ export class Hub implements NodeEnd {
       expire: (peer) => this.expire(peer),
       drop: (subscription) => this.drop(subscription),
     });
-    engine.attach(this);
+    this.end = new EngineEnd({
+      ...parts,
+      spaces: this.spaces,
+      delivery: this.delivery,
+      presence: this.presence,
+      census: this.census,
+      kicked: (app, peerId) => this.kicked(app, peerId),
+      resync: (channel) => this.resync(channel),
+    });
+    engine.attach(this.end);
   }
 
   get connections(): number {
@@ -257,106 +264,17 @@ export class Hub implements NodeEnd {
     return this.kicked(app, peerId) + (await engine.kick(app, peerId));
   }
 
-  /** What the engine asks of a node */
-
-  deliver(app: string, name: string, envelope: Envelope): void {
-    const channel = this.spaces.get(app)?.channels.get(name);
-    if (!channel) return;
-    this.delivery.settleSender(app, envelope.from);
-    this.delivery.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined);
-  }
-
-  deliverTo(app: string, to: string, envelope: Envelope): number {
-    this.delivery.settleSender(app, envelope.from);
-    return this.delivery.handTo(app, to, envelope);
-  }
-
-  membersChanged(
-    node: NodeId,
-    app: string,
-    name: string,
-    joined: readonly MemberState[],
-    left: readonly string[],
-  ): void {
-    const channel = this.spaces.get(app)?.channels.get(name);
-    // What comes before the answer to `watch` is in that answer.
-    if (channel && !channel.opening) this.presence.remote(node, channel, joined, left);
-  }
-
-  membersAre(node: NodeId, app: string, name: string, members: readonly MemberState[]): void {
-    const channel = this.spaces.get(app)?.channels.get(name);
-    if (!channel || channel.opening) return;
-    const present = new Set(members.map(({ peerId }) => peerId));
-    const left = [...channel.members.values()]
-      .filter((member) => member.remote?.has(node))
-      .map((member) => member.identity.peerId)
-      .filter((peerId) => !present.has(peerId));
-    this.presence.remote(node, channel, members, left);
-  }
-
-  /** Nobody listens on as if nothing had happened: whoever subscribes to it here connects anew. */
-  lost(app: string, name: string): void {
-    const channel = this.spaces.get(app)?.channels.get(name);
-    if (!channel) return;
-    const peers = [...this.everybody()].filter((peer) => peer.subscriptionTo(name)?.channel === channel);
-    for (const peer of peers) this.close(peer, RESYNC);
-  }
-
-  nodeGone(node: NodeId): void {
-    for (const space of this.spaces.values()) {
-      for (const channel of space.channels.values()) {
-        const left = [...channel.members.values()].filter((member) => member.remote?.has(node));
-        this.presence.remote(
-          node,
-          channel,
-          [],
-          left.map((member) => member.identity.peerId),
-        );
-      }
-    }
-  }
-
-  nudged(app?: string): Promise<void> | undefined {
-    return this.parts.nudged?.(app);
-  }
-
-  connectionsChanged(app: string): void {
-    if (this.localConnections(app) > 0) this.parts.usage.saw(app, this.census.connectionsOf(app));
-  }
-
-  blocked(app: string, peerId: string, untilMs: number): void {
-    const { blocks, clock } = this.parts;
-    blocks?.add({ app, peerId, untilMs });
-    // The kick comes behind it; should it be lost, whoever is blocked is out all the same.
-    clock.after(KICK_WITHIN_MS, () => {
-      if (blocks?.isBlocked(app, peerId, clock.nowMs())) this.kicked(app, peerId);
-    });
-  }
-
+  /** On this node: how many there were. */
   kicked(app: string, peerId: string): number {
     const peers = [...(this.spaces.get(app)?.identities.get(peerId)?.peers ?? [])];
     for (const peer of peers) this.close(peer, KICKED);
     return peers.length;
   }
 
-  localMembers(app: string, name: string): readonly MemberState[] {
-    return this.census.localMembers(app, name);
-  }
-
-  localPeers(app: string, name: string): readonly MemberState[] {
-    return this.census.localPeers(app, name);
-  }
-
-  localChannels(app: string): readonly ChannelCount[] {
-    return this.census.localChannels(app);
-  }
-
-  localConnections(app: string): number {
-    return this.census.localConnections(app);
-  }
-
-  localCounts(): ReadonlyMap<string, number> {
-    return this.census.localCounts();
+  /** Nobody listens on as if nothing had happened: whoever subscribes to it here connects anew. */
+  private resync(channel: Channel): void {
+    const peers = [...this.everybody()].filter((peer) => peer.subscriptionTo(channel.name)?.channel === channel);
+    for (const peer of peers) this.close(peer, RESYNC);
   }
 
   /** A key has changed: its connections follow it. */

@@ -238,10 +238,10 @@ describe("a channel that the engine is still asked about", () => {
     ann.subscribe("c");
     const eve = { peerId: "eve", metadataJson: undefined, since: 1 };
     // What came before the answer and is not in it has gone again.
-    world.node.hub.membersChanged("far", APP, "c", [eve, { ...eve, peerId: "joe" }], []);
+    world.node.hub.end.membersChanged("far", APP, "c", [eve, { ...eve, peerId: "joe" }], []);
     // One read of the network may bring both, so no turn of the loop lies between them.
     answer(new Map([["far", [eve]]]));
-    world.node.hub.membersChanged("far", APP, "c", [], ["eve"]);
+    world.node.hub.end.membersChanged("far", APP, "c", [], ["eve"]);
     await turn();
     world.advance(600);
     expect(ann.news()).toEqual(["ack r1", "roster:"]);

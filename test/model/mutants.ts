@@ -188,9 +188,9 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "more: joined after a message from elsewhere",
-    file: "src/realtime/hub.ts",
-    find: "    this.delivery.settleSender(app, envelope.from);\n    this.delivery.fanOut(",
-    replace: "    this.delivery.fanOut(",
+    file: "src/realtime/engine-end.ts",
+    find: "    delivery.settleSender(app, envelope.from);\n    delivery.fanOut(",
+    replace: "    delivery.fanOut(",
   },
   {
     name: "more: a token lives on",

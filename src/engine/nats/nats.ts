@@ -25,8 +25,6 @@ import * as wire from "./wire.ts";
 const TICKS_PER_BEAT = 8;
 /** Of the connections of an application: a change by more is told before the next beat is due. */
 const COUNT_DRIFT = 0.01;
-/** Nobody needs to be asked while a cap of at least so many is not half used: the counts that are known are that good. */
-const LARGE_CAP = 1000;
 
 export interface NatsOptions extends LinkOptions {
   readonly prefix: string;
@@ -102,7 +100,7 @@ export class NatsEngine implements Engine {
     const asks = new Asks({ self: id, link, subjects, nodes, questions, nextNumber });
     const watches = new Watches({ end, link, subjects, nodes, asks, warn: (text) => options.warn?.(text) });
     const inboxes = new Inboxes({ end, link, subjects, nodes, odd: () => this.odd("for a peer") });
-    const claims = new Claims(id, nowMs);
+    const claims = new Claims(id, (app) => end.localConnections(app), nowMs);
     const replies = new Replies({ end, lanes, inboxes, claims });
     this.attached = { end, subjects, lanes, nodes, asks, watches, inboxes, claims, replies };
     link.subscribe(subjects.answers, (heard) => this.answer(heard));
@@ -165,7 +163,7 @@ export class NatsEngine implements Engine {
 
   async kick(app: string, peerId: string): Promise<number> {
     const answers = await this.all.asks.allOf({ what: "kick", app, peerId });
-    return answers.reduce((sum, [, answer]) => sum + (answer.what === "kick" ? answer.closed : 0), 0);
+    return sum(answers.map(([, answer]) => (answer.what === "kick" ? answer.closed : 0)));
   }
 
   async channels(app: string): Promise<readonly ChannelCount[]> {
@@ -186,16 +184,11 @@ export class NatsEngine implements Engine {
   }
 
   claim(app: string, cap: number): Claim | undefined | Promise<Claim | undefined> {
-    const { end, claims, asks, nodes } = this.all;
-    const claim = claims.take(app);
-    const decide = (elsewhere: number): Claim | undefined => {
-      if (end.localConnections(app) + claims.olderThan(app, claim) + elsewhere < cap) return claim;
-      claim.end();
-      return undefined;
-    };
+    const { claims, asks, nodes } = this.all;
     const known = this.connections(app);
-    if (!this.isUp || nodes.all.length === 0) return decide(known);
-    if (cap >= LARGE_CAP && (end.localConnections(app) + known) * 2 < cap) return decide(known);
+    const isAlone = !this.isUp || nodes.all.length === 0;
+    if (isAlone || !claims.isNear(app, cap, known)) return claims.decided(claims.take(app), cap, known);
+    const claim = claims.take(app);
     return new Promise((resolve) =>
       asks.all({ what: "room", app, n: claim.n }, (answers) => {
         // Whoever has not answered has what it last told.
@@ -203,13 +196,13 @@ export class NatsEngine implements Engine {
           const answer = answers.get(name);
           return answer?.what === "room" ? answer.taken : (connections.get(app) ?? 0);
         });
-        resolve(decide(taken.reduce((sum, one) => sum + one, 0)));
+        resolve(claims.decided(claim, cap, sum(taken)));
       }),
     );
   }
 
   connections(app: string): number {
-    return this.all.nodes.all.reduce((sum, { connections }) => sum + (connections.get(app) ?? 0), 0);
+    return sum(this.all.nodes.all.map(({ connections }) => connections.get(app) ?? 0));
   }
 
   async nudge(app?: string): Promise<void> {
@@ -278,7 +271,7 @@ export class NatsEngine implements Engine {
     this.sends.prolong(number);
     asks.all({ what: "hand", text }, (answers) => {
       const handed = [...answers.values()].flatMap((answer) => (answer.what === "hand" ? answer : []));
-      const count = handed.reduce((sum, one) => sum + one.count, 0);
+      const count = sum(handed.map((one) => one.count));
       const isUnsure = handed.length < asked || handed.some(({ isLate }) => isLate) || nodes.isSomebodySilent;
       this.sends.decided(number, count, isUnsure);
     });
@@ -334,7 +327,7 @@ export class NatsEngine implements Engine {
     this.all.claims.sweep();
     for (const { app, channel, epoch, n, subject } of lanes.due(!this.isUp))
       if (this.isUp) this.link.publish(subject, wire.tail({ node: end.id, app, channel, epoch, n }));
-    if (this.nowMs() - this.lastBeatMs >= this.beatMs || this.hasDrifted()) this.beat(false);
+    if (this.nowMs() - this.lastBeatMs >= this.beatMs) this.beat(false);
   }
 
   private beat(isBack: boolean): void {
@@ -346,13 +339,6 @@ export class NatsEngine implements Engine {
     const hears = nodes.all.map(({ name }) => name);
     this.link.publish(subjects.all, wire.beat({ node: end.id, connections, hears, isBack }));
   }
-
-  /** Caps count over all nodes: the others must not be far behind. */
-  private hasDrifted(): boolean {
-    for (const [app, count] of this.all.end.localCounts()) {
-      const told = this.toldCounts.get(app) ?? 0;
-      if (Math.abs(count - told) > Math.max(1, told * COUNT_DRIFT)) return true;
-    }
-    return false;
-  }
 }
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
