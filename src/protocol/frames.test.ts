@@ -35,6 +35,34 @@ test("any object's values are found where they stand", () => {
   );
 });
 
+/** One member as text; its value may be written with escapes and blanks, its key may be one that stands first in any object. */
+const member = fc
+  .tuple(
+    fc.constantFrom("data", "type", "to", "channel", "7", "0", "data:", ',"data', "__proto__"),
+    fc.oneof(fc.string({ maxLength: 6 }), fc.constantFrom('"data":"', "\\", '"', "7", "data", "\n", "\u2028", "é")),
+    fc.constantFrom("", "", "", " "),
+    fc.boolean(),
+  )
+  .map(([key, value, blank, isEscaped]) => {
+    const text = JSON.stringify(value);
+    const shown = isEscaped ? text.replace("a", "\\u0061") : text;
+    return { key, text: `${blank}${JSON.stringify(key)}:${blank}${shown}`, value: shown };
+  });
+
+test("of frames that are strings throughout: data byte for byte, however it is written, and no key twice", () => {
+  fc.assert(
+    fc.property(fc.array(member, { maxLength: 5 }), (members) => {
+      const all = [{ key: "type", text: '"type":"publish"', value: "" }, ...members];
+      const frame = decodeFrame(`{${all.map(({ text }) => text).join(",")}}`);
+      if (new Set(all.map(({ key }) => key)).size < all.length) expect(frame).toBeUndefined();
+      else expect(frame?.data).toBe(members.find(({ key }) => key === "data")?.value);
+    }),
+    { numRuns: 20_000 },
+  );
+  expect(decodeFrame('{"type":"publish","data":"x","7":"\\"data"}')?.data).toBe('"x"');
+  expect(decodeFrame('{"type":"a","data":"1","data":"2"}')).toBeUndefined();
+});
+
 test.each([
   "",
   "{",

@@ -94,22 +94,23 @@ export class Delivery {
     const { identity } = peer;
     if (identity.waiting) this.parts.presence.settle(identity);
     const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };
-    return this.sendEnvelope(identity.space.app, to, identity.json, envelope, peer);
+    return this.sendEnvelope(identity.space.app, identity.space, to, identity.json, envelope, peer);
   }
 
   sendFrom(app: string, to: string, envelope: Envelope): number | Promise<number> {
     this.settleSender(app, envelope.from);
-    return this.sendEnvelope(app, to, JSON.stringify(envelope.from), envelope, undefined);
+    return this.sendEnvelope(app, this.parts.spaces.get(app), to, JSON.stringify(envelope.from), envelope, undefined);
   }
 
   private sendEnvelope(
     app: string,
+    space: Space | undefined,
     to: string,
     fromJson: string,
     envelope: Envelope,
     sender: Peer | undefined,
   ): number | Promise<number> {
-    const target = this.parts.spaces.get(app)?.identities.get(to);
+    const target = space?.identities.get(to);
     const isHere = target !== undefined && isSomebodyElse(target.peers, sender);
     const elsewhere = this.parts.engine.send(app, to, envelope, isHere);
     if (elsewhere === UNAVAILABLE) return UNAVAILABLE;

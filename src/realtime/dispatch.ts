@@ -47,23 +47,27 @@ export class Dispatch {
     }
     if (!paid) return this.cut(peer);
     if (!frame) {
-      this.parts.figures.unknownFrames.inc();
+      this.parts.figures.framesIn.other.inc();
       return this.refuse(peer, "malformed_message", undefined);
     }
-    const counter = this.parts.figures.framesIn.get(frame.type) ?? this.parts.figures.unknownFrames;
-    counter.inc();
+    const { framesIn } = this.parts.figures;
     switch (frame.type) {
       case "publish":
+        framesIn.publish.inc();
         return this.publish(peer, frame);
       case "send":
+        framesIn.send.inc();
         return this.send(peer, frame);
       case "subscribe":
+        framesIn.subscribe.inc();
         return this.subscribe(peer, frame);
       case "unsubscribe":
+        framesIn.unsubscribe.inc();
         if (!isChannelName(frame.channel)) return this.refuse(peer, "invalid_channel", frame.requestId);
         hub.unsubscribe(peer, frame.channel);
         return this.ack(peer, frame.requestId);
       default:
+        framesIn.other.inc();
         return this.refuse(peer, "unknown_type", frame.requestId);
     }
   }
@@ -72,7 +76,7 @@ export class Dispatch {
   binary(peer: Peer, bytes: number): void {
     if (!this.arrived(peer, bytes)) return;
     if (!takeFrame(peer, this.parts.rates)) return this.cut(peer);
-    this.parts.figures.unknownFrames.inc();
+    this.parts.figures.framesIn.other.inc();
     this.refuse(peer, "malformed_message", undefined);
   }
 
@@ -94,7 +98,7 @@ export class Dispatch {
 
   private ping(peer: Peer, requestId: string | undefined): void {
     if (!takePing(peer)) return this.cut(peer);
-    this.parts.figures.framesIn.get("ping")?.inc();
+    this.parts.figures.framesIn.ping.inc();
     this.parts.figures.pongs.inc();
     peer.socket.send(encode.pong(requestId));
   }

@@ -1,11 +1,10 @@
 /** The figures a realtime service is run by. On the hot path counting is adding to a number. */
-import type { Counter, Metrics } from "../telemetry/metrics.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
 
 const US_PER_SECOND = 1_000_000;
 
 export class Figures {
-  readonly framesIn: ReadonlyMap<string, Counter>;
-  readonly unknownFrames;
+  readonly framesIn;
   readonly acks;
   readonly pongs;
   readonly goingAways;
@@ -28,9 +27,14 @@ export class Figures {
 
   constructor(metrics: Metrics) {
     const framesIn = metrics.counters("parley_frames_in_total", "Client frames by type.");
-    const types = ["subscribe", "unsubscribe", "publish", "send", "ping"];
-    this.framesIn = new Map(types.map((type) => [type, framesIn({ type })]));
-    this.unknownFrames = framesIn({ type: "other" });
+    this.framesIn = {
+      subscribe: framesIn({ type: "subscribe" }),
+      unsubscribe: framesIn({ type: "unsubscribe" }),
+      publish: framesIn({ type: "publish" }),
+      send: framesIn({ type: "send" }),
+      ping: framesIn({ type: "ping" }),
+      other: framesIn({ type: "other" }),
+    };
     const framesOut = metrics.counters(
       "parley_frames_out_total",
       "Server frames by type; messages once per subscriber.",
