@@ -42,6 +42,8 @@ export interface PlannedPublisher {
   /** How many connections get each of its messages. */
   readonly receivers: number;
   readonly frame: Frame;
+  /** Its first message, before anything is measured, where that is another. */
+  readonly first?: Frame;
 }
 
 export interface Plan {
@@ -246,9 +248,10 @@ function stepText(step: Step): string {
   return `e:${escaped(step.expect)}`;
 }
 
-function publisherLine({ connection, receivers, frame }: PlannedPublisher): string {
+function publisherLine({ connection, receivers, frame, first }: PlannedPublisher): string {
   const acks = frame.text.includes("%%") ? 1 : 0;
-  return ["publish", connection, receivers, acks, frame.isBinary ? "b" : "t", escaped(frame.text)].join("\t");
+  const frames = [frame.text, first?.text ?? ""].map(escaped);
+  return ["publish", connection, receivers, acks, frame.isBinary ? "b" : "t", ...frames].join("\t");
 }
 
 const NAMES: Readonly<Record<string, string>> = { "\r": "\\r", "\n": "\\n", "\t": "\\t", "\\": "\\\\" };

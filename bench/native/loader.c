@@ -33,14 +33,19 @@
 /* After connects: rosters and news are still on their way. */
 #define SETTLE_NS (500 * MS)
 
-struct publisher {
-  const struct publisher_plan *plan;
-  struct conn *conn;
-  /* One frame, with the places of its marks. */
+/* One frame, with the places of its marks. */
+struct form {
   uint8_t *frame;
   size_t length;
   char *marks[4];
   int mark_count;
+};
+
+struct publisher {
+  const struct publisher_plan *plan;
+  struct conn *conn;
+  /* Of its first message, if that is another one, and of those behind it. */
+  struct form first, usual;
   uint32_t sent, done, acked;
   uint32_t arrived[WINDOW];
   int is_listed;
@@ -96,23 +101,24 @@ static void conn_ready(struct conn *conn) {
 }
 
 /* As many as the window has room for, in one write. */
-static void publish(struct publisher *publisher, uint32_t most) {
+static void publish_as(struct publisher *publisher, struct form *form, uint32_t most) {
   static uint8_t *batch;
   static size_t room;
   if (most == 0) return;
-  if (most * publisher->length > room) {
-    room = most * publisher->length;
+  if (most * form->length > room) {
+    room = most * form->length;
     batch = realloc(batch, room);
     if (!batch) fail("out of memory");
   }
   for (uint32_t i = 0; i < most; i++) {
     publisher->sent++;
-    for (int m = 0; m < publisher->mark_count; m++)
-      mark_write(publisher->marks[m], publisher - publishers, publisher->sent);
-    memcpy(batch + i * publisher->length, publisher->frame, publisher->length);
+    for (int m = 0; m < form->mark_count; m++) mark_write(form->marks[m], publisher - publishers, publisher->sent);
+    memcpy(batch + i * form->length, form->frame, form->length);
   }
-  conn_write(publisher->conn, batch, most * publisher->length);
+  conn_write(publisher->conn, batch, most * form->length);
 }
+
+static void publish(struct publisher *publisher, uint32_t most) { publish_as(publisher, &publisher->usual, most); }
 
 static void publish_able(void) {
   while (able_count > 0) {
@@ -146,15 +152,20 @@ static void open_until(int wanted) {
   while (ready < wanted) turn(1000);
 }
 
-static void find_marks(struct publisher *publisher, size_t head) {
-  char *text = (char *)publisher->frame + head, *end = (char *)publisher->frame + publisher->length;
-  for (char *at = text; at + MARK_LENGTH <= end; at++) {
+static struct form form_of(const char *text, size_t text_length, int is_binary) {
+  struct form form = {.frame = malloc(text_length + FRAME_HEAD_MOST)};
+  if (!form.frame) fail("out of memory");
+  size_t head = frame_build(form.frame, is_binary ? 2 : 1, text, text_length);
+  form.length = head + text_length;
+  char *end = (char *)form.frame + form.length;
+  for (char *at = (char *)form.frame + head; at + MARK_LENGTH <= end; at++) {
     if ((at[0] != '@' && at[0] != '%') || at[1] != at[0]) continue;
-    if (publisher->mark_count == 4) fail("a frame has more than four marks");
-    publisher->marks[publisher->mark_count++] = at;
+    if (form.mark_count == 4) fail("a frame has more than four marks");
+    form.marks[form.mark_count++] = at;
     at += MARK_LENGTH - 1;
   }
-  if (publisher->mark_count == 0) fail("a frame without a mark");
+  if (form.mark_count == 0) fail("a frame without a mark");
+  return form;
 }
 
 static void prepare(void) {
@@ -163,14 +174,12 @@ static void prepare(void) {
   able = calloc(plan.publisher_count, sizeof *able);
   for (int i = 0; i < plan.conn_count; i++) conns[i] = (struct conn){.index = i, .plan = &plan.conns[i], .fd = -1};
   for (int i = 0; i < plan.publisher_count; i++) {
+    const struct publisher_plan *of = &plan.publishers[i];
     struct publisher *publisher = &publishers[i];
-    publisher->plan = &plan.publishers[i];
-    publisher->conn = &conns[publisher->plan->conn];
-    publisher->frame = malloc(publisher->plan->length + FRAME_HEAD_MOST);
-    size_t head =
-        frame_build(publisher->frame, publisher->plan->is_binary ? 2 : 1, publisher->plan->frame, publisher->plan->length);
-    publisher->length = head + publisher->plan->length;
-    find_marks(publisher, head);
+    publisher->plan = of;
+    publisher->conn = &conns[of->conn];
+    publisher->usual = form_of(of->frame, of->length, of->is_binary);
+    if (of->first_length) publisher->first = form_of(of->first, of->first_length, of->is_binary);
   }
 }
 
@@ -239,6 +248,9 @@ static int order_arrived(void) {
 
 static void take_orders(void) {
   open_until(plan.conn_count);
+  for (int i = 0; i < plan.publisher_count; i++)
+    if (publishers[i].first.length) publish_as(&publishers[i], &publishers[i].first, 1);
+  drain();
   printf("{\"connected\":%d}\n", ready);
   fflush(stdout);
   struct conn input = {.fd = 0};

@@ -84,6 +84,9 @@ static void read_publisher(struct plan *plan, char *rest) {
   char *frame = field(&rest);
   publisher->length = unescape(frame);
   publisher->frame = frame;
+  char *first = field(&rest);
+  publisher->first_length = unescape(first);
+  publisher->first = first;
 }
 
 static enum mode mode_of(const char *name) {

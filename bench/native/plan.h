@@ -4,7 +4,7 @@
  *   port 8080 (of the connections that follow) | pid 123 (of the server; repeated) | core 1 | opening 64 (connects under way at once) | mode MODE
  *   inflight 32 | warmup MS | measure MS | rate N (messages a second; mode latency, all three) | unmeasured N (first connects, mode connect)
  *   conn <tab> PATH <tab> HEADERS <tab> PUBLISHER IT HEARS or -1 <tab> STEP …    a step is s:text, b:binary or e:expected
- *   publish <tab> CONN <tab> RECEIVERS <tab> ACKS 0 or 1 <tab> t or b <tab> FRAME
+ *   publish <tab> CONN <tab> RECEIVERS <tab> ACKS 0 or 1 <tab> t or b <tab> FRAME <tab> FIRST FRAME or nothing
  *
  * \r \n \t \\ stand for themselves in headers, steps and frames.
  */
@@ -32,8 +32,8 @@ struct publisher_plan {
   int conn;
   uint32_t receivers;
   int acks, is_binary;
-  const char *frame;
-  size_t length;
+  const char *frame, *first;
+  size_t length, first_length;
 };
 
 #define PIDS_MOST 64

@@ -1,5 +1,5 @@
 /** The work loads: what the loader is asked to do, and what figure is made of its report. */
-import { type Dialect, payload, type Running } from "../contenders/contender.ts";
+import { type Dialect, type Frame, payload, type Running } from "../contenders/contender.ts";
 import {
   connects,
   cpuOf,
@@ -57,6 +57,11 @@ export const BARE_C = "bare C";
 export const BARE_BUN = "bare Bun";
 export const BARE_JSON = "bare Bun + JSON";
 const BYTES = 128;
+/**
+ * Of each publisher's first message, which is not measured. How often a receiver's kernel acknowledges depends on the largest
+ * segment it has seen, and the sender's CPU pays for it: whoever greets its subscribers with a long roster would be served.
+ */
+const FIRST_BYTES = 16_384;
 const OPENING_LEAST = 64;
 const OPENING_STEPS = 10;
 
@@ -73,14 +78,15 @@ interface Channels {
 function channelsOf(dialect: Dialect, { count, subscribers, bytes = BYTES, halfWithMetadata, acks = true }: Channels) {
   const connections: PlannedConnection[] = [];
   const publishers: PlannedPublisher[] = [];
+  const message = (channel: string, size: number): Frame => dialect.publish(channel, payload(size), acks);
   for (let c = 0; c < count; c++) {
     const channel = `bench${c}`;
     for (let s = 0; s < subscribers; s++) {
       const metadata = halfWithMetadata === true && s % 2 === 0;
       connections.push({ script: dialect.subscriber(connections.length, channel, { metadata }), hears: c });
     }
-    const frame = dialect.publish(channel, payload(bytes), acks);
-    publishers.push({ connection: connections.length, receivers: subscribers, frame });
+    const [frame, first] = [message(channel, bytes), message(channel, FIRST_BYTES)];
+    publishers.push({ connection: connections.length, receivers: subscribers, frame, first });
     connections.push({ script: dialect.publisher(connections.length, channel) });
   }
   // Whoever joins a large channel waits for its next roster, half a second: a few at a time would take minutes.

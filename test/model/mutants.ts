@@ -110,9 +110,9 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "send across apps",
     file: "src/realtime/delivery.ts",
-    find: "const target = this.parts.spaces.get(app)?.identities.get(to);\n    const isHere",
+    find: "const target = space?.identities.get(to);\n    const isHere",
     replace:
-      "const all = [this.parts.spaces.get(app), ...this.parts.spaces.values()];\n    const target = all.map((space) => space?.identities.get(to)).find((one) => one && one.peers.length > 0);\n    const isHere",
+      "const all = [space, ...this.parts.spaces.values()];\n    const target = all.map((each) => each?.identities.get(to)).find((one) => one && one.peers.length > 0);\n    const isHere",
   },
   {
     name: "scope kept after a key edit: its subscriptions",
