@@ -1,19 +1,11 @@
 import { expect, test } from "bun:test";
 import { Claims } from "./claims.ts";
 
+/** Of a node that nobody is connected to. */
+const claimsOf = (node: string, nowMs = (): number => 0): Claims => new Claims(node, () => 0, nowMs);
+
 test("of two claims at one moment exactly one counts the other", () => {
-  const [a, b] = [
-    new Claims(
-      "a",
-      () => 0,
-      () => 0,
-    ),
-    new Claims(
-      "b",
-      () => 0,
-      () => 0,
-    ),
-  ];
+  const [a, b] = [claimsOf("a"), claimsOf("b")];
   for (let i = 0; i < 3; i++) {
     const [ofA, ofB] = [a.take("app"), b.take("app")];
     expect([a.olderThan("app", ofB), b.olderThan("app", ofA)]).toEqual([1, 0]);
@@ -22,18 +14,7 @@ test("of two claims at one moment exactly one counts the other", () => {
 });
 
 test("a claim that is made after another was heard of is younger, whatever was counted before", () => {
-  const [a, b] = [
-    new Claims(
-      "a",
-      () => 0,
-      () => 0,
-    ),
-    new Claims(
-      "b",
-      () => 0,
-      () => 0,
-    ),
-  ];
+  const [a, b] = [claimsOf("a"), claimsOf("b")];
   for (let i = 0; i < 5; i++) b.take("other").end();
   const ofB = b.take("app");
   expect(a.olderThan("app", ofB)).toBe(0);
@@ -44,11 +25,7 @@ test("a claim that is made after another was heard of is younger, whatever was c
 
 test("own claims that are older count, of that application, until they end or nobody has come for ten seconds", () => {
   let now = 0;
-  const claims = new Claims(
-    "a",
-    () => 0,
-    () => now,
-  );
+  const claims = claimsOf("a", () => now);
   const [first] = [claims.take("app"), claims.take("app"), claims.take("other")];
   const last = claims.take("app");
   expect(claims.olderThan("app", last)).toBe(2);
