@@ -16,6 +16,7 @@ import { Uploads } from "./recordings/uploads.ts";
 import { Writers } from "./recordings/writers.ts";
 import { findRoom } from "./rooms/rooms.ts";
 import type { Store } from "./store/store.ts";
+import type { Faults } from "./telemetry/faults.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 
@@ -30,7 +31,14 @@ export interface Archive {
   stop(): Promise<void>;
 }
 
-export function buildArchive(config: Config, log: Log, store: Store, vault: Vault, metrics: Metrics): Archive {
+export function buildArchive(
+  config: Config,
+  log: Log,
+  store: Store,
+  vault: Vault,
+  metrics: Metrics,
+  faults: Faults,
+): Archive {
   const { nowMs } = clock;
   const storage = openStorage(config);
   const writers = new Writers();
@@ -43,7 +51,7 @@ export function buildArchive(config: Config, log: Log, store: Store, vault: Vaul
     findRoom: async (app, idOrName) => (await findRoom(store.rooms, app, idOrName, nowMs()))?.id,
   });
   const recordings = new Recordings({ ...common, uploads, links });
-  const sweep = new Sweep({ ...common, recordings, apps: () => store.apps() });
+  const sweep = new Sweep({ ...common, faults, recordings, apps: () => store.apps() });
   return {
     uploads,
     recordings,

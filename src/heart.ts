@@ -9,7 +9,7 @@ import type { Config } from "./config/settings.ts";
 import type { Engine } from "./engine/engine.ts";
 import { Exchange } from "./engine/local.ts";
 import { NatsEngine } from "./engine/nats/nats.ts";
-import { systemClock as clock } from "./realtime/clock.ts";
+import { guardedClock, systemClock } from "./realtime/clock.ts";
 import { Dispatch } from "./realtime/dispatch.ts";
 import { Figures } from "./realtime/figures.ts";
 import { Gateway } from "./realtime/gateway.ts";
@@ -17,6 +17,7 @@ import { Hub } from "./realtime/hub.ts";
 import type { Broadcast } from "./realtime/socket.ts";
 import { Usage } from "./realtime/usage.ts";
 import type { Snapshot, Store } from "./store/store.ts";
+import type { Faults } from "./telemetry/faults.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 
@@ -37,9 +38,11 @@ export async function buildHeart(
   store: Store,
   keyring: Keyring,
   metrics: Metrics,
+  faults: Faults,
   broadcast: Broadcast,
   changed: (snapshot: Snapshot) => void,
 ): Promise<Heart> {
+  const clock = guardedClock(systemClock, faults);
   const figures = new Figures(metrics);
   const usage = new Usage(store, clock, log);
   await usage.load();
@@ -65,7 +68,7 @@ export async function buildHeart(
   const nudged = async (app?: string): Promise<void> => {
     await Promise.all([follow?.nudge(), app !== undefined && usage.flush()]);
   };
-  const parts = { id, clock, engine, keyring, usage, figures, broadcast, presenceTickMs, framesBurst };
+  const parts = { id, clock, engine, keyring, usage, figures, faults, broadcast, presenceTickMs, framesBurst };
   const hub = new Hub({ ...parts, blocks, nudged });
   keyring.onChange((keyId) => hub.keyChanged(keyId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections);
@@ -74,7 +77,8 @@ export async function buildHeart(
   const perMinute = config.connectsPerMinutePerIp;
   const connects = new Throttle(perMinute, perMinute / 60, clock.monotonicMs);
   const news = follow;
-  const gateway = new Gateway({ hub, dispatch, keyring, blocks, connects, figures, clock, maxPendingBytes, news });
+  const limits = { connects, maxPendingBytes };
+  const gateway = new Gateway({ hub, dispatch, keyring, blocks, figures, faults, clock, news, ...limits });
   return { hub, gateway, usage, blocks, engine, follow };
 }
 

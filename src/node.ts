@@ -20,6 +20,7 @@ import { Rooms } from "./rooms/rooms.ts";
 import { buildRoutes, type NodeRoutes } from "./routes.ts";
 import { openStore } from "./store/open.ts";
 import { type Snapshot, type Store, StoreError } from "./store/store.ts";
+import { Faults } from "./telemetry/faults.ts";
 import type { Log } from "./telemetry/log.ts";
 import { Metrics, processMetrics } from "./telemetry/metrics.ts";
 import { VERSION } from "./version.ts";
@@ -53,6 +54,7 @@ export async function startNode(config: Config, nodeId: string, log: Log): Promi
 async function build(config: Config, nodeId: string, log: Log, store: Store): Promise<Node> {
   const metrics = new Metrics();
   processMetrics(metrics, VERSION, nodeId);
+  const faults = new Faults(log, metrics);
   const vault = new Vault(await masterKey(config, store));
   const keyring = new Keyring(vault);
   keyring.load(await store.snapshot());
@@ -82,6 +84,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     store,
     keyring,
     metrics,
+    faults,
     (...message) => listeners[0].broadcast(...message),
     changed,
   );
@@ -92,9 +95,10 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     nowMs: clock.nowMs,
     archived: countRooms(metrics),
     failed: (err) => log.error({ err }, "rooms whose time has come could not be archived; trying again soon"),
+    guarded: (callback) => faults.guarded("timer", callback),
   });
   const rooms = new Rooms(store.rooms, expiry, clock.nowMs);
-  const archive = buildArchive(config, log, store, vault, metrics);
+  const archive = buildArchive(config, log, store, vault, metrics, faults);
   const checks = async (): Promise<Record<string, string>> => ({
     // One that is back is not all: what has changed meanwhile must be known.
     store: await store.revisions().then(
@@ -124,7 +128,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
   const [main, adminListener = main] = listeners;
   await expiry.start();
   archive.start();
-  const stopWatching = watchEventLoop(metrics);
+  const stopWatching = watchEventLoop(metrics, faults);
 
   return {
     url: main.url,

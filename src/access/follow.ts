@@ -56,7 +56,7 @@ export class Follow implements News {
 
   async stop(): Promise<void> {
     this.isStopped = true;
-    await this.looking;
+    await this.looking.catch(() => false);
   }
 
   /** Whether the store answered when it was last asked. */
@@ -75,15 +75,23 @@ export class Follow implements News {
   }
 
   private lookLater(): void {
-    this.parts.clock.after(LOOK_EVERY_MS, () => {
-      if (!this.isStopped) void this.lookAfterNow().then(() => this.lookLater());
+    this.parts.clock.after(LOOK_EVERY_MS, async () => {
+      if (this.isStopped) return;
+      try {
+        await this.lookAfterNow();
+      } finally {
+        // Whatever happened: a node that does not look any more keeps revoked keys alive.
+        this.lookLater();
+      }
     });
   }
 
   /** A look that begins after this call: one that is under way may have asked too early. All who come meanwhile share it. */
   private lookAfterNow(gapMs = LOOK_GAP_MS): Promise<boolean> {
+    const wait = (): Promise<void> | undefined => this.gap(gapMs);
     this.next ??= this.looking
-      .then(() => this.gap(gapMs))
+      // Also behind a look that has failed in a way nobody foresaw: it must not be the last one.
+      .then(wait, wait)
       .then(() => {
         this.next = undefined;
         this.looking = this.look();

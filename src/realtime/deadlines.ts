@@ -3,6 +3,7 @@
  * was suspended, the first turn ends whatever is overdue.
  */
 import { EXPIRY_LEAD_MS } from "../protocol/limits.ts";
+import type { Boundary } from "./boundary.ts";
 import type { Clock } from "./clock.ts";
 import type { Peer } from "./peer.ts";
 
@@ -17,6 +18,7 @@ export class Deadlines {
 
   constructor(
     private readonly clock: Clock,
+    private readonly boundary: Boundary,
     private readonly end: (peer: Peer) => void,
   ) {}
 
@@ -52,9 +54,13 @@ export class Deadlines {
     this.turning = true;
     this.clock.after(SLOT_MS, () => {
       this.turning = false;
-      const now = this.clock.nowMs();
-      if (this.earliest * SLOT_MS <= now) this.serve(now);
-      this.turn();
+      try {
+        const now = this.clock.nowMs();
+        if (this.earliest * SLOT_MS <= now) this.serve(now);
+      } finally {
+        // Whatever happened: without the next turn no token would expire any more.
+        this.turn();
+      }
     });
   }
 
@@ -66,7 +72,7 @@ export class Deadlines {
         continue;
       }
       this.slots.delete(slot);
-      for (const peer of peers) if (peer.open) this.end(peer);
+      for (const peer of peers) if (peer.open) this.boundary.forPeer("timer", peer, this.end);
     }
   }
 }

@@ -130,7 +130,10 @@ export class Dispatch {
     if (this.isOverQuota(peer)) return this.refuse(peer, "over_message_quota", requestId);
     const reached = this.parts.hub.send(peer, to, data);
     if (typeof reached === "number") this.sent(peer, reached, requestId);
-    else void reached.then((count) => this.sent(peer, count, requestId));
+    else
+      reached
+        .then((count) => this.sent(peer, count, requestId))
+        .catch((error) => this.parts.hub.boundary.peerFailed("engine", peer, error));
   }
 
   private sent(peer: Peer, reached: number, requestId: string | undefined): void {

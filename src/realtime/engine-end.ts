@@ -28,7 +28,8 @@ export interface EngineEndParts {
   readonly resync: (channel: Channel) => void;
 }
 
-export class EngineEnd implements NodeEnd {
+/** Called through the boundary in guarded-end.ts, which goes over the channels when a node has gone. */
+export class EngineEnd implements Omit<NodeEnd, "nodeGone"> {
   readonly id: NodeId;
 
   constructor(private readonly parts: EngineEndParts) {
@@ -78,10 +79,9 @@ export class EngineEnd implements NodeEnd {
     this.parts.presence.remote(node, channel, members, left);
   }
 
-  nodeGone(node: NodeId): void {
-    for (const space of this.parts.spaces.values())
-      for (const channel of space.channels.values())
-        this.parts.presence.remote(node, channel, [], membersThrough(node, channel));
+  /** A node has gone: its members leave this channel. */
+  nodeGoneFrom(node: NodeId, channel: Channel): void {
+    this.parts.presence.remote(node, channel, [], membersThrough(node, channel));
   }
 
   /** Connections */

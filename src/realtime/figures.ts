@@ -1,4 +1,5 @@
 /** The figures a realtime service is run by. On the hot path counting is adding to a number. */
+import type { Faults } from "../telemetry/faults.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 
 const US_PER_SECOND = 1_000_000;
@@ -69,17 +70,18 @@ export class Figures {
 }
 
 /** How late a timer is: what a busy event loop feels like from inside. */
-export function watchEventLoop(metrics: Metrics, everyMs = 500): () => void {
+export function watchEventLoop(metrics: Metrics, faults: Pick<Faults, "guarded">, everyMs = 500): () => void {
   const lag = metrics.histogram(
     "parley_event_loop_lag_seconds",
     "How late a timer fires.",
     [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
   );
   let due = performance.now() + everyMs;
-  const timer = setInterval(() => {
+  const look = (): void => {
     const now = performance.now();
     lag.observe(Math.max(0, now - due) / 1000);
     due = now + everyMs;
-  }, everyMs);
+  };
+  const timer = setInterval(faults.guarded("timer", look), everyMs);
   return () => clearInterval(timer);
 }

@@ -10,10 +10,11 @@ import type { News } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { Throttle } from "../access/throttle.ts";
 import type { Claim } from "../engine/engine.ts";
-import { GOING_AWAY, OVER_CONCURRENT } from "../protocol/close.ts";
+import { FAULT, GOING_AWAY, OVER_CONCURRENT } from "../protocol/close.ts";
 import { type Code, Problem } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
 import { FRAME_MAX_BYTES, RETRY_AFTER_MS } from "../protocol/limits.ts";
+import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { Figures } from "./figures.ts";
@@ -38,6 +39,7 @@ export interface GatewayParts {
   readonly blocks: Blocks;
   readonly connects: Throttle;
   readonly figures: Figures;
+  readonly faults: FaultLog;
   readonly clock: Clock;
   readonly maxPendingBytes: number;
   /** Where other nodes change keys too. */
@@ -141,27 +143,54 @@ export class Gateway {
     return new Problem(code, message, retryAfterSeconds);
   }
 
-  /** Bun's handlers and limits for every socket. */
+  /**
+   * Bun's handlers and limits for every socket. An exception that left a handler would end the process, so each of them is a
+   * boundary: the socket that it happened on is closed with 1011.
+   */
   handlers(): WebSocketHandler<SocketData> {
     return {
-      open: (ws) => this.opened(ws),
+      open: (ws) => {
+        try {
+          this.opened(ws);
+        } catch (error) {
+          this.failed(ws, "open", error);
+        }
+      },
       message: (ws, message) => {
         const peer = ws.data;
         if (!(peer instanceof Peer)) return;
-        if (typeof message === "string") this.parts.dispatch.text(peer, message);
-        else this.parts.dispatch.binary(peer, message.length);
+        try {
+          if (typeof message === "string") this.parts.dispatch.text(peer, message);
+          else this.parts.dispatch.binary(peer, message.length);
+        } catch (error) {
+          this.failed(ws, "message", error);
+        }
       },
       pong: (ws, payload) => {
         const peer = ws.data;
         if (!(peer instanceof Peer) || !peer.open) return;
-        peer.lastSeenMs = this.parts.clock.monotonicMs();
-        // Only pings behind an ack carry a number.
-        if (payload.length > 0) this.parts.hub.pong(peer, Number(payload.toString()));
+        try {
+          peer.lastSeenMs = this.parts.clock.monotonicMs();
+          // Only pings behind an ack carry a number.
+          if (payload.length > 0) this.parts.hub.pong(peer, Number(payload.toString()));
+        } catch (error) {
+          this.failed(ws, "pong", error);
+        }
       },
       drain: (ws) => {
-        if (ws.data instanceof Peer && ws.data.open) this.parts.hub.drained(ws.data);
+        try {
+          if (ws.data instanceof Peer && ws.data.open) this.parts.hub.drained(ws.data);
+        } catch (error) {
+          this.failed(ws, "drain", error);
+        }
       },
-      close: (ws, code) => this.closed(ws, code),
+      close: (ws, code) => {
+        try {
+          this.closed(ws, code);
+        } catch (error) {
+          this.failed(ws, "close", error);
+        }
+      },
       sendPings: false,
       // Liveness is our own (liveness.ts), and its pings keep this timer from ever running out. It is here for what Bun makes
       // of it after a close: how long it waits for the other side. Too short, and a client that is still sending is answered
@@ -190,6 +219,13 @@ export class Gateway {
     }
   }
 
+  private failed(ws: ServerWebSocket<SocketData>, event: string, error: unknown): void {
+    const { hub, faults } = this.parts;
+    if (ws.data instanceof Peer) return hub.boundary.peerFailed("socket", ws.data, error, { event });
+    faults.caught("socket", error, { event });
+    hub.boundary.attempt("socket", () => ws.close(FAULT.code, FAULT.reason));
+  }
+
   private closed(ws: ServerWebSocket<SocketData>, code: number): void {
     const { hub, figures } = this.parts;
     figures.closes({ code: CLOSE_CODES.has(code) ? String(code) : "other" }).inc();
@@ -210,7 +246,7 @@ export class Gateway {
       for (const peer of peers.slice(at, at + perStep)) {
         if (!peer.open) continue;
         this.parts.figures.goingAways.inc();
-        peer.socket.send(encode.goingAway(RETRY_AFTER_MS));
+        this.parts.hub.boundary.attempt("socket", () => peer.socket.send(encode.goingAway(RETRY_AFTER_MS)));
         this.parts.hub.close(peer, GOING_AWAY);
       }
       if (at + perStep < peers.length)

@@ -2,11 +2,13 @@
 import type { Grant } from "../access/admit.ts";
 import type { Blocks } from "../access/blocks.ts";
 import type { Keyring } from "../access/keyring.ts";
-import type { Claim, Engine, NodeEnd, NodeId } from "../engine/engine.ts";
+import type { Claim, Engine, NodeEnd, NodeId, RemoteMembers } from "../engine/engine.ts";
 import { bitOf } from "../protocol/actions.ts";
 import { type Closing, KICKED, RESYNC, TOKEN_EXPIRED } from "../protocol/close.ts";
 import type { Code } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
+import type { FaultLog } from "../telemetry/faults.ts";
+import { Boundary } from "./boundary.ts";
 import { Census } from "./census.ts";
 import { Channel, Subscription } from "./channel.ts";
 import type { Clock } from "./clock.ts";
@@ -14,6 +16,7 @@ import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
 import { EngineEnd } from "./engine-end.ts";
 import type { Figures } from "./figures.ts";
+import { GuardedEnd } from "./guarded-end.ts";
 import { Liveness } from "./liveness.ts";
 import { Narrowing } from "./narrowing.ts";
 import { Peer } from "./peer.ts";
@@ -34,6 +37,7 @@ export interface HubParts {
   readonly keyring: Keyring;
   readonly usage: Usage;
   readonly figures: Figures;
+  readonly faults: FaultLog;
   readonly broadcast: Broadcast;
   readonly presenceTickMs: number;
   readonly framesBurst: number;
@@ -47,6 +51,8 @@ export class Hub {
   /** What the engine speaks to. */
   readonly end: NodeEnd;
   readonly census: Census;
+  /** What a fault of ours costs. */
+  readonly boundary: Boundary;
   private readonly spaces = new Map<string, Space>();
   private readonly byKey = new Map<string, Set<Peer>>();
   private readonly presence: Presence;
@@ -57,13 +63,20 @@ export class Hub {
   private connected = 0;
 
   constructor(private readonly parts: HubParts) {
-    const { clock, engine, broadcast, figures } = parts;
+    const { clock, engine, broadcast, figures, faults } = parts;
+    this.boundary = new Boundary({
+      faults,
+      engine,
+      close: (peer, closing) => this.close(peer, closing),
+      resync: (channel) => this.resync(channel),
+    });
     this.presence = new Presence({
       clock,
       engine,
       broadcast,
       tickMs: parts.presenceTickMs,
       tidy: (channel) => this.tidy(channel),
+      boundary: this.boundary,
       count: {
         changes: (n) => figures.presenceChanges.inc(n),
         frames: (n) => figures.presenceFrames.inc(n),
@@ -71,8 +84,8 @@ export class Hub {
     });
     this.delivery = new Delivery({ ...parts, spaces: this.spaces, presence: this.presence });
     this.census = new Census(this.spaces, engine);
-    this.deadlines = new Deadlines(clock, (peer) => this.expire(peer));
-    this.liveness = new Liveness(clock, (peer) => {
+    this.deadlines = new Deadlines(clock, this.boundary, (peer) => this.expire(peer));
+    this.liveness = new Liveness(clock, this.boundary, (peer) => {
       figures.silentDrops.inc();
       this.disconnect(peer);
       peer.socket.terminate();
@@ -82,11 +95,12 @@ export class Hub {
       errors: figures.errors,
       deadlines: this.deadlines,
       presence: this.presence,
+      boundary: this.boundary,
       close: (peer, closing) => this.close(peer, closing),
       expire: (peer) => this.expire(peer),
       drop: (subscription) => this.drop(subscription),
     });
-    this.end = new EngineEnd({
+    const end = new EngineEnd({
       ...parts,
       spaces: this.spaces,
       delivery: this.delivery,
@@ -95,6 +109,7 @@ export class Hub {
       kicked: (app, peerId) => this.kicked(app, peerId),
       resync: (channel) => this.resync(channel),
     });
+    this.end = new GuardedEnd({ end, boundary: this.boundary, faults, spaces: this.spaces });
     engine.attach(this.end);
   }
 
@@ -111,39 +126,57 @@ export class Hub {
   /** The life of a connection */
 
   connect(grant: Grant, socket: Socket): Peer {
-    const { clock, figures, usage, framesBurst } = this.parts;
+    const { clock, engine, framesBurst } = this.parts;
+    const elsewhere = engine.connections(grant.app);
     const space = this.space(grant.app);
     // Later by at least a bit than any before: which connection is the newest must never be a tie.
     this.lastConnectedMs = Math.max(clock.nowMs(), this.lastConnectedMs + 0.001);
     const identity = space.identity(grant.peerId);
     const peer = new Peer(identity, socket, grant, this.lastConnectedMs, clock.monotonicMs(), framesBurst);
-    if (identity.peers.push(peer) === 1) this.parts.engine.hold(space.app, grant.peerId);
-    this.count(space, 1);
-    usage.connected(space.app, this.parts.engine.connections(space.app));
-    figures.connects.inc();
+    identity.peers.push(peer);
     this.keyPeers(peer.keyId).add(peer);
     this.liveness.add(peer);
     this.deadlines.set(peer);
-    const expiresAt = grant.expiresAtMs === null ? null : Math.floor(grant.expiresAtMs / 1000);
-    figures.welcomes.inc();
-    socket.send(encode.welcome(peer.peerId, expiresAt, Math.floor(clock.nowMs() / 1000), grant.metadataJson));
+    this.parts.usage.connected(space.app, elsewhere);
+    try {
+      this.count(space, 1);
+      if (identity.peers.length === 1) engine.hold(space.app, grant.peerId);
+      this.welcome(peer, grant);
+    } catch (error) {
+      // The caller has no peer that it could end.
+      this.disconnect(peer);
+      throw error;
+    }
     return peer;
   }
 
-  /** Everything that a connection held ends now; calling it again does nothing. */
+  private welcome({ peerId, socket }: Peer, { expiresAtMs, metadataJson }: Grant): void {
+    const { clock, figures } = this.parts;
+    figures.connects.inc();
+    const expiresAt = expiresAtMs === null ? null : Math.floor(expiresAtMs / 1000);
+    figures.welcomes.inc();
+    socket.send(encode.welcome(peerId, expiresAt, Math.floor(clock.nowMs() / 1000), metadataJson));
+  }
+
+  /**
+   * Everything that a connection held ends now; calling it again does nothing. It does not throw: a step that fails must not
+   * leave the rest behind.
+   */
   disconnect(peer: Peer): void {
     if (!peer.open) return;
     peer.open = false;
     const { identity } = peer;
     const { space } = identity;
+    const { boundary } = this;
     for (const subscription of [...peer.subscriptions]) this.drop(subscription);
     identity.peers.splice(identity.peers.indexOf(peer), 1);
-    if (identity.peers.length === 0) this.parts.engine.release(space.app, peer.peerId);
+    if (identity.peers.length === 0)
+      boundary.attempt("socket", () => this.parts.engine.release(space.app, peer.peerId));
     this.byKey.get(peer.keyId)?.delete(peer);
     if (this.byKey.get(peer.keyId)?.size === 0) this.byKey.delete(peer.keyId);
     this.liveness.remove(peer);
     this.deadlines.remove(peer);
-    this.count(space, -1);
+    boundary.attempt("socket", () => this.count(space, -1));
     this.parts.usage.disconnected(space.app);
     space.tidy(identity);
     if (space.isEmpty) this.spaces.delete(space.app);
@@ -162,7 +195,7 @@ export class Hub {
 
   close(peer: Peer, { code, reason }: Closing): void {
     this.disconnect(peer);
-    peer.socket.close(code, reason);
+    this.boundary.attempt("socket", () => peer.socket.close(code, reason));
   }
 
   /** A token's time is up, or the grace of the secret that signed it. */
@@ -203,9 +236,9 @@ export class Hub {
     const subscription = new Subscription(peer, channel, member);
     subscription.withMetadata = withMetadata;
     peer.subscriptions.push(subscription);
-    peer.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
     channel.subscribers++;
     if (withMetadata) channel.metadataSubscribers++;
+    peer.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
     this.welcomeTo(subscription, answer);
   }
 
@@ -234,7 +267,12 @@ export class Hub {
     peer.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
   }
 
+  /** A fault resynchronises the channel: it may still show the member that has left. */
   private drop(subscription: Subscription): void {
+    this.boundary.forChannel("socket", subscription.channel, () => this.remove(subscription));
+  }
+
+  private remove(subscription: Subscription): void {
     const { peer, channel, withMetadata } = subscription;
     subscription.open = false;
     peer.subscriptions.splice(peer.subscriptions.indexOf(subscription), 1);
@@ -309,15 +347,21 @@ export class Hub {
     if (present) return present;
     const channel = new Channel(space, name);
     space.channels.set(name, channel);
-    this.parts.engine.watch(space.app, name, (remote) => {
-      const waiting = channel.opening ?? [];
-      channel.opening = undefined;
-      // It may have been forgotten while the answer was under way.
-      const isStillHere = space.channels.get(name) === channel;
-      if (isStillHere) for (const [node, members] of remote) this.presence.remote(node, channel, members, []);
-      for (const enter of waiting) enter();
-    });
+    this.parts.engine.watch(space.app, name, (remote) =>
+      this.boundary.forChannel("engine", channel, () => this.opened(channel, remote)),
+    );
+    // A fault while it was opened has detached it; who asked for it would never hear anything there.
+    if (space.channels.get(name) !== channel) throw new Error("a channel could not be opened");
     return channel;
+  }
+
+  private opened(channel: Channel, remote: RemoteMembers): void {
+    const waiting = channel.opening ?? [];
+    channel.opening = undefined;
+    // It may have been forgotten while the answer was under way.
+    const isStillHere = channel.space.channels.get(channel.name) === channel;
+    if (isStillHere) for (const [node, members] of remote) this.presence.remote(node, channel, members, []);
+    for (const enter of waiting) enter();
   }
 
   /** A channel that nobody here subscribes to, and about which nothing is left to tell, is forgotten. */

@@ -3,6 +3,7 @@
  * never be dropped: we ping and look ourselves. Peers are spread over as many buckets as there are beats in a period.
  */
 import { PING_EVERY_MS, SILENCE_MAX_MS } from "../protocol/limits.ts";
+import type { Boundary } from "./boundary.ts";
 import type { Clock } from "./clock.ts";
 import type { Peer } from "./peer.ts";
 
@@ -21,6 +22,7 @@ export class Liveness {
 
   constructor(
     private readonly clock: Clock,
+    private readonly boundary: Boundary,
     private readonly drop: (peer: Peer) => void,
   ) {}
 
@@ -44,19 +46,29 @@ export class Liveness {
     this.beating = true;
     this.clock.after(BEAT_MS, () => {
       this.beating = false;
-      this.at = (this.at + 1) % BUCKETS;
-      const now = this.clock.monotonicMs();
-      for (const peer of this.buckets[this.at] as Set<Peer>) {
-        if (now - peer.lastSeenMs >= PING_EVERY_MS - SLACK_MS) this.suspects.add(peer);
-        peer.socket.ping("");
+      try {
+        this.look();
+      } finally {
+        // Whatever happened: without the next beat dead peers would stay.
+        this.beat();
       }
-      for (const peer of this.suspects) this.judge(peer, now - peer.lastSeenMs);
-      this.beat();
     });
   }
 
+  private look(): void {
+    this.at = (this.at + 1) % BUCKETS;
+    const now = this.clock.monotonicMs();
+    for (const peer of this.buckets[this.at] as Set<Peer>) {
+      if (now - peer.lastSeenMs >= PING_EVERY_MS - SLACK_MS) this.suspects.add(peer);
+      this.boundary.forPeer("timer", peer, ping);
+    }
+    for (const peer of this.suspects) this.judge(peer, now - peer.lastSeenMs);
+  }
+
   private judge(peer: Peer, silenceMs: number): void {
-    if (silenceMs >= SILENCE_MAX_MS) this.drop(peer);
+    if (silenceMs >= SILENCE_MAX_MS) this.boundary.forPeer("timer", peer, this.drop);
     else if (silenceMs < PING_EVERY_MS - SLACK_MS) this.suspects.delete(peer);
   }
 }
+
+const ping = (peer: Peer): void => void peer.socket.ping("");

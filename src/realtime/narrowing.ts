@@ -4,6 +4,7 @@ import type { Keyring } from "../access/keyring.ts";
 import { bitOf } from "../protocol/actions.ts";
 import { type Closing, KEY_REVOKED } from "../protocol/close.ts";
 import * as encode from "../protocol/encode.ts";
+import type { Boundary } from "./boundary.ts";
 import type { Subscription } from "./channel.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { Figures } from "./figures.ts";
@@ -18,6 +19,7 @@ export interface NarrowingParts {
   readonly errors: Figures["errors"];
   readonly deadlines: Deadlines;
   readonly presence: Presence;
+  readonly boundary: Boundary;
   readonly close: (peer: Peer, closing: Closing) => void;
   readonly expire: (peer: Peer) => void;
   readonly drop: (subscription: Subscription) => void;
@@ -28,9 +30,11 @@ export class Narrowing {
 
   /** `key`: as it is now; undefined: it is revoked. */
   follow(peers: ReadonlySet<Peer>, key: ReturnType<Keyring["key"]>): void {
+    const { boundary, close } = this.parts;
     for (const peer of [...peers]) {
-      if (!key) this.parts.close(peer, KEY_REVOKED);
-      else if (key.type !== "sealed") this.narrow(peer, key);
+      if (!key) close(peer, KEY_REVOKED);
+      // A fault on one connection must not leave the others with what the key no longer gives.
+      else if (key.type !== "sealed") boundary.forPeer("socket", peer, () => this.narrow(peer, key));
     }
   }
 

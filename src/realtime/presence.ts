@@ -10,6 +10,7 @@
  */
 import type { Engine, MemberState, NodeId } from "../engine/engine.ts";
 import { ROSTER_WAIT_MS } from "../protocol/limits.ts";
+import type { Boundary } from "./boundary.ts";
 import type { Channel, Member, Subscription } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import type { Peer } from "./peer.ts";
@@ -35,6 +36,7 @@ export interface PresenceParts {
   readonly tickMs: number;
   /** Called when a channel may have become unused. */
   readonly tidy: (channel: Channel) => void;
+  readonly boundary: Boundary;
   readonly count: { changes(n: number): void; frames(n: number): void };
 }
 
@@ -120,8 +122,10 @@ export class Presence {
     for (const member of [...identity.waiting]) {
       member.show();
       // Those who have their roster ahead of the tick are not told by topic yet: the tick tells them, so it comes now.
-      if (member.channel.early.length > 0) this.tickChannel(member.channel);
-      else this.tell(member.channel, [member]);
+      this.parts.boundary.forChannel("socket", member.channel, (channel) => {
+        if (channel.early.length > 0) this.tickChannel(channel);
+        else this.tell(channel, [member]);
+      });
     }
   }
 
@@ -197,24 +201,30 @@ export class Presence {
     const first = this.waiting[0] as Waiting;
     this.parts.clock.after(Math.max(WATCH_GAP_MS, first.untilMs - this.parts.clock.monotonicMs()), () => {
       this.watching = false;
-      const now = this.parts.clock.monotonicMs();
-      const overdue: Subscription[] = [];
-      let passed = 0;
-      for (const { subscription, gate, untilMs } of this.waiting) {
-        const waits = subscription.open && subscription.owed === gate;
-        if (waits && untilMs > now) break;
-        passed++;
-        if (!waits) continue;
-        if (subscription.gate !== 0) this.openGate(subscription);
-        overdue.push(subscription);
-      }
-      this.waiting.splice(0, passed);
-      for (const [channel, subscriptions] of Map.groupBy(overdue, (one) => one.channel)) {
-        if (this.mayTick(channel)) this.tickChannel(channel);
-        else this.rosterEarly(channel, subscriptions);
+      for (const [channel, subscriptions] of Map.groupBy(this.overdue(), (one) => one.channel)) {
+        this.parts.boundary.forChannel("timer", channel, () => {
+          if (this.mayTick(channel)) this.tickChannel(channel);
+          else this.rosterEarly(channel, subscriptions);
+        });
       }
       this.watch();
     });
+  }
+
+  private overdue(): Subscription[] {
+    const now = this.parts.clock.monotonicMs();
+    const overdue: Subscription[] = [];
+    let passed = 0;
+    for (const { subscription, gate, untilMs } of this.waiting) {
+      const waits = subscription.open && subscription.owed === gate;
+      if (waits && untilMs > now) break;
+      passed++;
+      if (!waits) continue;
+      if (subscription.gate !== 0) this.openGate(subscription);
+      overdue.push(subscription);
+    }
+    this.waiting.splice(0, passed);
+    return overdue;
   }
 
   /** The channel has ticked just now: these get their roster at once, and its next tick tells the others of them. */
@@ -239,7 +249,7 @@ export class Presence {
 
   private tick(): void {
     for (const channel of [...this.dirty]) {
-      if (this.mayTick(channel)) this.tickChannel(channel);
+      if (this.mayTick(channel)) this.parts.boundary.forChannel("timer", channel, () => this.tickChannel(channel));
       else this.schedule(channel);
     }
   }

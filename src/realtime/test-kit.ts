@@ -14,6 +14,7 @@ import { atOnce, type Traffic } from "../engine/traffic.ts";
 import { ACTIONS, type Action, actionSet } from "../protocol/actions.ts";
 import { type Glob, parseGlob, Scope } from "../protocol/glob.ts";
 import type { AppRow, KeyRow, SecretRow, Store, UsageRow } from "../store/store.ts";
+import type { FaultLog } from "../telemetry/faults.ts";
 import type { Log } from "../telemetry/log.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import type { Clock } from "./clock.ts";
@@ -56,6 +57,8 @@ export interface WorldOptions {
   readonly traffic?: Traffic;
   readonly tickMs?: number;
   readonly rates?: Rates;
+  /** Absent: a fault fails the test. */
+  readonly faults?: FaultLog;
   /** Stands between each hub and its engine. */
   readonly engine?: (engine: Engine, clock: Clock) => Engine;
 }
@@ -118,7 +121,12 @@ export class World {
   private build(id: string, options: WorldOptions): TestHub {
     const { keyring } = this;
     const clock = new NodeClock(this.clock);
-    const { tickMs = 10, rates = { framesPerSecond: 0, framesBurst: 500 }, engine: between } = options;
+    const {
+      tickMs = 10,
+      rates = { framesPerSecond: 0, framesBurst: 500 },
+      engine: between,
+      faults = noFaults,
+    } = options;
     const server = new FakeServer();
     const usageRows = new MemoryUsage();
     const usage = new Usage(usageRows.store, clock, silentLog);
@@ -131,6 +139,7 @@ export class World {
       keyring,
       usage,
       figures,
+      faults,
       broadcast: server.broadcast,
       presenceTickMs: tickMs,
       framesBurst: rates.framesBurst,
@@ -139,7 +148,17 @@ export class World {
     const dispatch = new Dispatch({ hub, keyring, usage, figures, clock, rates });
     const connects = new Throttle(0, 0, clock.monotonicMs);
     const blocks = new Blocks();
-    const gateway = new Gateway({ hub, dispatch, keyring, blocks, connects, figures, clock, maxPendingBytes: 1 << 20 });
+    const gateway = new Gateway({
+      hub,
+      dispatch,
+      keyring,
+      blocks,
+      connects,
+      figures,
+      faults,
+      clock,
+      maxPendingBytes: 1 << 20,
+    });
     return { clock, server, hub, gateway, handlers: gateway.handlers(), engine, usage, usageRows, figures };
   }
 
@@ -287,6 +306,13 @@ export class MemoryUsage {
 }
 
 export const silentLog = { error: () => {}, info: () => {}, warn: () => {}, debug: () => {} } as unknown as Log;
+
+/** Where no fault is expected: the boundaries let it through, so that a test cannot pass in spite of one. */
+export const noFaults: FaultLog = {
+  caught: (_where, error) => {
+    throw error;
+  },
+};
 
 const APP_ROW: AppRow = {
   id: APP,

@@ -135,10 +135,15 @@ export class Usage {
   }
 
   private flushLater(): void {
-    this.clock.after(USAGE_FLUSH_MS, () => {
+    this.clock.after(USAGE_FLUSH_MS, async () => {
       if (this.stopped) return;
-      this.current();
-      void this.flush().then(() => this.flushLater());
+      try {
+        this.current();
+        await this.flush();
+      } finally {
+        // Whatever happened: without the next flush usage would stay in memory until the end.
+        this.flushLater();
+      }
     });
   }
 

@@ -8,6 +8,7 @@
 import { STRAY_AGE_MS, UPLOAD_ABANDONED_MS } from "../protocol/limits.ts";
 import type { RecordingStore } from "../store/recordings.ts";
 import type { AppRow } from "../store/store.ts";
+import type { Faults } from "../telemetry/faults.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
 import type { Recordings } from "./recordings.ts";
@@ -21,6 +22,7 @@ export interface SweepParts {
   readonly recordings: Recordings;
   readonly writers: Writers;
   readonly figures: Figures;
+  readonly faults: Pick<Faults, "guarded">;
   readonly log: Pick<Log, "info" | "error">;
   readonly nowMs: () => number;
   readonly apps: () => Promise<readonly Pick<AppRow, "id" | "retentionDays">[]>;
@@ -48,7 +50,10 @@ export class Sweep {
 
   /** Does not wait for the first one. */
   start(): void {
-    this.timer = setInterval(() => this.sweep(), SWEEP_EVERY_MS);
+    this.timer = setInterval(
+      this.parts.faults.guarded("timer", () => this.sweep()),
+      SWEEP_EVERY_MS,
+    );
     this.sweep();
   }
 

@@ -51,6 +51,7 @@ function looking(nowMs = Date.now, rooms: ConstructorParameters<typeof Expiry>[0
       changed();
     },
     failed: (error) => errors.push(error),
+    guarded: (callback) => () => void callback(),
   });
   const total = (): number => counts.reduce((sum, one) => sum + one, 0);
   return {

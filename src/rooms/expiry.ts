@@ -13,6 +13,8 @@ export interface ExpiryParts {
   readonly nowMs: () => number;
   readonly archived: (count: number) => void;
   readonly failed: (error: unknown) => void;
+  /** The callback inside the boundary of timers. */
+  readonly guarded: (callback: () => Promise<void>) => () => void;
 }
 
 export class Expiry {
@@ -50,7 +52,9 @@ export class Expiry {
   }
 
   private lookInTurn(): Promise<void> {
-    this.running = this.running.then(() => this.look());
+    const look = (): Promise<void> => this.look();
+    // Also behind a look that has failed in a way nobody foresaw: it must not be the last one.
+    this.running = this.running.then(look, look);
     return this.running;
   }
 
@@ -70,6 +74,9 @@ export class Expiry {
     this.dueMs = dueMs;
     clearTimeout(this.timer);
     const inMs = Math.min(Math.max(0, dueMs - this.parts.nowMs()), LOOK_EVERY_MS);
-    this.timer = setTimeout(() => void this.lookInTurn(), inMs);
+    this.timer = setTimeout(
+      this.parts.guarded(() => this.lookInTurn()),
+      inMs,
+    );
   }
 }

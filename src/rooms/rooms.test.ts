@@ -24,7 +24,13 @@ afterEach(async () => {
 
 /** As one node has them; its timer never runs, so that what happens is what its calls do. */
 function node(rooms: RoomStore = store.rooms, nowMs = Date.now): Rooms {
-  const expiry = new Expiry({ store: rooms, nowMs, archived: () => undefined, failed: () => undefined });
+  const expiry = new Expiry({
+    store: rooms,
+    nowMs,
+    archived: () => undefined,
+    failed: () => undefined,
+    guarded: (callback) => () => void callback(),
+  });
   expiry.consider = () => undefined;
   return new Rooms(rooms, expiry, nowMs);
 }

@@ -92,9 +92,14 @@ export class Postgres implements Database {
     const { promise: silence, reject } = Promise.withResolvers<never>();
     const asked = this.feeler;
     const timer = setTimeout(() => {
-      reject(new StoreAway(`it has not answered for ${maxMs / 1000} seconds`));
-      // Whatever waits on these connections would wait for as long as the network lets it.
-      if (asked === this.feeler) this.renew();
+      try {
+        // Whatever waits on these connections would wait for as long as the network lets it.
+        if (asked === this.feeler) this.renew();
+        reject(new StoreAway(`it has not answered for ${maxMs / 1000} seconds`));
+      } catch (error) {
+        // Out of a timer it would end the process; the one who waits can cope with it.
+        reject(error);
+      }
     }, maxMs);
     try {
       return await Promise.race([answered(() => work(asked)), silence]);
@@ -128,7 +133,7 @@ export class Postgres implements Database {
 
   private renew(): void {
     if (this.isClosed) return;
-    for (const old of [this.pool, this.feeler]) void old.close({ timeout: 0 });
+    for (const old of [this.pool, this.feeler]) old.close({ timeout: 0 }).catch(() => undefined);
     [this.pool, this.feeler] = this.connect();
   }
 

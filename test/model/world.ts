@@ -18,7 +18,7 @@ import { Figures } from "../../src/realtime/figures.ts";
 import { Gateway, type SocketData } from "../../src/realtime/gateway.ts";
 import { Hub } from "../../src/realtime/hub.ts";
 import { slowly } from "../../src/realtime/late-engine.ts";
-import { MemoryUsage, silentLog } from "../../src/realtime/test-kit.ts";
+import { MemoryUsage, noFaults, silentLog } from "../../src/realtime/test-kit.ts";
 import { Usage } from "../../src/realtime/usage.ts";
 import type { SecretRow } from "../../src/store/store.ts";
 import { Metrics } from "../../src/telemetry/metrics.ts";
@@ -78,6 +78,7 @@ export class World {
       keyring,
       usage,
       figures,
+      faults: noFaults,
       broadcast,
       presenceTickMs: tickMs,
       framesBurst: rates.framesBurst,
@@ -85,7 +86,17 @@ export class World {
     keyring.onChange((keyId) => hub.keyChanged(keyId));
     const dispatch = new Dispatch({ hub, keyring, usage, figures, clock, rates });
     const connects = new Throttle(0, 0, clock.monotonicMs);
-    const gateway = new Gateway({ hub, dispatch, keyring, blocks, connects, figures, clock, maxPendingBytes: 1 << 20 });
+    const gateway = new Gateway({
+      hub,
+      dispatch,
+      keyring,
+      blocks,
+      connects,
+      figures,
+      faults: noFaults,
+      clock,
+      maxPendingBytes: 1 << 20,
+    });
     return { server, hub, gateway, handlers: gateway.handlers() };
   }
 
