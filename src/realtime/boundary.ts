@@ -7,10 +7,12 @@ import { type Closing, FAULT } from "../protocol/close.ts";
 import type { FaultLog, FaultPlace } from "../telemetry/faults.ts";
 import type { Channel } from "./channel.ts";
 import type { Peer } from "./peer.ts";
+import type { Space } from "./space.ts";
 
 export interface BoundaryParts {
   readonly faults: FaultLog;
   readonly engine: Engine;
+  readonly spaces: Map<string, Space>;
   readonly close: (peer: Peer, closing: Closing) => void;
   /** Closes the channel's subscribers on this node, so that they connect and subscribe again. */
   readonly resync: (channel: Channel) => void;
@@ -54,8 +56,9 @@ export class Boundary {
   channelFailed(where: FaultPlace, channel: Channel, error: unknown): void {
     this.parts.faults.caught(where, error, { app: channel.space.app, subscribers: channel.subscribers });
     // Detached first: should the same fault come again while its subscribers are closed, it finds nothing left to do.
-    if (!this.detach(where, channel)) return;
-    this.attempt(where, () => this.parts.resync(channel));
+    if (this.detach(where, channel)) this.attempt(where, () => this.parts.resync(channel));
+    const { space } = channel;
+    if (space.isEmpty) this.parts.spaces.delete(space.app);
   }
 
   /** The next subscriber of that name gets a new channel. false: it was detached before. */

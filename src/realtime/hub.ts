@@ -67,6 +67,7 @@ export class Hub {
     this.boundary = new Boundary({
       faults,
       engine,
+      spaces: this.spaces,
       close: (peer, closing) => this.close(peer, closing),
       resync: (channel) => this.resync(channel),
     });

@@ -1,0 +1,290 @@
+/** Exceptions planted in the heart: what they cost, and that everything else goes on. */
+import { describe, expect, spyOn, test } from "bun:test";
+import type { Engine } from "../engine/engine.ts";
+import { Faults } from "../telemetry/faults.ts";
+import { Metrics } from "../telemetry/metrics.ts";
+import { guardedClock } from "./clock.ts";
+import { FakeClock } from "./fake-clock.ts";
+import { slowly } from "./late-engine.ts";
+import { type Client, leftovers, MemoryUsage, SECRET_KEY, silentLog, World, type WorldOptions } from "./test-kit.ts";
+import { Usage } from "./usage.ts";
+
+interface Planted extends World {
+  /** `<place> <message>` of every fault. */
+  readonly faults: string[];
+}
+
+function plantedWorld(options: WorldOptions = {}): Planted {
+  const faults: string[] = [];
+  const caught = (where: string, error: unknown): void => void faults.push(`${where} ${(error as Error).message}`);
+  return Object.assign(new World({ ...options, faults: { caught } }), { faults });
+}
+
+/** Throws whenever `fits` says so, else does what it did. */
+function plant<T extends object, K extends keyof T>(object: T, method: K, fits: (...args: never[]) => boolean): void {
+  const real = object[method] as (...args: never[]) => unknown;
+  const planted = function (this: T, ...args: never[]): unknown {
+    if (fits(...args)) throw new Error("planted");
+    return real.apply(this, args);
+  };
+  Object.assign(object, { [method]: planted });
+}
+
+const closeCodes = (...clients: Client[]): (number | undefined)[] => clients.map((client) => client.closeCode);
+
+/** Everyone leaves; nothing may be remembered of anybody. */
+function expectNothingLeft(world: World, ...clients: Client[]): void {
+  for (const client of clients) client.vanish();
+  expect(leftovers(world)).toEqual({});
+}
+
+describe("a fault in a socket event", () => {
+  test("of a message closes that socket with 1011; the others go on and see it leave", () => {
+    const world = plantedWorld();
+    const [ann, ben, cat] = ["ann", "ben", "cat"].map((id) => world.join(id, "room")) as [Client, Client, Client];
+    for (const client of [ann, ben, cat]) client.take();
+    plant(world.node.hub, "publish", (peer: { peerId: string }) => peer.peerId === "ann");
+    ann.publish("room", 1);
+    ben.publish("room", 2);
+    world.advance(600);
+    expect(closeCodes(ann, ben, cat)).toEqual([1011, undefined, undefined]);
+    expect(ann.socket.closed?.reason).toBe("internal error");
+    expect(cat.news()).toEqual(["message ben 2", "left: ann"]);
+    expect(world.faults).toEqual(["socket planted"]);
+    expectNothingLeft(world, ben, cat);
+  });
+
+  test("of an open closes that socket with 1011, and nothing of it stays", () => {
+    const world = plantedWorld();
+    const ann = world.join("ann", "room");
+    plant(world.node.engine, "hold", () => true);
+    const ben = world.connect("ben");
+    expect(closeCodes(ann, ben)).toEqual([undefined, 1011]);
+    expect(world.node.hub.connections).toBe(1);
+    expectNothingLeft(world, ann);
+  });
+
+  test("of a pong or a drain closes that socket with 1011", () => {
+    const world = plantedWorld();
+    const [ann, ben] = [world.connect("ann"), world.connect("ben")];
+    plant(world.node.hub, "pong", () => true);
+    plant(world.node.hub, "drained", () => true);
+    ann.subscribe("room");
+    world.advance(1);
+    ben.socket.read();
+    expect(closeCodes(ann, ben)).toEqual([1011, 1011]);
+    expect(world.faults).toEqual(["socket planted", "socket planted"]);
+    expectNothingLeft(world);
+  });
+
+  test("of a close leaves nothing of the connection behind, wherever it happens", () => {
+    const methods = ["release", "counted", "announce", "unwatch"] as const satisfies (keyof Engine)[];
+    for (const method of methods) {
+      const world = plantedWorld();
+      const ann = world.join("ann", "room");
+      let isArmed = true;
+      plant(world.node.engine, method, () => isArmed);
+      ann.vanish();
+      world.advance(600);
+      isArmed = false;
+      expect(world.faults.length).toBeGreaterThan(0);
+      // The engine itself goes on watching what it could not be told to leave.
+      expect(leftovers(world)).toEqual(method === "unwatch" ? { watchers: 1 } : {});
+      const ben = world.join("ben", "room");
+      expect(ben.received.at(-1)).toMatchObject({ type: "presence", joined: [], snapshot: true });
+    }
+  });
+
+  test("while a subscription ends resynchronises the channel: it could go on showing the member", () => {
+    const world = plantedWorld();
+    const [ann, ben, cat] = [world.join("ann", "room"), world.join("ben", "room"), world.join("cat", "other")];
+    const { presence } = world.node.hub as unknown as { presence: { leave(): void } };
+    plant(presence, "leave", () => true);
+    ann.unsubscribe("room");
+    expect(closeCodes(ann, ben, cat)).toEqual([undefined, 1001, undefined]);
+    expect(ann.news().at(-1)).toBe("ack r2");
+  });
+
+  test("on one connection of a key that was narrowed leaves no other connection with what the key had", () => {
+    const world = plantedWorld();
+    const [ann, ben] = [world.join("ann", "room"), world.join("ben", "room")];
+    plant(ann.socket, "send", () => true);
+    world.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
+    expect(closeCodes(ann, ben)).toEqual([1011, undefined]);
+    expect(ben.news()).toEqual(["error channel_not_authorized"]);
+  });
+
+  test("on one connection does not keep a drain from ending the others", async () => {
+    const world = plantedWorld();
+    const [ann, ben] = [world.connect("ann"), world.connect("ben")];
+    plant(ann.socket, "send", () => true);
+    await world.node.gateway.drain(0);
+    expect(closeCodes(ann, ben)).toEqual([1001, 1001]);
+    expect(ben.news()).toEqual(["going_away"]);
+  });
+
+  test("when the answer to a send comes from other nodes closes that socket with 1011", async () => {
+    const world = plantedWorld({
+      engine: (engine) => Object.assign(engine, { send: () => Promise.reject(new Error("planted")) }),
+    });
+    const [ann, ben] = [world.connect("ann"), world.connect("ben")];
+    ann.send("ben", 1);
+    await Promise.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(closeCodes(ann, ben)).toEqual([1011, undefined]);
+    expect(world.faults).toEqual(["engine planted"]);
+  });
+});
+
+describe("a fault in a timer", () => {
+  test("of presence resynchronises that channel; the others tick on, and the name can be used again", () => {
+    const world = plantedWorld();
+    const [ann, ben, cat] = [world.join("ann", "bad"), world.join("ben", "bad"), world.join("cat", "good")];
+    let isArmed = true;
+    plant(world.node.engine, "announce", (_app: string, channel: string) => isArmed && channel === "bad");
+    ben.unsubscribe("bad");
+    const dan = world.join("dan", "good");
+    expect(closeCodes(ann, ben, cat, dan)).toEqual([1001, undefined, undefined, undefined]);
+    expect(cat.news()).toEqual(["joined: dan"]);
+    expect(world.faults).toContain("timer planted");
+    isArmed = false;
+    ben.subscribe("bad");
+    world.advance(600);
+    const eve = world.join("eve", "bad");
+    expect(ben.news().slice(-2)).toEqual(["roster:", "joined: eve"]);
+    expect(eve.received.at(-1)).toMatchObject({ joined: [{ peerId: "ben" }] });
+    expectNothingLeft(world, ben, cat, dan, eve);
+  });
+
+  test("of a roster that is overdue does the same", () => {
+    const world = plantedWorld();
+    const bad = world.connect("ann", { pongAfterMs: undefined });
+    const good = world.connect("ben", { pongAfterMs: undefined });
+    plant(bad.socket, "send", (text: string) => text.includes('"snapshot"'));
+    bad.subscribe("bad");
+    good.subscribe("good");
+    world.advance(600);
+    expect(closeCodes(bad, good)).toEqual([1001, undefined]);
+    expect(good.news()).toEqual(["ack r1", "roster:"]);
+    expect(world.faults).toEqual(["timer planted"]);
+  });
+
+  test("of a deadline closes that connection with 1011; the others expire as they should, also later ones", () => {
+    const world = plantedWorld();
+    const [ann, ben, cat] = [10_000, 10_000, 20_000].map((expiresInMs, i) =>
+      world.connect(`p${i}`, { expiresInMs }),
+    ) as [Client, Client, Client];
+    plant(world.node.hub, "expire", (peer: unknown) => peer === ann.peer);
+    world.advance(10_000);
+    expect(closeCodes(ann, ben, cat)).toEqual([1011, 4002, undefined]);
+    world.advance(10_000);
+    expect(closeCodes(cat)).toEqual([4002]);
+    expect(world.faults).toEqual(["timer planted"]);
+    expectNothingLeft(world);
+  });
+
+  test("of a liveness ping closes that connection with 1011; the others are pinged on", () => {
+    const world = plantedWorld();
+    const [ann, ben] = [world.connect("ann"), world.connect("ben")];
+    plant(ann.socket, "ping", () => true);
+    world.advance(31_000);
+    expect(closeCodes(ann, ben)).toEqual([1011, undefined]);
+    world.advance(30_000);
+    expect(ben.socket.pings.length).toBe(2);
+  });
+
+  test("of the flush of usage does not keep the next one from being done", async () => {
+    const fake = new FakeClock();
+    const metrics = new Metrics();
+    const clock = guardedClock(fake, new Faults(silentLog, metrics));
+    const rows = new MemoryUsage();
+    const usage = new Usage(rows.store, clock, silentLog);
+    await usage.load();
+    usage.message("app");
+    const current = spyOn(usage, "current").mockImplementationOnce(() => {
+      throw new Error("planted");
+    });
+    for (let i = 0; i < 3; i++) {
+      fake.advance(5000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect([current.mock.calls.length, rows.writes]).toEqual([3, 1]);
+    expect(metrics.text()).toContain('parley_faults_total{where="timer"} 1');
+    await usage.stop();
+  });
+});
+
+describe("a fault in what the engine calls", () => {
+  const worldOfTwo = (): { world: Planted; ann: Client; ben: Client; cat: Client } => {
+    const world = plantedWorld({ nodes: 2 });
+    const ann = world.join("ann", "bad", { node: 0 });
+    const ben = world.join("ben", "bad", { node: 1 });
+    const cat = world.join("cat", "good", { node: 1 });
+    for (const client of [ann, ben, cat]) client.take();
+    return { world, ann, ben, cat };
+  };
+
+  test("to deliver a message resynchronises that channel on this node alone", () => {
+    const { world, ann, ben, cat } = worldOfTwo();
+    plant(world.nodeAt(1).hub.delivery, "fanOut", (channel: { name: string }) => channel.name === "bad");
+    ann.publish("bad", 1);
+    ann.publish("good", 2);
+    world.advance(600);
+    expect(closeCodes(ann, ben, cat)).toEqual([undefined, 1001, undefined]);
+    expect(ann.news()).toEqual(["ack r2", "ack r3", "left: ben"]);
+    expect(cat.news()).toEqual(["message ann 2"]);
+    expect(world.faults).toEqual(["engine planted"]);
+    expectNothingLeft(world, ann, cat);
+  });
+
+  test("to tell of members resynchronises that channel", () => {
+    const { world, ann, ben, cat } = worldOfTwo();
+    const { presence } = world.nodeAt(1).hub as unknown as { presence: { remote(): void } };
+    plant(presence, "remote", (_node: string, channel: { name: string }) => channel.name === "bad");
+    const dan = world.join("dan", "bad", { node: 0 });
+    expect(closeCodes(ann, ben, cat, dan)).toEqual([undefined, 1001, undefined, undefined]);
+    expect(ann.news()).toEqual(["joined: dan left: ben"]);
+    expect(new Set(world.faults)).toEqual(new Set(["engine planted"]));
+  });
+
+  test("to hand over a direct message closes its receiver, who may lack it", () => {
+    const { world, ann, ben, cat } = worldOfTwo();
+    plant(world.nodeAt(1).hub.delivery, "handTo", () => true);
+    ann.send("ben", 1);
+    world.advance(600);
+    expect(closeCodes(ann, ben, cat)).toEqual([undefined, 1011, undefined]);
+    expect(world.faults).toEqual(["engine planted"]);
+  });
+
+  test("when a node has gone costs one channel: its members leave the others", () => {
+    const { world, ann, ben, cat } = worldOfTwo();
+    const dan = world.join("dan", "good", { node: 0 });
+    for (const client of [cat, dan]) client.take();
+    const { presence } = world.nodeAt(1).hub as unknown as { presence: { remote(): void } };
+    plant(presence, "remote", (_node: string, channel: { name: string }) => channel.name === "bad");
+    world.kill(0);
+    world.settle();
+    expect(closeCodes(ben, cat)).toEqual([1001, undefined]);
+    expect(cat.news()).toEqual(["left: dan"]);
+    expect([ann, dan].every((client) => client.closeCode === 1006)).toBe(true);
+  });
+
+  test("when it says who is in a new channel ends the subscription that waits for it, now or later", () => {
+    for (const answerMs of [0, 50]) {
+      const world = plantedWorld({
+        nodes: 2,
+        ...(answerMs > 0 && { engine: (engine, clock) => slowly(engine, clock, answerMs) }),
+      });
+      world.join("ann", "bad", { node: 0 });
+      const ben = world.connect("ben", { node: 1 });
+      const cat = world.connect("cat", { node: 1 });
+      const { presence } = world.nodeAt(1).hub as unknown as { presence: { remote(): void } };
+      plant(presence, "remote", (_node: string, channel: { name: string }) => channel.name === "bad");
+      ben.subscribe("bad");
+      world.settle();
+      expect([1001, 1011]).toContain(ben.closeCode as number);
+      expect(cat.closeCode).toBeUndefined();
+      expect(ben.news()).toEqual([]);
+    }
+  });
+});
