@@ -4,11 +4,12 @@ import { type Loaded, loadConfig } from "../config/load.ts";
 import { firstRunFile, firstRunText, writeFirstRunFile } from "../first-run.ts";
 import { type Node, openFilesLimit, startNode } from "../node.ts";
 import { type Log, makeLog } from "../telemetry/log.ts";
+import { Ending } from "./ending.ts";
 import type { Given } from "./given.ts";
 
 const LOW_OPEN_FILES = 4096;
-/** Under `npm start` one Ctrl-C arrives as two signals within a millisecond: only a later one means "at once". */
-const SECOND_SIGNAL_MS = 1000;
+/** On top of the two halves of a drain, connections and requests, each of which takes as long as PARLEY_DRAIN_SECONDS says. */
+const DRAIN_SLACK_MS = 10_000;
 
 export async function runUp({ flags, env }: Given): Promise<undefined> {
   await up(loadConfig(flags, env));
@@ -23,7 +24,7 @@ async function up({ config, warnings }: Loaded): Promise<void> {
     log.warn(`the limit of open files is ${openFilesLimit()}: each connection needs one (ulimit -n, LimitNOFILE)`);
   const node = await startNode(config, nodeId, log);
   await announce(node, config.data, log);
-  onSignals(node, log);
+  onEnd(node, log, 2 * config.drainSeconds * 1000 + DRAIN_SLACK_MS);
   log.info({ url: node.url, ...(node.adminPort !== node.port && { adminPort: node.adminPort }) }, "parley is ready");
 }
 
@@ -41,21 +42,12 @@ async function announce(node: Node, dataFolder: string, log: Log): Promise<void>
   log.info(`what the first start made is in ${firstRunFile(dataFolder)}; delete it when you have read it`);
 }
 
-function onSignals(node: Node, log: Log): void {
-  let asked = 0;
-  const stop = async (signal: string): Promise<void> => {
-    if (asked > 0) {
-      if (performance.now() - asked >= SECOND_SIGNAL_MS) process.exit(1);
-      return;
-    }
-    asked = performance.now();
-    log.info({ signal }, "stopping; the same signal again ends at once");
-    await node.stop();
-    log.info("stopped");
-    process.exit(0);
-  };
-  process.on("SIGTERM", stop);
-  process.on("SIGINT", stop);
+function onEnd(node: Node, log: Log, drainMaxMs: number): void {
+  const ending = new Ending({ stop: node.stop, log, drainMaxMs, exit: (code) => process.exit(code) });
+  process.on("SIGTERM", (signal) => ending.signalled(signal));
+  process.on("SIGINT", (signal) => ending.signalled(signal));
+  process.on("uncaughtException", (error) => ending.uncaught(error));
+  process.on("unhandledRejection", (error) => ending.uncaught(error));
   process.on("SIGHUP", () => {
     try {
       node.reloadTls();

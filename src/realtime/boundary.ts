@@ -58,7 +58,8 @@ export class Boundary {
     // Detached first: should the same fault come again while its subscribers are closed, it finds nothing left to do.
     if (this.detach(where, channel)) this.attempt(where, () => this.parts.resync(channel));
     const { space } = channel;
-    if (space.isEmpty) this.parts.spaces.delete(space.app);
+    const { spaces } = this.parts;
+    if (space.isEmpty && spaces.get(space.app) === space) spaces.delete(space.app);
   }
 
   /** The next subscriber of that name gets a new channel. false: it was detached before. */

@@ -5,7 +5,7 @@
 import { writeSync } from "node:fs";
 import pino, { type Logger } from "pino";
 
-export type Log = Pick<Logger, "debug" | "info" | "warn" | "error" | "isLevelEnabled">;
+export type Log = Pick<Logger, "debug" | "info" | "warn" | "error" | "fatal" | "isLevelEnabled">;
 
 const SECRET_FIELDS = ["secret", "secretKey", "token", "adminToken", "masterKey", "password", "authorization"];
 
@@ -30,7 +30,7 @@ export function makeLog(level: string, format: "auto" | "json" | "pretty", nodeI
   );
 }
 
-const COLORS: Readonly<Record<string, number>> = { debug: 90, info: 36, warn: 33, error: 31 };
+const COLORS: Readonly<Record<string, number>> = { debug: 90, info: 36, warn: 33, error: 31, fatal: 31 };
 
 function prettyLine(line: string): string {
   const { time, level, msg, node: _node, ...rest } = JSON.parse(line) as Record<string, unknown>;
