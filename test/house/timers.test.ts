@@ -1,0 +1,31 @@
+/** No timer without a boundary: an exception that leaves one drains the node. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const SRC = join(import.meta.dir, "../../src");
+
+/** Where a bare timer is right, and why. Whole folders end with a slash. */
+const BARE: Readonly<Record<string, string>> = {
+  "cli/": "programs that end with their command",
+  "verify/": "a client, not a node",
+  "engine/nats/": "has its own boundary, which reports to the node's",
+  "realtime/clock.ts": "the system's clock; a node uses it through guardedClock",
+  "telemetry/faults.ts": "is the boundary",
+  "node.ts": "resolves a promise",
+  "recordings/incoming.ts": "cancels a reader, which rejects and does not throw",
+  "http/call.ts": "sets an idle limit, which does not throw for a request that is over",
+  "store/postgres.ts": "catches what it throws for the one who waits",
+};
+
+test("every timer of a node is inside a boundary", () => {
+  const bare: string[] = [];
+  for (const file of new Bun.Glob("**/*.ts").scanSync(SRC)) {
+    if (/(\.test|test-[\w-]+|fake-[\w-]+)\.ts$/.test(file)) continue;
+    if (Object.keys(BARE).some((path) => file === path || (path.endsWith("/") && file.startsWith(path)))) continue;
+    const text = readFileSync(join(SRC, file), "utf8");
+    for (const { 0: call, index } of text.matchAll(/\b(setTimeout|setInterval|setImmediate|queueMicrotask)\(\s*/g))
+      if (!/^[\w.]*guarded\(/.test(text.slice(index + call.length))) bare.push(`${file}: ${call.trim()}`);
+  }
+  expect(bare).toEqual([]);
+});
