@@ -13,6 +13,12 @@ export const FRAME_MAX_BYTES = MESSAGE_MAX_BYTES + 2 * KIB;
 export const CHANNELS_PER_CONNECTION_MAX = 100;
 export const PING_FRAMES_PER_SECOND = 10;
 export const PING_FRAMES_BURST = 20;
+/**
+ * WebSocket pings of a client, and pongs that answer none of our numbered pings. Libraries send one every few seconds at most;
+ * the burst is for what has gathered while a network stalled.
+ */
+export const CONTROL_FRAMES_PER_SECOND = 10;
+export const CONTROL_FRAMES_BURST = 100;
 
 /** A roster waits for the pong behind its ack, but no longer than this. */
 export const ROSTER_WAIT_MS = 500;

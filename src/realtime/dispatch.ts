@@ -15,7 +15,7 @@ import type { Clock } from "./clock.ts";
 import type { Figures } from "./figures.ts";
 import type { Hub } from "./hub.ts";
 import type { Peer } from "./peer.ts";
-import { giveFrameBack, type Rates, refill, takeFrame, takePing } from "./rates.ts";
+import { giveFrameBack, type Rates, refill, takeControl, takeFrame, takePing } from "./rates.ts";
 import type { Usage } from "./usage.ts";
 
 const PUBLISH = bitOf("publish");
@@ -78,6 +78,19 @@ export class Dispatch {
     if (!takeFrame(peer, this.parts.rates)) return this.cut(peer);
     this.parts.figures.framesIn.other.inc();
     this.refuse(peer, "malformed_message", undefined);
+  }
+
+  /** A WebSocket ping, which the runtime has answered already. */
+  controlPing(peer: Peer): void {
+    if (this.arrived(peer, 0) && !takeControl(peer, this.parts.rates)) this.cut(peer);
+  }
+
+  /** A WebSocket pong. Answers to the pings behind acks are free: there are as many as there were subscribes. */
+  controlPong(peer: Peer, payload: Buffer): void {
+    if (!this.arrived(peer, 0)) return;
+    const seq = payload.length === 0 ? undefined : peer.answeredPing(payload.toString("latin1"));
+    if (seq !== undefined) this.parts.hub.pong(peer, seq);
+    else if (!takeControl(peer, this.parts.rates)) this.cut(peer);
   }
 
   /** false: the connection has ended, or ends now. */

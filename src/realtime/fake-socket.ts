@@ -57,6 +57,11 @@ export class FakeSocket implements Socket {
     if (!this.closed) this.handlers.pong?.(this.asBun, Buffer.from(payload));
   }
 
+  /** A WebSocket ping of the client's. */
+  clientPing(): void {
+    if (!this.closed) this.handlers.ping?.(this.asBun, Buffer.alloc(0));
+  }
+
   /** The reader takes what waits for it; while it is stalled, the next write waits again. */
   read(): void {
     this.buffered = 0;

@@ -166,13 +166,18 @@ export class Gateway {
           this.failed(ws, "message", error);
         }
       },
-      pong: (ws, payload) => {
-        const peer = ws.data;
-        if (!(peer instanceof Peer) || !peer.open) return;
+      ping: (ws) => {
+        if (!(ws.data instanceof Peer)) return;
         try {
-          peer.lastSeenMs = this.parts.clock.monotonicMs();
-          // Only pings behind an ack carry a number.
-          if (payload.length > 0) this.parts.hub.pong(peer, Number(payload.toString()));
+          this.parts.dispatch.controlPing(ws.data);
+        } catch (error) {
+          this.failed(ws, "ping", error);
+        }
+      },
+      pong: (ws, payload) => {
+        if (!(ws.data instanceof Peer)) return;
+        try {
+          this.parts.dispatch.controlPong(ws.data, payload);
         } catch (error) {
           this.failed(ws, "pong", error);
         }

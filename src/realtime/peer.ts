@@ -2,7 +2,7 @@
 import type { Grant } from "../access/admit.ts";
 import type { ActionSet } from "../protocol/actions.ts";
 import type { Scope } from "../protocol/glob.ts";
-import { PING_FRAMES_BURST } from "../protocol/limits.ts";
+import { CONTROL_FRAMES_BURST, PING_FRAMES_BURST } from "../protocol/limits.ts";
 import type { Subscription } from "./channel.ts";
 import type { Socket } from "./socket.ts";
 import type { Identity } from "./space.ts";
@@ -26,6 +26,8 @@ export class Peer {
   private outboxTopic: string | undefined;
   /** Of the last WebSocket ping; its pong opens what waits for it. */
   pingSeq = 0;
+  /** The highest of those numbers that a pong has answered. */
+  private pongSeq = 0;
   /** Subscriptions whose roster waits for a pong. */
   gated = 0;
   open = true;
@@ -35,9 +37,10 @@ export class Peer {
   deadlineIndex = 0;
   /** Monotonic ms. */
   lastSeenMs: number;
-  /** Rates: how many frames and pings it may still send, as of `refilledMs`. */
+  /** Rates: how many frames, pings and WebSocket control frames it may still send, as of `refilledMs`. */
   frames: number;
   pings: number;
+  controls: number;
   refilledMs: number;
 
   constructor(
@@ -62,6 +65,7 @@ export class Peer {
     this.lastSeenMs = nowMonotonicMs;
     this.frames = framesBurst;
     this.pings = PING_FRAMES_BURST;
+    this.controls = CONTROL_FRAMES_BURST;
     this.refilledMs = nowMonotonicMs;
   }
 
@@ -75,6 +79,17 @@ export class Peer {
       this.socket.subscribe(this.outboxTopic);
     }
     return this.outboxTopic;
+  }
+
+  /**
+   * The number of the ping that a pong answers; undefined: it is none of ours, or answered already. A client that is behind may
+   * answer only the last of several pings (RFC 6455, 5.5.3).
+   */
+  answeredPing(payload: string): number | undefined {
+    const seq = Number(payload);
+    if (String(seq) !== payload || seq <= this.pongSeq || seq > this.pingSeq) return undefined;
+    this.pongSeq = seq;
+    return seq;
   }
 
   /** The key has changed: nothing that was allowed before is taken for granted. */

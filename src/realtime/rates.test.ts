@@ -124,3 +124,75 @@ describe("pings", () => {
     expect(sends(ann, PUBLISH)).toBe(20);
   });
 });
+
+describe("WebSocket control frames", () => {
+  const until4011 = (client: Client, send: () => void): number => {
+    let sent = 0;
+    for (; sent < 2000; sent++) {
+      send();
+      if (client.socket.closed) break;
+    }
+    return sent;
+  };
+
+  for (const [name, send] of [
+    ["pings", (client: Client) => client.socket.clientPing()],
+    ["unasked pongs", (client: Client) => client.socket.pong("")],
+    ["pongs to a ping that was never sent", (client: Client) => client.socket.pong("7")],
+  ] as const) {
+    test(`${name}: 100 at once, 10 a second, then 4011`, () => {
+      const { world, ann } = limited();
+      for (let i = 0; i < 100; i++) send(ann);
+      world.advance(1000);
+      expect(until4011(ann, () => send(ann))).toBe(10);
+      expect([ann.closeCode, world.node.figures.rateCuts.value]).toEqual([4011, 1]);
+    });
+
+    test(`${name}: one a second is never cut, also for hours`, () => {
+      const { world, ann } = limited();
+      for (let i = 0; i < 10_000; i++) {
+        world.advance(1000);
+        send(ann);
+      }
+      expect(ann.closeCode).toBeUndefined();
+    });
+  }
+
+  test("cost nothing of frames and pings", () => {
+    const { ann } = limited(10, 20);
+    for (let i = 0; i < 100; i++) ann.socket.clientPing();
+    for (let i = 0; i < 20; i++) ann.text(PING);
+    expect(sends(ann, PUBLISH)).toBe(20);
+  });
+
+  test("answers to our own pings are free, once each", () => {
+    const { ann } = limited();
+    ann.holdPongs();
+    for (let i = 0; i < 200; i++) ann.subscribe("c");
+    for (const payload of ann.socket.pings) ann.socket.pong(payload);
+    expect(ann.closeCode).toBeUndefined();
+    expect(until4011(ann, () => ann.socket.pong("200"))).toBe(100);
+  });
+
+  test("a pong whose number is not that of a ping opens no roster", () => {
+    const { world, ann } = limited();
+    ann.holdPongs();
+    ann.subscribe("c");
+    for (const payload of ["2", "01", "1.0", "1e0", " 1", "0x1", "99", "Infinity"]) ann.socket.pong(payload);
+    world.advance(100);
+    expect(ann.news()).toEqual(["ack r1"]);
+    ann.socket.pong("1");
+    world.advance(100);
+    expect(ann.news()).toEqual(["roster:"]);
+  });
+
+  test("keep a connection alive, as any frame does", () => {
+    const { world, ann } = limited();
+    ann.holdPongs();
+    for (let i = 0; i < 20; i++) {
+      world.advance(20_000);
+      ann.socket.clientPing();
+    }
+    expect(ann.closeCode).toBeUndefined();
+  });
+});

@@ -1,9 +1,14 @@
-/** How fast a connection may send: a bucket of frames and one of pings, refilled together. */
-import { PING_FRAMES_BURST, PING_FRAMES_PER_SECOND } from "../protocol/limits.ts";
+/** How fast a connection may send: buckets of frames, of pings and of WebSocket control frames, refilled together. */
+import {
+  CONTROL_FRAMES_BURST,
+  CONTROL_FRAMES_PER_SECOND,
+  PING_FRAMES_BURST,
+  PING_FRAMES_PER_SECOND,
+} from "../protocol/limits.ts";
 import type { Peer } from "./peer.ts";
 
 export interface Rates {
-  /** 0: no limit. */
+  /** 0: no limit, of control frames neither. */
   readonly framesPerSecond: number;
   readonly framesBurst: number;
 }
@@ -14,6 +19,7 @@ export function refill(peer: Peer, rates: Rates, nowMs: number): void {
   peer.refilledMs = nowMs;
   peer.frames = Math.min(rates.framesBurst, peer.frames + seconds * rates.framesPerSecond);
   peer.pings = Math.min(PING_FRAMES_BURST, peer.pings + seconds * PING_FRAMES_PER_SECOND);
+  peer.controls = Math.min(CONTROL_FRAMES_BURST, peer.controls + seconds * CONTROL_FRAMES_PER_SECOND);
 }
 
 export function takeFrame(peer: Peer, rates: Rates): boolean {
@@ -31,5 +37,13 @@ export function giveFrameBack(peer: Peer): void {
 export function takePing(peer: Peer): boolean {
   if (peer.pings < 1) return false;
   peer.pings -= 1;
+  return true;
+}
+
+/** A WebSocket ping, or a pong that was not asked for. */
+export function takeControl(peer: Peer, rates: Rates): boolean {
+  if (rates.framesPerSecond === 0) return true;
+  if (peer.controls < 1) return false;
+  peer.controls -= 1;
   return true;
 }
