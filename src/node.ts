@@ -9,6 +9,7 @@ import { ConfigError } from "./config/load.ts";
 import type { Config } from "./config/settings.ts";
 import { adminTokenDigest, type FirstRun, finishFirstRun, firstRun } from "./first-run.ts";
 import { buildHeart } from "./heart.ts";
+import { countOpenFiles, HeadLimit, setHeadLimit } from "./http/head-limit.ts";
 import { Listener, TlsError } from "./http/listener.ts";
 import { Frame, type Handler } from "./http/router.ts";
 import { systemClock as clock } from "./realtime/clock.ts";
@@ -129,6 +130,14 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
   await expiry.start();
   archive.start();
   const stopWatching = watchEventLoop(metrics, faults);
+  const headLimit = new HeadLimit({
+    openFiles: countOpenFiles,
+    webSockets: () => heart.hub.connections,
+    set: setHeadLimit,
+    guarded: (callback) => faults.guarded("timer", callback),
+  });
+  metrics.gauge("parley_request_head_limit_bytes", "How long a request head may be.", () => headLimit.bytes);
+  headLimit.start();
 
   return {
     url: main.url,
@@ -150,6 +159,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
       );
       for (const listener of listeners) listener.kill();
       stopWatching();
+      headLimit.stop();
       await expiry.stop();
       await archive.stop();
       // The follower last: it is what notices that the store has fallen silent, and ends what waits for it.

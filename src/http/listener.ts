@@ -1,14 +1,13 @@
 /** A listening address: its routes, and its certificate, which can be read again while connections live on. */
 import { readFileSync } from "node:fs";
-import http from "node:http";
 import { createSecureContext } from "node:tls";
 import type { Server, WebSocketHandler } from "bun";
 import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
 import type { Socket } from "../realtime/socket.ts";
+import { setHeadLimit } from "./head-limit.ts";
 import type { Handler, Routes } from "./router.ts";
 
-// Bun takes this limit from here for all its servers; the default of 16 KiB is less than a legal token.
-Object.assign(http, { maxHeaderSize: REQUEST_HEAD_MAX_BYTES });
+setHeadLimit(REQUEST_HEAD_MAX_BYTES);
 
 export interface ListenerOptions<Data> {
   readonly host: string;
