@@ -69,6 +69,27 @@ describe("throttle", () => {
     expect(throttle.take("a")).toBe(2);
   });
 
+  test("a charge is paid back at the steady rate, however much it was", () => {
+    let now = 0;
+    const throttle = new Throttle(20, 10, () => now);
+    for (let i = 0; i < 2; i++) {
+      expect(throttle.take("a")).toBe(0);
+      throttle.charge("a", 9);
+    }
+    expect(throttle.take("a")).toBe(1);
+    now += 100;
+    expect(throttle.take("a")).toBe(0);
+    throttle.charge("a", 9);
+    now += 900;
+    expect(throttle.take("a")).toBe(1);
+    now += 100;
+    expect(throttle.take("a")).toBe(0);
+    expect(throttle.take("b")).toBe(0);
+    throttle.charge("b", -50);
+    for (let i = 0; i < 20; i++) expect(throttle.take("b")).toBe(0);
+    expect(throttle.take("b")).toBe(1);
+  });
+
   test("0 is no limit, and what is full again is forgotten", () => {
     const unlimited = new Throttle(0, 0, () => 0);
     expect(Array.from({ length: 1000 }, () => unlimited.take("a")).every((wait) => wait === 0)).toBe(true);

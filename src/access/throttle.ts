@@ -28,6 +28,14 @@ export class Throttle {
     return 0;
   }
 
+  /** Takes so many more, also where fewer are left: then it takes longer until there is one again. Less than 0: gives back. */
+  charge(key: string, cost: number): void {
+    if (this.perSecond === 0) return;
+    const bucket = this.refilled(key);
+    bucket.left -= cost;
+    this.buckets.set(key, bucket);
+  }
+
   /** Like `take`, but takes nothing. */
   wait(key: string): number {
     if (this.perSecond === 0) return 0;

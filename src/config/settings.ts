@@ -159,8 +159,8 @@ export const SETTINGS = {
   }),
   connectsPerMinutePerIp: setting({
     env: "PARLEY_CONNECTS_PER_MINUTE_PER_IP",
-    initial: 60,
-    meaning: "connects from one address (IPv6: /64); 0 = no limit",
+    initial: 600,
+    meaning: "connects from one address (IPv6: /64), a refused credential counts as 10; 0 = no limit",
     read: integer(0, 1_000_000),
   }),
   framesPerSecond: setting({

@@ -3,6 +3,7 @@
  * same checks and tells; only that answer is open to every origin.
  */
 import { Problem } from "../protocol/codes.ts";
+import { WEBSOCKET_VERSION } from "../protocol/limits.ts";
 import type { Gateway, SocketData } from "../realtime/gateway.ts";
 import { type Frame, type Handler, isUpgrade } from "./router.ts";
 
@@ -17,5 +18,7 @@ export const connectHandler = (frame: Frame, gateway: Gateway): Handler =>
       call.headers["Access-Control-Allow-Origin"] = "*";
       call.headers.Upgrade = "websocket";
     }
+    // With any refusal; the one for a wrong version must have it (RFC 6455, 4.4).
+    call.headers["Sec-WebSocket-Version"] = WEBSOCKET_VERSION;
     return gateway.connect({ request, client, upgrade: (data: SocketData) => upgrade(data) });
   });

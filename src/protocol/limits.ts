@@ -87,6 +87,10 @@ export const REQUEST_HEAD_MAX_BYTES = 128 * KIB;
 /** With more connections than this that are no WebSockets, heads must be short, so that half-sent ones hold less memory. */
 export const LONG_HEAD_CONNECTIONS_MAX = 1000;
 export const REQUEST_HEAD_SHORT_BYTES = 16 * KIB;
+/** What a connect with a refused credential costs of its address's connects: guessing must stay slow where many may connect. */
+export const REFUSED_CONNECT_COST = 10;
+/** The only version of WebSocket there is (RFC 6455). */
+export const WEBSOCKET_VERSION = "13";
 /** Wrong admin tokens from one address before it has to wait. */
 export const ADMIN_WRONG_TRIES_PER_MINUTE = 10;
 

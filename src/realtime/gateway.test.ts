@@ -1,9 +1,11 @@
-/** A connect that has to wait for room under the cap. */
+/** Connects: one that has to wait for room under the cap, and how often an address may try. */
 import { describe, expect, test } from "bun:test";
 import type { Claim } from "../engine/engine.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { SocketData } from "./gateway.ts";
-import { PUBLISHABLE_KEY, turn, World } from "./test-kit.ts";
+import { OTHER_KEY, PUBLISHABLE_KEY, turn, World } from "./test-kit.ts";
+
+const HANDSHAKE = { upgrade: "websocket", "sec-websocket-version": "13" };
 
 interface Waiting {
   readonly world: World;
@@ -21,7 +23,7 @@ function waiting(): Waiting {
   world.editApp({ maxConcurrentConnections: 5 });
   let ended = 0;
   const upgraded: SocketData[] = [];
-  const request = new Request(`http://node.test/v1?key=${PUBLISHABLE_KEY}`, { headers: { upgrade: "websocket" } });
+  const request = new Request(`http://node.test/v1?key=${PUBLISHABLE_KEY}`, { headers: HANDSHAKE });
   const upgrade = (data: SocketData): boolean => upgraded.push(data) > 0;
   const client = [127, 0, 0, 1] as const;
   const connecting = Promise.resolve(world.node.gateway.connect({ request, client, upgrade }));
@@ -71,5 +73,76 @@ describe("while other nodes are asked for room", () => {
     it.answer(true);
     expect(await it.outcome).toBe("internal_error");
     expect([it.upgraded, it.ended()]).toEqual([[], 1]);
+  });
+});
+
+describe("connects from one address", () => {
+  const asks = async (
+    world: World,
+    key: string,
+    address: readonly [number, number, number, number],
+  ): Promise<string> => {
+    const request = new Request(`http://node.test/v1?key=${key}`, { headers: HANDSHAKE });
+    try {
+      await world.node.gateway.connect({ request, client: address, upgrade: () => true });
+      return "in";
+    } catch (problem) {
+      return problem instanceof Problem ? problem.code : String(problem);
+    }
+  };
+  const HERE = [192, 0, 2, 1] as const;
+  const count = async (world: World, key: string, tries: number): Promise<Record<string, number>> => {
+    const outcomes = await Promise.all(Array.from({ length: tries }, () => asks(world, key, HERE)));
+    return Object.fromEntries(
+      Map.groupBy(outcomes, (one) => one)
+        .entries()
+        .map(([one, all]) => [one, all.length]),
+    );
+  };
+
+  test("600 come in at once; with a refused credential it is 60, and then one a second", async () => {
+    const world = new World({ connectsPerMinute: 600 });
+    expect(await count(world, PUBLISHABLE_KEY, 700)).toEqual({ in: 600, rate_limited: 100 });
+    const guessed = new World({ connectsPerMinute: 600 });
+    expect(await count(guessed, "pk_live_guess", 700)).toEqual({ unauthorized: 60, rate_limited: 640 });
+    let guesses = 0;
+    for (let ms = 0; ms < 60_000; ms += 100) {
+      guessed.advance(100);
+      if ((await asks(guessed, "pk_live_guess", HERE)) === "unauthorized") guesses++;
+    }
+    expect(guesses).toBeGreaterThanOrEqual(59);
+    expect(guesses).toBeLessThanOrEqual(61);
+    expect(await asks(guessed, PUBLISHABLE_KEY, [192, 0, 2, 2])).toBe("in");
+  });
+
+  test("while it is found out whether a credential is good, it counts as refused; if it is good, or that stays unknown, as one", async () => {
+    const latest = Promise.withResolvers<boolean>();
+    const world = new World({ connectsPerMinute: 600, news: { latest: () => latest.promise } });
+    world.editKey(PUBLISHABLE_KEY, { revoked: 1 });
+    const outcomes = count(world, PUBLISHABLE_KEY, 61);
+    expect(await asks(world, PUBLISHABLE_KEY, HERE)).toBe("rate_limited");
+    latest.resolve(false);
+    expect(await outcomes).toEqual({ internal_error: 60, rate_limited: 1 });
+    expect(await count(world, OTHER_KEY, 600)).toEqual({ in: 540, rate_limited: 60 });
+  });
+});
+
+describe("a WebSocket of another version", () => {
+  test("is 426 for a good credential, and says which version there is", async () => {
+    for (const version of [undefined, "8", "13, 8", "14"]) {
+      const world = new World();
+      const headers = { upgrade: "websocket", ...(version !== undefined && { "sec-websocket-version": version }) };
+      const asked = (query: string): unknown => {
+        try {
+          const request = new Request(`http://node.test/v1?${query}`, { headers });
+          return world.node.gateway.connect({ request, client: [127, 0, 0, 1], upgrade: () => true });
+        } catch (problem) {
+          return problem;
+        }
+      };
+      const problem = asked(`key=${PUBLISHABLE_KEY}`) as Problem;
+      expect([problem.code, problem.message]).toEqual(["upgrade_required", expect.stringContaining("version 13")]);
+      expect((asked("key=x") as Problem).code).toBe("unauthorized");
+    }
   });
 });

@@ -11,9 +11,9 @@ import type { Keyring } from "../access/keyring.ts";
 import type { Throttle } from "../access/throttle.ts";
 import type { Claim } from "../engine/engine.ts";
 import { FAULT, GOING_AWAY, OVER_CONCURRENT } from "../protocol/close.ts";
-import { type Code, Problem } from "../protocol/codes.ts";
+import { CODES, type Code, Problem } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
-import { FRAME_MAX_BYTES, RETRY_AFTER_MS } from "../protocol/limits.ts";
+import { FRAME_MAX_BYTES, REFUSED_CONNECT_COST, RETRY_AFTER_MS, WEBSOCKET_VERSION } from "../protocol/limits.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
 import type { Dispatch } from "./dispatch.ts";
@@ -72,10 +72,13 @@ export class Gateway {
   /** true: it has become a connection. Otherwise throws why not; also for a plain GET that would have been let in. */
   connect(attempt: ConnectAttempt): true | Promise<true> {
     this.refuseIfDraining();
-    const wait = this.parts.connects.take(rateKey(attempt.client));
+    const { connects, news } = this.parts;
+    const address = rateKey(attempt.client);
+    const wait = connects.take(address);
     if (wait > 0) throw this.refused("rate_limited", "Too many connects from this address.", wait);
     const admitted = this.admit(attempt.request);
-    const { news } = this.parts;
+    // Before anything is waited for: what comes meanwhile from that address must find it paid.
+    if (isRefused(admitted)) connects.charge(address, REFUSED_CONNECT_COST - 1);
     return news && admitted instanceof Refusal && admitted.isPerhapsEarly
       ? this.connectAgain(attempt, news)
       : this.enter(attempt, admitted);
@@ -86,6 +89,7 @@ export class Gateway {
     const isKnown = await news.latest();
     this.refuseIfDraining();
     const admitted = this.admit(attempt.request);
+    if (!isKnown || !isRefused(admitted)) this.parts.connects.charge(rateKey(attempt.client), 1 - REFUSED_CONNECT_COST);
     if (admitted instanceof Refusal && !isKnown)
       throw this.refused("internal_error", "Whether this credential is good cannot be found out now; try again.", 1);
     return this.enter(attempt, admitted);
@@ -99,6 +103,12 @@ export class Gateway {
     if (grant instanceof Refusal) throw this.refused(grant.code);
     const wantsUpgrade = attempt.request.headers.get("upgrade")?.toLowerCase() === "websocket";
     if (!wantsUpgrade) throw new Problem("upgrade_required");
+    // Bun would answer this itself, with nothing that says why.
+    if (attempt.request.headers.get("sec-websocket-version") !== WEBSOCKET_VERSION)
+      throw this.refused(
+        "upgrade_required",
+        `The credential is good, but this service speaks WebSocket version ${WEBSOCKET_VERSION} only (Sec-WebSocket-Version).`,
+      );
     const cap = this.parts.keyring.app(grant.app)?.maxConcurrentConnections ?? null;
     if (cap === null) return this.upgrade(attempt, { grant });
     const claim = this.parts.hub.claim(grant.app, cap);
@@ -259,3 +269,7 @@ export class Gateway {
     }
   }
 }
+
+/** The credential itself is refused: not for want of what we need to check it. */
+const isRefused = (admitted: Grant | Refusal): boolean =>
+  admitted instanceof Refusal && CODES[admitted.code].status === 401;

@@ -5,6 +5,7 @@
 import type { WebSocketHandler } from "bun";
 import type { Grant } from "../access/admit.ts";
 import { Blocks } from "../access/blocks.ts";
+import type { News } from "../access/follow.ts";
 import { Keyring } from "../access/keyring.ts";
 import { Throttle } from "../access/throttle.ts";
 import { keySecretIdentity, Vault } from "../access/vault.ts";
@@ -57,6 +58,9 @@ export interface WorldOptions {
   readonly traffic?: Traffic;
   readonly tickMs?: number;
   readonly rates?: Rates;
+  /** From one address; absent: no limit. */
+  readonly connectsPerMinute?: number;
+  readonly news?: News;
   /** Absent: a fault fails the test. */
   readonly faults?: FaultLog;
   /** Stands between each hub and its engine. */
@@ -126,6 +130,8 @@ export class World {
       rates = { framesPerSecond: 0, framesBurst: 500 },
       engine: between,
       faults = noFaults,
+      connectsPerMinute = 0,
+      news,
     } = options;
     const server = new FakeServer();
     const usageRows = new MemoryUsage();
@@ -146,7 +152,7 @@ export class World {
     });
     keyring.onChange((keyId) => hub.keyChanged(keyId));
     const dispatch = new Dispatch({ hub, keyring, usage, figures, clock, rates });
-    const connects = new Throttle(0, 0, clock.monotonicMs);
+    const connects = new Throttle(connectsPerMinute, connectsPerMinute / 60, clock.monotonicMs);
     const blocks = new Blocks();
     const gateway = new Gateway({
       hub,
@@ -158,6 +164,7 @@ export class World {
       faults,
       clock,
       maxPendingBytes: 1 << 20,
+      news,
     });
     return { clock, server, hub, gateway, handlers: gateway.handlers(), engine, usage, usageRows, figures };
   }

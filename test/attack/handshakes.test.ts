@@ -48,6 +48,18 @@ describe("the version of a handshake", () => {
   test("must be there", () => answersWith(426, (q) => handshake(q, { "Sec-WebSocket-Version": undefined })));
   test("must be 13", () => answersWith(426, (q) => handshake(q, { "Sec-WebSocket-Version": "8" })));
   test("must be one", () => answersWith(426, (q) => handshake(q, { "sec-websocket-version": "8" })));
+
+  test("is named in the answer to a wrong one, which says what is wrong", async () => {
+    const line = siege.keep(await Line.open(siege.url));
+    line.write(handshake(siege.query(), { "Sec-WebSocket-Version": "8" }));
+    const [head = "", body = ""] = (await line.hears((received) => received.includes("}"))).split("\r\n\r\n");
+    line.drop();
+    expect(head).toMatch(/^sec-websocket-version: 13$/im);
+    expect(JSON.parse(body)).toEqual({
+      error: "upgrade_required",
+      message: expect.stringContaining("WebSocket version 13"),
+    });
+  });
 });
 
 describe("a request that is no handshake", () => {
@@ -70,6 +82,7 @@ describe("a request that is no handshake", () => {
 
 describe("malformed headers are refused", () => {
   test("2,000 of them", () => answersWith(431, (q) => handshake(q, numbered(2000))));
+  test("a head of 129 KiB", () => answersWith(431, (q) => handshake(q, { "X-Big": "a".repeat(129 * 1024) })));
   test("a head of 300 KiB", () => answersWith(431, (q) => handshake(q, { "X-Big": "a".repeat(300 * 1024) })));
   test("a NUL in a value", () => answersWith(400, (q) => handshake(q, { "X-A": "a\0b" })));
   test("a space in a name", () => answersWith(400, (q) => handshake(q, { "X A": "b" })));
@@ -173,6 +186,26 @@ describe("held open", () => {
       expect(await wire.sync()).toEqual([]);
       expect(half.every((line) => line.received === "")).toBe(true);
     }));
+
+  test("with 1,100 connections that are none yet, long heads are refused and ordinary ones connect; then all is as before", async () => {
+    const lines = await crowd(1100, 50, async () => siege.keep(await Line.open(siege.url)));
+    const status = async (headBytes: number): Promise<number> => {
+      const line = await Line.open(siege.url);
+      line.write(handshake(siege.query(), { "X-Big": "a".repeat(headBytes) }));
+      const answer = await line.status();
+      line.drop();
+      return answer;
+    };
+    const eventually = async (expected: number): Promise<void> => {
+      const deadline = performance.now() + 10_000;
+      while ((await status(100_000)) !== expected && performance.now() < deadline) await Bun.sleep(50);
+      expect(await status(100_000)).toBe(expected);
+    };
+    await eventually(431);
+    expect(await status(10_000)).toBe(101);
+    for (const line of lines) line.drop();
+    await eventually(101);
+  });
 
   test("100 heads that come byte by byte keep nobody out, and the patient ones get in", () =>
     siege.withstands(async () => {

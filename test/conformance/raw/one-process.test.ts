@@ -72,11 +72,19 @@ describe("the rate of connects from one address", () => {
   test("counts refused connects and plain GETs too", async () => {
     const ip = address();
     const headers = { "X-Forwarded-For": ip };
-    expect(await from(ip, { query: "", headers })).toBe("401 unauthorized");
+    for (let i = 0; i < LIMIT - 1; i++)
+      expect(await from(ip, { headers: { ...PLAIN_GET, ...headers } })).toBe("426 upgrade_required");
     expect(await from(ip, { query: "token=x", headers })).toBe("401 invalid_token");
-    expect(await from(ip, { headers: { ...PLAIN_GET, ...headers } })).toBe("426 upgrade_required");
     expect(await from(ip)).toBe("429 rate_limited");
     expect(await from(ip, { headers: { ...PLAIN_GET, ...headers } })).toBe("429 rate_limited");
+  });
+
+  test("counts a refused credential as ten connects", async () => {
+    const guessed = await startWorld({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "20" } });
+    expect(await outcome(guessed.url, { query: "key=pk_live_x" })).toBe("401 unauthorized");
+    expect(await outcome(guessed.url, { query: "token=x" })).toBe("401 invalid_token");
+    expect(await outcome(guessed.url, { query: tokenQuery(guessed.token()) })).toBe("429 rate_limited");
+    await guessed.stop();
   });
 
   test("comes after the path and before the credential", async () => {
