@@ -84,7 +84,7 @@ export function questions(begin: Begin, size: number): void {
     ben.join("c", "eve", 2, '{"a":1}');
     await nodes.settle();
     const members = await nodes.answer(ann.engine.members(APP, "c"));
-    if (members === LATE) throw new Error(LATE);
+    if (members === LATE || !members) throw new Error(LATE);
     expect(plain(members)).toEqual({ [ben.id]: [{ peerId: "eve", metadataJson: '{"a":1}', since: 2 }] });
   });
 

@@ -7,6 +7,7 @@ import { playAnyOrder } from "./any-order.ts";
 import { type Beginning, type MakeCluster, Nodes } from "./cluster.ts";
 import { goings } from "./contract-goings.ts";
 import { questions } from "./contract-questions.ts";
+import { sizes } from "./contract-sizes.ts";
 import { APP, plain, type TestNode } from "./test-node.ts";
 
 export function engineContract(name: string, makeCluster: MakeCluster, { runs = 150 } = {}): void {
@@ -25,7 +26,7 @@ function alone(makeCluster: MakeCluster): void {
     expect(await nodes.answer(node.tell("ann").reached)).toBe(0);
     expect(await nodes.answer(node.engine.kick(APP, "ann"))).toBe(0);
     expect(await nodes.answer(node.engine.channels(APP))).toEqual([]);
-    expect(plain((await node.engine.members(APP, "c")).entries())).toEqual({});
+    expect(await node.engine.members(APP, "c")).toEqual(new Map());
     expect(node.engine.connections(APP)).toBe(0);
     expect([node.heardOn("c"), node.handedTo("ann"), node.picture("c"), node.kicks]).toEqual([[], [], {}, []]);
     node.unwatch("c");
@@ -269,6 +270,7 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
 
   describe("a node that goes", () => goings(begin));
   describe("questions", () => questions(begin, size));
+  describe("larger than one payload", () => sizes(begin, size));
   test("whatever is done in whatever order, nothing is lost, doubled, turned round or heard of the gone", () =>
     playAnyOrder(makeCluster, size, runs));
 }

@@ -19,6 +19,9 @@
  *   the nodes reach each other.
  * - `nudge` resolves when every other node that is there has seen to it, or a second has passed. It MAY be lost: it only makes
  *   the others look sooner than they would.
+ * - However large a legal message, an announcement, an answer or the number of applications, it MUST arrive whole: what carries it may
+ *   have a limit, the engine has none.
+ * - A method of NodeEnd that throws MUST NOT end the process: it is reported, and the channel concerned is told as `lost`.
  * - `send` reaches a peer where it is held (`hold`). Once it is known that it was handed to somebody, it MAY answer: the count
  *   is then of those who have answered.
  */
@@ -52,6 +55,9 @@ export interface Claim {
 
 export type NodeId = string;
 
+/** An answer of all nodes, or nothing: a part of it would pass for the whole. */
+export type Whole<T> = T | undefined | Promise<T | undefined>;
+
 /** Could not find out: nothing was handed to anybody. */
 export const UNAVAILABLE = -1;
 
@@ -78,10 +84,10 @@ export interface Engine {
   block(app: string, peerId: string, untilMs: number): void | Promise<void>;
   /** Closes the peer's connections on other nodes: how many. */
   kick(app: string, peerId: string): number | Promise<number>;
-  /** Channels that are active on other nodes. */
-  channels(app: string): readonly ChannelCount[] | Promise<readonly ChannelCount[]>;
-  /** Members of one channel on other nodes, also those that are not announced yet. */
-  members(app: string, channel: string): RemoteMembers | Promise<RemoteMembers>;
+  /** Channels that are active on other nodes, one entry for each node and channel; undefined: not every node has answered. */
+  channels(app: string): Whole<readonly ChannelCount[]>;
+  /** Members of one channel on other nodes, also those not announced yet; undefined: not every node has answered. */
+  members(app: string, channel: string): Whole<RemoteMembers>;
   /** This node's connections of an application are so many now: the others must not be far behind. */
   counted(app: string, connections: number): void;
   /** Room for one more of the connections that an application may have on all nodes together; undefined: there is none. */

@@ -19,6 +19,7 @@ interface Watch {
 interface Words {
   readonly node: NodeId;
   readonly n: number;
+  readonly filling?: string;
 }
 
 export class TestNode implements NodeEnd {
@@ -44,7 +45,11 @@ export class TestNode implements NodeEnd {
   readonly log: string[] = [];
   private readonly truth = new Map<string, Map<string, MemberState>>();
   private readonly people = new Map<string, number>();
+  /** Connections by application. */
+  private counts = new Map<string, number>();
   private number = 0;
+  /** Text that is added to each message, to make it large. */
+  filling = "";
 
   constructor(
     readonly id: NodeId,
@@ -67,7 +72,7 @@ export class TestNode implements NodeEnd {
 
   private words(from = "somebody"): { envelope: Envelope; name: string } {
     const n = ++this.number;
-    const words: Words = { node: this.id, n };
+    const words: Words = { node: this.id, n, ...(this.filling && { filling: this.filling }) };
     return {
       envelope: { from, metadataJson: n % 2 === 0 ? undefined : `{"of":"${from}"}`, dataJson: JSON.stringify(words) },
       name: `${this.id} ${n}`,
@@ -95,11 +100,37 @@ export class TestNode implements NodeEnd {
     if (this.truth.get(key(app, channel))?.delete(peerId)) this.engine.announce(app, channel, [], [peerId]);
   }
 
+  /** Many members in one announcement. */
+  joinAll(channel: string, states: readonly MemberState[], app = APP): void {
+    const members = this.truth.get(key(app, channel)) ?? new Map<string, MemberState>();
+    this.truth.set(key(app, channel), members);
+    for (const state of states) members.set(state.peerId, state);
+    this.engine.announce(app, channel, states, []);
+  }
+
+  /** All members leave in one announcement. */
+  partAll(channel: string, app = APP): void {
+    const members = this.truth.get(key(app, channel));
+    this.truth.delete(key(app, channel));
+    this.engine.announce(app, channel, [], [...(members?.keys() ?? [])]);
+  }
+
   hold(peerId: string, connections: number, app = APP): void {
     const had = this.people.get(key(app, peerId)) ?? 0;
     this.people.set(key(app, peerId), connections);
+    this.counts.set(app, (this.counts.get(app) ?? 0) + connections - had);
     if (had === 0 && connections > 0) this.engine.hold(app, peerId);
     if (had > 0 && connections === 0) this.engine.release(app, peerId);
+  }
+
+  /** All connections end. */
+  endAll(): void {
+    for (const name of [...this.people.keys()]) {
+      // An application's name may hold spaces here, a peer's never.
+      const at = name.lastIndexOf(" ");
+      this.hold(name.slice(at + 1), 0, name.slice(0, at));
+    }
+    this.counts.clear();
   }
 
   /** Resolves with the answer. */
@@ -249,13 +280,11 @@ export class TestNode implements NodeEnd {
   }
 
   localConnections(app: string): number {
-    return [...this.people].reduce((sum, [name, count]) => sum + (name.startsWith(`${app} `) ? count : 0), 0);
+    return this.counts.get(app) ?? 0;
   }
 
   localCounts(): ReadonlyMap<string, number> {
-    // An application's name may hold spaces here, a peer's never.
-    const apps = new Set([...this.people.keys()].map((name) => name.slice(0, name.lastIndexOf(" "))));
-    return new Map([...apps].map((app) => [app, this.localConnections(app)]));
+    return new Map(this.counts);
   }
 }
 

@@ -11,6 +11,9 @@ import type { Call } from "./call.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { bag, limit, peerId } from "./schemas.ts";
 
+/** What a client is advised to wait before it asks again. */
+const RETRY_SECONDS = 1;
+
 /** A message that a backend sends: `data` and `peerMetadata` are passed on byte for byte. */
 export const message = z.object({
   data: z
@@ -70,10 +73,10 @@ export function channelEndpoints(guard: Guard<Credential>, hub: Hub, quota: Quot
         after: z.string().describe("The `next` of the page before.").optional(),
       }),
       answer: z.object({ data: z.array(listed), next: z.string().nullable() }),
-      problems: ["action_not_permitted"],
+      problems: ["action_not_permitted", "backend_error"],
       handle: async (_call, { who, query }) => {
         permit(who, "presence");
-        const all = (await hub.census.channels(who.key.app))
+        const all = wholeOf(await hub.census.channels(who.key.app))
           .filter(({ channel }) => channel.startsWith(query.prefix ?? "") && who.key.scope.matches(channel))
           .sort((a, b) => (a.channel < b.channel ? -1 : 1))
           .filter(({ channel }) => query.after === undefined || channel > query.after);
@@ -88,11 +91,17 @@ export function channelEndpoints(guard: Guard<Credential>, hub: Hub, quota: Quot
       spans: true,
       summary: "Who is in a channel",
       answer: z.object({ channel: z.string(), peers: z.array(member) }),
-      problems: ["invalid_request", "channel_reserved", "channel_not_authorized", "action_not_permitted"],
+      problems: [
+        "invalid_request",
+        "channel_reserved",
+        "channel_not_authorized",
+        "action_not_permitted",
+        "backend_error",
+      ],
       handle: async (call, { who }) => {
         const channel = channelOf(call, who);
         permit(who, "presence");
-        const members = await hub.census.members(who.key.app, channel);
+        const members = wholeOf(await hub.census.members(who.key.app, channel));
         const peers = members.map(({ peerId, metadataJson }) =>
           metadataJson === undefined ? { peerId } : { peerId, metadata: JSON.parse(metadataJson) as unknown },
         );
@@ -125,4 +134,10 @@ export function channelEndpoints(guard: Guard<Credential>, hub: Hub, quota: Quot
       },
     }),
   ];
+}
+
+/** What some nodes know must not pass for what all of them do. */
+function wholeOf<T>(found: T | undefined): T {
+  if (found === undefined) throw new Problem("backend_error", "Not every node has answered; try again.", RETRY_SECONDS);
+  return found;
 }

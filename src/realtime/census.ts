@@ -41,20 +41,25 @@ export class Census {
     return new Map([...this.spaces].map(([app, { connections }]) => [app, connections]));
   }
 
-  /** Members of a channel with their metadata; those whose roster is still under way count already. */
-  async members(app: string, name: string): Promise<MemberState[]> {
+  /** Members of a channel with their metadata, also those whose roster is still to come; undefined: not every node has answered. */
+  async members(app: string, name: string): Promise<MemberState[] | undefined> {
+    const remote = await this.engine.members(app, name);
+    if (!remote) return undefined;
     const found = new Map<string, MemberState>();
     const add = (state: MemberState): void => {
       const known = found.get(state.peerId);
       if (!known || known.since < state.since) found.set(state.peerId, state);
     };
-    for (const states of (await this.engine.members(app, name)).values()) for (const state of states) add(state);
+    for (const states of remote.values()) for (const state of states) add(state);
     for (const state of this.localPeers(app, name)) add(state);
     return [...found.values()];
   }
 
-  async channels(app: string): Promise<{ channel: string; peers: number; connections: number }[]> {
-    const all = [...this.localChannels(app), ...(await this.engine.channels(app))];
+  /** undefined: not every node has answered. */
+  async channels(app: string): Promise<{ channel: string; peers: number; connections: number }[] | undefined> {
+    const remote = await this.engine.channels(app);
+    if (!remote) return undefined;
+    const all = [...this.localChannels(app), ...remote];
     return [...Map.groupBy(all, (one) => one.channel)].map(([channel, counts]) => ({
       channel,
       peers: new Set(counts.flatMap((count) => count.peerIds)).size,

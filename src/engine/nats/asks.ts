@@ -15,6 +15,11 @@ export interface AsksParts {
   readonly nextNumber: () => number;
 }
 
+export interface Answers {
+  readonly answers: readonly (readonly [OtherNode, Answer])[];
+  readonly isWhole: boolean;
+}
+
 export class Asks {
   constructor(private readonly parts: AsksParts) {}
 
@@ -27,18 +32,20 @@ export class Asks {
     if (names.length > 0) link.publish(subjects.all, question(self, asked), subjects.answer(number));
   }
 
-  /** Of those that are still there. */
-  allOf(asked: Question): Promise<[OtherNode, Answer][]> {
-    const { nodes } = this.parts;
+  /** Of those that are still there. `isWhole`: all of them have answered, and could be asked. */
+  allOf(asked: Question): Promise<Answers> {
+    const { link, nodes } = this.parts;
+    const names = nodes.all.map(({ name }) => name);
+    const { isUp } = link;
     return new Promise((resolve) =>
-      this.all(asked, (answers) =>
-        resolve(
-          [...answers].flatMap(([name, answer]) => {
-            const node = nodes.known(name);
-            return node ? [[node, answer] satisfies [OtherNode, Answer]] : [];
-          }),
-        ),
-      ),
+      this.all(asked, (answers) => {
+        const there = names.flatMap((name) => nodes.known(name) ?? []);
+        const found = there.flatMap((node) => {
+          const answer = answers.get(node.name);
+          return answer ? [[node, answer] satisfies [OtherNode, Answer]] : [];
+        });
+        resolve({ answers: found, isWhole: isUp && found.length === there.length });
+      }),
     );
   }
 

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import * as decode from "./decode.ts";
+import { TEXT_MAX_BYTES } from "./payload.ts";
 import * as wire from "./wire.ts";
 
 const peerId = fc.stringMatching(/^[\x20-\x7e]{1,128}$/);
@@ -54,7 +55,7 @@ describe("what is written is read", () => {
     const lane = fc.record({ app: fc.string(), channel: fc.string(), epoch: count, n: count, members: states });
     fc.assert(
       fc.property(fc.string(), fc.array(lane, { maxLength: 3 }), place, (node, lanes, at) => {
-        const beat = { node, connections: new Map([["app", 3]]), hears: ["x", node], isBack: true };
+        const beat = { node, connections: new Map([["app", 3]]), hears: ["x", node], isBack: true, part: 1, parts: 3 };
         expect(decode.toAll(wire.beat(beat))).toEqual({ kind: "beat", ...beat });
         expect(decode.toAll(wire.farewell(node))).toEqual({ kind: "farewell", node });
         const questions: wire.Question[] = [
@@ -82,6 +83,15 @@ describe("what is written is read", () => {
       }),
     );
   });
+});
+
+test("the longest text that a node may send is read", () => {
+  const at = { node: "n", app: "a", channel: "c", epoch: 1, n: 1 };
+  const lengthOf = (chars: number): string =>
+    wire.message(at, { from: "x", metadataJson: undefined, dataJson: `"${"x".repeat(chars)}"` });
+  const longest = lengthOf(TEXT_MAX_BYTES - lengthOf(0).length);
+  expect(Buffer.byteLength(longest)).toBe(TEXT_MAX_BYTES);
+  expect(decode.laneItem(longest)?.kind).toBe("message");
 });
 
 describe("what is not ours is nothing", () => {
@@ -117,7 +127,7 @@ describe("what is not ours is nothing", () => {
     ["another version", '[1,"message","n","a","c",1,1,"x",-1]\n1'],
     ["a member of no name", '[2,"members","n","a","c",1,1,[["",1]],[]]'],
     ["no JSON at all", "hello"],
-    ["far too long", `[2,"message","n","a","c",1,1,"x",-1]\n"${"x".repeat(1_000_000)}"`],
+    ["far too long", `[2,"message","n","a","c",1,1,"x",-1]\n"${"x".repeat(TEXT_MAX_BYTES)}"`],
   ])("%s", (_what, text) => {
     expect(readers.map((read) => read(text))).toEqual(readers.map(() => undefined));
   });

@@ -5,6 +5,7 @@
 import { parseStrict } from "../../protocol/json.ts";
 import { isPeerId } from "../../protocol/names.ts";
 import type { ChannelCount, Envelope, MemberState } from "../engine.ts";
+import { PARTS_MAX, TEXT_MAX_BYTES } from "./payload.ts";
 import {
   type Answer,
   type Answered,
@@ -20,9 +21,6 @@ import {
   VERSION,
 } from "./wire.ts";
 
-/** Longer texts are nothing that we have sent: a frame has 66 KiB, metadata 4, a part of an answer some 200. */
-const TEXT_MAX_CHARS = 900_000;
-
 type Fields = readonly unknown[];
 
 interface Read {
@@ -33,7 +31,8 @@ interface Read {
 }
 
 function read(text: string): Read | undefined {
-  if (text.length > TEXT_MAX_CHARS) return undefined;
+  // A text has at least as many bytes as characters: what any node may send passes.
+  if (text.length > TEXT_MAX_BYTES) return undefined;
   const end = text.indexOf("\n");
   const parsed = json(end < 0 ? text : text.slice(0, end));
   if (!Array.isArray(parsed) || parsed[0] !== VERSION || !isText(parsed[1])) return undefined;
@@ -51,6 +50,10 @@ function json(text: string): unknown {
 const isText = (value: unknown): value is string => typeof value === "string";
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
+
+function partOf(part: unknown, parts: unknown): { readonly part: number; readonly parts: number } | undefined {
+  return isCount(part) && isCount(parts) && part < parts && parts <= PARTS_MAX ? { part, parts } : undefined;
+}
 
 function placeOf([node, app, channel, epoch, n]: Fields): Place | undefined {
   if (!isText(node) || !isText(app) || !isText(channel) || !isCount(epoch) || !isCount(n)) return undefined;
@@ -112,7 +115,7 @@ export function laneItem(payload: string): LaneItem | undefined {
 
 export function toAll(payload: string): Beat | Count | Farewell | Asked | undefined {
   const all = read(payload);
-  const [node, first, hears, isBack] = all?.fields ?? [];
+  const [node, first, hears, isBack, part = 0, parts = 1] = all?.fields ?? [];
   if (!all || !isText(node)) return undefined;
   switch (all.kind) {
     case "beat": {
@@ -120,9 +123,9 @@ export function toAll(payload: string): Beat | Count | Farewell | Asked | undefi
         Array.isArray(one) && isText(one[0]) && isCount(one[1]) ? ([one[0], one[1]] as const) : undefined,
       );
       const nodes = listOf(hears, text);
-      return (
-        counts && nodes && { kind: "beat", node, connections: new Map(counts), hears: nodes, isBack: isBack === true }
-      );
+      const at = partOf(part, parts);
+      if (!counts || !nodes || !at) return undefined;
+      return { kind: "beat", node, connections: new Map(counts), hears: nodes, isBack: isBack === true, ...at };
     }
     case "count":
       return isText(first) && isCount(hears) ? { kind: "count", node, app: first, connections: hears } : undefined;
@@ -177,9 +180,10 @@ function questionIn(value: unknown): Question | undefined {
 export function answerIn(payload: string): Answered | undefined {
   const all = read(payload);
   const [node, part, parts, value] = all?.fields ?? [];
-  if (all?.kind !== "answer" || !isText(node) || !isCount(part) || !isCount(parts) || !isPlain(value)) return undefined;
+  if (all?.kind !== "answer" || !isText(node) || !isPlain(value)) return undefined;
   const answer = answerOf(value);
-  return answer && part < parts ? { node, part, parts, answer } : undefined;
+  const at = partOf(part, parts);
+  return answer && at && { node, ...at, answer };
 }
 
 function answerOf(value: Plain): Answer | undefined {

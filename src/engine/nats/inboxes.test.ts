@@ -18,6 +18,7 @@ function opened() {
     },
     subjects: { peer: (app, peerId) => `${app}/${peerId}` },
     nodes: { seen: (name) => ({ name, id: name, lastMs: 0, connections: new Map(), countedMs: 0 }) },
+    boundary: { report: () => undefined },
     odd: () => odd++,
   });
   inboxes.hold("app", "ann");

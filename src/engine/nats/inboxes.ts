@@ -4,6 +4,7 @@
  * nobody knows what became of it, and now it would be out of order. So it is left out.
  */
 import type { NodeEnd } from "../engine.ts";
+import type { Boundary } from "./boundary.ts";
 import { directIn } from "./decode.ts";
 import type { Heard, Link, Topic } from "./link.ts";
 import type { Nodes } from "./nodes.ts";
@@ -17,6 +18,7 @@ export interface InboxesParts {
   readonly link: Pick<Link, "subscribe">;
   readonly subjects: Pick<Subjects, "peer">;
   readonly nodes: Pick<Nodes, "seen">;
+  readonly boundary: Pick<Boundary, "report">;
   /** Something that no node of ours sends. */
   readonly odd: () => void;
 }
@@ -65,12 +67,18 @@ export class Inboxes {
     if (count !== undefined) respond(handed(end.id, count));
   }
 
-  /** undefined: it comes too late. */
+  /** undefined: it comes too late, or it is not known whether it was handed to anybody. */
   private deliver({ node, number, app, to, envelope }: Direct, newest: Map<string, number>): number | undefined {
-    const { end, nodes } = this.parts;
+    const { end, nodes, boundary } = this.parts;
     if (!nodes.seen(node) || number <= (newest.get(node) ?? 0)) return undefined;
     newest.set(node, number);
-    return end.deliverTo(app, to, envelope);
+    try {
+      return end.deliverTo(app, to, envelope);
+    } catch (error) {
+      // Its sender hears of a backend error; nothing else depends on it.
+      boundary.report(error, { in: "deliverTo", app });
+      return undefined;
+    }
   }
 }
 

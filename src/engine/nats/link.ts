@@ -1,8 +1,13 @@
 /**
  * The connection to NATS. It reconnects for ever, notices a dead link within seconds, and says when it is down: what is
- * published then would be thrown away without a word.
+ * published then would be thrown away without a word. It alone knows how large a payload the server takes, and cuts longer texts into
+ * fragments; publishing never throws. Nor does anything that arrives: what a subscriber throws ends here and is reported.
  */
+import { randomBytes } from "node:crypto";
 import { connect, errors, type NatsConnection, type Subscription } from "@nats-io/transport-node";
+import type { FaultContext } from "./boundary.ts";
+import { Fragments, fragmentsOf } from "./fragments.ts";
+import { PAYLOAD_ADVISED_BYTES, PAYLOAD_MIN_BYTES, TEXT_MAX_BYTES } from "./payload.ts";
 
 /**
  * A link that stalls is given up and another taken before the others take this node for gone, which is when what it has acked
@@ -13,12 +18,17 @@ const PINGS_OUT_MAX = 2;
 const RECONNECT_MS = { least: 100, jitter: 400 } as const;
 const CONNECT_MS = 1000;
 const NO_RESPONDERS = 503;
+const SENDER_BYTES = 12;
+/** Of UTF-8, for one character of a text. */
+const BYTES_PER_CHAR_MAX = 3;
 
 export interface LinkOptions {
   /** nats://user:password@a:4222,b:4222 or tls://… */
   readonly url: string;
   /** Shown by the server's own tools. */
   readonly name: string;
+  /** Something odd, in a sentence, for the log. */
+  readonly warn?: (text: string) => void;
 }
 
 export interface Heard {
@@ -36,18 +46,32 @@ export interface Topic {
 export interface LinkEvents {
   down(): void;
   up(): void;
+  /** A subscriber has thrown: what has arrived is lost. */
+  misheard(error: unknown, context: FaultContext): void;
+  /** Anything else has failed. */
+  failed(error: unknown, context: FaultContext): void;
 }
 
 export class Link {
   private isConnected = true;
-  private events: LinkEvents = { down: () => undefined, up: () => undefined };
+  private events: LinkEvents = { down: nothing, up: nothing, misheard: nothing, failed: nothing };
+  private readonly fragments = new Fragments();
+  private readonly encoder = new TextEncoder();
+  /** Names this connection in fragments. */
+  private readonly sender = randomBytes(SENDER_BYTES).toString("base64url");
+  private lastNumber = 0;
+  private payloadMaxBytes = 0;
 
-  private constructor(private readonly connection: NatsConnection) {
+  private constructor(
+    private readonly connection: NatsConnection,
+    private readonly warn: (text: string) => void,
+  ) {
+    this.noteLimit();
     void this.follow();
   }
 
   /** Throws when no server can be reached at first: a wrong address should be seen at the start. */
-  static async open({ url, name }: LinkOptions): Promise<Link> {
+  static async open({ url, name, warn = () => undefined }: LinkOptions): Promise<Link> {
     const { servers, tls, user, pass, token } = addressOf(url);
     const connection = await connect({
       servers,
@@ -64,26 +88,41 @@ export class Link {
       ...(user !== undefined && { user, pass: pass ?? "" }),
       ...(token !== undefined && { token }),
     });
-    return new Link(connection);
+    const limit = connection.info?.max_payload ?? PAYLOAD_ADVISED_BYTES;
+    if (limit >= PAYLOAD_MIN_BYTES) return new Link(connection, warn);
+    await connection.close();
+    throw new Error(`its max_payload is ${limit} bytes, at least ${PAYLOAD_MIN_BYTES} are needed`);
   }
 
   get isUp(): boolean {
     return this.isConnected;
   }
 
-  /** The largest payload the server takes, in bytes. */
-  get maxBytes(): number {
-    return this.connection.info?.max_payload ?? 1024 * 1024;
-  }
-
   on(events: LinkEvents): void {
     this.events = events;
   }
 
+  /** Never throws; what cannot be sent is lost, as anything may be on the way. `answerTo` goes with the last fragment only. */
   publish(subject: string, text: string, answerTo?: string): void {
-    unlessEnding(() =>
-      this.connection.publish(subject, text, answerTo === undefined ? undefined : { reply: answerTo }),
-    );
+    // While the link is down the limit of the next server is not known yet.
+    if (!this.isConnected) return;
+    // Almost all are this short: they need not be encoded to know that they fit.
+    if (text.length * BYTES_PER_CHAR_MAX <= this.payloadMaxBytes) return this.write(subject, text, answerTo);
+    const bytes = this.encoder.encode(text);
+    if (bytes.length > TEXT_MAX_BYTES)
+      return this.events.failed(new Error(`a text of ${bytes.length} bytes is too long for other nodes`), { subject });
+    if (bytes.length <= this.payloadMaxBytes) return this.write(subject, bytes, answerTo);
+    const fragments = fragmentsOf(bytes, this.sender, ++this.lastNumber, this.payloadMaxBytes);
+    for (const [at, fragment] of fragments.entries())
+      this.write(subject, fragment, at === fragments.length - 1 ? answerTo : undefined);
+  }
+
+  private write(subject: string, payload: string | Uint8Array, answerTo: string | undefined): void {
+    try {
+      this.connection.publish(subject, payload, answerTo === undefined ? undefined : { reply: answerTo });
+    } catch (error) {
+      if (!isEnding(error)) this.events.failed(error, { in: "publish", subject });
+    }
   }
 
   /** Callbacks, never iterators: what arrives on several topics keeps its order. */
@@ -92,15 +131,31 @@ export class Link {
     const subscription: Subscription = this.connection.subscribe(subject, {
       callback: (error, message) => {
         if (error) return;
-        heard({
-          subject: message.subject,
-          text: message.string(),
-          isNobody: message.headers?.code === NO_RESPONDERS,
-          respond: (text) => unlessEnding(() => void message.respond(text)),
-        });
+        try {
+          const text = this.fragments.take(message.data);
+          if (text === undefined) return;
+          heard({
+            subject: message.subject,
+            text,
+            isNobody: message.headers?.code === NO_RESPONDERS,
+            respond: (answer) => {
+              if (message.reply) this.publish(message.reply, answer);
+            },
+          });
+        } catch (cause) {
+          this.events.misheard(cause, { in: "callback", subject });
+        }
       },
     });
-    return { end: () => unlessEnding(() => subscription.unsubscribe()) };
+    return { end: () => this.end(subscription) };
+  }
+
+  private end(subscription: Subscription): void {
+    try {
+      subscription.unsubscribe();
+    } catch (error) {
+      if (!isEnding(error)) this.events.failed(error, { in: "unsubscribe" });
+    }
   }
 
   /** Resolves when the server has seen everything that was published, and we everything it had for us before that. */
@@ -122,24 +177,39 @@ export class Link {
     for await (const status of this.connection.status()) {
       if (status.type === "disconnect" && this.isConnected) {
         this.isConnected = false;
-        this.events.down();
+        this.tell("down");
       } else if (status.type === "reconnect" && !this.isConnected) {
+        this.noteLimit();
         this.isConnected = true;
-        this.events.up();
+        this.tell("up");
       }
     }
   }
-}
 
-/** Something may still be given while the connection ends: it reaches nobody any more, and that is no fault. */
-function unlessEnding(give: () => void): void {
-  try {
-    give();
-  } catch (error) {
-    if (!(error instanceof errors.ClosedConnectionError || error instanceof errors.DrainingConnectionError))
-      throw error;
+  private tell(event: "down" | "up"): void {
+    try {
+      this.events[event]();
+    } catch (error) {
+      this.events.failed(error, { in: event });
+    }
+  }
+
+  /** Another server may have another limit. */
+  private noteLimit(): void {
+    const limit = this.connection.info?.max_payload ?? this.payloadMaxBytes;
+    if (limit !== this.payloadMaxBytes && limit < PAYLOAD_ADVISED_BYTES)
+      this.warn(
+        `max_payload of the NATS server is ${limit} bytes: larger messages between nodes travel in many parts; set it to at least ${PAYLOAD_ADVISED_BYTES}`,
+      );
+    this.payloadMaxBytes = Math.max(limit, PAYLOAD_MIN_BYTES);
   }
 }
+
+const nothing = (): void => undefined;
+
+/** Something may still be given while the connection ends: it reaches nobody any more, and that is no fault. */
+const isEnding = (error: unknown): boolean =>
+  error instanceof errors.ClosedConnectionError || error instanceof errors.DrainingConnectionError;
 
 interface Address {
   readonly servers: string[];

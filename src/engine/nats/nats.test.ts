@@ -1,48 +1,27 @@
-/** The engine's suite against a real nats-server. */
+/** The engine's suite against a real nats-server, with its default payload limit of 1 MiB and with a sixteenth of it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Cluster } from "../cluster.ts";
 import { engineContract } from "../contract.ts";
 import { APP, TestNode } from "../test-node.ts";
-import { NatsEngine } from "./nats.ts";
+import { natsCluster } from "./test-cluster.ts";
 import { type NatsServer, startNats } from "./test-server.ts";
 
 let server: NatsServer;
-let installation = 0;
+let narrow: NatsServer;
 
 beforeAll(async () => {
-  server = await startNats();
+  [server, narrow] = await Promise.all([startNats(), startNats([], undefined, "max_payload: 64KB")]);
 });
-afterAll(() => server?.stop());
+afterAll(() => Promise.all([server?.stop(), narrow?.stop()]));
 
-const ROUNDS = 5;
-
-async function cluster(nodes: number): Promise<Cluster> {
-  const prefix = `t${++installation}`;
-  const engines: NatsEngine[] = [];
-  for (let i = 0; i < nodes; i++)
-    engines.push(await NatsEngine.connect({ url: server.url, name: `test ${i}`, prefix, beatMs: 500 }));
-  const flush = async (): Promise<void> => {
-    for (const engine of engines) await engine.flush().catch(() => undefined);
-  };
-  return {
-    engines,
-    step: flush,
-    // An answer to an answer to what was given: each round takes everything one way further.
-    settle: async () => {
-      for (let round = 0; round < ROUNDS; round++) await flush();
-    },
-    stop: async () => {
-      for (const engine of engines) await engine.close();
-    },
-  };
-}
-
-engineContract("NATS", cluster, { runs: 300 });
+engineContract("NATS", (nodes) => natsCluster(server, nodes), { runs: 300 });
+engineContract("NATS with payloads of 64 KiB", (nodes) => natsCluster(narrow, nodes), { runs: 20 });
 
 test("whatever is given while it closes, and after, is no fault", async () => {
-  const engine = await NatsEngine.connect({ url: server.url, name: "test", prefix: `t${++installation}`, beatMs: 500 });
-  const node = new TestNode("n", engine);
-  engine.attach(node);
+  const faults: unknown[] = [];
+  const cluster = await natsCluster(server, 1, { fault: (error) => faults.push(error) });
+  const [engine] = cluster.engines;
+  if (!engine) throw new Error("there is no engine");
+  engine.attach(new TestNode("n", engine));
   let isOver = false;
   const closing = engine.close().then(() => {
     isOver = true;
@@ -62,4 +41,5 @@ test("whatever is given while it closes, and after, is no fault", async () => {
   }
   await closing;
   expect(() => give(-1)).not.toThrow();
+  expect(faults).toEqual([]);
 });

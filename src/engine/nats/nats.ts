@@ -1,44 +1,47 @@
 /**
  * Nodes joined by NATS. Core NATS may lose what it carries (a reconnect, a slow consumer, a failover); what makes it the
  * engine of the contract is around it: lanes are numbered and kept (lanes.ts), followed and repaired (watches.ts, ears.ts),
- * what is for one peer keeps its order (inboxes.ts), nodes beat (nodes.ts), questions are asked of those who are there (asks.ts,
- * questions.ts).
+ * what is for one peer keeps its order (inboxes.ts), nodes beat (beats.ts, nodes.ts), questions are asked of those who are there
+ * (asks.ts, questions.ts), whatever is long is split (payload.ts, fragments.ts), and whatever throws ends at a boundary (boundary.ts,
+ * guarded-end.ts).
  *
  * State first, then the contract's calls, then what arrives, then time.
  */
 import type { ChannelCount, Claim, Engine, Envelope, MemberState, NodeEnd, RemoteMembers } from "../engine.ts";
 import { UNAVAILABLE } from "../engine.ts";
+import { Arrivals } from "./arrivals.ts";
 import { Asks } from "./asks.ts";
+import { Beats } from "./beats.ts";
+import { Boundary, type Fault } from "./boundary.ts";
 import { Claims } from "./claims.ts";
-import * as decode from "./decode.ts";
+import { GuardedEnd } from "./guarded-end.ts";
 import { Inboxes } from "./inboxes.ts";
 import { Lanes } from "./lanes.ts";
-import { type Heard, Link, type LinkOptions } from "./link.ts";
+import { Link, type LinkOptions } from "./link.ts";
 import { BEAT_MS, Nodes, type OtherNode } from "./nodes.ts";
-import { partsOf, Questions } from "./questions.ts";
+import { WORDS_MAX_CHARS } from "./payload.ts";
+import { countsOf, Questions } from "./questions.ts";
 import { Replies } from "./replies.ts";
 import { Sends } from "./sends.ts";
-import { questionOf, Subjects } from "./subjects.ts";
+import { Subjects } from "./subjects.ts";
 import { Watches } from "./watches.ts";
 import * as wire from "./wire.ts";
 
 const TICKS_PER_BEAT = 8;
-/** Of the connections of an application: a change by more is told before the next beat is due. */
-const COUNT_DRIFT = 0.01;
 
 export interface NatsOptions extends LinkOptions {
   readonly prefix: string;
   readonly beatMs?: number;
   readonly nowMs?: () => number;
-  /** Something odd, in a sentence, for the log. */
-  readonly warn?: (text: string) => void;
+  /** Something was thrown where a message arrived or in a timer, and ended there. Absent: a warning. */
+  readonly fault?: Fault;
   /** The link to NATS is up again, or down. */
   readonly changed?: (isUp: boolean) => void;
 }
 
 /** What there is from `attach` on. */
 interface Attached {
-  readonly end: NodeEnd;
+  readonly end: GuardedEnd;
   readonly subjects: Subjects;
   readonly lanes: Lanes;
   readonly nodes: Nodes;
@@ -47,6 +50,7 @@ interface Attached {
   readonly inboxes: Inboxes;
   readonly claims: Claims;
   readonly replies: Replies;
+  readonly beats: Beats;
 }
 
 export class NatsEngine implements Engine {
@@ -54,10 +58,9 @@ export class NatsEngine implements Engine {
   private readonly beatMs: number;
   private readonly questions: Questions;
   private readonly sends: Sends;
+  private readonly boundary: Boundary;
   private attached: Attached | undefined;
   private ticking: ReturnType<typeof setInterval> | undefined;
-  private lastBeatMs = 0;
-  private toldCounts = new Map<string, number>();
   private lastNumber = 0;
   private isClosed = false;
 
@@ -69,6 +72,7 @@ export class NatsEngine implements Engine {
     this.beatMs = options.beatMs ?? BEAT_MS;
     this.questions = new Questions(this.nowMs);
     this.sends = new Sends(this.nowMs);
+    this.boundary = new Boundary(options.fault ?? ((error) => options.warn?.(`a fault between nodes: ${error}`)));
   }
 
   static async connect(options: NatsOptions): Promise<NatsEngine> {
@@ -84,30 +88,42 @@ export class NatsEngine implements Engine {
     return this.attached?.nodes.all.length ?? 0;
   }
 
-  attach(end: NodeEnd): void {
-    const { link, nowMs, beatMs, questions, options } = this;
-    const { id } = end;
+  attach(node: NodeEnd): void {
+    const { link, nowMs, beatMs, questions, options, boundary } = this;
+    const { id } = node;
+    const end = new GuardedEnd(node, boundary);
     const subjects = new Subjects(options.prefix, id);
     const lanes = new Lanes(id, (app, channel) => subjects.lane(app, channel), nowMs);
     const nodes = new Nodes({
       self: id,
       beatMs,
       nowMs,
-      came: (node) => this.came(node),
-      gone: (node) => this.gone(node),
+      came: (other) => this.came(other),
+      gone: (other) => this.gone(other),
     });
     const nextNumber = (): number => ++this.lastNumber;
     const asks = new Asks({ self: id, link, subjects, nodes, questions, nextNumber });
     const watches = new Watches({ end, link, subjects, nodes, asks, warn: (text) => options.warn?.(text) });
-    const inboxes = new Inboxes({ end, link, subjects, nodes, odd: () => this.odd("for a peer") });
+    const inboxes = new Inboxes({ end, link, subjects, nodes, boundary, odd: () => this.odd("for a peer") });
     const claims = new Claims(id, (app) => end.localConnections(app), nowMs);
-    const replies = new Replies({ end, lanes, inboxes, claims });
-    this.attached = { end, subjects, lanes, nodes, asks, watches, inboxes, claims, replies };
-    link.subscribe(subjects.answers, (heard) => this.answer(heard));
-    link.subscribe(subjects.node(id), (heard) => this.toAll(heard));
-    link.subscribe(subjects.all, (heard) => this.toAll(heard));
-    link.on({ down: () => this.down(), up: () => this.back() });
-    this.beat(false);
+    const replies = new Replies({ end, lanes, inboxes, claims, boundary });
+    const beats = new Beats({ end, link, subjects, nodes, boundary, beatMs, nowMs });
+    this.attached = { end, subjects, lanes, nodes, asks, watches, inboxes, claims, replies, beats };
+    link.on({
+      down: () => this.down(),
+      up: () => this.back(),
+      failed: (error, context) => boundary.report(error, context),
+      misheard: (error, context) => {
+        boundary.report(error, context);
+        boundary.doubt();
+      },
+    });
+    const { sends } = this;
+    const odd = (where: string): void => this.odd(where);
+    const arrivals = new Arrivals({ end, nodes, watches, replies, asks, sends, questions, boundary, nowMs, odd });
+    link.subscribe(subjects.answers, (heard) => arrivals.answer(heard));
+    for (const subject of [subjects.node(id), subjects.all]) link.subscribe(subject, (heard) => arrivals.toAll(heard));
+    beats.send(false);
     this.ticking = setInterval(() => this.tick(), beatMs / TICKS_PER_BEAT);
   }
 
@@ -119,7 +135,7 @@ export class NatsEngine implements Engine {
   /** What it gives */
 
   publish(app: string, channel: string, envelope: Envelope): boolean {
-    if (!this.isUp) return false;
+    if (!this.isUp || !fits(envelope)) return false;
     const { subject, item } = this.all.lanes.give(app, channel, (place) => wire.message(place, envelope));
     this.link.publish(subject, item);
     return true;
@@ -128,12 +144,14 @@ export class NatsEngine implements Engine {
   announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
     if (this.isClosed) return;
     // Also while nothing gets through: whoever hears us again finds the number missing and asks for it.
-    const { subject, item } = this.all.lanes.give(app, channel, (place) => wire.members(place, { joined, left }));
-    if (this.isUp) this.link.publish(subject, item);
+    for (const change of wire.changesOf({ joined, left })) {
+      const { subject, item } = this.all.lanes.give(app, channel, (place) => wire.members(place, change));
+      if (this.isUp) this.link.publish(subject, item);
+    }
   }
 
   send(app: string, to: string, envelope: Envelope, isHere: boolean): number | Promise<number> {
-    if (!this.isUp) return UNAVAILABLE;
+    if (!this.isUp || !fits(envelope)) return UNAVAILABLE;
     const { end, subjects } = this.all;
     const number = ++this.lastNumber;
     const text = wire.direct({ node: end.id, number, app, to, envelope });
@@ -150,7 +168,8 @@ export class NatsEngine implements Engine {
   }
 
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
-    this.all.watches.open(app, channel, found);
+    const { watches, end } = this.all;
+    watches.open(app, channel, (members) => end.found(app, channel, () => found(members)));
   }
 
   unwatch(app: string, channel: string): void {
@@ -162,25 +181,23 @@ export class NatsEngine implements Engine {
   }
 
   async kick(app: string, peerId: string): Promise<number> {
-    const answers = await this.all.asks.allOf({ what: "kick", app, peerId });
+    const { answers } = await this.all.asks.allOf({ what: "kick", app, peerId });
     return sum(answers.map(([, answer]) => (answer.what === "kick" ? answer.closed : 0)));
   }
 
-  async channels(app: string): Promise<readonly ChannelCount[]> {
-    const answers = await this.all.asks.allOf({ what: "channels", app });
-    return answers.flatMap(([, answer]) => (answer.what === "channels" ? answer.counts : []));
+  async channels(app: string): Promise<readonly ChannelCount[] | undefined> {
+    const { answers, isWhole } = await this.all.asks.allOf({ what: "channels", app });
+    return isWhole ? answers.flatMap(([, answer]) => countsOf(answer)) : undefined;
   }
 
-  async members(app: string, channel: string): Promise<RemoteMembers> {
-    const answers = await this.all.asks.allOf({ what: "members", app, channel });
+  async members(app: string, channel: string): Promise<RemoteMembers | undefined> {
+    const { answers, isWhole } = await this.all.asks.allOf({ what: "members", app, channel });
+    if (!isWhole) return undefined;
     return new Map(answers.map(([node, answer]) => [node.id, answer.what === "members" ? answer.members : []]));
   }
 
   counted(app: string, connections: number): void {
-    const told = this.toldCounts.get(app) ?? 0;
-    if (!this.isUp || Math.abs(connections - told) <= told * COUNT_DRIFT) return;
-    this.toldCounts.set(app, connections);
-    this.link.publish(this.all.subjects.all, wire.count(this.all.end.id, app, connections));
+    this.all.beats.counted(app, connections);
   }
 
   claim(app: string, cap: number): Claim | undefined | Promise<Claim | undefined> {
@@ -207,7 +224,7 @@ export class NatsEngine implements Engine {
 
   async nudge(app?: string): Promise<void> {
     const began = this.nowMs();
-    const answers = await this.all.asks.allOf({ what: "look", app });
+    const { answers } = await this.all.asks.allOf({ what: "look", app });
     if (app === undefined) return;
     // What it has told meanwhile may be younger than its answer.
     for (const [node, answer] of answers)
@@ -228,55 +245,6 @@ export class NatsEngine implements Engine {
     await this.link.close();
   }
 
-  /** What arrives */
-
-  private toAll({ text, respond }: Heard): void {
-    const { end, nodes, watches, replies } = this.all;
-    const one = decode.toAll(text);
-    if (!one) return this.odd("for all nodes");
-    if (one.kind === "farewell") return nodes.farewell(one.node);
-    const wasKnown = nodes.known(one.node) !== undefined;
-    const node = nodes.seen(one.node, one.kind === "beat" ? one.connections : undefined);
-    if (!node) return;
-    if (one.kind === "count") {
-      node.connections.set(one.app, one.connections);
-      node.countedMs = this.nowMs();
-      return end.connectionsChanged(one.app);
-    }
-    if (one.kind === "question")
-      replies.to(node.name, one.question, (answer) => partsOf(end.id, answer).forEach(respond));
-    else if (wasKnown && (one.isBack || !one.hears.includes(end.id))) watches.resync(node);
-  }
-
-  private answer({ subject, text, isNobody }: Heard): void {
-    const number = questionOf(subject);
-    if (this.sends.has(number)) {
-      if (isNobody) return this.handRound(number);
-      const handed = decode.handedIn(text);
-      return handed ? this.sends.handed(number, handed.count) : this.odd("as an answer");
-    }
-    if (isNobody) return;
-    const answered = decode.answerIn(text);
-    if (answered) this.questions.arrived(number, answered);
-    // A second node that has handed a message on, when the first has said so already.
-    else if (!decode.handedIn(text)) this.odd("as an answer");
-  }
-
-  /** Nobody has the inbox, as far as the server knows; a node that made it just now does. */
-  private handRound(number: number): void {
-    const { asks, nodes } = this.all;
-    const text = this.sends.text(number);
-    if (text === undefined) return this.sends.decided(number, 0, nodes.isSomebodySilent);
-    const asked = nodes.all.length;
-    this.sends.prolong(number);
-    asks.all({ what: "hand", text }, (answers) => {
-      const handed = [...answers.values()].flatMap((answer) => (answer.what === "hand" ? answer : []));
-      const count = sum(handed.map((one) => one.count));
-      const isUnsure = handed.length < asked || handed.some(({ isLate }) => isLate) || nodes.isSomebodySilent;
-      this.sends.decided(number, count, isUnsure);
-    });
-  }
-
   private odd(where: string): void {
     this.options.warn?.(`something that no node of ours sends has arrived ${where}`);
   }
@@ -290,7 +258,7 @@ export class NatsEngine implements Engine {
 
   private came(node: OtherNode): void {
     // It learns of us at once, and says where its lanes stand.
-    this.beat(false);
+    this.all.beats.send(false);
     this.all.watches.resync(node);
   }
 
@@ -307,38 +275,48 @@ export class NatsEngine implements Engine {
 
   /** The link is up again: nobody could be heard, and nobody has heard us. */
   private back(): void {
-    const { nodes, lanes, watches } = this.all;
+    const { nodes, lanes, watches, beats } = this.all;
     this.options.changed?.(true);
     nodes.wasDeaf();
     lanes.repeatAll();
-    this.beat(true);
+    beats.send(true);
     for (const node of nodes.all) watches.resync(node);
   }
 
   /** Time */
 
+  /** Each by itself: one that fails must not keep the others from their turn, the beat least of all. */
   private tick(): void {
-    const { nodes, lanes, end } = this.all;
+    const { nodes, beats, claims } = this.all;
+    const run = (step: string, work: () => void): void => this.boundary.run({ in: "timer", step }, work);
     // Whoever cannot hear takes nobody for gone: what was missed meanwhile is asked for by where it was left off.
     if (!this.isUp) nodes.wasDeaf();
-    nodes.look();
-    this.questions.sweep();
-    this.sends.sweep();
-    this.all.claims.sweep();
-    for (const { app, channel, epoch, n, subject } of lanes.due(!this.isUp))
-      if (this.isUp) this.link.publish(subject, wire.tail({ node: end.id, app, channel, epoch, n }));
-    if (this.nowMs() - this.lastBeatMs >= this.beatMs) this.beat(false);
+    const isBeat = beats.isDue;
+    if (isBeat) run("beat", () => beats.send(false));
+    run("nodes", () => nodes.look());
+    run("questions", () => this.questions.sweep());
+    run("sends", () => this.sends.sweep());
+    run("claims", () => claims.sweep());
+    run("lanes", () => this.repeatTails());
+    if (isBeat) run("doubts", () => this.askAgain());
   }
 
-  private beat(isBack: boolean): void {
-    this.lastBeatMs = this.nowMs();
-    if (!this.isUp) return;
-    const { end, nodes, subjects } = this.all;
-    const connections = end.localCounts();
-    this.toldCounts = new Map(connections);
-    const hears = nodes.all.map(({ name }) => name);
-    this.link.publish(subjects.all, wire.beat({ node: end.id, connections, hears, isBack }));
+  private repeatTails(): void {
+    const { lanes, end } = this.all;
+    for (const { app, channel, epoch, n, subject } of lanes.due(!this.isUp))
+      if (this.isUp) this.link.publish(subject, wire.tail({ node: end.id, app, channel, epoch, n }));
+  }
+
+  /** After a fault: the state of the nodes that it may concern. */
+  private askAgain(): void {
+    const { nodes, watches, end } = this.all;
+    end.tellGoneAgain();
+    for (const node of this.boundary.takeDoubts(nodes.all)) watches.resync(node);
   }
 }
+
+/** Clients cannot say as much: their frames and their metadata are bounded far below it. */
+const fits = ({ metadataJson, dataJson }: Envelope): boolean =>
+  dataJson.length + (metadataJson?.length ?? 0) <= WORDS_MAX_CHARS;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);

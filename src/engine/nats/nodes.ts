@@ -2,6 +2,8 @@
  * Who else is there. Every node beats; one that has been silent for some beats is taken for gone. A node that was asleep
  * itself, or cut off, has heard nobody through no fault of theirs: it judges nobody for a while.
  */
+import type { Beat } from "./wire.ts";
+
 export interface OtherNode {
   /** As it calls itself: of one life of its process. */
   readonly name: string;
@@ -11,7 +13,13 @@ export interface OtherNode {
   connections: Map<string, number>;
   /** When it last told of those. */
   countedMs: number;
+  /** Of its newest beat, while parts of it are still to come. */
+  counting?: Map<string, number> | undefined;
+  nextPart?: number;
 }
+
+/** What a beat, or a part of one, says of connections. */
+export type Counts = Pick<Beat, "connections" | "part" | "parts">;
 
 export const BEAT_MS = 1000;
 const GONE_AFTER_BEATS = 3.5;
@@ -52,7 +60,7 @@ export class Nodes {
   }
 
   /** Something of it has arrived that says it is alive. */
-  seen(name: string, connections?: ReadonlyMap<string, number>): OtherNode | undefined {
+  seen(name: string, counts?: Counts): OtherNode | undefined {
     if (name === this.parts.self || this.ended.has(name)) return undefined;
     let node = this.byName.get(name);
     const isNew = !node;
@@ -63,10 +71,7 @@ export class Nodes {
       this.byName.set(name, node);
     }
     node.lastMs = this.parts.nowMs();
-    if (connections) {
-      node.connections = new Map(connections);
-      node.countedMs = node.lastMs;
-    }
+    if (counts) count(node, counts);
     if (isNew) this.parts.came(node);
     return node;
   }
@@ -105,4 +110,18 @@ export class Nodes {
       this.parts.gone(node);
     }
   }
+}
+
+/** Counts take effect when the last part has come. Where one is missing the older ones stay: the next beat has all of them again. */
+function count(node: OtherNode, { connections, part, parts }: Counts): void {
+  if (part === 0) node.counting = new Map();
+  else if (part !== node.nextPart) node.counting = undefined;
+  const { counting } = node;
+  if (!counting) return;
+  for (const [app, number] of connections) counting.set(app, number);
+  node.nextPart = part + 1;
+  if (node.nextPart < parts) return;
+  node.connections = counting;
+  node.counting = undefined;
+  node.countedMs = node.lastMs;
 }

@@ -1,14 +1,18 @@
 /** Questions to other nodes: asked of some, answered in parts, over when all have answered, are gone, or it takes too long. */
+import type { ChannelCount } from "../engine.ts";
+import { chunksOf, PARTS_MAX } from "./payload.ts";
 import { type Answer, type Answered, answered, type LaneState } from "./wire.ts";
 
+/** Without an answer, or the next part of one. */
 export const ANSWER_MS = 1000;
-/** Of text in one part of an answer: well below what NATS takes, also when every character needs three bytes. */
-const PART_CHARS = 200_000;
+/** For a whole answer, however many parts it has. */
+const WHOLE_ANSWER_MS = 10_000;
 
 interface Pending {
   readonly waitingFor: Set<string>;
   readonly parts: Map<string, Answer[]>;
-  readonly until: number;
+  until: number;
+  readonly lastMs: number;
   readonly done: (answers: ReadonlyMap<string, Answer>) => void;
 }
 
@@ -21,7 +25,9 @@ export class Questions {
   expect(number: number, nodes: readonly string[], done: (answers: ReadonlyMap<string, Answer>) => void): void {
     const waitingFor = new Set(nodes);
     if (waitingFor.size === 0) return done(new Map());
-    this.pending.set(number, { waitingFor, parts: new Map(), until: this.nowMs() + ANSWER_MS, done });
+    const now = this.nowMs();
+    const [until, lastMs] = [now + ANSWER_MS, now + WHOLE_ANSWER_MS];
+    this.pending.set(number, { waitingFor, parts: new Map(), until, lastMs, done });
   }
 
   has(number: number): boolean {
@@ -36,6 +42,7 @@ export class Questions {
     // Parts come in order: all of them go the same way.
     if (part !== got.length) return;
     got.push(answer);
+    one.until = Math.min(one.lastMs, this.nowMs() + ANSWER_MS);
     if (got.length < parts) return;
     one.waitingFor.delete(node);
     if (one.waitingFor.size === 0) this.finish(number, one);
@@ -67,67 +74,67 @@ export class Questions {
   }
 }
 
-/** An answer in as many texts as it needs. */
+/** An answer in as many texts as it needs; none: it is too long altogether. */
 export function partsOf(node: string, answer: Answer): string[] {
   const pieces = split(answer);
+  if (pieces.length > PARTS_MAX) return [];
   return pieces.map((piece, part) => answered({ node, part, parts: pieces.length, answer: piece }));
 }
 
 function split(answer: Answer): Answer[] {
   switch (answer.what) {
     case "who":
-      return chunks(answer.lanes.flatMap(lanePieces)).map((lanes) => ({ what: "who", lanes }));
+      return chunksOf(answer.lanes.flatMap(lanePieces)).map((lanes) => ({ what: "who", lanes }));
     case "again":
-      return answer.items ? chunks(answer.items).map((items) => ({ what: "again", items })) : [answer];
+      return answer.items ? chunksOf(answer.items).map((items) => ({ what: "again", items })) : [answer];
     case "channels":
-      return chunks(answer.counts).map((counts) => ({ what: "channels", counts }));
+      return chunksOf(answer.counts.flatMap(countPieces)).map((counts) => ({ what: "channels", counts }));
     case "members":
-      return chunks(answer.members).map((members) => ({ what: "members", members }));
+      return chunksOf(answer.members).map((members) => ({ what: "members", members }));
     default:
       return [answer];
   }
 }
 
 /** A lane with very many members becomes several of the same place. */
-const lanePieces = (lane: LaneState): LaneState[] => chunks(lane.members).map((members) => ({ ...lane, members }));
+const lanePieces = (lane: LaneState): LaneState[] => chunksOf(lane.members).map((members) => ({ ...lane, members }));
 
-/** At least one, perhaps empty. */
-function chunks<T>(entries: readonly T[]): T[][] {
-  const all: T[][] = [[]];
-  let chars = 0;
-  for (const entry of entries) {
-    const size = JSON.stringify(entry).length;
-    if (chars > 0 && chars + size > PART_CHARS) {
-      all.push([]);
-      chars = 0;
-    }
-    all.at(-1)?.push(entry);
-    chars += size;
-  }
-  return all;
-}
+/** A channel with very many members becomes several; its connections are counted once. */
+const countPieces = ({ channel, peerIds, connections }: ChannelCount): ChannelCount[] =>
+  chunksOf(peerIds).map((some, at) => ({ channel, peerIds: some, connections: at === 0 ? connections : 0 }));
 
 function joined(parts: readonly Answer[]): Answer {
-  return parts.reduce((sum, one) => {
-    if (sum.what === "who" && one.what === "who") return { what: "who", lanes: [...sum.lanes, ...one.lanes] };
-    if (sum.what === "again" && one.what === "again")
-      return { what: "again", items: sum.items && one.items && [...sum.items, ...one.items] };
-    if (sum.what === "channels" && one.what === "channels")
-      return { what: "channels", counts: [...sum.counts, ...one.counts] };
-    if (sum.what === "members" && one.what === "members")
-      return { what: "members", members: [...sum.members, ...one.members] };
-    return sum;
-  });
+  const [first = { what: "block" }] = parts;
+  switch (first.what) {
+    case "who":
+      return { what: "who", lanes: parts.flatMap((one) => (one.what === "who" ? one.lanes : [])) };
+    case "again":
+      return { what: "again", items: first.items && parts.flatMap((one) => (one.what === "again" && one.items) || []) };
+    case "channels":
+      return { what: "channels", counts: parts.flatMap((one) => (one.what === "channels" ? one.counts : [])) };
+    case "members":
+      return { what: "members", members: parts.flatMap((one) => (one.what === "members" ? one.members : [])) };
+    default:
+      return first;
+  }
 }
 
 /** Lanes of an answer, those in pieces put together. */
 export function lanesOf(answer: Answer | undefined): LaneState[] {
   if (answer?.what !== "who") return [];
-  const lanes = new Map<string, LaneState>();
-  for (const lane of answer.lanes) {
-    const name = `${lane.app} ${lane.channel}`;
-    const before = lanes.get(name);
-    lanes.set(name, before ? { ...lane, members: [...before.members, ...lane.members] } : lane);
-  }
-  return [...lanes.values()];
+  const pieces = Map.groupBy(answer.lanes, ({ app, channel }) => `${app} ${channel}`);
+  return [...pieces.values()].flatMap((all) => {
+    const [first] = all;
+    return first ? { ...first, members: all.flatMap(({ members }) => members) } : [];
+  });
+}
+
+/** Channels of an answer, those in pieces put together. */
+export function countsOf(answer: Answer): ChannelCount[] {
+  if (answer.what !== "channels") return [];
+  return [...Map.groupBy(answer.counts, ({ channel }) => channel)].map(([channel, all]) => ({
+    channel,
+    peerIds: all.flatMap(({ peerIds }) => peerIds),
+    connections: all.reduce((sum, { connections }) => sum + connections, 0),
+  }));
 }

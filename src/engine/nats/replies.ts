@@ -1,5 +1,6 @@
 /** What this node answers when another asks. */
 import type { NodeEnd } from "../engine.ts";
+import type { Boundary } from "./boundary.ts";
 import type { Claims } from "./claims.ts";
 import type { Inboxes } from "./inboxes.ts";
 import type { Lanes } from "./lanes.ts";
@@ -10,6 +11,7 @@ export interface RepliesParts {
   readonly lanes: Lanes;
   readonly inboxes: Inboxes;
   readonly claims: Claims;
+  readonly boundary: Boundary;
 }
 
 export class Replies {
@@ -18,10 +20,12 @@ export class Replies {
   /** `by`: who asks. The answer may take its time. */
   to(by: string, question: Question, answer: (answer: Answer) => void): void {
     if (question.what !== "look") return answer(this.atOnce(by, question));
-    const { end } = this.parts;
+    const { end, boundary } = this.parts;
     const { app } = question;
     const done = (): void => answer({ what: "look", connections: app === undefined ? 0 : end.localConnections(app) });
-    void Promise.resolve(end.nudged(app)).then(done, done);
+    void Promise.resolve(end.nudged(app))
+      .then(done, done)
+      .catch((error: unknown) => boundary.report(error, { in: "nudged", app }));
   }
 
   private atOnce(by: string, question: Exclude<Question, { what: "look" }>): Answer {

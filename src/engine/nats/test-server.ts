@@ -1,5 +1,5 @@
 /** For tests: a nats-server of Debian's on a free port, in a folder that goes with it. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,12 +13,14 @@ export interface NatsServer {
   stop(): Promise<void>;
 }
 
-/** `args` beyond address and port: a cluster's, say. */
-export async function startNats(args: readonly string[] = [], port?: number): Promise<NatsServer> {
+/** `args` beyond address and port: a cluster's, say. `config`: the text of its configuration file. */
+export async function startNats(args: readonly string[] = [], port?: number, config = ""): Promise<NatsServer> {
   const program = Bun.which("nats-server") ?? "/usr/sbin/nats-server";
   const folder = mkdtempSync(join(tmpdir(), "parley-test-nats-"));
   const at = port ?? (await freePort());
-  const child = Bun.spawn([program, "-a", "127.0.0.1", "-p", String(at), ...args], {
+  const file = join(folder, "nats.conf");
+  writeFileSync(file, config);
+  const child = Bun.spawn([program, "-c", file, "-a", "127.0.0.1", "-p", String(at), ...args], {
     cwd: folder,
     stdio: ["ignore", "ignore", "pipe"],
   });

@@ -9,12 +9,11 @@ import { laneItem } from "./decode.ts";
 import { Ears } from "./ears.ts";
 import type { Link, Topic } from "./link.ts";
 import type { Nodes, OtherNode } from "./nodes.ts";
+import { chunksOf, jsonBytes } from "./payload.ts";
 import { lanesOf } from "./questions.ts";
 import type { Subjects } from "./subjects.ts";
 import type { Answer, LaneItem, LaneState, Place } from "./wire.ts";
 
-/** Channels in one question. */
-const WHO_MAX = 500;
 const REPAIR_TRIES = 3;
 
 export interface WatchesParts {
@@ -70,7 +69,8 @@ export class Watches {
   /** Where all lanes of one node stand that we listen to. */
   resync({ name }: OtherNode): void {
     const watches = [...this.watches.values()].filter(({ isOpening }) => !isOpening);
-    for (let at = 0; at < watches.length; at += WHO_MAX) this.askWho(name, watches.slice(at, at + WHO_MAX));
+    if (watches.length === 0) return;
+    for (const some of chunksOf(watches, ({ app, channel }) => jsonBytes([app, channel]))) this.askWho(name, some);
   }
 
   gone({ name }: OtherNode): void {

@@ -3,6 +3,7 @@
  * backend said, byte for byte. decode.ts reads it.
  */
 import type { ChannelCount, Envelope, MemberState } from "../engine.ts";
+import { chunksOf } from "./payload.ts";
 
 /** Bumped when nodes of two versions could not understand each other; they then do not hear each other at all. */
 export const VERSION = 2;
@@ -36,6 +37,9 @@ export interface Beat {
   readonly hears: readonly string[];
   /** It was cut off: what it knows of others, and they of it, may be old. */
   readonly isBack: boolean;
+  /** With very many applications a beat has several parts, from 0. The first alone says `hears` and `isBack`. */
+  readonly part: number;
+  readonly parts: number;
 }
 
 export interface Farewell {
@@ -126,10 +130,17 @@ export const message = ({ node, app, channel, epoch, n }: Place, envelope: Envel
 export const members = ({ node, app, channel, epoch, n }: Place, { joined, left }: Change): string =>
   line("members", node, app, channel, epoch, n, joined.map(stateOut), left);
 
+/** A change in as many items as it needs: each can be read by itself, and they follow each other in the lane. */
+export const changesOf = ({ joined, left }: Change): Change[] =>
+  chunksOf([...joined, ...left]).map((some) => ({
+    joined: some.filter((one) => typeof one !== "string"),
+    left: some.filter((one) => typeof one === "string"),
+  }));
+
 export const tail = ({ node, app, channel, epoch, n }: Place): string => line("tail", node, app, channel, epoch, n);
 
 export const beat = (one: Omit<Beat, "kind">): string =>
-  line("beat", one.node, [...one.connections], one.hears, one.isBack);
+  line("beat", one.node, [...one.connections], one.hears, one.isBack, one.part, one.parts);
 
 export const farewell = (node: string): string => line("farewell", node);
 

@@ -1,0 +1,80 @@
+/** Texts that are longer than one payload: cut, put together again, and nothing else let through. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { Fragments, fragmentsOf } from "./fragments.ts";
+import { TEXT_MAX_BYTES } from "./payload.ts";
+
+const PAYLOAD_MAX_BYTES = 1024;
+const cut = (text: string, sender = "a", number = 1): Uint8Array[] =>
+  fragmentsOf(new TextEncoder().encode(text), sender, number, PAYLOAD_MAX_BYTES);
+const long = (text: string): string => text.repeat(Math.ceil(4000 / text.length));
+
+describe("a long text", () => {
+  test("is whole again with its last fragment, whatever characters are cut in two", () => {
+    const text = fc.string({ unit: "grapheme", minLength: 1 }).map((some) => `[${long(some)}`);
+    fc.assert(
+      fc.property(text, fc.integer({ min: PAYLOAD_MAX_BYTES, max: 3000 }), (whole, max) => {
+        const parts = fragmentsOf(new TextEncoder().encode(whole), "a", 1, max);
+        expect(Math.max(...parts.map((part) => part.length))).toBeLessThanOrEqual(max);
+        const fragments = new Fragments();
+        const came = parts.map((part) => fragments.take(part));
+        expect(came.pop()).toBe(whole.toWellFormed());
+        expect(came.every((one) => one === undefined)).toBeTrue();
+      }),
+    );
+  });
+
+  test("of one sender comes together between those of others", () => {
+    const fragments = new Fragments();
+    const [a, b] = [cut(`[${long("a")}`, "a"), cut(`[${long("b")}`, "b")];
+    const came = a.flatMap((part, at) => [fragments.take(part), fragments.take(b[at] as Uint8Array)]);
+    expect(came.filter((one) => one !== undefined)).toEqual([`[${long("a")}`, `[${long("b")}`]);
+  });
+
+  test("that lacks a fragment is nothing, and the next one is whole", () => {
+    for (let lost = 0; lost < 5; lost++) {
+      const fragments = new Fragments();
+      const [first, second] = [cut(`[${long("1")}`, "a", 1), cut(`[${long("2")}`, "a", 2)];
+      expect(first).toHaveLength(5);
+      const came = [...first.toSpliced(lost, 1), ...second].map((part) => fragments.take(part));
+      expect(came.filter((one) => one !== undefined)).toEqual([`[${long("2")}`]);
+    }
+  });
+});
+
+test("a short text is itself", () => {
+  expect(new Fragments().take(new TextEncoder().encode("[1]"))).toBe("[1]");
+});
+
+describe("what no node of ours sends", () => {
+  test.each([
+    ["no head", "+"],
+    ["a head without an end", `+${"a".repeat(100)}`],
+    ["a sender with other characters", "+a/b 1 0 1\nx"],
+    ["a part beyond the last", "+a 1 2 2\nx"],
+    ["no part of none", "+a 1 0 0\nx"],
+    ["an empty part", "+a 1 0 2\n"],
+    ["a number that is none", "+a 1e3 0 1\nx"],
+  ])("%s is nothing", (_what, text) => {
+    expect(new Fragments().take(new TextEncoder().encode(text))).toBeUndefined();
+  });
+
+  test("any bytes are a text or nothing, and throw nothing", () => {
+    const fragments = new Fragments();
+    const marked = fc.uint8Array().map((bytes) => Uint8Array.from([0x2b, ...bytes]));
+    fc.assert(fc.property(fc.oneof(fc.uint8Array(), marked), (bytes) => void fragments.take(bytes)));
+  });
+
+  test("a text that is longer than any may be is given up, and too long a payload is an empty text", () => {
+    const fragments = new Fragments();
+    const parts = fragmentsOf(new Uint8Array(TEXT_MAX_BYTES + 1).fill(0x61), "a", 1, 64 * 1024);
+    expect(parts.map((part) => fragments.take(part))).toEqual(parts.map(() => undefined));
+    expect(fragments.take(new Uint8Array(TEXT_MAX_BYTES + 1))).toBe("");
+  });
+
+  test("texts that are never completed do not pile up", () => {
+    const fragments = new Fragments();
+    for (let sender = 0; sender < 1000; sender++) fragments.take(cut(long("x"), `s${sender}`)[0] as Uint8Array);
+    expect((Reflect.get(fragments, "incomplete") as Map<string, unknown>).size).toBeLessThanOrEqual(64);
+  });
+});

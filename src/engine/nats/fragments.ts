@@ -1,0 +1,82 @@
+/**
+ * Texts that are longer than one payload of the server. They are cut into fragments, each with a head that says whose it is, of
+ * which text, and which part; the receiver puts them together again. All fragments of a text go out back to back on one connection
+ * and one subject, so they arrive in order. If one is lost the whole text is: who needs it notices as with any other loss, by a
+ * number that is missing or an answer that does not come.
+ */
+import { TEXT_MAX_BYTES } from "./payload.ts";
+
+/** "+"; all other texts begin with "[". */
+const MARK = 0x2b;
+const LINE_END = 0x0a;
+const HEAD_MAX_BYTES = 64;
+/** Texts that are incomplete at one time, one for each sender; the oldest gives way. */
+const INCOMPLETE_MAX = 64;
+
+/** `sender` and `number` name the text: no other has both. */
+export function fragmentsOf(bytes: Uint8Array, sender: string, number: number, payloadMaxBytes: number): Uint8Array[] {
+  const size = payloadMaxBytes - HEAD_MAX_BYTES;
+  const parts = Math.ceil(bytes.length / size);
+  return Array.from({ length: parts }, (_, part) =>
+    Buffer.concat([
+      Buffer.from(`+${sender} ${number} ${part} ${parts}\n`),
+      bytes.subarray(part * size, (part + 1) * size),
+    ]),
+  );
+}
+
+interface Fragment {
+  readonly sender: string;
+  readonly number: number;
+  readonly part: number;
+  readonly parts: number;
+  readonly bytes: Uint8Array;
+}
+
+interface Incomplete {
+  readonly number: number;
+  readonly parts: number;
+  readonly fragments: Uint8Array[];
+  bytes: number;
+}
+
+export class Fragments {
+  private readonly incomplete = new Map<string, Incomplete>();
+  private readonly decoder = new TextDecoder();
+
+  /** The text that a payload is or completes; undefined: more is to come, or it belongs to nothing. */
+  take(payload: Uint8Array): string | undefined {
+    if (payload.length > TEXT_MAX_BYTES) return "";
+    if (payload[0] !== MARK) return this.decoder.decode(payload);
+    const fragment = fragmentIn(payload);
+    return fragment && this.add(fragment);
+  }
+
+  private add({ sender, number, part, parts, bytes }: Fragment): string | undefined {
+    const begun = this.incomplete.get(sender);
+    const isNext = begun?.number === number && begun.parts === parts && begun.fragments.length === part;
+    // A sender has one text under way at a time: any other fragment of it ends what was begun.
+    this.incomplete.delete(sender);
+    const one = part === 0 ? { number, parts, fragments: [], bytes: 0 } : isNext ? begun : undefined;
+    if (!one || one.bytes + bytes.length > TEXT_MAX_BYTES) return undefined;
+    // A copy: the payload is a view into what was read from the socket.
+    one.fragments.push(bytes.slice());
+    one.bytes += bytes.length;
+    if (one.fragments.length === parts) return this.decoder.decode(Buffer.concat(one.fragments));
+    this.incomplete.set(sender, one);
+    if (this.incomplete.size > INCOMPLETE_MAX) this.incomplete.delete(this.incomplete.keys().next().value ?? "");
+    return undefined;
+  }
+}
+
+const HEAD = /^\+([\w-]{1,32}) (\d{1,15}) (\d{1,7}) (\d{1,7})$/;
+
+function fragmentIn(payload: Uint8Array): Fragment | undefined {
+  const end = payload.subarray(0, HEAD_MAX_BYTES).indexOf(LINE_END);
+  const found = end < 0 ? null : HEAD.exec(Buffer.from(payload.subarray(0, end)).toString("latin1"));
+  if (!found) return undefined;
+  const [, sender = "", number, part, parts] = found;
+  const bytes = payload.subarray(end + 1);
+  if (Number(part) >= Number(parts) || bytes.length === 0) return undefined;
+  return { sender, number: Number(number), part: Number(part), parts: Number(parts), bytes };
+}
