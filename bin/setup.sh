@@ -17,7 +17,11 @@ if ! complete; then
   omit=--omit=dev
   # Where the development packages are there already, somebody works with them.
   { [ -n "$want_dev" ] || [ -d "$modules/@biomejs/biome" ]; } && omit=--include=dev
-  (cd "$root" && npm ci --no-audit --no-fund $omit >&2) || { echo "parley: npm ci failed; its message is above" >&2; exit 1; }
+  # What npm says is shown only when it fails: warnings about its own configuration are no concern of a first start.
+  said=$(cd "$root" && npm ci --no-audit --no-fund $omit 2>&1) || {
+    printf '%s\n' "$said" "parley: npm ci failed; its message is above" >&2
+    exit 1
+  }
   touch "$modules/.package-lock.json"
 fi
 
