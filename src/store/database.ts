@@ -29,7 +29,11 @@ export class OneConnection implements Database {
   readonly isShared = false;
   private last: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly sql: SQL) {}
+  /** `explain` turns an error of the driver into one that names the cure, where there is one. */
+  constructor(
+    private readonly sql: SQL,
+    private readonly explain: (error: unknown) => unknown = (error) => error,
+  ) {}
 
   run = <T>(work: Work<T>): Promise<T> => this.inTurn(() => work(this.sql));
   transaction = <T>(work: Work<T>): Promise<T> => this.inTurn(() => this.sql.begin(work) as Promise<T>);
@@ -47,7 +51,9 @@ export class OneConnection implements Database {
   }
 
   private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.last.then(work);
+    const turn = this.last.then(work).catch((error: unknown) => {
+      throw this.explain(error);
+    });
     this.last = turn.catch(() => undefined);
     return turn;
   }

@@ -2,6 +2,7 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { explained } from "./damage.ts";
 import { OneConnection } from "./database.ts";
 import { migrate } from "./migrate.ts";
 import { lockForMigrations, openPostgres } from "./postgres.ts";
@@ -17,7 +18,7 @@ export const APPLICATION_ID = 0x50524c59;
 export async function openStore(dataFolder: string, databaseUrl = ""): Promise<SqlStore> {
   const isEmbedded = databaseUrl === "";
   const database = isEmbedded
-    ? new OneConnection(await openSqlite(sqliteFile(dataFolder)))
+    ? new OneConnection(await openSqlite(sqliteFile(dataFolder)), (error) => explained(error, sqliteFile(dataFolder)))
     : await openPostgres(databaseUrl);
   try {
     await migrate(database, isEmbedded ? undefined : lockForMigrations);
@@ -52,13 +53,13 @@ export async function openSqlite(path: string): Promise<SQL> {
     await sql`CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied BIGINT NOT NULL)`;
   } catch (error) {
     await sql.close();
+    const explanation = explained(error, path);
+    if (explanation instanceof StoreError) throw explanation;
     const { code, message } = error as { code?: string; message: string };
     if (code?.startsWith("SQLITE_BUSY"))
       throw new StoreError(
         `another Parley process is using ${folder}; stop it first, or name another folder with --data`,
       );
-    if (code === "SQLITE_NOTADB")
-      throw new StoreError(`${path} is not a SQLite file; move it away, or restore a backup`);
     throw new StoreError(`${path} cannot be opened: ${message}`);
   }
   return sql;

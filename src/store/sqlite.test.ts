@@ -50,7 +50,7 @@ describe("opening", () => {
   test("what is no SQLite file is refused and left alone", async () => {
     const where = newFolder();
     writeFileSync(sqliteFile(where), "this is a text, and not a short one at all ".repeat(50));
-    await expect(openStore(where)).rejects.toThrow("not a SQLite file");
+    await expect(openStore(where)).rejects.toThrow("is not a readable database");
     expect(existsSync(sqliteFile(where))).toBe(true);
   });
 

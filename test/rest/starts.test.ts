@@ -26,7 +26,7 @@ describe("starts that are refused, with a sentence", () => {
     using folder = scratch();
     const { port } = new URL(server.url);
     const taken = await runParley(["up", "--host", "127.0.0.1", "--port", port, "--data", folder.path]);
-    expectSentence(taken, port);
+    expectSentence(taken, `port ${port} of 127.0.0.1 is in use`, "--port");
   });
 
   describe("by what is in the data folder", () => {
@@ -71,15 +71,44 @@ describe("starts that are refused, with a sentence", () => {
       writeFileSync(masterKey(), kept);
     });
 
+    test("a damaged store, wherever the damage is first met", async () => {
+      const kept = readFileSync(store());
+      const appsAt = pageOf(store(), "apps");
+      const damaged = async (from: number, bytes: number): Promise<void> => {
+        const spoilt = Buffer.from(kept);
+        spoilt.fill(0xff, from, from + bytes);
+        writeFileSync(store(), spoilt);
+        const refusal = await refusedStart(data);
+        expectSentence(refusal, `${store()} is not a readable database`, "restore a backup");
+        expect(refusal.code).toBe(1);
+      };
+      try {
+        // The second is met by a statement of the start, not by opening: the applications, in a page of their own.
+        await damaged(100, kept.length - 100);
+        await damaged(appsAt, 4096);
+      } finally {
+        writeFileSync(store(), kept);
+      }
+      await (await startParley({ data })).stop();
+    });
+
     test("a file that is no store", async () => {
       using folder = scratch();
       const other = folder.path;
       writeFileSync(join(other, "parley.sqlite"), "something else ".repeat(100));
-      expectSentence(await refusedStart(other), "not a SQLite file");
+      expectSentence(await refusedStart(other), join(other, "parley.sqlite"), "not a readable database");
       expect(readFileSync(join(other, "parley.sqlite"), "utf8")).toStartWith("something else ");
     });
   });
 });
+
+/** Where a table begins in its file. */
+function pageOf(file: string, table: string): number {
+  using db = new Database(file, { readonly: true });
+  const { page_size } = db.query("PRAGMA page_size").get() as { page_size: number };
+  const { rootpage } = db.query("SELECT rootpage FROM sqlite_schema WHERE name = ?").get(table) as { rootpage: number };
+  return (rootpage - 1) * page_size;
+}
 
 describe("what is on the disk", () => {
   test("only its owner may read it", async () => {
