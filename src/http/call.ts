@@ -5,6 +5,7 @@ import { type Address, type Cidr, clientAddress, contains, isLoopback, parseAddr
 import { Problem } from "../protocol/codes.ts";
 import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
 import { REST_BODY_MAX_BYTES } from "../protocol/limits.ts";
+import { sentenceOf } from "./sentence.ts";
 
 const SECURITY_HEADERS = {
   "Cache-Control": "no-store",
@@ -119,7 +120,7 @@ export function queryOf({ url }: Request): URLSearchParams {
 const DETAILS_MAX = 20;
 
 export function check<T extends z.ZodType>(schema: T, value: unknown): z.infer<T> {
-  const result = schema.safeParse(value, { reportInput: false });
+  const result = schema.safeParse(value, { reportInput: false, error: sentenceOf });
   if (result.success) return result.data;
   // A field that is wrong in two ways is told of once.
   const messages = new Map<string, string>();

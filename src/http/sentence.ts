@@ -1,0 +1,26 @@
+/** What zod finds wrong with a value, said in a sentence that fits behind the name of the field. */
+import type { z } from "zod";
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: "text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  array: "a list",
+  object: "an object",
+  record: "an object",
+};
+
+/** A schema's own message goes before this one. undefined: zod's text says enough. */
+export function sentenceOf(issue: z.core.$ZodRawIssue): string | undefined {
+  const must = whatItMustBe(issue);
+  if (must === undefined) return undefined;
+  return issue.input === undefined ? `is missing; it must be ${must}` : `must be ${must}`;
+}
+
+function whatItMustBe(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === "invalid_type") return TYPES[String(issue.expected)];
+  if (issue.code !== "invalid_value") return undefined;
+  const values = (issue.values as readonly unknown[]).map((value) => JSON.stringify(value));
+  return values.length === 1 ? values[0] : `one of ${values.join(", ")}`;
+}
