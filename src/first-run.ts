@@ -14,6 +14,9 @@ import type { Snapshot, Store } from "./store/store.ts";
 
 const ADMIN_TOKEN = "admin_token_digest";
 const FIRST_RUN = "first_run";
+/** Where a node listens when no setting says so. Absent in stores from before there was a choice: everywhere. */
+const LISTEN = "listen";
+const LOOPBACK_ONLY = "loopback";
 export const DEMO = "demo";
 
 export interface Demo {
@@ -68,6 +71,7 @@ async function makeDemo(directory: Directory): Promise<Demo> {
 export async function finishFirstRun(store: Store, made: FirstRun): Promise<void> {
   await store.change(async (change) => {
     if (made.adminToken !== undefined) await change.putMeta(ADMIN_TOKEN, digestOf(made.adminToken));
+    if (made.demo) await change.putMeta(LISTEN, LOOPBACK_ONLY);
     await change.putMeta(FIRST_RUN, "done");
   });
   await made.release();
@@ -82,6 +86,14 @@ export async function resetAdminToken(store: Store): Promise<string> {
 
 export const adminTokenDigest = ({ meta }: Snapshot): string | undefined => meta.get(ADMIN_TOKEN);
 
+/**
+ * The address to listen on when no setting names one. Keys of a demo are on disk in clear and have every right: they are
+ * offered to this machine only, until the operator decides otherwise. Kept for the life of the store, so that deleting the
+ * demo does not open a port at the next start.
+ */
+export const defaultHost = ({ meta }: Snapshot, made: FirstRun | undefined): string =>
+  made?.demo || meta.get(LISTEN) === LOOPBACK_ONLY ? "127.0.0.1" : "0.0.0.0";
+
 export const hadFirstRun = async (store: Store): Promise<boolean> => (await store.meta(FIRST_RUN)) !== undefined;
 
 export const firstRunFile = (dataFolder: string): string => join(dataFolder, "first-run.txt");
@@ -92,8 +104,11 @@ export function writeFirstRunFile(dataFolder: string, text: string): void {
   writeFileSync(firstRunFile(dataFolder), text, { mode: 0o600, flush: true });
 }
 
+/** With an admin token of the operator's own and no demo there is nothing. */
+export const hasSomethingToShow = (made: FirstRun): boolean => made.adminToken !== undefined || made.demo !== undefined;
+
 export function firstRunText(url: string, made: FirstRun): string {
-  const lines = ["", `Parley is ready at ${url}`, "", "  Shown once; keep what you need:"];
+  const lines = ["", "  Made by this first start, and shown once; keep what you need:"];
   if (made.demo) {
     lines.push("    application      demo");
     lines.push(`    publishable key  ${made.demo.publishableKey}`);

@@ -7,7 +7,7 @@ import { DUMMY_DIGEST, digestOf, makeMasterKey, masterKeyFile, readMasterKey, Va
 import { buildArchive } from "./archive.ts";
 import { ConfigError } from "./config/load.ts";
 import type { Config } from "./config/settings.ts";
-import { adminTokenDigest, type FirstRun, finishFirstRun, firstRun } from "./first-run.ts";
+import { adminTokenDigest, defaultHost, type FirstRun, finishFirstRun, firstRun } from "./first-run.ts";
 import { buildHeart } from "./heart.ts";
 import { countOpenFiles, HeadLimit, setHeadLimit } from "./http/head-limit.ts";
 import { Listener, TlsError } from "./http/listener.ts";
@@ -28,6 +28,8 @@ import { VERSION } from "./version.ts";
 
 export interface Node {
   readonly url: string;
+  /** The address it listens on. */
+  readonly host: string;
   readonly port: number;
   readonly adminPort: number;
   /** What the first start made; show it, then call `shown`. */
@@ -125,7 +127,8 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     adminTokenDigest: () => adminDigest,
   });
   await follow?.start();
-  const listeners = listen(config, frame.notFound, routes, heart.gateway.handlers());
+  const host = config.host || defaultHost(snapshot, made);
+  const listeners = listen({ ...config, host }, frame.notFound, routes, heart.gateway.handlers());
   const [main, adminListener = main] = listeners;
   await expiry.start();
   archive.start();
@@ -141,6 +144,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
 
   return {
     url: main.url,
+    host,
     port: main.port,
     adminPort: adminListener.port,
     firstRun: made,
@@ -179,7 +183,7 @@ function listen(
 ): [Listener<SocketData>, ...Listener<SocketData>[]] {
   const tls = config.tlsCert === "" ? undefined : { cert: config.tlsCert, key: config.tlsKey };
   const common = { tls, fallback, websocket };
-  const main = { ...common, host: config.host, port: config.port };
+  const main = { ...common, host: config.host, port: config.port, settings: { host: "--host", port: "--port" } };
   if (config.adminListen === "") return [new Listener({ ...main, routes: { ...publicRoutes, ...adminRoutes } })];
   const colon = config.adminListen.lastIndexOf(":");
   const host = config.adminListen.slice(0, colon).replace(/^\[|\]$/g, "");
@@ -187,7 +191,13 @@ function listen(
   const health = Object.fromEntries(["/healthz", "/readyz"].map((path) => [path, publicRoutes[path] ?? fallback]));
   return [
     new Listener({ ...main, routes: publicRoutes }),
-    new Listener({ ...common, host, port, routes: { ...adminRoutes, ...health } }),
+    new Listener({
+      ...common,
+      host,
+      port,
+      routes: { ...adminRoutes, ...health },
+      settings: { host: "--admin-listen", port: "--admin-listen" },
+    }),
   ];
 }
 

@@ -55,14 +55,14 @@ test("a wrong command line is one line on stderr and exit code 2, as JSON where 
 test("config shows what is in force, from where, and no secret", async () => {
   const file = join(folder, "parley.toml");
   writeFileSync(file, 'domain = "example.com"\n');
-  const env = { PARLEY_ADMIN_TOKEN: "hush-hush", PARLEY_PRT: "1" };
+  const env = { PARLEY_ADMIN_TOKEN: "hush-hush-hush-hush", PARLEY_PRT: "1" };
   const args = ["config", "--port", "9000", "--config", file];
   const { stdout, stderr, exitCode } = await parley(args, { env });
   expect(exitCode).toBe(0);
   expect(stdout).toMatch(/^port +9000 +flag$/m);
   expect(stdout).toMatch(/^domain +example\.com +file$/m);
   expect(stdout).toMatch(/^admin-token +\(hidden\) +environment$/m);
-  expect(stdout).toMatch(/^host +0\.0\.0\.0 +default$/m);
+  expect(stdout).toMatch(/^host +0\.0\.0\.0; 127\.0\.0\.1 where the first start made the demo +default$/m);
   expect(stderr).toBe("PARLEY_PRT is not a setting and has no effect\n");
   const json = await parley([...args, "--json"], { env });
   expect(JSON.parse(json.stdout)).toMatchObject({
@@ -86,5 +86,6 @@ test("a port in use ends up with one line and exit code 1", async () => {
   using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   const args = ["up", "--host", "127.0.0.1", "--port", String(other.port), "--data", join(folder, "taken")];
   const { exitCode, stderr } = await parley(args);
-  expect([exitCode, stderr]).toEqual([1, expect.stringContaining(`port ${other.port} in use`)]);
+  const sentence = `port ${other.port} of 127.0.0.1 is in use by another program; choose another port with --port, or stop that program`;
+  expect([exitCode, stderr]).toEqual([1, `parley: ${sentence}\n`]);
 });

@@ -222,7 +222,7 @@ test("a new admin token works, the old one no more", async () => {
   const data = newData();
   const reset = await parley(["admin", "reset-token", "--data", data]);
   expect(reset.stderr).toBe("The admin token is shown this once: keep it now.\n");
-  const env = { PARLEY_ADMIN_TOKEN: "set" };
+  const env = { PARLEY_ADMIN_TOKEN: "set-by-the-operator" };
   const again = await parley(["admin", "reset-token", "--data", data, "--json"], { env });
   expect(again.stderr).toContain("PARLEY_ADMIN_TOKEN is set: a server started with it takes that one");
   const { adminToken: fresh } = JSON.parse(again.stdout) as { adminToken: string };

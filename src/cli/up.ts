@@ -1,11 +1,13 @@
 /** `parley up`: runs a node until it is told to stop. */
 import { randomBytes } from "node:crypto";
 import { type Loaded, loadConfig } from "../config/load.ts";
-import { firstRunFile, firstRunText, writeFirstRunFile } from "../first-run.ts";
+import type { Config } from "../config/settings.ts";
+import { firstRunFile, firstRunText, hasSomethingToShow, writeFirstRunFile } from "../first-run.ts";
 import { type Node, openFilesLimit, startNode } from "../node.ts";
 import { type Log, makeLog } from "../telemetry/log.ts";
 import { Ending } from "./ending.ts";
 import type { Given } from "./given.ts";
+import { factsOf, greeting, howToOpen } from "./greeting.ts";
 
 const LOW_OPEN_FILES = 4096;
 /** On top of the two halves of a drain, connections and requests, each of which takes as long as PARLEY_DRAIN_SECONDS says. */
@@ -23,22 +25,38 @@ async function up({ config, warnings }: Loaded): Promise<void> {
   if (openFilesLimit() < LOW_OPEN_FILES)
     log.warn(`the limit of open files is ${openFilesLimit()}: each connection needs one (ulimit -n, LimitNOFILE)`);
   const node = await startNode(config, nodeId, log);
-  await announce(node, config.data, log);
+  // Before the ready line is printed: a SIGTERM that follows at once must find its handler.
   onEnd(node, log, 2 * config.drainSeconds * 1000 + DRAIN_SLACK_MS);
-  log.info({ url: node.url, ...(node.adminPort !== node.port && { adminPort: node.adminPort }) }, "parley is ready");
+  await announce(node, config, log);
 }
 
 /**
- * Keys made by the first start go to a file that only its owner can read, so that they can be copied by a command; on a
- * terminal they are printed too.
+ * Every start says which version serves which data at which addresses: plainly on a terminal, in one line of the log elsewhere.
+ * What the first start made also goes to a file that only its owner can read, so that a command can copy keys from it.
  */
-async function announce(node: Node, dataFolder: string, log: Log): Promise<void> {
-  if (!node.firstRun) return;
-  const text = firstRunText(node.url, node.firstRun);
+async function announce(node: Node, config: Config, log: Log): Promise<void> {
+  const started = { url: node.url, host: node.host, isHostDefault: config.host === "", dataFolder: config.data };
+  const isTerminal = process.stdout.isTTY && config.logFormat !== "json";
+  if (isTerminal) process.stdout.write(greeting(started));
+  await showFirstRun(node, config.data, isTerminal, log);
+  if (isTerminal) return;
+  const hint = howToOpen(started);
+  if (hint) log.info(hint);
+  log.info(
+    { ...factsOf(started), ...(node.adminPort !== node.port && { adminPort: node.adminPort }), pid: process.pid },
+    "parley is ready",
+  );
+}
+
+async function showFirstRun(node: Node, dataFolder: string, isTerminal: boolean, log: Log): Promise<void> {
+  const made = node.firstRun;
+  if (!made) return;
+  if (!hasSomethingToShow(made)) return node.shown();
+  const text = firstRunText(node.url, made);
   // First the file: a start that is cut short here is done again, and its keys made anew.
   writeFirstRunFile(dataFolder, text);
   await node.shown();
-  if (process.stdout.isTTY) process.stdout.write(text);
+  if (isTerminal) process.stdout.write(text);
   log.info(`what the first start made is in ${firstRunFile(dataFolder)}; delete it when you have read it`);
 }
 

@@ -68,7 +68,14 @@ describe("a wrong value stops the start with its name, the value and what is all
       expect(() => load({ config })).toThrow('did you mean "log-level"'),
     );
     withFile("p.toml", "port = = 1\n", (config) => expect(() => load({ config })).toThrow("TOML"));
-    expect(() => load({ config: "/no/such.toml" })).toThrow("/no/such.toml");
+  });
+
+  test("a configuration file that is not there, by the name it was given under", () => {
+    expect(() => load({ config: "/no/such.toml" })).toThrow("--config /no/such.toml: there is no such file");
+    expect(() => load({}, { PARLEY_CONFIG: "/no/such.toml" })).toThrow(
+      "PARLEY_CONFIG /no/such.toml: there is no such file",
+    );
+    expect(() => load({ config: import.meta.dir })).toThrow("it is a folder; name a file");
   });
 });
 
@@ -76,8 +83,20 @@ test("an unknown PARLEY_ variable is named in a warning", () => {
   expect(load({}, { PARLEY_PROT: "1" }).warnings).toEqual(["PARLEY_PROT is not a setting and has no effect"]);
 });
 
+test("what our own pages tell people to export does not make the next start warn", async () => {
+  const root = join(import.meta.dir, "../..");
+  const pages = ["README.md", "src/http/start.html"];
+  for (const folder of ["docs", "examples", "deploy"])
+    for (const page of new Bun.Glob("**/*.md").scanSync(join(root, folder))) pages.push(join(folder, page));
+  const texts = await Promise.all(pages.map((page) => Bun.file(join(root, page)).text()));
+  const exported = texts.flatMap((text) => [...text.matchAll(/\bexport (PARLEY_\w+)=/g)].map(([, name = ""]) => name));
+  expect(exported).toContain("PARLEY_PUBLISHABLE_KEY");
+  const values = Object.fromEntries(exported.map((name) => [name, "parley_admin_0123456789abcdef"]));
+  expect(load({}, values).warnings).toEqual([]);
+});
+
 test("secrets are hidden when settings are shown", () => {
-  const loaded = load({}, { PARLEY_ADMIN_TOKEN: "very-secret", PARLEY_TRUSTED_PROXIES: "10.0.0.0/8,fd00::/8" });
+  const loaded = load({}, { PARLEY_ADMIN_TOKEN: "a-very-secret-one", PARLEY_TRUSTED_PROXIES: "10.0.0.0/8,fd00::/8" });
   expect(shownValue("adminToken", loaded)).toBe("(hidden)");
   expect(shownValue("trustedProxies", loaded)).toBe("10.0.0.0/8,fd00:0:0:0:0:0:0:0/8");
   expect(shownValue("masterKey", loaded)).toContain("first start");

@@ -20,7 +20,8 @@ export function loadConfig(
   env: Readonly<Record<string, string | undefined>>,
 ): Loaded {
   const path = flags.get("config") ?? env.PARLEY_CONFIG;
-  const inFile = path ? readConfigFile(path) : new Map<SettingName, string>();
+  const named = flags.has("config") ? "--config" : "PARLEY_CONFIG";
+  const inFile = path ? readConfigFile(path, `${named} ${path}`) : new Map<SettingName, string>();
   const values: Partial<Record<SettingName, unknown>> = {};
   const sources = {} as Record<SettingName, Source>;
   for (const name of NAMES) {
@@ -65,40 +66,58 @@ function parsedValue(one: Setting<unknown>, given: Given): unknown {
   );
 }
 
-function readConfigFile(path: string): Map<SettingName, string> {
+/** `named` is how the file was named, for messages: `--config parley.toml`. */
+function readConfigFile(path: string, named: string): Map<SettingName, string> {
+  const text = readText(path, named);
   let parsed: unknown;
   try {
-    const text = readFileSync(path, "utf8");
     parsed = path.endsWith(".json") ? JSON.parse(text) : Bun.TOML.parse(text);
   } catch (error) {
     throw new ConfigError(
-      `--config ${path}: cannot be read as ${path.endsWith(".json") ? "JSON" : "TOML"}: ${(error as Error).message}`,
+      `${named}: cannot be read as ${path.endsWith(".json") ? "JSON" : "TOML"}: ${(error as Error).message}`,
     );
   }
   if (typeof parsed !== "object" || parsed === null)
-    throw new ConfigError(`--config ${path}: it must hold settings: port = 8080`);
+    throw new ConfigError(`${named}: it must hold settings: port = 8080`);
   const found = new Map<SettingName, string>();
   for (const [key, value] of Object.entries(parsed)) {
     const name = nameOf(key);
-    if (!name)
-      throw new ConfigError(`--config ${path}: there is no setting "${key}"${didYouMean(key, NAMES.map(keyOf))}`);
+    if (!name) throw new ConfigError(`${named}: there is no setting "${key}"${didYouMean(key, NAMES.map(keyOf))}`);
     if (!["string", "number", "boolean"].includes(typeof value))
-      throw new ConfigError(`--config ${path}: ${key} must be text, a number, true or false`);
+      throw new ConfigError(`${named}: ${key} must be text, a number, true or false`);
     found.set(name, String(value));
   }
   return found;
 }
 
+function readText(path: string, named: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why: Readonly<Record<string, string>> = {
+      ENOENT: "there is no such file",
+      EISDIR: "it is a folder; name a file",
+      EACCES: "it may not be read by this user",
+    };
+    throw new ConfigError(`${named}: ${why[code ?? ""] ?? message}`);
+  }
+}
+
+/** Read by the command line and by the examples, not by a server: our own pages tell people to export them. */
+const CLIENT_VARIABLES = [
+  "PARLEY_CONFIG",
+  "PARLEY_URL",
+  "PARLEY_KEY",
+  "PARLEY_PUBLISHABLE_KEY",
+  "PARLEY_TOKEN",
+  "PARLEY_APP",
+  "PARLEY_APP_SECRET",
+];
+
 /** Only a warning: container platforms inject variables such as PARLEY_SERVICE_HOST on their own. */
 function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
-  const known = new Set<string>([
-    ...NAMES.map((name) => SETTINGS[name].env),
-    "PARLEY_CONFIG",
-    "PARLEY_URL",
-    "PARLEY_KEY",
-    "PARLEY_APP",
-    "PARLEY_APP_SECRET",
-  ]);
+  const known = new Set<string>([...NAMES.map((name) => SETTINGS[name].env), ...CLIENT_VARIABLES]);
   return Object.keys(env)
     .filter((key) => key.startsWith("PARLEY_") && !known.has(key))
     .map((key) => `${key} is not a setting and has no effect`);

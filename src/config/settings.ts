@@ -1,7 +1,7 @@
 /** Every setting once: its names, unit, default, meaning and what is allowed. docs/settings.md is printed from this table. */
 import { existsSync } from "node:fs";
 import { type Cidr, parseCidr } from "../access/address.ts";
-import { LINK_MAX_SECONDS, ROTATION_GRACE_MAX_SECONDS } from "../protocol/limits.ts";
+import { ADMIN_TOKEN_MIN_CHARS, LINK_MAX_SECONDS, ROTATION_GRACE_MAX_SECONDS } from "../protocol/limits.ts";
 
 /** Reads one value from text; a string answer says what is allowed instead. */
 type Read<T> = (text: string) => { value: T } | string;
@@ -50,6 +50,12 @@ const anyText = matching(/^[\s\S]+$/, "some text");
 
 const file: Read<string> = (text) => (existsSync(text) ? { value: text } : "the path of a file that exists");
 
+/** It travels in a header, and is all that guards the control plane. */
+const adminToken: Read<string> = (text) =>
+  /^[\x21-\x7e]+$/.test(text) && text.length >= ADMIN_TOKEN_MIN_CHARS
+    ? { value: text }
+    : `at least ${ADMIN_TOKEN_MIN_CHARS} printable ASCII characters without spaces (make one: openssl rand -hex 32)`;
+
 const base64Key: Read<string> = (text) =>
   /^[A-Za-z0-9+/_-]+=*$/.test(text) && Buffer.from(text, "base64").length === 32
     ? { value: text }
@@ -70,7 +76,13 @@ export const SETTINGS = {
     meaning: "TCP port it listens on; 0 = any free one",
     read: integer(0, 65_535),
   }),
-  host: setting({ env: "PARLEY_HOST", initial: "0.0.0.0", meaning: "address it listens on", read: anyText }),
+  host: setting({
+    env: "PARLEY_HOST",
+    initial: "",
+    shown: "0.0.0.0; 127.0.0.1 where the first start made the demo",
+    meaning: "address it listens on: 0.0.0.0 is every IPv4 address of this machine, 127.0.0.1 this machine only",
+    read: anyText,
+  }),
   data: setting({
     env: "PARLEY_DATA",
     initial: "./data",
@@ -87,8 +99,8 @@ export const SETTINGS = {
     env: "PARLEY_ADMIN_TOKEN",
     initial: "",
     shown: "made at first start",
-    meaning: "opens the control plane",
-    read: anyText,
+    meaning: `opens the control plane; at least ${ADMIN_TOKEN_MIN_CHARS} characters`,
+    read: adminToken,
     secret: true,
   }),
   masterKey: setting({

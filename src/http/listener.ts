@@ -1,5 +1,6 @@
 /** A listening address: its routes, and its certificate, which can be read again while connections live on. */
 import { readFileSync } from "node:fs";
+import { isIPv6 } from "node:net";
 import { createSecureContext } from "node:tls";
 import type { Server, WebSocketHandler } from "bun";
 import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
@@ -16,6 +17,8 @@ export interface ListenerOptions<Data> {
   readonly routes: Routes;
   readonly fallback: Handler;
   readonly websocket: WebSocketHandler<Data>;
+  /** The flags its address comes from, for the sentence that a refusal of the system is told in. */
+  readonly settings: { readonly host: string; readonly port: string };
 }
 
 export interface TlsFiles {
@@ -37,7 +40,11 @@ export class Listener<Data> {
 
   constructor(private readonly options: ListenerOptions<Data>) {
     this.pem = options.tls && readTls(options.tls);
-    this.server = this.listen(options.port);
+    try {
+      this.server = this.listen(options.port);
+    } catch (error) {
+      throw listenError(error, options);
+    }
   }
 
   get port(): number {
@@ -46,7 +53,7 @@ export class Listener<Data> {
 
   get url(): string {
     const host = ["0.0.0.0", "::"].includes(this.options.host) ? "localhost" : this.options.host;
-    return `${this.options.tls ? "https" : "http"}://${host}:${this.port}`;
+    return `${this.options.tls ? "https" : "http"}://${inUrl(host)}:${this.port}`;
   }
 
   /** Throws, and changes nothing, if the files are not a certificate and its key. Connections that are open stay open. */
@@ -96,6 +103,26 @@ export class Listener<Data> {
       ...(this.pem && { tls: this.pem }),
     });
   }
+}
+
+/** An IPv6 address stands in brackets there. */
+export const inUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
+
+/** The system's refusal as a sentence that names the flag to change. The code stays: the command line knows it by that. */
+function listenError(
+  error: unknown,
+  { host, port, settings }: Pick<ListenerOptions<unknown>, "host" | "port" | "settings">,
+): unknown {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const otherPort = `choose another port with ${settings.port}`;
+  const sentences: Readonly<Record<string, string>> = {
+    EADDRINUSE: `port ${port} of ${host} is in use by another program; ${otherPort}, or stop that program`,
+    EACCES: `port ${port} of ${host} may not be opened by this user; ${otherPort} (from 1024 on)`,
+    EADDRNOTAVAIL: `${host} is not an address of this machine; choose another with ${settings.host}`,
+    EINVAL: `${host} cannot be listened on; choose an address of this machine with ${settings.host}`,
+  };
+  const sentence = sentences[code];
+  return sentence === undefined ? error : Object.assign(new Error(sentence), { code });
 }
 
 /** The certificate or its key cannot be used; the message says why. */

@@ -93,6 +93,8 @@ export const REFUSED_CONNECT_COST = 10;
 export const WEBSOCKET_VERSION = "13";
 /** Wrong admin tokens from one address before it has to wait. */
 export const ADMIN_WRONG_TRIES_PER_MINUTE = 10;
+/** A shorter admin token stops the start: it could be guessed. */
+export const ADMIN_TOKEN_MIN_CHARS = 16;
 
 export const RECORDINGS_PAGE_MAX = 100;
 export const RECORDINGS_PAGE_DEFAULT = 50;

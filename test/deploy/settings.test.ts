@@ -18,7 +18,7 @@ const GIVEN: Readonly<Record<string, string>> = {
   NATS_PASSWORD: "p2",
   NATS_CLUSTER_PASSWORD: "p3",
   PARLEY_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
-  PARLEY_ADMIN_TOKEN: "admin",
+  PARLEY_ADMIN_TOKEN: "admin-admin-admin",
 };
 const filled = (value: string): string =>
   value.replace(/\$\{(\w+)(?::[-?]([^}]*))?\}/g, (_, name: string, otherwise: string) => GIVEN[name] ?? otherwise);

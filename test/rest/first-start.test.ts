@@ -1,0 +1,128 @@
+/** What a first start makes, where it listens, and what every start says of itself. */
+import { Database } from "bun:sqlite";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import manifest from "../../package.json" with { type: "json" };
+import { expectSentence } from "../support/checks.ts";
+import { type LogLine, runParley, Server } from "../support/parley.ts";
+import { scratch } from "../support/temp.ts";
+import { Terminal } from "../support/terminal.ts";
+
+setDefaultTimeout(60_000);
+
+const TOKEN = "an-admin-token-of-the-operator";
+
+/** A start to which nobody says where to listen, then its end; what it said when it was ready. */
+async function started(data: string, env: Record<string, string> = {}, ...flags: string[]): Promise<LogLine> {
+  const command = [process.execPath, "--no-env-file", "src/main.ts", "up", "--port", "0", "--data", data, ...flags];
+  await using server = new Server(command, { PARLEY_LOG_FORMAT: "json", ...env }, data, false);
+  const ready = await server.logged(({ msg }) => msg === "parley is ready");
+  return { ...ready, log: server.log.map(({ msg }) => msg).join("\n") };
+}
+
+const HOW_TO_OPEN = "--host 0.0.0.0 or PARLEY_HOST=0.0.0.0";
+
+describe("where a start listens when no setting says so", () => {
+  test("on this machine only once it has made the demo, also at later starts; it says how to open it", async () => {
+    using folder = scratch();
+    for (const _start of ["first", "second"]) {
+      const ready = await started(folder.path);
+      expect(ready.host).toBe("127.0.0.1");
+      expect(ready.log).toContain(HOW_TO_OPEN);
+    }
+    const opened = await started(folder.path, { PARLEY_HOST: "0.0.0.0" });
+    expect(opened.host).toBe("0.0.0.0");
+    expect(opened.log).not.toContain(HOW_TO_OPEN);
+    // What was chosen for one start is not remembered: the demo's keys are still there.
+    expect((await started(folder.path)).host).toBe("127.0.0.1");
+  });
+
+  test("everywhere without a demo", async () => {
+    using folder = scratch();
+    for (const _start of ["first", "second"])
+      expect((await started(folder.path, { PARLEY_DEMO: "off" })).host).toBe("0.0.0.0");
+  });
+
+  test("everywhere on a store from before there was a choice", async () => {
+    using folder = scratch();
+    await started(folder.path);
+    {
+      using db = new Database(join(folder.path, "parley.sqlite"));
+      expect(db.run("DELETE FROM meta WHERE name = 'listen'").changes).toBe(1);
+    }
+    expect((await started(folder.path)).host).toBe("0.0.0.0");
+  });
+});
+
+describe("first-run.txt", () => {
+  const isThere = (data: string): boolean => existsSync(join(data, "first-run.txt"));
+
+  test("is written when something was made, be it only the admin token", async () => {
+    using folder = scratch();
+    const { log } = await started(folder.path, { PARLEY_DEMO: "off" });
+    expect([isThere(folder.path), String(log).includes("first-run.txt")]).toEqual([true, true]);
+  });
+
+  test("is not written when there is nothing to show", async () => {
+    using folder = scratch();
+    const { log } = await started(folder.path, { PARLEY_DEMO: "off", PARLEY_ADMIN_TOKEN: TOKEN });
+    expect([isThere(folder.path), String(log).includes("first-run.txt")]).toEqual([false, false]);
+    // And that was the first start: the next one makes nothing either.
+    await started(folder.path);
+    expect(isThere(folder.path)).toBe(false);
+  });
+});
+
+describe("what a start says", () => {
+  test("version, data folder and addresses are fields of the line that says it is ready", async () => {
+    using folder = scratch();
+    const ready = await started(folder.path);
+    expect(ready).toMatchObject({
+      version: manifest.version,
+      data: folder.path,
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      addresses: [`${ready.url}/`],
+    });
+    const everywhere = await started(folder.path, {}, "--host", "0.0.0.0");
+    expect(everywhere.url).toMatch(/^http:\/\/localhost:\d+$/);
+    expect(everywhere.addresses).toContain(`${everywhere.url}/`);
+  });
+
+  test("an IPv6 address stands in brackets", async () => {
+    using folder = scratch();
+    const { url } = await started(folder.path, {}, "--host", "::1");
+    expect(url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+  });
+
+  test("on a terminal it says so plainly, with the keys of the first start below", async () => {
+    using folder = scratch();
+    const command = [process.execPath, "--no-env-file", "src/main.ts", "up", "--port", "0", "--data", folder.path];
+    for (const start of ["first", "second"]) {
+      await using terminal = new Terminal(command);
+      const text = await terminal.shows(start === "first" ? /\n {4}curl .*\/apps/ : /note .*\n/);
+      expect(text).toContain(`Parley ${manifest.version} is ready`);
+      expect(text).toMatch(/^ {2}open {2}http:\/\/127\.0\.0\.1:\d+\/$/m);
+      expect(text).toContain(`  data  ${folder.path}`);
+      expect(text).toContain(HOW_TO_OPEN);
+      expect(/^ {4}admin token +parley_admin_/m.test(text)).toBe(start === "first");
+      expect(text).not.toContain('{"level"');
+    }
+  });
+
+  test("an admin token that is too short stops it, with the name of the setting and the least length", async () => {
+    using folder = scratch();
+    const refusal = await runParley(["up", "--port", "0", "--data", folder.path], {
+      PARLEY_ADMIN_TOKEN: "fifteen-letters",
+    });
+    expectSentence(refusal, "PARLEY_ADMIN_TOKEN", "at least 16");
+    expect([refusal.code, refusal.output.includes("fifteen-letters")]).toEqual([2, false]);
+    expect(existsSync(join(folder.path, "parley.sqlite"))).toBe(false);
+  });
+
+  test("an address that is not this machine's names --host", async () => {
+    using folder = scratch();
+    const refusal = await runParley(["up", "--port", "0", "--data", folder.path, "--host", "203.0.113.7"]);
+    expectSentence(refusal, "203.0.113.7 is not an address of this machine", "--host");
+  });
+});

@@ -1,0 +1,58 @@
+/** A program on a terminal, as a person runs it: what it shows, and what is typed. */
+
+const PROJECT = `${import.meta.dir}/../..`;
+
+export class Terminal {
+  private shown = "";
+  private wake: () => void = () => undefined;
+  private readonly child;
+
+  constructor(command: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    const decoder = new TextDecoder();
+    this.child = Bun.spawn([...command], {
+      cwd: PROJECT,
+      env: { PATH: process.env.PATH ?? "", TERM: "xterm", ...env },
+      terminal: {
+        // Wide: a terminal that breaks lines would have tests look for line breaks.
+        cols: 500,
+        rows: 100,
+        data: (_terminal: unknown, bytes: Uint8Array) => {
+          this.shown += decoder.decode(bytes, { stream: true });
+          this.wake();
+        },
+      },
+    });
+    void this.child.exited.then(() => this.wake());
+  }
+
+  get exited(): Promise<number> {
+    return this.child.exited;
+  }
+
+  /** Everything shown so far, once it fits. Throws if the program ends before. */
+  async shows(pattern: RegExp): Promise<string> {
+    for (;;) {
+      const text = this.text;
+      if (pattern.test(text)) return text;
+      if (this.child.exitCode !== null) throw new Error(`it ended and did not show ${pattern}:\n${text}`);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.wake = resolve;
+      await promise;
+    }
+  }
+
+  /** What is shown, with plain line ends. */
+  get text(): string {
+    return this.shown.replaceAll("\r\n", "\n");
+  }
+
+  type(text: string): void {
+    this.child.terminal?.write(text);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.child.kill("SIGTERM");
+    await this.child.exited;
+    this.child.terminal?.close();
+  }
+}
