@@ -1,5 +1,6 @@
 /** What can be said of `/` without a browser: how a node serves it, which key it shows, and that it needs nobody else. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { networkInterfaces } from "node:os";
 import { call } from "../../test/support/http.ts";
 import { type Server, startParley } from "../../test/support/parley.ts";
 
@@ -82,6 +83,48 @@ describe("the key on the start page", () => {
     expect(await shownKey()).toBe("");
     await server.admin.patchKey(keyId, { allowedOrigins: ["https://example.com", "*"] });
     expect(await shownKey()).toBe(keyId);
+  });
+
+  describe("is shown only to a browser on the server's own machine", () => {
+    const keyFor = async (url: string, headers: Record<string, string> = {}): Promise<string> =>
+      /<html [^>]*data-key="([^"]*)"/.exec((await call(`${url}/`, { headers })).text)?.[1] ?? "no page";
+
+    test("by any of its own names", async () => {
+      const { port } = new URL(server.url);
+      for (const host of ["localhost", `localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`])
+        expect([host, await keyFor(server.url, { Host: host })]).toEqual([host, server.keys.publishableKey]);
+    });
+
+    test("not by another name, which may be another page's (DNS rebinding)", async () => {
+      for (const host of ["example.com", "localhost.example.com", "127.0.0.1.example.com:80", "203.0.113.7"])
+        expect([host, await keyFor(server.url, { Host: host })]).toEqual([host, ""]);
+    });
+
+    test("not through a proxy, trusted or not, whatever it says of the client", async () => {
+      await using behind = await startParley({ env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1" } });
+      expect(await keyFor(behind.url)).toBe(behind.keys.publishableKey);
+      for (const { url } of [server, behind])
+        for (const [name, value] of [
+          ["X-Forwarded-For", "203.0.113.7"],
+          ["X-Forwarded-For", "127.0.0.1"],
+          ["X-Forwarded-Host", "localhost"],
+          ["X-Real-IP", "127.0.0.1"],
+          ["Forwarded", "for=127.0.0.1"],
+          ["Via", "1.1 proxy"],
+        ] as const)
+          expect([name, await keyFor(url, { [name]: value })]).toEqual([name, ""]);
+    });
+
+    const outside = Object.values(networkInterfaces())
+      .flatMap((all) => all ?? [])
+      .find(({ internal, family }) => !internal && family === "IPv4");
+    test.skipIf(!outside)("not to one that comes over the network", async () => {
+      await using open = await startParley({ host: "0.0.0.0" });
+      const { port } = new URL(open.url);
+      const url = `http://${outside?.address}:${port}`;
+      expect(await keyFor(url)).toBe("");
+      expect(await keyFor(url, { Host: "localhost" })).toBe("");
+    });
   });
 
   test("is of the application demo, not of another", async () => {

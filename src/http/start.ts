@@ -1,4 +1,5 @@
 /** `/`: what this is, and a chat and a call between two tabs to see it work. One page, nothing from elsewhere. */
+import { isLoopback, parseAddress } from "../access/address.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { Call } from "./call.ts";
 import page from "./start.html" with { type: "text" };
@@ -10,7 +11,21 @@ const HEADERS = {
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 };
 
-/** `demoKey` is the id of a publishable key that every origin may use: everybody who opens the page sees it. */
+/** Any of these says that somebody else's request is passed on, whatever they claim of whom. */
+const PROXY_HEADERS = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "forwarded", "via"];
+
+/**
+ * A browser on the server's own machine. The name in its address bar must be this machine's too: a page of somebody else
+ * can give its own name the address 127.0.0.1 and would read the key otherwise.
+ */
+function isOnThisMachine({ request: { headers }, isLocal }: Call): boolean {
+  const name = (headers.get("host") ?? "").toLowerCase().replace(/:\d+$/, "");
+  const address = parseAddress(name);
+  const isOwnName = address ? isLoopback(address) : name === "localhost";
+  return isLocal && isOwnName && !PROXY_HEADERS.some((header) => headers.has(header));
+}
+
+/** `demoKey` is the id of a publishable key that every origin may use. Only browsers on this machine are shown it. */
 export const startPage =
   (demoKey: () => string | undefined) =>
   (call: Call): Response => {
@@ -19,6 +34,7 @@ export const startPage =
       call.headers.Allow = "GET";
       throw new Problem("method_not_allowed", "This address takes GET.");
     }
-    const withKey = String(page).replace('data-key=""', () => `data-key="${demoKey() ?? ""}"`);
+    const key = isOnThisMachine(call) ? demoKey() : undefined;
+    const withKey = String(page).replace('data-key=""', () => `data-key="${key ?? ""}"`);
     return new Response(withKey, { headers: HEADERS });
   };

@@ -12,6 +12,8 @@ export interface Options {
   /** Absent: a fresh folder, which goes when the server is stopped. */
   readonly data?: string;
   readonly flags?: readonly string[];
+  /** Where it listens; 127.0.0.1 unless a test needs another. */
+  readonly host?: string;
   /** Put before the command: a tracer, or a shell that sets limits. It must become the server, so that signals reach it. */
   readonly wrap?: readonly string[];
 }
@@ -156,7 +158,8 @@ export function launchParley(options: Options = {}): Server {
     ...options.env,
   };
   const data = options.data ?? tempFolder();
-  const flags = ["up", "--port", "0", "--host", "127.0.0.1", "--data", data, ...(options.flags ?? [])];
+  const { host = "127.0.0.1" } = options;
+  const flags = ["up", "--port", "0", "--host", host, "--data", data, ...(options.flags ?? [])];
   const server = new Server([...(options.wrap ?? []), ...command(flags)], env, data, options.data === undefined);
   server.setToken = env.PARLEY_ADMIN_TOKEN;
   return server;
