@@ -116,7 +116,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     "/v1": connectHandler(frame, gateway),
     ...frame.routes([healthEndpoint, ...realtime]),
     "/readyz": frame.wrap("/readyz", () => readyResponse(checks)),
-    "/openapi.json": frame.wrap("/openapi.json", () => Response.json(document)),
+    "/openapi.json": frame.wrap("/openapi.json", (call) => Response.json(document(call.origin))),
     "/docs": frame.wrap("/docs", docsPage),
     ...absentOnAppHosts({ "/": frame.wrap("/", start) }, config.domain, frame),
     ...applicationRoutes(frame, application, config.domain),

@@ -14,7 +14,7 @@
  *
  * Refusals are `throw new Problem(code, message?, retryAfterSeconds?, { details?, fields? })`; `fields` stand in the error's
  * body beside the others, and have to be added to `applicationProblem` below, so that /openapi.json knows of them.
- * `call.origin` is what links back to us begin with. Endpoints made so go into `applicationRoutes` in routes.ts.
+ * `call.origin` is what links back to us begin with; `guards.link` finishes them. Endpoints made so go into `applicationRoutes` in routes.ts.
  */
 import { z } from "zod";
 import { bearer } from "../access/credential.ts";
@@ -27,12 +27,14 @@ import type { AppRow } from "../store/store.ts";
 import { type Call, queryOf } from "./call.ts";
 import type { Endpoint, Guard } from "./endpoint.ts";
 import { perhapsEarly } from "./guards.ts";
-import { appLabel } from "./host.ts";
+import { linkFrom, namedApp } from "./host.ts";
 import type { ErrorBody, Frame, Handler, Routes } from "./router.ts";
 
 export interface ApplicationGuards {
   readonly secretKey: Guard<AppRow>;
   readonly open: Guard<AppRow | undefined>;
+  /** A link to ourselves as the answer to this call: it works for whoever follows it without our headers. */
+  readonly link: (call: Call, url: string) => string;
 }
 
 export interface ApplicationParts {
@@ -45,7 +47,7 @@ export interface ApplicationParts {
 }
 
 export function applicationGuards({ keyring, domain, requests, news }: ApplicationParts): ApplicationGuards {
-  const appOf = (call: Call): AppRow | undefined => keyring.appNamed(appLabel(call.host, domain) ?? "");
+  const appOf = (call: Call): AppRow | undefined => keyring.appNamed(namedApp(call, domain) ?? "");
   const found = (call: Call): AppRow | undefined => {
     const app = appOf(call);
     // Compared even where there is no application, so that it takes as long.
@@ -65,6 +67,7 @@ export function applicationGuards({ keyring, domain, requests, news }: Applicati
   return {
     secretKey: { security: "application", admit },
     open: { security: "applicationOpen", admit: appOf },
+    link: (call, url) => linkFrom(call, domain, url),
   };
 }
 
@@ -92,7 +95,7 @@ const errorBody: ErrorBody = ({ code, message, more }, { requestId }): z.infer<t
   requestId,
 });
 
-/** A trailing slash is accepted. On hosts that are no application's these addresses do not exist. */
+/** A trailing slash is accepted. Where neither host nor header names an application these addresses do not exist. */
 export function applicationRoutes(frame: Frame, endpoints: readonly Endpoint[], domain: string): Routes {
   const exact = frame.routes(endpoints, errorBody);
   const missing = (): never => {
@@ -106,7 +109,7 @@ export function applicationRoutes(frame: Frame, endpoints: readonly Endpoint[], 
   const onAppHosts =
     (handler: Handler): Handler =>
     (request, server) => {
-      const isApp = appLabel(frame.call(request, server).host, domain) !== undefined;
+      const isApp = namedApp(frame.call(request, server), domain) !== undefined;
       return (isApp ? handler : frame.notFound)(request, server);
     };
   return Object.fromEntries(Object.entries(all).map(([path, handler]) => [path, onAppHosts(handler)]));

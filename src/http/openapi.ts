@@ -1,8 +1,9 @@
-/** The OpenAPI 3.1 document, made from the endpoints' own schemas. */
+/** The OpenAPI 3.1 document, made from the endpoints' own schemas; where it is served says which servers it names. */
 import { z } from "zod";
 import { CODES, type Code, wireCode } from "../protocol/codes.ts";
 import { applicationProblem } from "./application.ts";
 import { type Endpoint, isApplication, type Security } from "./endpoint.ts";
+import { APP_HEADER } from "./host.ts";
 
 const problem = z.object({ error: z.string(), message: z.string() }).meta({ id: "Problem" });
 
@@ -26,17 +27,29 @@ const SCHEMES: Readonly<Record<Security, readonly string[]>> = {
 
 type Schemas = Record<string, object>;
 
-export function openapiDocument(endpoints: readonly Endpoint[], version: string, domain: string): object {
+/** `origin` is where the caller reached us, such as http://localhost:8080. */
+export function openapiDocument(
+  endpoints: readonly Endpoint[],
+  version: string,
+  domain: string,
+): (origin: string) => object {
   const schemas: Schemas = {};
-  const paths: Record<string, Record<string, object>> = {};
-  for (const one of endpoints) {
-    const path = one.path.replace(/:(\w+)/g, "{$1}");
-    paths[path] ??= {};
-    (paths[path] as Record<string, object>)[one.method.toLowerCase()] = {
-      ...operation(one, schemas),
-      ...(isApplication(one.security) && { servers: applicationServers(domain) }),
-    };
-  }
+  const operations = endpoints.map((one) => ({ one, made: operation(one, schemas) }));
+  return (origin) => {
+    const paths: Record<string, Record<string, object>> = {};
+    const servers = applicationServers(origin, domain);
+    for (const { one, made } of operations) {
+      const path = one.path.replace(/:(\w+)/g, "{$1}");
+      paths[path] ??= {};
+      (paths[path] as Record<string, object>)[one.method.toLowerCase()] = isApplication(one.security)
+        ? { ...made, servers }
+        : made;
+    }
+    return document(paths, schemas, version);
+  };
+}
+
+function document(paths: object, schemas: Schemas, version: string): object {
   return {
     openapi: "3.1.0",
     info: { title: "Parley", version, license: { name: "Apache-2.0", identifier: "Apache-2.0" } },
@@ -54,16 +67,17 @@ export function openapiDocument(endpoints: readonly Endpoint[], version: string,
   };
 }
 
-const applicationServers = (domain: string): object[] => [
-  {
-    url: "{scheme}://{app}.{domain}",
-    variables: {
-      scheme: { default: "http", enum: ["http", "https"] },
-      app: { default: "demo", description: "The application's name" },
-      domain: { default: domain, description: "With the port, unless it is the scheme's own" },
+function applicationServers(origin: string, domain: string): object[] {
+  // The host is whatever the caller claims: of it, only the port is taken over.
+  const [scheme = "http"] = origin.split(":");
+  const port = /:(\d{1,5})$/.exec(origin)?.[0] ?? "";
+  return [
+    {
+      url: `${scheme}://{app}.${domain}${port}`,
+      variables: { app: { default: "demo", description: "The application's name" } },
     },
-  },
-];
+  ];
+}
 
 function operation(one: Endpoint, schemas: Schemas): object {
   return {
@@ -73,7 +87,7 @@ function operation(one: Endpoint, schemas: Schemas): object {
       next.toUpperCase(),
     ),
     security: SCHEMES[one.security].map((scheme) => ({ [scheme]: [] })),
-    parameters: [...pathParameters(one), ...queryParameters(one, schemas)],
+    parameters: [...pathParameters(one), ...queryParameters(one, schemas), ...headerParameters(one)],
     ...(one.body && {
       requestBody: {
         required: !one.body.safeParse({}).success,
@@ -121,6 +135,20 @@ function queryParameters(one: Endpoint, schemas: Schemas): object[] {
     schema: property,
   }));
 }
+
+const headerParameters = (one: Endpoint): object[] =>
+  isApplication(one.security)
+    ? [
+        {
+          name: APP_HEADER,
+          in: "header",
+          required: false,
+          description:
+            "The application's name, for clients that cannot resolve its host: send the call to the realtime host",
+          schema: { type: "string" },
+        },
+      ]
+    : [];
 
 /** Codes that share a status share its response. */
 function problemResponses(one: Endpoint, schemas: Schemas): Record<string, object> {

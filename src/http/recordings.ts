@@ -112,7 +112,7 @@ export const shown = (row: RecordingRow): z.infer<typeof recording> => ({
 export const idOf = (call: Call): string => call.params.id ?? "";
 
 export function recordingEndpoints(
-  { secretKey: guard }: ApplicationGuards,
+  { secretKey: guard, link: linkTo }: ApplicationGuards,
   recordings: Recordings,
   linkSeconds: number,
 ): Endpoint[] {
@@ -134,7 +134,8 @@ export function recordingEndpoints(
       problems: ["recording_not_found"],
       handle: async (call, { who, query }) => {
         const row = await recordings.get(who.id, idOf(call));
-        return recordings.link(row, disposition, query.expiresInSec, call.origin);
+        const { url, expiresAt } = recordings.link(row, disposition, query.expiresInSec, call.origin);
+        return { url: linkTo(call, url), expiresAt };
       },
     });
   return [

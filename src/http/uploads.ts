@@ -39,7 +39,7 @@ export function uploadEndpoints(
       handle: async (call, { who, body }) => {
         const { id } = await uploads.begin(who.id, body);
         const proof = links.uploadProof(who.id, id);
-        return { _id: id, uploadUrl: `${call.origin}/api/v1/upload/${id}?proof=${proof}` };
+        return { _id: id, uploadUrl: guards.link(call, `${call.origin}/api/v1/upload/${id}?proof=${proof}`) };
       },
     }),
     endpoint({

@@ -4,6 +4,7 @@ import { Application, expectAppRefusal, newApplication } from "../support/applic
 import { expectRefusal, startChecked } from "../support/checks.ts";
 import { call, inPieces, rawCall, statusOf } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
+import { sha256, webm } from "../support/recordings.ts";
 
 setDefaultTimeout(60_000);
 
@@ -94,6 +95,64 @@ describe("the application is the one label of the Host header under the configur
     const wrong = await app.call("PATCH", "/rooms", {});
     expectAppRefusal(wrong, 405, "method_not_allowed");
     expect(wrong.headers.get("allow")).toBe("GET");
+  });
+});
+
+describe("X-Parley-App names the application on the realtime host", () => {
+  const onRealtimeHost = (path: string, rest: Parameters<typeof call>[1] = {}) =>
+    call(`${app.url}/api/v1${path}`, {
+      bearer: app.secretKey,
+      ...rest,
+      headers: { "X-Parley-App": app.name, ...rest.headers },
+    });
+
+  test("in any case of letters, by a number or a name", async () => {
+    expect((await onRealtimeHost("/rooms")).status).toBe(200);
+    expect((await onRealtimeHost("/rooms", { headers: { "X-Parley-App": app.name.toUpperCase() } })).status).toBe(200);
+    expect((await onRealtimeHost("/rooms", { headers: { Host: "realtime.example.com" } })).status).toBe(200);
+  });
+
+  test("an application that does not exist answers like a wrong key, in this API's own words", async () => {
+    for (const name of ["nobody", "not a name", "a.b"])
+      expectAppRefusal(
+        await onRealtimeHost("/rooms", { headers: { "X-Parley-App": name } }),
+        400,
+        "invalid_secret_key",
+      );
+    expectAppRefusal(await onRealtimeHost("/rooms", { bearer: "wrong" }), 400, "invalid_secret_key");
+    expectRefusal(await onRealtimeHost("/rooms", { headers: { "X-Parley-App": "" } }), 404, "not_found");
+  });
+
+  test("the host of an application goes before the header", async () => {
+    const other = await newApplication(server);
+    const answer = await onRealtimeHost("/rooms", { headers: { Host: app.host, "X-Parley-App": other.name } });
+    expect(answer.status).toBe(200);
+  });
+
+  test("the control plane is there all the same", async () => {
+    const headers = { "X-Parley-App": app.name };
+    expect((await call(`${app.url}/api/internal/v1/apps`, { bearer: server.adminToken, headers })).status).toBe(200);
+  });
+
+  test("upload addresses and links work for whoever follows them without the header", async () => {
+    const { roomName } = (await onRealtimeHost("/room", { body: {} })).body;
+    const upload = { room: roomName, participantUsername: "ann", type: "video" };
+    const { body } = await onRealtimeHost("/recording", { body: upload });
+    const uploadUrl = String(body.uploadUrl);
+    expect(uploadUrl).toStartWith(`${app.url}/api/v1/upload/`);
+    const bytes = webm(1000);
+    expect((await call(uploadUrl, { method: "PUT", body: bytes })).status).toBe(200);
+    expect((await onRealtimeHost(`/recording/${body._id}/complete`, { body: {} })).status).toBe(200);
+    const { url } = (await onRealtimeHost(`/recording/${body._id}/view`)).body;
+    const file = await fetch(String(url));
+    expect([file.status, sha256(await file.bytes())]).toEqual([200, sha256(bytes)]);
+    // The proof is over the application too: another name in the link opens nothing.
+    const other = await newApplication(server);
+    const moved = String(url).replace(`app=${app.name}`, `app=${other.name}`);
+    expect(moved).not.toBe(url);
+    expect((await call(moved)).status).toBe(403);
+    // Where no link is followed, the query says nothing.
+    expect((await call(`${app.url}/api/v1/rooms?app=${app.name}`, { bearer: app.secretKey })).status).toBe(404);
   });
 });
 

@@ -137,6 +137,24 @@ describe("/openapi.json", () => {
     for (const id of ids) expect(id).toMatch(/^\w+$/);
   });
 
+  test("the servers of the application API are where the caller reached us, so that its calls work", async () => {
+    const serversFor = async (headers: Record<string, string>) => {
+      const { body } = await call<Document>(`${server.url}/openapi.json`, { headers });
+      return body.paths["/api/v1/rooms"]?.get?.servers;
+    };
+    const app = { app: { default: "demo", description: expect.any(String) } };
+    const { host, port } = new URL(server.url);
+    expect(await serversFor({ Host: host })).toEqual([{ url: `http://{app}.localhost:${port}`, variables: app }]);
+    // Without a port there is none; what is claimed of the host goes no further.
+    expect(await serversFor({ Host: "evil.example" })).toEqual([{ url: "http://{app}.localhost", variables: app }]);
+    await using proxied = await startParley({
+      env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1", PARLEY_DOMAIN: "meet.example.com" },
+    });
+    const headers = { "X-Forwarded-Proto": "https", "X-Forwarded-Host": "meet.example.com" };
+    const { body } = await call<Document>(`${proxied.url}/openapi.json`, { headers });
+    expect(body.paths["/api/v1/rooms"]?.get?.servers?.[0]?.url).toBe("https://{app}.meet.example.com");
+  });
+
   test("every reference leads to a schema that says something", () => {
     const targets = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, target]) => target);
     expect(targets.length).toBeGreaterThan(0);

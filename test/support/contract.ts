@@ -5,7 +5,7 @@ import type { Answer } from "./http.ts";
 export interface Operation {
   readonly operationId: string;
   readonly security?: Record<string, string[]>[];
-  readonly servers?: object[];
+  readonly servers?: { readonly url: string; readonly variables?: object }[];
   readonly parameters: { name: string; in: string; required: boolean; schema: JsonSchema }[];
   readonly requestBody?: { required?: boolean; content: Record<string, { schema: JsonSchema }> };
   readonly responses: Record<string, { description: string; content?: Record<string, { schema: object }> }>;
