@@ -2,6 +2,7 @@
 
 import { controlPlane } from "./client.ts";
 import type { Answer } from "./command.ts";
+import { confirm } from "./confirm.ts";
 import { UsageError } from "./errors.ts";
 import type { Given } from "./given.ts";
 import { fields, table, time } from "./output.ts";
@@ -69,7 +70,10 @@ export async function show(given: Given): Promise<Answer> {
 }
 
 export async function remove(given: Given): Promise<Answer> {
-  const app = await controlPlane(given).delete<App>(appPath(given));
+  const server = controlPlane(given);
+  const path = appPath(given);
+  await confirm(given, `Delete the application ${given.word(0)} and revoke its keys?`);
+  const app = await server.delete<App>(path);
   return { value: app, text: shown(app), notes: ["Its keys are revoked."] };
 }
 

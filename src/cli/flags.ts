@@ -53,4 +53,5 @@ function settingFlag(name: SettingName): Flag {
 export const SETTINGS_FLAGS: readonly Flag[] = [CONFIG_FILE, ...NAMES.map(settingFlag)];
 /** What a command needs to find the store of a server that is stopped. */
 export const STORE_FLAGS: readonly Flag[] = [settingFlag("data"), settingFlag("databaseUrl"), CONFIG_FILE, JSON_OUT];
+export const YES: Flag = { name: "yes", meaning: "do not ask; where there is no terminal nothing is asked anyway" };
 export const FORCE: Flag = { name: "force", meaning: "replace what is there" };

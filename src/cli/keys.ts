@@ -2,6 +2,7 @@
 import { ACTIONS } from "../protocol/actions.ts";
 import { controlPlane, type Server } from "./client.ts";
 import type { Answer } from "./command.ts";
+import { confirm } from "./confirm.ts";
 import { UsageError } from "./errors.ts";
 import type { Given } from "./given.ts";
 import { fields, listed, table, time } from "./output.ts";
@@ -124,6 +125,9 @@ export async function rotate(given: Given): Promise<Answer> {
 }
 
 export async function revoke(given: Given): Promise<Answer> {
-  const key = await controlPlane(given).delete<Key>(keyPath(given));
+  const server = controlPlane(given);
+  const path = keyPath(given);
+  await confirm(given, `Revoke the key ${given.word(0)} and end its connections?`);
+  const key = await server.delete<Key>(path);
   return { value: key, text: shown(key) };
 }

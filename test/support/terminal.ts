@@ -4,7 +4,10 @@ const PROJECT = `${import.meta.dir}/../..`;
 
 export class Terminal {
   private shown = "";
+  private isDrained = false;
   private wake: () => void = () => undefined;
+  /** Everything it wrote has been read. */
+  private readonly drained = Promise.withResolvers<void>();
   private readonly child;
 
   constructor(command: readonly string[], env: Readonly<Record<string, string>> = {}) {
@@ -20,13 +23,18 @@ export class Terminal {
           this.shown += decoder.decode(bytes, { stream: true });
           this.wake();
         },
+        exit: () => {
+          this.isDrained = true;
+          this.drained.resolve();
+          this.wake();
+        },
       },
     });
-    void this.child.exited.then(() => this.wake());
   }
 
+  /** Its exit code, once all that it wrote is shown. */
   get exited(): Promise<number> {
-    return this.child.exited;
+    return Promise.all([this.child.exited, this.drained.promise]).then(([code]) => code);
   }
 
   /** Everything shown so far, once it fits. Throws if the program ends before. */
@@ -34,7 +42,7 @@ export class Terminal {
     for (;;) {
       const text = this.text;
       if (pattern.test(text)) return text;
-      if (this.child.exitCode !== null) throw new Error(`it ended and did not show ${pattern}:\n${text}`);
+      if (this.isDrained) throw new Error(`it ended and did not show ${pattern}:\n${text}`);
       const { promise, resolve } = Promise.withResolvers<void>();
       this.wake = resolve;
       await promise;

@@ -1,6 +1,6 @@
 /** Applications, their plans and their secret. */
 import type { Command, Operand } from "../command.ts";
-import { CONTROL } from "../flags.ts";
+import { CONTROL, YES } from "../flags.ts";
 
 const APP: Operand = { name: "APP", meaning: "id or name of the application" };
 
@@ -32,9 +32,9 @@ export const APPS: readonly Command[] = [
     name: "apps delete",
     summary: "delete an application and revoke its keys",
     operands: [APP],
-    flags: CONTROL,
-    details: "It cannot be undone, and does not ask.",
-    examples: ["parley apps delete shop"],
+    flags: [YES, ...CONTROL],
+    details: "It cannot be undone. On a terminal it asks first.",
+    examples: ["parley apps delete shop", "parley apps delete shop --yes"],
     load: async () => (await import("../apps.ts")).remove,
   },
   {

@@ -1,7 +1,7 @@
 /** Keys of applications: publishable ones for browsers, secret ones for backends. */
 import { ACTIONS } from "../../protocol/actions.ts";
 import type { Command, Flag, Operand } from "../command.ts";
-import { CONTROL } from "../flags.ts";
+import { CONTROL, YES } from "../flags.ts";
 
 const KEY: Operand = { name: "KEY", meaning: "the key's id: pk_live_… or sk_id_…" };
 
@@ -90,9 +90,12 @@ export const KEYS: readonly Command[] = [
     name: "keys revoke",
     summary: "end a key for good, and its connections with it",
     operands: [KEY],
-    flags: CONTROL,
-    details: "It cannot be undone, and does not ask.",
-    examples: ["parley keys revoke pk_live_0123456789abcdef0123456789abcdef"],
+    flags: [YES, ...CONTROL],
+    details: "It cannot be undone. On a terminal it asks first.",
+    examples: [
+      "parley keys revoke pk_live_0123456789abcdef0123456789abcdef",
+      "parley keys revoke pk_live_0123456789abcdef0123456789abcdef --yes",
+    ],
     load: async () => (await import("../keys.ts")).revoke,
   },
 ];
