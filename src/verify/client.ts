@@ -36,6 +36,8 @@ export class Client {
   tries = 0;
   /** Why the service does not take it; undefined: it does, as far as is known. */
   refusal: string | undefined;
+  /** It has been connected at least once; until then the fleet decides when it tries again. */
+  wasWelcome = false;
   private socket: WebSocket | undefined;
   /** The checker's name for the connection; undefined before the welcome and after the end. */
   private connection: number | undefined;
@@ -156,7 +158,8 @@ export class Client {
     if (this.connection !== undefined) return;
     this.connection = checker.opened(this.peer);
     this.failures = 0;
-    if (this.tries > 0) tally.reconnects++;
+    if (this.wasWelcome) tally.reconnects++;
+    this.wasWelcome = true;
     checker.subscribing(this.connection, this.channel);
     this.socket?.send(subscribeFrame(this.channel, this.ask({ kind: "subscribe" })));
   }
@@ -194,7 +197,7 @@ export class Client {
     this.socket = this.connection = undefined;
     this.isSubscribed = this.hasRoster = false;
     if (FINAL_CODES.includes(code)) this.refusal = `the service closed it for good: ${code}`;
-    if (reconnect && !this.isStopped && this.refusal === undefined)
+    if (reconnect && this.wasWelcome && !this.isStopped && this.refusal === undefined)
       this.timer = setTimeout(() => this.connect(), this.pauseMs(code));
     this.advisedPauseMs = undefined;
     changed();

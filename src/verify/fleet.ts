@@ -32,6 +32,12 @@ export class FleetError extends Error {}
 const TOKEN_SECONDS = 3600;
 const OPENING_AT_ONCE = 20;
 const OPENED_WITHIN_MS = 10_000;
+/** How long all of them may wait for the rate of connects, such as right behind another run. */
+const RATE_WAIT_MAX_MS = 60_000;
+/** A service that gives a connect more seldom than this takes no fleet. */
+const RETRY_AFTER_MAX_SECONDS = 5;
+/** Rounds of tries in a row that let nobody in, for no reason that can be found. */
+const IN_VAIN_MAX = 3;
 const PACE_MS = 10;
 /** A debt of more than this is not paid: a burst would run into the rate limit of connections. */
 const LARGEST_DEBT_MS = 500;
@@ -41,6 +47,9 @@ const LOOK_EVERY_MS = 200;
 /** When all has come, doubles may still be on the way. */
 const QUIET_MS = 500;
 const CLOSED_WITHIN_MS = 2000;
+
+/** Before it was ever let in: after that it comes back by itself. */
+const hasFailed = (client: Client): boolean => client.refusal !== undefined || (client.isGone && !client.wasWelcome);
 
 export class Fleet {
   readonly checker = new Checker(() => performance.now());
@@ -75,9 +84,10 @@ export class Fleet {
   /** All clients are connected, subscribed and have their rosters. Throws a FleetError that says why not. */
   static async open(options: FleetOptions): Promise<Fleet> {
     const fleet = new Fleet(options);
+    const deadline = performance.now() + RATE_WAIT_MAX_MS;
     try {
       for (let at = 0; at < fleet.clients.length; at += OPENING_AT_ONCE)
-        await fleet.openSome(fleet.clients.slice(at, at + OPENING_AT_ONCE));
+        await fleet.openSome(fleet.clients.slice(at, at + OPENING_AT_ONCE), deadline);
       return fleet;
     } catch (error) {
       await fleet.close();
@@ -154,17 +164,35 @@ export class Fleet {
     else client.publish(this.channelAt(client.index + (round % 2)));
   }
 
-  private async openSome(clients: readonly Client[]): Promise<void> {
-    for (const client of clients) client.connect();
-    const failed = (): Client | undefined => clients.find((one) => one.tries > 0 || one.refusal !== undefined);
-    await this.until(() => failed() !== undefined || clients.every((one) => one.isListening), OPENED_WITHIN_MS);
-    const unlucky = failed();
-    if (unlucky)
-      throw new FleetError(unlucky.refusal ?? (await whyRefused(this.addressFor(unlucky, unlucky.tries - 1))));
-    if (!clients.every((one) => one.isListening))
-      throw new FleetError(
-        `not every client had its roster within ${OPENED_WITHIN_MS / 1000} s; does the key have the action presence?`,
-      );
+  /** Those that the rate of connects keeps out try again when it has room, until the deadline. */
+  private async openSome(clients: readonly Client[], deadline: number): Promise<void> {
+    let left = clients;
+    let inVain = 0;
+    while (left.length > 0) {
+      const before = left.length;
+      for (const client of left) if (client.isGone) client.connect();
+      await this.until(() => left.every((one) => one.isListening || hasFailed(one)), OPENED_WITHIN_MS);
+      left = left.filter((one) => !one.isListening);
+      inVain = left.length < before ? 0 : inVain + 1;
+      const unlucky = left.find(hasFailed);
+      if (unlucky) await this.waitForRoom(unlucky, deadline, inVain);
+      else if (left.length > 0)
+        throw new FleetError(
+          `not every client had its roster within ${OPENED_WITHIN_MS / 1000} s; does the key have the action presence?`,
+        );
+    }
+  }
+
+  /** Throws unless the client was refused for the rate alone, and will be let in before the deadline. */
+  private async waitForRoom(client: Client, deadline: number, inVain: number): Promise<void> {
+    if (client.refusal !== undefined) throw new FleetError(client.refusal);
+    const { sentence, retryAfterSeconds, isOver } = await whyRefused(this.addressFor(client, client.tries - 1));
+    // The question itself may have got the room that the client had not.
+    if (isOver && inVain < IN_VAIN_MAX) return;
+    if (retryAfterSeconds === undefined || retryAfterSeconds > RETRY_AFTER_MAX_SECONDS) throw new FleetError(sentence);
+    const pauseMs = retryAfterSeconds * 1000;
+    if (performance.now() + pauseMs > deadline) throw new FleetError(sentence);
+    await Bun.sleep(pauseMs);
   }
 
   private channelAt(at: number): string {

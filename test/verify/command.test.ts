@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FaultyLine } from "../support/faulty-line.ts";
+import { call } from "../support/http.ts";
 import { runParley, type Server, startParley } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
 
@@ -55,12 +56,24 @@ test("where it cannot be found out, the reason, and neither token nor secret", a
   const { code, output } = await runParley(few(server.url, "--clients=60"), { PARLEY_KEY: secret });
   expect(code).toBe(2);
   expect(output).toBe("parley: --clients is given twice\n");
-  const many = ["verify", "--url", server.url, "--clients", "60", "--seconds", "1"];
-  const crowd = await runParley(many, { PARLEY_KEY: secret });
+  await using narrow = await startParley({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "6" } });
+  const crowd = await runParley(few(narrow.url), { PARLEY_KEY: narrow.keys.secretKey });
   expect(crowd.code).toBe(1);
   expect(crowd.output).toMatch(/refused a connection: rate_limited: .* raise PARLEY_CONNECTS_PER_MINUTE_PER_IP\n$/);
   expect(crowd.output).not.toContain("token=");
 });
+
+test("right behind a run that has used up the rate of connects, it waits for its turn", async () => {
+  await using narrow = await startParley({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "120" } });
+  const connect = `${narrow.url}/v1?key=${narrow.keys.publishableKey}`;
+  for (let tries = 0; tries < 500 && (await call(connect)).status !== 429; tries++);
+  const { code, output } = await runParley(few(narrow.url), { PARLEY_KEY: narrow.keys.secretKey });
+  expect([code, output]).toEqual([0, expect.stringMatching(/^verdict +correct$/m)]);
+  // One was the question above; the others were clients, which came in all the same.
+  const refused = /^parley_connects_refused_total\{code="rate_limited"\} (\d+)$/m;
+  const [, count] = refused.exec((await call(`${narrow.url}/metrics`)).text) ?? [];
+  expect(Number(count)).toBeGreaterThan(1);
+}, 60_000);
 
 test.each([
   ["--url=ftp://x", "--url must be an address such as ws://127.0.0.1:8080"],
