@@ -1,0 +1,76 @@
+import { expect, test } from "bun:test";
+import { FakeClock } from "../realtime/fake-clock.ts";
+import { makeLog } from "./log.ts";
+import { LINES_PER_REASON, LOG_REASONS_MAX, LOG_WINDOW_MS } from "./log-rate.ts";
+
+interface Line {
+  readonly level: string;
+  readonly msg: string;
+  readonly leftOut?: number;
+  readonly err?: { readonly message: string };
+}
+
+function setup() {
+  const lines: Line[] = [];
+  const clock = new FakeClock();
+  const log = makeLog("debug", "json", "n", (line) => lines.push(JSON.parse(line) as Line), clock);
+  return { lines, clock, log };
+}
+
+const failure = (code: string): Error => Object.assign(new Error("no"), { code });
+
+test("of one reason a few lines are written, then one that counts the rest, then it begins anew", () => {
+  const { lines, clock, log } = setup();
+  for (let i = 0; i < 500; i++) log.error({ requestId: String(i), err: failure("E") }, "a request failed");
+  expect(lines).toHaveLength(LINES_PER_REASON);
+  clock.advance(LOG_WINDOW_MS);
+  const leftOut = 500 - LINES_PER_REASON;
+  expect(lines).toHaveLength(LINES_PER_REASON + 1);
+  expect(lines.at(-1)).toMatchObject({ level: "error", leftOut, msg: `and ${leftOut} more like this: a request failed` });
+  log.error({ err: failure("E") }, "a request failed");
+  expect(lines).toHaveLength(LINES_PER_REASON + 2);
+});
+
+test("lines that keep within the rate are all written, and nothing is counted behind them", () => {
+  const { lines, clock, log } = setup();
+  for (let i = 0; i < 50; i++) {
+    log.warn("slow");
+    clock.advance(LOG_WINDOW_MS / LINES_PER_REASON);
+  }
+  expect(lines).toHaveLength(50);
+  expect(lines.some(({ leftOut }) => leftOut !== undefined)).toBe(false);
+});
+
+test("a flood of one reason does not hide another: by level, message, route and kind of error", () => {
+  const { lines, log } = setup();
+  for (let i = 0; i < 100; i++) log.error({ route: "/a", err: failure("E") }, "failed");
+  log.error({ route: "/b", err: failure("E") }, "failed");
+  log.error({ route: "/a", err: failure("F") }, "failed");
+  log.warn({ route: "/a", err: failure("E") }, "failed");
+  log.error({ route: "/a", err: failure("E") }, "failed otherwise");
+  expect(lines).toHaveLength(LINES_PER_REASON + 4);
+});
+
+test("made-up reasons share one allowance, and what is remembered stays bounded", () => {
+  const { lines, clock, log } = setup();
+  for (let i = 0; i < 10_000; i++) log.error(`reason ${i}`);
+  expect(lines).toHaveLength(LOG_REASONS_MAX + LINES_PER_REASON);
+  clock.advance(LOG_WINDOW_MS);
+  log.error("a reason of the next minute");
+  expect(lines.at(-1)?.msg).toBe("a reason of the next minute");
+});
+
+test("audit lines and requests at level debug are never left out", () => {
+  const { lines, log } = setup();
+  for (let i = 0; i < 100; i++) {
+    log.info({ audit: "key created" }, "key created");
+    log.debug({ route: "/x" }, "request");
+  }
+  expect(lines).toHaveLength(200);
+});
+
+test("an error that quotes its input is cut", () => {
+  const { lines, log } = setup();
+  log.error({ err: new Error("x".repeat(100_000)) }, "failed");
+  expect(lines[0]?.err?.message.length).toBeLessThan(5000);
+});
