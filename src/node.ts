@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import type { WebSocketHandler } from "bun";
 import { Directory } from "./access/directory.ts";
 import { Keyring } from "./access/keyring.ts";
+import { Throttle } from "./access/throttle.ts";
 import { DUMMY_DIGEST, digestOf, makeMasterKey, masterKeyFile, readMasterKey, Vault } from "./access/vault.ts";
 import { buildArchive } from "./archive.ts";
 import { ConfigError } from "./config/load.ts";
@@ -12,6 +13,7 @@ import { buildHeart } from "./heart.ts";
 import { countOpenFiles, HeadLimit, setHeadLimit } from "./http/head-limit.ts";
 import { Listener, TlsError } from "./http/listener.ts";
 import { Frame, type Handler } from "./http/router.ts";
+import { Strangers } from "./http/strangers.ts";
 import { systemClock as clock } from "./realtime/clock.ts";
 import { watchEventLoop } from "./realtime/figures.ts";
 import type { SocketData } from "./realtime/gateway.ts";
@@ -110,7 +112,9 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     ),
     shutdown: heart.gateway.isDraining ? "this node is shutting down" : "ok",
   });
-  const frame = new Frame({ log, metrics, trustedProxies: config.trustedProxies });
+  const perMinute = config.httpRequestsPerMinutePerIp;
+  const strangers = new Strangers(new Throttle(perMinute, perMinute / 60, clock.monotonicMs));
+  const frame = new Frame({ log, metrics, trustedProxies: config.trustedProxies, strangers });
   const routes = buildRoutes({
     config,
     log,
@@ -124,6 +128,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     accessTokens: new AccessTokens(store.rooms, vault, clock.nowMs),
     checks,
     frame,
+    strangers,
     adminTokenDigest: () => adminDigest,
   });
   await follow?.start();

@@ -19,11 +19,13 @@ import { appLabel } from "./http/host.ts";
 import { keyEndpoints } from "./http/keys.ts";
 import { openapiDocument } from "./http/openapi.ts";
 import { healthEndpoint, type ReadyChecks, readyResponse } from "./http/operations.ts";
+import { OwnHosts } from "./http/own-host.ts";
 import { peerEndpoints } from "./http/peers.ts";
 import { recordingEndpoints } from "./http/recordings.ts";
 import { roomEndpoints } from "./http/rooms.ts";
 import type { Frame, Handler, Routes } from "./http/router.ts";
 import { startPage } from "./http/start.ts";
+import type { Strangers } from "./http/strangers.ts";
 import { tokenEndpoints } from "./http/tokens.ts";
 import { uploadEndpoints } from "./http/uploads.ts";
 import { usageEndpoints } from "./http/usage.ts";
@@ -52,6 +54,7 @@ export interface RouteParts {
   readonly accessTokens: AccessTokens;
   readonly checks: ReadyChecks;
   readonly frame: Frame;
+  readonly strangers: Strangers;
   readonly adminTokenDigest: () => string;
 }
 
@@ -67,12 +70,14 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   metrics.gauge("parley_keys", "Live keys.", () => keyring.size);
   metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);
   const perSecond = config.restRequestsPerSecond;
+  const ownHosts = new OwnHosts(config.publicUrl);
   const guards = makeGuards({
     keyring,
     nowMs,
     requests: new Throttle(perSecond, perSecond, monotonicMs),
     wrongTries: new Throttle(ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60, monotonicMs),
     adminTokenDigest,
+    isOwnHost: (call) => ownHosts.has(call.host),
     news,
   });
   const audit = makeAudit(log);
@@ -99,6 +104,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     keyring,
     domain: config.domain,
     requests: new Throttle(perSecond, perSecond, monotonicMs),
+    strangers: parts.strangers,
     news,
   });
   const { recordings, uploads, links } = parts.archive;
@@ -116,9 +122,9 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     "/v1": connectHandler(frame, gateway),
     ...frame.routes([healthEndpoint, ...realtime]),
     "/readyz": frame.wrap("/readyz", () => readyResponse(checks)),
-    "/openapi.json": frame.wrap("/openapi.json", (call) => Response.json(document(call.origin))),
-    "/docs": frame.wrap("/docs", docsPage),
-    ...absentOnAppHosts({ "/": frame.wrap("/", start) }, config.domain, frame),
+    "/openapi.json": frame.page("/openapi.json", (call) => Response.json(document(call.origin))),
+    "/docs": frame.page("/docs", docsPage),
+    ...absentOnAppHosts({ "/": frame.page("/", start) }, config.domain, frame),
     ...applicationRoutes(frame, application, config.domain),
   };
   const adminRoutes: Routes = {

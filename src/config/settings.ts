@@ -67,6 +67,16 @@ const cidrs: Read<readonly Cidr[]> = (text) => {
   return good.length === list.length ? { value: good } : "addresses or CIDR blocks with commas between: 10.0.0.0/8,::1";
 };
 
+const urls: Read<readonly string[]> = (text) => {
+  const list = text.split(",").map((one) => URL.parse(one.trim()));
+  const good = list.flatMap((url) =>
+    url && /^(https?|wss?):$/.test(url.protocol) && url.pathname === "/" ? [url] : [],
+  );
+  return good.length === list.length
+    ? { value: good.map((url) => `${url.protocol}//${url.host}`) }
+    : "addresses with commas between: https://realtime.example.com,http://parley:8080";
+};
+
 const setting = <T>(one: Setting<T>): Setting<T> => one;
 
 export const SETTINGS = {
@@ -94,6 +104,14 @@ export const SETTINGS = {
     initial: "localhost",
     meaning: "applications live at `<app>.<domain>`",
     read: matching(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, "a domain name in lower case, without port"),
+  }),
+  publicUrl: setting<readonly string[]>({
+    env: "PARLEY_PUBLIC_URL",
+    initial: [],
+    shown: "none",
+    meaning:
+      "the service's own addresses, with commas between: control plane and metrics answer only under their hosts, `localhost` and IP addresses (a request with the admin token under any)",
+    read: urls,
   }),
   adminToken: setting({
     env: "PARLEY_ADMIN_TOKEN",
@@ -175,6 +193,12 @@ export const SETTINGS = {
     meaning: "connects from one address (IPv6: /64), a refused credential counts as 10; 0 = no limit",
     read: integer(0, 1_000_000),
   }),
+  httpRequestsPerMinutePerIp: setting({
+    env: "PARLEY_HTTP_REQUESTS_PER_MINUTE_PER_IP",
+    initial: 600,
+    meaning: "HTTP requests without a valid credential from one address (IPv6: /64); 0 = no limit",
+    read: integer(0, 1_000_000),
+  }),
   framesPerSecond: setting({
     env: "PARLEY_FRAMES_PER_SECOND",
     initial: 100,
@@ -192,6 +216,12 @@ export const SETTINGS = {
     initial: 100,
     meaning: "REST requests per second and key; 0 = no limit",
     read: integer(0, 1_000_000),
+  }),
+  maxRoomsPerApp: setting({
+    env: "PARLEY_MAX_ROOMS_PER_APP",
+    initial: 100_000,
+    meaning: "rooms of one application that are not archived; 0 = no limit",
+    read: integer(0, 1_000_000_000),
   }),
   maxPendingBytes: setting({
     env: "PARLEY_MAX_PENDING_BYTES",

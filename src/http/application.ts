@@ -5,8 +5,11 @@
  *   endpoint({ …, guard: guards.secretKey, handle: (call, { who, body }) => … })
  *     needs the secret key; `who` is the application. The body is JSON or a form (form.ts). 400 and 429 are declared already.
  *   endpoint({ …, guard: guards.open, handle: (call, { who }) => … })
- *     needs none (access tokens are checked, links and upload addresses carry their own proof); `who` is undefined when there
- *     is no such application, and the answer must then be the one that a wrong proof gets: nobody learns which exist.
+ *     needs none (access tokens are checked), and is counted against the client's address; `who` is undefined when there is
+ *     no such application, and the answer must then be the one that a wrong proof gets: nobody learns which exist.
+ *   endpoint({ …, guard: guards.signed, handle: (call, { who }) => … })
+ *     the address carries its own proof (links, uploads). The handler checks it and then sets `call.standing.isKnown`; only
+ *     requests that it refuses before are counted against the client's address.
  *   endpoint({ …, answerType: "application/octet-stream", otherStatuses: [206], handle: () => new Response(stream, …) })
  *     answers a Response of its own, streamed if it likes; headers that it sets are left alone, the frame adds the others.
  *   endpoint({ …, bodyType: "application/octet-stream", handle: (call) => … call.request.body … })
@@ -29,12 +32,14 @@ import type { Endpoint, Guard } from "./endpoint.ts";
 import { perhapsEarly } from "./guards.ts";
 import { linkFrom, namedApp } from "./host.ts";
 import type { ErrorBody, Frame, Handler, Routes } from "./router.ts";
+import type { Strangers } from "./strangers.ts";
 
 export interface ApplicationGuards {
   readonly secretKey: Guard<AppRow>;
   readonly open: Guard<AppRow | undefined>;
   /** A link to ourselves as the answer to this call: it works for whoever follows it without our headers. */
   readonly link: (call: Call, url: string) => string;
+  readonly signed: Guard<AppRow | undefined>;
 }
 
 export interface ApplicationParts {
@@ -42,11 +47,14 @@ export interface ApplicationParts {
   readonly domain: string;
   /** Per application, as per key elsewhere. */
   readonly requests: Throttle;
+  /** For calls that need no credential. */
+  readonly strangers: Strangers;
   /** Where other nodes change applications too. */
   readonly news?: News | undefined;
 }
 
-export function applicationGuards({ keyring, domain, requests, news }: ApplicationParts): ApplicationGuards {
+export function applicationGuards(parts: ApplicationParts): ApplicationGuards {
+  const { keyring, domain, requests, strangers, news } = parts;
   const appOf = (call: Call): AppRow | undefined => keyring.appNamed(namedApp(call, domain) ?? "");
   const found = (call: Call): AppRow | undefined => {
     const app = appOf(call);
@@ -56,17 +64,32 @@ export function applicationGuards({ keyring, domain, requests, news }: Applicati
   };
   const admit = (call: Call): AppRow | Promise<AppRow> => {
     const app = found(call);
-    return app || !news ? limited(app) : perhapsEarly(news, () => found(call)).then(limited);
+    return app || !news ? limited(call, app) : perhapsEarly(news, () => found(call)).then((one) => limited(call, one));
   };
-  const limited = (app: AppRow | undefined): AppRow => {
+  const checked = (app: AppRow | undefined): AppRow => {
     if (!app) throw new Problem("invalid_secret_key");
-    const seconds = requests.take(app.id);
-    if (seconds > 0) throw new Problem("rate_limited", undefined, seconds);
     return app;
   };
+  const limited = (call: Call, app: AppRow | undefined): AppRow => {
+    const good = checked(app);
+    call.standing.isKnown = true;
+    const seconds = requests.take(good.id);
+    if (seconds > 0) throw new Problem("rate_limited", undefined, seconds);
+    return good;
+  };
+  const openly = (call: Call): AppRow | undefined => {
+    strangers.charge(call);
+    return appOf(call);
+  };
   return {
-    secretKey: { security: "application", admit },
-    open: { security: "applicationOpen", admit: appOf },
+    secretKey: {
+      security: "application",
+      admit,
+      again: (call) => checked(found(call)),
+      parameters: ["secretKey"],
+    },
+    open: { security: "applicationOpen", admit: openly, again: appOf, parameters: ["secretKey"] },
+    signed: { security: "applicationOpen", admit: appOf, again: appOf, parameters: ["proof", "expires"] },
     link: (call, url) => linkFrom(call, domain, url),
   };
 }

@@ -17,10 +17,34 @@ const SECURITY_HEADERS = {
 const PAUSE_MAX_SECONDS = 255;
 const ANSWER_BEGUN_MS = 1000;
 
+/** The headers that proxies add about the client they speak for. */
+const FORWARDING_HEADERS = [
+  "x-forwarded-for",
+  "x-forwarded-host",
+  "x-forwarded-proto",
+  "forwarded",
+  "x-real-ip",
+  "via",
+];
+
+/** The client went away before its body had come: its own affair, and neither an answer nor a failure. */
+export class ClientGone extends Error {}
+
+/** What is found out about a request on its way; shared by all views of it (`withParams`). */
+interface Standing {
+  /** It has shown a valid credential, or an address that carries its own proof. */
+  isKnown: boolean;
+  /** It has been counted against its client's address (strangers.ts). */
+  isCharged: boolean;
+  /** Names of fields and parameters that nothing reads. Bound: IGNORED_MAX. */
+  readonly ignored: Set<string>;
+}
+
 export class Call {
   readonly requestId = randomUUID();
   /** Headers for the answer. */
   readonly headers: Record<string, string> = { ...SECURITY_HEADERS, "X-Request-Id": this.requestId };
+  readonly standing: Standing = { isKnown: false, isCharged: false, ignored: new Set() };
 
   constructor(
     readonly request: Request,
@@ -47,10 +71,10 @@ export class Call {
     return clientAddress(this.socket, this.request.headers.get("x-forwarded-for"), this.trustedProxies);
   }
 
-  /** The socket itself is local and no proxy speaks for somebody else. */
+  /** It comes from this machine, and not through a proxy on it: then everybody would. */
   get isLocal(): boolean {
     const { headers } = this.request;
-    return isLoopback(this.socket) && !headers.has("x-forwarded-for") && !headers.has("forwarded");
+    return isLoopback(this.socket) && !this.isFromProxy && !FORWARDING_HEADERS.some((name) => headers.has(name));
   }
 
   /** The host the client named, port and all: what a proxy we trust says of it, or the header itself. */
@@ -67,14 +91,18 @@ export class Call {
   /** The right-most entry: those to its left are whatever the client claims. */
   private forwarded(name: string): string | undefined {
     const header = this.request.headers.get(name);
-    if (header === null || !this.trustedProxies.some((cidr) => contains(cidr, this.socket))) return undefined;
+    if (header === null || !this.isFromProxy) return undefined;
     return header.split(",").at(-1)?.trim() || undefined;
   }
 
   withParams(params: Readonly<Record<string, string>>): Call {
     const call = new Call(this.request, this.socketAddress, this.trustedProxies, params, this.setIdleSeconds);
-    Object.assign(call, { requestId: this.requestId, headers: this.headers });
+    Object.assign(call, { requestId: this.requestId, headers: this.headers, standing: this.standing });
     return call;
+  }
+
+  private get isFromProxy(): boolean {
+    return this.trustedProxies.some((cidr) => contains(cidr, this.socket));
   }
 
   private get socket(): Address {
@@ -111,6 +139,16 @@ export function readQuery<T extends z.ZodType>(call: Call, schema: T): z.infer<T
   return check(schema, Object.fromEntries(queryOf(call.request)));
 }
 
+/** Names parameters in X-Parley-Ignored that neither the endpoint nor its guard reads. */
+export function nameIgnoredQuery(call: Call, schema: z.ZodType | undefined, alsoKnown: readonly string[]): void {
+  if (!call.request.url.includes("?")) return;
+  const known = new Set([...alsoKnown, ...(schema && "shape" in schema ? Object.keys(schema.shape as object) : [])]);
+  nameAll(
+    call,
+    [...queryOf(call.request).keys()].filter((name) => !known.has(name)),
+  );
+}
+
 export function queryOf({ url }: Request): URLSearchParams {
   const from = url.indexOf("?");
   return new URLSearchParams(from < 0 ? "" : url.slice(from + 1));
@@ -136,12 +174,20 @@ export function check<T extends z.ZodType>(schema: T, value: unknown): z.infer<T
 export function nameIgnored(call: Call, body: object, schema: z.ZodType): void {
   if (!("shape" in schema)) return;
   const known = new Set(Object.keys(schema.shape as object));
-  const ignored = Object.keys(body).filter((key) => !known.has(key));
-  if (ignored.length > 0)
-    call.headers["X-Parley-Ignored"] = ignored
-      .slice(0, 20)
-      .map((key) => encodeURIComponent(key.slice(0, 64).toWellFormed()))
-      .join(", ");
+  nameAll(
+    call,
+    Object.keys(body).filter((key) => !known.has(key)),
+  );
+}
+
+const IGNORED_MAX = 20;
+const IGNORED_NAME_MAX_CHARS = 64;
+
+function nameAll({ standing: { ignored }, headers }: Call, names: readonly string[]): void {
+  for (const name of names)
+    if (ignored.size < IGNORED_MAX)
+      ignored.add(encodeURIComponent(name.slice(0, IGNORED_NAME_MAX_CHARS).toWellFormed()));
+  if (ignored.size > 0) headers["X-Parley-Ignored"] = [...ignored].join(", ");
 }
 
 function decode(bytes: Uint8Array): string {
@@ -157,14 +203,21 @@ async function readBytes(request: Request, max: number): Promise<Uint8Array> {
   const tooLarge = (): Problem => new Problem("body_too_large", `The body is over ${max} bytes.`);
   const announced = request.headers.get("content-length");
   if (announced !== null && Number(announced) > max) throw tooLarge();
-  if (announced !== null) return request.bytes();
-  if (!request.body) return new Uint8Array();
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  for await (const part of request.body) {
-    size += part.length;
-    if (size > max) throw tooLarge();
-    parts.push(part);
+  try {
+    if (announced !== null) return await request.bytes();
+    if (!request.body) return new Uint8Array();
+    const parts: Uint8Array[] = [];
+    let size = 0;
+    for await (const part of request.body) {
+      size += part.length;
+      if (size > max) throw tooLarge();
+      parts.push(part);
+    }
+    return Buffer.concat(parts);
+  } catch (error) {
+    throw isCut(error) ? new ClientGone() : error;
   }
-  return Buffer.concat(parts);
 }
+
+/** What Bun throws when a connection ends, or falls silent for too long, before the body is there. */
+const isCut = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";

@@ -4,7 +4,7 @@
  */
 import type { z } from "zod";
 import type { Code } from "../protocol/codes.ts";
-import { type Call, readBody, readQuery } from "./call.ts";
+import { type Call, nameIgnoredQuery, readBody, readQuery } from "./call.ts";
 import { readAnyBody } from "./form.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -18,6 +18,13 @@ export const isApplication = (security: Security): boolean =>
 export interface Guard<Who> {
   readonly security: Security;
   readonly admit: (call: Call) => Who | Promise<Who>;
+  /**
+   * Asked again once time has passed, because the credential may have been revoked meanwhile: who it is now, or the
+   * same Problem. MUST be synchronous, so that nothing changes between it and what it guards, and charge no rate.
+   */
+  readonly again: (call: Call) => Who;
+  /** Query parameters that the credential travels in. */
+  readonly parameters?: readonly string[];
 }
 
 interface Spec<Who, Body extends z.ZodType, Query extends z.ZodType> {
@@ -51,6 +58,8 @@ interface Input<Who, Body, Query> {
   readonly body: Body;
   /** The body as it came. */
   readonly text: string;
+  /** For answers that take long: asks the guard again, throws if the credential is not good any more. */
+  readonly again: () => Who;
 }
 
 /** What the router and the document need of an endpoint; what it is made of inside is its own affair. */
@@ -76,14 +85,23 @@ export function endpoint<Who, Body extends z.ZodType, Query extends z.ZodType>(s
   const { guard, body: bodySchema, query: querySchema, handle } = spec;
   const run = async (call: Call): Promise<object> => {
     const admitted = guard.admit(call);
-    const who = admitted instanceof Promise ? await admitted : admitted;
+    const first = admitted instanceof Promise ? await admitted : admitted;
+    nameIgnoredQuery(call, querySchema, guard.parameters ?? []);
     const query = (querySchema ? readQuery(call, querySchema) : undefined) as z.infer<Query>;
     const read =
       bodySchema &&
       (isApplication(guard.security)
         ? await readAnyBody(call, bodySchema)
         : await readBody(call, bodySchema, spec.passesOn === true));
-    return handle(call, { who, query, body: read?.body as z.infer<Body>, text: read?.text ?? "" });
+    const again = (): Who => guard.again(call);
+    // A body may be long on its way: a credential that was revoked meanwhile must not act any more.
+    const who = read ? again() : first;
+    const answer = handle(call, { who, query, body: read?.body as z.infer<Body>, text: read?.text ?? "", again });
+    if (!(answer instanceof Promise) || spec.method !== "GET") return answer;
+    const found = await answer;
+    // Nor read: what others had to be asked for may be there only after the revocation.
+    again();
+    return found;
   };
   const { method, path, tag, summary, answer, problems = [], spans = false } = spec;
   const { answerType = "application/json", otherStatuses = [], bodyType } = spec;
@@ -105,4 +123,4 @@ export function endpoint<Who, Body extends z.ZodType, Query extends z.ZodType>(s
   };
 }
 
-export const open: Guard<undefined> = { security: "none", admit: () => undefined };
+export const open: Guard<undefined> = { security: "none", admit: () => undefined, again: () => undefined };

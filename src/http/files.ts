@@ -14,7 +14,7 @@ import { idOf } from "./recordings.ts";
 const EXPIRES_FORM = /^[1-9]\d{0,14}$/;
 
 export function fileEndpoints(
-  { open }: ApplicationGuards,
+  { signed }: ApplicationGuards,
   recordings: Recordings,
   links: Links,
   nowMs: () => number,
@@ -22,7 +22,7 @@ export function fileEndpoints(
   const fileEndpoint = (disposition: Disposition): Endpoint =>
     endpoint({
       tag: "recordings",
-      guard: open,
+      guard: signed,
       method: "GET",
       path: `/api/v1/file/:id/${disposition}`,
       summary: `The bytes behind a link to ${disposition}, whole or in part (Range)`,
@@ -37,6 +37,7 @@ export function fileEndpoints(
         if (!EXPIRES_FORM.test(text) || !links.isFileProof(link, query.get("proof") ?? "") || !who)
           throw new Problem("link_not_valid");
         if (nowMs() >= link.expires * 1000) throw new Problem("link_expired");
+        call.standing.isKnown = true;
         return serve(call, recordings, await recordings.get(who.id, link.recording), disposition);
       },
     });

@@ -17,6 +17,8 @@ export interface GuardParts {
   /** Wrong admin tokens, per address. */
   readonly wrongTries: Throttle;
   readonly adminTokenDigest: () => string;
+  /** Whether the request names the service by one of its own addresses (own-host.ts). */
+  readonly isOwnHost: (call: Call) => boolean;
   /** Where other nodes change keys too. */
   readonly news?: News | undefined;
 }
@@ -35,36 +37,56 @@ export function makeGuards(parts: GuardParts): Guards {
     authenticate(call.request.headers.get("authorization"), parts.keyring, parts.nowMs());
   const found = (call: Call): Credential | undefined | Promise<Credential | undefined> =>
     shownBy(call) ?? (parts.news && perhapsEarly(parts.news, () => shownBy(call)));
-  const limitedBy = (credential: Credential | undefined, isEnough: (credential: Credential) => boolean): Credential => {
-    if (!credential || !isEnough(credential)) throw unauthorized();
-    limited(parts.requests.take(credential.key.id));
-    return credential;
-  };
-  const admitting =
-    (isEnough: (credential: Credential) => boolean) =>
-    (call: Call): Credential | Promise<Credential> => {
-      const credential = found(call);
-      return credential instanceof Promise
-        ? credential.then((one) => limitedBy(one, isEnough))
-        : limitedBy(credential, isEnough);
+  const keyGuard = (isEnough: (credential: Credential) => boolean): Guard<Credential> => {
+    const checked = (credential: Credential | undefined): Credential => {
+      if (!credential || !isEnough(credential)) throw unauthorized();
+      return credential;
     };
-  const minting = admitting(() => true);
-  const secret = admitting((credential) => !isPrevious(credential));
-  const admin = (call: Call): undefined => {
-    const shown = bearer(call.request.headers.get("authorization"));
-    const from = rateKey(call.client);
-    limited(parts.wrongTries.wait(from));
-    if (shown === undefined)
-      throw new Problem("unauthorized", "The credential must be: Authorization: Bearer <admin token>.");
-    if (fits(shown, parts.adminTokenDigest())) return;
-    parts.wrongTries.take(from);
-    throw new Problem("unauthorized", "This is not the admin token.");
+    const limitedBy = (call: Call, credential: Credential | undefined): Credential => {
+      const good = checked(credential);
+      call.standing.isKnown = true;
+      limited(parts.requests.take(good.key.id));
+      return good;
+    };
+    return {
+      security: "secretKey",
+      admit: (call) => {
+        const credential = found(call);
+        return credential instanceof Promise
+          ? credential.then((one) => limitedBy(call, one))
+          : limitedBy(call, credential);
+      },
+      again: (call) => checked(shownBy(call)),
+    };
   };
+  const isAdmin = (call: Call): boolean => {
+    const shown = bearer(call.request.headers.get("authorization"));
+    return shown !== undefined && fits(shown, parts.adminTokenDigest());
+  };
+  /** The host too: a page of any site can make a browser on this machine ask under a name that leads here. */
+  const isObserver = (call: Call): boolean => call.isLocal && parts.isOwnHost(call);
+  const adminGuard = (isEnough: (call: Call) => boolean): Guard<undefined> => ({
+    security: "admin",
+    admit: (call) => {
+      // First, so that others' wrong tries from the same address do not lock the operator out (protocol 8).
+      if (isEnough(call)) {
+        call.standing.isKnown = true;
+        return;
+      }
+      const isTry = bearer(call.request.headers.get("authorization")) !== undefined;
+      if (isTry) limited(parts.wrongTries.take(rateKey(call.client)));
+      if (!parts.isOwnHost(call)) throw new Problem("wrong_host");
+      throw notAdmin(isTry);
+    },
+    again: (call) => {
+      if (!isEnough(call)) throw notAdmin(true);
+    },
+  });
   return {
-    minting: { security: "secretKey", admit: minting },
-    secret: { security: "secretKey", admit: secret },
-    admin: { security: "admin", admit: admin },
-    observer: { security: "admin", admit: (call) => (call.isLocal ? undefined : admin(call)) },
+    minting: keyGuard(() => true),
+    secret: keyGuard((credential) => !isPrevious(credential)),
+    admin: adminGuard(isAdmin),
+    observer: adminGuard((call) => isObserver(call) || isAdmin(call)),
   };
 }
 
@@ -79,6 +101,12 @@ export async function perhapsEarly<T>(news: News, look: () => T | undefined): Pr
 
 const unauthorized = (): Problem =>
   new Problem("unauthorized", "The credential must be: Authorization: Bearer <sk_id>:<sk_secret>.");
+
+const notAdmin = (isTry: boolean): Problem =>
+  new Problem(
+    "unauthorized",
+    isTry ? "This is not the admin token." : "The credential must be: Authorization: Bearer <admin token>.",
+  );
 
 function limited(seconds: number): void {
   if (seconds > 0) throw new Problem("rate_limited", undefined, seconds);

@@ -11,9 +11,9 @@ const problem = z.object({ error: z.string(), message: z.string() }).meta({ id: 
 const COMMON: Readonly<Record<Security, readonly Code[]>> = {
   none: [],
   secretKey: ["unauthorized", "rate_limited"],
-  admin: ["unauthorized", "rate_limited"],
+  admin: ["unauthorized", "wrong_host", "rate_limited"],
   application: ["invalid_secret_key", "rate_limited"],
-  applicationOpen: [],
+  applicationOpen: ["rate_limited"],
 };
 
 /** The names of the schemes, each of which suffices. */

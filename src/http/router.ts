@@ -8,8 +8,9 @@ import { CODES, Problem, wireCode } from "../protocol/codes.ts";
 import { StoreAway } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Counter, Metrics } from "../telemetry/metrics.ts";
-import { Call } from "./call.ts";
+import { Call, ClientGone } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { Strangers } from "./strangers.ts";
 
 export type Handler = (request: Request, server: Server<unknown>) => Promise<Response>;
 /** Turns the request into a socket that carries `data`; false if its handshake is malformed. */
@@ -20,6 +21,7 @@ export interface FrameParts {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly trustedProxies: readonly Cidr[];
+  readonly strangers: Strangers;
 }
 
 /** More segments than any sensible channel name has; longer ones can be sent percent-encoded. */
@@ -32,9 +34,14 @@ const realtimeErrorBody: ErrorBody = ({ code, message }) => ({ error: wireCode(c
 
 export class Frame {
   private readonly requests;
+  private readonly aborts;
 
   constructor(private readonly parts: FrameParts) {
     this.requests = parts.metrics.counters("parley_http_requests_total", "HTTP requests by route and status.");
+    this.aborts = parts.metrics.counter(
+      "parley_http_aborts_total",
+      "HTTP requests whose client went away before its body had come.",
+    );
   }
 
   /** One handler a path, which knows the methods of that path. */
@@ -74,6 +81,14 @@ export class Frame {
     throw new Problem("not_found");
   });
 
+  /** For what everybody may read: each request is counted against its client's address before it is answered. */
+  page(route: string, handle: (call: Call) => object | Promise<object>): Handler {
+    return this.wrap(route, (call) => {
+      this.parts.strangers.charge(call);
+      return handle(call);
+    });
+  }
+
   /** What a handler gives is the answer's JSON, or a whole Response. */
   wrap(route: string, handle: (call: Call) => object | Promise<object>, errorBody = realtimeErrorBody): Handler {
     const count = this.counter(route);
@@ -86,7 +101,8 @@ export class Frame {
         response =
           answer instanceof Response ? withHeaders(answer, call) : Response.json(answer, { headers: call.headers });
       } catch (error) {
-        response = this.failed(call, route, error, errorBody);
+        if (error instanceof ClientGone) return this.aborted(call, route);
+        response = this.failed(call, route, this.parts.strangers.refused(call, error), errorBody);
       }
       count(request.method, response.status);
       if (this.parts.log.isLevelEnabled("debug")) this.note(call, route, response.status);
@@ -135,6 +151,13 @@ export class Frame {
 
   private note({ requestId, request }: Call, route: string, status: number): void {
     this.parts.log.debug({ requestId, route, method: request.method, status }, "request");
+  }
+
+  /** Nobody is there to read an answer; it is no failure of ours, and so no 5xx in the figures. */
+  private aborted({ requestId, request }: Call, route: string): Response {
+    this.aborts.inc();
+    this.parts.log.debug({ requestId, route, method: request.method }, "the client went away before its body had come");
+    return new Response(null, { status: 400 });
   }
 
   private failed(call: Call, route: string, error: unknown, errorBody: ErrorBody): Response {

@@ -44,7 +44,7 @@ export function uploadEndpoints(
     }),
     endpoint({
       tag,
-      guard: guards.open,
+      guard: guards.signed,
       method: "PUT",
       path: "/api/v1/upload/:id",
       summary: "The bytes: all of them, or those that Content-Range names; `bytes */T` asks how many are held",
@@ -65,6 +65,7 @@ export function uploadEndpoints(
       handle: async (call, { who }) => {
         const proof = queryOf(call.request).get("proof") ?? "";
         if (!links.isUploadProof(who?.id ?? "", idOf(call), proof) || !who) throw new Problem("link_not_valid");
+        call.standing.isKnown = true;
         call.expectSilence();
         return { offset: await uploads.write(who.id, idOf(call), sentIn(call)) };
       },

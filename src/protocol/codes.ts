@@ -40,6 +40,7 @@ const TABLE = {
   recording_not_found: { status: 404, text: "recording not found" },
   upload_stalled: { status: 408, text: "No bytes came for too long; go on from the offset that is held." },
   conflict: { status: 409, text: "The request conflicts with the present state." },
+  room_limit_reached: { status: 409, text: "The application has as many rooms as it may have; archive some first." },
   room_already_exists: { status: 409, text: "There is already a room of this name." },
   offset_mismatch: { status: 409, text: "The bytes do not begin at the offset that is held." },
   upload_incomplete: { status: 409, text: "Bytes are missing." },
@@ -49,6 +50,10 @@ const TABLE = {
   body_too_large: { status: 413, wire: "invalid_request", text: "The body is too large." },
   unsupported_media_type: { status: 415, text: "The body must be JSON or a form." },
   range_not_satisfiable: { status: 416, text: "The file has no such range." },
+  wrong_host: {
+    status: 421,
+    text: "This host is none of the service's own addresses: name it in PARLEY_PUBLIC_URL, or send the admin token, which is good under every host.",
+  },
   upload_busy: { status: 423, text: "Somebody else is writing to this upload." },
   upgrade_required: { status: 426, text: "This address speaks WebSocket: the credential is good, now upgrade." },
   over_message_quota: { status: 429, text: "The application's messages of this period are used up." },

@@ -26,7 +26,11 @@ test("of one reason a few lines are written, then one that counts the rest, then
   clock.advance(LOG_WINDOW_MS);
   const leftOut = 500 - LINES_PER_REASON;
   expect(lines).toHaveLength(LINES_PER_REASON + 1);
-  expect(lines.at(-1)).toMatchObject({ level: "error", leftOut, msg: `and ${leftOut} more like this: a request failed` });
+  expect(lines.at(-1)).toMatchObject({
+    level: "error",
+    leftOut,
+    msg: `and ${leftOut} more like this: a request failed`,
+  });
   log.error({ err: failure("E") }, "a request failed");
   expect(lines).toHaveLength(LINES_PER_REASON + 2);
 });

@@ -46,6 +46,7 @@ export function makeLog(
     info: log.info.bind(log),
     warn: limited(log, "warn", rate),
     error: limited(log, "error", rate),
+    fatal: log.fatal.bind(log),
     isLevelEnabled: log.isLevelEnabled.bind(log),
   };
 }

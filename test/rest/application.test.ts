@@ -378,6 +378,20 @@ describe("bodies", () => {
     await app.must("DELETE", "/room/typo");
   });
 
+  test("unknown query parameters are named there too, with those of the body, each once and at most 20", async () => {
+    const ignored = async (method: string, path: string, body?: object): Promise<string | null> => {
+      const { status, headers } = await app.call(method, path, body);
+      expect(status).toBe(200);
+      return headers.get("x-parley-ignored");
+    };
+    expect(await ignored("GET", "/rooms?limt=5&limit=5&ö=1&limt=6")).toBe("limt, %C3%B6");
+    expect(await ignored("GET", `/rooms?secretKey=${app.secretKey}`)).toBeNull();
+    expect(await ignored("POST", "/room?nam=x", { roomName: "typo2", nam: 1, roomNam: 2 })).toBe("nam, roomNam");
+    expect(await ignored("GET", "/room/typo2?fields=all")).toBe("fields");
+    const many = Array.from({ length: 50 }, (_, i) => `p${i}=1`).join("&");
+    expect((await ignored("DELETE", `/room/typo2?${many}`))?.split(", ")).toHaveLength(20);
+  });
+
   test("a known field of the wrong type or value is a 400 that names it, each of several", async () => {
     const answer = await app.call("POST", "/room", { enableChat: "yes", lang: 5, maxParticipants: -1 });
     const { message, error } = expectAppRefusal(answer, 400, "invalid_request");

@@ -77,6 +77,43 @@ export function rawCall(url: string, request: string | Uint8Array): Promise<stri
   });
 }
 
+export interface HalfSent {
+  /** Sends the rest; the answer, or all that came until the end. */
+  finish(): Promise<string>;
+  /** Cuts the connection. */
+  abort(): Promise<void>;
+}
+
+/** A request of which the head and half of the body are on their way, and the rest waits. */
+export async function halfSent(url: string, head: readonly string[], body: string): Promise<HalfSent> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  let received = "";
+  const ended = new Promise<void>((resolve) => {
+    socket.on("data", (bytes) => {
+      received += bytes.toString("latin1");
+      if (isWhole(received)) socket.destroy();
+    });
+    socket.on("error", () => undefined);
+    socket.on("close", () => resolve());
+  });
+  await new Promise<void>((resolve) => socket.once("connect", () => resolve()));
+  const half = Math.floor(body.length / 2);
+  const lines = [...head, `Content-Length: ${Buffer.byteLength(body)}`];
+  await new Promise((resolve) => socket.write(`${lines.join("\r\n")}\r\n\r\n${body.slice(0, half)}`, resolve));
+  return {
+    finish: async () => {
+      socket.write(body.slice(half));
+      await ended;
+      return received;
+    },
+    abort: async () => {
+      socket.resetAndDestroy();
+      await ended;
+    },
+  };
+}
+
 function isWhole(received: string): boolean {
   const headEnd = received.indexOf("\r\n\r\n");
   const length = /^content-length: *(\d+)/im.exec(received.slice(0, headEnd + 2))?.[1];

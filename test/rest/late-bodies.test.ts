@@ -1,0 +1,62 @@
+/** A credential is good when it is used, not only when its request began: bodies that come after a revocation do nothing. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { type HalfSent, halfSent, statusOf } from "../support/http.ts";
+import { type Server, startParley } from "../support/parley.ts";
+
+setDefaultTimeout(60_000);
+
+let server: Server;
+beforeAll(async () => {
+  server = await startParley();
+});
+afterAll(() => server.stop());
+
+const begin = (path: string, bearer: string, body: object, host = "127.0.0.1"): Promise<HalfSent> =>
+  halfSent(
+    server.url,
+    [`POST ${path} HTTP/1.1`, `Host: ${host}`, `Authorization: Bearer ${bearer}`, "Content-Type: application/json"],
+    JSON.stringify(body),
+  );
+
+describe("a request whose body comes after its key was revoked", () => {
+  test.each([
+    ["mints nothing", "/v1/tokens", { peerId: "alice" }],
+    ["publishes nothing", "/v1/channels/room/publish", { data: "late" }],
+    ["sends nothing", "/v1/peers/alice/send", { data: "late" }],
+  ])("%s", async (_what, path, body) => {
+    const app = await server.admin.createApp();
+    const key = await server.admin.createKey(app.name);
+    const late = await begin(path, key.credential, body);
+    await server.admin.revoke(key.keyId);
+    const answer = await late.finish();
+    expect({ status: statusOf(answer), code: /"error":"(\w+)"/.exec(answer)?.[1] }).toEqual({
+      status: 401,
+      code: "unauthorized",
+    });
+  });
+
+  test("acts within what the key may do by then", async () => {
+    const app = await server.admin.createApp();
+    const key = await server.admin.createKey(app.name);
+    const late = await begin("/v1/channels/room/publish", key.credential, { data: "late" });
+    await server.admin.patchKey(key.keyId, { actions: ["subscribe"] });
+    expect(statusOf(await late.finish())).toBe(403);
+  });
+
+  test("and one whose key is as it was is answered, and paid for once", async () => {
+    const app = await server.admin.createApp();
+    const key = await server.admin.createKey(app.name);
+    expect(statusOf(await (await begin("/v1/tokens", key.credential, { peerId: "alice" })).finish())).toBe(200);
+  });
+});
+
+test("a room that was half asked for with a secret key that is replaced meanwhile is not made", async () => {
+  const app = await server.admin.createApp();
+  const host = `${app.name}.localhost`;
+  const late = await begin("/api/v1/room", app.secretKey, { roomName: "late" }, host);
+  const rotated = await server.admin.call("POST", `/apps/${app.name}/secret-key/rotate`, { graceSec: 0 });
+  expect(rotated.status).toBe(200);
+  const answer = await late.finish();
+  expect(statusOf(answer)).toBe(400);
+  expect(answer).toContain('"invalid_secret_key"');
+});
