@@ -102,7 +102,8 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     failed: (err) => log.error({ err }, "rooms whose time has come could not be archived; trying again soon"),
     guarded: (callback) => faults.guarded("timer", callback),
   });
-  const rooms = new Rooms(store.rooms, expiry, clock.nowMs);
+  const rooms = new Rooms(store.rooms, expiry, clock.nowMs, config.maxRoomsPerApp || Number.MAX_SAFE_INTEGER);
+  await store.rooms.recount();
   const archive = buildArchive(config, log, store, vault, metrics, faults);
   const checks = async (): Promise<Record<string, string>> => ({
     // One that is back is not all: what has changed meanwhile must be known.

@@ -109,7 +109,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   });
   const { recordings, uploads, links } = parts.archive;
   const application = [
-    ...roomEndpoints(appGuards, rooms),
+    ...roomEndpoints(appGuards, rooms, (call, error) => frame.cut(call, "/api/v1/rooms", error)),
     ...accessTokenEndpoints(appGuards, parts.accessTokens),
     ...recordingEndpoints(appGuards, recordings, config.linkSeconds),
     ...uploadEndpoints(appGuards, uploads, recordings, links),

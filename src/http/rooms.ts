@@ -2,11 +2,12 @@
 import { z } from "zod";
 import { ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../protocol/limits.ts";
 import { FIELD_NAMES, type FIELDS, type FieldName, fieldOf, roomName } from "../rooms/fields.ts";
-import type { Rooms } from "../rooms/rooms.ts";
+import { LIST_PAGE_ROOMS, type Rooms } from "../rooms/rooms.ts";
 import type { ApplicationGuards } from "./application.ts";
 import type { Call } from "./call.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { wholeNumber } from "./schemas.ts";
+import { type Cut, streamedArray } from "./streamed-array.ts";
 
 const LATER = "Kept; acts once there is a way to join a room.";
 
@@ -64,7 +65,7 @@ const listing = z.object({
 
 const done = z.object({ success: z.literal(true), message: z.string() });
 
-export function roomEndpoints({ secretKey: guard }: ApplicationGuards, rooms: Rooms): Endpoint[] {
+export function roomEndpoints({ secretKey: guard }: ApplicationGuards, rooms: Rooms, cut: Cut): Endpoint[] {
   const base = { tag: "rooms", guard } as const;
   const one = "/api/v1/room/:roomName";
   const nameOf = (call: Call): string => call.params.roomName ?? "";
@@ -76,7 +77,7 @@ export function roomEndpoints({ secretKey: guard }: ApplicationGuards, rooms: Ro
       summary: "Create a room; without a name one is made up",
       body: edits,
       answer: room,
-      problems: ["room_already_exists"],
+      problems: ["room_already_exists", "room_limit_reached"],
       handle: (_call, { who, body }) => rooms.create(who.id, body),
     }),
     endpoint({
@@ -86,9 +87,9 @@ export function roomEndpoints({ secretKey: guard }: ApplicationGuards, rooms: Ro
       summary: "List the rooms, newest first; in pages with limit or endId",
       query: listing,
       answer: z.union([z.array(room), page]),
-      handle: (_call, { who, query }) =>
+      handle: (call, { who, query, again }) =>
         query.limit === undefined && query.endId === undefined
-          ? rooms.list(who.id)
+          ? streamedArray(rooms.list(who.id), LIST_PAGE_ROOMS, again, (error) => cut(call, error))
           : rooms.page(who.id, query.limit ?? ROOMS_PAGE_DEFAULT, query.endId),
     }),
     endpoint({

@@ -160,6 +160,15 @@ export class Frame {
     return new Response(null, { status: 400 });
   }
 
+  /** For an answer that had begun when it could not go on: its status is out already, so the connection is cut. */
+  cut({ requestId }: Call, route: string, error: unknown): void {
+    if (error instanceof Problem) return this.parts.log.debug({ requestId, route }, "an answer was cut short");
+    this.parts.log.error(
+      { requestId, route, err: error },
+      "an answer could not be finished, and its connection was cut",
+    );
+  }
+
   private failed(call: Call, route: string, error: unknown, errorBody: ErrorBody): Response {
     const { headers, requestId } = call;
     const problem = problemOf(error);

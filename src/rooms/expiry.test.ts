@@ -20,10 +20,10 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const room = (id: string, archiveAt: number | null): RoomRow => ({
-  id,
+const room = (name: string, archiveAt: number | null): RoomRow => ({
+  id: Buffer.from(name).toString("hex"),
   app: "app",
-  name: id,
+  name,
   fields: {},
   created: 0,
   archiveAt,
@@ -70,7 +70,7 @@ describe("rooms whose time comes", () => {
     const { expiry, counts } = looking();
     await expiry.start();
     expect(counts).toEqual([601]);
-    expect(await store.rooms.rooms("app", 0)).toHaveLength(19);
+    expect(await store.rooms.rooms("app", 1000, undefined, 0)).toHaveLength(19);
     await expiry.stop();
   });
 
@@ -96,7 +96,7 @@ describe("rooms whose time comes", () => {
     expiry.consider(now + 60_000);
     expiry.consider(null);
     await archived(1);
-    expect((await store.rooms.rooms("app", 0)).map((row) => row.id)).toEqual(["late"]);
+    expect((await store.rooms.rooms("app", 1000, undefined, 0)).map((row) => row.name)).toEqual(["late"]);
     await expiry.stop();
   });
 

@@ -23,7 +23,7 @@ afterEach(async () => {
 });
 
 /** As one node has them; its timer never runs, so that what happens is what its calls do. */
-function node(rooms: RoomStore = store.rooms, nowMs = Date.now): Rooms {
+function node(rooms: RoomStore = store.rooms, nowMs = Date.now, maxPerApp = 1000): Rooms {
   const expiry = new Expiry({
     store: rooms,
     nowMs,
@@ -32,7 +32,7 @@ function node(rooms: RoomStore = store.rooms, nowMs = Date.now): Rooms {
     guarded: (callback) => () => void callback(),
   });
   expiry.consider = () => undefined;
-  return new Rooms(rooms, expiry, nowMs);
+  return new Rooms(rooms, expiry, nowMs, maxPerApp);
 }
 
 describe("two nodes", () => {
@@ -84,4 +84,22 @@ test("24 hex digits are an id first, then a name", async () => {
   await rooms.archive(APP, "first");
   expect(await find(first._id)).toBe(first._id);
   expect(await findRoom(store.rooms, "other", "first", Date.now())).toBeUndefined();
+});
+
+describe("the cap of rooms", () => {
+  test("refuses with the number and its setting, and a room that is over makes way", async () => {
+    let now = 1_000_000;
+    const rooms = node(store.rooms, () => now, 2);
+    await rooms.create(APP, { roomName: "one", deleteOnExp: true, expireUnixSec: 2000 });
+    await rooms.create(APP, { roomName: "two" });
+    await expect(rooms.create(APP, { roomName: "three" })).rejects.toMatchObject({
+      code: "room_limit_reached",
+      message: expect.stringMatching(/at most 2 rooms .*PARLEY_MAX_ROOMS_PER_APP/) as string,
+    });
+    now = 2_000_001;
+    expect((await rooms.create(APP, { roomName: "three" })).roomName).toBe("three");
+    await rooms.archive(APP, "two");
+    expect((await rooms.create(APP, {})).roomName).toMatch(/^[a-z]{10}$/);
+    await expect(rooms.create(APP, {})).rejects.toMatchObject({ code: "room_limit_reached" });
+  });
 });

@@ -30,6 +30,8 @@ export interface RoomList {
 export const valuesOf = (row: RoomRow): FieldValues => row.fields as FieldValues;
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
+/** Rooms that are in memory at once while a list is sent. */
+export const LIST_PAGE_ROOMS = 200;
 /** Two nodes that edit one room in turns: each try takes what the other has made of it. */
 const EDIT_TRIES = 20;
 
@@ -38,6 +40,8 @@ export class Rooms {
     private readonly store: RoomStore,
     private readonly expiry: Expiry,
     private readonly nowMs: () => number,
+    /** Of rooms that are not archived. */
+    private readonly maxPerApp: number,
   ) {}
 
   async create(app: string, { roomName, ...edits }: RoomEdits): Promise<RoomRecord> {
@@ -52,7 +56,13 @@ export class Rooms {
       archiveAt: archiveAt(fields),
       version: 1,
     };
-    if ((await this.withFreeName(() => this.store.addRoom(row))) === "taken") throw alreadyExists();
+    const outcome = await this.withFreeName(() => this.store.addRoom(row, this.maxPerApp));
+    if (outcome === "taken") throw alreadyExists();
+    if (outcome === "full")
+      throw new Problem(
+        "room_limit_reached",
+        `An application has at most ${this.maxPerApp} rooms (PARLEY_MAX_ROOMS_PER_APP); archive some first.`,
+      );
     this.expiry.consider(row.archiveAt);
     return record(row);
   }
@@ -61,8 +71,18 @@ export class Rooms {
     return record(await this.row(app, name));
   }
 
-  async list(app: string): Promise<RoomRecord[]> {
-    return (await this.store.rooms(app, this.nowMs())).map(record);
+  /**
+   * All rooms, newest first, page by page; only the last page has less than LIST_PAGE_ROOMS. Each room is there once, as
+   * it was when its page was read: one that is made meanwhile is missing, one that is archived meanwhile may be.
+   */
+  async *list(app: string): AsyncGenerator<RoomRecord[], undefined> {
+    let endId: string | undefined;
+    for (;;) {
+      const rows = await this.store.rooms(app, LIST_PAGE_ROOMS, endId, this.nowMs());
+      yield rows.map(record);
+      if (rows.length < LIST_PAGE_ROOMS) return;
+      endId = rows.at(-1)?.id;
+    }
   }
 
   async page(app: string, limit: number, endId: string | undefined): Promise<RoomList> {
@@ -97,10 +117,10 @@ export class Rooms {
     return row;
   }
 
-  /** What is due and not archived yet has its name still: then it is archived now, and the name is asked for again. */
-  private async withFreeName<T>(write: () => Promise<T | "taken">): Promise<T | "taken"> {
+  /** What is due and not archived yet has its name still, and counts: then it is archived now, and the write tried again. */
+  private async withFreeName<T extends string>(write: () => Promise<T>): Promise<T> {
     const outcome = await write();
-    if (outcome !== "taken" || (await this.expiry.sweep()) === 0) return outcome;
+    if (!["taken", "full"].includes(outcome) || (await this.expiry.sweep()) === 0) return outcome;
     return write();
   }
 }

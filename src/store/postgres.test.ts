@@ -291,7 +291,7 @@ describe("away", () => {
     for (const call of [
       () => store.revisions(),
       () => store.apps(),
-      () => store.rooms.rooms("a", 0),
+      () => store.rooms.rooms("a", 5, undefined, 0),
       () => store.recordings.addUpload(upload("u"), 5),
       () => store.addUsage([{ app: "a", period: 1, messages: 1, peakConnections: 1 }]),
     ])

@@ -8,6 +8,7 @@
  * - `replaceRoom` MUST write only if the stored version is the one before, and answer "changed" otherwise: several nodes may
  *   edit one room.
  * - `archiveDue` MUST give each room to one caller only, however many nodes ask.
+ * - `addRoom` MUST answer "full" where the application has `max` rooms that are not archived, also when many are added at once.
  */
 export interface RoomRow {
   readonly id: string;
@@ -29,11 +30,11 @@ export interface RoomPage {
 export interface RoomStore {
   room(app: string, name: string, nowMs: number): Promise<RoomRow | undefined>;
   roomById(app: string, id: string, nowMs: number): Promise<RoomRow | undefined>;
-  /** Newest first. */
-  rooms(app: string, nowMs: number): Promise<RoomRow[]>;
+  /** Newest first, from behind `endId` on, or from the newest; at most `limit`. */
+  rooms(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomRow[]>;
   /** Newest first, from behind `endId` on. undefined: `endId` never was a room of this application. */
   roomPage(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomPage | undefined>;
-  addRoom(row: RoomRow): Promise<"added" | "taken">;
+  addRoom(row: RoomRow, max?: number): Promise<"added" | "taken" | "full">;
   /** `row` carries the version that it was made from. */
   replaceRoom(row: RoomRow): Promise<"replaced" | "taken" | "changed">;
   /** false: there is no such room any more. */
@@ -42,4 +43,6 @@ export interface RoomStore {
   archiveDue(nowMs: number, limit: number): Promise<number>;
   /** When the next room is due. */
   nextDue(): Promise<number | undefined>;
+  /** Counts anew what `addRoom` and `roomPage` count by: nodes of a version that did not count may have written meanwhile. */
+  recount(): Promise<void>;
 }

@@ -1,4 +1,7 @@
-/** Rooms on SQL: each call is one statement, or reads of which each stands by itself. */
+/**
+ * Rooms on SQL. Reads stand by themselves; what makes or archives rooms is one transaction that also counts them
+ * (room_counters).
+ */
 import type { SQL } from "bun";
 import type { Database } from "./database.ts";
 import type { RoomPage, RoomRow, RoomStore } from "./rooms.ts";
@@ -25,40 +28,38 @@ export class SqlRooms implements RoomStore {
     return rows.map(toRoom)[0];
   }
 
-  async rooms(app: string, nowMs: number): Promise<RoomRow[]> {
-    const rows: DbRow[] = await this.database.run(
-      (sql) => sql`
-        SELECT * FROM rooms WHERE app = ${app} AND archived IS NULL AND (archive_at IS NULL OR archive_at > ${nowMs})
-        ORDER BY id DESC`,
-    );
-    return rows.map(toRoom);
+  rooms(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomRow[]> {
+    return this.database.run((sql) => pageOf(sql, app, limit, endId, nowMs));
   }
 
   roomPage(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomPage | undefined> {
     return this.database.run(async (sql) => {
       if (endId !== undefined && !(await everWas(sql, app, endId))) return undefined;
-      // Ids are lower-case hex: "g" is behind them all.
-      const rows: DbRow[] = await sql`
-        SELECT * FROM rooms WHERE app = ${app} AND id < ${endId ?? "g"} AND archived IS NULL
-          AND (archive_at IS NULL OR archive_at > ${nowMs})
-        ORDER BY id DESC LIMIT ${limit}`;
-      const counts: DbRow[] = await sql`
-        SELECT COUNT(*) AS total FROM rooms WHERE app = ${app} AND archived IS NULL
-          AND (archive_at IS NULL OR archive_at > ${nowMs})`;
-      return { rows: rows.map(toRoom), total: Number(counts[0]?.total) };
+      const rows = await pageOf(sql, app, limit, endId, nowMs);
+      const counters: DbRow[] = await sql`SELECT live FROM room_counters WHERE app = ${app}`;
+      // Few at any time: those whose time has come since the last sweep.
+      const due: DbRow[] = await sql`
+        SELECT COUNT(*) AS n FROM rooms
+        WHERE archived IS NULL AND archive_at IS NOT NULL AND archive_at <= ${nowMs} AND app = ${app}`;
+      return { rows, total: Number(counters[0]?.live ?? 0) - Number(due[0]?.n) };
     });
   }
 
-  addRoom(row: RoomRow): Promise<"added" | "taken"> {
-    return orTaken<"added">(async () => {
-      await this.database.run(
-        (sql) => sql`
+  addRoom(row: RoomRow, max: number = Number.MAX_SAFE_INTEGER): Promise<"added" | "taken" | "full"> {
+    return orTaken<"added" | "full">(() =>
+      this.database.transaction(async (tx) => {
+        const counted: DbRow[] = await tx`
+          INSERT INTO room_counters (app, live) VALUES (${row.app}, 1)
+          ON CONFLICT (app) DO UPDATE SET live = room_counters.live + 1 WHERE room_counters.live < ${max}
+          RETURNING live`;
+        if (counted.length === 0) return "full";
+        await tx`
           INSERT INTO rooms (id, app, name, fields, created, archive_at, archived, version)
           VALUES (${row.id}, ${row.app}, ${row.name}, ${JSON.stringify(row.fields)}, ${row.created}, ${row.archiveAt},
-            ${null}, ${row.version})`,
-      );
-      return "added";
-    });
+            ${null}, ${row.version})`;
+        return "added";
+      }),
+    );
   }
 
   replaceRoom(row: RoomRow): Promise<"replaced" | "taken" | "changed"> {
@@ -73,27 +74,39 @@ export class SqlRooms implements RoomStore {
     });
   }
 
-  async archiveRoom(app: string, name: string, nowMs: number): Promise<boolean> {
-    const rows: DbRow[] = await this.database.run(
-      (sql) => sql`
+  archiveRoom(app: string, name: string, nowMs: number): Promise<boolean> {
+    return this.database.transaction(async (tx) => {
+      await discount(tx, app, 1);
+      const rows: DbRow[] = await tx`
         UPDATE rooms SET archived = ${nowMs}, version = version + 1
         WHERE app = ${app} AND name = ${sought(name)} AND archived IS NULL AND (archive_at IS NULL OR archive_at > ${nowMs})
-        RETURNING id`,
-    );
-    return rows.length > 0;
+        RETURNING id`;
+      await discount(tx, app, rows.length - 1);
+      return rows.length > 0;
+    });
   }
 
   async archiveDue(nowMs: number, limit: number): Promise<number> {
-    // The outer condition decides: of two nodes that have found the same room, the second changes nothing.
-    const rows: DbRow[] = await this.database.run(
+    const due: DbRow[] = await this.database.run(
       (sql) => sql`
-        UPDATE rooms SET archived = ${nowMs}, version = version + 1
-        WHERE archived IS NULL AND archive_at <= ${nowMs} AND id IN (
-          SELECT id FROM rooms WHERE archived IS NULL AND archive_at IS NOT NULL AND archive_at <= ${nowMs}
-          ORDER BY archive_at LIMIT ${limit})
-        RETURNING id`,
+        SELECT id, app FROM rooms WHERE archived IS NULL AND archive_at IS NOT NULL AND archive_at <= ${nowMs}
+        ORDER BY archive_at LIMIT ${limit}`,
     );
-    return rows.length;
+    if (due.length === 0) return 0;
+    return this.database.transaction(async (tx) => {
+      const found = countsOf(due);
+      // Always in the same order: two nodes that sweep the same applications must not wait for each other in a ring.
+      for (const [app, count] of found.toSorted(([one], [other]) => (one < other ? -1 : 1)))
+        await discount(tx, app, count);
+      // This condition decides: of two nodes that have found the same room, the second changes nothing.
+      const rows: DbRow[] = await tx`
+        UPDATE rooms SET archived = ${nowMs}, version = version + 1
+        WHERE archived IS NULL AND archive_at <= ${nowMs} AND id IN ${tx(due.map(({ id }) => String(id)))}
+        RETURNING app`;
+      const archived = new Map(countsOf(rows));
+      for (const [app, count] of found) await discount(tx, app, (archived.get(app) ?? 0) - count);
+      return rows.length;
+    });
   }
 
   async nextDue(): Promise<number | undefined> {
@@ -102,7 +115,40 @@ export class SqlRooms implements RoomStore {
     );
     return rows[0]?.due == null ? undefined : Number(rows[0].due);
   }
+
+  recount(): Promise<void> {
+    return this.database.transaction(async (tx) => {
+      // All of them are held first; what the next statements see has then been counted, or waits.
+      await tx`UPDATE room_counters SET live = 0`;
+      await tx`
+        INSERT INTO room_counters (app, live) SELECT app, COUNT(*) FROM rooms WHERE archived IS NULL GROUP BY app
+        ON CONFLICT (app) DO UPDATE SET live = excluded.live`;
+    });
+  }
 }
+
+async function pageOf(
+  sql: SQL,
+  app: string,
+  limit: number,
+  endId: string | undefined,
+  nowMs: number,
+): Promise<RoomRow[]> {
+  // Ids are lower-case hex: "g" is behind them all.
+  const rows: DbRow[] = await sql`
+    SELECT * FROM rooms WHERE app = ${app} AND id < ${endId ?? "g"} AND archived IS NULL
+      AND (archive_at IS NULL OR archive_at > ${nowMs})
+    ORDER BY id DESC LIMIT ${limit}`;
+  return rows.map(toRoom);
+}
+
+/** Before the rooms themselves are touched: everybody takes the counter first, so that no two wait for each other in a ring. */
+async function discount(tx: SQL, app: string, count: number): Promise<void> {
+  if (count !== 0) await tx`UPDATE room_counters SET live = live - ${count} WHERE app = ${app}`;
+}
+
+const countsOf = (rows: readonly DbRow[]): [app: string, count: number][] =>
+  [...Map.groupBy(rows, ({ app }) => String(app))].map(([app, group]) => [app, group.length]);
 
 /** Archived ones too: a cursor stays good when its room goes. */
 async function everWas(sql: SQL, app: string, id: string): Promise<boolean> {

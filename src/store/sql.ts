@@ -108,6 +108,7 @@ class SqlChange extends SqlReads implements Change {
   }
 
   async archiveRooms(app: string, nowMs: number): Promise<void> {
+    await this.sql`UPDATE room_counters SET live = 0 WHERE app = ${app}`;
     await this.sql`
       UPDATE rooms SET archived = ${nowMs}, version = version + 1 WHERE app = ${app} AND archived IS NULL`;
   }

@@ -1,0 +1,61 @@
+/**
+ * A JSON array of any length: read page by page at the pace of its reader, so that a long list neither fills the memory nor
+ * keeps other requests waiting. If a page cannot be read the connection is cut, and the reader never takes a part of
+ * the list for all of it.
+ */
+import type { Call } from "./call.ts";
+
+/** Says why an answer that had begun could not be finished. */
+export type Cut = (call: Call, error: unknown) => void;
+
+/**
+ * The array itself where it fits into one page, which is then an ordinary answer. `check` is asked before each
+ * further page and throws where the reader may not have it any more.
+ */
+export async function streamedArray(
+  pages: AsyncGenerator<readonly object[], undefined>,
+  pageSize: number,
+  check: () => unknown,
+  cut: (error: unknown) => void,
+): Promise<object> {
+  let page = await nextOf(pages);
+  if (!page || page.length < pageSize) return page ?? [];
+  let isBegun = false;
+  const stream = new ReadableStream(
+    {
+      async pull(controller) {
+        try {
+          if (isBegun) {
+            // Reads of the embedded store end within their turn: others must come in between.
+            await new Promise((resolve) => setImmediate(resolve));
+            check();
+            page = await nextOf(pages);
+          }
+          controller.enqueue(page ? `${isBegun ? "," : "["}${joined(page)}` : "]");
+          isBegun = true;
+          if (!page) controller.close();
+        } catch (error) {
+          cut(error);
+          // Without a reason: the runtime would print it, and it is in the log already.
+          controller.error();
+        }
+      },
+      async cancel() {
+        await pages.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return new Response(stream, { headers: { "Content-Type": "application/json;charset=utf-8" } });
+}
+
+/** undefined: there is none. */
+async function nextOf(pages: AsyncGenerator<readonly object[], undefined>): Promise<readonly object[] | undefined> {
+  for (;;) {
+    const { value, done } = await pages.next();
+    if (done || value === undefined) return undefined;
+    if (value.length > 0) return value;
+  }
+}
+
+const joined = (page: readonly object[]): string => page.map((one) => JSON.stringify(one)).join(",");

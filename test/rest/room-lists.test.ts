@@ -1,0 +1,151 @@
+/** Lists of very many rooms: bounded in memory, in time for others, and never half a list that looks whole. */
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { Application } from "../support/application.ts";
+import { call, type Json } from "../support/http.ts";
+import { type Server, startParley } from "../support/parley.ts";
+import { removeFolder, tempFolder } from "../support/temp.ts";
+
+setDefaultTimeout(120_000);
+
+const ROOMS = 200_000;
+const MIB = 1024 ** 2;
+
+let data: string;
+let server: Server;
+let app: Application;
+beforeAll(async () => {
+  data = tempFolder();
+  const first = await startParley({ data });
+  const { _id } = (await first.admin.must<{ data: { _id: string }[] }>("GET", "/apps")).data[0] ?? { _id: "" };
+  await first.kill("SIGTERM");
+  fill(data, _id);
+  server = await startParley({ data });
+  app = new Application(server.url, "demo", server.keys.appSecret, _id);
+});
+afterAll(async () => {
+  await server?.stop();
+  removeFolder(data);
+});
+
+/** Straight into the file: over HTTP it would take minutes. */
+function fill(folder: string, appId: string): void {
+  using database = new Database(join(folder, "parley.sqlite"));
+  const add = database.prepare("INSERT INTO rooms VALUES (?, ?, ?, '{}', 1800000000000, NULL, NULL, 1)");
+  database.transaction(() => {
+    for (let i = 0; i < ROOMS; i++) add.run((0x60000000 + i).toString(16).padStart(24, "0"), appId, `room-${i}`);
+  })();
+}
+
+/** The highest it ever was, in bytes. */
+const peakMemory = (): number =>
+  Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${server.pid}/status`, "utf8"))?.[1]) * 1024;
+
+test("200,000 rooms are listed whole, within bounded memory, and others are answered meanwhile", async () => {
+  const before = peakMemory();
+  let isListed = false;
+  const listing = app.call<Json[]>("GET", "/rooms").finally(() => {
+    isListed = true;
+  });
+  let slowestMs = 0;
+  let asked = 0;
+  while (!isListed) {
+    const started = performance.now();
+    expect((await call(`${server.url}/healthz`)).status).toBe(200);
+    slowestMs = Math.max(slowestMs, performance.now() - started);
+    asked++;
+  }
+  const { status, body, headers } = await listing;
+  expect(status).toBe(200);
+  expect(headers.get("content-type")).toStartWith("application/json");
+  expect(body).toHaveLength(ROOMS);
+  expect(body.at(0)?.roomName).toBe(`room-${ROOMS - 1}`);
+  expect(body.at(-1)?.roomName).toBe("room-0");
+  expect(new Set(body.map((room) => room._id)).size).toBe(ROOMS);
+  // It took 850 MB and held everybody up for seconds.
+  expect((peakMemory() - before) / MIB).toBeLessThan(150);
+  expect(asked).toBeGreaterThan(20);
+  expect(slowestMs).toBeLessThan(1000);
+});
+
+test("a page of them knows the total at once", async () => {
+  const started = performance.now();
+  const page = await app.must<{ total: number; data: Json[] }>("GET", "/rooms?limit=2");
+  expect([page.total, page.data.length]).toEqual([ROOMS, 2]);
+  expect(performance.now() - started).toBeLessThan(1000);
+});
+
+test("over the cap nothing more is made, and what is there stays readable", async () => {
+  const { status, body } = await app.call("POST", "/room", { roomName: "one-more" });
+  expect([status, body.error.code]).toEqual([409, "room_limit_reached"]);
+  expect(body.message).toContain("PARLEY_MAX_ROOMS_PER_APP");
+  expect((await app.call("GET", "/room/room-7")).status).toBe(200);
+});
+
+describe("while a list is on its way", () => {
+  /** Begins to read a list and stops, so that most of it waits at the server. */
+  async function paused(): Promise<{ rest: () => Promise<string> }> {
+    const { hostname, port } = new URL(server.url);
+    const socket = connect(Number(port), hostname);
+    let text = "";
+    const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+    socket.on("error", () => undefined);
+    socket.write(
+      `GET /api/v1/rooms HTTP/1.1\r\nHost: ${app.host}\r\nAuthorization: Bearer ${app.secretKey}\r\nConnection: close\r\n\r\n`,
+    );
+    await new Promise<void>((resolve) =>
+      socket.once("data", (bytes) => {
+        text += bytes.toString("latin1");
+        socket.pause();
+        resolve();
+      }),
+    );
+    return {
+      rest: async () => {
+        socket.on("data", (bytes) => {
+          text += bytes.toString("latin1");
+        });
+        socket.resume();
+        await closed;
+        return text;
+      },
+    };
+  }
+
+  test("rooms that come and go leave it whole, and no room is in it twice", async () => {
+    const { rest } = await paused();
+    await app.must("DELETE", "/room/room-0");
+    await app.must("DELETE", `/room/room-${ROOMS - 1}`);
+    const whole = await rest();
+    const rooms = JSON.parse(dechunked(whole)) as Json[];
+    expect(rooms).toHaveLength(ROOMS - 1);
+    expect(new Set(rooms.map((room) => room._id)).size).toBe(ROOMS - 1);
+  });
+
+  test("the end of its key is its end, and what has come is no whole array", async () => {
+    const { rest } = await paused();
+    const rotated = await server.admin.must<{ secretKey: string }>("POST", "/apps/demo/secret-key/rotate", {
+      graceSec: 0,
+    });
+    app = new Application(server.url, "demo", rotated.secretKey, app.id);
+    const part = await rest();
+    expect(part).toStartWith("HTTP/1.1 200 ");
+    expect(part).not.toEndWith("0\r\n\r\n");
+    expect(() => JSON.parse(dechunked(part))).toThrow();
+  });
+});
+
+/** The body of a raw answer that came in chunks. */
+function dechunked(answer: string): string {
+  const parts: string[] = [];
+  for (let at = answer.indexOf("\r\n\r\n") + 4; ; ) {
+    const lineEnd = answer.indexOf("\r\n", at);
+    const size = Number.parseInt(answer.slice(at, lineEnd), 16);
+    if (!(size > 0)) return parts.join("");
+    parts.push(answer.slice(lineEnd + 2, lineEnd + 2 + size));
+    at = lineEnd + 2 + size + 2;
+  }
+}
