@@ -11,10 +11,12 @@ import { Recordings } from "./recordings/recordings.ts";
 import { Bucket } from "./recordings/s3.ts";
 import { parseS3Address } from "./recordings/s3-address.ts";
 import { type Storage, StorageError } from "./recordings/storage.ts";
+import { Strays } from "./recordings/strays.ts";
 import { Sweep } from "./recordings/sweep.ts";
 import { Uploads } from "./recordings/uploads.ts";
 import { Writers } from "./recordings/writers.ts";
 import { findRoom } from "./rooms/rooms.ts";
+import { storeId } from "./store/identity.ts";
 import type { Store } from "./store/store.ts";
 import type { Faults } from "./telemetry/faults.ts";
 import type { Log } from "./telemetry/log.ts";
@@ -41,7 +43,7 @@ export function buildArchive(
 ): Archive {
   const { nowMs } = clock;
   const storage = openStorage(config);
-  const writers = new Writers();
+  const writers = new Writers({ store: store.recordings, leases: store.leases, storage, log });
   const figures = new Figures(metrics, () => writers.count);
   const links = new Links(vault.derive("links to recordings"));
   const common = { store: store.recordings, storage, writers, figures, log, nowMs };
@@ -51,7 +53,8 @@ export function buildArchive(
     findRoom: async (app, idOrName) => (await findRoom(store.rooms, app, idOrName, nowMs()))?.id,
   });
   const recordings = new Recordings({ ...common, uploads, links });
-  const sweep = new Sweep({ ...common, faults, recordings, apps: () => store.apps() });
+  const strays = new Strays({ ...common, storeId: () => storeId(store), sweepStrays: config.sweepStrays });
+  const sweep = new Sweep({ ...common, faults, recordings, strays, apps: () => store.apps() });
   return {
     uploads,
     recordings,

@@ -17,6 +17,7 @@ export interface Setting<T> {
 }
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
+export type SweepStrays = "auto" | "on" | "off";
 export type LogFormat = "auto" | "json" | "pretty";
 
 const GIB = 1024 ** 3;
@@ -186,6 +187,13 @@ export const SETTINGS = {
     shown: "off",
     meaning: "on: the folder of recordings is the same on all nodes (a network file system)",
     read: onOff,
+  }),
+  sweepStrays: setting<SweepStrays>({
+    env: "PARLEY_SWEEP_STRAYS",
+    initial: "auto",
+    meaning:
+      "files in the storage that belong to no recording: auto sets a few aside for 30 days, then removes them; on: as many as there are, also in a storage of another store, which becomes this one's; off: none",
+    read: oneOf("auto", "on", "off"),
   }),
   connectsPerMinutePerIp: setting({
     env: "PARLEY_CONNECTS_PER_MINUTE_PER_IP",

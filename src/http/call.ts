@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { type Address, type Cidr, clientAddress, contains, isLoopback, parseAddress } from "../access/address.ts";
 import { Problem } from "../protocol/codes.ts";
 import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
-import { REST_BODY_MAX_BYTES } from "../protocol/limits.ts";
+import { IDLE_MAX_SECONDS, REST_BODY_MAX_BYTES } from "../protocol/limits.ts";
 import { sentenceOf } from "./sentence.ts";
 
 const SECURITY_HEADERS = {
@@ -58,6 +58,11 @@ export class Call {
   /** The body is long: whoever reads it sees to it that it does not stay silent for ever. 0: no limit of the listener's. */
   expectSilence(): void {
     this.setIdleSeconds(0);
+  }
+
+  /** The body has ended: the connection is again one like any other. */
+  limitSilence(): void {
+    this.setIdleSeconds(IDLE_MAX_SECONDS);
   }
 
   /** The answer is long, and a player that is paused takes nothing of it for a while. */

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { createSecureContext } from "node:tls";
 import type { Server, WebSocketHandler } from "bun";
-import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
+import { IDLE_MAX_SECONDS, REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
 import type { Socket } from "../realtime/socket.ts";
 import { setHeadLimit } from "./head-limit.ts";
 import type { Handler, Routes } from "./router.ts";
@@ -98,6 +98,7 @@ export class Listener<Data> {
       routes,
       fetch: fallback,
       websocket,
+      idleTimeout: IDLE_MAX_SECONDS,
       // Our own limits answer in our own shape; this one only has to stay out of their way.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       ...(this.pem && { tls: this.pem }),

@@ -66,8 +66,12 @@ export function uploadEndpoints(
         const proof = queryOf(call.request).get("proof") ?? "";
         if (!links.isUploadProof(who?.id ?? "", idOf(call), proof) || !who) throw new Problem("link_not_valid");
         call.standing.isKnown = true;
-        call.expectSilence();
-        return { offset: await uploads.write(who.id, idOf(call), sentIn(call)) };
+        try {
+          return { offset: await uploads.write(who.id, idOf(call), sentIn(call)) };
+        } finally {
+          // The connection may live on; from here on it is one like any other.
+          call.limitSilence();
+        }
       },
     }),
     endpoint({
@@ -84,12 +88,15 @@ export function uploadEndpoints(
   ];
 }
 
-function sentIn({ request }: Call): Sent {
+function sentIn(call: Call): Sent {
+  const { request } = call;
+  // Only a body that is wanted may take its time: one that is refused keeps to the limits of the listener.
+  const onTaken = (): void => call.expectSilence();
   const range = contentRange(request.headers.get("content-range"));
   const length = request.headers.get("content-length");
-  if (length !== null) return { range, length: Number(length), body: request.body };
+  if (length !== null) return { range, length: Number(length), body: request.body, onTaken };
   // No length and no chunks: there is no body at all.
-  return { range, length: request.headers.has("transfer-encoding") ? undefined : 0, body: request.body };
+  return { range, length: request.headers.has("transfer-encoding") ? undefined : 0, body: request.body, onTaken };
 }
 
 function contentRange(header: string | null): ContentRange | undefined {

@@ -76,6 +76,8 @@ export const PREVIOUS_SECRETS_MAX = 5;
 export const RETIRED_SECRETS_KEPT = 20;
 export const ROTATION_GRACE_MAX_SECONDS = 2_592_000;
 
+/** An HTTP connection on which nothing moves for so long is closed. Bodies of uploads have a limit of their own. */
+export const IDLE_MAX_SECONDS = 10;
 export const REST_BODY_MAX_BYTES = 128 * KIB;
 /**
  * The request head, where tokens travel in the query. The longest legal one has 12 KiB of metadata, which counts as it is written,
@@ -106,6 +108,11 @@ export const OPEN_UPLOADS_MAX = 20;
 export const UPLOAD_ABANDONED_MS = 24 * 3_600_000;
 /** Bytes that nobody knows are left alone until they are so old: an upload they could belong to would have been ended. */
 export const STRAY_AGE_MS = UPLOAD_ABANDONED_MS + 3_600_000;
+/** Files that belong to no recording are set aside for so long before they are removed. */
+export const QUARANTINE_MS = 30 * 24 * 3_600_000;
+/** More strays than these in one sweep, or more than this share of all files, are left alone until the operator says so. */
+export const STRAYS_PER_SWEEP_MAX = 100;
+export const STRAYS_SHARE_MAX = 0.1;
 /** A writer that sends nothing for so long has lost its connection. */
 export const UPLOAD_SILENCE_MAX_MS = 60_000;
 export const LINK_MAX_SECONDS = 43_200;

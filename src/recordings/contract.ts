@@ -2,7 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { newObjectId } from "../access/ids.ts";
-import type { Place, Storage } from "./storage.ts";
+import { LeaseLost } from "../store/leases.ts";
+import type { Found, Place, Quarantined, Storage, WriterLease } from "./storage.ts";
 
 export interface StorageUnderTest {
   readonly storage: Storage;
@@ -31,6 +32,22 @@ async function* source(bytes: Uint8Array, piece = 100_003, failAt = Number.POSIT
   }
 }
 
+/** Of a writer that has no rivals. */
+export const ALONE: WriterLease = { generation: 0, confirm: async () => undefined };
+
+/** A writer that freezes once it has been told for the `at`th time that its lease is good, and finds it lost when it wakes. */
+function freezing(generation: number, at: number): { lease: WriterLease; frozen: Promise<void>; wake: () => void } {
+  const [frozen, awake] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let asked = 0;
+  const confirm = async (): Promise<void> => {
+    if (asked++ > at) throw new LeaseLost();
+    if (asked <= at) return;
+    frozen.resolve();
+    await awake.promise;
+  };
+  return { lease: { generation, confirm }, frozen: frozen.promise, wake: awake.resolve };
+}
+
 const newId = (): string => newObjectId(Date.now());
 
 async function begin(storage: Storage): Promise<Place> {
@@ -38,10 +55,23 @@ async function begin(storage: Storage): Promise<Place> {
   return { app, id, ticket: await storage.begin(app, id) };
 }
 
-async function found(storage: Storage, before: number): Promise<string[]> {
-  const ids: string[] = [];
-  for await (const { id } of storage.strays(before)) ids.push(id);
-  return ids;
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = [];
+  for await (const item of items) list.push(item);
+  return list;
+}
+
+const foundOf = async (storage: Storage, id: string): Promise<Found[]> =>
+  (await all(storage.contents())).filter(({ place }) => place.id === id);
+
+const asideOf = async (storage: Storage, id: string): Promise<Quarantined[]> =>
+  (await all(storage.quarantined())).filter(({ place }) => place.id === id);
+
+async function finished(storage: Storage, bytes: Uint8Array): Promise<Place> {
+  const place = await begin(storage);
+  await storage.append(place, 0, source(bytes), ALONE);
+  await storage.finish(place, bytes.length);
+  return place;
 }
 
 export function storageContract(name: string, make: () => Promise<StorageUnderTest>): void {
@@ -53,7 +83,7 @@ export function storageContract(name: string, make: () => Promise<StorageUnderTe
       let at = 0;
       for (const size of [1, 3 * MIB, 5 * MIB - 1, 0, 8 * MIB, MIB + 5]) {
         expect(await storage.held(place)).toBe(at);
-        await storage.append(place, at, source(bytes.subarray(at, at + size)));
+        await storage.append(place, at, source(bytes.subarray(at, at + size)), ALONE);
         at += size;
       }
       expect(await storage.held(place)).toBe(bytes.length);
@@ -67,11 +97,11 @@ export function storageContract(name: string, make: () => Promise<StorageUnderTe
       const { storage, read, again } = await make();
       const place = await begin(storage);
       const bytes = pattern(10 * MIB + 1);
-      await expect(storage.append(place, 0, source(bytes, 65_536, 9 * MIB + 7))).rejects.toThrow("cut");
+      await expect(storage.append(place, 0, source(bytes, 65_536, 9 * MIB + 7), ALONE)).rejects.toThrow("cut");
       const other = again();
       const held = await other.held(place);
       expect(held).toBe(9 * MIB + 7);
-      await other.append(place, held, source(bytes.subarray(held)));
+      await other.append(place, held, source(bytes.subarray(held)), ALONE);
       await again().finish(place, bytes.length);
       expect(hash(await read(place))).toBe(hash(bytes));
       await storage.remove(place);
@@ -81,7 +111,7 @@ export function storageContract(name: string, make: () => Promise<StorageUnderTe
       const { storage, read, again } = await make();
       const place = await begin(storage);
       const bytes = pattern(1000);
-      await storage.append(place, 0, source(bytes));
+      await storage.append(place, 0, source(bytes), ALONE);
       await expect(storage.finish(place, 1001)).rejects.toThrow();
       expect(await storage.held(place)).toBe(1000);
       await storage.finish(place, 1000);
@@ -94,7 +124,7 @@ export function storageContract(name: string, make: () => Promise<StorageUnderTe
     test("an empty one is one too", async () => {
       const { storage, read } = await make();
       const place = await begin(storage);
-      await storage.append(place, 0, source(new Uint8Array()));
+      await storage.append(place, 0, source(new Uint8Array()), ALONE);
       await storage.finish(place, 0);
       expect(await storage.held(place)).toBe(0);
       expect(await storage.head(place, 64)).toHaveLength(0);
@@ -105,35 +135,103 @@ export function storageContract(name: string, make: () => Promise<StorageUnderTe
     test.each(["begun", "written to", "finished"])("nothing is left of one that was %s and removed", async (state) => {
       const { storage } = await make();
       const place = await begin(storage);
-      if (state !== "begun") await storage.append(place, 0, source(pattern(MIB)));
+      if (state !== "begun") await storage.append(place, 0, source(pattern(MIB)), ALONE);
       if (state === "finished") await storage.finish(place, MIB);
       await storage.remove(place);
       await storage.remove(place);
       expect(await storage.held(place)).toBe(0);
-      expect(await found(storage, Date.now() + 60_000)).not.toContain(place.id);
+      expect(await foundOf(storage, place.id)).toEqual([]);
     });
 
     test("what is finished can be removed without its ticket", async () => {
       const { storage } = await make();
       const place = await begin(storage);
-      await storage.append(place, 0, source(pattern(9 * MIB)));
+      await storage.append(place, 0, source(pattern(9 * MIB)), ALONE);
       await storage.finish(place, 9 * MIB);
       await storage.remove({ ...place, ticket: "" });
-      expect(await found(storage, Date.now() + 60_000)).not.toContain(place.id);
+      expect(await foundOf(storage, place.id)).toEqual([]);
     });
 
-    test("everything older is named as a possible stray, nothing younger", async () => {
+    test("everything that has bytes is named: when it was written, and whether it is finished", async () => {
       const { storage } = await make();
-      const [open, whole] = [await begin(storage), await begin(storage)];
-      for (const place of [open, whole]) await storage.append(place, 0, source(pattern(100)));
-      await storage.finish(whole, 100);
-      const young = await found(storage, Date.now() - 3_600_000);
-      const old = await found(storage, Date.now() + 60_000);
-      for (const { id } of [open, whole]) {
-        expect(young).not.toContain(id);
-        expect(old).toContain(id);
-      }
+      const open = await begin(storage);
+      await storage.append(open, 0, source(pattern(100)), ALONE);
+      const whole = await finished(storage, pattern(100));
+      const [half] = await foundOf(storage, open.id);
+      expect(half?.isOpen).toBe(true);
+      const [one, ...others] = await foundOf(storage, whole.id);
+      expect([one?.isOpen, one?.place, others]).toEqual([false, { ...whole, ticket: "" }, []]);
+      expect(Math.abs((one?.modifiedMs ?? 0) - Date.now())).toBeLessThan(60_000);
       for (const place of [open, whole]) await storage.remove(place);
+    });
+
+    test("what an upload has left behind is discarded, and nothing that is finished", async () => {
+      const { storage, read } = await make();
+      const open = await begin(storage);
+      await storage.append(open, 0, source(pattern(9 * MIB)), ALONE);
+      for (const { place } of await foundOf(storage, open.id)) await storage.discard(place);
+      expect(await foundOf(storage, open.id)).toEqual([]);
+      const whole = await finished(storage, pattern(100));
+      await storage.discard({ ...whole, ticket: "" });
+      expect(await read(whole)).toEqual(pattern(100));
+      await storage.remove(whole);
+    });
+
+    test("what is set aside is not among the contents, and can be put back or removed for good", async () => {
+      const { storage, read } = await make();
+      const [kept, gone] = [await finished(storage, pattern(100)), await finished(storage, pattern(200))];
+      for (const place of [kept, gone]) {
+        await storage.quarantine({ ...place, ticket: "" }, Date.now());
+        expect(await foundOf(storage, place.id)).toEqual([]);
+      }
+      const [one] = await asideOf(storage, kept.id);
+      const [other] = await asideOf(storage, gone.id);
+      if (!one || !other) throw new Error("they are not aside");
+      expect(Math.abs(one.sinceMs - Date.now())).toBeLessThan(25 * 3_600_000);
+      await storage.restore(one);
+      await storage.purge(other);
+      await storage.purge(other);
+      expect(await read(kept)).toEqual(pattern(100));
+      expect(await storage.held(gone)).toBe(0);
+      expect([...(await asideOf(storage, kept.id)), ...(await asideOf(storage, gone.id))]).toEqual([]);
+      await storage.remove(kept);
+    });
+
+    test("its mark is the last that was written", async () => {
+      const { storage, again } = await make();
+      await storage.writeMark("one");
+      await storage.writeMark("two");
+      expect(await again().readMark()).toBe("two");
+    });
+
+    describe.each(["before", "after"])("a writer that was overtaken and wakes up %s the file is finished", (when) => {
+      test.each([0, 1, 2])("in its write number %i: what it writes changes nothing", async (at) => {
+        const { storage, read, again } = await make();
+        const place = await begin(storage);
+        const [theirs, ours] = [pattern(18 * MIB, 1), pattern(18 * MIB, 77)];
+        const { lease, frozen, wake } = freezing(1, at);
+        const overtaken = storage.append(place, 0, source(theirs), lease).catch((error: unknown) => error);
+        await frozen;
+        const other = again();
+        const { ticket, clear } = await other.takeOver(place, 2, undefined);
+        const taken = { ...place, ticket };
+        await clear();
+        const held = await other.held(taken);
+        await other.append(taken, held, source(ours.subarray(held)), { ...ALONE, generation: 2 });
+        if (when === "before") {
+          wake();
+          await overtaken;
+        }
+        expect(await other.held(taken)).toBe(ours.length);
+        await other.finish(taken, ours.length);
+        wake();
+        await overtaken;
+        const wanted = Buffer.concat([theirs.subarray(0, held), ours.subarray(held)]);
+        expect(hash(await read(taken))).toBe(hash(wanted));
+        expect((await foundOf(storage, place.id)).filter(({ isOpen }) => !isOpen)).toHaveLength(1);
+        for (const { place: left, isOpen } of await foundOf(storage, place.id)) if (isOpen) await storage.discard(left);
+        await storage.remove(taken);
+      });
     });
 
     test.each(["../../../etc", "..", "", "a/b", "A".repeat(24), `${"a".repeat(24)}/`, `${"a".repeat(23)}%`])(
@@ -147,7 +245,7 @@ export function storageContract(name: string, make: () => Promise<StorageUnderTe
         ]) {
           await expect((async () => storage.held(place))()).rejects.toThrow("a place is named by");
           await expect((async () => storage.remove(place))()).rejects.toThrow("a place is named by");
-          await expect((async () => storage.append(place, 0, source(pattern(1))))()).rejects.toThrow();
+          await expect((async () => storage.append(place, 0, source(pattern(1)), ALONE))()).rejects.toThrow();
         }
       },
     );

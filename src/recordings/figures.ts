@@ -9,7 +9,12 @@ export class Figures {
   readonly abandoned;
   readonly deleted;
   readonly expired;
-  readonly strays;
+  readonly quarantined;
+  readonly restored;
+  readonly purged;
+  readonly leftovers;
+  /** Strays that the last sweep has left alone because there were too many. */
+  refusedStrays = 0;
   readonly sweeps;
   readonly failedSweeps;
 
@@ -26,9 +31,18 @@ export class Figures {
     const sweeps = metrics.counters("parley_recording_sweeps_total", "Sweeps of the storage of recordings.");
     this.sweeps = sweeps({ outcome: "done" });
     this.failedSweeps = sweeps({ outcome: "failed" });
-    this.strays = metrics.counter(
+    const strays = metrics.counters(
       "parley_recording_strays_total",
-      "Places in the storage that were nobody's, removed.",
+      "Files without a recording: set aside, put back, removed after their time aside; and bytes that uploads left behind.",
+    );
+    this.quarantined = strays({ outcome: "quarantined" });
+    this.restored = strays({ outcome: "restored" });
+    this.purged = strays({ outcome: "removed" });
+    this.leftovers = strays({ outcome: "leftover" });
+    metrics.gauge(
+      "parley_recording_strays_refused",
+      "Files without a recording that the last sweep left alone because there were too many.",
+      () => this.refusedStrays,
     );
     metrics.gauge("parley_uploads_writing", "Uploads that are written to at this moment.", writers);
   }

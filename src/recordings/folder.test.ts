@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pattern, storageContract } from "./contract.ts";
+import { ALONE, pattern, storageContract } from "./contract.ts";
 import { Folder } from "./folder.ts";
 import { type Place, StorageError, StorageFull } from "./storage.ts";
 
@@ -32,7 +32,7 @@ describe("a folder", () => {
   test("is its owner's alone, and so are the files in it", async () => {
     const root = folder();
     const storage = new Folder(root, 0);
-    await storage.append(PLACE, 0, once(pattern(10)));
+    await storage.append(PLACE, 0, once(pattern(10)), ALONE);
     const upload = join(root, "uploads", PLACE.id);
     expect([statSync(join(root, "uploads")).mode & 0o777, statSync(upload).mode & 0o777]).toEqual([0o700, 0o600]);
     await storage.finish(PLACE, 10);
@@ -45,15 +45,15 @@ describe("a folder", () => {
 
   test("below its floor of free disk it takes nothing, and keeps what it has", async () => {
     const root = folder();
-    await new Folder(root, 0).append(PLACE, 0, once(pattern(10)));
+    await new Folder(root, 0).append(PLACE, 0, once(pattern(10)), ALONE);
     const full = new Folder(root, Number.MAX_SAFE_INTEGER);
     await expect(full.roomFor(0)).rejects.toBeInstanceOf(StorageFull);
-    await expect(full.append(PLACE, 10, once(pattern(10)))).rejects.toBeInstanceOf(StorageFull);
+    await expect(full.append(PLACE, 10, once(pattern(10)), ALONE)).rejects.toBeInstanceOf(StorageFull);
     expect(await full.held(PLACE)).toBe(10);
     await expect(new Folder(root, 0).roomFor(2 ** 52)).rejects.toBeInstanceOf(StorageFull);
   });
 
-  test("what it has not named is never named as a stray", async () => {
+  test("what it has not named is not among its contents", async () => {
     const root = folder();
     const storage = new Folder(root, 0);
     mkdirSync(join(root, "files", "lost+found", "xx"), { recursive: true });
@@ -66,7 +66,30 @@ describe("a folder", () => {
       writeFileSync(path, "mine");
       utimesSync(path, 0, 0);
     }
-    for await (const place of storage.strays(Date.now())) throw new Error(`it names ${place.id}`);
+    for await (const { place } of storage.contents()) throw new Error(`it names ${place.id}`);
+  });
+
+  test("a takeover goes on with what was flushed for certain, in a file of its own", async () => {
+    const root = folder();
+    const storage = new Folder(root, 0);
+    await storage.append(PLACE, 0, once(pattern(10)), ALONE);
+    const { ticket, clear } = await storage.takeOver(PLACE, 7, 4);
+    expect(readdirSync(join(root, "uploads")).sort()).toEqual([PLACE.id, `${PLACE.id}.g7`]);
+    expect(await storage.held({ ...PLACE, ticket })).toBe(4);
+    await clear();
+    expect(readdirSync(join(root, "uploads"))).toEqual([`${PLACE.id}.g7`]);
+  });
+
+  test("a writer whose place another may take over flushes and notes what it has, at its end at the latest", async () => {
+    const storage = new Folder(folder(), 0);
+    const kept: number[] = [];
+    const lease = { ...ALONE, keep: async (bytes: number) => void kept.push(bytes) };
+    async function* parts() {
+      for (let i = 0; i < 5; i++) yield pattern(8 * 1024 * 1024);
+    }
+    await storage.append(PLACE, 0, parts(), lease);
+    expect(kept.at(-1)).toBe(40 * 1024 * 1024);
+    expect(kept.length).toBeGreaterThanOrEqual(3);
   });
 
   test("one that cannot be made is a sentence for the operator", () => {

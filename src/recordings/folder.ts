@@ -1,23 +1,38 @@
 /**
  * Recordings in a folder:
  *
- *   uploads/<id>            bytes that are still coming
- *   files/<app>/<xx>/<id>   whole ones; xx are the last digits of the id, so that no folder has too many
+ *   uploads/<id>                  bytes that are still coming
+ *   uploads/<id>.g<generation>    the same, after a writer was overtaken: a file that the earlier writer does not have open
+ *   files/<app>/<xx>/<id>         whole ones; xx are the last digits of the id, so that no folder has too many
+ *   quarantine/<day>/<app>/<id>   files that no recording belongs to, since that day
+ *   parley-storage.json           whose storage this is
  *
  * Whole means: written, flushed, renamed into place, and the name flushed too.
  */
 import { mkdirSync } from "node:fs";
-import { type FileHandle, mkdir, open, opendir, rename, rm, stat, statfs } from "node:fs/promises";
+import { constants, copyFile, mkdir, open, rename, rm, rmdir, statfs, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { checkedPlace, isObjectId, type Place, type Storage, StorageError, StorageFull } from "./storage.ts";
-
-/** How much is written between two looks at the free disk. */
-const LOOK_EVERY_BYTES = 16 * 1024 * 1024;
+import { appendTo } from "./folder-append.ts";
+import { contentsOf, quarantinedIn } from "./folder-contents.ts";
+import { flush, isAbsent, isFull, sizeOf } from "./folder-files.ts";
+import {
+  checkedPlace,
+  type Found,
+  MARK_NAME,
+  type Place,
+  type Quarantined,
+  type Storage,
+  StorageError,
+  StorageFull,
+  type Succession,
+  type WriterLease,
+} from "./storage.ts";
 
 export class Folder implements Storage {
   readonly name: string;
   private readonly uploads: string;
   private readonly files: string;
+  private readonly aside: string;
 
   constructor(
     private readonly root: string,
@@ -27,6 +42,7 @@ export class Folder implements Storage {
     this.name = `the folder ${root}`;
     this.uploads = join(root, "uploads");
     this.files = join(root, "files");
+    this.aside = join(root, "quarantine");
     try {
       for (const folder of [this.uploads, this.files]) mkdirSync(folder, { recursive: true, mode: 0o700 });
     } catch (error) {
@@ -51,44 +67,32 @@ export class Folder implements Storage {
     return (await sizeOf(this.partial(place))) ?? (await sizeOf(this.whole(place))) ?? 0;
   }
 
-  async append(place: Place, offset: number, bytes: AsyncIterable<Uint8Array>): Promise<void> {
-    const file = await open(this.partial(place), offset === 0 ? "w" : "r+", 0o600);
-    try {
-      await this.write(file, offset, bytes);
-    } finally {
-      // Also what came before a cut: its sender will be told that we have it.
-      await file.sync().finally(() => file.close());
-    }
+  append(place: Place, offset: number, bytes: AsyncIterable<Uint8Array>, lease: WriterLease): Promise<void> {
+    return fullIsSaid(() => appendTo(this.partial(place), offset, bytes, lease, () => this.roomFor(0)));
   }
 
-  private async write(file: FileHandle, offset: number, bytes: AsyncIterable<Uint8Array>): Promise<void> {
-    let at = offset;
-    let lookAt = at;
-    try {
-      for await (const chunk of bytes) {
-        if (at >= lookAt) {
-          await this.roomFor(0);
-          lookAt = at + LOOK_EVERY_BYTES;
-        }
-        for (let done = 0; done < chunk.length; ) {
-          const { bytesWritten } = await file.write(chunk, done, chunk.length - done, at);
-          done += bytesWritten;
-          at += bytesWritten;
-        }
-      }
-    } catch (error) {
-      throw isFull(error) ? new StorageFull("the disk is full") : error;
-    }
+  /** Always another name, also where there is no file yet: the earlier writer may be about to make it. */
+  async takeOver(place: Place, generation: number, kept: number | undefined): Promise<Succession> {
+    const ticket = `g${generation}`;
+    const [from, to] = [this.partial(place), this.partial({ ...place, ticket })];
+    const succession = { ticket, clear: () => rm(from, { force: true }) };
+    const size = await sizeOf(from);
+    if (size === undefined) return succession;
+    await this.roomFor(size);
+    await fullIsSaid(async () => {
+      // Without copying where the file system can share the blocks.
+      await copyFile(from, to, constants.COPYFILE_FICLONE);
+      if (kept !== undefined && kept < size) await truncate(to, kept);
+      await flush(to);
+      await flush(this.uploads);
+    });
+    return succession;
   }
 
   async finish(place: Place, size: number): Promise<void> {
     const [from, to] = [this.partial(place), this.whole(place)];
     if ((await sizeOf(from)) === undefined && (await sizeOf(to)) === size) return;
-    try {
-      await this.moveIntoPlace(from, to, size);
-    } catch (error) {
-      throw isFull(error) ? new StorageFull("the disk is full") : error;
-    }
+    await fullIsSaid(() => this.moveIntoPlace(from, to, size));
   }
 
   private async moveIntoPlace(from: string, to: string, size: number): Promise<void> {
@@ -100,16 +104,26 @@ export class Folder implements Storage {
     } finally {
       await file.close();
     }
+    await this.move(from, to);
+    await flush(this.uploads);
+  }
+
+  /** The name is safe when this resolves. */
+  private async move(from: string, to: string): Promise<void> {
     const made = await mkdir(dirname(to), { recursive: true, mode: 0o700 });
     await rename(from, to);
     await flush(dirname(to));
-    if (made !== undefined) for (const folder of [dirname(dirname(to)), this.files]) await flush(folder);
-    await flush(this.uploads);
+    if (made !== undefined) for (const up of [dirname(dirname(to)), dirname(dirname(dirname(to)))]) await flush(up);
   }
 
   async remove(place: Place): Promise<void> {
     await rm(this.partial(place), { force: true });
+    if (place.ticket !== "") await rm(this.partial({ ...place, ticket: "" }), { force: true });
     await rm(this.whole(place), { force: true });
+  }
+
+  async discard(place: Place): Promise<void> {
+    await rm(this.partial(place), { force: true });
   }
 
   async head(place: Place, count: number): Promise<Uint8Array> {
@@ -124,58 +138,86 @@ export class Folder implements Storage {
     return undefined;
   }
 
-  async *strays(before: number): AsyncGenerator<Place> {
-    yield* oldFiles(this.uploads, "", before);
-    for await (const app of names(this.files)) {
-      // What we have not named is not ours to judge.
-      if (!isObjectId(app)) continue;
-      for await (const shard of names(join(this.files, app)))
-        yield* oldFiles(join(this.files, app, shard), app, before);
+  contents(): AsyncIterable<Found> {
+    return contentsOf(this.uploads, this.files);
+  }
+
+  async quarantine(place: Place, nowMs: number): Promise<void> {
+    const day = new Date(nowMs).toISOString().slice(0, 10);
+    checkedPlace(place);
+    await unlessAbsent(this.move(this.whole(place), join(this.aside, day, place.app, place.id)));
+  }
+
+  quarantined(): AsyncIterable<Quarantined> {
+    return quarantinedIn(this.aside);
+  }
+
+  async restore({ place }: Quarantined): Promise<void> {
+    await unlessAbsent(this.move(this.setAside(place), this.whole(place)));
+    await this.tidy(place);
+  }
+
+  async purge({ place }: Quarantined): Promise<void> {
+    await rm(this.setAside(place), { force: true });
+    await this.tidy(place);
+  }
+
+  /** Folders of days that have nothing left in them. */
+  private async tidy(place: Place): Promise<void> {
+    const folder = dirname(this.setAside(place));
+    await rmdir(folder)
+      .then(() => rmdir(dirname(folder)))
+      .catch(() => undefined);
+  }
+
+  async readMark(): Promise<string | undefined> {
+    const file = Bun.file(join(this.root, MARK_NAME));
+    return (await file.exists()) ? file.text() : undefined;
+  }
+
+  async writeMark(text: string): Promise<void> {
+    const path = join(this.root, MARK_NAME);
+    const temporary = `${path}.${crypto.randomUUID()}`;
+    const file = await open(temporary, "wx", 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
     }
+    await rename(temporary, path);
+    await flush(this.root);
   }
 
   private partial(place: Place): string {
     checkedPlace(place);
-    return join(this.uploads, place.id);
+    if (!/^(g\d{1,16})?$/.test(place.ticket)) throw new Error("that is not a ticket of this folder");
+    return join(this.uploads, place.ticket === "" ? place.id : `${place.id}.${place.ticket}`);
   }
 
   private whole(place: Place): string {
     checkedPlace(place);
     return join(this.files, place.app, place.id.slice(-2), place.id);
   }
+
+  /** The ticket is the day. */
+  private setAside(place: Place): string {
+    checkedPlace(place);
+    if (!/^\d{4}-\d{2}-\d{2}$/.test(place.ticket)) throw new Error("that is not a day of this quarantine");
+    return join(this.aside, place.ticket, place.app, place.id);
+  }
 }
 
-async function sizeOf(path: string): Promise<number | undefined> {
+async function fullIsSaid<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return (await stat(path)).size;
+    return await work();
   } catch (error) {
-    if (isAbsent(error)) return undefined;
-    throw error;
+    throw isFull(error) ? new StorageFull("the disk is full") : error;
   }
 }
 
-async function* names(folder: string): AsyncGenerator<string> {
-  for await (const entry of await opendir(folder)) if (entry.isDirectory()) yield entry.name;
-}
-
-/** Of an upload's bytes the application is not in the path: any will do to name them. */
-const NO_APP = "0".repeat(24);
-
-async function* oldFiles(folder: string, app: string, before: number): AsyncGenerator<Place> {
-  for await (const { name } of await opendir(folder)) {
-    if (!isObjectId(name)) continue;
-    const found = await stat(join(folder, name)).catch(() => undefined);
-    if (found?.isFile() && found.mtimeMs < before) yield { app: app || NO_APP, id: name, ticket: "" };
-  }
-}
-
-/** A name is safe when its folder is. */
-async function flush(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  await handle.sync().finally(() => handle.close());
-}
-
-const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
-const isAbsent = (error: unknown): boolean => codeOf(error) === "ENOENT";
-/** No room, no room for this user, a file that may not grow. */
-const isFull = (error: unknown): boolean => ["ENOSPC", "EDQUOT", "EFBIG"].includes(codeOf(error));
+/** Another node was quicker. */
+const unlessAbsent = (work: Promise<void>): Promise<void> =>
+  work.catch((error: unknown) => {
+    if (!isAbsent(error)) throw error;
+  });

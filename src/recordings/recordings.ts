@@ -1,15 +1,16 @@
 /** Recordings: made of a whole upload, listed, linked to, deleted. */
 import { randomUUID } from "node:crypto";
 import { Problem } from "../protocol/codes.ts";
-import type { RecordingFilter, RecordingRow, RecordingStore } from "../store/recordings.ts";
+import { LEASE_MS, type Lease } from "../store/leases.ts";
+import type { RecordingFilter, RecordingRow, RecordingStore, UploadRow } from "../store/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
 import { keeping } from "./keeping.ts";
 import type { Disposition, Links } from "./links.ts";
 import { contentTypeOf, extensionOf, formatOf, SIGNATURE_BYTES } from "./signature.ts";
 import { isObjectId, type Place, type Storage } from "./storage.ts";
-import { placeOf, type Uploads } from "./uploads.ts";
-import type { Writers } from "./writers.ts";
+import type { Uploads } from "./uploads.ts";
+import { notOpen, placeOf, type Writers } from "./writers.ts";
 
 export interface RecordingParts {
   readonly store: RecordingStore;
@@ -46,20 +47,58 @@ export interface Served {
 /** Deleted in one go: a transaction of this many does not keep others waiting. */
 const DELETE_AT_ONCE = 200;
 
+/** A node that died while it completed holds its lease for so long; then another can. */
+const COMPLETE_WAIT_MS = LEASE_MS + 5000;
+const COMPLETE_LOOK_EVERY_MS = 50;
+
 export class Recordings {
+  /** Bound: one entry per upload that is being completed here. */
+  private readonly completing = new Map<string, Promise<unknown>>();
+
   constructor(private readonly parts: RecordingParts) {}
 
-  /** Asked again, it answers the same: the first answer may have been lost. */
+  /** Asked again, also while it is being completed here or on another node, it answers the same: an answer may have been lost. */
   async complete(app: string, id: string, endTime: number | undefined): Promise<RecordingRow> {
-    const { store, writers, log } = this.parts;
-    const made = await store.recording(app, id);
-    return made ?? keeping(log, () => writers.alone(id, () => this.completeAlone(app, id, endTime)));
+    const until = performance.now() + COMPLETE_WAIT_MS;
+    for (;;) {
+      const made = await this.parts.store.recording(app, id);
+      if (made) return made;
+      const before = this.completing.get(id);
+      if (before) {
+        await before;
+        continue;
+      }
+      const outcome = await this.tryToComplete(app, id, endTime);
+      if (!(outcome instanceof Error)) return outcome;
+      const isBusy = outcome instanceof Problem && outcome.code === "upload_busy";
+      if (!isBusy || performance.now() > until || !(await this.isWhole(app, id))) throw outcome;
+      await Bun.sleep(COMPLETE_LOOK_EVERY_MS);
+    }
   }
 
-  private async completeAlone(app: string, id: string, endTime: number | undefined): Promise<RecordingRow> {
-    const { store, storage, figures, nowMs } = this.parts;
+  private async tryToComplete(app: string, id: string, endTime: number | undefined): Promise<RecordingRow | Error> {
+    const { store, writers, log } = this.parts;
+    const work = keeping(log, () =>
+      writers.alone(app, id, (row, lease) => this.completeAlone(row, lease, endTime)),
+    ).catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));
+    this.completing.set(id, work);
+    const outcome = await work;
+    this.completing.delete(id);
+    if (!(outcome instanceof Error)) return outcome;
+    // Another may have completed it: then how this try failed does not matter.
+    return (await store.recording(app, id).catch(() => undefined)) ?? outcome;
+  }
+
+  /** All bytes are there: whoever is at work on it is about to end, or completes it. */
+  private async isWhole(app: string, id: string): Promise<boolean> {
+    const { store, storage } = this.parts;
     const row = await store.upload(app, id);
-    if (!row) return this.get(app, id);
+    if (!row) return (await store.recording(app, id)) !== undefined;
+    return row.total !== null && (await storage.held(placeOf(row))) >= row.total;
+  }
+
+  private async completeAlone(row: UploadRow, lease: Lease, endTime: number | undefined): Promise<RecordingRow> {
+    const { store, storage, figures, nowMs } = this.parts;
     if (endTime !== undefined && endTime < row.startTime) {
       const message = `must not be before startTime (${row.startTime})`;
       throw new Problem("invalid_request", `endTime: ${message}`, undefined, {
@@ -72,14 +111,14 @@ export class Recordings {
     await storage.finish(place, held);
     const format = formatOf(await storage.head(place, SIGNATURE_BYTES));
     // The row comes last: what is listed is whole.
-    const made = await store.complete(id, {
+    const made = await store.complete(row.id, lease.generation, {
       endTime: endTime ?? Math.max(Math.floor(nowMs() / 1000), row.startTime),
       fileName: `${randomUUID()}.${extensionOf(format)}`,
       format,
       sizeInBytes: held,
       completed: nowMs(),
     });
-    if (!made) throw new Problem("recording_not_found", "There is no such upload, or it has ended.");
+    if (!made) throw notOpen();
     figures.completed.inc();
     return made;
   }
@@ -115,8 +154,9 @@ export class Recordings {
 
   /** Of an upload that is still open, too: then that ends. */
   async delete(app: string, id: string): Promise<void> {
-    const deleted = await this.deleteRows(app, [id]);
-    if (deleted === 0 && !(await this.parts.uploads.cancel(app, id))) throw new Problem("recording_not_found");
+    if ((await this.deleteRows(app, [id])) > 0 || (await this.parts.uploads.cancel(app, id))) return;
+    // It may have been completed between the two.
+    if ((await this.deleteRows(app, [id])) === 0) throw new Problem("recording_not_found");
   }
 
   /** Everything the filter matches at this moment; how many. What is completed meanwhile stays. */

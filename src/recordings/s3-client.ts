@@ -21,6 +21,7 @@ export interface Part {
 
 export interface Listed {
   readonly key: string;
+  readonly size: number;
   readonly modified: number;
 }
 
@@ -102,6 +103,11 @@ export class S3Client {
     await this.send({ method: "PUT", key, body }, digestOf(body));
   }
 
+  /** undefined: there is no such object. For small ones: it is held in memory. */
+  async getText(key: string): Promise<string | undefined> {
+    return this.orAbsent({ method: "GET", key });
+  }
+
   async get(key: string, first = 0, last?: number): Promise<Uint8Array> {
     const response = await this.send({ method: "GET", key }, { Range: `bytes=${first}-${last ?? ""}` });
     return response.bytes();
@@ -127,7 +133,11 @@ export class S3Client {
       const query = { "list-type": "2", prefix, ...(token !== "" && { "continuation-token": token }) };
       const page = await this.text({ method: "GET", query });
       for (const found of every(page, "Contents"))
-        yield { key: one(found, "Key"), modified: Date.parse(one(found, "LastModified")) };
+        yield {
+          key: one(found, "Key"),
+          size: Number(one(found, "Size")),
+          modified: Date.parse(one(found, "LastModified")),
+        };
       if (one(page, "IsTruncated") !== "true") return;
       token = one(page, "NextContinuationToken");
     }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Storage } from "./storage.ts";
+import { MARK_NAME, type Storage } from "./storage.ts";
 import { HOUR_MS, type Kit, type KitOptions, makeKit } from "./test-kit.ts";
 
 const kits: Kit[] = [];
@@ -16,7 +16,7 @@ async function newKit(options?: KitOptions): Promise<Kit> {
 
 const names = (kit: Kit): string[] =>
   readdirSync(kit.folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && entry.name !== MARK_NAME)
     .map((entry) => entry.name)
     .sort();
 
@@ -27,13 +27,15 @@ const part = (kit: Kit, id: string): Promise<number> =>
     body: new Blob([new Uint8Array(5)]).stream(),
   });
 
-const NOTHING = { abandoned: 0, expired: 0, strays: 0 };
+const NOTHING = { abandoned: 0, expired: 0, strays: 0, leftovers: 0, restored: 0, purged: 0 };
 
 /** Makes files as old as they would be by the kit's clock. */
 function age(path: string, hours: number): void {
   const then = Date.now() / 1000 - hours * 3600;
   utimesSync(path, then, then);
 }
+
+const fileOf = (kit: Kit, id: string): string => join(kit.folder, "files", kit.app, id.slice(-2), id);
 
 describe("abandoned uploads", () => {
   test("end after 24 hours without a sign of life, with their bytes, and not before", async () => {
@@ -56,7 +58,7 @@ describe("abandoned uploads", () => {
     const kit = await newKit();
     const id = await kit.begin();
     kit.aheadMs = 30 * HOUR_MS;
-    await kit.writers.alone(id, async () => expect(await kit.sweep()).toEqual(NOTHING));
+    await kit.writers.alone(kit.app, id, async () => expect(await kit.sweep()).toEqual(NOTHING));
     expect(await kit.sweep()).toEqual({ ...NOTHING, abandoned: 1 });
   });
 
@@ -104,24 +106,24 @@ describe("bytes", () => {
     expect(names(kit)).toEqual([]);
   });
 
-  test("that are nobody's go when they are older than an abandoned upload may be, and not before", async () => {
+  test("that an upload left behind go when they are older than an upload may be that goes on, and not before", async () => {
     const kit = await newKit();
     const [open, made] = [await kit.begin(), await kit.record()];
     await part(kit, open);
-    const shard = join(kit.folder, "files", kit.app, "ff");
-    mkdirSync(shard, { recursive: true });
-    const [upload, old, young] = ["a", "b", "c"].map((mark) => `${mark.repeat(22)}ff`) as [string, string, string];
-    const paths = [join(kit.folder, "uploads", upload), join(shard, old), join(shard, young)] as const;
+    await kit.sweep();
+    const paths = ["a", "b", "c.g3", made.id].map((name) => {
+      const [id = "", generation] = name.split(".");
+      return join(kit.folder, "uploads", `${id.padEnd(24, "0")}${generation ? `.${generation}` : ""}`);
+    });
     for (const path of paths) writeFileSync(path, "x");
-    age(paths[0], 25.1);
-    age(paths[1], 25.1);
-    age(paths[2], 24.5);
+    for (const path of paths) age(path, 25.1);
+    age(paths[0] ?? "", 24.5);
     // Known ones stay, however old.
     age(join(kit.folder, "uploads", open), 1000);
-    age(join(kit.folder, "files", kit.app, made.id.slice(-2), made.id), 1000);
-    expect(await kit.sweep()).toEqual({ ...NOTHING, strays: 2 });
-    expect(names(kit)).toEqual([open, made.id, young].sort());
-    expect(kit.metrics.text()).toContain("parley_recording_strays_total 2");
+    age(fileOf(kit, made.id), 1000);
+    expect(await kit.sweep()).toEqual({ ...NOTHING, leftovers: 3 });
+    expect(names(kit)).toEqual([open, made.id, "a".padEnd(24, "0")].sort());
+    expect(kit.metrics.text()).toContain('parley_recording_strays_total{outcome="leftover"} 3');
   });
 });
 

@@ -1,25 +1,26 @@
 /**
  * What time and crashes leave behind, cleared up at the start and every hour: uploads that were abandoned, bytes whose row is gone
- * already, recordings past their application's retention, and bytes that are nobody's. What a deleted application had goes
+ * already, recordings past their application's retention, and strays (strays.ts). What a deleted application had goes
  * when it is told to, and with the next sweep if that was cut short.
  *
  * Several nodes may sweep at once. Whoever's statement ends a row is the one who acts on it; removing bytes twice does no harm.
  */
-import { STRAY_AGE_MS, UPLOAD_ABANDONED_MS } from "../protocol/limits.ts";
+import { UPLOAD_ABANDONED_MS } from "../protocol/limits.ts";
 import type { RecordingStore } from "../store/recordings.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Faults } from "../telemetry/faults.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
 import type { Recordings } from "./recordings.ts";
-import type { Place, Storage } from "./storage.ts";
-import { placeOf } from "./uploads.ts";
-import type { Writers } from "./writers.ts";
+import type { Storage } from "./storage.ts";
+import type { Strays, SweptStrays } from "./strays.ts";
+import { placeOf, type Writers } from "./writers.ts";
 
 export interface SweepParts {
   readonly store: RecordingStore;
   readonly storage: Storage;
   readonly recordings: Recordings;
+  readonly strays: Strays;
   readonly writers: Writers;
   readonly figures: Figures;
   readonly faults: Pick<Faults, "guarded">;
@@ -28,11 +29,12 @@ export interface SweepParts {
   readonly apps: () => Promise<readonly Pick<AppRow, "id" | "retentionDays">[]>;
 }
 
-export interface Swept {
+export interface Swept extends SweptStrays {
   readonly abandoned: number;
   readonly expired: number;
-  readonly strays: number;
 }
+
+const NO_STRAYS: SweptStrays = { strays: 0, leftovers: 0, restored: 0, purged: 0 };
 
 const SWEEP_EVERY_MS = 3_600_000;
 /** Looking at every file takes a while where there are many. */
@@ -89,7 +91,7 @@ export class Sweep {
     return {
       abandoned: await this.endAbandoned(),
       expired: await this.deleteExpired(),
-      strays: withStrays ? await this.removeStrays() : 0,
+      ...(withStrays ? await this.parts.strays.sweep(() => this.isStopped) : NO_STRAYS),
     };
   }
 
@@ -158,29 +160,5 @@ export class Sweep {
       if (due.length < ROWS_AT_ONCE) break;
     }
     return deleted;
-  }
-
-  /** Only what is older than any upload may be that still goes on. */
-  private async removeStrays(): Promise<number> {
-    const { storage, nowMs } = this.parts;
-    let removed = 0;
-    let some: Place[] = [];
-    for await (const place of storage.strays(nowMs() - STRAY_AGE_MS)) {
-      if (this.isStopped) return removed;
-      some.push(place);
-      if (some.length < ROWS_AT_ONCE) continue;
-      removed += await this.removeUnknown(some);
-      some = [];
-    }
-    return removed + (await this.removeUnknown(some));
-  }
-
-  private async removeUnknown(places: readonly Place[]): Promise<number> {
-    const { store, storage, figures } = this.parts;
-    const known = await store.knownIds(places.map(({ id }) => id));
-    const strays = places.filter(({ id }) => !known.has(id));
-    for (const place of strays) await storage.remove(place);
-    figures.strays.inc(strays.length);
-    return strays.length;
   }
 }

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newObjectId } from "../access/ids.ts";
+import { storeId } from "../store/identity.ts";
 import { openStore } from "../store/open.ts";
 import type { RecordingRow } from "../store/recordings.ts";
 import type { SqlStore } from "../store/sql.ts";
@@ -14,6 +15,7 @@ import { Folder } from "./folder.ts";
 import { Links } from "./links.ts";
 import { Recordings } from "./recordings.ts";
 import type { Storage } from "./storage.ts";
+import { Strays, type SweepStrays } from "./strays.ts";
 import { Sweep } from "./sweep.ts";
 import { Uploads } from "./uploads.ts";
 import { Writers } from "./writers.ts";
@@ -33,6 +35,8 @@ export interface Kit {
   aheadMs: number;
   retentionDays: number | null;
   readonly errors: string[];
+  readonly warnings: string[];
+  sweepStrays: SweepStrays;
   sweep(): Promise<object>;
   begin(): Promise<string>;
   record(bytes?: Uint8Array<ArrayBuffer>): Promise<RecordingRow>;
@@ -40,6 +44,8 @@ export interface Kit {
 }
 
 export interface KitOptions {
+  /** A folder that is there already. Absent: a new one, which goes with the kit. */
+  readonly folder?: string;
   readonly maxBytes?: number;
   readonly silenceMaxMs?: number;
   /** Stands between everything and the folder. */
@@ -47,6 +53,7 @@ export interface KitOptions {
 }
 
 export async function makeKit({
+  folder: given,
   maxBytes = 1e9,
   silenceMaxMs = 1000,
   wrap = (one) => one,
@@ -55,13 +62,18 @@ export async function makeKit({
   const store = await openStore(data);
   const app = newObjectId(Date.now());
   await store.change((change) => change.putApp(appRow(app, "app")));
-  const folder = join(data, "recordings");
+  const folder = given ?? join(data, "recordings");
   const storage = wrap(new Folder(folder, 0));
   const metrics = new Metrics();
-  const writers = new Writers();
-  const figures = new Figures(metrics, () => writers.count);
   const errors: string[] = [];
-  const log = { info: () => undefined, error: (_fields: object, message: string) => errors.push(message) };
+  const warnings: string[] = [];
+  const log = {
+    info: () => undefined,
+    warn: (fields: object | string, message?: string) => warnings.push(message ?? String(fields)),
+    error: (_fields: object, message: string) => errors.push(message),
+  };
+  const writers = new Writers({ store: store.recordings, leases: store.leases, storage, log: log as never });
+  const figures = new Figures(metrics, () => writers.count);
   const nowMs = (): number => Date.now() + kit.aheadMs;
   const common = { store: store.recordings, storage, writers, figures, log: log as never, nowMs };
   const uploads = new Uploads({ ...common, maxBytes, silenceMaxMs, findRoom: async (_app, room) => room });
@@ -78,11 +90,14 @@ export async function makeKit({
     aheadMs: 0,
     retentionDays: null,
     errors,
+    warnings,
+    sweepStrays: "auto",
     sweep: () =>
       new Sweep({
         ...common,
         faults: { guarded: (_where, callback) => () => void callback() },
         recordings,
+        strays: new Strays({ ...common, storeId: () => storeId(store), sweepStrays: kit.sweepStrays }),
         apps: async () => [{ id: app, retentionDays: kit.retentionDays }],
       }).run(true),
     begin: async () => (await uploads.begin(app, { room: "r", participantUsername: "ann", type: "video" })).id,

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { newObjectId } from "../access/ids.ts";
 import { Problem } from "../protocol/codes.ts";
 import { OPEN_UPLOADS_MAX, UPLOAD_SILENCE_MAX_MS } from "../protocol/limits.ts";
+import { type Lease, LeaseLost } from "../store/leases.ts";
 import type { RecordingStore, RecordingType, UploadRow } from "../store/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
@@ -10,7 +11,7 @@ import { Incoming } from "./incoming.ts";
 import { keeping } from "./keeping.ts";
 import type { ContentRange } from "./range.ts";
 import type { Place, Storage } from "./storage.ts";
-import type { Writers } from "./writers.ts";
+import { notOpen, placeOf, type Writers } from "./writers.ts";
 
 export interface NewUpload {
   /** Id or name. */
@@ -28,6 +29,8 @@ export interface Sent {
   /** What Content-Length says; undefined: nothing. */
   readonly length: number | undefined;
   readonly body: ReadableStream<Uint8Array> | null;
+  /** Called when the body is about to be read: it is wanted, and may take its time. */
+  readonly onTaken?: () => void;
 }
 
 export interface UploadParts {
@@ -47,8 +50,6 @@ export interface UploadParts {
 const TOUCH_EVERY_MS = 600_000;
 
 const newSessionId = (): string => randomBytes(12).toString("hex");
-
-export const placeOf = ({ app, id, ticket }: UploadRow): Place => ({ app, id, ticket });
 
 export class Uploads {
   constructor(private readonly parts: UploadParts) {}
@@ -94,7 +95,7 @@ export class Uploads {
   }
 
   private async accept(app: string, id: string, sent: Sent): Promise<number> {
-    const row = await this.open(app, id);
+    const row = await this.parts.writers.open(app, id);
     const { range } = sent;
     if (range?.kind === "question") {
       checkTotal(row, range.total);
@@ -106,17 +107,18 @@ export class Uploads {
     checkTotal(row, total);
     if (sent.length !== undefined && sent.length !== count)
       throw invalidRange(`it announces ${count} bytes, but the body has ${sent.length}`);
-    return this.parts.writers.alone(id, () => this.take(row, range?.span.first ?? 0, count, total, sent.body));
+    const wanted = { first: range?.span.first ?? 0, count, total };
+    return this.parts.writers.alone(app, id, (mine, lease) => this.take(mine, lease, wanted, sent));
   }
 
   private async take(
     row: UploadRow,
-    first: number,
-    count: number | undefined,
-    total: number | null,
-    body: Sent["body"],
+    lease: Lease,
+    { first, count, total }: { first: number; count: number | undefined; total: number | null },
+    sent: Sent,
   ): Promise<number> {
     const { store, storage, nowMs } = this.parts;
+    checkTotal(row, total);
     const place = placeOf(row);
     const offset = await storage.held(place);
     if (first !== offset)
@@ -124,16 +126,45 @@ export class Uploads {
         fields: { offset },
       });
     await storage.roomFor(count ?? 0);
-    if (!(await store.touchUpload(row.id, total, nowMs()))) throw new Problem("recording_not_found");
-    const taken = await this.append(place, offset, count, body);
-    if (count !== undefined && taken < count)
-      throw invalidRange(`${count} bytes were announced, and ${taken} came`, offset + taken);
-    // Only now it is known how many there are, if nothing announced it.
-    await store.touchUpload(row.id, total ?? offset + taken, nowMs());
+    if (!(await store.touchUpload(row.id, lease.generation, total, nowMs()))) return this.refuseGone(place, lease);
+    sent.onTaken?.();
+    const taken = await this.append(place, offset, count, sent.body, lease).catch(async (error: unknown) => {
+      // A storage may fail because the bytes were removed with their upload.
+      if (error instanceof Problem || error instanceof LeaseLost || (await store.upload(row.app, row.id))) throw error;
+      return this.refuseGone(place, lease);
+    });
+    // Asked again now that the bytes are there: the upload or its application may have ended meanwhile. And only now it is known
+    // how many there are, if nothing announced it.
+    const isShort = count !== undefined && taken < count;
+    const after = await store.touchUpload(
+      row.id,
+      lease.generation,
+      isShort ? total : (total ?? offset + taken),
+      nowMs(),
+    );
+    if (!after) return this.refuseGone(place, lease);
+    if (isShort) throw invalidRange(`${count} bytes were announced, and ${taken} came`, offset + taken);
     return offset + taken;
   }
 
-  private async append(place: Place, offset: number, count: number | undefined, body: Sent["body"]): Promise<number> {
+  /** Another writer has taken over, or the upload has ended, perhaps with its application. Then nothing of it may stay behind. */
+  private async refuseGone(place: Place, lease: Lease): Promise<never> {
+    const { store, storage, writers } = this.parts;
+    await lease.confirm(true);
+    if (!(await store.upload(place.app, place.id))) {
+      if (!(await store.recording(place.app, place.id))) await storage.remove(place);
+      await writers.open(place.app, place.id);
+    }
+    throw notOpen();
+  }
+
+  private async append(
+    place: Place,
+    offset: number,
+    count: number | undefined,
+    body: Sent["body"],
+    lease: Lease,
+  ): Promise<number> {
     const { storage, figures, maxBytes, silenceMaxMs = UPLOAD_SILENCE_MAX_MS } = this.parts;
     const tooMany = (): Problem =>
       count === undefined
@@ -141,7 +172,7 @@ export class Uploads {
         : invalidRange(`${count} bytes were announced, and more came; what was announced is kept`, offset + count);
     const incoming = new Incoming(body ?? new Blob([]).stream(), count ?? maxBytes - offset, tooMany, silenceMaxMs);
     try {
-      await storage.append(place, offset, this.alive(place.id, incoming.chunks()));
+      await storage.append(place, offset, this.alive(place.id, lease, incoming.chunks()), lease);
     } catch (error) {
       // Nothing can become of it any more: its bytes need not wait to be abandoned.
       if (error instanceof Problem && error.code === "recording_too_large") await this.end(place);
@@ -152,32 +183,28 @@ export class Uploads {
     return incoming.count;
   }
 
-  private async *alive(id: string, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  private async *alive(id: string, lease: Lease, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const { store, nowMs } = this.parts;
     let touched = nowMs();
     for await (const chunk of chunks) {
       if (nowMs() - touched > TOUCH_EVERY_MS) {
         touched = nowMs();
-        await store.touchUpload(id, null, touched);
+        if (!(await store.touchUpload(id, lease.generation, null, touched))) throw notOpen();
       }
       yield chunk;
     }
   }
 
-  /** The open upload, or what to say instead. */
-  async open(app: string, id: string): Promise<UploadRow> {
-    const { store } = this.parts;
-    const row = await store.upload(app, id);
-    if (row) return row;
-    const done = await store.recording(app, id);
-    if (!done) throw new Problem("recording_not_found", "There is no such upload, or it has ended.");
-    throw new Problem("upload_complete", undefined, undefined, { fields: { offset: done.sizeInBytes } });
-  }
-
-  /** false: there is no such upload. */
+  /** false: there is no such upload, or it is complete. */
   async cancel(app: string, id: string): Promise<boolean> {
-    const row = await this.parts.store.upload(app, id);
-    return row !== undefined && this.parts.writers.alone(id, () => this.end(placeOf(row)));
+    const { store, writers } = this.parts;
+    if (!(await store.upload(app, id))) return false;
+    return writers
+      .alone(app, id, (row) => this.end(placeOf(row)))
+      .catch((error: unknown) => {
+        if (error instanceof Problem && error.code === "upload_complete") return false;
+        throw error;
+      });
   }
 
   private async end(place: Place): Promise<boolean> {

@@ -123,7 +123,7 @@ async function walk(
     } else if (one.kind === "complete" && open.length > 0) {
       // Any of those that are open: not in the order in which they were begun.
       const [id = ""] = open.splice(one.which % open.length, 1);
-      await store.complete(id, COMPLETION);
+      await store.complete(id, 0, COMPLETION);
       live.add(id);
       completed.push(id);
     } else if (one.kind === "delete" && live.size > 0) {

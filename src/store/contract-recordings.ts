@@ -28,15 +28,15 @@ export function recordingsContract(newPlace: NewPlace): void {
     test("a total is kept from the first that names one", async () => {
       const { recordings: store } = await newStore();
       await store.addUpload(upload("u"), 5);
-      expect((await store.touchUpload("u", null, 2000))?.total).toBeNull();
-      expect((await store.touchUpload("u", 7, 2000))?.total).toBe(7);
-      expect(await store.touchUpload("u", 9, 3000)).toMatchObject({ total: 7, touched: 3000 });
+      expect((await store.touchUpload("u", 0, null, 2000))?.total).toBeNull();
+      expect((await store.touchUpload("u", 0, 7, 2000))?.total).toBe(7);
+      expect(await store.touchUpload("u", 0, 9, 3000)).toMatchObject({ total: 7, touched: 3000 });
     });
 
     test("one is completed once, and by one of those who ask", async () => {
       const { recordings: store } = await newStore();
       await store.addUpload(upload("u"), 5);
-      const outcomes = await Promise.all(Array.from({ length: 4 }, () => store.complete("u", COMPLETION)));
+      const outcomes = await Promise.all(Array.from({ length: 4 }, () => store.complete("u", 0, COMPLETION)));
       expect(outcomes.filter((row) => row !== undefined)).toHaveLength(1);
       expect(await store.totalOf("a", {})).toBe(1);
       expect(await store.upload("a", "u")).toBeUndefined();
@@ -49,10 +49,10 @@ export function recordingsContract(newPlace: NewPlace): void {
       expect(await store.endUpload("u", 9, 1000)).toBe(false);
       expect(await store.endUpload("u", 9, 1001)).toBe(true);
       expect(await store.endUpload("u", 9)).toBe(false);
-      expect(await store.complete("u", COMPLETION)).toBeUndefined();
-      expect(await store.touchUpload("u", 5, 9)).toBeUndefined();
+      expect(await store.complete("u", 0, COMPLETION)).toBeUndefined();
+      expect(await store.touchUpload("u", 0, 5, 9)).toBeUndefined();
       expect(ids(await store.endedUploads(10))).toEqual(["u"]);
-      expect(await store.knownIds(["u"])).toEqual(new Set(["u"]));
+      expect(await store.knownIds(["u"])).toEqual(new Map([["u", "upload"]]));
       await store.forgetUpload("u");
       expect(await store.endedUploads(10)).toEqual([]);
     });

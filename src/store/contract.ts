@@ -1,5 +1,6 @@
 /** The store's suite: every MUST of store.ts, rooms.ts and recordings.ts, for whatever database stands behind `newPlace`. */
 import { describe, expect, test } from "bun:test";
+import { leasesContract } from "./contract-leases.ts";
 import { listingContract } from "./contract-listing.ts";
 import { recordingsContract } from "./contract-recordings.ts";
 import { roomsContract } from "./contract-rooms.ts";
@@ -121,6 +122,7 @@ export function storeContract(newPlace: NewPlace): void {
 
   roomsContract(newPlace);
   recordingsContract(newPlace);
+  leasesContract(newPlace);
   listingContract(newPlace);
 }
 

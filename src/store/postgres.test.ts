@@ -109,7 +109,7 @@ describe("several processes", () => {
     const added = await Promise.all(stores.map((store, i) => store.addUpload(upload(`u${i}`), 5)));
     expect(added.filter(Boolean)).toHaveLength(5);
     const first = `u${added.indexOf(true)}`;
-    const completed = await Promise.all(stores.map((store) => store.complete(first, COMPLETION)));
+    const completed = await Promise.all(stores.map((store) => store.complete(first, 0, COMPLETION)));
     expect(completed.filter((row) => row !== undefined)).toHaveLength(1);
     const deleted = await Promise.all(stores.map((store) => store.deleteRecordings("a", [first])));
     expect(deleted.flat()).toEqual([first]);
@@ -122,7 +122,7 @@ describe("several processes", () => {
     for (const name of names) await one.recordings.addUpload(upload(name), 1e9);
     let left = names.length;
     const completing = names.map(async (name, i) => {
-      await (i % 2 === 0 ? one : other).recordings.complete(name, COMPLETION);
+      await (i % 2 === 0 ? one : other).recordings.complete(name, 0, COMPLETION);
       left--;
     });
     const seen: number[] = [];

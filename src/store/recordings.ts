@@ -4,6 +4,8 @@
  * - A recording is complete from `complete` on, and MUST NOT be seen before it is durable. Its `seq` is the next of its
  *   application, and MUST become visible in that order: whoever has seen one has been able to see all before it.
  * - `complete`, `endUpload` and `deleteRecordings` MUST give each row to one caller only, however many nodes ask.
+ * - `touchUpload`, `moveUpload` and `complete` MUST change nothing for a generation that is not the current one (leases.ts), nor for an
+ *   application that is deleted.
  * - What has a row that says its bytes are to go (`ended` uploads, deleted recordings not yet `removed`) keeps that row until
  *   `forgetUpload` or `removed` is called: a crash between the two leaves a note, not an orphan.
  * - The cost of `page` and `totalOf` MUST depend on how many rows match, not on how many there are, as long as few match.
@@ -68,10 +70,12 @@ export interface RecordingStore {
   addUpload(row: UploadRow, max: number): Promise<boolean>;
   /** Of uploads that are open. */
   upload(app: string, id: string): Promise<UploadRow | undefined>;
-  /** A sign of life. `total` is kept if none was. undefined: it is not open any more. */
-  touchUpload(id: string, total: number | null, nowMs: number): Promise<UploadRow | undefined>;
-  /** undefined: it is not open any more. */
-  complete(id: string, completion: Completion): Promise<RecordingRow | undefined>;
+  /** A sign of life. `total` is kept if none was. undefined: it is not open any more, or not this generation's. */
+  touchUpload(id: string, generation: number, total: number | null, nowMs: number): Promise<UploadRow | undefined>;
+  /** Its bytes are found under another ticket from here on. false: it is not open any more, or not this generation's. */
+  moveUpload(id: string, generation: number, ticket: string): Promise<boolean>;
+  /** undefined: it is not open any more, or not this generation's. */
+  complete(id: string, generation: number, completion: Completion): Promise<RecordingRow | undefined>;
   /** false: it is not open any more, or has been touched at `touchedBy` or later. */
   endUpload(id: string, nowMs: number, touchedBy?: number): Promise<boolean>;
   /** Open ones without a sign of life since. */
@@ -92,7 +96,7 @@ export interface RecordingStore {
   deletedRecordings(limit: number): Promise<{ readonly app: string; readonly id: string }[]>;
   removed(ids: readonly string[], nowMs: number): Promise<void>;
   /** Of these ids, those that an upload, ended or not, or a recording has. */
-  knownIds(ids: readonly string[]): Promise<Set<string>>;
+  knownIds(ids: readonly string[]): Promise<ReadonlyMap<string, "upload" | "recording">>;
   /** Deleted applications that still have recordings or open uploads. */
   deletedApps(): Promise<string[]>;
   uploadsOf(app: string): Promise<UploadRow[]>;

@@ -32,18 +32,34 @@ export class SqlRecordings implements RecordingStore {
     });
   }
 
-  touchUpload(id: string, total: number | null, nowMs: number): Promise<UploadRow | undefined> {
+  touchUpload(id: string, generation: number, total: number | null, nowMs: number): Promise<UploadRow | undefined> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
         UPDATE uploads SET touched = ${nowMs}, total = COALESCE(total, ${total})
-        WHERE id = ${id} AND ended IS NULL RETURNING *`;
+        WHERE id = ${id} AND generation = ${generation} AND ended IS NULL
+          AND EXISTS (SELECT 1 FROM apps a WHERE a.id = uploads.app AND a.deleted IS NULL)
+        RETURNING *`;
       return rows.map(toUpload)[0];
     });
   }
 
-  complete(id: string, made: Completion): Promise<RecordingRow | undefined> {
+  moveUpload(id: string, generation: number, ticket: string): Promise<boolean> {
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
+        UPDATE uploads SET ticket = ${ticket}
+        WHERE id = ${id} AND generation = ${generation} AND ended IS NULL
+          AND EXISTS (SELECT 1 FROM apps a WHERE a.id = uploads.app AND a.deleted IS NULL)
+        RETURNING id`;
+      return rows.length > 0;
+    });
+  }
+
+  complete(id: string, generation: number, made: Completion): Promise<RecordingRow | undefined> {
     return this.database.transaction(async (tx) => {
-      const uploads: DbRow[] = await tx`DELETE FROM uploads WHERE id = ${id} AND ended IS NULL RETURNING *`;
+      const uploads: DbRow[] = await tx`
+        DELETE FROM uploads WHERE id = ${id} AND generation = ${generation} AND ended IS NULL
+          AND EXISTS (SELECT 1 FROM apps a WHERE a.id = uploads.app AND a.deleted IS NULL)
+        RETURNING *`;
       const [upload] = uploads.map(toUpload);
       if (!upload) return undefined;
       const counters: DbRow[] = await tx`
@@ -149,13 +165,13 @@ export class SqlRecordings implements RecordingStore {
     });
   }
 
-  knownIds(ids: readonly string[]): Promise<Set<string>> {
-    if (ids.length === 0) return Promise.resolve(new Set());
+  knownIds(ids: readonly string[]): Promise<ReadonlyMap<string, "upload" | "recording">> {
+    if (ids.length === 0) return Promise.resolve(new Map());
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        SELECT id FROM recordings WHERE id IN ${sql(ids)}
-        UNION ALL SELECT id FROM uploads WHERE id IN ${sql(ids)}`;
-      return new Set(rows.map(({ id }) => String(id)));
+        SELECT id, 1 AS is_whole FROM recordings WHERE id IN ${sql(ids)}
+        UNION ALL SELECT id, 0 AS is_whole FROM uploads WHERE id IN ${sql(ids)}`;
+      return new Map(rows.map((row) => [String(row.id), Number(row.is_whole) === 1 ? "recording" : "upload"]));
     });
   }
 

@@ -2,6 +2,8 @@
  *  database.ts. */
 import type { SQL } from "bun";
 import type { Database, Run } from "./database.ts";
+import { type Leases, LocalLeases } from "./leases.ts";
+import { PostgresLeases } from "./postgres-leases.ts";
 import { type DbRow, sought, toApp, toBlock, toKey, toSecret, toUsage } from "./rows.ts";
 import { SqlRecordings } from "./sql-recordings.ts";
 import { SqlRooms } from "./sql-rooms.ts";
@@ -125,11 +127,13 @@ export class SqlStore extends SqlReads implements Store {
   private lastChange: Promise<unknown> = Promise.resolve();
   readonly rooms: SqlRooms;
   readonly recordings: SqlRecordings;
+  readonly leases: Leases;
 
   constructor(private readonly database: Database) {
     super(database.run);
     this.rooms = new SqlRooms(database);
     this.recordings = new SqlRecordings(database);
+    this.leases = database.isShared ? new PostgresLeases(database) : new LocalLeases();
   }
 
   get isShared(): boolean {
@@ -216,6 +220,7 @@ export class SqlStore extends SqlReads implements Store {
   }
 
   async close(): Promise<void> {
+    this.leases.close();
     // A server that has fallen silent would never let it end; its own end is bounded.
     if (!this.isShared) await this.lastChange;
     await this.database.close();

@@ -9,6 +9,7 @@
  * - Rows carry sealed secrets only; a store never sees one in clear.
  */
 import type { Action } from "../protocol/actions.ts";
+import type { Leases } from "./leases.ts";
 import type { RecordingStore } from "./recordings.ts";
 import type { RoomStore } from "./rooms.ts";
 
@@ -103,6 +104,8 @@ export interface Change extends Reads {
 export interface Store extends Reads {
   readonly rooms: RoomStore;
   readonly recordings: RecordingStore;
+  /** Of uploads: one writer at a time, over all nodes. */
+  readonly leases: Leases;
   /** Other nodes may write to it: what is held in memory must follow. */
   readonly isShared: boolean;
   /** Cheap, and given up soon where there is no answer. */

@@ -33,7 +33,7 @@ export async function record(
   fields: Partial<UploadRow> = {},
 ): Promise<RecordingRow> {
   expect(await store.addUpload(upload(id, fields), 1e9)).toBe(true);
-  const row = await store.complete(id, COMPLETION);
+  const row = await store.complete(id, 0, COMPLETION);
   if (!row) throw new Error("it was not open");
   return row;
 }

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { pattern, storageContract } from "../../src/recordings/contract.ts";
+import { ALONE, pattern, storageContract } from "../../src/recordings/contract.ts";
 import { Bucket } from "../../src/recordings/s3.ts";
 import { parseS3Address } from "../../src/recordings/s3-address.ts";
-import type { Place } from "../../src/recordings/storage.ts";
+import { MARK_NAME, type Place } from "../../src/recordings/storage.ts";
 import { type S3Service, startS3 } from "../support/s3.ts";
 
 /** The first run builds the service. */
@@ -34,7 +34,7 @@ async function* once(bytes: Uint8Array) {
 async function finished(storage: Bucket, bytes: Uint8Array): Promise<Place> {
   const [app, id] = ["a".repeat(24), crypto.randomUUID().replaceAll("-", "").slice(0, 24)];
   const place = { app, id, ticket: await storage.begin(app, id) };
-  await storage.append(place, 0, once(bytes));
+  await storage.append(place, 0, once(bytes), ALONE);
   await storage.finish(place, bytes.length);
   return place;
 }
@@ -73,7 +73,9 @@ describe("a bucket", () => {
   test("finishing leaves the recording and nothing else, under the prefix", async () => {
     const place = await finished(bucket(), pattern(100));
     const files = readdirSync(join(service.folder, "some"), { recursive: true, withFileTypes: true });
-    const mine = files.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+    const mine = files
+      .filter((entry) => entry.isFile() && entry.name !== MARK_NAME)
+      .map((entry) => join(entry.parentPath, entry.name));
     expect(mine).toEqual([join(service.folder, "some/prefix/recordings", place.app, place.id)]);
     await bucket().remove(place);
   });

@@ -1,0 +1,53 @@
+/** What lies in the folder of recordings. Names that are not ours are passed over: they are not ours to judge. */
+import { opendir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { isAbsent } from "./folder-files.ts";
+import { type Found, isObjectId, type Quarantined } from "./storage.ts";
+
+/** Of an upload's bytes the application is not in the path: any will do to name them. */
+const NO_APP = "0".repeat(24);
+const DAY_MS = 24 * 3_600_000;
+
+export async function* contentsOf(uploads: string, files: string): AsyncGenerator<Found> {
+  for await (const name of namesIn(uploads)) {
+    const [, id = "", ticket = ""] = /^([0-9a-f]{24})(?:\.(g\d{1,16}))?$/.exec(name) ?? [];
+    if (id === "") continue;
+    const modifiedMs = await fileTime(join(uploads, name));
+    if (modifiedMs !== undefined) yield { place: { app: NO_APP, id, ticket }, isOpen: true, modifiedMs };
+  }
+  for await (const app of namesIn(files)) {
+    if (!isObjectId(app)) continue;
+    for await (const shard of namesIn(join(files, app)))
+      for await (const id of namesIn(join(files, app, shard))) {
+        const isOurs = isObjectId(id) && id.endsWith(shard);
+        const modifiedMs = isOurs ? await fileTime(join(files, app, shard, id)) : undefined;
+        if (modifiedMs !== undefined) yield { place: { app, id, ticket: "" }, isOpen: false, modifiedMs };
+      }
+  }
+}
+
+/** The ticket of a place is its day; the time is the end of that day, so that nothing is removed too early. */
+export async function* quarantinedIn(folder: string): AsyncGenerator<Quarantined> {
+  for await (const day of namesIn(folder)) {
+    const begin = /^\d{4}-\d{2}-\d{2}$/.test(day) ? Date.parse(day) : Number.NaN;
+    if (Number.isNaN(begin)) continue;
+    for await (const app of namesIn(join(folder, day)))
+      for await (const id of namesIn(join(folder, day, app)))
+        if (isObjectId(app) && isObjectId(id)) yield { place: { app, id, ticket: day }, sinceMs: begin + DAY_MS };
+  }
+}
+
+/** Nothing where it is not a folder, or not there any more. */
+async function* namesIn(folder: string): AsyncGenerator<string> {
+  try {
+    for await (const { name } of await opendir(folder)) yield name;
+  } catch (error) {
+    const isNoFolder = error instanceof Error && "code" in error && error.code === "ENOTDIR";
+    if (!isAbsent(error) && !isNoFolder) throw error;
+  }
+}
+
+async function fileTime(path: string): Promise<number | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  return found?.isFile() ? found.mtimeMs : undefined;
+}

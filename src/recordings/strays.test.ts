@@ -1,0 +1,224 @@
+/** Files without a recording: set aside for 30 days, few at a time, and only in a storage that is the store's own. */
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MARK_NAME } from "./storage.ts";
+import { HOUR_MS, type Kit, type KitOptions, makeKit } from "./test-kit.ts";
+
+const DAY_MS = 24 * HOUR_MS;
+const NOTHING = { abandoned: 0, expired: 0, strays: 0, leftovers: 0, restored: 0, purged: 0 };
+const APP = "a".repeat(24);
+
+const kits: Kit[] = [];
+const folders: string[] = [];
+afterEach(async () => {
+  for (const kit of kits.splice(0)) await kit.close();
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+});
+async function newKit(options?: KitOptions): Promise<Kit> {
+  const kit = await makeKit(options);
+  kits.push(kit);
+  return kit;
+}
+/** A folder that outlives the kits that use it. */
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "parley-strays-"));
+  folders.push(folder);
+  return folder;
+}
+
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name !== MARK_NAME)
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .sort();
+
+/** Files that no recording belongs to, old enough to be strays. */
+function addStrays(folder: string, count: number): void {
+  for (let i = 0; i < count; i++) {
+    const id = i.toString(16).padStart(24, "0");
+    const shard = join(folder, "files", APP, id.slice(-2));
+    mkdirSync(shard, { recursive: true });
+    writeFileSync(join(shard, id), "x");
+    utimesSync(join(shard, id), 0, 0);
+  }
+}
+
+async function records(kit: Kit, count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await kit.record();
+}
+
+/** As old as strays are. */
+function ageAll(folder: string): void {
+  for (const path of filesIn(folder)) utimesSync(join(folder, path), 0, 0);
+}
+
+/** What an older version left: everything but the mark. */
+const forgetMark = (kit: Kit): void => rmSync(join(kit.folder, MARK_NAME), { force: true });
+
+describe("strays", () => {
+  test("are set aside, and removed 30 days later", async () => {
+    const kit = await newKit();
+    await records(kit, 20);
+    await kit.sweep();
+    addStrays(kit.folder, 2);
+    expect(await kit.sweep()).toEqual({ ...NOTHING, strays: 2 });
+    const aside = filesIn(kit.folder).filter((path) => path.startsWith("quarantine/"));
+    const day = new Date().toISOString().slice(0, 10);
+    expect(aside).toEqual(["0", "1"].map((id) => `quarantine/${day}/${APP}/${id.padStart(24, "0")}`));
+    kit.aheadMs = 30 * DAY_MS - HOUR_MS;
+    expect(await kit.sweep()).toEqual(NOTHING);
+    kit.aheadMs = 31 * DAY_MS + HOUR_MS;
+    expect(await kit.sweep()).toEqual({ ...NOTHING, purged: 2 });
+    expect(filesIn(kit.folder)).toHaveLength(20);
+    expect(readdirSync(join(kit.folder, "quarantine"))).toEqual([]);
+    expect(kit.metrics.text()).toContain('parley_recording_strays_total{outcome="removed"} 2');
+  });
+
+  test("younger ones are left alone", async () => {
+    const kit = await newKit();
+    await records(kit, 20);
+    await kit.sweep();
+    addStrays(kit.folder, 1);
+    const path = join(kit.folder, "files", APP, "00", "0".repeat(24));
+    utimesSync(path, Date.now() / 1000 - 24.5 * 3600, Date.now() / 1000 - 24.5 * 3600);
+    expect(await kit.sweep()).toEqual(NOTHING);
+  });
+
+  test("more than 10 % of all files: none is touched, and the log says how many", async () => {
+    const kit = await newKit();
+    await records(kit, 17);
+    await kit.sweep();
+    addStrays(kit.folder, 2);
+    expect(await kit.sweep()).toEqual(NOTHING);
+    expect(filesIn(kit.folder)).toHaveLength(19);
+    expect(kit.warnings).toHaveLength(1);
+    expect(kit.warnings[0]).toContain("2 of 19 files in the folder");
+    expect(kit.warnings[0]).toContain("PARLEY_SWEEP_STRAYS=on");
+    expect(kit.metrics.text()).toContain("parley_recording_strays_refused 2");
+  });
+
+  test("more than 100: none is touched, until the operator says so", async () => {
+    const kit = await newKit();
+    await kit.sweep();
+    // 101 of 1,011: over a hundred, and under 10 %.
+    addStrays(kit.folder, 1011);
+    const known = new Set(Array.from({ length: 910 }, (_, i) => (i + 101).toString(16).padStart(24, "0")));
+    const { knownIds } = kit.store.recordings;
+    kit.store.recordings.knownIds = async (ids) =>
+      new Map(ids.filter((id) => known.has(id)).map((id) => [id, "recording"]));
+    expect(await kit.sweep()).toEqual(NOTHING);
+    expect(kit.warnings[0]).toContain("101 of 1011 files");
+    known.add("0".repeat(24));
+    kit.sweepStrays = "off";
+    expect(await kit.sweep()).toEqual(NOTHING);
+    kit.sweepStrays = "auto";
+    expect(await kit.sweep()).toEqual({ ...NOTHING, strays: 100 });
+    kit.store.recordings.knownIds = knownIds;
+    kit.sweepStrays = "on";
+    expect(await kit.sweep()).toEqual({ ...NOTHING, strays: 911 });
+    expect(filesIn(kit.folder).every((path) => path.startsWith("quarantine/"))).toBe(true);
+  });
+
+  test("that turn out to have a recording are put back", async () => {
+    const kit = await newKit();
+    const made = await kit.record();
+    await kit.sweep();
+    await kit.storage.quarantine({ app: kit.app, id: made.id, ticket: "" }, Date.now());
+    expect(await kit.recordings.file(made)).toBeUndefined();
+    expect(await kit.sweep()).toEqual({ ...NOTHING, restored: 1 });
+    expect((await kit.recordings.file(made))?.size).toBe(10);
+  });
+});
+
+describe("a storage", () => {
+  test("of a store that was replaced by an empty one keeps all its recordings, for ever, and the start says so", async () => {
+    const folder = newFolder();
+    const before = await newKit({ folder });
+    await records(before, 3);
+    await before.sweep();
+    ageAll(folder);
+    const files = filesIn(folder);
+
+    const after = await newKit({ folder });
+    expect(await after.sweep()).toEqual(NOTHING);
+    expect(after.warnings[0]).toContain(`the folder ${folder} belongs to another store`);
+    expect(after.warnings[0]).toContain("PARLEY_SWEEP_STRAYS=on");
+    // Recordings of its own change nothing about that.
+    await records(after, 40);
+    after.aheadMs = 100 * DAY_MS;
+    expect(await after.sweep()).toEqual(NOTHING);
+    expect(filesIn(folder)).toEqual(expect.arrayContaining(files));
+
+    before.aheadMs = 100 * DAY_MS;
+    expect(await before.sweep()).toEqual(NOTHING);
+    expect(before.warnings.join()).toContain("40 of 43 files");
+  });
+
+  test("of an older version, without a mark: the same", async () => {
+    const folder = newFolder();
+    const before = await newKit({ folder });
+    await records(before, 3);
+    forgetMark(before);
+    ageAll(folder);
+    const files = filesIn(folder);
+
+    const after = await newKit({ folder });
+    expect(await after.sweep()).toEqual(NOTHING);
+    expect(after.warnings[0]).toContain(`the folder ${folder} holds recordings that this store does not know`);
+    await records(after, 40);
+    after.aheadMs = 100 * DAY_MS;
+    expect(await after.sweep()).toEqual(NOTHING);
+    expect(filesIn(folder)).toEqual(expect.arrayContaining(files));
+  });
+
+  test("of an older version, with the store it belongs to, is adopted", async () => {
+    const kit = await newKit();
+    await records(kit, 20);
+    addStrays(kit.folder, 2);
+    forgetMark(kit);
+    expect(await kit.sweep()).toEqual({ ...NOTHING, strays: 2 });
+    expect(kit.warnings).toEqual([]);
+    expect(JSON.parse(readFileSync(join(kit.folder, MARK_NAME), "utf8")).owner).toBeString();
+  });
+
+  test("that was met by an empty store goes back to its own when that returns", async () => {
+    const folder = newFolder();
+    const before = await newKit({ folder });
+    await records(before, 20);
+    forgetMark(before);
+    const after = await newKit({ folder });
+    expect(await after.sweep()).toEqual(NOTHING);
+    addStrays(folder, 2);
+    expect(await before.sweep()).toEqual({ ...NOTHING, strays: 2 });
+  });
+
+  test("of another store is adopted when the operator says so; what it held is set aside, and put back when its store returns", async () => {
+    const folder = newFolder();
+    const before = await newKit({ folder });
+    await records(before, 3);
+    await before.sweep();
+    ageAll(folder);
+    const files = filesIn(folder);
+    const after = await newKit({ folder });
+    after.sweepStrays = "on";
+    expect(await after.sweep()).toEqual({ ...NOTHING, strays: 3 });
+    after.sweepStrays = "auto";
+    expect(await after.sweep()).toEqual(NOTHING);
+    expect(after.warnings).toEqual([]);
+    expect(await before.sweep()).toEqual({ ...NOTHING, restored: 3 });
+    expect(filesIn(folder)).toEqual(files);
+  });
+
+  test("whose mark cannot be read is nobody's to sweep", async () => {
+    for (const text of ["", "{}", "[]", '{"owner":1,"refused":[]}', "null"]) {
+      const kit = await newKit();
+      await records(kit, 20);
+      addStrays(kit.folder, 2);
+      writeFileSync(join(kit.folder, MARK_NAME), text);
+      expect(await kit.sweep()).toEqual(NOTHING);
+      expect(kit.warnings[0]).toContain("belongs to another store");
+    }
+  });
+});

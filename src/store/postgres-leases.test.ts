@@ -1,0 +1,99 @@
+/** Leases of several processes on one PostgreSQL: what happens when a holder freezes, dies, or cannot reach the database. */
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { SQL } from "bun";
+import { LeaseLost } from "./leases.ts";
+import { openStore } from "./open.ts";
+import type { SqlStore } from "./sql.ts";
+import { withApps } from "./test-places.ts";
+import { PostgresServer } from "./test-postgres.ts";
+import { upload } from "./test-recordings.ts";
+
+setDefaultTimeout(60_000);
+
+let server: PostgresServer;
+let url: string;
+let stores: SqlStore[] = [];
+beforeAll(async () => {
+  server = await PostgresServer.start();
+});
+beforeEach(async () => {
+  url = await server.newDatabase();
+  const one = await withApps(() => openStore("", url));
+  await one.recordings.addUpload(upload("u"), 5);
+  stores = [one, await openStore("", url)];
+});
+afterAll(() => server.stop());
+
+const pair = (): [SqlStore, SqlStore] => stores as [SqlStore, SqlStore];
+const closeAll = (): Promise<unknown> => Promise.all(stores.map((store) => store.close()));
+
+/** As if the holder had been silent for long enough. */
+async function lapse(): Promise<void> {
+  await using sql = new SQL({ url, max: 1 });
+  await sql`UPDATE uploads SET lease_until = 1`;
+}
+
+async function lease(store: SqlStore) {
+  const given = await store.leases.take("u");
+  if (!given) throw new Error("the upload is busy");
+  return given;
+}
+
+test("a lease that has lapsed goes to another node, and its first holder can change nothing any more", async () => {
+  const [one, other] = pair();
+  const first = await lease(one);
+  await first.keep?.(123);
+  expect(await other.leases.take("u")).toBeUndefined();
+  await lapse();
+  const second = await lease(other);
+  expect(second).toMatchObject({ isTakeover: true, kept: 123, generation: first.generation + 1 });
+  await expect(first.confirm(true)).rejects.toBeInstanceOf(LeaseLost);
+  await expect(first.confirm()).rejects.toBeInstanceOf(LeaseLost);
+  await expect(first.keep?.(999)).rejects.toBeInstanceOf(LeaseLost);
+  expect(await one.recordings.touchUpload("u", first.generation, 5, 1)).toBeUndefined();
+  expect(await first.release(true)).toBe(false);
+  await second.confirm(true);
+  expect(await second.release(true)).toBe(true);
+  expect(await lease(one)).toMatchObject({ isTakeover: false, kept: 123 });
+  await closeAll();
+});
+
+test("a takeover that did not come to its end leaves a takeover to the next", async () => {
+  const [one, other] = pair();
+  await lease(one);
+  await lapse();
+  await (await lease(other)).release(false);
+  const third = await lease(one);
+  expect(third.isTakeover).toBe(true);
+  await third.release(true);
+  expect((await lease(other)).isTakeover).toBe(false);
+  await closeAll();
+});
+
+test("a holder that lapsed without anybody taking over goes on", async () => {
+  const [one, other] = pair();
+  const first = await lease(one);
+  await lapse();
+  await first.confirm(true);
+  expect(await other.leases.take("u")).toBeUndefined();
+  await closeAll();
+});
+
+test("a lease is renewed while it is held, and lost when the upload ends", async () => {
+  const [one, other] = pair();
+  const first = await lease(one);
+  await lapse();
+  // Longer than it takes until the next renewal.
+  const until = performance.now() + 20_000;
+  for (;;) {
+    await using sql = new SQL({ url, max: 1 });
+    const [row] = await sql`SELECT lease_until FROM uploads`;
+    if (Number(row.lease_until) > 1) break;
+    expect(performance.now()).toBeLessThan(until);
+    await Bun.sleep(50);
+  }
+  expect(await other.leases.take("u")).toBeUndefined();
+  expect(await other.recordings.endUpload("u", 1)).toBe(true);
+  await expect(first.confirm(true)).rejects.toBeInstanceOf(LeaseLost);
+  await closeAll();
+});

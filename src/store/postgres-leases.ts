@@ -1,0 +1,107 @@
+/**
+ * Leases in rows of PostgreSQL, by its clock. One timer per process renews all that the process holds, with one statement.
+ *
+ * A holder believes in its lease until LEASE_MS after it last asked, by its own monotonic clock: that is never later than the
+ * moment from which the database lets another take over.
+ */
+import { randomUUID } from "node:crypto";
+import type { Database } from "./database.ts";
+import { LEASE_MS, LEASE_RENEW_EVERY_MS, type Lease, LeaseLost, type Leases } from "./leases.ts";
+import type { DbRow } from "./rows.ts";
+
+/** What a lease of this process is, as far as is known. */
+interface Held {
+  readonly id: string;
+  readonly generation: number;
+  goodUntil: number;
+  isLost: boolean;
+}
+
+export class PostgresLeases implements Leases {
+  private readonly owner = randomUUID();
+  /** Bound: one entry per body or completion under way. */
+  private readonly held = new Set<Held>();
+  private timer: Timer | undefined;
+
+  constructor(private readonly database: Database) {}
+
+  async take(id: string): Promise<Lease | undefined> {
+    const asked = performance.now();
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`
+        UPDATE uploads SET lease_owner = ${this.owner}, generation = generation + 1,
+          lease_until = (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint + ${LEASE_MS}
+        WHERE id = ${id} AND ended IS NULL AND (lease_until IS NULL
+          OR lease_until < (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint)
+        RETURNING generation, released, kept`,
+    );
+    const [row] = rows;
+    if (!row) return undefined;
+    const generation = Number(row.generation);
+    const one: Held = { id, generation, goodUntil: asked + LEASE_MS, isLost: false };
+    this.held.add(one);
+    this.timer ??= setInterval(() => void this.renewAll(), LEASE_RENEW_EVERY_MS);
+    return {
+      generation,
+      isTakeover: Number(row.released) !== generation - 1,
+      kept: row.kept === null ? undefined : Number(row.kept),
+      confirm: (isFresh) => this.confirm(one, isFresh === true),
+      keep: (bytes) => this.keep(one, bytes),
+      release: (isOrderly) => this.release(one, isOrderly),
+    };
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+
+  private async confirm(one: Held, isFresh: boolean): Promise<void> {
+    if (!one.isLost && (isFresh || performance.now() >= one.goodUntil)) await this.renew([one]);
+    if (one.isLost) throw new LeaseLost();
+  }
+
+  private async keep(one: Held, bytes: number): Promise<void> {
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`
+        UPDATE uploads SET kept = ${bytes} WHERE id = ${one.id} AND generation = ${one.generation} AND ended IS NULL
+        RETURNING id`,
+    );
+    one.isLost ||= rows.length === 0;
+    if (one.isLost) throw new LeaseLost();
+  }
+
+  private async release(one: Held, isOrderly: boolean): Promise<boolean> {
+    // First of all it is not renewed any more: if the statement fails, the lease lapses by itself.
+    this.held.delete(one);
+    if (this.held.size === 0) this.close();
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`
+        UPDATE uploads SET lease_owner = ${null}, lease_until = ${null},
+          released = CASE WHEN ${isOrderly} THEN generation ELSE released END
+        WHERE id = ${one.id} AND generation = ${one.generation} AND lease_owner IS NOT NULL AND ended IS NULL
+        RETURNING id`,
+    );
+    return rows.length > 0;
+  }
+
+  /** A failure changes nothing: the next turn tries again, and a lease that is too old asks for itself. */
+  private async renewAll(): Promise<void> {
+    await this.renew([...this.held]).catch(() => undefined);
+  }
+
+  private async renew(all: readonly Held[]): Promise<void> {
+    const asked = performance.now();
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`
+        UPDATE uploads SET lease_until = (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint + ${LEASE_MS}
+        WHERE id IN ${sql(all.map(({ id }) => id))} AND lease_owner = ${this.owner} AND ended IS NULL
+        RETURNING id, generation`,
+    );
+    const good = new Map(rows.map(({ id, generation }) => [String(id), Number(generation)]));
+    for (const one of all) {
+      if (good.get(one.id) === one.generation) one.goodUntil = asked + LEASE_MS;
+      else one.isLost = true;
+    }
+  }
+}
