@@ -1,6 +1,8 @@
 /** Uploads of recordings: POST /recording, PUT <uploadUrl>, POST /recording/:id/complete, row by row, and what may go wrong. */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { join } from "node:path";
 import { expectAppRefusal, newApplication } from "../support/application.ts";
 import { startChecked } from "../support/checks.ts";
 import { inPieces, rawCall, statusOf } from "../support/http.ts";
@@ -302,15 +304,62 @@ describe("PUT <uploadUrl>", () => {
     await backend.complete(_id);
   });
 
-  test("a slow writer is not cut, though a listener has less patience with others", async () => {
+  test("a slow writer is not cut; a connection whose upload has ended, or is another's, is closed like any other", async () => {
     const { uploadUrl } = await backend.begin();
     const socket = await line();
     await write(socket, head(uploadUrl, { "Content-Length": 1000 }));
     await write(socket, webm(400));
-    await Bun.sleep(13_000);
+    await untilHeld(uploadUrl, 1000, 400);
+
+    const ended = await backend.begin();
+    await backend.mustPut(ended.uploadUrl, webm(10));
+    await backend.complete(ended._id);
+    const cancelled = await backend.begin();
+    await backend.app.must("DELETE", `/recording/${cancelled._id}`);
+    const whole = await backend.begin();
+    const idle = [
+      ...Array.from({ length: 20 }, () => ({ status: 409, url: ended.uploadUrl, length: 1000, body: "" })),
+      { status: 404, url: cancelled.uploadUrl, length: 1000, body: "" },
+      { status: 423, url: uploadUrl, length: 1000, body: "" },
+      // Taken, and then the connection is kept without a word.
+      { status: 200, url: whole.uploadUrl, length: 3, body: "abc" },
+    ];
+    const closed = idle.map(async ({ status, url, length, body }) => {
+      const one = await line();
+      let answer = "";
+      one.on("data", (bytes) => (answer += bytes.toString("latin1")));
+      const end = new Promise((resolve) => one.on("close", resolve).on("error", () => undefined));
+      await write(one, head(url, { "Content-Length": length }) + body);
+      await end;
+      expect(statusOf(answer)).toBe(status);
+    });
+    await Promise.all(closed);
+    await Bun.sleep(1000);
     await write(socket, webm(600));
     await untilHeld(uploadUrl, 1000, 1000);
     socket.destroy();
+  });
+
+  test("a body whose application is deleted while it comes is not taken, and nothing of it stays", async () => {
+    const { uploadUrl, _id } = await backend.begin();
+    const socket = await line();
+    const answered = new Promise<string>((resolve) => {
+      let text = "";
+      socket.on("data", (bytes) => {
+        text += bytes.toString("latin1");
+        if (text.includes("requestId") || text.includes("offset")) resolve(text);
+      });
+      socket.on("close", () => resolve(text));
+    });
+    await write(socket, head(uploadUrl, { "Content-Length": 1000 }));
+    await write(socket, webm(400));
+    await untilHeld(uploadUrl, 1000, 400);
+    await server.admin.must("DELETE", `/apps/${backend.app.name}`);
+    await write(socket, webm(600));
+    expect(statusOf(await answered)).toBe(404);
+    socket.destroy();
+    const left = (): string[] => readdirSync(join(server.data, "recordings", "uploads"));
+    while (left().some((name) => name.startsWith(_id))) await Bun.sleep(5);
   });
 
   test("sent in parallel: one is taken, and the file is one of them, whole", async () => {
@@ -388,10 +437,8 @@ describe("POST /recording/:id/complete", () => {
     await backend.mustPut(uploadUrl, webm(10));
     const path = `/recording/${_id}/complete`;
     const answers = await Promise.all(Array.from({ length: 6 }, () => backend.app.call("POST", path)));
-    const good = answers.filter(({ status }) => status === 200);
-    expect(good.length).toBeGreaterThanOrEqual(1);
-    for (const { status } of answers) expect([200, 423]).toContain(status);
-    expect(await backend.app.must("POST", path, { endTime: 5 })).toEqual(good[0]!.body);
+    for (const { status, body } of answers) expect([status, body]).toEqual([200, answers[0]!.body]);
+    expect(await backend.app.must("POST", path, { endTime: 5 })).toEqual(answers[0]!.body);
     expect((await backend.list()).total).toBe(1);
   });
 

@@ -11,6 +11,8 @@ export interface ClusterOptions {
   /** Absent: true. Without it nothing tells a node of another's changes but the store. */
   readonly joined?: boolean;
   readonly env?: Readonly<Record<string, string>>;
+  /** One folder for all of them. Absent: each has its own. */
+  readonly data?: string;
 }
 
 export class Cluster {
@@ -20,11 +22,12 @@ export class Cluster {
     readonly postgres: PostgresServer,
     private readonly nats: NatsServer | undefined,
     readonly env: Readonly<Record<string, string>>,
+    private readonly data: string | undefined,
   ) {}
 
-  static async start({ nodes = 2, joined = true, env = {} }: ClusterOptions = {}): Promise<Cluster> {
+  static async start({ nodes = 2, joined = true, env = {}, data }: ClusterOptions = {}): Promise<Cluster> {
     const [postgres, nats] = await Promise.all([PostgresServer.start(), joined ? startNats() : undefined]);
-    const cluster = new Cluster(postgres, nats, {
+    const all = {
       PARLEY_DATABASE_URL: await postgres.newDatabase(),
       PARLEY_MASTER_KEY: randomBytes(32).toString("base64"),
       PARLEY_ADMIN_TOKEN: `admin_${crypto.randomUUID()}`,
@@ -32,7 +35,8 @@ export class Cluster {
       PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
       ...(nats && { PARLEY_NATS_URL: nats.url }),
       ...env,
-    });
+    };
+    const cluster = new Cluster(postgres, nats, all, data);
     try {
       await cluster.add(nodes);
       return cluster;
@@ -44,7 +48,9 @@ export class Cluster {
 
   /** All at once. */
   async add(count: number, env: Readonly<Record<string, string>> = {}): Promise<Server[]> {
-    const added = Array.from({ length: count }, () => launchParley({ env: { ...this.env, ...env } }));
+    const added = Array.from({ length: count }, () =>
+      launchParley({ env: { ...this.env, ...env }, ...(this.data && { data: this.data }) }),
+    );
     this.nodes.push(...added);
     await Promise.all(added.map(ready));
     return added;

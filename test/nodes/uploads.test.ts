@@ -1,0 +1,140 @@
+/** Uploads on a folder that three nodes share, on one PostgreSQL: one writer and one completion over all of them. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { Application, newApplication } from "../support/application.ts";
+import type { Server } from "../support/parley.ts";
+import { Backend, type Begun, isRefusal, sha256, webm } from "../support/recordings.ts";
+import { SlowPut } from "../support/slow-put.ts";
+import { removeFolder, tempFolder } from "../support/temp.ts";
+import { Cluster, eventually } from "./support/cluster.ts";
+
+setDefaultTimeout(120_000);
+
+const BUSY = { status: 423, code: "upload_busy" };
+/** A lease of a node that fell silent ends after 10 s. */
+const LEASE_ENDS_MS = 15_000;
+
+const data = tempFolder();
+let cluster: Cluster;
+/** The same application on each node. */
+let backends: [Backend, Backend, Backend];
+beforeAll(async () => {
+  cluster = await Cluster.start({ nodes: 3, joined: false, data, env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" } });
+  const [first] = cluster.pair;
+  const app = await newApplication(first);
+  const on = ({ url }: Server): Backend => new Backend(new Application(url, app.name, app.secretKey, app.id));
+  backends = cluster.nodes.map(on) as [Backend, Backend, Backend];
+  for (const backend of backends)
+    await eventually(
+      "it knows the application",
+      async () => (await backend.app.call("GET", "/recordings")).status === 200,
+    );
+});
+afterAll(async () => {
+  await cluster.stop();
+  removeFolder(data);
+});
+
+const range = (first: number, last: number, total: number) => ({ "Content-Range": `bytes ${first}-${last}/${total}` });
+const files = (): string[] => readdirSync(join(data, "recordings/uploads"));
+
+async function bytesOf(backend: Backend, id: string): Promise<string> {
+  return sha256(await (await backend.fetch(await backend.link(id, "download"))).bytes());
+}
+
+/** A body of 1,000,000 bytes of which the first 400,000 have come. */
+async function halfSent(backend: Backend, { uploadUrl }: Begun, bytes: Uint8Array): Promise<SlowPut> {
+  const put = await SlowPut.begin(backend.app.url, uploadUrl, { "Content-Length": bytes.length });
+  await put.send(bytes.subarray(0, 400_000));
+  await eventually("they are held", async () => (await backend.offset(uploadUrl, bytes.length)) === 400_000);
+  return put;
+}
+
+test("while one node writes, the others answer 423 to whoever writes, completes or deletes; then they go on", async () => {
+  const [one, other] = backends;
+  const begun = await one.begin();
+  const bytes = webm(1_000_000);
+  const put = await halfSent(one, begun, bytes);
+  const rest = range(400_000, 999_999, 1_000_000);
+  expect(isRefusal(await other.put(begun.uploadUrl, bytes.slice(400_000), rest))).toEqual(BUSY);
+  expect((await other.app.call("POST", `/recording/${begun._id}/complete`)).status).toBe(423);
+  expect((await other.app.call("DELETE", `/recording/${begun._id}`)).status).toBe(423);
+  put.drop();
+  await eventually(
+    "the other node is let in",
+    async () => (await other.put(begun.uploadUrl, bytes.slice(400_000), rest)).status === 200,
+  );
+  await one.complete(begun._id);
+  expect(await bytesOf(other, begun._id)).toBe(sha256(bytes));
+  expect(isRefusal(await other.put(begun.uploadUrl, bytes)).status).toBe(409);
+});
+
+test("sent to all nodes at once: one is taken, and the file is that one, whole", async () => {
+  const { _id, uploadUrl } = await backends[0].begin();
+  const all = Array.from({ length: 12 }, (_, i) => webm(300_000, i + 1));
+  const answers = await Promise.all(
+    all.map((bytes, i) => (backends[i % 3] as Backend).put(uploadUrl, bytes).then(({ status }) => status)),
+  );
+  const taken = answers.flatMap((status, i) => (status === 200 ? [i] : []));
+  expect(taken).toHaveLength(1);
+  for (const status of answers) expect([200, 409, 423]).toContain(status);
+  await backends[1].complete(_id);
+  expect(await bytesOf(backends[2], _id)).toBe(sha256(all[taken[0] ?? 0] ?? new Uint8Array()));
+});
+
+test("completed by all nodes at once, twenty times over: every answer is the same recording", async () => {
+  for (let round = 0; round < 20; round++) {
+    const { _id, uploadUrl } = await backends[0].begin();
+    await backends[round % 3]?.mustPut(uploadUrl, webm(1000));
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, i) => backends[i % 3]?.app.call("POST", `/recording/${_id}/complete`)),
+    );
+    for (const answer of answers) expect([answer?.status, answer?.body]).toEqual([200, answers[0]?.body]);
+    expect(answers[0]?.body._id).toBe(_id);
+  }
+});
+
+test("a node that freezes and one that dies in the middle of a body: another goes on within 15 s, and what the first does when it wakes changes nothing", async () => {
+  const [one, other, third] = backends;
+  const [frozenNode, , dyingNode] = cluster.nodes as [Server, Server, Server];
+  const bytes = webm(1_000_000);
+  // What the frozen node still has to write is not what the recording will hold.
+  const otherBytes = webm(1_000_000, 5);
+  const [frozen, orphaned] = [await one.begin(), await one.begin()];
+  const [frozenPut, orphanedPut] = [await halfSent(one, frozen, otherBytes), await halfSent(third, orphaned, bytes)];
+  frozenNode.signal("SIGSTOP");
+  // It lies in the buffers of the frozen node's socket, and is the first thing that it finds when it wakes.
+  const sent = frozenPut.send(otherBytes.subarray(400_000));
+  await dyingNode.kill("SIGKILL");
+  orphanedPut.drop();
+  const since = performance.now();
+
+  /** As a good client does: asks how far it is, and goes on from there. */
+  const goOn = async ({ _id, uploadUrl }: Begun, whole: Uint8Array): Promise<number> => {
+    let from = await other.offset(uploadUrl, whole.length);
+    for (;;) {
+      const headers = range(from, whole.length - 1, whole.length);
+      const answer = await other.put(uploadUrl, whole.slice(from), headers);
+      if (answer.status === 200) break;
+      if (answer.status === 409) from = answer.body.offset;
+      else expect(isRefusal(answer)).toEqual(BUSY);
+      expect(performance.now() - since).toBeLessThan(LEASE_ENDS_MS);
+      await Bun.sleep(100);
+    }
+    await other.complete(_id);
+    return from;
+  };
+  const [from] = await Promise.all([goOn(frozen, bytes), goOn(orphaned, bytes)]);
+  const expected = sha256(Buffer.concat([otherBytes.subarray(0, from), bytes.subarray(from)]));
+  expect(await bytesOf(other, frozen._id)).toBe(expected);
+  expect(await bytesOf(other, orphaned._id)).toBe(sha256(bytes));
+
+  frozenNode.signal("SIGCONT");
+  await sent;
+  expect(await frozenPut.status()).toBe(409);
+  expect(await bytesOf(other, frozen._id)).toBe(expected);
+  expect(await bytesOf(one, frozen._id)).toBe(expected);
+  expect(files()).toEqual([]);
+  expect((await one.app.call("POST", `/recording/${frozen._id}/complete`)).status).toBe(200);
+});
