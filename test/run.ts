@@ -45,7 +45,7 @@ const SUITES: readonly Suite[] = [
   tests("rest", "./test/rest"),
   tests("conformance", "./test/conformance"),
   // Against a real S3-compatible service, which its first run builds.
-  { ...tests("storage", "./test/storage"), needs: [{ program: "go", name: "golang-go" }] },
+  { ...tests("storage", "./test/storage"), needs: [{ program: "go", name: "golang-go" }, POSTGRES] },
   { ...tests("browser", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }] },
   tests("docs", "./test/docs"),
   tests("deploy", "./test/deploy"),

@@ -1,12 +1,15 @@
 /** Starts on PostgreSQL: the first one by several nodes at once, the master key, the folder of recordings; and commands. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import { Admin, mint } from "../support/admin.ts";
+import { newApplication } from "../support/application.ts";
+import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
-import { readFirstRun, runParley, type Server } from "../support/parley.ts";
+import { launchParley, readFirstRun, runParley, type Server } from "../support/parley.ts";
+import { Backend } from "../support/recordings.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { Cluster, connect, eventually, refusal } from "./support/cluster.ts";
 
@@ -91,4 +94,40 @@ test("a reset on a database without a first start is refused", async () => {
   const url = await cluster.postgres.newDatabase();
   const { code, output } = await runParley(["admin", "reset-token"], { ...cluster.env, PARLEY_DATABASE_URL: url });
   expect([code, output]).toEqual([1, expect.stringContaining("no server has been started on this database yet")]);
+});
+
+test("a fresh database beside a folder with recordings: all of them stay, and the start says so", async () => {
+  const data = tempFolder();
+  const start = async (): Promise<Server> => {
+    const node = launchParley({
+      data,
+      env: { ...cluster.env, PARLEY_DATABASE_URL: await cluster.postgres.newDatabase() },
+    });
+    node.url = String((await node.logged(({ msg }) => msg === "parley is ready")).url);
+    node.admin = new Admin(node.url, node.setToken);
+    return node;
+  };
+  const files = (): string[] =>
+    readdirSync(join(data, "recordings/files"), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name));
+  const swept = (node: Server): Promise<void> =>
+    eventually("it has swept", async () =>
+      (await call(`${node.url}/metrics`)).text.includes('parley_recording_sweeps_total{outcome="done"} 1'),
+    );
+  const first = await start();
+  const backend = new Backend(await newApplication(first));
+  for (let i = 0; i < 3; i++) await backend.record();
+  await swept(first);
+  await first.kill("SIGTERM");
+  const before = files();
+  expect(before).toHaveLength(3);
+  for (const path of before) utimesSync(path, 1, 1);
+  const other = await start();
+  const warning = await other.logged(({ level }) => level === "warn");
+  expect(warning.msg).toContain("belongs to another store");
+  await swept(other);
+  await other.kill("SIGTERM");
+  expect(files()).toEqual(before);
+  removeFolder(data);
 });

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { MARK_NAME } from "../../src/recordings/storage.ts";
 import { openSqlite, sqliteFile } from "../../src/store/open.ts";
 import { Application, expectAppRefusal, newApplication } from "../support/application.ts";
 import { expectSentence } from "../support/checks.ts";
@@ -29,7 +30,7 @@ const start = (data?: string): Promise<Server> =>
 const objects = (): string[] =>
   existsSync(join(service.folder, "some"))
     ? readdirSync(join(service.folder, "some"), { recursive: true, withFileTypes: true })
-        .filter((entry) => entry.isFile())
+        .filter((entry) => entry.isFile() && entry.name !== MARK_NAME)
         .map((entry) => join(entry.parentPath, entry.name).slice(join(service.folder, "some/prefix/").length))
     : [];
 
