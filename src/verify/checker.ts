@@ -7,9 +7,11 @@
  * - Nothing comes twice, out of its sender's order, to its sender, or although it was refused.
  * - Everybody's roster is the truth when things have come to rest, and nobody left whose connection did not end.
  *
- * What it keeps grows with connections, pairs and faults, and not with messages.
+ * What it keeps grows with connections, pairs and faults, and not with messages. A long run calls `forget` now and then, and
+ * then it grows with the connections that are open.
  */
 import { Findings, type Kind, type Problem } from "./findings.ts";
+import { forgetEnded } from "./forget.ts";
 import { judgeAnswers, judgeDeliveries, judgePresence } from "./judge.ts";
 import { type Connection, type Place, placeAt, type Stay, trackOf } from "./places.ts";
 import { type PresenceChange, View } from "./roster.ts";
@@ -39,7 +41,14 @@ export class Checker {
   /** The connection was welcomed. The answer names it from now on. */
   opened(peer: string): number {
     const id = this.connections.length + 1;
-    const connection: Connection = { id, peer, isOpen: true, streams: new Map(), stays: new Map() };
+    const connection: Connection = {
+      id,
+      peer,
+      isOpen: true,
+      endedMs: undefined,
+      streams: new Map(),
+      stays: new Map(),
+    };
     this.connections.push(connection);
     // Direct messages need no subscribe: whoever is welcome gets them.
     this.listen(this.begin(connection, this.inbox(peer)));
@@ -51,6 +60,7 @@ export class Checker {
     const connection = this.connection(id);
     if (!connection.isOpen) return;
     connection.isOpen = false;
+    connection.endedMs = this.nowMs();
     for (const stay of connection.stays.values()) this.end(stay);
   }
 
@@ -126,6 +136,21 @@ export class Checker {
     return allowFlaps ? findings.problems.filter(({ kind }) => kind !== "flapped") : findings.problems;
   }
 
+  /** Problems that no later event can take back. */
+  get certain(): readonly Problem[] {
+    return this.found.problems;
+  }
+
+  /**
+   * Judges for good what ended at least so long ago, and drops it. A message that arrives later than that after its sender's
+   * connection ended has been counted as lost by then.
+   */
+  forget(quietMs: number): void {
+    const beforeMs = this.nowMs() - quietMs;
+    for (const places of [this.channels, this.inboxes])
+      for (const place of places.values()) forgetEnded(place, this.found, this.connections, beforeMs);
+  }
+
   private received(receiver: Connection, place: Place, from: string, mark: Mark): void {
     this.deliveries++;
     // The way of nearly every delivery: no text is made on it.
@@ -155,7 +180,15 @@ export class Checker {
 
   private begin(connection: Connection, place: Place): Stay {
     const view = new View(connection.peer, place.members);
-    const stay: Stay = { connection, place, tracks: new Map(), view, streamsAtAck: undefined, isOpen: true };
+    const stay: Stay = {
+      connection,
+      place,
+      tracks: new Map(),
+      view,
+      streamsAtAck: undefined,
+      isOpen: true,
+      endedMs: undefined,
+    };
     connection.stays.set(place, stay);
     place.stays.push(stay);
     return stay;
@@ -164,7 +197,7 @@ export class Checker {
   /** What is sent from now on must come. */
   private listen(stay: Stay): void {
     const { place, connection, tracks } = stay;
-    stay.streamsAtAck = place.streams.length;
+    stay.streamsAtAck = place.begun;
     place.members.came(connection.peer);
     for (const stream of place.streams) {
       const isLive = this.connection(stream.connection).isOpen;
@@ -176,6 +209,7 @@ export class Checker {
   private end(stay: Stay): void {
     if (!stay.isOpen) return;
     stay.isOpen = false;
+    stay.endedMs = this.nowMs();
     if (stay.streamsAtAck !== undefined) stay.place.members.went(stay.connection.peer, this.nowMs());
   }
 
@@ -183,7 +217,7 @@ export class Checker {
     const { streams } = this.connection(id);
     let stream = streams.get(place);
     if (!stream) {
-      stream = new Stream(id, place.streams.length);
+      stream = new Stream(id, place.begun++);
       streams.set(place, stream);
       place.streams.push(stream);
     }

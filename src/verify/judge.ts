@@ -1,37 +1,50 @@
 /** The rules, applied to what a run left behind. */
 import type { Findings } from "./findings.ts";
-import { type Connection, type Place, trackOf } from "./places.ts";
+import { type Connection, type Place, type Stay, trackOf } from "./places.ts";
+import type { Stream, Track } from "./stream.ts";
 
-export function judgeDeliveries(
-  { streams, stays, where }: Place,
-  findings: Findings,
-  all: readonly Connection[],
-): void {
+export function judgeDeliveries({ streams, stays }: Place, findings: Findings, all: readonly Connection[]): void {
   for (const stay of stays) {
-    const { connection, tracks, isOpen, streamsAtAck } = stay;
-    // Senders of whom it has heard nothing at all since they began.
-    if (isOpen && streamsAtAck !== undefined)
-      for (const stream of streams.slice(streamsAtAck))
-        if (stream.connection !== connection.id && stream.sent > 0) trackOf(stay, stream);
-    for (const [stream, track] of tracks) {
-      const of = `of ${all[stream.connection - 1]?.peer} ${where}`;
-      const lost = track.lost(isOpen);
-      if (!lost.isEmpty) findings.add("lost", `${connection.peer} never got number ${lost} ${of}`, lost.count);
-      const seen = track.refusedButSeen;
-      if (!seen.isEmpty)
-        findings.add(
-          "undone",
-          `${connection.peer} got number ${seen} ${of}, which the sender was told had failed`,
-          seen.count,
-        );
-    }
+    for (const stream of streams) trackExpected(stay, stream);
+    for (const [stream, track] of stay.tracks) judgeTrack(stay, stream, track, findings, all);
   }
 }
 
+/** An open listener is owed all of a sender who began after its ack, also where it has heard nothing of it. */
+export function trackExpected(stay: Stay, stream: Stream): void {
+  const { connection, isOpen, streamsAtAck } = stay;
+  if (!isOpen || streamsAtAck === undefined || stream.index < streamsAtAck) return;
+  if (stream.connection !== connection.id && stream.sent > 0) trackOf(stay, stream);
+}
+
+export function judgeTrack(
+  { connection, isOpen, place }: Stay,
+  stream: Stream,
+  track: Track,
+  findings: Findings,
+  all: readonly Connection[],
+): void {
+  const of = (): string => `of ${all[stream.connection - 1]?.peer} ${place.where}`;
+  const lost = track.lost(isOpen);
+  if (!lost.isEmpty) findings.add("lost", `${connection.peer} never got number ${lost} ${of()}`, lost.count);
+  const seen = track.refusedButSeen;
+  if (!seen.isEmpty)
+    findings.add(
+      "undone",
+      `${connection.peer} got number ${seen} ${of()}, which the sender was told had failed`,
+      seen.count,
+    );
+}
+
+export function judgeLeaves({ connection, view, place }: Stay, findings: Findings): void {
+  for (const peer of view.falselyLeft)
+    findings.add("flapped", `${connection.peer} was told that ${peer} left, who did not, ${place.where}`);
+}
+
 export function judgePresence({ stays, where }: Place, findings: Findings): void {
-  for (const { connection, view, isOpen, streamsAtAck } of stays) {
-    for (const peer of view.falselyLeft)
-      findings.add("flapped", `${connection.peer} was told that ${peer} left, who did not, ${where}`);
+  for (const stay of stays) {
+    judgeLeaves(stay, findings);
+    const { connection, view, isOpen, streamsAtAck } = stay;
     if (!isOpen || streamsAtAck === undefined) continue;
     const { missing, extra } = view.difference();
     if (missing.length + extra.length === 0 && view.hasRoster) continue;

@@ -6,8 +6,11 @@ import { type Stream, Track } from "./stream.ts";
 export interface Place {
   /** For a sentence: "in chat/1". */
   readonly where: string;
-  readonly streams: Stream[];
-  readonly stays: Stay[];
+  /** By age. Those of connections that ended are removed when they are judged (forget.ts). */
+  streams: Stream[];
+  /** How many streams there have been: the index of the next one. */
+  begun: number;
+  stays: Stay[];
   readonly members: Members;
 }
 
@@ -15,6 +18,8 @@ export interface Connection {
   readonly id: number;
   readonly peer: string;
   isOpen: boolean;
+  /** By the checker's clock; undefined while it is open. */
+  endedMs: number | undefined;
   /** By place: what it says, and what it hears. */
   readonly streams: Map<Place, Stream>;
   readonly stays: Map<Place, Stay>;
@@ -29,12 +34,13 @@ export interface Stay {
   /** How many streams the place had at the ack; undefined: no ack yet. */
   streamsAtAck: number | undefined;
   isOpen: boolean;
+  endedMs: number | undefined;
 }
 
 export function placeAt(places: Map<string, Place>, name: string, where: string): Place {
   let place = places.get(name);
   if (!place) {
-    place = { where, streams: [], stays: [], members: new Members() };
+    place = { where, streams: [], begun: 0, stays: [], members: new Members() };
     places.set(name, place);
   }
   return place;
