@@ -326,7 +326,7 @@ export class Hub {
     const lost = new Set(this.lost);
     this.lost.clear();
     const peers = [...this.everybody()].filter((peer) => peer.subscriptions.some(({ channel }) => lost.has(channel)));
-    for (const peer of peers) this.close(peer, RESYNC);
+    for (const peer of peers) this.boundary.forPeer("engine", peer, () => this.close(peer, RESYNC));
   }
 
   /** A key has changed: its connections follow it. */

@@ -1,7 +1,15 @@
 /** One peer of a fleet: a connection, and after its end another, as the public SDK would do it. Tells the checker everything. */
 import { SILENCE_MAX_MS } from "../protocol/limits.ts";
 import type { Checker } from "./checker.ts";
-import { PING_FRAME, publishFrame, readFrame, type ServerFrame, sendFrame, subscribeFrame } from "./frames.ts";
+import {
+  PING_FRAME,
+  publishFrame,
+  readFrame,
+  type ServerFrame,
+  sendFrame,
+  subscribeFrame,
+  unsubscribeFrame,
+} from "./frames.ts";
 import type { Outcome } from "./stream.ts";
 import type { Tally } from "./tally.ts";
 
@@ -14,6 +22,10 @@ export interface Surroundings {
   readonly addressFor: (client: Client) => string;
   /** Something happened that somebody may wait for. */
   readonly changed: () => void;
+  /** A connection ended without a welcome. */
+  readonly unwelcome?: (client: Client) => void;
+  /** A connection that was welcomed ended. */
+  readonly ended?: (client: Client, code: number) => void;
 }
 
 const FIRST_PAUSE_MS = 500;
@@ -24,10 +36,13 @@ const SILENCE_MAX_SECONDS = SILENCE_MAX_MS / 1000;
 /** The key was revoked; the backend closed this peer. */
 const FINAL_CODES: readonly number[] = [4001, 4020];
 const TOKEN_ENDED_CODE = 4002;
+/** Of an error that says that a subscription has ended. */
+const SUBSCRIPTION_ENDING_CODES: readonly string[] = ["channel_not_authorized", "action_not_permitted"];
 
 /** What was asked and not answered yet. */
 type Asked =
   | { readonly kind: "subscribe" }
+  | { readonly kind: "unsubscribe" }
   | { readonly kind: "publish"; readonly channel: string; readonly number: number }
   | { readonly kind: "send"; readonly peer: string; readonly number: number };
 
@@ -42,6 +57,7 @@ export class Client {
   /** The checker's name for the connection; undefined before the welcome and after the end. */
   private connection: number | undefined;
   private isSubscribed = false;
+  private isJoining = false;
   private hasRoster = false;
   private isStopped = false;
   private failures = 0;
@@ -101,6 +117,26 @@ export class Client {
     this.socket?.send(sendFrame(peer, { connection: this.connection, number }, requestId));
   }
 
+  get isConnected(): boolean {
+    return this.connection !== undefined;
+  }
+
+  /** Leaves its channel, and stays connected. */
+  leave(): void {
+    if (this.connection === undefined || !this.isSubscribed) return;
+    this.around.checker.unsubscribed(this.connection, this.channel);
+    this.isSubscribed = this.hasRoster = false;
+    this.socket?.send(unsubscribeFrame(this.channel, this.ask({ kind: "unsubscribe" })));
+  }
+
+  /** Subscribes to its channel, where it does not. */
+  join(): void {
+    if (this.connection === undefined || this.isSubscribed || this.isJoining) return;
+    this.isJoining = true;
+    this.around.checker.subscribing(this.connection, this.channel);
+    this.socket?.send(subscribeFrame(this.channel, this.ask({ kind: "subscribe" })));
+  }
+
   /** Once a second. */
   tick(): void {
     if (!this.socket) return;
@@ -123,7 +159,7 @@ export class Client {
   private ask(asked: Asked): string {
     const requestId = String(++this.requests);
     this.asked.set(requestId, asked);
-    if (asked.kind !== "subscribe") this.around.tally.sent++;
+    if (isMessage(asked)) this.around.tally.sent++;
     return requestId;
   }
 
@@ -160,17 +196,20 @@ export class Client {
     this.failures = 0;
     if (this.wasWelcome) tally.reconnects++;
     this.wasWelcome = true;
-    checker.subscribing(this.connection, this.channel);
-    this.socket?.send(subscribeFrame(this.channel, this.ask({ kind: "subscribe" })));
+    this.join();
   }
 
   private answered(connection: number, requestId: string, code: string | undefined, message: string): void {
     const { checker, tally, changed } = this.around;
     const asked = this.asked.get(requestId);
-    // An error that answers nothing is news, such as that a key has changed.
-    if (!asked) return requestId === "" && code !== undefined ? undefined : checker.unasked(connection, requestId);
+    if (!asked)
+      return requestId === "" && code !== undefined
+        ? this.informed(connection, code, message)
+        : checker.unasked(connection, requestId);
     this.asked.delete(requestId);
+    if (asked.kind === "unsubscribe") return changed();
     if (asked.kind === "subscribe") {
+      this.isJoining = false;
       if (code === undefined) {
         this.isSubscribed = true;
         checker.subscribed(connection, this.channel);
@@ -184,22 +223,33 @@ export class Client {
     else checker.sent(connection, asked.peer, asked.number, outcome);
   }
 
+  /** An error that answers nothing is news. One of them: an edit of the key has ended the subscription. */
+  private informed(connection: number, code: string, message: string): void {
+    if (!SUBSCRIPTION_ENDING_CODES.includes(code) || !message.includes(JSON.stringify(this.channel))) return;
+    this.around.checker.unsubscribed(connection, this.channel);
+    this.isSubscribed = this.hasRoster = false;
+    this.around.changed();
+  }
+
   private ended(code: number): void {
     const { checker, tally, reconnect, changed } = this.around;
+    const wasWelcome = this.connection !== undefined;
     if (this.connection === undefined) this.failures++;
     else {
       checker.closed(this.connection);
       if (!this.isStopped) tally.closed(code);
     }
-    for (const { kind } of this.asked.values()) if (kind !== "subscribe") tally.unknown++;
+    for (const asked of this.asked.values()) if (isMessage(asked)) tally.unknown++;
     this.asked.clear();
     this.tries++;
     this.socket = this.connection = undefined;
-    this.isSubscribed = this.hasRoster = false;
+    this.isSubscribed = this.hasRoster = this.isJoining = false;
     if (FINAL_CODES.includes(code)) this.refusal = `the service closed it for good: ${code}`;
     if (reconnect && this.wasWelcome && !this.isStopped && this.refusal === undefined)
       this.timer = setTimeout(() => this.connect(), this.pauseMs(code));
     this.advisedPauseMs = undefined;
+    if (wasWelcome) this.around.ended?.(this, code);
+    else this.around.unwelcome?.(this);
     changed();
   }
 
@@ -210,6 +260,8 @@ export class Client {
     return (this.advisedPauseMs ?? growing) * (0.5 + Math.random() / 2);
   }
 }
+
+const isMessage = ({ kind }: Asked): boolean => kind === "publish" || kind === "send";
 
 /** `backend_error` of a publish says that nothing was delivered; of a send, that nobody knows. */
 function outcomeOf(kind: "publish" | "send", code: string | undefined): Outcome {

@@ -82,6 +82,9 @@ const peersOf = (list: unknown): string[] =>
 export const subscribeFrame = (channel: string, requestId: string): string =>
   JSON.stringify({ type: "subscribe", channel, requestId });
 
+export const unsubscribeFrame = (channel: string, requestId: string): string =>
+  JSON.stringify({ type: "unsubscribe", channel, requestId });
+
 export const publishFrame = (channel: string, { connection, number }: Mark, requestId: string): string =>
   JSON.stringify({ type: "publish", channel, data: [connection, number], requestId });
 

@@ -1,0 +1,236 @@
+/** The clients of a soak: who sits where, on which node, and what they say. One process, one checker for all of them. */
+import { Checker } from "../../src/verify/checker.ts";
+import { Client, type Surroundings } from "../../src/verify/client.ts";
+import { Findings, type Problem } from "../../src/verify/findings.ts";
+import { whyRefused } from "../../src/verify/refusal.ts";
+import { type Figures, Tally } from "../../src/verify/tally.ts";
+import { KEYS, type SoakKeys } from "./keys.ts";
+import type { SoakNodes } from "./nodes.ts";
+
+export interface CrowdOptions {
+  readonly connections: number;
+  /** Messages a second, of all together. */
+  readonly rate: number;
+  readonly channelSize: number;
+}
+
+/** A place in the crowd: whoever has it may be replaced, by a client of the same name. */
+export interface Seat {
+  readonly index: number;
+  readonly peer: string;
+  readonly channel: string;
+  readonly key: number;
+  /** Its channel can be taken from its key. */
+  readonly isNarrow: boolean;
+  node: number | undefined;
+  client: Client;
+}
+
+const OPENING_AT_ONCE = 50;
+const PACE_MS = 10;
+/** A debt of more than this is not paid: a burst would run into the rate limit of connections. */
+const LARGEST_DEBT_MS = 500;
+const DIRECT_EVERY = 10;
+const NEIGHBOUR_EVERY = 8;
+/** One channel in so many can be taken from its key. */
+const NARROW_EVERY = 50;
+/** A client of a service that only restarts one node at a time is back by then, also on a busy machine. */
+const ABSENT_MAX_MS = 60_000;
+const FORGET_AFTER_MS = 60_000;
+const REFUSALS_ASKED_MAX = 50;
+/** Refusals that may happen to whoever meets a node that starts, ends, or is busy. Any other is a violation. */
+const PASSING_REFUSAL = /cannot be reached|before it was of use|internal_error|rate_limited/;
+
+export class Crowd {
+  readonly checker = new Checker(() => performance.now());
+  readonly seats: readonly Seat[];
+  readonly tally = new Tally();
+  /** What is wrong beside what the checker finds. */
+  readonly violations = new Findings();
+  connects = 0;
+  private readonly perNode: number[] = [];
+  private readonly absentSinceMs = new Map<Seat, number>();
+  private readonly watch: Timer;
+  private pace: Timer | undefined;
+  private turn = 0;
+  private refusalsAsked = 0;
+
+  constructor(
+    private readonly nodes: SoakNodes,
+    private readonly keys: SoakKeys,
+    private readonly options: CrowdOptions,
+  ) {
+    const channels = Math.max(1, Math.ceil(options.connections / options.channelSize));
+    this.seats = Array.from({ length: options.connections }, (_, index) => {
+      const at = index % channels;
+      // All of a narrow channel have one key, so that they lose it together; in the others keys are mixed.
+      const isNarrow = at % NARROW_EVERY === 0;
+      const channel = `soak/${isNarrow ? "narrow" : "wide"}/${at}`;
+      const key = isNarrow ? Math.floor(at / NARROW_EVERY) % KEYS : (index + Math.floor(index / channels)) % KEYS;
+      const seat = { index, peer: `soak-${index}`, channel, key, isNarrow, node: undefined };
+      return this.seated(seat);
+    });
+    this.watch = setInterval(() => this.lookAround(), 1000);
+  }
+
+  get open(): number {
+    return this.seats.reduce((count, { client }) => count + Number(client.isConnected), 0);
+  }
+
+  get listening(): number {
+    return this.seats.reduce((count, { client }) => count + Number(client.isListening), 0);
+  }
+
+  get figures(): Figures {
+    return this.tally.figures(this.checker.deliveries);
+  }
+
+  async connectAll(withinMs: number): Promise<void> {
+    const deadline = performance.now() + withinMs;
+    for (let at = 0; at < this.seats.length; at += OPENING_AT_ONCE) {
+      const some = this.seats.slice(at, at + OPENING_AT_ONCE);
+      for (const { client } of some) client.connect();
+      while (!some.every(({ client }) => client.isListening)) {
+        if (performance.now() > deadline) throw new Error(`only ${this.listening} are connected in time`);
+        await Bun.sleep(5);
+      }
+    }
+  }
+
+  /** A new client of the same name: the one before was kicked, or went. */
+  replace(seat: Seat): void {
+    seat.client.stop();
+    seat.client = this.clientFor(seat);
+    seat.client.connect();
+  }
+
+  randomSeat(): Seat {
+    return this.seats[Math.floor(Math.random() * this.seats.length)] as Seat;
+  }
+
+  talk(): void {
+    const msPerMessage = 1000 / this.options.rate;
+    let paidMs = performance.now();
+    const beganMs = paidMs;
+    this.pace = setInterval(() => {
+      const nowMs = performance.now();
+      paidMs = Math.max(paidMs, nowMs - LARGEST_DEBT_MS);
+      for (; paidMs + msPerMessage <= nowMs; paidMs += msPerMessage) this.sayOne();
+      this.tally.talkedMs = nowMs - beganMs;
+    }, PACE_MS);
+  }
+
+  hush(): void {
+    clearInterval(this.pace);
+  }
+
+  /** To be called now and then: without it the checker remembers every connection that has been. */
+  forget(): void {
+    this.checker.forget(FORGET_AFTER_MS);
+  }
+
+  /** At rest: waits for what is on the way, at most so long. */
+  async settle(withinMs: number): Promise<readonly Problem[]> {
+    const deadline = performance.now() + withinMs;
+    while (this.problems().length > 0 && performance.now() < deadline) await Bun.sleep(250);
+    await Bun.sleep(500);
+    return this.problems();
+  }
+
+  async close(): Promise<void> {
+    this.hush();
+    clearInterval(this.watch);
+    for (const { client } of this.seats) client.stop();
+    await Bun.sleep(100);
+    for (const { client } of this.seats) client.terminate();
+  }
+
+  private problems(): readonly Problem[] {
+    const findings = new Findings();
+    for (const { client, peer } of this.seats)
+      if (!client.isListening)
+        findings.add("absent", `${peer} is not connected: ${client.refusal ?? `it tried ${client.tries} times`}`);
+    return [...this.checker.verdict(), ...this.violations.problems, ...findings.problems];
+  }
+
+  /** To its own channel, to one beside it where it does not listen, or to a neighbour alone. */
+  private sayOne(): void {
+    const count = this.seats.length;
+    for (let tries = 0; tries < count; tries++) {
+      const seat = this.seats[this.turn++ % count];
+      if (!seat?.client.isListening) continue;
+      const round = Math.floor(this.turn / count) + seat.index;
+      const neighbour = this.seats[(seat.index + 1) % count];
+      if (neighbour && round % DIRECT_EVERY === 0) return seat.client.sendTo(neighbour.peer);
+      if (neighbour && round % NEIGHBOUR_EVERY === 1 && !neighbour.isNarrow)
+        return seat.client.publish(neighbour.channel);
+      return seat.client.publish(seat.channel);
+    }
+  }
+
+  private seated(seat: Omit<Seat, "client">): Seat {
+    const whole = seat as Seat;
+    whole.client = this.clientFor(seat);
+    return whole;
+  }
+
+  private clientFor({ index, peer, channel }: Omit<Seat, "client">): Client {
+    const around: Surroundings = {
+      checker: this.checker,
+      tally: this.tally,
+      reconnect: true,
+      addressFor: () => this.addressFor(index),
+      changed: () => undefined,
+      unwelcome: (client) => this.unwelcome(index, client),
+      ended: () => undefined,
+    };
+    return new Client(index, peer, channel, around);
+  }
+
+  /** The node with the fewest of us, of those that are up: so does a balancer. */
+  private addressFor(index: number): string {
+    const seat = this.seats[index];
+    if (!seat) return "";
+    this.connects++;
+    if (seat.node !== undefined) this.perNode[seat.node] = (this.perNode[seat.node] ?? 1) - 1;
+    const [first = 0, ...others] = this.nodes.upNodes;
+    let best = first;
+    for (const at of others) if ((this.perNode[at] ?? 0) < (this.perNode[best] ?? 0)) best = at;
+    seat.node = best;
+    this.perNode[best] = (this.perNode[best] ?? 0) + 1;
+    return `${this.nodes.url(best).replace(/^http/, "ws")}/v1?token=${this.keys.token(seat.key, seat.peer, index)}`;
+  }
+
+  /** A WebSocket does not say why it was refused; a plain GET on the same address does. */
+  private unwelcome(index: number, client: Client): void {
+    const seat = this.seats[index];
+    if (!seat || seat.client !== client || this.refusalsAsked >= REFUSALS_ASKED_MAX) return;
+    this.refusalsAsked++;
+    const url = this.nodes.url(seat.node ?? 0).replace(/^http/, "ws");
+    void whyRefused(`${url}/v1?token=${this.keys.token(seat.key, seat.peer, index)}`).then(({ sentence }) => {
+      if (!PASSING_REFUSAL.test(sentence)) this.violations.add("absent", `${seat.peer}: ${sentence}`);
+    });
+  }
+
+  /** Once a second: silence, and whoever is away too long. */
+  private lookAround(): void {
+    const nowMs = performance.now();
+    this.refusalsAsked = Math.max(0, this.refusalsAsked - 5);
+    for (const seat of this.seats) {
+      seat.client.tick();
+      if (seat.client.isListening) {
+        this.absentSinceMs.delete(seat);
+        continue;
+      }
+      const since = this.absentSinceMs.get(seat) ?? nowMs;
+      this.absentSinceMs.set(seat, since);
+      if (nowMs - since < ABSENT_MAX_MS) continue;
+      this.absentSinceMs.set(seat, nowMs);
+      this.violations.add(
+        "absent",
+        `${seat.peer} was away for ${ABSENT_MAX_MS / 1000} s: ${seat.client.refusal ?? ""}`,
+      );
+      this.replace(seat);
+    }
+  }
+}

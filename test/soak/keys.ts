@@ -1,0 +1,66 @@
+/** The application's keys: each carries a share of the crowd, and is rotated and edited while they talk. */
+import { signToken } from "../../src/access/token.ts";
+import type { Admin, Rotated, SecretKey } from "../support/admin.ts";
+
+export const KEYS = 5;
+const TOKEN_MIN_SECONDS = 600;
+const TOKEN_SPREAD_SECONDS = 1200;
+
+export class SoakKeys {
+  private readonly secrets: string[];
+  private turn = 0;
+
+  private constructor(
+    private readonly keys: readonly SecretKey[],
+    /** Never rotated: for REST calls. */
+    readonly control: SecretKey,
+  ) {
+    this.secrets = keys.map(({ secret }) => secret);
+  }
+
+  static async make(admin: Admin, app: string): Promise<SoakKeys> {
+    const keys: SecretKey[] = [];
+    for (let i = 0; i < KEYS; i++) keys.push(await admin.createKey(app, { channelPatterns: PATTERNS }));
+    return new SoakKeys(keys, await admin.createKey(app));
+  }
+
+  /** A third of all have metadata, which other nodes have to know. */
+  token(key: number, peer: string, index: number): string {
+    const now = Math.floor(Date.now() / 1000);
+    const exp = now + TOKEN_MIN_SECONDS + Math.floor(Math.random() * TOKEN_SPREAD_SECONDS);
+    const claims = { sub: peer, iat: now, exp, ...(index % 3 === 0 && { peerMetadata: { name: `n${index}` } }) };
+    return signToken(claims, this.id(key), { hmacKey: Buffer.from(this.secrets[key] ?? "") });
+  }
+
+  /**
+   * The next key in turn gets a new secret. The connections of the old one close at the end of its grace, and come back with
+   * the new one; one time in six there is no grace.
+   */
+  async rotate(admin: Admin, graceSec: number): Promise<void> {
+    const turn = this.turn++;
+    const key = turn % KEYS;
+    const { secret }: Rotated = await admin.rotate(this.id(key), { graceSec: turn % 6 === 5 ? 0 : graceSec });
+    this.secrets[key] = secret;
+  }
+
+  /** Edits that take nothing away from anybody: nobody may notice. */
+  async widen(admin: Admin, key: number): Promise<void> {
+    await admin.patchKey(this.id(key), { channelPatterns: [...PATTERNS, `extra/${crypto.randomUUID()}`] });
+    await admin.patchKey(this.id(key), { label: `edited ${new Date().toISOString()}`, channelPatterns: PATTERNS });
+  }
+
+  /** Takes the channels of the narrow group from a key. */
+  async narrow(admin: Admin, key: number): Promise<void> {
+    await admin.patchKey(this.id(key), { channelPatterns: ["soak/wide/**"] });
+  }
+
+  async restore(admin: Admin, key: number): Promise<void> {
+    await admin.patchKey(this.id(key), { channelPatterns: PATTERNS });
+  }
+
+  private id(key: number): string {
+    return this.keys[key]?.keyId ?? "";
+  }
+}
+
+const PATTERNS = ["soak/wide/**", "soak/narrow/**"];

@@ -1,0 +1,199 @@
+/**
+ * Three nodes on one PostgreSQL, one NATS and one shared folder of recordings, all real processes. The first node, the
+ * elder, is never restarted: its memory is what is judged. The others take turns.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { type NatsServer, startNats } from "../../src/engine/nats/test-server.ts";
+import { PostgresServer } from "../../src/store/test-postgres.ts";
+import { Admin } from "../support/admin.ts";
+import { call } from "../support/http.ts";
+import { launchParley, type Server } from "../support/parley.ts";
+import { removeFolder, tempFolder } from "../support/temp.ts";
+
+export const NODES = 3;
+const DRAIN_SECONDS = 5;
+const JOINED_WITHIN_MS = 30_000;
+const EXIT_WITHIN_MS = 30_000;
+
+export type Ending = "drain" | "kill";
+
+export interface Restarted {
+  readonly node: number;
+  readonly ending: Ending;
+  /** From the signal to the end of the process. */
+  readonly endedMs: number;
+  /** From the new process to "every node hears every other". */
+  readonly backMs: number;
+}
+
+export class SoakNodes {
+  private readonly servers: Server[] = [];
+  /** What a balancer's health check knows: a node that is not up is given no new connection. */
+  private readonly up: boolean[] = [];
+  /** What the processes wrote that have ended, where it was an error. */
+  private readonly complaints: string[] = [];
+
+  private constructor(
+    private readonly postgres: PostgresServer,
+    private readonly nats: NatsServer,
+    private readonly folder: string,
+    private readonly env: Readonly<Record<string, string>>,
+  ) {}
+
+  static async start(): Promise<SoakNodes> {
+    const folder = tempFolder();
+    const [postgres, nats] = await Promise.all([PostgresServer.start(), startNats()]);
+    mkdirSync(join(folder, "shared"));
+    const nodes = new SoakNodes(postgres, nats, folder, {
+      PARLEY_DATABASE_URL: await postgres.newDatabase(),
+      PARLEY_NATS_URL: nats.url,
+      PARLEY_MASTER_KEY: randomBytes(32).toString("base64"),
+      PARLEY_ADMIN_TOKEN: `admin_${crypto.randomUUID()}`,
+      PARLEY_STORAGE_SHARED: "on",
+      PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
+      PARLEY_HTTP_REQUESTS_PER_MINUTE_PER_IP: "0",
+      PARLEY_REST_REQUESTS_PER_SECOND: "0",
+      PARLEY_DRAIN_SECONDS: String(DRAIN_SECONDS),
+      PARLEY_DEMO: "off",
+    });
+    try {
+      // One after the other: the first makes the tables.
+      for (let at = 0; at < NODES; at++) await nodes.begin(at);
+      await nodes.joined();
+      return nodes;
+    } catch (error) {
+      await nodes.stop();
+      throw error;
+    }
+  }
+
+  /** One that a balancer would choose: up, and by turns. */
+  get anyUrl(): string {
+    const candidates = this.upNodes;
+    return this.url(candidates[Math.floor(Math.random() * candidates.length)] ?? 0);
+  }
+
+  get upNodes(): readonly number[] {
+    return [...this.up.keys()].filter((at) => this.up[at]);
+  }
+
+  url(at: number): string {
+    return this.server(at).url;
+  }
+
+  pid(at: number): number {
+    return this.server(at).pid;
+  }
+
+  get pids(): readonly number[] {
+    return this.servers.map(({ pid }) => pid);
+  }
+
+  get natsPid(): number {
+    return this.nats.pid;
+  }
+
+  get admin(): Admin {
+    return new Admin(this.anyUrl, this.server(0).setToken);
+  }
+
+  /** Ends one and begins it again. Its clients find out by themselves; so does the balancer of one that was killed. */
+  async restart(node: number, ending: Ending): Promise<Restarted> {
+    const server = this.server(node);
+    const startedMs = performance.now();
+    if (ending === "drain") this.up[node] = false;
+    else setTimeout(() => this.markDown(node, server), HEALTH_CHECK_MS);
+    const code = await within(
+      EXIT_WITHIN_MS,
+      `node ${node} does not end`,
+      server.kill(ending === "drain" ? "SIGTERM" : "SIGKILL"),
+    );
+    if (ending === "drain" && code !== 0) this.complaints.push(`node ${node} was asked to stop and ended with ${code}`);
+    this.collect(server);
+    const endedMs = performance.now() - startedMs;
+    this.up[node] = false;
+    await this.begin(node);
+    await this.joined();
+    return { node, ending, endedMs, backMs: performance.now() - startedMs - endedMs };
+  }
+
+  /** Errors in the logs of all processes, of those that have ended too. */
+  errors(): readonly string[] {
+    return [...this.complaints, ...this.servers.flatMap(errorsOf)];
+  }
+
+  /** The sum over all labels of a metric of one node; undefined where it has none of that name. */
+  async metric(at: number, name: string): Promise<number | undefined> {
+    const { text } = await call(`${this.url(at)}/metrics`, { bearer: this.server(at).setToken });
+    const values = [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, "gm"))];
+    return values.length === 0 ? undefined : values.reduce((sum, [, value]) => sum + Number(value), 0);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.kill()));
+    await this.nats.stop();
+    await this.postgres.stop();
+    removeFolder(this.folder);
+  }
+
+  private markDown(node: number, server: Server): void {
+    if (this.servers[node] === server) this.up[node] = false;
+  }
+
+  private async begin(at: number): Promise<void> {
+    const data = join(this.folder, `node-${at}`);
+    if (!this.servers[at]) {
+      mkdirSync(data);
+      symlinkSync(join(this.folder, "shared"), join(data, "recordings"));
+    }
+    const server = launchParley({ env: { ...this.env, PARLEY_NODE_ID: `node-${at}` }, data });
+    this.servers[at] = server;
+    const ready = await server.logged(({ msg }) => msg === "parley is ready");
+    server.url = String(ready.url);
+    this.up[at] = true;
+  }
+
+  /** Resolves when every node hears every other. */
+  private async joined(): Promise<void> {
+    const deadline = performance.now() + JOINED_WITHIN_MS;
+    for (;;) {
+      const heard = await Promise.all(this.servers.map((_, at) => this.metric(at, "parley_other_nodes")));
+      if (heard.every((count) => count === this.servers.length - 1)) return;
+      if (performance.now() > deadline) throw new Error(`after ${JOINED_WITHIN_MS} ms the nodes hear ${heard} others`);
+      await Bun.sleep(50);
+    }
+  }
+
+  private collect(server: Server): void {
+    if (this.complaints.length < COMPLAINTS_MAX) this.complaints.push(...errorsOf(server));
+  }
+
+  private server(at: number): Server {
+    const server = this.servers[at];
+    if (!server) throw new Error(`there is no node ${at}`);
+    return server;
+  }
+}
+
+/** Two failed probes of a balancer. */
+const HEALTH_CHECK_MS = 1000;
+const COMPLAINTS_MAX = 100;
+
+/** Read from what it has written last: the buffer of a node that lives long is not parsed again and again. */
+const errorsOf = (server: Server): string[] =>
+  server.output
+    .split("\n")
+    .filter((line) => /"level":"(error|fatal)"/.test(line) || /^\s+at |^error:|panic/i.test(line))
+    .slice(0, COMPLAINTS_MAX);
+
+async function within<T>(ms: number, lacking: string, promise: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`${lacking} within ${ms} ms`)), ms);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
