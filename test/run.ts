@@ -57,6 +57,8 @@ const SUITES: readonly Suite[] = [
   { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
   // Three of them and three NATS servers, under load, with faults.
   { ...tests("cluster", "./test/cluster"), needs: [POSTGRES, NATS] },
+  // The same for half an hour is `npm run soak`.
+  { ...tests("soak", "./test/soak"), needs: [POSTGRES, NATS] },
   tests("model", "./test/model"),
   tests("verify", "./test/verify", "./test/support"),
 ];

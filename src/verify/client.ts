@@ -24,8 +24,6 @@ export interface Surroundings {
   readonly changed: () => void;
   /** A connection ended without a welcome. */
   readonly unwelcome?: (client: Client) => void;
-  /** A connection that was welcomed ended. */
-  readonly ended?: (client: Client, code: number) => void;
 }
 
 const FIRST_PAUSE_MS = 500;
@@ -233,7 +231,7 @@ export class Client {
 
   private ended(code: number): void {
     const { checker, tally, reconnect, changed } = this.around;
-    const wasWelcome = this.connection !== undefined;
+    const isUnwelcome = this.connection === undefined;
     if (this.connection === undefined) this.failures++;
     else {
       checker.closed(this.connection);
@@ -248,8 +246,7 @@ export class Client {
     if (reconnect && this.wasWelcome && !this.isStopped && this.refusal === undefined)
       this.timer = setTimeout(() => this.connect(), this.pauseMs(code));
     this.advisedPauseMs = undefined;
-    if (wasWelcome) this.around.ended?.(this, code);
-    else this.around.unwelcome?.(this);
+    if (isUnwelcome) this.around.unwelcome?.(this);
     changed();
   }
 

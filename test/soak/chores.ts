@@ -54,6 +54,7 @@ export class Chores {
     private readonly nodes: SoakNodes,
     private readonly crowd: Crowd,
     private readonly keys: SoakKeys,
+    private readonly haste: number,
   ) {}
 
   get problems(): readonly Problem[] {
@@ -61,7 +62,7 @@ export class Chores {
   }
 
   start(): void {
-    const perTick = (this.crowd.seats.length * TICK_MS) / 60_000;
+    const perTick = (this.crowd.seats.length * this.haste * TICK_MS) / 60_000;
     this.timer = setInterval(() => {
       this.pay(this.leave, LEAVES * perTick);
       this.pay(this.depart, DEPARTURES * perTick);

@@ -34,6 +34,11 @@ const DIRECT_EVERY = 10;
 const NEIGHBOUR_EVERY = 8;
 /** One channel in so many can be taken from its key. */
 const NARROW_EVERY = 50;
+/** One seat in so many is in one large channel, whose presence all of them follow. */
+const PLAZA_EVERY = 25;
+const PLAZA = "soak/wide/plaza";
+/** Of what is said by those in it, one in so many goes to all of it: a message there is a message to hundreds. */
+const PLAZA_SPEAKS_EVERY = 4;
 /** A client of a service that only restarts one node at a time is back by then, also on a busy machine. */
 const ABSENT_MAX_MS = 60_000;
 const FORGET_AFTER_MS = 60_000;
@@ -63,12 +68,13 @@ export class Crowd {
     const channels = Math.max(1, Math.ceil(options.connections / options.channelSize));
     this.seats = Array.from({ length: options.connections }, (_, index) => {
       const at = index % channels;
+      if (index % PLAZA_EVERY === 1)
+        return this.seated({ index, peer: `soak-${index}`, channel: PLAZA, key: index % KEYS, isNarrow: false });
       // All of a narrow channel have one key, so that they lose it together; in the others keys are mixed.
       const isNarrow = at % NARROW_EVERY === 0;
       const channel = `soak/${isNarrow ? "narrow" : "wide"}/${at}`;
       const key = isNarrow ? Math.floor(at / NARROW_EVERY) % KEYS : (index + Math.floor(index / channels)) % KEYS;
-      const seat = { index, peer: `soak-${index}`, channel, key, isNarrow, node: undefined };
-      return this.seated(seat);
+      return this.seated({ index, peer: `soak-${index}`, channel, key, isNarrow });
     });
     this.watch = setInterval(() => this.lookAround(), 1000);
   }
@@ -162,19 +168,18 @@ export class Crowd {
       const round = Math.floor(this.turn / count) + seat.index;
       const neighbour = this.seats[(seat.index + 1) % count];
       if (neighbour && round % DIRECT_EVERY === 0) return seat.client.sendTo(neighbour.peer);
-      if (neighbour && round % NEIGHBOUR_EVERY === 1 && !neighbour.isNarrow)
+      const isQuiet = seat.channel === PLAZA && round % PLAZA_SPEAKS_EVERY !== 0;
+      if (neighbour && (isQuiet || round % NEIGHBOUR_EVERY === 1) && !neighbour.isNarrow && neighbour.channel !== PLAZA)
         return seat.client.publish(neighbour.channel);
       return seat.client.publish(seat.channel);
     }
   }
 
-  private seated(seat: Omit<Seat, "client">): Seat {
-    const whole = seat as Seat;
-    whole.client = this.clientFor(seat);
-    return whole;
+  private seated(seat: Omit<Seat, "client" | "node">): Seat {
+    return { ...seat, node: undefined, client: this.clientFor(seat) };
   }
 
-  private clientFor({ index, peer, channel }: Omit<Seat, "client">): Client {
+  private clientFor({ index, peer, channel }: Pick<Seat, "index" | "peer" | "channel">): Client {
     const around: Surroundings = {
       checker: this.checker,
       tally: this.tally,
@@ -182,7 +187,6 @@ export class Crowd {
       addressFor: () => this.addressFor(index),
       changed: () => undefined,
       unwelcome: (client) => this.unwelcome(index, client),
-      ended: () => undefined,
     };
     return new Client(index, peer, channel, around);
   }

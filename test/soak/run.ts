@@ -1,6 +1,6 @@
 /**
  * `npm run soak`: 30 minutes, 5,000 connections, 2,000 messages a second on three nodes, one of which restarts every minute.
- *   --minutes 30 --connections 5000 --rate 2000 --channel-size 5 --period 60 --upload-pause 1500
+ *   --minutes 30 --connections 5000 --rate 2000 --channel-size 5 --period 60 --upload-pause 1500 --haste 1
  * Prints a line a period, a last line of JSON with all figures, and ends with 1 when anything was violated.
  */
 import { parseArgs } from "node:util";
@@ -14,6 +14,7 @@ const { values } = parseArgs({
     "channel-size": { type: "string", default: "5" },
     period: { type: "string", default: "60" },
     "upload-pause": { type: "string", default: "1500" },
+    haste: { type: "string", default: "1" },
   },
 });
 
@@ -24,6 +25,7 @@ const report = await soak({
   channelSize: positive("channel-size"),
   periodSeconds: positive("period"),
   uploadPauseMs: positive("upload-pause"),
+  haste: positive("haste"),
   print: (line) => console.log(`soak: ${line}`),
 });
 console.log(JSON.stringify({ run: "soak", date: new Date().toISOString(), ...report }));

@@ -22,6 +22,8 @@ export interface SoakOptions {
   readonly periodSeconds: number;
   /** Milliseconds that each of two writers pauses between two recordings. */
   readonly uploadPauseMs: number;
+  /** How many times as often as usual people come and go: for short runs. */
+  readonly haste: number;
   readonly print: (line: string) => void;
 }
 
@@ -91,7 +93,7 @@ class Soak {
     private readonly uploads: UploadWork,
   ) {
     this.lives = new Lives(nodes);
-    this.chores = new Chores(nodes, crowd, keys);
+    this.chores = new Chores(nodes, crowd, keys, options.haste);
   }
 
   async run(): Promise<SoakReport> {
@@ -181,7 +183,7 @@ class Soak {
           : "no restart",
         `${uploads.figures.completed} recordings (${uploads.figures.retries} retries)`,
         `RSS ${lives.nowMib.join("/")} MiB`,
-        `CPU % nodes ${lives.cpuPercent(seconds).join("/")}, load ${per((self - this.selfAt) * 100, seconds)}, machine ${per((machine - this.machineAt) * 100, seconds)}`,
+        `CPU % nodes ${lives.cpuPercent(seconds).join("/")}, load ${per((self - this.selfAt) * 100, seconds)} (RSS ${loadMib()} MiB), machine ${per((machine - this.machineAt) * 100, seconds)}`,
         `faults ${lives.faults ?? "not counted"}`,
         `violations ${this.violations([]).length}`,
       ].join("; "),
@@ -232,11 +234,12 @@ class Soak {
       uploads: uploads.figures,
       faults: lives.faults ?? null,
       memory: lives.memory,
-      loadRssMib: Math.round(process.memoryUsage.rss() / 1024 ** 2),
+      loadRssMib: loadMib(),
       machineCpuPercent: per((machineCpuSeconds() - this.machineFirst) * 100, elapsed),
     };
   }
 }
 
+const loadMib = (): number => Math.round(process.memoryUsage.rss() / 1024 ** 2);
 const per = (count: number, seconds: number): number => Math.round(count / seconds);
 const sec = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
