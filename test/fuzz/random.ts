@@ -1,19 +1,12 @@
 /** Chance that can be repeated: the same seed gives the same run. */
+import { bitsFrom } from "../support/random.ts";
 
 export class Chance {
-  private state: number;
+  /** 32 bits. */
+  readonly bits: () => number;
 
   constructor(seed: number) {
-    this.state = seed >>> 0;
-  }
-
-  /** 32 bits (mulberry32). */
-  bits(): number {
-    this.state = (this.state + 0x6d2b79f5) >>> 0;
-    let t = this.state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return (t ^ (t >>> 14)) >>> 0;
+    this.bits = bitsFrom(seed);
   }
 
   /** 0 … below-1 */

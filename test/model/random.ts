@@ -1,10 +1,7 @@
-/** Numbers from 0 to 1 that a seed decides: Mulberry32. */
+/** Numbers from 0 to 1 that a seed decides. */
+import { bitsFrom } from "../support/random.ts";
+
 export function random(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
+  const bits = bitsFrom(seed);
+  return () => bits() / 4294967296;
 }

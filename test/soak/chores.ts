@@ -168,9 +168,11 @@ export class Chores {
     if (isBlocked) this.figures.blocks++;
     this.during(seat, async () => {
       const { client } = seat;
+      const before = client.tries;
       const query = isBlocked ? `?blockSec=${BLOCK_SECONDS}` : "";
       await this.persistently("kick", () => this.remove(seat.peer, query));
-      if (!(await until(() => client.refusal !== undefined || client.isGone, KICKED_WITHIN_MS)))
+      // The connection that it had must end. It may have ended with its node, and the client be back on another one.
+      if (!(await until(() => client.tries > before, KICKED_WITHIN_MS)))
         this.found.add("undone", `${seat.peer} was kicked, and is still connected`);
       if (isBlocked) await Bun.sleep(BLOCK_SECONDS * 1000);
       this.crowd.replace(seat);

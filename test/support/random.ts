@@ -1,0 +1,25 @@
+/**
+ * 32 random bits at a time that a seed decides (sfc32, by Chris Doty-Humphrey). Its state has 128 bits: runs of different
+ * seeds do not meet, and a run of billions of numbers does not repeat. Generators with 32 bits of state do both.
+ */
+export function bitsFrom(seed: number): () => number {
+  // A seed may have 53 bits.
+  let a = seed >>> 0;
+  let b = Math.floor(seed / 2 ** 32) >>> 0;
+  let c = 0x9e3779b9;
+  let counter = 1;
+  const next = (): number => {
+    const sum = (((a + b) | 0) + counter) | 0;
+    counter = (counter + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = (c << 21) | (c >>> 11);
+    c = (c + sum) | 0;
+    return sum >>> 0;
+  };
+  for (let i = 0; i < WARM_UP; i++) next();
+  return next;
+}
+
+/** Until every bit of the seed has reached every bit of the state. */
+const WARM_UP = 20;
