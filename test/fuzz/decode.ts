@@ -1,6 +1,7 @@
-/** `decodeFrame` against JSON.parse: it never throws, accepts exactly what it should, and loses nothing of what it accepts. */
+/** `decodeFrame` against JSON.parse: it never throws or hangs, accepts exactly what it should, and loses nothing of that. */
 import { deepStrictEqual } from "node:assert";
 import { type ClientFrame, decodeFrame } from "../../src/protocol/frames.ts";
+import { checkGrowth, ownRssMib, soon } from "./bounds.ts";
 import { anyText } from "./frames.ts";
 import { Chance } from "./random.ts";
 
@@ -15,10 +16,12 @@ export function fuzzDecode(frames: number, seed: number): DecodeFigures {
   const chance = new Chance(seed);
   const started = performance.now();
   let accepted = 0;
+  let warmMib = 0;
   for (let i = 0; i < frames; i++) {
     const text = anyText(chance);
+    if (i === Math.floor(frames / 4)) warmMib = ownRssMib();
     try {
-      const frame = decodeFrame(text);
+      const frame = soon(() => decodeFrame(text));
       if ((frame !== undefined) !== isFrame(text)) throw new Error(frame ? "accepted" : "refused");
       if (!frame) continue;
       accepted++;
@@ -27,6 +30,7 @@ export function fuzzDecode(frames: number, seed: number): DecodeFigures {
       throw new Error(`seed ${seed}, frame ${i}: ${JSON.stringify(text)}`, { cause: error });
     }
   }
+  checkGrowth(warmMib);
   return { frames, accepted, seconds: (performance.now() - started) / 1000 };
 }
 

@@ -67,7 +67,7 @@ export function anyText(chance: Chance): string {
   }
 }
 
-function scraps(chance: Chance, from: readonly string[]): string {
+export function scraps(chance: Chance, from: readonly string[]): string {
   let text = "";
   for (let left = chance.below(20); left > 0; left--) text += chance.pick(from);
   return text;
@@ -88,7 +88,7 @@ function frame(chance: Chance, wild: boolean): string {
   return `${gap()}{${fields.map(([key, text]) => `${gap()}"${key}"${gap()}:${gap()}${text}${gap()}`).join(",")}}${gap()}`;
 }
 
-function value(chance: Chance, depth: number, wild: boolean): string {
+export function value(chance: Chance, depth: number, wild: boolean): string {
   const list = (one: () => string): string => Array.from({ length: chance.below(4) }, one).join(",");
   switch (chance.below(depth > 0 ? 6 : 4)) {
     case 0:
@@ -111,7 +111,7 @@ function wildValue(chance: Chance): string {
   return `"${chance.once(2) ? scraps(chance, EDGES) : "\\".repeat(chance.below(8))}"`;
 }
 
-function mutated(chance: Chance, text: string): string {
+export function mutated(chance: Chance, text: string): string {
   let made = text;
   for (let left = chance.below(3); left >= 0; left--) {
     const at = chance.below(made.length + 1);

@@ -1,30 +1,99 @@
 /**
- * The fuzzer, as long as it is told: sh bin/dev test/fuzz/run.ts --frames 1000000 --seed 7 [--what decode|connections]
- * Without --what it does both, a fifth of the frames through connections. The same seed decodes the same texts;
- * over connections, when a socket is cut decides what it sends next, so that runs of one seed are alike but not equal.
+ * The fuzzer, as long as it is told:
+ *   sh bin/dev test/fuzz/run.ts --what decode --frames 1000000 --seeds 100-199 --ledger fuzz.jsonl
+ *
+ *   --what       decode, connections, nats, http, or http-rates (the same with the rates on); absent: decode, and a fifth as
+ *                many through connections
+ *   --frames     of one seed: frames, texts of nodes, or requests
+ *   --seeds      one or a range; --seed is the same
+ *   --processes  how many seeds at a time; by default one per core, for those that start a node one per two cores
+ *   --ledger     a file that gets a line of JSON for each seed. Seeds that are in it are left out: so a run is resumed
+ *   --total      adds up a ledger and runs nothing
+ *
+ * The same seed decodes the same texts; over connections and HTTP, what the server answers decides what is sent next, so that
+ * runs of one seed are alike but not equal.
  */
 import { parseArgs } from "node:util";
+import { CORES, header, readLedger, runSlices, seedsIn, totals } from "../support/seeds.ts";
 import { fuzzConnections } from "./connections.ts";
 import { fuzzDecode } from "./decode.ts";
+import { fuzzNats } from "./nats.ts";
+
+interface Figures {
+  readonly frames: number;
+  readonly seconds: number;
+}
+
+const WORK: Readonly<Record<string, (frames: number, seed: number) => Figures | Promise<Figures>>> = {
+  decode: fuzzDecode,
+  connections: fuzzConnections,
+  nats: fuzzNats,
+};
+/** They start a node beside them. */
+const WITH_NODE = ["connections", "http", "http-rates"];
+/** Slower than this is a hang: a hundredth of what was measured. */
+const FRAMES_PER_SECOND_MIN = 200;
+const START_SECONDS = 120;
 
 const { values } = parseArgs({
   options: {
-    frames: { type: "string", default: "1000000" },
-    seed: { type: "string", default: String(Date.now() % 1_000_000) },
     what: { type: "string" },
+    frames: { type: "string", default: "1000000" },
+    seeds: { type: "string" },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    processes: { type: "string" },
+    ledger: { type: "string" },
+    total: { type: "string" },
+    /** Run this one seed here: what the slices are started with. */
+    here: { type: "boolean", default: false },
   },
 });
-const frames = Number(values.frames);
-const seed = Number(values.seed);
-if (!Number.isSafeInteger(frames) || frames < 1 || !Number.isSafeInteger(seed))
-  fail("--frames and --seed take whole numbers");
-if (values.what !== undefined && !["decode", "connections"].includes(values.what))
-  fail("--what is decode or connections");
 
-const through = values.what === "connections" ? frames : values.what === "decode" ? 0 : Math.ceil(frames / 5);
-console.log(JSON.stringify({ seed, frames }));
-if (frames > through) console.log("decode", JSON.stringify(fuzzDecode(frames - through, seed)));
-if (through > 0) console.log("connections", JSON.stringify(await fuzzConnections(through, seed)));
+if (values.total !== undefined) {
+  for (const total of totals(readLedger(values.total))) console.log(JSON.stringify(total));
+  process.exit(0);
+}
+const frames = Number(values.frames);
+const seeds = seedsIn(values.seeds ?? values.seed);
+if (!Number.isSafeInteger(frames) || frames < 1 || !seeds) fail("--frames takes a whole number, --seeds 7 or 100-199");
+if (values.what !== undefined && !(values.what in WORK)) fail(`--what is one of ${Object.keys(WORK).join(", ")}`);
+
+if (values.here) await runHere(values.what ?? "decode", seeds[0] ?? 0);
+else {
+  const parts: readonly (readonly [string, number])[] =
+    values.what === undefined
+      ? [
+          ["decode", frames - Math.ceil(frames / 5)],
+          ["connections", Math.ceil(frames / 5)],
+        ]
+      : [[values.what, frames]];
+  let ok = true;
+  for (const [what, count] of parts) {
+    const processes = Number(values.processes ?? (WITH_NODE.includes(what) ? Math.max(1, CORES / 2) : CORES));
+    const command = (seed: number): string[] => [
+      process.execPath,
+      "--no-env-file",
+      import.meta.path,
+      ...["--here", "--what", what, "--frames", String(count), "--seed", String(seed)],
+    ];
+    const maxSeconds = START_SECONDS + count / FRAMES_PER_SECOND_MIN;
+    ok = (await runSlices({ what, seeds, command, processes, maxSeconds, ledger: values.ledger })) && ok;
+  }
+  process.exit(ok ? 0 : 1);
+}
+
+async function runHere(what: string, seed: number): Promise<void> {
+  const work = WORK[what];
+  if (!work) return fail(`there is no ${what}`);
+  try {
+    const { frames: count, seconds, ...figures } = await work(frames, seed);
+    const line = { ...header(what, seed), count, ok: true, seconds: Math.round(seconds * 10) / 10, ...figures };
+    console.log(JSON.stringify(line));
+  } catch (error) {
+    console.error(error);
+    process.exit(1);
+  }
+}
 
 function fail(why: string): never {
   console.error(`fuzz: ${why}`);

@@ -209,6 +209,7 @@ export class Crowd {
   private unwelcome(index: number, client: Client): void {
     const seat = this.seats[index];
     if (!seat || seat.client !== client || this.refusalsAsked >= REFUSALS_ASKED_MAX) return;
+    if (this.keys.isUnsettled(seat.key)) return;
     this.refusalsAsked++;
     const url = this.nodes.url(seat.node ?? 0).replace(/^http/, "ws");
     void whyRefused(`${url}/v1?token=${this.keys.token(seat.key, seat.peer, index)}`).then(({ sentence }) => {

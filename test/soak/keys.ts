@@ -9,6 +9,7 @@ const TOKEN_SPREAD_SECONDS = 1200;
 export class SoakKeys {
   private readonly secrets: string[];
   private turn = 0;
+  private readonly unsettled = new Set<number>();
 
   private constructor(
     private readonly keys: readonly SecretKey[],
@@ -37,10 +38,19 @@ export class SoakKeys {
    * the new one; one time in six there is no grace.
    */
   async rotate(admin: Admin, graceSec: number): Promise<void> {
-    const turn = this.turn++;
-    const key = turn % KEYS;
-    const { secret }: Rotated = await admin.rotate(this.id(key), { graceSec: turn % 6 === 5 ? 0 : graceSec });
+    const key = this.turn % KEYS;
+    const isAtOnce = this.turn % 6 === 5;
+    if (isAtOnce) this.unsettled.add(key);
+    const { secret }: Rotated = await admin.rotate(this.id(key), { graceSec: isAtOnce ? 0 : graceSec });
     this.secrets[key] = secret;
+    // Only now: a call whose answer was lost is made again, for the same key.
+    this.turn++;
+    setTimeout(() => this.unsettled.delete(key), UNSETTLED_MS);
+  }
+
+  /** Its secret ended at once, and tokens of it may still be on the way: the new one was not known yet. */
+  isUnsettled(key: number): boolean {
+    return this.unsettled.has(key);
   }
 
   /** Edits that take nothing away from anybody: nobody may notice. */
@@ -63,4 +73,5 @@ export class SoakKeys {
   }
 }
 
+const UNSETTLED_MS = 5000;
 const PATTERNS = ["soak/wide/**", "soak/narrow/**"];

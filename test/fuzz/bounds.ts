@@ -1,0 +1,27 @@
+/** What every piece of work of a fuzzer must keep to: it ends soon, and leaves no memory behind. */
+
+/** Far above what any input takes; a machine that is busy with other things must not look like a hang. */
+const SLOW_MS = 250;
+const SLOW_TRIES = 3;
+const GROWTH_MAX_MIB = 192;
+
+/** Does the work; throws if it is slow again and again. A single slow time may be the machine. */
+export function soon<T>(work: () => T): T {
+  let tookMs = 0;
+  for (let tries = 0; tries < SLOW_TRIES; tries++) {
+    const started = performance.now();
+    const value = work();
+    tookMs = performance.now() - started;
+    if (tookMs < SLOW_MS) return value;
+  }
+  throw new Error(`it takes ${Math.round(tookMs)} ms`);
+}
+
+export const ownRssMib = (): number => Math.round(process.memoryUsage.rss() / 1024 ** 2);
+
+/** Of this process. `warmMib` was measured after a part of the work. */
+export function checkGrowth(warmMib: number): void {
+  Bun.gc(true);
+  const now = ownRssMib();
+  if (now > warmMib + GROWTH_MAX_MIB) throw new Error(`memory went from ${warmMib} to ${now} MiB`);
+}
