@@ -17,6 +17,7 @@ import { parseArgs } from "node:util";
 import { CORES, header, readLedger, runSlices, seedsIn, totals } from "../support/seeds.ts";
 import { fuzzConnections } from "./connections.ts";
 import { fuzzDecode } from "./decode.ts";
+import { fuzzHttp } from "./http.ts";
 import { fuzzNats } from "./nats.ts";
 
 interface Figures {
@@ -28,6 +29,8 @@ const WORK: Readonly<Record<string, (frames: number, seed: number) => Figures | 
   decode: fuzzDecode,
   connections: fuzzConnections,
   nats: fuzzNats,
+  http: fuzzHttp,
+  "http-rates": (frames, seed) => fuzzHttp(frames, seed, { rates: true }),
 };
 /** They start a node beside them. */
 const WITH_NODE = ["connections", "http", "http-rates"];

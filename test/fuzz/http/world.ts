@@ -1,0 +1,100 @@
+/** What one lane of the fuzzer has to itself: an application with keys, a room, recordings. It is made anew when it is spoilt. */
+import { type Admin, ALL_ACTIONS, mintToken } from "../../support/admin.ts";
+import { Application } from "../../support/application.ts";
+import { Backend, webm } from "../../support/recordings.ts";
+import type { Hints } from "./values.ts";
+
+export interface FuzzWorld {
+  readonly app: string;
+  /** By name of a path parameter: what is there. */
+  readonly names: Readonly<Record<string, readonly string[]>>;
+  /** By security scheme of the document. */
+  readonly credentials: Readonly<Record<string, string>>;
+  /** Credentials that are none here. */
+  readonly wrong: readonly string[];
+  readonly hints: Hints;
+  /** Addresses that carry their own proof, by operation. */
+  readonly links: Readonly<Record<string, readonly string[]>>;
+  /** What only its owner may see, and only where it is asked for. */
+  readonly secrets: readonly string[];
+}
+
+const RECORDING_BYTES = 300;
+
+export async function makeWorld(admin: Admin): Promise<FuzzWorld> {
+  const { name, secretKey, _id } = await admin.createApp();
+  const key = await admin.createKey(name);
+  const narrow = await admin.createKey(name, { channelPatterns: ["chat/*"], actions: ["publish"] });
+  const browser = await admin.createPublishable(name);
+  const application = new Application(admin.url, name, secretKey, _id);
+  const backend = new Backend(application);
+  const roomName = `room-${crypto.randomUUID().slice(0, 8)}`;
+  const room = await backend.room(roomName);
+  const { token: access } = await application.must<{ token: string }>("POST", "/token", { roomName });
+  const recording = await backend.record({ room }, webm(RECORDING_BYTES));
+  const upload = await backend.begin({ room });
+  const here = (url: string): string => url.slice(url.indexOf("/", "https://".length));
+  const connect = await mintToken(admin.url, key.credential);
+  const future = Math.floor(Date.now() / 1000) + 3600;
+  return {
+    app: name,
+    names: {
+      app: [name, _id],
+      keyId: [key.keyId, narrow.keyId, browser.keyId],
+      channel: ["chat/1", "chat/2", "a"],
+      peerId: ["alice", "healthy"],
+      roomName: [roomName],
+      id: [recording._id, upload._id],
+    },
+    credentials: {
+      secretKey: key.credential,
+      admin: admin.token,
+      applicationBearer: secretKey,
+      applicationKey: secretKey,
+    },
+    wrong: [
+      "",
+      "x",
+      narrow.credential,
+      browser.keyId,
+      key.keyId,
+      `${key.keyId}:`,
+      `${key.keyId}:sk_secret_${"x".repeat(48)}`,
+      "x".repeat(48),
+      connect,
+      access,
+    ],
+    hints: {
+      app: [name, _id],
+      roomName: [roomName, `new-${crypto.randomUUID().slice(0, 8)}`, 12345, `r${Math.random()}`.replace(".", "")],
+      room: [roomName, room],
+      token: [connect, access],
+      channels: [[], ["chat/1"], ["a/*", "b/**"]],
+      channelPatterns: [[], ["**"], ["a/*", "b/**"]],
+      permissions: [ALL_ACTIONS, [], ["publish"]],
+      actions: [ALL_ACTIONS, ["publish"]],
+      allowedOrigins: [[], ["*"], ["https://example.com"]],
+      type: ["publishable", "secret", "video", "audio"],
+      lang: ["en", "pt-BR"],
+      expireUnixSec: [0, null, future],
+      notBeforeUnixSec: [0, null, 1],
+      endId: [recording._id, room],
+      currEndId: [recording._id],
+      expiresInSec: [1, 60, 3600],
+      graceSec: [0, 1, 60],
+      blockSec: [0, 1],
+      limit: [1, 10, 100],
+      order: ["asc", "desc"],
+      meetingJoinWebhook: ["https://example.com/hook", null],
+      meetingLeftWebhook: ["https://example.com/hook", null],
+      meetingStartedWebhook: ["https://example.com/hook", null],
+      meetingEndedWebhook: ["https://example.com/hook", null],
+    },
+    links: {
+      "PUT /api/v1/upload/{id}": [here(upload.uploadUrl)],
+      "GET /api/v1/file/{id}/view": [here(await backend.link(recording._id))],
+      "GET /api/v1/file/{id}/download": [here(await backend.link(recording._id, "download"))],
+    },
+    secrets: [secretKey, key.secret, narrow.secret],
+  };
+}
