@@ -11,22 +11,11 @@ export type FaultPlace = "timer" | "socket" | "engine";
 /** For code that only reports faults. */
 export type FaultLog = Pick<Faults, "caught">;
 
-/** A fault may repeat with every frame: each cause gets so many log lines a minute, then one line with the number of the others. */
-const LINES_PER_WINDOW = 5;
-const WINDOW_MS = 60_000;
-/** Causes that are told apart at the same time; the rest share one entry per place. */
-const CAUSES_MAX = 100;
 /** An error's text may hold input: it is cut. */
 const TEXT_MAX_CHARS = 4000;
 
-interface Window {
-  lines: number;
-  more: number;
-}
-
 export class Faults {
   private readonly counters;
-  private readonly windows = new Map<string, Window>();
 
   constructor(
     private readonly log: Pick<Log, "error">,
@@ -40,15 +29,12 @@ export class Faults {
     };
   }
 
-  /** Never throws. */
+  /** Never throws. A fault may repeat with every frame: the log writes a few lines per `cause` and counts the rest. */
   caught(where: FaultPlace, error: unknown, context: Readonly<Record<string, unknown>> = {}): void {
     this.counters[where].inc();
     try {
-      const window = this.windowOf(where, error);
-      if (window.lines < LINES_PER_WINDOW) {
-        window.lines++;
-        this.log.error({ where, ...context, err: causeOf(error) }, "a fault was caught; everything else goes on");
-      } else window.more++;
+      const fields = { where, cause: placeInCode(error), ...context, err: causeOf(error) };
+      this.log.error(fields, "a fault was caught; everything else goes on");
     } catch {
       // An error that cannot even be described, such as one whose getters throw: it has been counted.
     }
@@ -64,22 +50,6 @@ export class Faults {
         this.caught(where, error);
       }
     };
-  }
-
-  private windowOf(where: FaultPlace, error: unknown): Window {
-    const own = `${where} ${placeInCode(error)}`;
-    const cause = this.windows.has(own) || this.windows.size < CAUSES_MAX ? own : `${where} (others)`;
-    const open = this.windows.get(cause);
-    if (open) return open;
-    const window: Window = { lines: 0, more: 0 };
-    this.windows.set(cause, window);
-    setTimeout(() => this.close(cause, window), WINDOW_MS).unref();
-    return window;
-  }
-
-  private close(cause: string, { more }: Window): void {
-    this.windows.delete(cause);
-    if (more > 0) this.log.error({ cause }, `a fault was caught: and ${more} more like this within a minute`);
   }
 }
 

@@ -45,14 +45,15 @@ test("lines that keep within the rate are all written, and nothing is counted be
   expect(lines.some(({ leftOut }) => leftOut !== undefined)).toBe(false);
 });
 
-test("a flood of one reason does not hide another: by level, message, route and kind of error", () => {
+test("a flood of one reason does not hide another: by level, message, route, cause and kind of error", () => {
   const { lines, log } = setup();
   for (let i = 0; i < 100; i++) log.error({ route: "/a", err: failure("E") }, "failed");
   log.error({ route: "/b", err: failure("E") }, "failed");
   log.error({ route: "/a", err: failure("F") }, "failed");
   log.warn({ route: "/a", err: failure("E") }, "failed");
   log.error({ route: "/a", err: failure("E") }, "failed otherwise");
-  expect(lines).toHaveLength(LINES_PER_REASON + 4);
+  log.error({ route: "/a", cause: "TypeError at hub.ts:1", err: failure("E") }, "failed");
+  expect(lines).toHaveLength(LINES_PER_REASON + 5);
 });
 
 test("made-up reasons share one allowance, and what is remembered stays bounded", () => {

@@ -55,8 +55,12 @@ function limited(log: Logger, level: "warn" | "error", rate: LogRate): Logger["w
   return (first: unknown, second?: unknown): void => {
     const message = String(typeof first === "string" ? first : second);
     const fields = typeof first === "object" && first !== null ? first : {};
-    const { route, err } = fields as { route?: unknown; err?: unknown };
-    const reason = { ...(route !== undefined && { route }), ...(err !== undefined && { kind: kindOf(err) }) };
+    const { route, cause, err } = fields as { route?: unknown; cause?: unknown; err?: unknown };
+    const reason = {
+      ...(route !== undefined && { route }),
+      ...(cause !== undefined && { cause }),
+      ...(err !== undefined && { kind: kindOf(err) }),
+    };
     const sum = (leftOut: number): void =>
       log[level]({ ...reason, leftOut }, `and ${leftOut} more like this: ${message}`);
     if (rate.allows(`${level} ${message} ${Object.values(reason).join(" ")}`, sum)) log[level](fields, message);
@@ -71,7 +75,7 @@ function kindOf(error: unknown): string {
 
 const boundedError = (error: Error): object =>
   Object.fromEntries(
-    Object.entries(pino.stdSerializers.err(error)).map(([name, value]) => [
+    Object.entries(Object(pino.stdSerializers.err(error))).map(([name, value]) => [
       name,
       typeof value === "string" && value.length > ERROR_TEXT_MAX_CHARS
         ? `${value.slice(0, ERROR_TEXT_MAX_CHARS)}… (cut)`

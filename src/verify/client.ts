@@ -17,7 +17,8 @@ import type { Tally } from "./tally.ts";
 export interface Surroundings {
   readonly checker: Checker;
   readonly tally: Tally;
-  readonly reconnect: boolean;
+  /** When a client comes back by itself; "once welcome": its first connect is tried again by the fleet alone. */
+  readonly reconnect: "never" | "once welcome" | "always";
   /** The address for this client's next try, with a fresh token. */
   readonly addressFor: (client: Client) => string;
   /** Something happened that somebody may wait for. */
@@ -243,7 +244,8 @@ export class Client {
     this.socket = this.connection = undefined;
     this.isSubscribed = this.hasRoster = this.isJoining = false;
     if (FINAL_CODES.includes(code)) this.refusal = `the service closed it for good: ${code}`;
-    if (reconnect && this.wasWelcome && !this.isStopped && this.refusal === undefined)
+    const comesBack = reconnect === "always" || (reconnect === "once welcome" && this.wasWelcome);
+    if (comesBack && !this.isStopped && this.refusal === undefined)
       this.timer = setTimeout(() => this.connect(), this.pauseMs(code));
     this.advisedPauseMs = undefined;
     if (isUnwelcome) this.around.unwelcome?.(this);

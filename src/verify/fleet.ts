@@ -68,7 +68,7 @@ export class Fleet {
     const around = {
       checker: this.checker,
       tally: this.tally,
-      reconnect,
+      reconnect: reconnect ? ("once welcome" as const) : ("never" as const),
       addressFor: (client: Client) => this.addressFor(client),
       changed: () => this.wake(),
     };

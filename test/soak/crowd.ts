@@ -183,7 +183,7 @@ export class Crowd {
     const around: Surroundings = {
       checker: this.checker,
       tally: this.tally,
-      reconnect: true,
+      reconnect: "always",
       addressFor: () => this.addressFor(index),
       changed: () => undefined,
       unwelcome: (client) => this.unwelcome(index, client),
