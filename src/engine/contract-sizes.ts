@@ -1,4 +1,4 @@
-/** Of the engine's suite: what is larger than one payload of whatever carries it. Every size here is one that clients may cause. */
+/** Part of the engine's suite: what is larger than one payload of the transport. Clients can cause every size used here. */
 import { expect, test } from "bun:test";
 import { MESSAGE_MAX_BYTES, PEER_ID_MAX_CHARS, TOKEN_PEER_METADATA_MAX_BYTES } from "../protocol/limits.ts";
 import { type Begin, LATE } from "./cluster.ts";
@@ -13,7 +13,7 @@ const APPLICATIONS = 9500;
 
 const longName = (at: number): string => `${at} `.padEnd(PEER_ID_MAX_CHARS, "x");
 
-/** As large as metadata may be; quotes double in size in each layer of JSON, the others need three bytes each. */
+/** Of the largest legal size, with quotes, which are escaped in each layer of JSON, and characters of three bytes. */
 const metadata = (at: number): string => {
   const text = `{"at":${at},"q":"${'\\"'.repeat(500)}","w":"${"€".repeat(1000)}"}`;
   return `${text.slice(0, -2)}${"x".repeat(TOKEN_PEER_METADATA_MAX_BYTES - Buffer.byteLength(text))}"}`;

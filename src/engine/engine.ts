@@ -19,9 +19,9 @@
  *   the nodes reach each other.
  * - `nudge` resolves when every other node that is there has seen to it, or a second has passed. It MAY be lost: it only makes
  *   the others look sooner than they would.
- * - However large a legal message, an announcement, an answer or the number of applications, it MUST arrive whole: what carries it may
- *   have a limit, the engine has none.
- * - A method of NodeEnd that throws MUST NOT end the process: it is reported, and the channel concerned is told as `lost`.
+ * - Announcements, answers and counts of connections of any size, and the largest legal message, MUST arrive whole, whatever the payload
+ *   limit of the transport is.
+ * - An engine between processes MUST survive a method of NodeEnd that throws: it reports the error, and the channel as `lost`.
  * - `send` reaches a peer where it is held (`hold`). Once it is known that it was handed to somebody, it MAY answer: the count
  *   is then of those who have answered.
  */
@@ -55,7 +55,7 @@ export interface Claim {
 
 export type NodeId = string;
 
-/** An answer of all nodes, or nothing: a part of it would pass for the whole. */
+/** The answer of all nodes, or undefined: an incomplete answer would be taken for a complete one. */
 export type Whole<T> = T | undefined | Promise<T | undefined>;
 
 /** Could not find out: nothing was handed to anybody. */

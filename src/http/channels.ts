@@ -11,7 +11,7 @@ import type { Call } from "./call.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { bag, limit, peerId } from "./schemas.ts";
 
-/** What a client is advised to wait before it asks again. */
+/** `Retry-After` when not every node has answered. */
 const RETRY_SECONDS = 1;
 
 /** A message that a backend sends: `data` and `peerMetadata` are passed on byte for byte. */
@@ -136,7 +136,7 @@ export function channelEndpoints(guard: Guard<Credential>, hub: Hub, quota: Quot
   ];
 }
 
-/** What some nodes know must not pass for what all of them do. */
+/** A list without the share of some node would look complete: it is an error instead. */
 function wholeOf<T>(found: T | undefined): T {
   if (found === undefined) throw new Problem("backend_error", "Not every node has answered; try again.", RETRY_SECONDS);
   return found;

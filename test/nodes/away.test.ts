@@ -72,6 +72,28 @@ async function theRestGoesOn(talk: (text: string) => Promise<void>): Promise<voi
   }
 }
 
+test("a node does not answer: lists of channels and peers are 503, not incomplete", async () => {
+  const [ann, ben] = await Promise.all([connect(one, token("ann")), connect(other, token("ben"))]);
+  for (const wire of [ann, ben]) expect((await wire.request({ type: "subscribe", channel: "lists" })).type).toBe("ack");
+  const paths = ["/v1/channels?prefix=lists", "/v1/channels/lists/peers"];
+  type Lists = Json & { data?: { peers: number }[]; peers?: unknown[] };
+  const asked = () => Promise.all(paths.map((path) => call<Lists>(`${one.url}${path}`, { bearer: key.credential })));
+  const isWhole = async (): Promise<boolean> => {
+    const [channels, peers] = await asked();
+    return channels?.body.data?.[0]?.peers === 2 && peers?.body.peers?.length === 2;
+  };
+  await eventually("both are listed", isWhole);
+  other.signal("SIGSTOP");
+  try {
+    for (const { status, body, headers } of await asked())
+      expect([status, body.error, headers.get("retry-after")]).toEqual([503, "backend_error", "1"]);
+  } finally {
+    other.signal("SIGCONT");
+  }
+  await eventually("both are listed again", isWhole);
+  for (const wire of [ann, ben]) wire.drop();
+});
+
 test("PostgreSQL is stopped at once and started again", async () => {
   const { ann, ben, talk } = await pair();
   const before = await one.admin.createKey(appName);

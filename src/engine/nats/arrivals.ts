@@ -1,4 +1,4 @@
-/** What arrives for this node besides channels and direct messages: beats, questions, and answers to its own. */
+/** What arrives besides messages: heartbeats and questions of other nodes, and answers to questions of this one. */
 import type { Asks } from "./asks.ts";
 import type { Boundary } from "./boundary.ts";
 import * as decode from "./decode.ts";

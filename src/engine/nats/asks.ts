@@ -32,7 +32,7 @@ export class Asks {
     if (names.length > 0) link.publish(subjects.all, question(self, asked), subjects.answer(number));
   }
 
-  /** Of those that are still there. `isWhole`: all of them have answered, and could be asked. */
+  /** Answers of the nodes that are still there. `isWhole`: they could be asked, and all of them have answered. */
   allOf(asked: Question): Promise<Answers> {
     const { link, nodes } = this.parts;
     const names = nodes.all.map(({ name }) => name);

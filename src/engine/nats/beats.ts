@@ -1,4 +1,4 @@
-/** What this node says of itself: that it is there, whom it hears, and how many connections each application has here. */
+/** Heartbeats of this node: that it is alive, which nodes it hears, and how many connections each application has here. */
 import type { NodeEnd } from "../engine.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Link } from "./link.ts";
@@ -7,7 +7,7 @@ import { chunksOf } from "./payload.ts";
 import type { Subjects } from "./subjects.ts";
 import { beat, count } from "./wire.ts";
 
-/** Of the connections of an application: a change by more is told before the next beat is due. */
+/** Share of an application's connections: a larger change is sent before the next heartbeat is due. */
 const COUNT_DRIFT = 0.01;
 
 export interface BeatsParts {
@@ -22,7 +22,7 @@ export interface BeatsParts {
 
 export class Beats {
   private lastMs = 0;
-  /** As the others know them. */
+  /** Connections by application, as last sent. */
   private counts = new Map<string, number>();
 
   constructor(private readonly parts: BeatsParts) {}
@@ -31,12 +31,12 @@ export class Beats {
     return this.parts.nowMs() - this.lastMs >= this.parts.beatMs;
   }
 
-  /** In as many parts as the applications need. `isBack`: nothing was heard, in either direction, until now. */
+  /** In as many parts as the applications need. `isBack`: this node was cut off until now. */
   send(isBack: boolean): void {
     const { end, link, nodes, subjects, boundary, nowMs } = this.parts;
     this.lastMs = nowMs();
     if (!link.isUp) return;
-    // A node that cannot count is still there: without its beats the others would take it for gone.
+    // If counting fails the heartbeat is still sent: without it the others would take this node for gone.
     boundary.run({ in: "localCounts" }, () => {
       this.counts = new Map(end.localCounts());
     });

@@ -1,7 +1,7 @@
 /**
- * The failure boundary of the engine: whatever throws while something arrives, or in a timer, is reported here and goes no further.
- * What this node knows of another may be wrong afterwards; it is asked for again with the next beat, and not at once: a fault that
- * returns with the answer would go round at the speed of the network.
+ * The failure boundary of the engine: an error thrown in a callback or a timer is reported and stops here. What this node knows of
+ * another may be wrong afterwards, so it asks for it again with the next heartbeat. Not at once: if the answer causes the same error,
+ * question and answer would repeat at the speed of the network.
  */
 import type { NodeId } from "../engine.ts";
 
@@ -16,7 +16,7 @@ export class Boundary {
 
   constructor(private readonly fault: Fault) {}
 
-  /** `failed` puts right what can be put right at once. */
+  /** `failed` repairs what can be repaired at once. */
   run(context: FaultContext, work: () => void, failed?: () => void): void {
     try {
       work();
@@ -30,17 +30,17 @@ export class Boundary {
     try {
       this.fault(error, context);
     } catch {
-      // Whoever reports must not make it worse.
+      // A reporter that fails must not end the process either.
     }
   }
 
-  /** What is known of that node, or of any, is to be asked for again. */
+  /** The state of that node is asked for again with the next heartbeat; absent: the state of all nodes. */
   doubt(node?: NodeId): void {
     if (node === undefined) this.isAllInDoubt = true;
     else this.doubts.add(node);
   }
 
-  /** Of these nodes: those in doubt, who are so no longer. */
+  /** Those of the nodes that are in doubt; they are no longer. */
   takeDoubts<T extends { readonly id: NodeId }>(nodes: readonly T[]): T[] {
     const found = this.isAllInDoubt ? [...nodes] : nodes.filter(({ id }) => this.doubts.has(id));
     this.isAllInDoubt = false;

@@ -1,4 +1,4 @@
-/** What the node throws at the engine, in a callback or in a timer, ends nothing but what it concerns. */
+/** Errors thrown in callbacks and timers of the engine: each is reported, and costs only the channel it concerns. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { Nodes } from "../cluster.ts";
 import { type NodeEnd, UNAVAILABLE } from "../engine.ts";
@@ -74,7 +74,6 @@ describe("thrown while something of a channel arrives", () => {
     ann.join("c", "eve", 1);
     await nodes.settle();
     void ben.watch("c");
-    // The answer that came first is undone; what comes later is taken.
     const came = Promise.withResolvers<void>();
     ben.engine.watch(APP, "c", () => {
       came.resolve();
@@ -110,7 +109,7 @@ describe("thrown while something of a channel arrives", () => {
 });
 
 describe("thrown where no channel is known", () => {
-  test("by a direct message: its sender hears that it is not known what became of it", async () => {
+  test("by a direct message: its sender gets UNAVAILABLE", async () => {
     const { nodes, ann, ben, faults } = await pair();
     ben.hold("eve", 1);
     await nodes.settle();
@@ -143,7 +142,7 @@ describe("thrown where no channel is known", () => {
     },
   );
 
-  test("by the end of a node: it is told again", async () => {
+  test("by nodeGone: it is called again", async () => {
     const { nodes, ann, ben, faults } = await pair();
     plant(ann, "nodeGone");
     await nodes.close(ben);
@@ -158,12 +157,12 @@ describe("thrown in a timer", () => {
     ben.localCounts = () => {
       throw new Error("planted");
     };
-    // Longer than a silent node is waited for.
+    // Long enough for a silent node to be taken for gone.
     expect(await nodes.until(() => faults.length >= 6)).toBeTrue();
     expect([ann.gone, ann.engine.connections(APP)]).toEqual([[], 0]);
   });
 
-  test("by whoever waits for an answer: the other steps of the timer have their turn", async () => {
+  test("by one step: the other steps still run", async () => {
     const { nodes, ann, ben, faults } = await pair();
     await ben.watch("c");
     const questions = Reflect.get(ann.engine, "questions") as { sweep: () => void };

@@ -1,19 +1,19 @@
 /**
- * Texts that are longer than one payload of the server. They are cut into fragments, each with a head that says whose it is, of
- * which text, and which part; the receiver puts them together again. All fragments of a text go out back to back on one connection
- * and one subject, so they arrive in order. If one is lost the whole text is: who needs it notices as with any other loss, by a
- * number that is missing or an answer that does not come.
+ * Texts that are longer than one payload of the server are sent in fragments. The head of a fragment names the sender, the text and
+ * the part; the receiver joins them. All fragments of a text are published one after another on one connection and one subject, so
+ * they arrive in order. If one is lost, the whole text is lost, and the receiver notices it as with any other loss: by a missing
+ * sequence number, or by an answer that does not come.
  */
 import { TEXT_MAX_BYTES } from "./payload.ts";
 
-/** "+"; all other texts begin with "[". */
+/** "+": marks a fragment. All other payloads begin with "[". */
 const MARK = 0x2b;
 const LINE_END = 0x0a;
 const HEAD_MAX_BYTES = 64;
-/** Texts that are incomplete at one time, one for each sender; the oldest gives way. */
+/** Bound: incomplete texts at one time, one per sender; the oldest is dropped. */
 const INCOMPLETE_MAX = 64;
 
-/** `sender` and `number` name the text: no other has both. */
+/** `sender` and `number` together identify the text. */
 export function fragmentsOf(bytes: Uint8Array, sender: string, number: number, payloadMaxBytes: number): Uint8Array[] {
   const size = payloadMaxBytes - HEAD_MAX_BYTES;
   const parts = Math.ceil(bytes.length / size);
@@ -44,7 +44,7 @@ export class Fragments {
   private readonly incomplete = new Map<string, Incomplete>();
   private readonly decoder = new TextDecoder();
 
-  /** The text that a payload is or completes; undefined: more is to come, or it belongs to nothing. */
+  /** The text that this payload is, or completes; undefined: more fragments are to come, or it fits to none that came before. */
   take(payload: Uint8Array): string | undefined {
     if (payload.length > TEXT_MAX_BYTES) return "";
     if (payload[0] !== MARK) return this.decoder.decode(payload);
@@ -55,11 +55,11 @@ export class Fragments {
   private add({ sender, number, part, parts, bytes }: Fragment): string | undefined {
     const begun = this.incomplete.get(sender);
     const isNext = begun?.number === number && begun.parts === parts && begun.fragments.length === part;
-    // A sender has one text under way at a time: any other fragment of it ends what was begun.
+    // A sender sends one text at a time: a fragment that is not the next one means that one was lost.
     this.incomplete.delete(sender);
     const one = part === 0 ? { number, parts, fragments: [], bytes: 0 } : isNext ? begun : undefined;
     if (!one || one.bytes + bytes.length > TEXT_MAX_BYTES) return undefined;
-    // A copy: the payload is a view into what was read from the socket.
+    // A copy: the payload is a view into the socket's buffer.
     one.fragments.push(bytes.slice());
     one.bytes += bytes.length;
     if (one.fragments.length === parts) return this.decoder.decode(Buffer.concat(one.fragments));

@@ -1,14 +1,14 @@
 /**
- * The node as the engine calls it, with a failure boundary around each call that brings something. A channel whose call has failed is
- * told as lost: those who subscribe to it connect anew, and find it as it is.
+ * This node's end with a failure boundary around each call that brings news. When one about a channel throws, the channel is reported
+ * as lost: its subscribers are closed with 1001, reconnect and find its present state.
  */
 import type { ChannelCount, Envelope, MemberState, NodeEnd, NodeId } from "../engine.ts";
 import type { Boundary } from "./boundary.ts";
 
 export class GuardedEnd implements NodeEnd {
   readonly id: NodeId;
-  /** Nodes whose end could not be told. */
-  private readonly untold = new Set<NodeId>();
+  /** Nodes that have gone, while `nodeGone` has not succeeded for them. */
+  private readonly leaving = new Set<NodeId>();
 
   constructor(
     private readonly end: NodeEnd,
@@ -17,7 +17,7 @@ export class GuardedEnd implements NodeEnd {
     this.id = end.id;
   }
 
-  /** Every message comes through here: no closure. */
+  /** No closure here: every message of a channel passes through it. */
   deliver(app: string, channel: string, envelope: Envelope): void {
     try {
       this.end.deliver(app, channel, envelope);
@@ -27,7 +27,7 @@ export class GuardedEnd implements NodeEnd {
     }
   }
 
-  /** Throws what it throws: only its caller can leave the sender without an answer, which is what is known of it then. */
+  /** May throw: its caller then leaves the sender without an answer, because it is not known whether the message was delivered. */
   deliverTo(app: string, to: string, envelope: Envelope): number {
     return this.end.deliverTo(app, to, envelope);
   }
@@ -59,23 +59,23 @@ export class GuardedEnd implements NodeEnd {
   }
 
   nodeGone(node: NodeId): void {
-    this.untold.add(node);
+    this.leaving.add(node);
     this.boundary.run({ in: "nodeGone", node }, () => {
       this.end.nodeGone(node);
-      this.untold.delete(node);
+      this.leaving.delete(node);
     });
   }
 
-  /** Else its members would stay for ever. */
-  tellGoneAgain(): void {
-    for (const node of [...this.untold]) this.nodeGone(node);
+  /** Without it, members of a node that has gone would stay in the channels. */
+  retryNodeGone(): void {
+    for (const node of [...this.leaving]) this.nodeGone(node);
   }
 
   connectionsChanged(app: string): void {
     this.boundary.run({ in: "connectionsChanged", app }, () => this.end.connectionsChanged(app));
   }
 
-  /** What is asked of it: what throws here is caught where the question came in, and has no answer. */
+  /** Questions: an error here is caught where the question arrived, and the question is not answered. */
 
   nudged(app?: string): void | Promise<void> {
     return this.end.nudged(app);

@@ -67,7 +67,7 @@ export class Inboxes {
     if (count !== undefined) respond(handed(end.id, count));
   }
 
-  /** undefined: it comes too late, or it is not known whether it was handed to anybody. */
+  /** undefined: it comes too late, or it is not known whether it was delivered. */
   private deliver({ node, number, app, to, envelope }: Direct, newest: Map<string, number>): number | undefined {
     const { end, nodes, boundary } = this.parts;
     if (!nodes.seen(node) || number <= (newest.get(node) ?? 0)) return undefined;
@@ -75,7 +75,7 @@ export class Inboxes {
     try {
       return end.deliverTo(app, to, envelope);
     } catch (error) {
-      // Its sender hears of a backend error; nothing else depends on it.
+      // No answer: its sender gets `backend_error`. No other state depends on a direct message.
       boundary.report(error, { in: "deliverTo", app });
       return undefined;
     }

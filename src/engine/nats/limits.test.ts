@@ -1,4 +1,4 @@
-/** What the payload limit of NATS means beyond the engine's suite: lost parts, long questions, limits that change. */
+/** The payload limit of NATS, beyond the engine's suite: lost parts, long questions, a limit that changes. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { CHANNEL_MAX_BYTES, MESSAGE_MAX_BYTES } from "../../protocol/limits.ts";
@@ -6,12 +6,11 @@ import { Nodes } from "../cluster.ts";
 import { type MemberState, UNAVAILABLE } from "../engine.ts";
 import { APP, plain, TestNode } from "../test-node.ts";
 import { NatsEngine } from "./nats.ts";
-import { WORDS_MAX_CHARS } from "./payload.ts";
+import { MESSAGE_MAX_CHARS } from "./payload.ts";
 import { type NatsCluster, natsCluster } from "./test-cluster.ts";
 import { freePort, type NatsServer, startNats } from "./test-server.ts";
 
 const NARROW = "max_payload: 64KB";
-/** What the answer to a question may take, and a lane until it repeats its last number. */
 const WAIT_MS = 15_000;
 
 let server: NatsServer;
@@ -43,7 +42,7 @@ const settle = async (): Promise<void> => nodes?.settle();
 async function until(isSo: () => boolean): Promise<void> {
   const end = performance.now() + WAIT_MS;
   while (!isSo()) {
-    if (performance.now() > end) throw new Error("it did not come to be so");
+    if (performance.now() > end) throw new Error("the condition did not become true in time");
     await settle();
     await Bun.sleep(10);
   }
@@ -56,7 +55,7 @@ const members = (count: number): MemberState[] =>
     metadataJson: `{"x":"${"x".repeat(4000)}"}`,
   }));
 
-/** Loses payloads of a node by their number among those that go to channels. */
+/** Drops payloads that a node publishes to channels, by their position. */
 function lose(node: TestNode, isLost: (at: number) => boolean): { readonly given: number } {
   const link = Reflect.get(node.engine, "link") as object;
   const connection = Reflect.get(link, "connection") as NatsConnection;
@@ -126,7 +125,7 @@ test("a server with a smaller limit, found on reconnect, takes what the one befo
     await running.stop();
     await until(() => !isUp());
     const states = members(300);
-    // Given while nothing gets through: it is numbered, and asked for later.
+    // Announced while the link is down: it gets sequence numbers and is asked for later.
     ann.joinAll("c", states.slice(0, 200));
     running = await startNats([], port, NARROW);
     await until(isUp);
@@ -174,11 +173,11 @@ describe("an answer that does not come", () => {
   });
 });
 
-test("more than any client may say is refused before anything is given", async () => {
+test("a message larger than any legal one is refused before it gets a sequence number", async () => {
   const { ann, ben, faults } = await pair();
   ben.hold("eve", 1);
   await ben.watch("c");
-  const envelope = { from: "x", metadataJson: undefined, dataJson: `"${"x".repeat(WORDS_MAX_CHARS)}"` };
+  const envelope = { from: "x", metadataJson: undefined, dataJson: `"${"x".repeat(MESSAGE_MAX_CHARS)}"` };
   expect(ann.engine.publish(APP, "c", envelope)).toBeFalse();
   expect(await ann.engine.send(APP, "eve", envelope, false)).toBe(UNAVAILABLE);
   const said = ann.say("c");

@@ -1,7 +1,7 @@
 /**
  * The connection to NATS. It reconnects for ever, notices a dead link within seconds, and says when it is down: what is
- * published then would be thrown away without a word. It alone knows how large a payload the server takes, and cuts longer texts into
- * fragments; publishing never throws. Nor does anything that arrives: what a subscriber throws ends here and is reported.
+ * published then would be thrown away without a word. It is the one place that knows the payload limit of the server;
+ * longer texts are sent in fragments. Publishing never throws, and an error thrown by a subscriber is caught here and reported.
  */
 import { randomBytes } from "node:crypto";
 import { connect, errors, type NatsConnection, type Subscription } from "@nats-io/transport-node";
@@ -19,7 +19,7 @@ const RECONNECT_MS = { least: 100, jitter: 400 } as const;
 const CONNECT_MS = 1000;
 const NO_RESPONDERS = 503;
 const SENDER_BYTES = 12;
-/** Of UTF-8, for one character of a text. */
+/** Bytes of UTF-8 that one character of a JavaScript string needs at most. */
 const BYTES_PER_CHAR_MAX = 3;
 
 export interface LinkOptions {
@@ -27,7 +27,7 @@ export interface LinkOptions {
   readonly url: string;
   /** Shown by the server's own tools. */
   readonly name: string;
-  /** Something odd, in a sentence, for the log. */
+  /** A sentence for the log. */
   readonly warn?: (text: string) => void;
 }
 
@@ -46,9 +46,9 @@ export interface Topic {
 export interface LinkEvents {
   down(): void;
   up(): void;
-  /** A subscriber has thrown: what has arrived is lost. */
+  /** A subscriber has thrown: the message that arrived is lost. */
   misheard(error: unknown, context: FaultContext): void;
-  /** Anything else has failed. */
+  /** Another error that was caught. */
   failed(error: unknown, context: FaultContext): void;
 }
 
@@ -57,10 +57,10 @@ export class Link {
   private events: LinkEvents = { down: nothing, up: nothing, misheard: nothing, failed: nothing };
   private readonly fragments = new Fragments();
   private readonly encoder = new TextEncoder();
-  /** Names this connection in fragments. */
+  /** Identifies this connection in its fragments. */
   private readonly sender = randomBytes(SENDER_BYTES).toString("base64url");
   private lastNumber = 0;
-  private payloadMaxBytes = 0;
+  private lastLimit = 0;
 
   private constructor(
     private readonly connection: NatsConnection,
@@ -102,17 +102,18 @@ export class Link {
     this.events = events;
   }
 
-  /** Never throws; what cannot be sent is lost, as anything may be on the way. `answerTo` goes with the last fragment only. */
+  /** Never throws: a text that cannot be sent is lost, as any may be on its way. Only the last fragment carries `answerTo`. */
   publish(subject: string, text: string, answerTo?: string): void {
-    // While the link is down the limit of the next server is not known yet.
+    // While the link is down, the payload limit of the next server is not known.
     if (!this.isConnected) return;
-    // Almost all are this short: they need not be encoded to know that they fit.
-    if (text.length * BYTES_PER_CHAR_MAX <= this.payloadMaxBytes) return this.write(subject, text, answerTo);
+    // Almost all texts are short enough to know without encoding them that they fit.
+    const maxBytes = this.payloadMaxBytes;
+    if (text.length * BYTES_PER_CHAR_MAX <= maxBytes) return this.write(subject, text, answerTo);
     const bytes = this.encoder.encode(text);
     if (bytes.length > TEXT_MAX_BYTES)
       return this.events.failed(new Error(`a text of ${bytes.length} bytes is too long for other nodes`), { subject });
-    if (bytes.length <= this.payloadMaxBytes) return this.write(subject, bytes, answerTo);
-    const fragments = fragmentsOf(bytes, this.sender, ++this.lastNumber, this.payloadMaxBytes);
+    if (bytes.length <= maxBytes) return this.write(subject, bytes, answerTo);
+    const fragments = fragmentsOf(bytes, this.sender, ++this.lastNumber, maxBytes);
     for (const [at, fragment] of fragments.entries())
       this.write(subject, fragment, at === fragments.length - 1 ? answerTo : undefined);
   }
@@ -194,14 +195,19 @@ export class Link {
     }
   }
 
-  /** Another server may have another limit. */
+  /** Read each time: it may change with the server, and while a server runs. */
+  private get payloadMaxBytes(): number {
+    return Math.max(this.connection.info?.max_payload ?? this.lastLimit, PAYLOAD_MIN_BYTES);
+  }
+
   private noteLimit(): void {
-    const limit = this.connection.info?.max_payload ?? this.payloadMaxBytes;
-    if (limit !== this.payloadMaxBytes && limit < PAYLOAD_ADVISED_BYTES)
+    const limit = this.payloadMaxBytes;
+    if (limit !== this.lastLimit && limit < PAYLOAD_ADVISED_BYTES)
       this.warn(
-        `max_payload of the NATS server is ${limit} bytes: larger messages between nodes travel in many parts; set it to at least ${PAYLOAD_ADVISED_BYTES}`,
+        `max_payload of the NATS server is ${limit} bytes: larger messages between nodes are sent in many parts; ` +
+          `set it to ${PAYLOAD_ADVISED_BYTES} or more`,
       );
-    this.payloadMaxBytes = Math.max(limit, PAYLOAD_MIN_BYTES);
+    this.lastLimit = limit;
   }
 }
 

@@ -2,10 +2,10 @@
  * Nodes joined by NATS. Core NATS may lose what it carries (a reconnect, a slow consumer, a failover); what makes it the
  * engine of the contract is around it: lanes are numbered and kept (lanes.ts), followed and repaired (watches.ts, ears.ts),
  * what is for one peer keeps its order (inboxes.ts), nodes beat (beats.ts, nodes.ts), questions are asked of those who are there
- * (asks.ts, questions.ts), whatever is long is split (payload.ts, fragments.ts), and whatever throws ends at a boundary (boundary.ts,
- * guarded-end.ts).
+ * (asks.ts, questions.ts), long texts are split (payload.ts, fragments.ts), and errors thrown in callbacks and timers stop at a
+ * boundary (boundary.ts, guarded-end.ts).
  *
- * State first, then the contract's calls, then what arrives, then time.
+ * State first, then the contract's calls, then how nodes come and go; what arrives is in arrivals.ts, what time brings in pulse.ts.
  */
 import type { ChannelCount, Claim, Engine, Envelope, MemberState, NodeEnd, RemoteMembers } from "../engine.ts";
 import { UNAVAILABLE } from "../engine.ts";
@@ -19,7 +19,8 @@ import { Inboxes } from "./inboxes.ts";
 import { Lanes } from "./lanes.ts";
 import { Link, type LinkOptions } from "./link.ts";
 import { BEAT_MS, Nodes, type OtherNode } from "./nodes.ts";
-import { WORDS_MAX_CHARS } from "./payload.ts";
+import { MESSAGE_MAX_CHARS } from "./payload.ts";
+import { Pulse } from "./pulse.ts";
 import { countsOf, Questions } from "./questions.ts";
 import { Replies } from "./replies.ts";
 import { Sends } from "./sends.ts";
@@ -27,13 +28,11 @@ import { Subjects } from "./subjects.ts";
 import { Watches } from "./watches.ts";
 import * as wire from "./wire.ts";
 
-const TICKS_PER_BEAT = 8;
-
 export interface NatsOptions extends LinkOptions {
   readonly prefix: string;
   readonly beatMs?: number;
   readonly nowMs?: () => number;
-  /** Something was thrown where a message arrived or in a timer, and ended there. Absent: a warning. */
+  /** An error was thrown in a callback or a timer of the engine and was stopped there. Absent: it is a warning. */
   readonly fault?: Fault;
   /** The link to NATS is up again, or down. */
   readonly changed?: (isUp: boolean) => void;
@@ -60,7 +59,7 @@ export class NatsEngine implements Engine {
   private readonly sends: Sends;
   private readonly boundary: Boundary;
   private attached: Attached | undefined;
-  private ticking: ReturnType<typeof setInterval> | undefined;
+  private pulse: Pulse | undefined;
   private lastNumber = 0;
   private isClosed = false;
 
@@ -124,7 +123,8 @@ export class NatsEngine implements Engine {
     link.subscribe(subjects.answers, (heard) => arrivals.answer(heard));
     for (const subject of [subjects.node(id), subjects.all]) link.subscribe(subject, (heard) => arrivals.toAll(heard));
     beats.send(false);
-    this.ticking = setInterval(() => this.tick(), beatMs / TICKS_PER_BEAT);
+    this.pulse = new Pulse({ link, end, nodes, beats, claims, questions, sends, lanes, watches, boundary });
+    this.pulse.begin(beatMs);
   }
 
   /** Resolves when all that this node has given is with the server, and it has what was there for it. */
@@ -233,7 +233,7 @@ export class NatsEngine implements Engine {
 
   async close(): Promise<void> {
     if (this.isClosed) return;
-    clearInterval(this.ticking);
+    this.pulse?.end();
     if (this.link.isUp && this.attached) {
       this.link.publish(this.all.subjects.all, wire.farewell(this.all.end.id));
       // What is under way to us is still answered.
@@ -282,41 +282,10 @@ export class NatsEngine implements Engine {
     beats.send(true);
     for (const node of nodes.all) watches.resync(node);
   }
-
-  /** Time */
-
-  /** Each by itself: one that fails must not keep the others from their turn, the beat least of all. */
-  private tick(): void {
-    const { nodes, beats, claims } = this.all;
-    const run = (step: string, work: () => void): void => this.boundary.run({ in: "timer", step }, work);
-    // Whoever cannot hear takes nobody for gone: what was missed meanwhile is asked for by where it was left off.
-    if (!this.isUp) nodes.wasDeaf();
-    const isBeat = beats.isDue;
-    if (isBeat) run("beat", () => beats.send(false));
-    run("nodes", () => nodes.look());
-    run("questions", () => this.questions.sweep());
-    run("sends", () => this.sends.sweep());
-    run("claims", () => claims.sweep());
-    run("lanes", () => this.repeatTails());
-    if (isBeat) run("doubts", () => this.askAgain());
-  }
-
-  private repeatTails(): void {
-    const { lanes, end } = this.all;
-    for (const { app, channel, epoch, n, subject } of lanes.due(!this.isUp))
-      if (this.isUp) this.link.publish(subject, wire.tail({ node: end.id, app, channel, epoch, n }));
-  }
-
-  /** After a fault: the state of the nodes that it may concern. */
-  private askAgain(): void {
-    const { nodes, watches, end } = this.all;
-    end.tellGoneAgain();
-    for (const node of this.boundary.takeDoubts(nodes.all)) watches.resync(node);
-  }
 }
 
-/** Clients cannot say as much: their frames and their metadata are bounded far below it. */
+/** Limits of the protocol are far below this. Checked first, because a text that cannot be sent must not get a sequence number. */
 const fits = ({ metadataJson, dataJson }: Envelope): boolean =>
-  dataJson.length + (metadataJson?.length ?? 0) <= WORDS_MAX_CHARS;
+  dataJson.length + (metadataJson?.length ?? 0) <= MESSAGE_MAX_CHARS;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);

@@ -13,12 +13,12 @@ export interface OtherNode {
   connections: Map<string, number>;
   /** When it last told of those. */
   countedMs: number;
-  /** Of its newest beat, while parts of it are still to come. */
+  /** Connections of its newest heartbeat while parts of it are still to come. */
   counting?: Map<string, number> | undefined;
   nextPart?: number;
 }
 
-/** What a beat, or a part of one, says of connections. */
+/** The connections in a heartbeat, or in one part of it. */
 export type Counts = Pick<Beat, "connections" | "part" | "parts">;
 
 export const BEAT_MS = 1000;
@@ -112,7 +112,7 @@ export class Nodes {
   }
 }
 
-/** Counts take effect when the last part has come. Where one is missing the older ones stay: the next beat has all of them again. */
+/** Counts take effect with the last part. If a part is missing the earlier counts stay; the next heartbeat brings all again. */
 function count(node: OtherNode, { connections, part, parts }: Counts): void {
   if (part === 0) node.counting = new Map();
   else if (part !== node.nextPart) node.counting = undefined;

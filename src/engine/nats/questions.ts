@@ -3,9 +3,9 @@ import type { ChannelCount } from "../engine.ts";
 import { chunksOf, PARTS_MAX } from "./payload.ts";
 import { type Answer, type Answered, answered, type LaneState } from "./wire.ts";
 
-/** Without an answer, or the next part of one. */
+/** How long to wait for an answer, or for the next part of one. */
 export const ANSWER_MS = 1000;
-/** For a whole answer, however many parts it has. */
+/** How long to wait for all parts of an answer. */
 const WHOLE_ANSWER_MS = 10_000;
 
 interface Pending {
@@ -74,7 +74,7 @@ export class Questions {
   }
 }
 
-/** An answer in as many texts as it needs; none: it is too long altogether. */
+/** An answer in as many texts as it needs; none if it has more than PARTS_MAX. */
 export function partsOf(node: string, answer: Answer): string[] {
   const pieces = split(answer);
   if (pieces.length > PARTS_MAX) return [];

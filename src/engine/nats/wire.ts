@@ -37,7 +37,7 @@ export interface Beat {
   readonly hears: readonly string[];
   /** It was cut off: what it knows of others, and they of it, may be old. */
   readonly isBack: boolean;
-  /** With very many applications a beat has several parts, from 0. The first alone says `hears` and `isBack`. */
+  /** With very many applications a heartbeat has several parts, from 0. Only the first carries `hears` and `isBack`. */
   readonly part: number;
   readonly parts: number;
 }
@@ -130,7 +130,7 @@ export const message = ({ node, app, channel, epoch, n }: Place, envelope: Envel
 export const members = ({ node, app, channel, epoch, n }: Place, { joined, left }: Change): string =>
   line("members", node, app, channel, epoch, n, joined.map(stateOut), left);
 
-/** A change in as many items as it needs: each can be read by itself, and they follow each other in the lane. */
+/** Splits a change into items of the lane: each can be decoded by itself and has a sequence number of its own. */
 export const changesOf = ({ joined, left }: Change): Change[] =>
   chunksOf([...joined, ...left]).map((some) => ({
     joined: some.filter((one) => typeof one !== "string"),

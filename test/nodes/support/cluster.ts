@@ -13,6 +13,8 @@ export interface ClusterOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** One folder for all of them. Absent: each has its own. */
   readonly data?: string;
+  /** The text of the NATS server's configuration file. */
+  readonly nats?: string;
 }
 
 export class Cluster {
@@ -25,8 +27,10 @@ export class Cluster {
     private readonly data: string | undefined,
   ) {}
 
-  static async start({ nodes = 2, joined = true, env = {}, data }: ClusterOptions = {}): Promise<Cluster> {
-    const [postgres, nats] = await Promise.all([PostgresServer.start(), joined ? startNats() : undefined]);
+  static async start(options: ClusterOptions = {}): Promise<Cluster> {
+    const { nodes = 2, joined = true, env = {}, data, nats: config } = options;
+    const starting = joined ? startNats([], undefined, config) : undefined;
+    const [postgres, nats] = await Promise.all([PostgresServer.start(), starting]);
     const all = {
       PARLEY_DATABASE_URL: await postgres.newDatabase(),
       PARLEY_MASTER_KEY: randomBytes(32).toString("base64"),

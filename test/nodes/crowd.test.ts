@@ -1,0 +1,74 @@
+/** Announcements larger than one payload of NATS, on two real nodes: both survive, and both have the right members. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { tokenQuery } from "../conformance/raw/support/world.ts";
+import type { SecretKey } from "../support/admin.ts";
+import { call } from "../support/http.ts";
+import { selfSigned } from "../support/jwt.ts";
+import type { Server } from "../support/parley.ts";
+import { Cluster, eventually } from "./support/cluster.ts";
+
+setDefaultTimeout(180_000);
+
+/** 280 rosters of more than 1 MB each take half a minute; src/realtime/crowd.test.ts is the quick variant. */
+const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
+
+/** Frames of the server are read and dropped. */
+function open(node: Server, query: string): Promise<WebSocket> {
+  const socket = new WebSocket(`${node.url.replace("http", "ws")}/v1?${query}`);
+  const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
+  socket.onopen = () => resolve(socket);
+  socket.onerror = () => reject(new Error("a connect failed"));
+  return promise;
+}
+
+async function crowd(
+  node: Server,
+  key: SecretKey,
+  peerIds: readonly string[],
+  peerMetadata?: unknown,
+): Promise<WebSocket[]> {
+  const tokens = peerIds.map((sub) => selfSigned(key.keyId, key.secret, { sub, peerMetadata }));
+  const sockets = await Promise.all(tokens.map((token) => open(node, tokenQuery(token))));
+  for (const socket of sockets) socket.send('{"type":"subscribe","channel":"c"}');
+  return sockets;
+}
+
+async function peersOn(node: Server, key: SecretKey): Promise<number> {
+  const { body } = await call<{ peers?: unknown[] }>(`${node.url}/v1/channels/c/peers`, { bearer: key.credential });
+  return body.peers?.length ?? -1;
+}
+
+test.skipIf(!IS_FULL).each([
+  ["1 MiB", ""],
+  ["64 KiB", "max_payload: 64KB"],
+])("with payloads of %s", async (_size, nats) => {
+  const cluster = await Cluster.start({ nats, env: { PARLEY_MAX_PENDING_BYTES: String(64 * 1024 * 1024) } });
+  try {
+    const [one, other] = cluster.pair;
+    const app = await one.admin.createApp();
+    const [key, reader] = [await one.admin.createKey(app._id), await one.admin.createKey(app._id)];
+    const listener = await open(other, tokenQuery(selfSigned(reader.keyId, reader.secret, { sub: "listener" })));
+    listener.send('{"type":"subscribe","channel":"c"}');
+    await eventually("the listener is there", async () => (await peersOn(one, reader)) === 1);
+
+    const people = Array.from({ length: 280 }, (_, at) => `p${at}`);
+    const first = await crowd(one, key, people, { text: "x".repeat(4085) });
+    for (const node of [one, other])
+      await eventually("all 280 are there", async () => (await peersOn(node, reader)) === 281, 60_000);
+    for (const socket of first) socket.close();
+    await eventually("they have left", async () => (await peersOn(other, reader)) === 1, 60_000);
+
+    const names = Array.from({ length: 1150 }, (_, at) => `${at} `.padEnd(128, "x"));
+    await crowd(one, key, names);
+    for (const node of [one, other])
+      await eventually("all 1,150 are there", async () => (await peersOn(node, reader)) === 1151, 60_000);
+    await one.admin.revoke(key.keyId);
+    for (const node of [one, other])
+      await eventually("all have left", async () => (await peersOn(node, reader)) === 1, 60_000);
+    expect(listener.readyState).toBe(WebSocket.OPEN);
+    for (const node of [one, other]) expect((await call(`${node.url}/healthz`)).status).toBe(200);
+    listener.close();
+  } finally {
+    await cluster.stop();
+  }
+});
