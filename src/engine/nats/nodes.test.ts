@@ -79,4 +79,23 @@ describe("nodes", () => {
     expect(nodes.seen("me")).toBeUndefined();
     expect(log).toEqual([]);
   });
+
+  test("counts in several parts take effect with the last one; after a lost part the earlier counts stay", () => {
+    const { nodes } = made();
+    const beat = (part: number, parts: number, ...counts: [string, number][]): void =>
+      void nodes.seen("a", { connections: new Map(counts), part, parts });
+    const known = (): Record<string, number> => Object.fromEntries(nodes.known("a")?.connections ?? []);
+    beat(0, 1, ["old", 1]);
+    beat(0, 3, ["x", 1]);
+    beat(1, 3, ["y", 2]);
+    expect(known()).toEqual({ old: 1 });
+    beat(2, 3, ["z", 3]);
+    expect(known()).toEqual({ x: 1, y: 2, z: 3 });
+    for (const lost of [0, 1, 2]) {
+      for (const part of [0, 1, 2]) if (part !== lost) beat(part, 3, ["w", part]);
+      expect(known()).toEqual({ x: 1, y: 2, z: 3 });
+    }
+    beat(0, 1, ["new", 4]);
+    expect(known()).toEqual({ new: 4 });
+  });
 });
