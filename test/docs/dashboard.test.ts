@@ -28,7 +28,12 @@ const panels = dashboard.panels.filter(({ type }) => type !== "row");
 /** What Prometheus puts on every sample of a target. */
 const TARGET = { job: "parley", instance: "127.0.0.1:8080" };
 /** Only bad behaviour raises these: their panels show a flat zero. */
-const ZERO_IS_GOOD = ["parley_rate_cuts_total", "parley_slow_cuts_total", "parley_silent_drops_total"];
+const ZERO_IS_GOOD = [
+  "parley_rate_cuts_total",
+  "parley_slow_cuts_total",
+  "parley_silent_drops_total",
+  "parley_faults_total",
+];
 
 let server: Server;
 let before: Scrape;
