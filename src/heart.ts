@@ -48,7 +48,7 @@ export async function buildHeart(
   await usage.load();
   const blocks = new Blocks();
   blocks.load(await store.blocks(clock.nowMs()));
-  const engine = await engineOf(config, nodeId, log, metrics);
+  const engine = await engineOf(config, nodeId, log, metrics, faults);
   const { presenceTickMs, framesPerSecond, framesBurst, maxPendingBytes } = config;
   // Of this life of the process: two with the same PARLEY_NODE_ID are still two.
   const id = randomUUID();
@@ -83,7 +83,7 @@ export async function buildHeart(
 }
 
 /** Alone, or joined to the nodes on the same NATS. */
-async function engineOf(config: Config, nodeId: string, log: Log, metrics: Metrics): Promise<Engine> {
+async function engineOf(config: Config, nodeId: string, log: Log, metrics: Metrics, faults: Faults): Promise<Engine> {
   const { natsUrl, natsPrefix } = config;
   if (natsUrl === "") return new Exchange().engine();
   let engine: NatsEngine;
@@ -93,6 +93,7 @@ async function engineOf(config: Config, nodeId: string, log: Log, metrics: Metri
       name: `parley ${nodeId}`,
       prefix: natsPrefix,
       warn: (text) => log.warn(text),
+      fault: (error, context) => faults.caught("engine", error, context),
       changed: (isUp) => (isUp ? log.info("NATS is back") : log.error("NATS is away: other nodes cannot be reached")),
     });
   } catch (error) {

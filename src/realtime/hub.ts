@@ -71,7 +71,8 @@ export class Hub {
       engine,
       spaces: this.spaces,
       close: (peer, closing) => this.close(peer, closing),
-      resync: (channel) => this.resync(channel),
+      // At once: the state of a channel that had a fault must serve nobody until the end of the turn.
+      resync: (channel) => this.closeLost([channel]),
     });
     this.presence = new Presence({
       clock,
@@ -318,13 +319,17 @@ export class Hub {
    * timer: no message that arrives later may reach these clients before the close.
    */
   private resync(channel: Channel): void {
-    if (this.lost.size === 0) queueMicrotask(() => this.closeLost());
+    if (this.lost.size === 0)
+      queueMicrotask(() => {
+        const channels = [...this.lost];
+        this.lost.clear();
+        this.closeLost(channels);
+      });
     this.lost.add(channel);
   }
 
-  private closeLost(): void {
-    const lost = new Set(this.lost);
-    this.lost.clear();
+  private closeLost(channels: readonly Channel[]): void {
+    const lost = new Set(channels);
     const peers = [...this.everybody()].filter((peer) => peer.subscriptions.some(({ channel }) => lost.has(channel)));
     for (const peer of peers) this.boundary.forPeer("engine", peer, () => this.close(peer, RESYNC));
   }
