@@ -92,13 +92,12 @@ export class Postgres implements Database {
     const { promise: silence, reject } = Promise.withResolvers<never>();
     const asked = this.feeler;
     const timer = setTimeout(() => {
+      reject(new StoreAway(`it has not answered for ${maxMs / 1000} seconds`));
       try {
         // Whatever waits on these connections would wait for as long as the network lets it.
         if (asked === this.feeler) this.renew();
-        reject(new StoreAway(`it has not answered for ${maxMs / 1000} seconds`));
-      } catch (error) {
-        // Out of a timer it would end the process; the one who waits can cope with it.
-        reject(error);
+      } catch {
+        // Out of a timer it would drain the node; the next silence tries again.
       }
     }, maxMs);
     try {
