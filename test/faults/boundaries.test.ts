@@ -1,5 +1,6 @@
 /** Exceptions planted in a running node: each costs one connection or one channel, and is logged and counted. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { SignallingClient } from "@metered-ca/realtime";
 import { moves } from "../conformance/raw/support/figures.ts";
 import { join, startWorld, type World } from "../conformance/raw/support/world.ts";
 import { PLANTED, PLANTING } from "./support/planted.ts";
@@ -35,6 +36,22 @@ test("an exception in a socket event closes that socket with 1011; the others go
     event: "message",
     err: { stack: expect.stringContaining("planted.ts") },
   });
+});
+
+test("a client of the SDK connects again by itself after a 1011", async () => {
+  const client = new SignallingClient({
+    url: world.url.replace("http", "ws"),
+    tokenProvider: async () => world.token({ sub: "sdk" }),
+  });
+  const back = Promise.withResolvers<void>();
+  let connects = 0;
+  client.on("connected", () => {
+    if (++connects === 2) back.resolve();
+  });
+  await client.connect();
+  await client.publish("room", PLANTED.message).catch(() => undefined);
+  await back.promise;
+  await client.close();
 });
 
 test("an exception in a timer resynchronises that channel; the others go on", async () => {
