@@ -6,7 +6,16 @@ import { Metrics } from "../telemetry/metrics.ts";
 import { guardedClock } from "./clock.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { slowly } from "./late-engine.ts";
-import { type Client, leftovers, MemoryUsage, SECRET_KEY, silentLog, World, type WorldOptions } from "./test-kit.ts";
+import {
+  type Client,
+  leftovers,
+  MemoryUsage,
+  SECRET_KEY,
+  silentLog,
+  turn,
+  World,
+  type WorldOptions,
+} from "./test-kit.ts";
 import { Usage } from "./usage.ts";
 
 interface Planted extends World {
@@ -95,12 +104,13 @@ describe("a fault in a socket event", () => {
     }
   });
 
-  test("while a subscription ends resynchronises the channel: it could go on showing the member", () => {
+  test("while a subscription ends resynchronises the channel: it could go on showing the member", async () => {
     const world = plantedWorld();
     const [ann, ben, cat] = [world.join("ann", "room"), world.join("ben", "room"), world.join("cat", "other")];
     const { presence } = world.node.hub as unknown as { presence: { leave(): void } };
     plant(presence, "leave", () => true);
     ann.unsubscribe("room");
+    await turn();
     expect(closeCodes(ann, ben, cat)).toEqual([undefined, 1001, undefined]);
     expect(ann.news().at(-1)).toBe("ack r2");
   });
@@ -129,21 +139,21 @@ describe("a fault in a socket event", () => {
     });
     const [ann, ben] = [world.connect("ann"), world.connect("ben")];
     ann.send("ben", 1);
-    await Promise.resolve();
-    await new Promise((resolve) => setImmediate(resolve));
+    await turn();
     expect(closeCodes(ann, ben)).toEqual([1011, undefined]);
     expect(world.faults).toEqual(["engine planted"]);
   });
 });
 
 describe("a fault in a timer", () => {
-  test("of presence resynchronises that channel; the others tick on, and the name can be used again", () => {
+  test("of presence resynchronises that channel; the others tick on, and the name can be used again", async () => {
     const world = plantedWorld();
     const [ann, ben, cat] = [world.join("ann", "bad"), world.join("ben", "bad"), world.join("cat", "good")];
     let isArmed = true;
     plant(world.node.engine, "announce", (_app: string, channel: string) => isArmed && channel === "bad");
     ben.unsubscribe("bad");
     const dan = world.join("dan", "good");
+    await turn();
     expect(closeCodes(ann, ben, cat, dan)).toEqual([1001, undefined, undefined, undefined]);
     expect(cat.news()).toEqual(["joined: dan"]);
     expect(world.faults).toContain("timer planted");
@@ -156,7 +166,7 @@ describe("a fault in a timer", () => {
     expectNothingLeft(world, ben, cat, dan, eve);
   });
 
-  test("of a roster that is overdue does the same", () => {
+  test("of a roster that is overdue does the same", async () => {
     const world = plantedWorld();
     const bad = world.connect("ann", { pongAfterMs: undefined });
     const good = world.connect("ben", { pongAfterMs: undefined });
@@ -164,6 +174,7 @@ describe("a fault in a timer", () => {
     bad.subscribe("bad");
     good.subscribe("good");
     world.advance(600);
+    await turn();
     expect(closeCodes(bad, good)).toEqual([1001, undefined]);
     expect(good.news()).toEqual(["ack r1", "roster:"]);
     expect(world.faults).toEqual(["timer planted"]);
@@ -206,7 +217,7 @@ describe("a fault in a timer", () => {
     });
     for (let i = 0; i < 3; i++) {
       fake.advance(5000);
-      await new Promise((resolve) => setImmediate(resolve));
+      await turn();
     }
     expect([current.mock.calls.length, rows.writes]).toEqual([3, 1]);
     expect(metrics.text()).toContain('parley_faults_total{where="timer"} 1');
@@ -224,12 +235,13 @@ describe("a fault in what the engine calls", () => {
     return { world, ann, ben, cat };
   };
 
-  test("to deliver a message resynchronises that channel on this node alone", () => {
+  test("to deliver a message resynchronises that channel on this node alone", async () => {
     const { world, ann, ben, cat } = worldOfTwo();
     plant(world.nodeAt(1).hub.delivery, "fanOut", (channel: { name: string }) => channel.name === "bad");
     ann.publish("bad", 1);
     ann.publish("good", 2);
     world.advance(600);
+    await turn();
     expect(closeCodes(ann, ben, cat)).toEqual([undefined, 1001, undefined]);
     expect(ann.news()).toEqual(["ack r2", "ack r3", "left: ben"]);
     expect(cat.news()).toEqual(["message ann 2"]);
@@ -237,11 +249,12 @@ describe("a fault in what the engine calls", () => {
     expectNothingLeft(world, ann, cat);
   });
 
-  test("to tell of members resynchronises that channel", () => {
+  test("to tell of members resynchronises that channel", async () => {
     const { world, ann, ben, cat } = worldOfTwo();
     const { presence } = world.nodeAt(1).hub as unknown as { presence: { remote(): void } };
     plant(presence, "remote", (_node: string, channel: { name: string }) => channel.name === "bad");
     const dan = world.join("dan", "bad", { node: 0 });
+    await turn();
     expect(closeCodes(ann, ben, cat, dan)).toEqual([undefined, 1001, undefined, undefined]);
     expect(ann.news()).toEqual(["joined: dan left: ben"]);
     expect(new Set(world.faults)).toEqual(new Set(["engine planted"]));
@@ -256,7 +269,7 @@ describe("a fault in what the engine calls", () => {
     expect(world.faults).toEqual(["engine planted"]);
   });
 
-  test("when a node has gone costs one channel: its members leave the others", () => {
+  test("when a node has gone costs one channel: its members leave the others", async () => {
     const { world, ann, ben, cat } = worldOfTwo();
     const dan = world.join("dan", "good", { node: 0 });
     for (const client of [cat, dan]) client.take();
@@ -264,12 +277,13 @@ describe("a fault in what the engine calls", () => {
     plant(presence, "remote", (_node: string, channel: { name: string }) => channel.name === "bad");
     world.kill(0);
     world.settle();
+    await turn();
     expect(closeCodes(ben, cat)).toEqual([1001, undefined]);
     expect(cat.news()).toEqual(["left: dan"]);
     expect([ann, dan].every((client) => client.closeCode === 1006)).toBe(true);
   });
 
-  test("when it says who is in a new channel ends the subscription that waits for it, now or later", () => {
+  test("when it says who is in a new channel ends the subscription that waits for it, now or later", async () => {
     for (const answerMs of [0, 50]) {
       const world = plantedWorld({
         nodes: 2,
@@ -282,6 +296,7 @@ describe("a fault in what the engine calls", () => {
       plant(presence, "remote", (_node: string, channel: { name: string }) => channel.name === "bad");
       ben.subscribe("bad");
       world.settle();
+      await turn();
       expect([1001, 1011]).toContain(ben.closeCode as number);
       expect(cat.closeCode).toBeUndefined();
       expect(ben.news()).toEqual([]);
