@@ -91,6 +91,11 @@ export class Recordings {
 
   /** All bytes are there: whoever is at work on it is about to end, or completes it. */
   private async isWhole(app: string, id: string): Promise<boolean> {
+    // Twice: the bytes may have moved to their place between the looks that the first one consists of.
+    return (await this.looksWhole(app, id)) || this.looksWhole(app, id);
+  }
+
+  private async looksWhole(app: string, id: string): Promise<boolean> {
     const { store, storage } = this.parts;
     const row = await store.upload(app, id);
     if (!row) return (await store.recording(app, id)) !== undefined;

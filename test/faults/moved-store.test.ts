@@ -39,7 +39,7 @@ test.each(["marked", "of an older version, without a mark"])(
   async (kind) => {
     using folder = scratch();
     const data = folder.path;
-    const first = await startParley({ data });
+    await using first = await startParley({ data });
     const { name, secretKey, id } = await newApplication(first);
     const on = (server: Server): Backend => new Backend(new Application(server.url, name, secretKey, id));
     const all = Array.from({ length: 4 }, (_, i) => webm(1000, i));
@@ -53,7 +53,7 @@ test.each(["marked", "of an older version, without a mark"])(
     expect(files).toHaveLength(4);
 
     moveStore(data, join(data, "away"));
-    const other = await startParley({ data });
+    await using other = await startParley({ data });
     const warning = await other.logged(({ level }) => level === "warn");
     expect(warning.msg).toContain(join(data, "recordings"));
     expect(warning.msg).toContain("PARLEY_SWEEP_STRAYS=on");
@@ -77,7 +77,7 @@ test.each(["marked", "of an older version, without a mark"])(
 test("PARLEY_SWEEP_STRAYS=on takes the folder over: what it held is set aside, and not removed", async () => {
   using folder = scratch();
   const data = folder.path;
-  const first = await startParley({ data });
+  await using first = await startParley({ data });
   const backend = new Backend(await newApplication(first));
   const { _id } = await backend.record();
   await swept(first);

@@ -10,7 +10,7 @@ import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import { launchParley, readFirstRun, runParley, type Server } from "../support/parley.ts";
 import { Backend } from "../support/recordings.ts";
-import { removeFolder, tempFolder } from "../support/temp.ts";
+import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
 import { Cluster, connect, eventually, refusal } from "./support/cluster.ts";
 
 setDefaultTimeout(60_000);
@@ -97,7 +97,8 @@ test("a reset on a database without a first start is refused", async () => {
 });
 
 test("a fresh database beside a folder with recordings: all of them stay, and the start says so", async () => {
-  const data = tempFolder();
+  using folder = scratch();
+  const data = folder.path;
   const start = async (): Promise<Server> => {
     const node = launchParley({
       data,
@@ -115,7 +116,7 @@ test("a fresh database beside a folder with recordings: all of them stay, and th
     eventually("it has swept", async () =>
       (await call(`${node.url}/metrics`)).text.includes('parley_recording_sweeps_total{outcome="done"} 1'),
     );
-  const first = await start();
+  await using first = await start();
   const backend = new Backend(await newApplication(first));
   for (let i = 0; i < 3; i++) await backend.record();
   await swept(first);
@@ -123,11 +124,10 @@ test("a fresh database beside a folder with recordings: all of them stay, and th
   const before = files();
   expect(before).toHaveLength(3);
   for (const path of before) utimesSync(path, 1, 1);
-  const other = await start();
+  await using other = await start();
   const warning = await other.logged(({ level }) => level === "warn");
   expect(warning.msg).toContain("belongs to another store");
   await swept(other);
   await other.kill("SIGTERM");
   expect(files()).toEqual(before);
-  removeFolder(data);
 });

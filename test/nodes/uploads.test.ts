@@ -7,7 +7,7 @@ import type { Server } from "../support/parley.ts";
 import { Backend, type Begun, isRefusal, sha256, webm } from "../support/recordings.ts";
 import { SlowPut } from "../support/slow-put.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
-import { Cluster, eventually } from "./support/cluster.ts";
+import { Cluster, eventually, frozen } from "./support/cluster.ts";
 
 setDefaultTimeout(120_000);
 
@@ -101,9 +101,9 @@ test("a node that freezes and one that dies in the middle of a body: another goe
   const bytes = webm(1_000_000);
   // What the frozen node still has to write is not what the recording will hold.
   const otherBytes = webm(1_000_000, 5);
-  const [frozen, orphaned] = [await one.begin(), await one.begin()];
-  const [frozenPut, orphanedPut] = [await halfSent(one, frozen, otherBytes), await halfSent(third, orphaned, bytes)];
-  frozenNode.signal("SIGSTOP");
+  const [stalled, orphaned] = [await one.begin(), await one.begin()];
+  const [frozenPut, orphanedPut] = [await halfSent(one, stalled, otherBytes), await halfSent(third, orphaned, bytes)];
+  using _thaw = frozen(frozenNode);
   // It lies in the buffers of the frozen node's socket, and is the first thing that it finds when it wakes.
   const sent = frozenPut.send(otherBytes.subarray(400_000));
   await dyingNode.kill("SIGKILL");
@@ -125,16 +125,16 @@ test("a node that freezes and one that dies in the middle of a body: another goe
     await other.complete(_id);
     return from;
   };
-  const [from] = await Promise.all([goOn(frozen, bytes), goOn(orphaned, bytes)]);
+  const [from] = await Promise.all([goOn(stalled, bytes), goOn(orphaned, bytes)]);
   const expected = sha256(Buffer.concat([otherBytes.subarray(0, from), bytes.subarray(from)]));
-  expect(await bytesOf(other, frozen._id)).toBe(expected);
+  expect(await bytesOf(other, stalled._id)).toBe(expected);
   expect(await bytesOf(other, orphaned._id)).toBe(sha256(bytes));
 
   frozenNode.signal("SIGCONT");
   await sent;
   expect(await frozenPut.status()).toBe(409);
-  expect(await bytesOf(other, frozen._id)).toBe(expected);
-  expect(await bytesOf(one, frozen._id)).toBe(expected);
+  expect(await bytesOf(other, stalled._id)).toBe(expected);
+  expect(await bytesOf(one, stalled._id)).toBe(expected);
   expect(files()).toEqual([]);
-  expect((await one.app.call("POST", `/recording/${frozen._id}/complete`)).status).toBe(200);
+  expect((await one.app.call("POST", `/recording/${stalled._id}/complete`)).status).toBe(200);
 });

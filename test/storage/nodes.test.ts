@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { Cluster, eventually } from "../nodes/support/cluster.ts";
+import { Cluster, eventually, frozen } from "../nodes/support/cluster.ts";
 import { Application, newApplication } from "../support/application.ts";
 import { call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
@@ -65,7 +65,7 @@ test("a node that freezes in the middle of a body is overtaken, and what it send
   // Two parts are there, and the third is begun.
   await put.send(theirs.subarray(0, 20 * MIB));
   await eventually("two parts are held", async () => (await other.offset(uploadUrl, theirs.length)) === 16 * MIB);
-  frozenNode.signal("SIGSTOP");
+  using _thaw = frozen(frozenNode);
   const sent = put.send(theirs.subarray(20 * MIB));
   const since = performance.now();
   let from = 16 * MIB;

@@ -80,6 +80,12 @@ async function ready(server: Server): Promise<void> {
   server.admin = new Admin(server.url, server.setToken);
 }
 
+/** Stopped until it is continued, and at the end of the test at the latest. */
+export function frozen(node: Server): Disposable {
+  node.signal("SIGSTOP");
+  return { [Symbol.dispose]: () => node.signal("SIGCONT") };
+}
+
 export async function connect(server: Server, query: string): Promise<Wire> {
   const outcome = await attempt(server.url, { query });
   if (outcome instanceof Wire) return outcome;
