@@ -10,7 +10,7 @@ import { Links } from "./recordings/links.ts";
 import { Recordings } from "./recordings/recordings.ts";
 import { Bucket } from "./recordings/s3.ts";
 import { parseS3Address } from "./recordings/s3-address.ts";
-import { type Storage, StorageError } from "./recordings/storage.ts";
+import { type Storage, StorageError, StorageFull } from "./recordings/storage.ts";
 import { Strays } from "./recordings/strays.ts";
 import { Sweep } from "./recordings/sweep.ts";
 import { Uploads } from "./recordings/uploads.ts";
@@ -26,6 +26,8 @@ export interface Archive {
   readonly uploads: Uploads;
   readonly recordings: Recordings;
   readonly links: Links;
+  /** false: the storage takes no more bytes at the moment. */
+  readonly hasRoom: () => Promise<boolean>;
   start(): void;
   /** What deleted applications had goes in the background. */
   clearDeleted(): void;
@@ -59,6 +61,11 @@ export function buildArchive(
     uploads,
     recordings,
     links,
+    hasRoom: () =>
+      storage.roomFor(0).then(
+        () => true,
+        (error) => !(error instanceof StorageFull),
+      ),
     start: () => {
       storage.check().catch((err) => log.error({ err }, `recordings cannot be kept: ${storage.name} does not answer`));
       sweep.start();

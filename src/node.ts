@@ -1,6 +1,7 @@
 /** Builds one node from its parts, starts and stops it: the only file that knows them all. */
 import { readFileSync } from "node:fs";
 import type { WebSocketHandler } from "bun";
+import { BlockSweep } from "./access/block-sweep.ts";
 import { Directory } from "./access/directory.ts";
 import { Keyring } from "./access/keyring.ts";
 import { Throttle } from "./access/throttle.ts";
@@ -14,6 +15,7 @@ import { countOpenFiles, HeadLimit, setHeadLimit } from "./http/head-limit.ts";
 import { Listener, TlsError } from "./http/listener.ts";
 import { Frame, type Handler } from "./http/router.ts";
 import { Strangers } from "./http/strangers.ts";
+import { readyChecks } from "./readiness.ts";
 import { systemClock as clock } from "./realtime/clock.ts";
 import { watchEventLoop } from "./realtime/figures.ts";
 import type { SocketData } from "./realtime/gateway.ts";
@@ -104,14 +106,21 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
   });
   const rooms = new Rooms(store.rooms, expiry, clock.nowMs, config.maxRoomsPerApp || Number.MAX_SAFE_INTEGER);
   await store.rooms.recount();
+  const blockSweep = new BlockSweep({
+    blocks: heart.blocks,
+    store,
+    nowMs: clock.nowMs,
+    failed: (err) => log.error({ err }, "blocks that have ended could not be removed; trying again in a minute"),
+  });
   const archive = buildArchive(config, log, store, vault, metrics, faults);
-  const checks = async (): Promise<Record<string, string>> => ({
-    // One that is back is not all: what has changed meanwhile must be known.
-    store: await store.revisions().then(
-      () => (follow?.isUp === false ? "the store has just come back" : "ok"),
-      () => "the store does not answer",
-    ),
-    shutdown: heart.gateway.isDraining ? "this node is shutting down" : "ok",
+  const checks = readyChecks({
+    store,
+    keyring,
+    isFollowing: () => follow?.isUp !== false,
+    isDraining: () => heart.gateway.isDraining,
+    hasRoom: archive.hasRoom,
+    monotonicMs: clock.monotonicMs,
+    failed: (err) => log.error({ err }, "the store cannot be written to"),
   });
   const perMinute = config.httpRequestsPerMinutePerIp;
   const strangers = new Strangers(new Throttle(perMinute, perMinute / 60, clock.monotonicMs));
@@ -137,6 +146,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
   const listeners = listen({ ...config, host }, frame.notFound, routes, heart.gateway.handlers());
   const [main, adminListener = main] = listeners;
   await expiry.start();
+  blockSweep.start();
   archive.start();
   const stopWatching = watchEventLoop(metrics, faults);
   const headLimit = new HeadLimit({
@@ -171,6 +181,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
       stopWatching();
       headLimit.stop();
       await expiry.stop();
+      await blockSweep.stop();
       await archive.stop();
       // The follower last: it is what notices that the store has fallen silent, and ends what waits for it.
       await heart.usage.stop();

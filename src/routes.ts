@@ -93,7 +93,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const realtime = [
     ...tokenEndpoints(guards.minting, nowMs),
     ...channelEndpoints(guards.secret, hub, quota),
-    ...peerEndpoints(guards.secret, { hub, quota, store, nowMs }),
+    ...peerEndpoints(guards.secret, { hub, quota, store, blocks: heart.blocks, nowMs }),
     ...usageEndpoints(guards.secret, { keyring, hub, usage, gather }),
   ];
   const control = [

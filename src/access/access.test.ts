@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { newObjectId, newPublishableId, newSecretId, newSigningSecret } from "./ids.ts";
 import { normalizeOrigin, originAllowed } from "./origin.ts";
-import { Throttle } from "./throttle.ts";
+import { BUCKETS_MAX, Throttle } from "./throttle.ts";
 import { digestOf, fits, Vault } from "./vault.ts";
 
 describe("identifiers", () => {
@@ -100,6 +100,14 @@ describe("throttle", () => {
       throttle.take(`key ${i}`);
     }
     expect(throttle.size).toBeLessThan(12_000);
+  });
+
+  test("more keys than it remembers make the oldest begin anew", () => {
+    const throttle = new Throttle(1, 0.001, () => 0);
+    for (let i = 0; i < BUCKETS_MAX + 5; i++) expect(throttle.take(`key ${i}`)).toBe(0);
+    expect(throttle.size).toBe(BUCKETS_MAX);
+    expect(throttle.take(`key ${BUCKETS_MAX}`)).toBeGreaterThan(0);
+    expect(throttle.take("key 0")).toBe(0);
   });
 });
 

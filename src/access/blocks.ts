@@ -1,10 +1,13 @@
 /** Peers that may not connect for a while, in memory; the store keeps them over a restart. */
+import { BLOCKS_PER_APP_MAX } from "../protocol/limits.ts";
 import type { BlockRow } from "../store/store.ts";
 
-const key = (app: string, peerId: string): string => `${app} ${peerId}`;
-
 export class Blocks {
-  private readonly until = new Map<string, number>();
+  /**
+   * Application → peer → Unix ms until which it is blocked. Bound: BLOCKS_PER_APP_MAX per application; those that have ended
+   * go with `sweep`, once a minute (block-sweep.ts).
+   */
+  private readonly byApp = new Map<string, Map<string, number>>();
 
   load(rows: readonly BlockRow[]): void {
     for (const row of rows) this.add(row);
@@ -12,19 +15,42 @@ export class Blocks {
 
   /** false: it was known already. */
   add({ app, peerId, untilMs }: BlockRow): boolean {
-    const id = key(app, peerId);
-    if (this.until.get(id) === untilMs) return false;
-    this.until.set(id, untilMs);
+    let peers = this.byApp.get(app);
+    if (!peers) {
+      peers = new Map();
+      this.byApp.set(app, peers);
+    }
+    if (peers.get(peerId) === untilMs) return false;
+    peers.set(peerId, untilMs);
     return true;
   }
 
-  isBlocked(app: string, peerId: string, nowMs: number): boolean {
-    if (this.until.size === 0) return false;
-    const id = key(app, peerId);
-    const until = this.until.get(id);
-    if (until === undefined) return false;
-    if (until > nowMs) return true;
-    this.until.delete(id);
-    return false;
+  /** Whether that peer may be blocked: one that is blocked already always may. */
+  hasRoomFor(app: string, peerId: string, nowMs: number): boolean {
+    const peers = this.byApp.get(app);
+    if (!peers || peers.size < BLOCKS_PER_APP_MAX || peers.has(peerId)) return true;
+    forgetEnded(peers, nowMs);
+    return peers.size < BLOCKS_PER_APP_MAX;
   }
+
+  isBlocked(app: string, peerId: string, nowMs: number): boolean {
+    const until = this.byApp.get(app)?.get(peerId);
+    return until !== undefined && until > nowMs;
+  }
+
+  /** Forgets those that have ended. */
+  sweep(nowMs: number): void {
+    for (const [app, peers] of this.byApp) {
+      forgetEnded(peers, nowMs);
+      if (peers.size === 0) this.byApp.delete(app);
+    }
+  }
+
+  get size(): number {
+    return this.byApp.values().reduce((sum, peers) => sum + peers.size, 0);
+  }
+}
+
+function forgetEnded(peers: Map<string, number>, nowMs: number): void {
+  for (const [peerId, until] of peers) if (until <= nowMs) peers.delete(peerId);
 }

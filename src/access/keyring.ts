@@ -129,6 +129,16 @@ export class Keyring {
     return [...this.keys.values()].flatMap(({ key }) => (key.type === "sealed" ? [key.id] : []));
   }
 
+  /** How many secret keys can be used, and how many cannot because the master key does not open them. */
+  get secretKeys(): { readonly usable: number; readonly sealed: number } {
+    const count = { usable: 0, sealed: 0 };
+    for (const { key } of this.keys.values()) {
+      if (key.type === "secret") count.usable++;
+      if (key.type === "sealed") count.sealed++;
+    }
+    return count;
+  }
+
   key(id: string): Key | undefined {
     return this.keys.get(id)?.key;
   }

@@ -5,6 +5,8 @@ interface Bucket {
 }
 
 const SWEEP_EVERY = 10_000;
+/** Bound: of more keys than these the oldest begins anew, as if it had never asked. */
+export const BUCKETS_MAX = 100_000;
 
 export class Throttle {
   private readonly buckets = new Map<string, Bucket>();
@@ -23,6 +25,7 @@ export class Throttle {
     const bucket = this.refilled(key);
     if (bucket.left < 1) return this.secondsToWait(bucket);
     bucket.left -= 1;
+    if (this.buckets.size >= BUCKETS_MAX && !this.buckets.has(key)) this.forgetOldest();
     this.buckets.set(key, bucket);
     if (++this.calls % SWEEP_EVERY === 0) this.sweep();
     return 0;
@@ -58,6 +61,11 @@ export class Throttle {
 
   private secondsToWait(bucket: Bucket): number {
     return Math.max(1, Math.ceil((1 - bucket.left) / this.perSecond));
+  }
+
+  private forgetOldest(): void {
+    const [oldest] = this.buckets.keys();
+    if (oldest !== undefined) this.buckets.delete(oldest);
   }
 
   private sweep(): void {

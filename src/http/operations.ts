@@ -2,13 +2,17 @@
 import { z } from "zod";
 import { type Endpoint, endpoint, open } from "./endpoint.ts";
 
-/** Each check is "ok" or says what is wrong. Ready: all are. */
-export type ReadyChecks = () => Promise<Record<string, string>>;
+/**
+ * What a check has found. "degraded": something does not work and is worth a look, but sending clients to another node would not
+ * help them; "failing": this node should get no requests.
+ */
+export type CheckResult = { readonly state: "ok" } | { readonly state: "degraded" | "failing"; readonly text: string };
+
+export const OK: CheckResult = { state: "ok" };
+
+export type ReadyChecks = () => Promise<Readonly<Record<string, CheckResult>>>;
 
 const status = z.object({ status: z.literal("ok") }).meta({ id: "Health" });
-export const readiness = z
-  .object({ ready: z.boolean(), checks: z.record(z.string(), z.string()) })
-  .meta({ id: "Readiness" });
 
 export const healthEndpoint: Endpoint = endpoint({
   method: "GET",
@@ -20,9 +24,11 @@ export const healthEndpoint: Endpoint = endpoint({
   handle: () => ({ status: "ok" }),
 });
 
-/** 200 or 503, with what is not ready: not an error body, so it is answered outside the endpoints. */
+/** 200 or 503, with what is not as it should be: not an error body, so it is answered outside the endpoints. */
 export async function readyResponse(checks: ReadyChecks): Promise<Response> {
-  const results = await checks();
-  const ready = Object.values(results).every((result) => result === "ok");
-  return Response.json({ ready, checks: results }, { status: ready ? 200 : 503 });
+  const results = Object.entries(await checks());
+  const ready = results.every(([, { state }]) => state !== "failing");
+  const degraded = results.filter(([, { state }]) => state === "degraded").map(([name]) => name);
+  const texts = results.map(([name, result]) => [name, result.state === "ok" ? "ok" : result.text]);
+  return Response.json({ ready, degraded, checks: Object.fromEntries(texts) }, { status: ready ? 200 : 503 });
 }

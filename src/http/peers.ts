@@ -1,9 +1,10 @@
 /** Peers over REST: send to one, put one out. */
 import { z } from "zod";
+import type { Blocks } from "../access/blocks.ts";
 import type { Credential } from "../access/credential.ts";
 import { UNAVAILABLE } from "../engine/engine.ts";
 import { Problem } from "../protocol/codes.ts";
-import { BLOCK_MAX_SECONDS, PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
+import { BLOCK_MAX_SECONDS, BLOCKS_PER_APP_MAX, PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
 import { isPeerId } from "../protocol/names.ts";
 import type { Hub } from "../realtime/hub.ts";
 import type { Store } from "../store/store.ts";
@@ -16,6 +17,7 @@ export interface PeerParts {
   readonly hub: Hub;
   readonly quota: Quota;
   readonly store: Store;
+  readonly blocks: Blocks;
   readonly nowMs: () => number;
 }
 
@@ -27,7 +29,7 @@ function peerOf(call: Call): string {
 }
 
 export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpoint[] {
-  const { hub, quota, store, nowMs } = parts;
+  const { hub, quota, store, blocks, nowMs } = parts;
   const base = { tag: "peers", guard } as const;
   return [
     endpoint({
@@ -59,11 +61,14 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
         blockSec: wholeNumber(0, BLOCK_MAX_SECONDS).describe("Refuse its connects that long. Absent: 0.").optional(),
       }),
       answer: z.object({ peerId: z.string(), closed: z.int() }),
+      problems: ["conflict"],
       handle: async (call, { who, query }) => {
         const peerId = peerOf(call);
         const { app } = who.key;
         if (query.blockSec) {
           const untilMs = nowMs() + query.blockSec * 1000;
+          if (!blocks.hasRoomFor(app, peerId, nowMs()))
+            throw new Problem("conflict", `An application has at most ${BLOCKS_PER_APP_MAX} blocked peers at a time.`);
           await store.putBlock({ app, peerId, untilMs }, nowMs());
           return { peerId, closed: await hub.kick(app, peerId, untilMs) };
         }

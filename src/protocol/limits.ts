@@ -31,6 +31,8 @@ export const SILENCE_MAX_MS = 60_000;
 /** A connection is closed this long before its token's expiry. */
 export const EXPIRY_LEAD_MS = 250;
 export const BLOCK_MAX_SECONDS = 86_400;
+/** Peers of one application that are blocked at the same time. */
+export const BLOCKS_PER_APP_MAX = 10_000;
 export const USAGE_FLUSH_MS = 5000;
 /** What `going_away` advises. */
 export const RETRY_AFTER_MS = 1000;

@@ -120,6 +120,14 @@ export function storeContract(newPlace: NewPlace): void {
     });
   });
 
+  test("a trial writes, as often as it is asked to, and changes nothing that is kept", async () => {
+    const { store } = await filled();
+    const before = await store.snapshot();
+    for (let i = 0; i < 3; i++) await store.tryWrite();
+    expect(await store.snapshot()).toEqual(before);
+    await store.close();
+  });
+
   roomsContract(newPlace);
   recordingsContract(newPlace);
   leasesContract(newPlace);

@@ -121,6 +121,10 @@ export interface Store extends Reads {
   blocks(nowMs: number): Promise<BlockRow[]>;
   /** Also forgets those that have ended. */
   putBlock(row: BlockRow, nowMs: number): Promise<void>;
+  /** Removes those that have ended; no revision rises with it. */
+  forgetBlocks(nowMs: number): Promise<void>;
+  /** Rejects where nothing can be written, as on a full disk. Given up soon where there is no answer. */
+  tryWrite(): Promise<void>;
   /** Alone among all nodes, by name, until it is released or this process ends. */
   claim(name: string): Promise<() => Promise<void>>;
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 /** A disk that takes no more: what cannot be kept is refused, and is not in force either. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { mint } from "../support/admin.ts";
-import { call } from "../support/http.ts";
+import { call, type Json } from "../support/http.ts";
 import { startParley } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
 
@@ -43,6 +43,12 @@ test("a change that cannot be written fails whole; what was there goes on, also 
   expect((await full.admin.call("DELETE", `/signalling/keys/${key.keyId}`)).status).toBe(500);
   expect((await mint(full.url, key.credential)).status).toBe(200);
   expect((await call(`${full.url}/healthz`)).status).toBe(200);
+  const ready = await call<{ checks: Json }>(`${full.url}/readyz`);
+  expect([ready.status, ready.body.checks]).toEqual([
+    503,
+    expect.objectContaining({ store: "ok", writes: "the store cannot be written to; is the disk full?" }),
+  ]);
+  expect(ready.text).not.toMatch(/sqlite|I\/O/i);
   await full.kill();
 
   await using again = await startParley({ data, env });

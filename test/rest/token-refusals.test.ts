@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { randomBytes } from "node:crypto";
 import { type Admin, mint, mintToken, type SecretKey } from "../support/admin.ts";
 import { expectRefusal } from "../support/checks.ts";
-import { call, rawCall, statusOf } from "../support/http.ts";
+import { call, type Json, rawCall, statusOf } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
 
@@ -259,8 +259,20 @@ describe("which refusal comes first", () => {
     expectRefusal(await ask({ peerId: "a", channels: ["chat/1"] }), 503, "internal_error");
     expect(await second.admin.check(token)).toMatchObject({ valid: false, error: "internal_error" });
 
+    // No secret key can be used: this node is not ready.
+    const readiness = async (): Promise<unknown[]> => {
+      const { status, body } = await call<{ degraded: string[]; checks: Json }>(`${second.url}/readyz`);
+      return [status, body.degraded, body.checks.keys];
+    };
+    const of = (sealed: number): string => `the master key does not open ${sealed} of 2 secret keys: they answer 503`;
+    expect(await readiness()).toEqual([503, [], of(2)]);
+
     // The way out: a new secret is sealed with the master key in force.
     const { secret } = await second.admin.rotate(key.keyId);
     expect((await ask({ peerId: "a" }, secret)).status).toBe(200);
+    // The demo's key still cannot: that is said, and nobody is sent elsewhere for it.
+    let found = await readiness();
+    while (found[0] === 503) found = await readiness();
+    expect(found).toEqual([200, ["keys"], of(1)]);
   });
 });
