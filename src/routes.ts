@@ -92,7 +92,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   };
   const realtime = [
     ...tokenEndpoints(guards.minting, nowMs),
-    ...channelEndpoints(guards.secret, hub, quota),
+    ...channelEndpoints(guards.secret, hub, quota, (...cut) => frame.cut("/v1/channels/:channel/peers", ...cut)),
     ...peerEndpoints(guards.secret, { hub, quota, store, blocks: heart.blocks, nowMs }),
     ...usageEndpoints(guards.secret, { keyring, hub, usage, gather }),
   ];
@@ -109,7 +109,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   });
   const { recordings, uploads, links } = parts.archive;
   const application = [
-    ...roomEndpoints(appGuards, rooms, (call, error) => frame.cut(call, "/api/v1/rooms", error)),
+    ...roomEndpoints(appGuards, rooms, (...cut) => frame.cut("/api/v1/rooms", ...cut)),
     ...accessTokenEndpoints(appGuards, parts.accessTokens),
     ...recordingEndpoints(appGuards, recordings, config.linkSeconds),
     ...uploadEndpoints(appGuards, uploads, recordings, links),

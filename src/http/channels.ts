@@ -1,8 +1,10 @@
 /** Channels over REST: which are active, who is in one, publish to one. */
 import { z } from "zod";
 import type { Credential } from "../access/credential.ts";
+import type { MemberState } from "../engine/engine.ts";
 import { type Action, bitOf } from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
+import type { JsonObject } from "../protocol/json.ts";
 import { CHANNEL_MAX_BYTES, MESSAGE_MAX_BYTES, TOKEN_PEER_METADATA_MAX_BYTES } from "../protocol/limits.ts";
 import { isChannelName, isReserved, utf8Bytes } from "../protocol/names.ts";
 import { rawValue } from "../protocol/scan.ts";
@@ -10,6 +12,7 @@ import type { Hub } from "../realtime/hub.ts";
 import type { Call } from "./call.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { bag, limit, peerId } from "./schemas.ts";
+import { type Cut, streamedArray } from "./streamed-array.ts";
 
 /** `Retry-After` when not every node has answered. */
 const RETRY_SECONDS = 1;
@@ -59,7 +62,19 @@ function channelOf(call: Call, credential: Credential): string {
 const listed = z.object({ channel: z.string(), peers: z.int(), connections: z.int() }).meta({ id: "ActiveChannel" });
 const member = z.object({ peerId: z.string(), metadata: z.looseObject({}).optional() }).meta({ id: "ChannelPeer" });
 
-export function channelEndpoints(guard: Guard<Credential>, hub: Hub, quota: Quota): Endpoint[] {
+/** Each may have 4 KiB of metadata. */
+const MEMBERS_PER_PAGE = 200;
+
+function* membersOf(members: readonly MemberState[]): Generator<z.infer<typeof member>[], undefined> {
+  for (let at = 0; at < members.length; at += MEMBERS_PER_PAGE)
+    yield members
+      .slice(at, at + MEMBERS_PER_PAGE)
+      .map(({ peerId, metadataJson }) =>
+        metadataJson === undefined ? { peerId } : { peerId, metadata: JSON.parse(metadataJson) as JsonObject },
+      );
+}
+
+export function channelEndpoints(guard: Guard<Credential>, hub: Hub, quota: Quota, cut: Cut): Endpoint[] {
   const base = { tag: "channels", guard } as const;
   return [
     endpoint({
@@ -98,14 +113,13 @@ export function channelEndpoints(guard: Guard<Credential>, hub: Hub, quota: Quot
         "action_not_permitted",
         "backend_error",
       ],
-      handle: async (call, { who }) => {
+      handle: async (call, { who, again }) => {
         const channel = channelOf(call, who);
         permit(who, "presence");
         const members = wholeOf(await hub.census.members(who.key.app, channel));
-        const peers = members.map(({ peerId, metadataJson }) =>
-          metadataJson === undefined ? { peerId } : { peerId, metadata: JSON.parse(metadataJson) as unknown },
-        );
-        return { channel, peers };
+        const around = { before: `{"channel":${JSON.stringify(channel)},"peers":`, after: "}" };
+        const list = { pages: membersOf(members), pageSize: MEMBERS_PER_PAGE, check: again, around };
+        return streamedArray({ ...list, cut: (error) => cut(call, error) }, (peers) => ({ channel, peers }));
       },
     }),
     endpoint({

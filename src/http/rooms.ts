@@ -89,7 +89,15 @@ export function roomEndpoints({ secretKey: guard }: ApplicationGuards, rooms: Ro
       answer: z.union([z.array(room), page]),
       handle: (call, { who, query, again }) =>
         query.limit === undefined && query.endId === undefined
-          ? streamedArray(rooms.list(who.id), LIST_PAGE_ROOMS, again, (error) => cut(call, error))
+          ? streamedArray(
+              {
+                pages: rooms.list(who.id),
+                pageSize: LIST_PAGE_ROOMS,
+                check: again,
+                cut: (error) => cut(call, error),
+              },
+              (list) => list,
+            )
           : rooms.page(who.id, query.limit ?? ROOMS_PAGE_DEFAULT, query.endId),
     }),
     endpoint({

@@ -161,7 +161,7 @@ export class Frame {
   }
 
   /** For an answer that had begun when it could not go on: its status is out already, so the connection is cut. */
-  cut({ requestId }: Call, route: string, error: unknown): void {
+  cut(route: string, { requestId }: Call, error: unknown): void {
     if (error instanceof Problem) return this.parts.log.debug({ requestId, route }, "an answer was cut short");
     this.parts.log.error(
       { requestId, route, err: error },

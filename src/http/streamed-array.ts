@@ -8,18 +8,22 @@ import type { Call } from "./call.ts";
 /** Says why an answer that had begun could not be finished. */
 export type Cut = (call: Call, error: unknown) => void;
 
-/**
- * The array itself where it fits into one page, which is then an ordinary answer. `check` is asked before each
- * further page and throws where the reader may not have it any more.
- */
-export async function streamedArray(
-  pages: AsyncGenerator<readonly object[], undefined>,
-  pageSize: number,
-  check: () => unknown,
-  cut: (error: unknown) => void,
-): Promise<object> {
+export interface Streamed {
+  /** Items come in pages; only the last has less than `pageSize`. */
+  readonly pages: AsyncGenerator<readonly object[], undefined> | Generator<readonly object[], undefined>;
+  readonly pageSize: number;
+  /** Asked before each further page; throws where the reader may not have it any more. */
+  readonly check: () => unknown;
+  readonly cut: (error: unknown) => void;
+  /** What stands around the array: the answer is an object with the array in it. */
+  readonly around?: { readonly before: string; readonly after: string };
+}
+
+/** A list that fits into one page is an ordinary answer, which `whole` makes of it. */
+export async function streamedArray(list: Streamed, whole: (items: readonly object[]) => object): Promise<object> {
+  const { pages, pageSize, check, cut, around = { before: "", after: "" } } = list;
   let page = await nextOf(pages);
-  if (!page || page.length < pageSize) return page ?? [];
+  if (!page || page.length < pageSize) return whole(page ?? []);
   let isBegun = false;
   const stream = new ReadableStream(
     {
@@ -31,7 +35,7 @@ export async function streamedArray(
             check();
             page = await nextOf(pages);
           }
-          controller.enqueue(page ? `${isBegun ? "," : "["}${joined(page)}` : "]");
+          controller.enqueue(page ? `${isBegun ? "," : `${around.before}[`}${joined(page)}` : `]${around.after}`);
           isBegun = true;
           if (!page) controller.close();
         } catch (error) {
@@ -50,7 +54,7 @@ export async function streamedArray(
 }
 
 /** undefined: there is none. */
-async function nextOf(pages: AsyncGenerator<readonly object[], undefined>): Promise<readonly object[] | undefined> {
+async function nextOf(pages: Streamed["pages"]): Promise<readonly object[] | undefined> {
   for (;;) {
     const { value, done } = await pages.next();
     if (done || value === undefined) return undefined;

@@ -123,6 +123,26 @@ describe("a write that fails", () => {
     expect(it.onDisk()).toEqual([5, 0]);
   });
 
+  test("leaves one row per application however often it fails", async () => {
+    const it = await new Fixture().started();
+    const { store } = it.disk;
+    const write = store.addUsage.bind(store);
+    let rows = 0;
+    store.addUsage = (given) => {
+      rows = given.length;
+      return write(given);
+    };
+    it.disk.failing = true;
+    for (let i = 0; i < 50; i++) {
+      it.messages(1);
+      it.usage.message("other");
+      await it.advance(5000);
+    }
+    it.disk.failing = false;
+    await it.advance(10_000);
+    expect([rows, it.onDisk(), it.disk.rows.get(`other ${JANUARY}`)?.messages]).toEqual([2, [50, 0], 50]);
+  });
+
   test("keeps the peak as well, though no message is sent any more", async () => {
     const it = await new Fixture().started();
     it.disk.failing = true;

@@ -33,15 +33,23 @@ export function periodOf(nowMs: number): Period {
   return { startSeconds: month(0), endSeconds: month(1) };
 }
 
+/** One row for each application and period: a store that is away for long must not leave one for every attempt. */
+const summed = (rows: readonly UsageRow[]): UsageRow[] =>
+  [...Map.groupBy(rows, ({ app, period }) => `${app} ${period}`).values()].map((same) => ({
+    ...(same[0] as UsageRow),
+    messages: same.reduce((sum, row) => sum + row.messages, 0),
+    peakConnections: Math.max(...same.map((row) => row.peakConnections)),
+  }));
+
 export class Usage {
   private readonly counts = new Map<string, Count>();
   private period: Period;
   private stopped = false;
   private flushing: Promise<void> = Promise.resolve();
   private next: Promise<void> | undefined;
-  /** For the write that comes next. */
+  /** For the write that comes next. Bound: one row per application and period. */
   private taken: UsageRow[] = [];
-  /** What the store would not take: tried again with the next flush. */
+  /** What the store would not take: tried again with the next flush. Bound: one row per application and period. */
   private unwritten: UsageRow[] = [];
 
   constructor(
@@ -116,7 +124,7 @@ export class Usage {
 
   /** Resolves when everything counted so far is in the store, or the attempt has failed. */
   flush(): Promise<void> {
-    this.taken.push(...this.take());
+    this.taken = summed([...this.taken, ...this.take()]);
     if (this.taken.length === 0 && !this.store.isShared) return this.flushing;
     // One that has not begun yet is shared by all who come meanwhile: a slow store makes no queue.
     this.next ??= this.flushing.then(() => {
@@ -164,7 +172,7 @@ export class Usage {
       if (rows.length > 0) await this.store.addUsage(rows);
     } catch (error) {
       this.log.error({ err: error }, "usage could not be written; it is kept for the next attempt");
-      this.unwritten.push(...rows);
+      this.unwritten = summed([...this.unwritten, ...rows]);
       return;
     }
     for (const { app, period, messages } of rows) {

@@ -13,6 +13,7 @@ const BARE: Readonly<Record<string, string>> = {
   "realtime/clock.ts": "the system's clock; a node uses it through guardedClock",
   "telemetry/faults.ts": "is the boundary",
   "node.ts": "resolves a promise",
+  "access/block-sweep.ts": "catches and reports what a sweep throws",
   "realtime/hub.ts": "closes each connection inside the boundary",
   "http/streamed-array.ts": "resolves a promise",
   "telemetry/log.ts": "writes a log line, which does not throw",

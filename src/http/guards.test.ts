@@ -1,0 +1,58 @@
+import { expect, test } from "bun:test";
+import { Keyring } from "../access/keyring.ts";
+import { Throttle } from "../access/throttle.ts";
+import { digestOf, Vault } from "../access/vault.ts";
+import { Call } from "./call.ts";
+import { makeGuards } from "./guards.ts";
+
+function setup() {
+  const state = { token: "first-admin-token", nowMs: 0 };
+  const now = (): number => state.nowMs;
+  const wrongTries = new Throttle(10, 10 / 60, now);
+  const guards = makeGuards({
+    keyring: new Keyring(new Vault(Buffer.alloc(32))),
+    nowMs: now,
+    requests: new Throttle(0, 0, now),
+    wrongTries,
+    adminTokenDigest: () => digestOf(state.token),
+    isOwnHost: () => true,
+  });
+  return { state, guards, wrongTries };
+}
+
+const callWith = (token: string): Call =>
+  new Call(
+    new Request("http://localhost/", { headers: { Authorization: `Bearer ${token}` } }),
+    () => "192.0.2.1",
+    [],
+    {},
+    () => undefined,
+  );
+
+test("an admin token that was replaced while a body came does nothing any more, and costs no wrong try", () => {
+  const { state, guards, wrongTries } = setup();
+  const call = callWith("first-admin-token");
+  guards.admin.admit(call);
+  guards.admin.again(call);
+  state.token = "second-admin-token";
+  expect(() => guards.admin.again(call)).toThrow("This is not the admin token.");
+  expect(wrongTries.size).toBe(0);
+});
+
+test("the right token passes whatever was tried before, and is known then", () => {
+  const { guards } = setup();
+  const attempt = (): string => {
+    try {
+      guards.admin.admit(callWith("wrong"));
+      return "let in";
+    } catch (error) {
+      return (error as { code: string }).code;
+    }
+  };
+  const tries = Array.from({ length: 30 }, attempt);
+  expect(tries.filter((code) => code === "unauthorized")).toHaveLength(10);
+  expect(tries.filter((code) => code === "rate_limited")).toHaveLength(20);
+  const call = callWith("first-admin-token");
+  guards.admin.admit(call);
+  expect(call.standing.isKnown).toBe(true);
+});
