@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => siege.stop());
 
-const connections = async (): Promise<number> => (await readFigures(siege.url)).get("parley_connections");
+const connections = async (): Promise<number> => (await readFigures(siege.world.server)).get("parley_connections");
 
 /** Waits until the server has noticed that those of the attack are gone; the healthy pair, or nobody, stays. */
 async function onlyHealthyLeft(): Promise<void> {

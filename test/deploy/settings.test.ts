@@ -90,7 +90,10 @@ test("no file of deploy/ holds a secret", () => {
       expect([where, ["", GIVEN.PARLEY_MASTER_KEY, "admin"].includes(value)]).toEqual([where, true]);
     else expect([where, /:(p1|p2|PASSWORD)@/.test(value)]).toEqual([where, true]);
   for (const [name, value] of assignments(read("deploy/compose/env.example")))
-    expect([name, value]).toEqual([name, ["PARLEY_DOMAIN", "PUBLIC_PORT"].includes(name) ? expect.anything() : ""]);
+    expect([name, value]).toEqual([
+      name,
+      ["PARLEY_DOMAIN", "PARLEY_PUBLIC_URL", "PUBLIC_PORT"].includes(name) ? expect.anything() : "",
+    ]);
 });
 
 test("every file is one that a test here reads", () => {

@@ -18,7 +18,7 @@ beforeAll(async () => {
 /** A test begins when nothing of the one before is under way. */
 afterEach(async () => {
   world.hangUp();
-  while ((await readFigures(world.url)).get("parley_connections") > 0) await Bun.sleep(2);
+  while ((await readFigures(world.server)).get("parley_connections") > 0) await Bun.sleep(2);
 });
 afterAll(() => world.stop());
 
@@ -37,12 +37,12 @@ const refused = (code: string): string => `parley_connects_refused_total{code="$
 describe("connections", () => {
   test("are counted while they are open, and as they are made", async () => {
     const guests: Guest[] = [];
-    const by = await moves(world.url, async () => {
+    const by = await moves(world.server, async () => {
       for (let i = 0; i < 3; i++) guests.push(await quiet());
     });
     expect([by("parley_connections"), by("parley_connects_total")]).toEqual([3, 3]);
     const later = await moves(
-      world.url,
+      world.server,
       async () => {
         guests[0]!.wire.close();
         guests[1]!.wire.drop();
@@ -64,14 +64,14 @@ describe("connections", () => {
       ["invalid_token", "token=x", {}],
       ["token_expired", tokenQuery(world.token({ exp: 5 })), {}],
     ] as const) {
-      const by = await moves(world.url, () => refusal(world.url, { query, headers }));
+      const by = await moves(world.server, () => refusal(world.url, { query, headers }));
       expect([code, by(refused(code)), by("parley_connects_total")]).toEqual([code, 1, 0]);
     }
   });
 
   test("that come too fast are counted as rate_limited", async () => {
     const headers = { "X-Forwarded-For": "203.0.113.50" };
-    const by = await moves(world.url, () =>
+    const by = await moves(world.server, () =>
       Promise.all(Array.from({ length: CONNECTS + 20 }, () => attempt(world.url, { query: "key=x", headers }))),
     );
     expect(by(refused("rate_limited"))).toBeGreaterThan(0);
@@ -93,7 +93,7 @@ describe("client frames", () => {
   ] as const)
     test(`${JSON.stringify(frame)} counts as ${type}, refused or not`, async () => {
       const { wire } = await quiet();
-      const by = await moves(world.url, async () => {
+      const by = await moves(world.server, async () => {
         wire.send(frame, frame, frame);
         await wire.sync();
       });
@@ -103,7 +103,7 @@ describe("client frames", () => {
 
   test("a binary one counts as other", async () => {
     const { wire } = await quiet();
-    const by = await moves(world.url, async () => {
+    const by = await moves(world.server, async () => {
       wire.frameOf(OPCODE.binary, "x");
       await wire.sync();
     });
@@ -113,7 +113,7 @@ describe("client frames", () => {
   test("bytes are those of their payloads", async () => {
     const { wire } = await quiet();
     const text = JSON.stringify({ type: "publish", channel: "x", data: "y".repeat(1000), requestId: "bytes" });
-    const by = await moves(world.url, async () => {
+    const by = await moves(world.server, async () => {
       wire.send(text);
       await wire.answerTo("bytes");
     });
@@ -123,7 +123,7 @@ describe("client frames", () => {
   test("bytes are bytes, not characters", async () => {
     const { wire } = await quiet();
     const text = JSON.stringify({ type: "publish", channel: "x", data: "é😀".repeat(100), requestId: "bytes" });
-    const by = await moves(world.url, async () => {
+    const by = await moves(world.server, async () => {
       wire.send(text);
       await wire.answerTo("bytes");
     });
@@ -137,7 +137,7 @@ describe("server frames", () => {
     const receivers = [await subscribed(channel), await subscribed(channel), await subscribed(channel)];
     const sender = await subscribed(channel);
     const twin = await world.guest({ ...QUIET, sub: receivers[0]!.peerId });
-    const by = await moves(world.url, async () => {
+    const by = await moves(world.server, async () => {
       await sender.wire.request({ type: "publish", channel, data: 1 });
       await sender.wire.request({ type: "send", to: receivers[0]!.peerId, data: 2 });
       await sender.wire.request({ type: "publish", channel: "", data: 1 });
@@ -154,7 +154,7 @@ describe("server frames", () => {
 
   test("pongs are counted too", async () => {
     const { wire } = await quiet();
-    const by = await moves(world.url, async () => {
+    const by = await moves(world.server, async () => {
       wire.send({ type: "ping" }, { type: "ping" });
       await wire.sync();
     });
@@ -165,7 +165,7 @@ describe("server frames", () => {
     const key = await world.admin.createKey(world.app._id);
     const { wire } = await world.guest(QUIET, {}, key);
     await wire.request({ type: "subscribe", channel: "a" });
-    const by = await moves(world.url, async () => {
+    const by = await moves(world.server, async () => {
       await world.admin.patchKey(key.keyId, { channelPatterns: [] });
       await wire.frame("error");
     });
@@ -176,7 +176,7 @@ describe("server frames", () => {
     const channel = fresh("room");
     const receivers = [await subscribed(channel), await subscribed(channel)];
     const sender = await quiet();
-    const by = await moves(world.url, async () => {
+    const by = await moves(world.server, async () => {
       await sender.wire.request({ type: "publish", channel, data: "y".repeat(5000) });
       for (const { wire } of receivers) await wire.frame("message");
     });
@@ -190,7 +190,7 @@ describe("server frames", () => {
     const { wire } = await quiet();
     await wire.request({ type: "subscribe", channel, includeSenderMetadata: true });
     const sender = await world.guest({ ...QUIET, peerMetadata: { fill: "m".repeat(3000) } });
-    const by = await moves(world.url, async () => {
+    const by = await moves(world.server, async () => {
       await sender.wire.request({ type: "publish", channel, data: 1 });
       await wire.frame("message");
     });
@@ -200,7 +200,7 @@ describe("server frames", () => {
   test("messages from REST are counted like any other", async () => {
     const channel = fresh("room");
     const { wire, peerId } = await subscribed(channel);
-    const by = await moves(world.url, async () => {
+    const by = await moves(world.server, async () => {
       await world.rest("POST", `/v1/channels/${channel}/publish`, { body: { data: 1 } });
       await world.rest("POST", `/v1/peers/${peerId}/send`, { body: { data: 1 } });
       await wire.until("direct");
@@ -212,11 +212,11 @@ describe("server frames", () => {
 describe("channels and presence", () => {
   test("channels are those with subscribers", async () => {
     const { wire } = await quiet();
-    const by = await moves(world.url, async () => {
+    const by = await moves(world.server, async () => {
       for (const channel of ["one", "two", "two"]) await wire.request({ type: "subscribe", channel });
     });
     expect(by("parley_channels")).toBe(2);
-    const later = await moves(world.url, () => wire.request({ type: "unsubscribe", channel: "one" }));
+    const later = await moves(world.server, () => wire.request({ type: "unsubscribe", channel: "one" }));
     expect(later("parley_channels")).toBe(-1);
   });
 
@@ -225,14 +225,14 @@ describe("channels and presence", () => {
     const [one, two] = [await world.member(channel), await world.member(channel)];
     await one.wire.until("presence");
     let guest: Guest | undefined;
-    const joined = await moves(world.url, async () => {
+    const joined = await moves(world.server, async () => {
       guest = await world.member(channel);
       for (const { wire } of [one, two]) await wire.until("presence");
     });
     expect(joined("parley_presence_changes_total")).toBe(1);
     // Its roster, and one frame to each of the two.
     expect(joined(framesOut("presence"))).toBe(3);
-    const left = await moves(world.url, async () => {
+    const left = await moves(world.server, async () => {
       guest!.wire.close();
       for (const { wire } of [one, two]) await wire.until("presence");
     });
@@ -250,7 +250,7 @@ describe("channels and presence", () => {
     await wire.until("presence");
     await world.member(fresh("elsewhere"));
     await wire.sync();
-    const by = await moves(world.url, async () => {
+    const by = await moves(world.server, async () => {
       await world.member(channel);
       await wire.until("presence", ({ joined }) => joined.length === 1);
     });
@@ -261,7 +261,7 @@ describe("channels and presence", () => {
 
 describe("how connections end", () => {
   const closedWith = async (code: number, work: () => Promise<unknown>): Promise<void> => {
-    const by = await moves(world.url, work, (moved) => moved(closes(code)) > 0);
+    const by = await moves(world.server, work, (moved) => moved(closes(code)) > 0);
     expect([code, by(closes(code))]).toEqual([code, 1]);
   };
 
@@ -285,7 +285,7 @@ describe("how connections end", () => {
   test("cuts for the rate are counted, each once", async () => {
     const { wire } = await quiet();
     const by = await moves(
-      world.url,
+      world.server,
       async () => {
         wire.send(...Array.from({ length: 900 }, () => ({ type: "unsubscribe", channel: "x" })));
         await wire.closed();
@@ -304,15 +304,15 @@ describe("how connections end", () => {
       const slow = await subscribed(channel);
       const sender = await quiet();
       const big = "x".repeat(60_000);
-      const isCut = async (): Promise<boolean> => (await readFigures(world.url)).get("parley_connections") === 1;
-      const by = await moves(world.url, async () => {
+      const isCut = async (): Promise<boolean> => (await readFigures(world.server)).get("parley_connections") === 1;
+      const by = await moves(world.server, async () => {
         slow.wire.stopReading();
         for (let sent = 0; sent < 400 && !(await isCut()); sent++)
           await sender.wire.request(frame(channel, slow.peerId, big));
       });
       expect(by("parley_slow_cuts_total")).toBe(1);
       const later = await moves(
-        world.url,
+        world.server,
         async () => {
           const other: Wire = (await quiet()).wire;
           other.close();
@@ -327,7 +327,7 @@ describe("how connections end", () => {
 describe("times", () => {
   test("a publish is one observation, with a time above nothing", async () => {
     const { wire } = await quiet();
-    const by = await moves(world.url, async () => {
+    const by = await moves(world.server, async () => {
       for (let i = 0; i < 5; i++) await wire.request({ type: "publish", channel: "x", data: 1 });
       await wire.request({ type: "publish", channel: "x" });
     });
@@ -338,7 +338,7 @@ describe("times", () => {
 
   test("the event loop's lag is looked at all the time", async () => {
     const by = await moves(
-      world.url,
+      world.server,
       async () => undefined,
       (moved) => moved("parley_event_loop_lag_seconds_count") >= 2,
     );
@@ -347,7 +347,7 @@ describe("times", () => {
   });
 
   test("buckets are cumulative and end in +Inf", async () => {
-    const figures = await readFigures(world.url);
+    const figures = await readFigures(world.server);
     for (const name of ["parley_publish_seconds", "parley_event_loop_lag_seconds"]) {
       const counts = figures.of(`${name}_bucket`).map((series) => figures.get(series));
       expect(counts).toEqual(counts.toSorted((a, b) => a - b));
@@ -376,7 +376,7 @@ test("no channel, peer, key or application is named anywhere", async () => {
   await refusal(world.url, { query: `key=${mark}` });
   await own.rest("DELETE", `/v1/peers/${sub}`);
   await watcher.wire.closed();
-  const { text } = await readFigures(world.url);
+  const { text } = await readFigures(world.server);
   for (const name of [
     mark,
     mark.replace(/\W/g, "").toUpperCase(),
@@ -391,7 +391,7 @@ test("no channel, peer, key or application is named anywhere", async () => {
 });
 
 test("every line is one that Prometheus reads, and every name has its help and type", async () => {
-  const { text } = await readFigures(world.url);
+  const { text } = await readFigures(world.server);
   const described = new Set<string>();
   for (const line of text.trimEnd().split("\n")) {
     const meta = /^# (HELP|TYPE) ([a-z_]+) (.+)$/.exec(line);

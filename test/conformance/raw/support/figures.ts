@@ -1,5 +1,6 @@
 /** The figures of a node as it tells them, and how far they have moved. */
 import { call } from "../../../support/http.ts";
+import type { Server } from "../../../support/parley.ts";
 
 export class Figures {
   private readonly values = new Map<string, number>();
@@ -23,23 +24,25 @@ export class Figures {
   }
 }
 
-export const readFigures = async (url: string): Promise<Figures> => {
-  const { status, text } = await call(`${url}/metrics`);
+type Told = Pick<Server, "url" | "adminToken">;
+
+export const readFigures = async ({ url, adminToken }: Told): Promise<Figures> => {
+  const { status, text } = await call(`${url}/metrics`, { bearer: adminToken });
   if (status !== 200) throw new Error(`GET /metrics: ${status}`);
   return new Figures(text);
 };
 
 /** What `work` adds to each series. Those that settle late are waited for until `settled` says so. */
 export async function moves(
-  url: string,
+  server: Told,
   work: () => Promise<unknown>,
   settled: (by: (series: string) => number) => boolean = () => true,
 ): Promise<(series: string) => number> {
-  const before = await readFigures(url);
+  const before = await readFigures(server);
   await work();
   const deadline = performance.now() + 5000;
   for (;;) {
-    const after = await readFigures(url);
+    const after = await readFigures(server);
     const by = (series: string): number => after.get(series) - before.get(series);
     if (settled(by) || performance.now() > deadline) return by;
     await Bun.sleep(5);
