@@ -1,5 +1,4 @@
 /** Builds one node from its parts, starts and stops it: the only file that knows them all. */
-import { readFileSync } from "node:fs";
 import type { WebSocketHandler } from "bun";
 import { BlockSweep } from "./access/block-sweep.ts";
 import { Directory } from "./access/directory.ts";
@@ -9,6 +8,7 @@ import { DUMMY_DIGEST, digestOf, makeMasterKey, masterKeyFile, readMasterKey, Va
 import { buildArchive } from "./archive.ts";
 import { ConfigError } from "./config/load.ts";
 import type { Config } from "./config/settings.ts";
+import { factsOf } from "./facts.ts";
 import { adminTokenDigest, defaultHost, type FirstRun, finishFirstRun, firstRun } from "./first-run.ts";
 import { buildHeart } from "./heart.ts";
 import { countOpenFiles, HeadLimit, setHeadLimit } from "./http/head-limit.ts";
@@ -125,6 +125,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
   const perMinute = config.httpRequestsPerMinutePerIp;
   const strangers = new Strangers(new Throttle(perMinute, perMinute / 60, clock.monotonicMs));
   const frame = new Frame({ log, metrics, trustedProxies: config.trustedProxies, strangers });
+  const host = config.host || defaultHost(snapshot, made);
   const routes = buildRoutes({
     config,
     log,
@@ -139,10 +140,10 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     checks,
     frame,
     strangers,
+    facts: factsOf({ config, nodeId, host, sealedKeys: () => keyring.sealed.length }),
     adminTokenDigest: () => adminDigest,
   });
   await follow?.start();
-  const host = config.host || defaultHost(snapshot, made);
   const listeners = listen({ ...config, host }, frame.notFound, routes, heart.gateway.handlers());
   const [main, adminListener = main] = listeners;
   await expiry.start();
@@ -255,15 +256,4 @@ async function settled(work: readonly Promise<unknown>[], withinMs: number): Pro
   const timer = setTimeout(resolve, withinMs);
   await Promise.race([Promise.all(work), promise]);
   clearTimeout(timer);
-}
-
-/** Each connection is a file to the system: a low limit is a low limit on connections. */
-export function openFilesLimit(): number {
-  try {
-    return Number(
-      /Max open files\s+(\d+)/.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? Number.POSITIVE_INFINITY,
-    );
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
 }

@@ -13,6 +13,7 @@ import { makeAudit } from "./http/audit.ts";
 import { channelEndpoints, type Quota } from "./http/channels.ts";
 import { connectHandler } from "./http/connect.ts";
 import { docsPage } from "./http/docs.ts";
+import { factsEndpoint, type NodeFacts } from "./http/facts.ts";
 import { fileEndpoints } from "./http/files.ts";
 import { makeGuards } from "./http/guards.ts";
 import { appLabel } from "./http/host.ts";
@@ -55,6 +56,7 @@ export interface RouteParts {
   readonly checks: ReadyChecks;
   readonly frame: Frame;
   readonly strangers: Strangers;
+  readonly facts: () => NodeFacts;
   readonly adminTokenDigest: () => string;
 }
 
@@ -99,6 +101,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const control = [
     ...appEndpoints(guards.admin, directory, audit, () => parts.archive.clearDeleted()),
     ...keyEndpoints(guards.admin, { directory, keyring, audit, nowMs, rotationGraceSeconds, news }),
+    factsEndpoint(guards.admin, parts.facts),
   ];
   const appGuards = applicationGuards({
     keyring,

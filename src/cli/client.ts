@@ -161,7 +161,7 @@ export class Server {
     );
   }
 
-  private get origin(): string {
+  get origin(): string {
     return new URL(this.base).origin;
   }
 }

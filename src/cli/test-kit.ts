@@ -53,8 +53,12 @@ export interface TestServer {
   stop(signal?: "SIGTERM" | "SIGKILL"): Promise<number>;
 }
 
-export async function startServer(data: string, extra: readonly string[] = []): Promise<TestServer> {
-  const args = ["up", "--port", "0", "--host", "127.0.0.1", "--data", data, ...extra];
+export async function startServer(
+  data: string,
+  extra: readonly string[] = [],
+  host = "127.0.0.1",
+): Promise<TestServer> {
+  const args = ["up", "--port", "0", "--host", host, "--data", data, ...extra];
   const child = Bun.spawn([process.execPath, "--no-env-file", MAIN, ...args], {
     env: environment({}),
     stdin: "ignore",

@@ -26,6 +26,16 @@ describe("tokens/check", () => {
   });
 });
 
+test("/node says how the node is set up", async () => {
+  expect((await admin.call("GET", "/node")).body).toMatchObject({
+    host: "127.0.0.1",
+    hasTls: false,
+    masterKey: "file",
+    adminToken: "setting",
+    hasFirstRunFile: true,
+  });
+});
+
 describe("the frame", () => {
   const bodies: [string, string, string][] = [
     ["malformed JSON", '{"name":', "not valid JSON"],

@@ -1,6 +1,6 @@
 /** Commands that start a server, or work on its store while it is stopped. */
 import type { Command } from "../command.ts";
-import { FORCE, JSON_OUT, SETTINGS_FLAGS, STORE_FLAGS } from "../flags.ts";
+import { CONTROL, FORCE, JSON_OUT, SETTINGS_FLAGS, STORE_FLAGS } from "../flags.ts";
 
 export const SERVER: readonly Command[] = [
   {
@@ -20,6 +20,26 @@ SIGTERM and SIGINT stop it cleanly; SIGHUP reads its certificate again.`,
     details: `Takes what "parley up" takes, and shows what it would run with. Secrets are hidden.`,
     examples: ["parley config", "parley config --config parley.toml --json"],
     load: async () => (await import("../config.ts")).showConfig,
+  },
+  {
+    name: "doctor",
+    summary: "hold the checklist for production against a running server",
+    flags: [
+      {
+        name: "public-url",
+        value: "URL",
+        meaning: "where clients reach it (https://realtime.example.com); default PARLEY_PUBLIC_URL, else --url",
+      },
+      ...CONTROL,
+    ],
+    details: `Each line is ok, attention, SERIOUS, or could not check, with what to do about it; docs/production.md has
+the whole list. From another machine, by its public address, it sees what strangers see.
+The exit code is 1 when something serious is left.`,
+    examples: [
+      "parley doctor",
+      "parley doctor --url http://10.0.0.11:9090 --public-url https://realtime.example.com --json",
+    ],
+    load: async () => (await import("../doctor.ts")).doctor,
   },
   {
     name: "backup",
