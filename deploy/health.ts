@@ -7,7 +7,8 @@ import { loadConfig } from "../src/config/load.ts";
 const ANSWER_WITHIN_MS = 4000;
 
 const { config } = loadConfig(new Map(), process.env);
-const everywhere = ["0.0.0.0", "::"].includes(config.host);
+// Where no setting names an address, it listens on 127.0.0.1 or everywhere.
+const everywhere = ["", "0.0.0.0", "::"].includes(config.host);
 const host = everywhere ? "127.0.0.1" : config.host.includes(":") ? `[${config.host}]` : config.host;
 const scheme = config.tlsCert === "" ? "http" : "https";
 

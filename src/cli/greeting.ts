@@ -18,8 +18,6 @@ export interface Facts {
   readonly data: string;
   readonly url: string;
   readonly host: string;
-  /** To open in a browser, this machine's own first. */
-  readonly addresses: readonly string[];
 }
 
 /** More would hide the ones that matter: machines with containers have dozens. */
@@ -31,21 +29,26 @@ export const factsOf = ({ url, host, dataFolder }: Started): Facts => ({
   data: resolve(dataFolder),
   url,
   host,
-  addresses: addressesToOpen(
-    url,
-    host,
-    Object.values(networkInterfaces()).flatMap((all) => all ?? []),
-  ),
 });
 
-export function addressesToOpen(url: string, host: string, interfaces: readonly NetworkInterfaceInfo[]): string[] {
+/** To open in a browser, as this machine calls itself first. */
+function addressesToOpen({ url, host }: Started): string[] {
   // A certificate names the service, not the numbers of this machine.
   if (!EVERYWHERE.includes(host) || url.startsWith("https")) return [`${url}/`];
   const { port } = new URL(url);
-  const others = interfaces
+  const others = interfaces()
     .filter(({ internal, family }) => !internal && family === "IPv4")
     .map(({ address }) => `http://${address}:${port}/`);
   return [`${url}/`, ...others].slice(0, ADDRESSES_MAX);
+}
+
+/** A sandbox may forbid the question: it takes a netlink socket. */
+function interfaces(): NetworkInterfaceInfo[] {
+  try {
+    return Object.values(networkInterfaces()).flatMap((all) => all ?? []);
+  } catch {
+    return [];
+  }
 }
 
 /** undefined: the operator has chosen. */
@@ -56,10 +59,10 @@ export const howToOpen = ({ host, isHostDefault }: Started): string | undefined 
 
 /** For a terminal. */
 export function greeting(started: Started): string {
-  const { version, data, addresses } = factsOf(started);
+  const { version, data } = factsOf(started);
   const lines = [
     `Parley ${version} is ready`,
-    `  open  ${addresses.join("  ")}`,
+    `  open  ${addressesToOpen(started).join("  ")}`,
     `  docs  ${started.url}/docs`,
     `  data  ${data}`,
   ];

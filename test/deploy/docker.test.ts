@@ -39,6 +39,10 @@ describe("the Dockerfile", () => {
     expect(only(image, "ENV")).toContain("PARLEY_DATA=/data");
   });
 
+  test("listens beyond its container, and makes no demo", () => {
+    expect(only(image, "ENV").split(" ")).toEqual(expect.arrayContaining(["PARLEY_HOST=0.0.0.0", "PARLEY_DEMO=off"]));
+  });
+
   test("becomes parley itself, so that SIGTERM drains it", () => {
     expect(only(image, "STOPSIGNAL")).toBe("SIGTERM");
     expect(exec(only(image, "ENTRYPOINT"))).toEqual(["/app/bin/parley"]);
@@ -117,6 +121,7 @@ describe("what the image holds", () => {
     PARLEY_HOST: "127.0.0.1",
     PARLEY_DATA: data,
     PARLEY_LOG_FORMAT: "json",
+    PARLEY_DEMO: "off",
   });
 
   const asUser = (command: readonly string[]): string[] =>

@@ -62,7 +62,14 @@ describe("a value given in deploy/ is one that the setting takes:", () => {
 });
 
 test("the nodes of compose and Kubernetes are told what several nodes need", () => {
-  const needed = ["PARLEY_DATABASE_URL", "PARLEY_NATS_URL", "PARLEY_MASTER_KEY", "PARLEY_ADMIN_TOKEN", "PARLEY_DEMO"];
+  const needed = [
+    "PARLEY_DATABASE_URL",
+    "PARLEY_NATS_URL",
+    "PARLEY_MASTER_KEY",
+    "PARLEY_ADMIN_TOKEN",
+    "PARLEY_DEMO",
+    "PARLEY_HOST",
+  ];
   const { services } = documents<ComposeFile>("deploy/compose/compose.yaml")[0]!;
   for (const node of ["parley-1", "parley-2", "parley-3"]) {
     expect(Object.keys(services[node]?.environment ?? {})).toEqual(expect.arrayContaining(needed));
@@ -87,7 +94,7 @@ test("no file of deploy/ holds a secret", () => {
   // A URL has a password's place in it.
   for (const [where, , value] of secrets)
     if (!/^postgres:|^nats:|^s3:/.test(value))
-      expect([where, ["", GIVEN.PARLEY_MASTER_KEY, "admin"].includes(value)]).toEqual([where, true]);
+      expect([where, ["", GIVEN.PARLEY_MASTER_KEY, GIVEN.PARLEY_ADMIN_TOKEN].includes(value)]).toEqual([where, true]);
     else expect([where, /:(p1|p2|PASSWORD)@/.test(value)]).toEqual([where, true]);
   for (const [name, value] of assignments(read("deploy/compose/env.example")))
     expect([name, value]).toEqual([

@@ -24,7 +24,9 @@ test("the unit gives a node longer to stop than its drain can take, and tells it
   expect(Number(value("TimeoutStopSec"))).toBeGreaterThan(2 * SETTINGS.drainSeconds.initial);
   expect(value("KillSignal")).toBe("SIGTERM");
   expect(value("ExecStart")).toBe("/opt/parley/bin/parley up");
-  expect(unit).toContain(`PARLEY_DATA=/var/lib/${value("StateDirectory")}`);
+  const set = value("Environment").split(" ");
+  expect(set).toContain(`PARLEY_DATA=/var/lib/${value("StateDirectory")}`);
+  expect(set).toEqual(expect.arrayContaining(["PARLEY_HOST=0.0.0.0", "PARLEY_DEMO=off"]));
 });
 
 test.skipIf(noTool)("systemd finds nothing wrong with the unit", async () => {

@@ -88,6 +88,26 @@ for (const [name, runtime] of [
     expect({ code, out, err }).toEqual({ code: 0, out: "chat/2: hello from the SDK\n", err: "" });
   });
 
+/** An interpreter that has the package; PARLEY_TEST_PYTHON names another than the one in PATH. */
+const PYTHON = process.env.PARLEY_TEST_PYTHON ?? "python3";
+const hasPythonSdk =
+  Bun.which(PYTHON) !== null && Bun.spawnSync([PYTHON, "-c", "import metered_realtime"]).exitCode === 0;
+if (!hasPythonSdk)
+  console.warn(
+    "metered-realtime is not installed: the program with the Python SDK is NOT run (pip install metered-realtime)",
+  );
+
+test.skipIf(!hasPythonSdk)("the program with the Python SDK talks, and sees who is there", async () => {
+  const program = here(block(PAGE, "python", "The SDK for Python"));
+  const child = Bun.spawn([PYTHON, "-c", program], {
+    env: { PATH: process.env.PATH, PARLEY_PUBLISHABLE_KEY: server.keys.publishableKey },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  expect({ code, out, err }).toEqual({ code: 0, out: "chat/3: hello from Python\n1 other here\n", err: "" });
+});
+
 test("an application of one's own, with its keys", async () => {
   const expected: Expected[] = [
     none,

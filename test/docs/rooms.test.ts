@@ -66,6 +66,18 @@ test("what it tells one to paste works", async () => {
   hold(await paste(script, { PARLEY_URL: server.url }), EXPECTED);
 });
 
+test("without a resolver that knows demo.localhost, each of the other ways does the same", async () => {
+  const { port } = new URL(server.url);
+  const script = block(PAGE, "sh", "Where demo.localhost is not found").replaceAll(
+    "localhost:8080",
+    `localhost:${port}`,
+  );
+  const outcomes = await paste(script, { APP_SECRET: server.keys.appSecret });
+  expect(outcomes).toHaveLength(3);
+  for (const { out } of outcomes) expect(JSON.parse(out)).toEqual(JSON.parse(outcomes[0]?.out ?? ""));
+  expect(JSON.parse(outcomes[0]?.out ?? "")).toBeArray();
+});
+
 test("its table has every field, with its default, its meaning, and whether it acts today", () => {
   const rows = readPage(PAGE)
     .split("\n")

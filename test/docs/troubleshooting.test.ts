@@ -75,7 +75,7 @@ describe("a server that does not start says what the page quotes", () => {
     await using server = await startParley();
     const { port } = new URL(server.url);
     const other = await runParley(["up", "--port", port, "--host", "127.0.0.1", "--data", tempFolder()]);
-    expect(other.output).toContain(quotes("Is port").replace("8080", port));
+    expect(other.output).toContain(quotes("port 8080").replace("8080", port));
     const same = await runParley(["up", "--port", "0", "--data", server.data]);
     expect(same.output).toContain(quotes("another Parley").replace("./data", server.data));
   });
@@ -89,6 +89,16 @@ describe("a server that does not start says what the page quotes", () => {
     const { code, output } = await runParley(["up", "--port", "0", "--data", data]);
     expect(code).not.toBe(0);
     expect(output).toContain(quotes("the store holds"));
+  });
+
+  test("a damaged store, a short admin token, a configuration file that is not there", async () => {
+    const data = tempFolder();
+    await Bun.write(`${data}/parley.sqlite`, "something else ".repeat(100));
+    const damaged = await runParley(["up", "--port", "0", "--data", data]);
+    expect(damaged.output).toContain(quotes("is not a readable"));
+    const short = await runParley(["up", "--data", data], { PARLEY_ADMIN_TOKEN: "short" });
+    expect(short.output).toContain(quotes("PARLEY_ADMIN_TOKEN"));
+    expect((await runParley(["up", "--config", "/no/such.toml"])).output).toContain(quotes("there is no such file"));
   });
 
   test("a variable that Kubernetes set, a flag that is a typo", async () => {

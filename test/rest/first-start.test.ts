@@ -82,11 +82,11 @@ describe("what a start says", () => {
       version: manifest.version,
       data: folder.path,
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
-      addresses: [`${ready.url}/`],
+      host: "127.0.0.1",
     });
     const everywhere = await started(folder.path, {}, "--host", "0.0.0.0");
     expect(everywhere.url).toMatch(/^http:\/\/localhost:\d+$/);
-    expect(everywhere.addresses).toContain(`${everywhere.url}/`);
+    expect(everywhere.host).toBe("0.0.0.0");
   });
 
   test("an IPv6 address stands in brackets", async () => {
@@ -108,6 +108,18 @@ describe("what a start says", () => {
       expect(/^ {4}admin token +parley_admin_/m.test(text)).toBe(start === "first");
       expect(text).not.toContain('{"level"');
     }
+  });
+
+  test("on a terminal, one that listens everywhere names this machine's addresses too", async () => {
+    using folder = scratch();
+    const command = [process.execPath, "--no-env-file", "src/main.ts", "up", "--port", "0", "--data", folder.path];
+    await using terminal = new Terminal([...command, "--host", "0.0.0.0"], { PARLEY_DEMO: "off" });
+    const text = await terminal.shows(/ {2}data .*\n/);
+    expect(text).not.toContain(HOW_TO_OPEN);
+    const [, shown = ""] = /^ {2}open {2}(.*)$/m.exec(text) ?? [];
+    const [first = "", ...others] = shown.split("  ");
+    expect(first).toMatch(/^http:\/\/localhost:\d+\/$/);
+    for (const address of others) expect((await fetch(`${address}healthz`)).status).toBe(200);
   });
 
   test("an admin token that is too short stops it, with the name of the setting and the least length", async () => {
