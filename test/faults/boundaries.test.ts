@@ -21,7 +21,7 @@ const causeIs =
 
 test("an exception in a socket event closes that socket with 1011; the others go on", async () => {
   const [victim, ann, ben] = [await world.member("room"), await world.member("room"), await world.member("room")];
-  const by = await moves(world.url, async () => {
+  const by = await moves(world.server, async () => {
     victim.wire.send({ type: "publish", channel: "room", data: PLANTED.message });
     expect(await victim.wire.closed()).toMatchObject({ code: 1011, reason: "internal error" });
   });
@@ -56,7 +56,7 @@ test("a client of the SDK connects again by itself after a 1011", async () => {
 
 test("an exception in a timer resynchronises that channel; the others go on", async () => {
   const [victim, ann] = [await world.guest(), await world.member("room")];
-  const by = await moves(world.url, async () => {
+  const by = await moves(world.server, async () => {
     await victim.wire.request({ type: "subscribe", channel: PLANTED.tick });
     expect(await victim.wire.closed()).toMatchObject({ code: 1001, reason: "resynchronise" });
   });

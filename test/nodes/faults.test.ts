@@ -29,7 +29,7 @@ test("a message that cannot be delivered resynchronises its channel there; other
   await ann.until("presence", ({ left }) => left.some(({ peerId }) => peerId === "ben"));
   expect(await ann.request({ type: "publish", channel: "room", data: 2 })).toMatchObject({ type: "ack" });
   expect(await cat.until("message")).toMatchObject({ from: "ann", data: 2 });
-  const figures = await readFigures(other.url);
+  const figures = await readFigures({ url: other.url, adminToken: other.adminToken });
   expect(figures.get('parley_faults_total{where="engine"}')).toBe(1);
   const line = await other.logged(({ where }) => where === "engine");
   expect(line).toMatchObject({ level: "error", err: { message: PLANTED.deliver } });
