@@ -1,7 +1,9 @@
-/** A sample of the fuzzer; run.ts goes on as long as it is told. */
+/** A sample of each fuzzer; run.ts goes on as long as it is told. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { fuzzConnections } from "./connections.ts";
 import { fuzzDecode } from "./decode.ts";
+import { fuzzHttp } from "./http.ts";
+import { fuzzNats } from "./nats.ts";
 
 setDefaultTimeout(120_000);
 
@@ -20,4 +22,24 @@ test(`20,000 frames over connections neither end the server nor hold up a health
   expect(frames).toBeGreaterThanOrEqual(20_000);
   expect(connects).toBeGreaterThan(20);
   expect(pings).toBeGreaterThan(0);
+});
+
+test(`50,000 texts of other nodes are decoded or refused, and what is accepted is well-typed (seed ${SEED})`, () => {
+  const { accepted, unknownKinds } = fuzzNats(50_000, SEED);
+  expect(accepted).toBeGreaterThan(5000);
+  expect(accepted).toBeLessThan(45_000);
+  // The fuzzer makes every kind of item as the nodes do: one that is never accepted is one that it no longer knows.
+  expect(unknownKinds).toEqual([]);
+});
+
+test(`3,000 HTTP requests by the document and against it are answered as it says (seed ${SEED})`, async () => {
+  const { frames, operations, byStatus, neverOk, healthyChecks } = await fuzzHttp(3000, SEED);
+  expect(frames).toBeGreaterThanOrEqual(3000);
+  expect(operations).toBeGreaterThan(35);
+  expect(healthyChecks).toBeGreaterThan(0);
+  // Neither all nor nothing, or it would prove nothing.
+  expect(byStatus["200"]).toBeGreaterThan(frames / 4);
+  expect(byStatus["400"]).toBeGreaterThan(frames / 20);
+  // Few come in a sample, and nobody is connected who could be sent to.
+  expect(neverOk.length).toBeLessThan(operations / 3);
 });

@@ -34,7 +34,7 @@ export interface HttpFigures {
 }
 
 export interface HttpOptions {
-  /** The node has its default rates: refusals by them are answers like any other. */
+  /** The node has low rates: refusals by them are answers like any other. */
   readonly rates?: boolean;
 }
 
@@ -55,13 +55,16 @@ const NO_RATES = {
   PARLEY_HTTP_REQUESTS_PER_MINUTE_PER_IP: "0",
 };
 
+/** Above what the healthy client needs; all else is the default. */
+const LOW_RATES = { PARLEY_REST_REQUESTS_PER_SECOND: "10" };
+
 export async function fuzzHttp(frames: number, seed: number, options: HttpOptions = {}): Promise<HttpFigures> {
   const master = randomBytes(32).toString("base64");
   // In memory, where there is such a folder: this is not about disks, and a sync for each of a million writes takes hours.
   const data = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "parley-test-"));
   const server = await startParley({
     data,
-    env: { ...(options.rates ? {} : NO_RATES), PARLEY_MASTER_KEY: master, PARLEY_MIN_FREE_DISK_BYTES: "0" },
+    env: { ...(options.rates ? LOW_RATES : NO_RATES), PARLEY_MASTER_KEY: master, PARLEY_MIN_FREE_DISK_BYTES: "0" },
   });
   try {
     const { body: document } = await call<Document>(`${server.url}/openapi.json`);

@@ -65,7 +65,7 @@ export class Judge {
     if (leaked !== undefined) return "an answer has a secret in it";
     if (status >= 500 && !MAY_FAIL.includes(status) && !(draft.expects !== "contract" && [501, 505].includes(status)))
       return "a failure of ours";
-    if (status === 429 && this.hasRates)
+    if (status === 429 && this.hasRates && text.includes("rate_limited"))
       return answer.headers.has("retry-after") ? undefined : "429 without Retry-After";
     if (draft.expects === "contract") return this.breach(draft, answer);
     if (draft.expects === "refusal") return this.shape(draft, answer);

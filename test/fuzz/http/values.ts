@@ -67,6 +67,11 @@ export const HOSTILE: readonly unknown[] = [
   { length: 3 },
 ];
 
+/** For a query or a form. */
+export const asText = (value: unknown): string => (typeof value === "object" ? JSON.stringify(value) : String(value));
+
+export const encode = (text: string): string => encodeURIComponent(text.toWellFormed());
+
 const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
 export class Values {
