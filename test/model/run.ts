@@ -1,30 +1,79 @@
 /**
- * The model test, as long as told: sh bin/dev test/model/run.ts --steps 1000000 --seed 7
+ * The model test, as long as told:
+ *   sh bin/dev test/model/run.ts --steps 1000000 --seeds 100-109 --ledger model.jsonl
+ *
+ *   --steps      of one seed
+ *   --seeds      one or a range; --seed is the same
+ *   --processes  how many seeds at a time; by default one per core
+ *   --ledger     a file that gets a line of JSON for each seed. Seeds that are in it are left out: so a run is resumed
+ *   --total      adds up a ledger and runs nothing
+ *
  * Ends with 1 and the shortest way to the fault if there is one.
  */
 import { parseArgs } from "node:util";
-import { shortened, walks } from "./episode.ts";
+import { CORES, header, readLedger, runSlices, seedsIn, totals } from "../support/seeds.ts";
+import { type Found, shortened, walks } from "./episode.ts";
+
+/** Slower than this is a hang: a hundredth of what was measured. */
+const STEPS_PER_SECOND_MIN = 200;
+const START_SECONDS = 60;
 
 const { values } = parseArgs({
-  options: { steps: { type: "string", default: "100000" }, seed: { type: "string", default: "1" } },
+  options: {
+    steps: { type: "string", default: "100000" },
+    seeds: { type: "string" },
+    seed: { type: "string", default: "1" },
+    processes: { type: "string", default: String(CORES) },
+    ledger: { type: "string" },
+    total: { type: "string" },
+    /** Run this one seed here: what the slices are started with. */
+    here: { type: "boolean", default: false },
+  },
 });
-const seed = Number(values.seed);
+
+if (values.total !== undefined) {
+  for (const total of totals(readLedger(values.total))) console.log(JSON.stringify(total));
+  process.exit(0);
+}
 const wanted = Number(values.steps);
-if (!Number.isSafeInteger(seed) || !Number.isSafeInteger(wanted) || wanted < 1) {
-  console.error("model: --steps and --seed are whole numbers, --steps at least 1");
+const seeds = seedsIn(values.seeds ?? values.seed);
+if (!seeds || !Number.isSafeInteger(wanted) || wanted < 1) {
+  console.error("model: --steps takes a whole number of at least 1, --seeds 7 or 100-199");
   process.exit(2);
 }
-const started = performance.now();
-const { steps, found, counts } = await walks(seed, wanted);
-const seconds = ((performance.now() - started) / 1000).toFixed(1);
-if (!found) {
-  console.log(`seed ${seed}: ${steps} steps in ${seconds} s, no counter-example`);
-  const sorted = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
-  console.log(sorted.map(([what, count]) => `  ${what}: ${count}`).join("\n"));
-} else {
-  console.log(`seed ${seed}: a counter-example after ${steps} steps, ${seconds} s: ${found.message}`);
+
+if (values.here) await runHere(seeds[0] ?? 0);
+else {
+  const command = (seed: number): string[] => [
+    process.execPath,
+    "--no-env-file",
+    import.meta.path,
+    ...["--here", "--steps", String(wanted), "--seed", String(seed)],
+  ];
+  const ok = await runSlices({
+    what: "model",
+    seeds,
+    command,
+    processes: Number(values.processes),
+    maxSeconds: START_SECONDS + wanted / STEPS_PER_SECOND_MIN,
+    ledger: values.ledger,
+  });
+  process.exit(ok ? 0 : 1);
+}
+
+async function runHere(seed: number): Promise<void> {
+  const started = performance.now();
+  const { steps, found, counts } = await walks(seed, wanted);
+  const seconds = Math.round((performance.now() - started) / 100) / 10;
+  if (found) return explain(found);
+  const events = Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
+  console.log(JSON.stringify({ ...header("model", seed), count: steps, ok: true, seconds, events }));
+}
+
+async function explain(found: Found): Promise<void> {
+  console.error(`a counter-example: ${found.message}`);
   const short = await shortened(found);
-  console.log(`\nIn short (${short.acts.length} acts): ${short.message}\n${short.trail.join("\n")}`);
-  console.log(`\n${JSON.stringify({ setting: short.setting, acts: short.acts })}`);
+  console.error(`\nIn short (${short.acts.length} acts): ${short.message}\n${short.trail.join("\n")}`);
+  console.error(`\n${JSON.stringify({ setting: short.setting, acts: short.acts })}`);
   process.exitCode = 1;
 }

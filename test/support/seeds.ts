@@ -1,6 +1,6 @@
 /**
  * Long runs in slices: each seed is a run of its own in a process of its own, several at a time, one line of JSON for each.
- * The lines are a ledger: a run that is begun again leaves out the seeds that are in it, and no seed is counted twice.
+ * The lines are a ledger: a run that is begun again leaves out the seeds that have passed, and no seed is counted twice.
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { cpus } from "node:os";
@@ -59,7 +59,7 @@ export function readLedger(path: string): Line[] {
     .flatMap((text) => (text.startsWith("{") ? [JSON.parse(text) as Line] : []));
 }
 
-/** A seed counts once, however often it is in there. */
+/** A seed counts once, however often it is in there: as its last line says. */
 export function totals(lines: readonly Line[]): Total[] {
   const byWhat = Map.groupBy(
     new Map(lines.map((line) => [`${line.what} ${line.seed}`, line])).values(),
@@ -77,7 +77,9 @@ export function totals(lines: readonly Line[]): Total[] {
 /** Runs the seeds that the ledger does not have; true: all were well. */
 export async function runSlices({ what, seeds, command, processes, maxSeconds, ledger }: Slices): Promise<boolean> {
   const done = new Set(
-    ledger === undefined ? [] : readLedger(ledger).flatMap((line) => (line.what === what ? [line.seed] : [])),
+    ledger === undefined
+      ? []
+      : readLedger(ledger).flatMap((line) => (line.what === what && line.ok ? [line.seed] : [])),
   );
   const waiting = seeds.filter((seed) => !done.has(seed));
   if (waiting.length < seeds.length) console.log(`${seeds.length - waiting.length} seeds of ${what} are in the ledger`);
