@@ -166,7 +166,7 @@ export class Requests {
     const schemes = (operation.security ?? []).flatMap((one) => Object.keys(one));
     const scheme = schemes.length > 0 ? chance.pick(schemes) : undefined;
     const isRight = isValid || !chance.once(4);
-    const secret = isRight && scheme ? (world.credentials[scheme] ?? "") : chance.pick(world.wrong);
+    const secret = isRight && scheme ? chance.pick(world.credentials[scheme] ?? [""]) : chance.pick(world.wrong);
     if (scheme === undefined || (!isRight && chance.once(3))) return { headers: [], query: "", isRight: false };
     if (scheme === "applicationKey") return { headers: [], query: `secretKey=${encode(secret)}`, isRight };
     const kind = isRight ? "Bearer" : chance.pick(["Bearer", "bearer", "Basic", "", "Bearer ", "Digest"]);

@@ -9,7 +9,7 @@ export interface FuzzWorld {
   /** By name of a path parameter: what is there. */
   readonly names: Readonly<Record<string, readonly string[]>>;
   /** By security scheme of the document. */
-  readonly credentials: Readonly<Record<string, string>>;
+  readonly credentials: Readonly<Record<string, readonly string[]>>;
   /** Credentials that are none here. */
   readonly wrong: readonly string[];
   readonly hints: Hints;
@@ -47,10 +47,10 @@ export async function makeWorld(admin: Admin): Promise<FuzzWorld> {
       id: [recording._id, upload._id],
     },
     credentials: {
-      secretKey: key.credential,
-      admin: admin.token,
-      applicationBearer: secretKey,
-      applicationKey: secretKey,
+      secretKey: [key.credential, key.credential, key.credential, narrow.credential],
+      admin: [admin.token],
+      applicationBearer: [secretKey],
+      applicationKey: [secretKey],
     },
     wrong: [
       "",
@@ -69,7 +69,7 @@ export async function makeWorld(admin: Admin): Promise<FuzzWorld> {
       roomName: [roomName, `new-${crypto.randomUUID().slice(0, 8)}`, 12345, `r${Math.random()}`.replace(".", "")],
       room: [roomName, room],
       token: [connect, access],
-      channels: [[], ["chat/1"], ["a/*", "b/**"]],
+      channels: [[], ["chat/1"], ["chat/*"], ["a/*", "b/**"], ["_internal/x"]],
       channelPatterns: [[], ["**"], ["a/*", "b/**"]],
       permissions: [ALL_ACTIONS, [], ["publish"]],
       actions: [ALL_ACTIONS, ["publish"]],
