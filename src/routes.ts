@@ -73,10 +73,11 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);
   const perSecond = config.restRequestsPerSecond;
   const ownHosts = new OwnHosts(config.publicUrl);
+  const requests = new Throttle(perSecond, perSecond, monotonicMs);
   const guards = makeGuards({
     keyring,
     nowMs,
-    requests: new Throttle(perSecond, perSecond, monotonicMs),
+    requests,
     wrongTries: new Throttle(ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60, monotonicMs),
     adminTokenDigest,
     isOwnHost: (call) => ownHosts.has(call.host),
@@ -93,19 +94,20 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
   };
   const realtime = [
-    ...tokenEndpoints(guards.minting, nowMs),
+    ...tokenEndpoints(guards.minting, (keyId, count) => requests.charge(keyId, count), nowMs),
     ...channelEndpoints(guards.secret, hub, quota, (...cut) => frame.cut("/v1/channels/:channel/peers", ...cut)),
     ...peerEndpoints(guards.secret, { hub, quota, store, blocks: heart.blocks, nowMs }),
     ...usageEndpoints(guards.secret, { keyring, hub, usage, gather }),
   ];
   const control = [
-    ...appEndpoints(guards.admin, directory, audit, () => parts.archive.clearDeleted()),
+    ...appEndpoints(guards.admin, directory, audit, rotationGraceSeconds, () => parts.archive.clearDeleted()),
     ...keyEndpoints(guards.admin, { directory, keyring, audit, nowMs, rotationGraceSeconds, news }),
     factsEndpoint(guards.admin, parts.facts),
   ];
   const appGuards = applicationGuards({
     keyring,
     domain: config.domain,
+    nowMs,
     requests: new Throttle(perSecond, perSecond, monotonicMs),
     strangers: parts.strangers,
     news,

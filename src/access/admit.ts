@@ -23,6 +23,8 @@ export interface Grant {
   readonly peerMetadataJson: string | undefined;
   /** Sent in welcome and forgotten. */
   readonly metadataJson: string | undefined;
+  /** What finding it out has cost, in connects beyond this one. */
+  readonly extraConnects: number;
 }
 
 export class Refusal {
@@ -32,6 +34,8 @@ export class Refusal {
     readonly reason: string,
     /** The key as another node may have changed it just now could let it in. */
     readonly isPerhapsEarly = false,
+    /** What finding it out has cost, in connects beyond this one. */
+    readonly extraConnects = 0,
   ) {}
 }
 
@@ -68,14 +72,18 @@ function withKey(id: string, origin: string | null, keyring: Keyring): Grant | R
     expiresAtMs: null,
     peerMetadataJson: undefined,
     metadataJson: undefined,
+    extraConnects: 0,
   };
 }
 
 function withToken(token: string, keyring: Keyring, blocks: Blocks, nowMs: number): Grant | Refusal {
   const verified = verifyToken(token, keyring, nowMs);
-  if (verified instanceof TokenRefusal) return new Refusal(verified.code, verified.reason, verified.isPerhapsEarly);
+  const { extraRequests } = verified;
+  if (verified instanceof TokenRefusal)
+    return new Refusal(verified.code, verified.reason, verified.isPerhapsEarly, extraRequests);
   const { key, secret, peerId } = verified;
-  if (blocks.isBlocked(key.app, peerId, nowMs)) return new Refusal("unauthorized", "the peer is blocked");
+  if (blocks.isBlocked(key.app, peerId, nowMs))
+    return new Refusal("unauthorized", "the peer is blocked", false, extraRequests);
   return {
     app: key.app,
     key,
@@ -87,5 +95,6 @@ function withToken(token: string, keyring: Keyring, blocks: Blocks, nowMs: numbe
     expiresAtMs: verified.expiresAtMs,
     peerMetadataJson: verified.peerMetadataJson,
     metadataJson: verified.metadataJson,
+    extraConnects: extraRequests,
   };
 }

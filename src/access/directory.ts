@@ -81,6 +81,8 @@ export class Directory {
         id,
         name,
         ...this.sealAppSecret(id, secret),
+        secretSeq: 1,
+        previousSecrets: [],
         planName: DEFAULT_PLAN,
         maxConcurrentConnections: null,
         maxMessagesPerPeriod: null,
@@ -123,13 +125,22 @@ export class Directory {
     return secret;
   }
 
-  rotateAppSecret(idOrName: string): Promise<string> {
+  rotateAppSecret(
+    idOrName: string,
+    options: RotateOptions,
+  ): Promise<{ app: AppRow; secret: string; previousEndsMs: number }> {
     return this.apply(async (change) => {
       const old = known(await change.app(idOrName), "application");
+      const now = this.nowMs();
+      const ends = options.retirePrevious ? now : now + options.graceSeconds * 1000;
+      const earlier = [{ seq: old.secretSeq, digest: old.secretDigest, ends }, ...old.previousSecrets];
+      const previousSecrets = options.retirePrevious ? [] : earlier.filter((one) => isLive(one, now));
+      if (previousSecrets.length > PREVIOUS_SECRETS_MAX) throw tooManyInGrace();
       const secret = newAppSecret();
-      const app = { ...old, ...this.sealAppSecret(old.id, secret) };
+      const sealed = this.sealAppSecret(old.id, secret);
+      const app = { ...old, ...sealed, secretSeq: old.secretSeq + 1, previousSecrets };
       await change.putApp(app);
-      return { result: secret, touched: { apps: [app] } };
+      return { result: { app, secret, previousEndsMs: ends }, touched: { apps: [app] } };
     });
   }
 
@@ -192,12 +203,7 @@ export class Directory {
         ...secret,
         ends: options.retirePrevious ? Math.min(secret.ends ?? now, now) : (secret.ends ?? ends),
       }));
-      if (earlier.filter((secret) => isLive(secret, now)).length > PREVIOUS_SECRETS_MAX) {
-        throw new Problem(
-          "conflict",
-          `${PREVIOUS_SECRETS_MAX} previous secrets are still in their grace; wait for one to end, or use graceSec 0 or retirePrevious.`,
-        );
-      }
+      if (earlier.filter((secret) => isLive(secret, now)).length > PREVIOUS_SECRETS_MAX) throw tooManyInGrace();
       const secret = newSigningSecret();
       const row = this.sealKeySecret(id, (earlier[0]?.seq ?? 0) + 1, secret);
       const kept = await this.keepSecrets(change, [row, ...earlier], now);
@@ -233,6 +239,12 @@ export class Directory {
     return { keyId, seq, sealed, digest: digestOf(secret), created: this.nowMs(), ends: null };
   }
 }
+
+const tooManyInGrace = (): Problem =>
+  new Problem(
+    "conflict",
+    `${PREVIOUS_SECRETS_MAX} previous secrets are still in their grace; wait for one to end, or use graceSec 0 or retirePrevious.`,
+  );
 
 function known<T>(row: T | undefined, what: string): T {
   if (row === undefined) throw new Problem("not_found", `There is no such ${what}.`);

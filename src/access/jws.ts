@@ -13,10 +13,12 @@ export interface ParsedJws {
 }
 
 const hmac = (input: string, key: Buffer): Buffer => createHmac("sha256", key).update(input, "utf8").digest();
-const encode = (value: object): string => Buffer.from(JSON.stringify(value), "utf8").toString("base64url");
+const encode = (json: string): string => Buffer.from(json, "utf8").toString("base64url");
 
-export function signJws(header: object, payload: object, key: Buffer): string {
-  const input = `${encode({ alg: "HS256", ...header, typ: "JWT" })}.${encode(payload)}`;
+/** `payload` is an object, or the JSON of one. */
+export function signJws(header: object, payload: object | string, key: Buffer): string {
+  const claims = typeof payload === "string" ? payload : JSON.stringify(payload);
+  const input = `${encode(JSON.stringify({ alg: "HS256", ...header, typ: "JWT" }))}.${encode(claims)}`;
   return `${input}.${hmac(input, key).toString("base64url")}`;
 }
 
@@ -28,7 +30,9 @@ export function parseJws(text: string, maxChars: number): ParsedJws | string {
   const header = parseUtf8Json(head);
   if (!isObject(header)) return "its header is not a JSON object";
   if (header.alg !== "HS256") return "the header's alg must be HS256";
-  if (header.typ !== undefined && header.typ !== "JWT") return "the header's typ must be JWT or absent";
+  // In any case: RFC 7519, 5.1 recommends upper case, and some libraries write "jwt".
+  if (header.typ !== undefined && !(typeof header.typ === "string" && /^jwt$/i.test(header.typ)))
+    return "the header's typ must be JWT or absent";
   // Extensions that a verifier must understand; we understand none (RFC 7515, 4.1.11).
   if (header.crit !== undefined) return "the header must not have crit";
   return { header, payload, signingInput: `${parts[0]}.${parts[1]}`, signature };

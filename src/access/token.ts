@@ -6,8 +6,9 @@
  * decode the claims → authorize them against the key.
  */
 import { type Action, type ActionSet, actionSet, isAction, isSubset } from "../protocol/actions.ts";
-import { containmentBudget, type Glob, parseGlob, Scope } from "../protocol/glob.ts";
-import { isObject, type JsonObject, jsonBytes } from "../protocol/json.ts";
+import { Effort } from "../protocol/containment.ts";
+import { type Glob, parseGlob, Scope } from "../protocol/glob.ts";
+import { isObject, type JsonObject } from "../protocol/json.ts";
 import {
   REQUEST_HEAD_MAX_BYTES,
   TOKEN_CHANNELS_MAX,
@@ -18,7 +19,7 @@ import {
   TOKEN_PERMISSIONS_MAX,
   TOKEN_SKEW_SECONDS,
 } from "../protocol/limits.ts";
-import { isPeerId } from "../protocol/names.ts";
+import { isPeerId, utf8Bytes } from "../protocol/names.ts";
 import { rawValue } from "../protocol/scan.ts";
 import { isSignedBy, type ParsedJws, parseJws, parseUtf8Json, signJws, UTF8 } from "./jws.ts";
 import { isLive, type Keyring, type SecretKey, type SigningSecret } from "./keyring.ts";
@@ -31,6 +32,12 @@ export interface Claims {
   readonly permissions?: readonly Action[];
   readonly metadata?: JsonObject;
   readonly peerMetadata?: JsonObject;
+}
+
+/** Claims that are passed on as the text they came in: parsing would change 20-digit numbers and 1e400. */
+export interface RawClaims {
+  readonly metadata: string | undefined;
+  readonly peerMetadata: string | undefined;
 }
 
 /** A token that may connect. */
@@ -49,6 +56,8 @@ export interface VerifiedToken {
   /** The claims' own text: they are handed on byte for byte. */
   readonly metadataJson: string | undefined;
   readonly peerMetadataJson: string | undefined;
+  /** What the comparison with the key's patterns has cost, in requests beyond this one. */
+  readonly extraRequests: number;
 }
 
 /** `reason` is for the holder of the key and the operator; somebody who merely shows a token learns the code only. */
@@ -58,11 +67,14 @@ export class TokenRefusal {
     readonly reason: string,
     /** The key as another node may have changed it just now could let it in. */
     readonly isPerhapsEarly = false,
+    /** What the comparison with the key's patterns has cost, in requests beyond this one. */
+    readonly extraRequests = 0,
   ) {}
 }
 
 const invalid = (reason: string): TokenRefusal => new TokenRefusal("invalid_token", reason);
-const early = (reason: string): TokenRefusal => new TokenRefusal("invalid_token", reason, true);
+const early = (reason: string, effort?: Effort): TokenRefusal =>
+  new TokenRefusal("invalid_token", reason, true, effort?.requests);
 const expired = (reason: string): TokenRefusal => new TokenRefusal("token_expired", reason);
 
 const SEALED = new TokenRefusal(
@@ -70,8 +82,16 @@ const SEALED = new TokenRefusal(
   "the key's signing secret cannot be decrypted: the master key does not fit",
 );
 
-export const signToken = (claims: Claims, keyId: string, secret: Pick<SigningSecret, "hmacKey">): string =>
-  signJws({ kid: keyId }, claims, secret.hmacKey);
+export function signToken(
+  claims: Claims,
+  keyId: string,
+  secret: Pick<SigningSecret, "hmacKey">,
+  raw: Partial<RawClaims> = {},
+): string {
+  const texts = Object.entries(raw).flatMap(([name, json]) => (json === undefined ? [] : [`,"${name}":${json}`]));
+  const payload = `${JSON.stringify(claims).slice(0, -1)}${texts.join("")}}`;
+  return signJws({ kid: keyId }, payload, secret.hmacKey);
+}
 
 export function verifyToken(token: string, keyring: Keyring, nowMs: number): VerifiedToken | TokenRefusal {
   const parsed = parseToken(token);
@@ -83,11 +103,13 @@ export function verifyToken(token: string, keyring: Keyring, nowMs: number): Ver
   if (signed instanceof TokenRefusal) return signed;
   const payload = parsePayload(parsed.payload);
   if (payload instanceof TokenRefusal) return payload;
-  const expiresAtMs = effectiveExpiry(payload, nowMs);
+  const times = decodeTimes(payload);
+  if (times instanceof TokenRefusal) return times;
+  const expiresAtMs = effectiveExpiry(times, nowMs);
   if (expiresAtMs instanceof TokenRefusal) return expiresAtMs;
-  const claims = decodeClaims(payload, nowMs);
+  const claims = decodeClaims(payload, times, rawClaimsIn(UTF8.decode(parsed.payload)), nowMs);
   if (claims instanceof TokenRefusal) return claims;
-  return authorize(claims, signed.key, signed.secret, expiresAtMs, UTF8.decode(parsed.payload));
+  return authorize(claims, signed.key, signed.secret, expiresAtMs);
 }
 
 interface ParsedToken extends ParsedJws {
@@ -119,12 +141,22 @@ const parsePayload = (bytes: Buffer): JsonObject | TokenRefusal => {
   return isObject(payload) ? payload : invalid("its payload is not a JSON object, or has a key twice");
 };
 
-const isTime = (value: unknown): value is number => Number.isSafeInteger(value);
+interface Times {
+  readonly exp: number;
+  readonly iat: number | undefined;
+}
 
-function effectiveExpiry(payload: JsonObject, nowMs: number): number | TokenRefusal {
-  const { exp, iat } = payload;
-  if (!isTime(exp)) return invalid("exp must be a whole number of Unix seconds");
-  if (iat !== undefined && !isTime(iat)) return invalid("iat must be a whole number of Unix seconds");
+const isTime = (value: unknown): value is number =>
+  typeof value === "number" && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
+
+/** Fractions are cut off: RFC 7519 allows them, and Python's time.time() makes them. */
+function decodeTimes({ exp, iat }: JsonObject): Times | TokenRefusal {
+  if (!isTime(exp)) return invalid("exp must be a number of Unix seconds");
+  if (iat !== undefined && !isTime(iat)) return invalid("iat must be a number of Unix seconds");
+  return { exp: Math.floor(exp), iat: iat === undefined ? undefined : Math.floor(iat) };
+}
+
+function effectiveExpiry({ exp, iat }: Times, nowMs: number): number | TokenRefusal {
   const issuedMs = iat === undefined ? Number.POSITIVE_INFINITY : Math.min(iat * 1000, nowMs);
   const expiresAtMs = Math.min(exp * 1000, issuedMs + TOKEN_MAX_SECONDS * 1000);
   if (expiresAtMs - nowMs < TOKEN_MIN_LEFT_MS)
@@ -132,22 +164,32 @@ function effectiveExpiry(payload: JsonObject, nowMs: number): number | TokenRefu
   return expiresAtMs;
 }
 
+/** Of the valid JSON of an object. */
+export const rawClaimsIn = (text: string): RawClaims => ({
+  metadata: rawValue(text, "metadata"),
+  peerMetadata: rawValue(text, "peerMetadata"),
+});
+
 interface DecodedClaims {
   readonly sub: string;
   readonly channels: readonly Glob[] | undefined;
   readonly permissions: ActionSet | undefined;
+  readonly raw: RawClaims;
 }
 
-function decodeClaims(payload: JsonObject, nowMs: number): DecodedClaims | TokenRefusal {
-  const { sub, exp, iat, nbf, iss, channels, permissions, metadata, peerMetadata } = payload;
+function decodeClaims(
+  payload: JsonObject,
+  { exp, iat }: Times,
+  raw: RawClaims,
+  nowMs: number,
+): DecodedClaims | TokenRefusal {
+  const { sub, nbf, iss, channels, permissions } = payload;
   if (!isPeerId(sub)) return invalid("sub must be 1 to 128 printable ASCII characters");
-  for (const [name, time] of Object.entries({ nbf, iat })) {
-    if (time === undefined) continue;
-    if (!isTime(time)) return invalid(`${name} must be a whole number of Unix seconds`);
-    if (time * 1000 > nowMs + TOKEN_SKEW_SECONDS * 1000)
+  if (nbf !== undefined && !isTime(nbf)) return invalid("nbf must be a number of Unix seconds");
+  for (const [name, time] of Object.entries({ nbf, iat }))
+    if (time !== undefined && Math.floor(time) * 1000 > nowMs + TOKEN_SKEW_SECONDS * 1000)
       return invalid(`${name} lies more than ${TOKEN_SKEW_SECONDS} s ahead`);
-  }
-  if (iat === undefined && (exp as number) * 1000 > nowMs + TOKEN_MAX_SECONDS * 1000)
+  if (iat === undefined && exp * 1000 > nowMs + TOKEN_MAX_SECONDS * 1000)
     return invalid("without iat, exp must lie at most 24 hours ahead");
   if (iss !== undefined && typeof iss !== "string") return invalid("iss must be a string");
   const globs = decodeChannels(channels);
@@ -156,12 +198,17 @@ function decodeClaims(payload: JsonObject, nowMs: number): DecodedClaims | Token
     return invalid(
       `permissions must be a list of at most ${TOKEN_PERMISSIONS_MAX} of publish, subscribe, presence, send`,
     );
-  if (!isBag(metadata, TOKEN_METADATA_MAX_BYTES))
-    return invalid(`metadata must be an object of at most ${TOKEN_METADATA_MAX_BYTES} bytes`);
-  if (!isBag(peerMetadata, TOKEN_PEER_METADATA_MAX_BYTES))
-    return invalid(`peerMetadata must be an object of at most ${TOKEN_PEER_METADATA_MAX_BYTES} bytes`);
-  return { sub, channels: globs, permissions: permissions && actionSet(permissions) };
+  for (const [name, maxBytes] of BAGS)
+    if (payload[name] !== undefined && !(isObject(payload[name]) && utf8Bytes(raw[name] ?? "") <= maxBytes))
+      return invalid(`${name} must be an object of at most ${maxBytes} bytes`);
+  return { sub, channels: globs, permissions: permissions && actionSet(permissions), raw };
 }
+
+/** Sizes are those of the text as it travels, spaces included. */
+const BAGS = [
+  ["metadata", TOKEN_METADATA_MAX_BYTES],
+  ["peerMetadata", TOKEN_PEER_METADATA_MAX_BYTES],
+] as const;
 
 /** Globs, undefined if the claim is absent, or what is wrong with it. */
 function decodeChannels(channels: unknown): Glob[] | undefined | string {
@@ -180,21 +227,23 @@ function decodeChannels(channels: unknown): Glob[] | undefined | string {
 const isPermissions = (value: unknown): value is Action[] =>
   Array.isArray(value) && value.length <= TOKEN_PERMISSIONS_MAX && value.every(isAction);
 
-const isBag = (value: unknown, maxBytes: number): value is JsonObject | undefined =>
-  value === undefined || (isObject(value) && jsonBytes(value) <= maxBytes);
-
 /** Elevation is refused whole, not trimmed. */
 function authorize(
   claims: DecodedClaims,
   key: SecretKey,
   secret: SigningSecret,
   expiresAtMs: number,
-  payloadText: string,
 ): VerifiedToken | TokenRefusal {
-  const outside = firstUncovered(claims.channels ?? [], key.scope);
-  if (outside) return early(`channels: ${JSON.stringify(outside.source)} is not covered by the key's patterns`);
+  const effort = new Effort();
+  const outside = firstUncovered(claims.channels ?? [], key.scope, effort);
+  if (outside) {
+    const entry = `channels: ${JSON.stringify(outside.glob.source)}`;
+    return outside.isUndecided
+      ? early(`${entry}: ${TOO_MUCH_WORK}`, effort)
+      : early(`${entry} is not covered by the key's patterns`, effort);
+  }
   const actions = claims.permissions ?? key.actions;
-  if (!isSubset(actions, key.actions)) return early("permissions exceed the key's actions");
+  if (!isSubset(actions, key.actions)) return early("permissions exceed the key's actions", effort);
   return {
     key,
     secret,
@@ -203,16 +252,27 @@ function authorize(
     scope: claims.channels && new Scope(claims.channels),
     actions,
     hasActions: claims.permissions !== undefined,
-    metadataJson: rawValue(payloadText, "metadata"),
-    peerMetadataJson: copied(rawValue(payloadText, "peerMetadata")),
+    metadataJson: claims.raw.metadata,
+    peerMetadataJson: copied(claims.raw.peerMetadata),
+    extraRequests: effort.requests,
   };
 }
 
 /** A slice keeps the text it was cut from alive: what lives as long as a connection gets a text of its own. */
 const copied = (text: string | undefined): string | undefined => text && Buffer.from(text).toString();
 
-/** The first pattern that a scope does not contain. One budget for all of them: a token is one piece of work. */
-export function firstUncovered(globs: readonly Glob[], scope: Scope): Glob | undefined {
-  const budget = containmentBudget();
-  return globs.find((glob) => !scope.covers(glob, budget));
+export const TOO_MUCH_WORK =
+  "whether the key's patterns cover it takes too much work to find out; use fewer '**' in it, or simpler patterns in the key";
+
+/** The first pattern that a scope does not contain, or of which that could not be found out. */
+export function firstUncovered(
+  globs: readonly Glob[],
+  scope: Scope,
+  effort: Effort,
+): { readonly glob: Glob; readonly isUndecided: boolean } | undefined {
+  for (const glob of globs) {
+    const isCovered = scope.covers(glob, effort);
+    if (!isCovered) return { glob, isUndecided: isCovered === undefined };
+  }
+  return undefined;
 }

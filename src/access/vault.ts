@@ -53,8 +53,15 @@ export const appSecretIdentity = (appId: string): string => `app_secret ${appId}
 export const digestOf = (secret: string): string => createHash("sha256").update(secret, "utf8").digest("hex");
 
 /** Whether a presented secret has that digest, in time that does not depend on where they differ. */
-export const fits = (presented: string, digestHex: string): boolean =>
-  timingSafeEqual(createHash("sha256").update(presented, "utf8").digest(), Buffer.from(digestHex, "hex"));
+export const fits = (presented: string, digestHex: string): boolean => fitsOneOf(presented, [digestHex]);
+
+/** Likewise; and the time does not depend on which of them it is. */
+export function fitsOneOf(presented: string, digestsHex: readonly string[]): boolean {
+  const digest = createHash("sha256").update(presented, "utf8").digest();
+  let found = false;
+  for (const one of digestsHex) if (timingSafeEqual(digest, Buffer.from(one, "hex"))) found = true;
+  return found;
+}
 
 /** What unknown ids are compared against, so that they take as long as known ones. */
 export const DUMMY_DIGEST = digestOf(randomBytes(32).toString("hex"));

@@ -20,11 +20,11 @@
  * `call.origin` is what links back to us begin with; `guards.link` finishes them. Endpoints made so go into `applicationRoutes` in routes.ts.
  */
 import { z } from "zod";
+import { isAppSecret } from "../access/app-secret.ts";
 import { bearer } from "../access/credential.ts";
 import type { News } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { Throttle } from "../access/throttle.ts";
-import { DUMMY_DIGEST, fits } from "../access/vault.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { AppRow } from "../store/store.ts";
 import { type Call, queryOf } from "./call.ts";
@@ -45,6 +45,7 @@ export interface ApplicationGuards {
 export interface ApplicationParts {
   readonly keyring: Keyring;
   readonly domain: string;
+  readonly nowMs: () => number;
   /** Per application, as per key elsewhere. */
   readonly requests: Throttle;
   /** For calls that need no credential. */
@@ -54,13 +55,12 @@ export interface ApplicationParts {
 }
 
 export function applicationGuards(parts: ApplicationParts): ApplicationGuards {
-  const { keyring, domain, requests, strangers, news } = parts;
+  const { keyring, domain, nowMs, requests, strangers, news } = parts;
   const appOf = (call: Call): AppRow | undefined => keyring.appNamed(namedApp(call, domain) ?? "");
   const found = (call: Call): AppRow | undefined => {
     const app = appOf(call);
     // Compared even where there is no application, so that it takes as long.
-    const isRight = fits(presented(call) ?? "", app?.secretDigest ?? DUMMY_DIGEST);
-    return isRight ? app : undefined;
+    return isAppSecret(presented(call) ?? "", app, nowMs()) ? app : undefined;
   };
   const admit = (call: Call): AppRow | Promise<AppRow> => {
     const app = found(call);

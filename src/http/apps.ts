@@ -5,7 +5,7 @@ import { APP_NAME_MAX_CHARS } from "../protocol/limits.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Audit } from "./audit.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
-import { label, toSeconds, toSecondsOrNull, unixSeconds } from "./schemas.ts";
+import { graceSec, label, retirePrevious, toSeconds, toSecondsOrNull, unixSeconds } from "./schemas.ts";
 
 const RESERVED_NAMES = ["www", "api", "admin", "docs", "static"];
 
@@ -30,15 +30,22 @@ const app = z
 const deletedApp = app.extend({ deleted: unixSeconds }).meta({ id: "DeletedApp" });
 const secretKey = z.object({ secretKey: z.string() }).meta({ id: "AppSecret" });
 
-const edit = z.object({
+const edit = z.strictObject({
   plan: z
-    .object({
+    .strictObject({
       name: label.unwrap().min(1).optional(),
       maxConcurrentConnections: cap.optional(),
       maxMessagesPerPeriod: cap.optional(),
     })
     .optional(),
   retentionDays: z.int().min(1).max(36_500).nullable().optional(),
+});
+
+const rotate = z.strictObject({
+  graceSec: graceSec.describe(
+    "How long the present one still works. Absent: the service's setting, 86400 unless changed.",
+  ),
+  retirePrevious,
 });
 
 const shown = (row: AppRow): z.infer<typeof app> => ({
@@ -67,6 +74,7 @@ export function appEndpoints(
   guard: Guard<undefined>,
   directory: Directory,
   audit: Audit,
+  rotationGraceSeconds: number,
   clearDeleted: () => void,
 ): Endpoint[] {
   const base = { tag: "applications", guard } as const;
@@ -79,7 +87,7 @@ export function appEndpoints(
       method: "POST",
       path: root,
       summary: "Create an application",
-      body: z.object({ name }),
+      body: z.strictObject({ name }),
       answer: app.extend({ secretKey: z.string() }).meta({ id: "CreatedApp" }),
       problems: ["conflict"],
       handle: async (call, { body }) => {
@@ -151,13 +159,18 @@ export function appEndpoints(
       ...base,
       method: "POST",
       path: `${one}/secret-key/rotate`,
-      summary: "Replace the application's secret key",
+      summary: "Replace the application's secret key; the old one works on for a while",
+      body: rotate,
       answer: secretKey,
-      problems: ["not_found"],
-      handle: async (call) => {
-        const secret = await directory.rotateAppSecret(appOf(call));
-        audit(call, "app secret rotated", { app: appOf(call) });
-        return { secretKey: secret };
+      problems: ["not_found", "conflict"],
+      handle: async (call, { body }) => {
+        const rotated = await directory.rotateAppSecret(appOf(call), {
+          graceSeconds: body.graceSec ?? rotationGraceSeconds,
+          retirePrevious: body.retirePrevious ?? false,
+        });
+        const previousEnds = new Date(rotated.previousEndsMs).toISOString();
+        audit(call, "app secret rotated", { app: rotated.app.id, previousEnds });
+        return { secretKey: rotated.secret };
       },
     }),
   ];

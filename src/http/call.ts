@@ -6,6 +6,7 @@ import { Problem } from "../protocol/codes.ts";
 import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
 import { IDLE_MAX_SECONDS, REST_BODY_MAX_BYTES } from "../protocol/limits.ts";
 import { sentenceOf } from "./sentence.ts";
+import { refuseUnknownFields } from "./unknown-fields.ts";
 
 const SECURITY_HEADERS = {
   "Cache-Control": "no-store",
@@ -125,6 +126,7 @@ export async function readBody<T extends z.ZodType>(
 ): Promise<{ body: z.infer<T>; text: string }> {
   const text = (await readText(call)) || "{}";
   const value = parseObject(text, outermostOnly);
+  refuseUnknownFields(schema, value);
   const body = check(schema, value);
   nameIgnored(call, value, schema);
   return { body, text };

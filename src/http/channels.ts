@@ -4,14 +4,13 @@ import type { Credential } from "../access/credential.ts";
 import type { MemberState } from "../engine/engine.ts";
 import { type Action, bitOf } from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
-import type { JsonObject } from "../protocol/json.ts";
 import { CHANNEL_MAX_BYTES, MESSAGE_MAX_BYTES, TOKEN_PEER_METADATA_MAX_BYTES } from "../protocol/limits.ts";
 import { isChannelName, isReserved, utf8Bytes } from "../protocol/names.ts";
 import { rawValue } from "../protocol/scan.ts";
 import type { Hub } from "../realtime/hub.ts";
 import type { Call } from "./call.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
-import { bag, limit, peerId } from "./schemas.ts";
+import { bag, checkBagSize, limit, peerId } from "./schemas.ts";
 import { type Cut, streamedArray } from "./streamed-array.ts";
 
 /** `Retry-After` when not every node has answered. */
@@ -23,7 +22,7 @@ export const message = z.object({
     .custom<unknown>((value) => value !== undefined, "is required (any JSON value, null included)")
     .meta({ description: "Any JSON value." }),
   from: peerId.describe('Who it comes from; "server" if absent.').optional(),
-  peerMetadata: bag(TOKEN_PEER_METADATA_MAX_BYTES).describe("Shown as the sender's metadata.").optional(),
+  peerMetadata: bag.describe("Shown as the sender's metadata; at most 4 KB as it is sent.").optional(),
 });
 
 export interface RestMessage {
@@ -36,7 +35,9 @@ export function readMessage(body: z.infer<typeof message>, text: string): RestMe
   const dataJson = rawValue(text, "data") ?? "null";
   if (utf8Bytes(dataJson) > MESSAGE_MAX_BYTES)
     throw new Problem("invalid_request", `data: must be at most ${MESSAGE_MAX_BYTES} bytes as JSON`);
-  return { from: body.from ?? "server", metadataJson: rawValue(text, "peerMetadata"), dataJson };
+  const metadataJson = rawValue(text, "peerMetadata");
+  checkBagSize("peerMetadata", metadataJson, TOKEN_PEER_METADATA_MAX_BYTES);
+  return { from: body.from ?? "server", metadataJson, dataJson };
 }
 
 export function permit(credential: Credential, action: Action): void {
@@ -65,14 +66,13 @@ const member = z.object({ peerId: z.string(), metadata: z.looseObject({}).option
 /** Each may have 4 KiB of metadata. */
 const MEMBERS_PER_PAGE = 200;
 
-function* membersOf(members: readonly MemberState[]): Generator<z.infer<typeof member>[], undefined> {
-  for (let at = 0; at < members.length; at += MEMBERS_PER_PAGE)
-    yield members
-      .slice(at, at + MEMBERS_PER_PAGE)
-      .map(({ peerId, metadataJson }) =>
-        metadataJson === undefined ? { peerId } : { peerId, metadata: JSON.parse(metadataJson) as JsonObject },
-      );
+function* membersOf(members: readonly MemberState[]): Generator<MemberState[], undefined> {
+  for (let at = 0; at < members.length; at += MEMBERS_PER_PAGE) yield members.slice(at, at + MEMBERS_PER_PAGE);
 }
+
+/** Put together as text: parsing metadata would change 20-digit numbers. */
+const memberJson = ({ peerId, metadataJson }: MemberState): string =>
+  `{"peerId":${JSON.stringify(peerId)}${metadataJson === undefined ? "" : `,"metadata":${metadataJson}`}}`;
 
 export function channelEndpoints(guard: Guard<Credential>, hub: Hub, quota: Quota, cut: Cut): Endpoint[] {
   const base = { tag: "channels", guard } as const;
@@ -118,8 +118,8 @@ export function channelEndpoints(guard: Guard<Credential>, hub: Hub, quota: Quot
         permit(who, "presence");
         const members = wholeOf(await hub.census.members(who.key.app, channel));
         const around = { before: `{"channel":${JSON.stringify(channel)},"peers":`, after: "}" };
-        const list = { pages: membersOf(members), pageSize: MEMBERS_PER_PAGE, check: again, around };
-        return streamedArray({ ...list, cut: (error) => cut(call, error) }, (peers) => ({ channel, peers }));
+        const list = { pages: membersOf(members), write: memberJson, pageSize: MEMBERS_PER_PAGE, check: again, around };
+        return streamedArray({ ...list, cut: (error) => cut(call, error) });
       },
     }),
     endpoint({

@@ -6,16 +6,25 @@ import type { Keyring } from "../access/keyring.ts";
 import { TokenRefusal, verifyToken } from "../access/token.ts";
 import { actionList } from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
-import { ROTATION_GRACE_MAX_SECONDS } from "../protocol/limits.ts";
 import type { KeyRow } from "../store/store.ts";
 import type { Audit } from "./audit.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
-import { actions, label, origins, patterns, toSeconds, toSecondsOrNull, unixSeconds } from "./schemas.ts";
+import {
+  actions,
+  graceSec,
+  label,
+  origins,
+  patterns,
+  retirePrevious,
+  toSeconds,
+  toSecondsOrNull,
+  unixSeconds,
+} from "./schemas.ts";
 
 const type = z.enum(["publishable", "secret"]);
 
 const create = z
-  .object({
+  .strictObject({
     app: z.string().describe("Id or name of the application."),
     type,
     channelPatterns: patterns,
@@ -38,24 +47,18 @@ const create = z
       });
   });
 
-const edit = z.object({
+const edit = z.strictObject({
   channelPatterns: patterns.optional(),
   actions: actions.optional(),
   allowedOrigins: origins.optional(),
   label: label.optional(),
 });
 
-const rotate = z.object({
-  graceSec: z
-    .int()
-    .min(0)
-    .max(ROTATION_GRACE_MAX_SECONDS)
-    .describe("How long the present secret still verifies. Absent: the service's setting, 86400 unless changed.")
-    .optional(),
-  retirePrevious: z
-    .boolean()
-    .describe("After a leak: every earlier secret ends now, whatever graceSec says.")
-    .optional(),
+const rotate = z.strictObject({
+  graceSec: graceSec.describe(
+    "How long the present secret still verifies. Absent: the service's setting, 86400 unless changed.",
+  ),
+  retirePrevious,
 });
 
 const key = z
@@ -215,7 +218,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       method: "POST",
       path: "/api/internal/v1/signalling/tokens/check",
       summary: "Say whether a connect token is good, and exactly why not",
-      body: z.object({ token: z.string().min(1) }),
+      body: z.strictObject({ token: z.string().min(1) }),
       answer: checked,
       handle: async (_call, { body }) => {
         // As a connect would: the key may have been changed elsewhere a moment ago.

@@ -89,15 +89,13 @@ export function roomEndpoints({ secretKey: guard }: ApplicationGuards, rooms: Ro
       answer: z.union([z.array(room), page]),
       handle: (call, { who, query, again }) =>
         query.limit === undefined && query.endId === undefined
-          ? streamedArray(
-              {
-                pages: rooms.list(who.id),
-                pageSize: LIST_PAGE_ROOMS,
-                check: again,
-                cut: (error) => cut(call, error),
-              },
-              (list) => list,
-            )
+          ? streamedArray({
+              pages: rooms.list(who.id),
+              write: JSON.stringify,
+              pageSize: LIST_PAGE_ROOMS,
+              check: again,
+              cut: (error) => cut(call, error),
+            })
           : rooms.page(who.id, query.limit ?? ROOMS_PAGE_DEFAULT, query.endId),
     }),
     endpoint({

@@ -2,21 +2,33 @@
 import { z } from "zod";
 import { normalizeOrigin } from "../access/origin.ts";
 import { ACTIONS } from "../protocol/actions.ts";
+import { Problem } from "../protocol/codes.ts";
 import { parseGlob } from "../protocol/glob.ts";
-import { isObject, type JsonObject, jsonBytes } from "../protocol/json.ts";
-import { LABEL_MAX_CHARS, ORIGINS_MAX, PATTERNS_MAX, PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
-import { hasControl, isPeerId, isWellFormed } from "../protocol/names.ts";
+import { isObject, type JsonObject } from "../protocol/json.ts";
+import {
+  LABEL_MAX_CHARS,
+  ORIGINS_MAX,
+  PATTERNS_MAX,
+  PEER_ID_MAX_CHARS,
+  ROTATION_GRACE_MAX_SECONDS,
+} from "../protocol/limits.ts";
+import { hasControl, isPeerId, isWellFormed, utf8Bytes } from "../protocol/names.ts";
 
 export const peerId = z
   .custom<string>(isPeerId, `must be 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters`)
   .meta({ type: "string", minLength: 1, maxLength: PEER_ID_MAX_CHARS, pattern: "^[ -~]+$" });
 
-/** Checked as it is and handed on as it is: nothing inside is ours to change. */
-export const bag = (maxBytes: number) =>
-  z
-    .custom<JsonObject>(isObject, "must be an object")
-    .refine((value) => jsonBytes(value) <= maxBytes, `must be at most ${maxBytes} bytes as JSON`)
-    .meta({ type: "object", additionalProperties: true });
+/** Handed on as the text it came in: nothing inside is ours to change. Its size is that of the text: `checkBagSize`. */
+export const bag = z
+  .custom<JsonObject>(isObject, "must be an object")
+  .meta({ type: "object", additionalProperties: true });
+
+/** Counted as it travels, spaces included. */
+export function checkBagSize(field: string, json: string | undefined, maxBytes: number): void {
+  if (json === undefined || utf8Bytes(json) <= maxBytes) return;
+  const message = `must be at most ${maxBytes} bytes as JSON, spaces included`;
+  throw new Problem("invalid_request", `${field}: ${message}`, undefined, { details: [{ field, message }] });
+}
 
 export const pattern = z
   .string()
@@ -49,6 +61,14 @@ export const label = z
   .max(LABEL_MAX_CHARS, `must have at most ${LABEL_MAX_CHARS} characters`)
   .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
   .nullable();
+
+/** Of a rotation: how long what it replaces still works. */
+export const graceSec = z.int().min(0).max(ROTATION_GRACE_MAX_SECONDS).optional();
+
+export const retirePrevious = z
+  .boolean()
+  .describe("After a leak: every earlier secret ends now, whatever graceSec says.")
+  .optional();
 
 export const unixSeconds = z.int().meta({ description: "Unix seconds" });
 

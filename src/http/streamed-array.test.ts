@@ -30,9 +30,14 @@ beforeAll(() => {
     fetch: async (request) => {
       const around = request.url.endsWith("/around") ? { before: '{"list":', after: "}" } : undefined;
       const cut = (error: unknown): void => void cuts.push((error as Error).message);
-      const list = { pages: pages(), pageSize: PAGE, check, cut, ...(around && { around }) };
-      const answer = await streamedArray(list, (items) => (around ? { list: items } : items));
-      return answer instanceof Response ? answer : Response.json(answer);
+      return streamedArray({
+        pages: pages(),
+        write: JSON.stringify,
+        pageSize: PAGE,
+        check,
+        cut,
+        ...(around && { around }),
+      });
     },
   });
 });

@@ -8,9 +8,13 @@ import type { Call } from "./call.ts";
 /** Says why an answer that had begun could not be finished. */
 export type Cut = (call: Call, error: unknown) => void;
 
-export interface Streamed {
+type Pages<Item> = AsyncGenerator<readonly Item[], undefined> | Generator<readonly Item[], undefined>;
+
+export interface Streamed<Item> {
   /** Items come in pages; only the last has less than `pageSize`. */
-  readonly pages: AsyncGenerator<readonly object[], undefined> | Generator<readonly object[], undefined>;
+  readonly pages: Pages<Item>;
+  /** An item as JSON. */
+  readonly write: (item: Item) => string;
   readonly pageSize: number;
   /** Asked before each further page; throws where the reader may not have it any more. */
   readonly check: () => unknown;
@@ -19,11 +23,12 @@ export interface Streamed {
   readonly around?: { readonly before: string; readonly after: string };
 }
 
-/** A list that fits into one page is an ordinary answer, which `whole` makes of it. */
-export async function streamedArray(list: Streamed, whole: (items: readonly object[]) => object): Promise<object> {
-  const { pages, pageSize, check, cut, around = { before: "", after: "" } } = list;
+export async function streamedArray<Item>(list: Streamed<Item>): Promise<Response> {
+  const { pages, write, pageSize, check, cut, around = { before: "", after: "" } } = list;
+  const joined = (items: readonly Item[]): string => items.map((item) => write(item)).join(",");
   let page = await nextOf(pages);
-  if (!page || page.length < pageSize) return whole(page ?? []);
+  // A list that fits into one page is an ordinary answer.
+  if (!page || page.length < pageSize) return answer(`${around.before}[${joined(page ?? [])}]${around.after}`);
   let isBegun = false;
   const stream = new ReadableStream(
     {
@@ -50,16 +55,17 @@ export async function streamedArray(list: Streamed, whole: (items: readonly obje
     },
     { highWaterMark: 0 },
   );
-  return new Response(stream, { headers: { "Content-Type": "application/json;charset=utf-8" } });
+  return answer(stream);
 }
 
+const answer = (body: string | ReadableStream): Response =>
+  new Response(body, { headers: { "Content-Type": "application/json;charset=utf-8" } });
+
 /** undefined: there is none. */
-async function nextOf(pages: Streamed["pages"]): Promise<readonly object[] | undefined> {
+async function nextOf<Item>(pages: Pages<Item>): Promise<readonly Item[] | undefined> {
   for (;;) {
     const { value, done } = await pages.next();
     if (done || value === undefined) return undefined;
     if (value.length > 0) return value;
   }
 }
-
-const joined = (page: readonly object[]): string => page.map((one) => JSON.stringify(one)).join(",");

@@ -1,23 +1,34 @@
 /** POST /v1/tokens: mint a connect token. The same thing as one the backend signs itself. */
 import { z } from "zod";
-import { type Credential, isPrevious } from "../access/credential.ts";
-import { type Claims, firstUncovered, signToken } from "../access/token.ts";
-import { type Action, actionSet, isAction, isSubset } from "../protocol/actions.ts";
+import type { Credential } from "../access/credential.ts";
+import { type Claims, firstUncovered, type RawClaims, rawClaimsIn, signToken, TOO_MUCH_WORK } from "../access/token.ts";
+import {
+  ACTIONS,
+  type Action,
+  type ActionSet,
+  actionList,
+  actionSet,
+  isAction,
+  isSubset,
+} from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
+import { Effort } from "../protocol/containment.ts";
 import { type Glob, parseGlob } from "../protocol/glob.ts";
 import {
   TOKEN_CHANNELS_MAX,
+  TOKEN_CONNECT_MARGIN_MS,
   TOKEN_DEFAULT_SECONDS,
   TOKEN_MAX_SECONDS,
   TOKEN_METADATA_MAX_BYTES,
+  TOKEN_MIN_LEFT_MS,
   TOKEN_PEER_METADATA_MAX_BYTES,
   TOKEN_PERMISSIONS_MAX,
 } from "../protocol/limits.ts";
 import { isReserved } from "../protocol/names.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
-import { bag, pattern, peerId, unixSeconds } from "./schemas.ts";
+import { actions, bag, checkBagSize, pattern, peerId, unixSeconds } from "./schemas.ts";
 
-const body = z.object({
+const body = z.strictObject({
   peerId: peerId.describe("Becomes the peer's identity, the JWT's sub."),
   channels: z
     .array(pattern)
@@ -34,16 +45,24 @@ const body = z.object({
     .min(1, `must be at least 1`)
     .max(TOKEN_MAX_SECONDS, `must be at most ${TOKEN_MAX_SECONDS}`)
     .describe(`Absent: ${TOKEN_DEFAULT_SECONDS}.`)
-    .optional(),
-  metadata: bag(TOKEN_METADATA_MAX_BYTES).describe("Connection-private; delivered once, in welcome.").optional(),
-  peerMetadata: bag(TOKEN_PEER_METADATA_MAX_BYTES).describe("Shown to other peers as this peer's identity.").optional(),
+    .nullish(),
+  metadata: bag.describe("Connection-private; delivered once, in welcome. At most 8 KB as it is sent.").nullish(),
+  peerMetadata: bag.describe("Shown to other peers as this peer's identity. At most 4 KB as it is sent.").nullish(),
 });
 
 const answer = z
-  .object({ token: z.string().describe("A JWT signed with HS256."), expiresAt: unixSeconds })
+  .object({
+    token: z.string().describe("A JWT signed with HS256."),
+    expiresAt: unixSeconds,
+    channels: z.array(z.string()).describe("What the token grants: those that were asked for, or the key's."),
+    permissions: actions.describe("Likewise."),
+  })
   .meta({ id: "MintedToken" });
 
-export function tokenEndpoints(guard: Guard<Credential>, nowMs: () => number): Endpoint[] {
+/** So many requests more are taken from the key's rate. */
+export type Charge = (keyId: string, requests: number) => void;
+
+export function tokenEndpoints(guard: Guard<Credential>, charge: Charge, nowMs: () => number): Endpoint[] {
   return [
     endpoint({
       method: "POST",
@@ -53,54 +72,95 @@ export function tokenEndpoints(guard: Guard<Credential>, nowMs: () => number): E
       guard,
       body,
       answer,
-      problems: ["channel_reserved", "channel_not_authorized", "action_not_permitted", "internal_error"],
-      handle: (_call, { who, body }) => mint(who, body, nowMs()),
+      problems: ["channel_not_authorized", "action_not_permitted", "internal_error"],
+      handle: (_call, { who, body, text }) => mint(who, body, text, charge, nowMs()),
     }),
   ];
 }
 
-function mint(credential: Credential, wanted: z.infer<typeof body>, nowMs: number): z.infer<typeof answer> {
+function mint(
+  credential: Credential,
+  wanted: z.infer<typeof body>,
+  text: string,
+  charge: Charge,
+  nowMs: number,
+): z.infer<typeof answer> {
   const { key } = credential;
-  const expiresInSec = lifetime(credential, wanted.expiresInSec, nowMs);
-  const globs = (wanted.channels ?? []).map(parseGlob).filter((glob): glob is Glob => typeof glob !== "string");
-  // A refusal names the place, not the value: people put secrets into the wrong field.
-  const reserved = globs.findIndex((glob) => isReserved(glob.source));
-  if (reserved >= 0) throw new Problem("channel_reserved", `channels.${reserved}: it is reserved for the service.`);
-  const outside = firstUncovered(globs, key.scope);
-  if (outside)
-    throw new Problem("channel_not_authorized", `channels.${globs.indexOf(outside)}: the key does not cover it.`);
+  const raw = givenBags(wanted, text);
+  const exp = expiry(credential, wanted.expiresInSec ?? undefined, nowMs);
+  if (wanted.channels) checkChannels(wanted.channels, key, charge);
   const permissions = wanted.permissions && permitted(wanted.permissions, key.actions);
   if (key.type === "sealed") throw new Problem("internal_error", "The key has no usable signing secret at the moment.");
-  const iat = Math.floor(nowMs / 1000);
   const claims: Claims = {
     sub: wanted.peerId,
-    exp: iat + expiresInSec,
-    iat,
+    exp,
+    iat: Math.floor(nowMs / 1000),
     ...(wanted.channels && { channels: wanted.channels }),
     ...(permissions && { permissions }),
-    ...(wanted.metadata && { metadata: wanted.metadata }),
-    ...(wanted.peerMetadata && { peerMetadata: wanted.peerMetadata }),
   };
   const secret = key.secrets.find((one) => one.seq === credential.secret.seq);
   if (!secret) throw new Problem("internal_error", "The key has no usable signing secret at the moment.");
-  return { token: signToken(claims, key.id, secret), expiresAt: claims.exp };
+  return {
+    token: signToken(claims, key.id, secret, raw),
+    expiresAt: exp,
+    channels: wanted.channels ?? [...key.scope.patterns],
+    permissions: permissions ?? actionList(key.actions),
+  };
 }
 
-/** What a previous secret signs ends no later than its grace: asking for more is refused, the default is shortened. */
-function lifetime(credential: Credential, wanted: number | undefined, nowMs: number): number {
-  const { ends } = credential.secret;
-  if (!isPrevious(credential) || ends === null) return wanted ?? TOKEN_DEFAULT_SECONDS;
-  const left = Math.floor(ends / 1000) - Math.floor(nowMs / 1000);
-  const seconds = wanted ?? Math.min(TOKEN_DEFAULT_SECONDS, left);
-  if (seconds <= left && seconds >= 1) return seconds;
+/** null means that it is not there. */
+function givenBags(wanted: z.infer<typeof body>, text: string): RawClaims {
+  const given = rawClaimsIn(text);
+  const metadata = wanted.metadata ? given.metadata : undefined;
+  const peerMetadata = wanted.peerMetadata ? given.peerMetadata : undefined;
+  checkBagSize("metadata", metadata, TOKEN_METADATA_MAX_BYTES);
+  checkBagSize("peerMetadata", peerMetadata, TOKEN_PEER_METADATA_MAX_BYTES);
+  return { metadata, peerMetadata };
+}
+
+/** A refusal names the place, not the value: people put secrets into the wrong field. */
+function checkChannels(channels: readonly string[], { id, scope }: Credential["key"], charge: Charge): void {
+  const globs = channels.map(parseGlob).filter((glob): glob is Glob => typeof glob !== "string");
+  const reserved = globs.findIndex((glob) => isReserved(glob.source));
+  if (reserved >= 0)
+    throw new Problem("channel_not_authorized", `channels.${reserved}: this name is reserved for the service.`);
+  const effort = new Effort();
+  const outside = firstUncovered(globs, scope, effort);
+  if (effort.requests > 0) charge(id, effort.requests);
+  if (!outside) return;
+  const field = `channels.${globs.indexOf(outside.glob)}`;
+  if (outside.isUndecided) throw new Problem("invalid_request", `${field}: ${TOO_MUCH_WORK}.`);
+  throw new Problem("channel_not_authorized", `${field}: the key does not cover it.`);
+}
+
+/**
+ * In whole seconds, rounded up. A connect needs a second of its token, so the shortest ones get a little more: otherwise
+ * they could end before anyone has used them. Never more than 24 hours from `iat`.
+ *
+ * What a previous secret signs ends no later than its grace: asking for more is refused, the default is shortened.
+ */
+function expiry({ secret: { ends } }: Credential, wanted: number | undefined, nowMs: number): number {
+  const seconds = wanted ?? TOKEN_DEFAULT_SECONDS;
+  const lifetimeMs = Math.max(seconds * 1000, TOKEN_MIN_LEFT_MS + TOKEN_CONNECT_MARGIN_MS);
+  const asked = Math.min(Math.ceil((nowMs + lifetimeMs) / 1000), Math.floor(nowMs / 1000) + TOKEN_MAX_SECONDS);
+  if (ends === null) return asked;
+  const left = Math.floor((ends - nowMs) / 1000);
+  if (left >= 1 && (wanted === undefined || wanted <= left)) return Math.min(asked, Math.floor(ends / 1000));
   throw new Problem(
     "invalid_request",
     `expiresInSec: this secret was rotated and ends in ${left} s; mint with the new one.`,
   );
 }
 
-function permitted(permissions: readonly string[], allowed: number): Action[] {
-  const refused = permissions.findIndex((one) => !isAction(one) || !isSubset(actionSet([one]), allowed));
-  if (refused < 0) return permissions.filter(isAction);
+function permitted(permissions: readonly string[], allowed: ActionSet): Action[] {
+  const unknown = permissions.findIndex((one) => !isAction(one));
+  if (unknown >= 0)
+    throw new Problem(
+      "action_not_permitted",
+      `permissions.${unknown}: this is no action; there are ${ACTIONS.join(", ")}.`,
+    );
+  const actions = permissions.filter(isAction);
+  const refused = actions.findIndex((one) => !isSubset(actionSet([one]), allowed));
+  if (refused < 0) return actions;
   throw new Problem("action_not_permitted", `permissions.${refused}: the key does not permit it.`);
 }

@@ -71,6 +71,3 @@ function flawIn(text: string): string | undefined {
   }
   return undefined;
 }
-
-/** Bytes of a value as UTF-8 JSON without spaces: how sizes of objects are counted. */
-export const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value), "utf8");

@@ -40,6 +40,13 @@ export const RETRY_AFTER_MS = 1000;
 export const CHANNEL_MAX_BYTES = 256;
 export const PATTERNS_MAX = 100;
 export const PATTERN_MAX_BYTES = 256;
+/**
+ * Words of state sets that the search for a union of patterns may look at for one token, some 40 ms. Only patterns that were
+ * made for it need more.
+ */
+export const CONTAINMENT_SEARCH_MAX_STEPS = 4_000_000;
+/** Work that counts as one more request against the key's rate: some 0.1 ms. */
+export const CONTAINMENT_STEPS_PER_REQUEST = 20_000;
 
 export const TOKEN_CHANNELS_MAX = 100;
 export const TOKEN_PERMISSIONS_MAX = 16;
@@ -49,6 +56,8 @@ export const TOKEN_MAX_SECONDS = 86_400;
 export const TOKEN_SKEW_SECONDS = 60;
 /** A token with less left than this counts as expired. */
 export const TOKEN_MIN_LEFT_MS = 1000;
+/** A minted token can be used for a connect for at least this long. */
+export const TOKEN_CONNECT_MARGIN_MS = 500;
 export const TOKEN_METADATA_MAX_BYTES = 8 * KIB;
 export const TOKEN_PEER_METADATA_MAX_BYTES = 4 * KIB;
 

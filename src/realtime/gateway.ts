@@ -76,7 +76,7 @@ export class Gateway {
     const address = rateKey(attempt.client);
     const wait = connects.take(address);
     if (wait > 0) throw this.refused("rate_limited", "Too many connects from this address.", wait);
-    const admitted = this.admit(attempt.request);
+    const admitted = this.admit(attempt);
     // Before anything is waited for: what comes meanwhile from that address must find it paid.
     if (isRefused(admitted)) connects.charge(address, REFUSED_CONNECT_COST - 1);
     return news && admitted instanceof Refusal && admitted.isPerhapsEarly
@@ -88,7 +88,7 @@ export class Gateway {
   private async connectAgain(attempt: ConnectAttempt, news: News): Promise<true> {
     const isKnown = await news.latest();
     this.refuseIfDraining();
-    const admitted = this.admit(attempt.request);
+    const admitted = this.admit(attempt);
     if (!isKnown || !isRefused(admitted)) this.parts.connects.charge(rateKey(attempt.client), 1 - REFUSED_CONNECT_COST);
     if (admitted instanceof Refusal && !isKnown)
       throw this.refused("internal_error", "Whether this credential is good cannot be found out now; try again.", 1);
@@ -119,7 +119,7 @@ export class Gateway {
 
   /** While others were asked, the key may have been revoked or narrowed, and the peer blocked. */
   private claimed(attempt: ConnectAttempt, claim: Claim | undefined): true {
-    const grant = this.admit(attempt.request);
+    const grant = this.admit(attempt);
     if (!(grant instanceof Refusal)) return this.upgradeCapped(attempt, grant, claim);
     claim?.end();
     throw this.refused(grant.code);
@@ -140,12 +140,15 @@ export class Gateway {
     throw this.refused("invalid_request", "The WebSocket handshake is malformed.");
   }
 
-  private admit(request: Request): Grant | Refusal {
+  private admit({ request, client }: ConnectAttempt): Grant | Refusal {
     const { url, headers } = request;
     const from = url.indexOf("?");
     const query = from < 0 ? "" : url.slice(from + 1);
-    const { keyring, blocks, clock } = this.parts;
-    return admit({ query, origin: headers.get("origin") }, keyring, blocks, clock.nowMs());
+    const { keyring, blocks, connects, clock } = this.parts;
+    const admitted = admit({ query, origin: headers.get("origin") }, keyring, blocks, clock.nowMs());
+    // A self-signed token with costly patterns must not be a cheap way to our processor.
+    if (admitted.extraConnects > 0) connects.charge(rateKey(client), admitted.extraConnects);
+    return admitted;
   }
 
   private refused(code: Code, message?: string, retryAfterSeconds?: number): Problem {

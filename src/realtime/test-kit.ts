@@ -244,6 +244,7 @@ export class World {
       expiresAtMs: expiresInMs === undefined ? null : this.clock.nowMs() + expiresInMs,
       peerMetadataJson: metadata === undefined ? undefined : JSON.stringify(metadata),
       metadataJson: undefined,
+      extraConnects: 0,
     };
   }
 
@@ -326,6 +327,8 @@ const APP_ROW: AppRow = {
   name: "demo",
   secretSealed: "",
   secretDigest: "",
+  secretSeq: 1,
+  previousSecrets: [],
   planName: "default",
   maxConcurrentConnections: null,
   maxMessagesPerPeriod: null,

@@ -2,7 +2,7 @@
 import type { Action } from "../protocol/actions.ts";
 import type { RecordingFormat, RecordingRow, RecordingType, UploadRow } from "./recordings.ts";
 import type { RoomRow } from "./rooms.ts";
-import type { AppRow, BlockRow, KeyRow, SecretRow, UsageRow } from "./store.ts";
+import type { AppRow, BlockRow, KeyRow, PreviousAppSecret, SecretRow, UsageRow } from "./store.ts";
 
 export type DbRow = Readonly<Record<string, string | number | bigint | null>>;
 
@@ -19,6 +19,8 @@ export const toApp = (row: DbRow): AppRow => ({
   name: text(row.name),
   secretSealed: text(row.secret_sealed),
   secretDigest: text(row.secret_digest),
+  secretSeq: number(row.secret_seq),
+  previousSecrets: JSON.parse(text(row.previous_secrets)) as PreviousAppSecret[],
   planName: text(row.plan_name),
   maxConcurrentConnections: numberOrNull(row.max_concurrent_connections),
   maxMessagesPerPeriod: numberOrNull(row.max_messages_per_period),

@@ -79,12 +79,13 @@ class SqlChange extends SqlReads implements Change {
 
   async putApp(row: AppRow): Promise<void> {
     await this.sql`
-      INSERT INTO apps (id, name, secret_sealed, secret_digest, plan_name, max_concurrent_connections,
-        max_messages_per_period, retention_days, created, deleted)
-      VALUES (${row.id}, ${row.name}, ${row.secretSealed}, ${row.secretDigest}, ${row.planName},
-        ${row.maxConcurrentConnections}, ${row.maxMessagesPerPeriod}, ${row.retentionDays}, ${row.created}, ${row.deleted})
+      INSERT INTO apps (id, name, secret_sealed, secret_digest, secret_seq, previous_secrets, plan_name,
+        max_concurrent_connections, max_messages_per_period, retention_days, created, deleted)
+      VALUES (${row.id}, ${row.name}, ${row.secretSealed}, ${row.secretDigest}, ${row.secretSeq},
+        ${JSON.stringify(row.previousSecrets)}, ${row.planName}, ${row.maxConcurrentConnections}, ${row.maxMessagesPerPeriod}, ${row.retentionDays}, ${row.created}, ${row.deleted})
       ON CONFLICT (id) DO UPDATE SET name = excluded.name, secret_sealed = excluded.secret_sealed,
-        secret_digest = excluded.secret_digest, plan_name = excluded.plan_name,
+        secret_digest = excluded.secret_digest, secret_seq = excluded.secret_seq,
+        previous_secrets = excluded.previous_secrets, plan_name = excluded.plan_name,
         max_concurrent_connections = excluded.max_concurrent_connections,
         max_messages_per_period = excluded.max_messages_per_period, retention_days = excluded.retention_days,
         deleted = excluded.deleted`;

@@ -18,12 +18,24 @@ export interface AppRow {
   readonly name: string;
   readonly secretSealed: string;
   readonly secretDigest: string;
+  /** Of the current secret: the first is 1, each rotation raises it. */
+  readonly secretSeq: number;
+  /** Those that still worked when the secret was last rotated, newest first. */
+  readonly previousSecrets: readonly PreviousAppSecret[];
   readonly planName: string;
   readonly maxConcurrentConnections: number | null;
   readonly maxMessagesPerPeriod: number | null;
   readonly retentionDays: number | null;
   readonly created: number;
   readonly deleted: number | null;
+}
+
+/** A replaced secret of an application: enough to recognise it until it ends. */
+export interface PreviousAppSecret {
+  readonly seq: number;
+  readonly digest: string;
+  /** Unix ms. */
+  readonly ends: number;
 }
 
 export interface KeyRow {

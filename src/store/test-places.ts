@@ -37,6 +37,8 @@ export const app = (id: string, more: Partial<AppRow> = {}): AppRow => ({
   name: `name-${id}`,
   secretSealed: "sealed",
   secretDigest: "digest",
+  secretSeq: 1,
+  previousSecrets: [],
   planName: "default",
   maxConcurrentConnections: null,
   maxMessagesPerPeriod: 9_007_199_254_740_991,

@@ -6,6 +6,8 @@ export const appRow = (id: string, name = id): AppRow => ({
   name,
   secretSealed: "",
   secretDigest: "",
+  secretSeq: 1,
+  previousSecrets: [],
   planName: "",
   maxConcurrentConnections: null,
   maxMessagesPerPeriod: null,

@@ -3,6 +3,9 @@
 /** How many letters may differ: in a short name two are already another name. */
 const allowed = (text: string): number => (text.length <= 4 ? 1 : 2);
 
+/** Of a name long enough that this is no accident. */
+const isBeginning = (name: string, wanted: string): boolean => name.length > 4 && wanted.startsWith(name);
+
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, "");
 
 export function nearest(given: string, known: readonly string[]): string | undefined {
@@ -12,8 +15,9 @@ export function nearest(given: string, known: readonly string[]): string | undef
     .filter((one) => one.distance <= allowed(wanted))
     .sort((a, b) => a.distance - b.distance);
   if (ranked[0]) return ranked[0].name;
-  // A name cut short: `admin` for `admin-token-file`.
-  return wanted.length < 3 ? undefined : known.find((name) => plain(name).startsWith(wanted));
+  // A name cut short, or drawn out: `admin` for `admin-token-file`, `expiresInSeconds` for `expiresInSec`.
+  if (wanted.length < 3) return undefined;
+  return known.find((name) => plain(name).startsWith(wanted)) ?? known.find((name) => isBeginning(plain(name), wanted));
 }
 
 /** The end of a sentence about a name nobody knows: `; did you mean "keys"?`, or just its full stop. */

@@ -1,0 +1,45 @@
+/**
+ * Fields that a body must not have. Where a field that is left out means "everything", a misspelt one grants more than was
+ * meant: bodies declared with z.strictObject are refused when they hold a field that is not known.
+ */
+import { z } from "zod";
+import { Problem } from "../protocol/codes.ts";
+import { isObject } from "../protocol/json.ts";
+import { didYouMean, nearest } from "../protocol/near.ts";
+
+/** What is shown of a name: it may be anything, a secret in the wrong place too. */
+const NAME_MAX_CHARS = 64;
+
+interface Unknown {
+  readonly field: string;
+  readonly name: string;
+  readonly known: readonly string[];
+}
+
+export function refuseUnknownFields(schema: z.ZodType, value: unknown): void {
+  const unknown = unknownIn(schema, value, "");
+  if (!unknown) return;
+  const { field, name, known } = unknown;
+  const hint = nearest(name, known) ? didYouMean(name, known) : `; there are ${known.join(", ")}.`;
+  const message = `there is no such field${known.length > 0 ? hint : ": the body must be empty."}`;
+  throw new Problem("invalid_request", `${field}: ${message}`, undefined, { details: [{ field, message }] });
+}
+
+function unknownIn(schema: z.ZodType, value: unknown, path: string): Unknown | undefined {
+  const object = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+  if (!(object instanceof z.ZodObject) || !isObject(value)) return undefined;
+  const known = Object.keys(object.shape);
+  const isStrict = object.def.catchall instanceof z.ZodNever;
+  const wrong = isStrict ? Object.keys(value).find((key) => !Object.hasOwn(object.shape, key)) : undefined;
+  if (wrong !== undefined) {
+    const name = wrong.slice(0, NAME_MAX_CHARS).toWellFormed();
+    return { field: path + name, name, known };
+  }
+  for (const name of known) {
+    const found = Object.hasOwn(value, name)
+      ? unknownIn(object.shape[name] as z.ZodType, value[name], `${path}${name}.`)
+      : undefined;
+    if (found) return found;
+  }
+  return undefined;
+}
