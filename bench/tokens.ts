@@ -117,7 +117,8 @@ async function round(parley: Subject, control: Subject): Promise<Figures> {
 }
 
 /** The loader shares the machine with the server: a look at the form, not a verification. */
-const isMinted = (body: string): boolean => /^\{"token":"[\w-]+\.[\w-]+\.[\w-]{43}","expiresAt":\d{10}\}$/.test(body);
+const isMinted = (body: string): boolean =>
+  /^\{"token":"[\w-]+\.[\w-]+\.[\w-]{43}","expiresAt":\d{10},"channels":\[.*\],"permissions":\[.*\]\}$/.test(body);
 
 async function answerBytes(server: ServerProcess, authorization: string): Promise<number> {
   const response = await fetch(address(server), {

@@ -6,6 +6,7 @@ import { confirm } from "./confirm.ts";
 import { UsageError } from "./errors.ts";
 import type { Given } from "./given.ts";
 import { fields, table, time } from "./output.ts";
+import { rotation } from "./rotation.ts";
 
 interface App {
   readonly _id: string;
@@ -96,6 +97,11 @@ export async function secret(given: Given): Promise<Answer> {
 }
 
 export async function rotateSecret(given: Given): Promise<Answer> {
-  const answer = await controlPlane(given).post<{ secretKey: string }>(`${appPath(given)}/secret-key/rotate`);
-  return { value: answer, text: `${answer.secretKey}\n`, notes: ["The old secret key no longer works."] };
+  const options = rotation(given);
+  const answer = await controlPlane(given).post<{ secretKey: string }>(`${appPath(given)}/secret-key/rotate`, options);
+  const isOver = options.retirePrevious || options.graceSec === 0;
+  const note = isOver
+    ? "The old secret key no longer works, nor do the access tokens made under it."
+    : "The old secret key, and access tokens made under it, work until the grace is over.";
+  return { value: answer, text: `${answer.secretKey}\n`, notes: [note] };
 }

@@ -6,6 +6,7 @@ import { confirm } from "./confirm.ts";
 import { UsageError } from "./errors.ts";
 import type { Given } from "./given.ts";
 import { fields, listed, table, time } from "./output.ts";
+import { rotation } from "./rotation.ts";
 
 interface Key {
   readonly keyId: string;
@@ -111,11 +112,7 @@ interface Rotated {
 }
 
 export async function rotate(given: Given): Promise<Answer> {
-  const retirePrevious = given.on("retire-previous") || undefined;
-  const graceSec = given.whole("grace");
-  if (retirePrevious && graceSec !== undefined)
-    throw new UsageError("--retire-previous ends every earlier secret now: --grace has no meaning beside it");
-  const answer = await controlPlane(given).post<Rotated>(`${keyPath(given)}/rotate`, { graceSec, retirePrevious });
+  const answer = await controlPlane(given).post<Rotated>(`${keyPath(given)}/rotate`, rotation(given));
   const text = fields({
     key: answer.keyId,
     secret: answer.secret,

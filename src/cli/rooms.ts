@@ -106,6 +106,7 @@ export async function token(given: Given): Promise<Answer> {
       email: given.text("email"),
       externalUserId: given.text("user"),
       isAdmin: given.on("admin") || undefined,
+      globalToken: given.on("global") || undefined,
       expireUnixSec: given.momentOrNone("expires"),
       notBeforeUnixSec: given.momentOrNone("not-before"),
     }),
@@ -113,7 +114,12 @@ export async function token(given: Given): Promise<Answer> {
   const minted = await applicationApi(given).post<{ token: string }>("/token", wish);
   // The token alone on stdout, so that `$(parley rooms token …)` is one.
   const [first] = given.words;
-  return { value: minted, text: `${minted.token}\n`, notes: [first ? `It is for ${first}.` : "It is for every room."] };
+  const isForOne = first !== undefined && !given.on("global");
+  return {
+    value: minted,
+    text: `${minted.token}\n`,
+    notes: [isForOne ? `It is for ${first}.` : "It is for every room."],
+  };
 }
 
 export async function check(given: Given): Promise<Answer> {

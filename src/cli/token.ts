@@ -15,9 +15,20 @@ export async function mint(given: Given): Promise<Answer> {
     metadata: given.object("metadata"),
     peerMetadata: given.object("peer-metadata"),
   };
-  const minted = await backendApi(given).post<{ token: string; expiresAt: number }>("/tokens", wanted);
+  const minted = await backendApi(given).post<Minted>("/tokens", wanted);
   // The token alone on stdout, so that `$(parley token mint …)` is one.
-  return { value: minted, text: `${minted.token}\n`, notes: [`It is good until ${time(minted.expiresAt)}.`] };
+  const notes = [
+    `It is good until ${time(minted.expiresAt)}.`,
+    `It grants ${listed(minted.permissions)}; channels: ${listed(minted.channels)}.`,
+  ];
+  return { value: minted, text: `${minted.token}\n`, notes };
+}
+
+interface Minted {
+  readonly token: string;
+  readonly expiresAt: number;
+  readonly channels: readonly string[];
+  readonly permissions: readonly string[];
 }
 
 interface Checked {

@@ -1,8 +1,13 @@
 /** Access tokens over HTTP: `/api/v1/token`, `/api/v1/token/validate`. */
 import { z } from "zod";
-import { ACCESS_TOKEN_META_MAX_CHARS, ACCESS_TOKEN_TEXT_MAX_CHARS } from "../protocol/limits.ts";
+import {
+  ACCESS_TOKEN_META_MAX_CHARS,
+  ACCESS_TOKEN_QUESTION_MAX_BYTES,
+  ACCESS_TOKEN_TEXT_MAX_CHARS,
+  ROOM_URL_MAX_CHARS,
+} from "../protocol/limits.ts";
 import { hasControl, isWellFormed } from "../protocol/names.ts";
-import type { AccessTokens } from "../rooms/access-token.ts";
+import type { AccessTokens, AccessTokenWish } from "../rooms/access-token.ts";
 import { roomName, seconds, unixTime } from "../rooms/fields.ts";
 import type { ApplicationGuards } from "./application.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
@@ -16,11 +21,17 @@ const line = z
   .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
   .optional();
 
+const roomUrl = z
+  .string("must be text")
+  .max(ROOM_URL_MAX_CHARS, `must have at most ${ROOM_URL_MAX_CHARS} characters`)
+  .refine((text) => roomNameIn(text) !== undefined, "must end with the name of a room: https://example.com/standup");
+
 const wish = z
   .object({
     roomName: roomName.optional().describe("The room it is for; it must exist. Absent: every room."),
+    roomURL: roomUrl.optional().describe("An address that ends with the room's name, instead of roomName."),
     globalToken: flag.describe("For every room, whatever roomName says."),
-    isAdmin: flag.describe(LATER),
+    isAdmin: flag.describe(`Without a room it needs globalToken: true. ${LATER}`),
     name: line.describe(LATER),
     email: line.describe(LATER),
     externalUserId: line.describe(LATER),
@@ -40,6 +51,21 @@ const wish = z
     disableScreenSharing: flag.describe(LATER),
   })
   .meta({ examples: [{ roomName: "standup", name: "Alice", isAdmin: true }] });
+
+/** `roomURL` counts as `roomName` by its last segment. */
+const withRoom = ({ roomURL, ...rest }: z.infer<typeof wish>): AccessTokenWish => ({
+  ...rest,
+  ...(roomURL !== undefined && { roomURL, roomName: rest.roomName ?? roomNameIn(roomURL) }),
+});
+
+function roomNameIn(url: string): string | undefined {
+  const last = url
+    .replace(/[?#].*$/s, "")
+    .replace(/\/+$/, "")
+    .split("/")
+    .at(-1);
+  return roomName.safeParse(last).success ? last : undefined;
+}
 
 const minted = z.object({ token: z.string().describe("A JWT signed with HS256.") }).meta({ id: "AccessToken" });
 
@@ -67,7 +93,7 @@ export function accessTokenEndpoints(guards: ApplicationGuards, tokens: AccessTo
       body: wish,
       answer: minted,
       problems: ["room_not_found", "internal_error"],
-      handle: async (_call, { who, body }) => ({ token: await tokens.mint(who, body) }),
+      handle: async (_call, { who, body }) => ({ token: await tokens.mint(who, withRoom(body)) }),
     }),
     endpoint({
       method: "POST",
@@ -76,6 +102,7 @@ export function accessTokenEndpoints(guards: ApplicationGuards, tokens: AccessTo
       summary: "Whether an access token is good now, and what it says; needs no secret key",
       guard: guards.open,
       body: question,
+      bodyMaxBytes: ACCESS_TOKEN_QUESTION_MAX_BYTES,
       answer: valid,
       problems: ["invalid_access_token", "internal_error"],
       handle: async (_call, { who, body }) => ({

@@ -132,8 +132,8 @@ export async function readBody<T extends z.ZodType>(
   return { body, text };
 }
 
-export const readText = async (call: Call): Promise<string> =>
-  decode(await readBytes(call.request, REST_BODY_MAX_BYTES)).trim();
+export const readText = async (call: Call, maxBytes = REST_BODY_MAX_BYTES): Promise<string> =>
+  decode(await readBytes(call.request, maxBytes)).trim();
 
 export function parseObject(text: string, outermostOnly: boolean): JsonObject {
   const parsed = parseStrict(text, outermostOnly);

@@ -43,6 +43,8 @@ interface Spec<Who, Body extends z.ZodType, Query extends z.ZodType> {
   readonly otherStatuses?: readonly number[];
   /** Where the handler reads the body itself, as a stream: its media type. There is no `body` then. */
   readonly bodyType?: string;
+  /** Where less than the usual is enough, of the application API. */
+  readonly bodyMaxBytes?: number;
   /** Beyond those every endpoint of its kind may give. */
   readonly problems?: readonly Code[];
   /** Parts of the body are passed on byte for byte: what is inside its fields is not looked at. */
@@ -91,7 +93,7 @@ export function endpoint<Who, Body extends z.ZodType, Query extends z.ZodType>(s
     const read =
       bodySchema &&
       (isApplication(guard.security)
-        ? await readAnyBody(call, bodySchema)
+        ? await readAnyBody(call, bodySchema, spec.bodyMaxBytes)
         : await readBody(call, bodySchema, spec.passesOn === true));
     const again = (): Who => guard.again(call);
     // A body may be long on its way: a credential that was revoked meanwhile must not act any more.

@@ -35,10 +35,11 @@ const room = z
 const session = text(RECORDING_SESSION_MAX_CHARS);
 const username = text(RECORDING_USERNAME_MAX_CHARS);
 export const seconds = z
-  .int()
+  .number()
   .min(0)
   .max(TIME_MAX_SECONDS, `must be Unix seconds from 0 to ${TIME_MAX_SECONDS}`)
-  .describe("Unix seconds");
+  .transform(Math.floor)
+  .describe("Unix seconds; fractions are cut off");
 
 export const newUpload = z.object({
   room,

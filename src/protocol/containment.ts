@@ -153,7 +153,7 @@ class Search {
     for (let place = this.blocks.length - 1; place > 0; place--) {
       alone = this.backThrough(alone, [DEEP, ...this.block(place)]);
       useful = this.backThrough(useful, [FILL, ...this.block(place)]);
-      while (include(useful, this.backThrough(useful, [FILL, SLASH]))) continue;
+      while (include(useful, this.backThrough(useful, [FILL, SLASH])));
       this.alone[place] = alone;
       this.useful[place] = useful;
     }

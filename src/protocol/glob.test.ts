@@ -184,7 +184,7 @@ describe("containment", () => {
   describe("as hard as logic can make it", () => {
     const names = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     /** Each variable is a '**' between two letters: true where it holds a slash. A positive number is that variable, from 1. */
-    const partOf = (variables: number): string => [...names.slice(0, variables)].join("**") + `**${names[variables]}`;
+    const partOf = (variables: number): string => `${[...names.slice(0, variables)].join("**")}**${names[variables]}`;
     const termOf = (variables: number, literals: readonly number[]): string =>
       Array.from({ length: variables }, (_, i) => {
         const gap = literals.includes(i + 1) ? "**/*" : literals.includes(-i - 1) ? "*" : "**";

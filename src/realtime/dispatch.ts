@@ -4,7 +4,7 @@
  */
 import type { Keyring } from "../access/keyring.ts";
 import { UNAVAILABLE } from "../engine/engine.ts";
-import { bitOf } from "../protocol/actions.ts";
+import { type ActionSet, bitOf } from "../protocol/actions.ts";
 import { OVER_RATE } from "../protocol/close.ts";
 import type { Code } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
@@ -122,10 +122,9 @@ export class Dispatch {
     if (typeof channel !== "string" || channel !== peer.publishesTo) {
       if (!isChannelName(channel)) return this.refuse(peer, "invalid_channel", requestId);
       if (isReserved(channel)) return this.refuse(peer, "channel_reserved", requestId);
-      if (!peer.may(PUBLISH)) return this.refuse(peer, "action_not_permitted", requestId);
+      if (!peer.may(PUBLISH)) return this.refuseAction(peer, PUBLISH, requestId);
       // What it subscribes to it is allowed: an edit of the key that takes a channel away ends the subscription too.
-      if (!peer.subscriptionTo(channel) && !peer.covers(channel))
-        return this.refuse(peer, "channel_not_authorized", requestId);
+      if (!peer.subscriptionTo(channel) && !peer.covers(channel)) return this.refuseChannel(peer, channel, requestId);
       peer.publishesTo = channel;
     }
     if (data === undefined) return this.refuse(peer, "missing_data", requestId);
@@ -138,7 +137,7 @@ export class Dispatch {
   private send(peer: Peer, frame: ClientFrame): void {
     const { to, data, requestId } = frame;
     if (!isPeerId(to)) return this.refuse(peer, "invalid_peer_id", requestId);
-    if (!peer.may(SEND)) return this.refuse(peer, "action_not_permitted", requestId);
+    if (!peer.may(SEND)) return this.refuseAction(peer, SEND, requestId);
     if (data === undefined) return this.refuse(peer, "missing_data", requestId);
     if (this.isOverQuota(peer)) return this.refuse(peer, "over_message_quota", requestId);
     const reached = this.parts.hub.send(peer, to, data);
@@ -160,8 +159,8 @@ export class Dispatch {
     if (wanted !== undefined && typeof wanted !== "boolean") return this.refuse(peer, "malformed_message", requestId);
     if (!isChannelName(channel)) return this.refuse(peer, "invalid_channel", requestId);
     if (isReserved(channel)) return this.refuse(peer, "channel_reserved", requestId);
-    if (!peer.may(SUBSCRIBE)) return this.refuse(peer, "action_not_permitted", requestId);
-    if (!peer.covers(channel)) return this.refuse(peer, "channel_not_authorized", requestId);
+    if (!peer.may(SUBSCRIBE)) return this.refuseAction(peer, SUBSCRIBE, requestId);
+    if (!peer.covers(channel)) return this.refuseChannel(peer, channel, requestId);
     if (peer.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !peer.subscriptionTo(channel))
       return this.refuse(peer, "channel_limit_exceeded", requestId);
     this.parts.hub.subscribe(peer, channel, wanted === true, (refused) => {
@@ -189,10 +188,22 @@ export class Dispatch {
     this.parts.hub.delivery.answer(peer, encode.ack(requestId));
   }
 
-  private refuse(peer: Peer, code: Code, requestId: string | undefined): void {
+  /** The text says whether the token or the key is too narrow: they are widened in different places. */
+  private refuseChannel(peer: Peer, channel: string, requestId: string | undefined): void {
+    const narrow = peer.keyScope.matches(channel) ? "token" : "key";
+    this.refuse(peer, "channel_not_authorized", requestId, `The ${narrow} does not cover this channel.`);
+  }
+
+  private refuseAction(peer: Peer, action: ActionSet, requestId: string | undefined): void {
+    const { tokenActions } = peer;
+    const narrow = tokenActions !== undefined && (tokenActions & action) === 0 ? "token" : "key";
+    this.refuse(peer, "action_not_permitted", requestId, `The ${narrow} does not permit this action.`);
+  }
+
+  private refuse(peer: Peer, code: Code, requestId: string | undefined, message?: string): void {
     if (!peer.open) return;
     this.parts.figures.errors.inc();
-    peer.socket.send(encode.error(code, requestId));
+    peer.socket.send(encode.error(code, requestId, message));
   }
 
   private cut(peer: Peer): void {

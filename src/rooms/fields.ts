@@ -49,7 +49,15 @@ export const unsettable = (max: number) =>
     .nullable()
     .transform((value) => value || null);
 
-export const unixTime = unsettable(UNIX_SECONDS_MAX);
+const TIME_RULE = `must be Unix seconds up to ${UNIX_SECONDS_MAX}, or 0 or null for none`;
+
+/** Fractions are cut off: Python's time.time() makes them. */
+export const unixTime = z
+  .number(TIME_RULE)
+  .min(0, TIME_RULE)
+  .max(UNIX_SECONDS_MAX, TIME_RULE)
+  .nullable()
+  .transform((value) => Math.floor(value ?? 0) || null);
 export const seconds = unsettable(ROOM_SECONDS_MAX);
 
 const isWebAddress = (text: string): boolean =>

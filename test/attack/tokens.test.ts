@@ -161,7 +161,6 @@ describe("key", () => {
 describe("header", () => {
   test.each<{ typ: unknown }>([
     { typ: "JWE" },
-    { typ: "jwt" },
     { typ: "" },
     { typ: "JWT " },
     { typ: 1 },
@@ -201,16 +200,13 @@ describe("times", () => {
     ["exp missing", () => ({ exp: undefined })],
     ["exp null", () => ({ exp: null })],
     ["exp a text", (now) => ({ exp: `${now + 600}` })],
-    ["exp a fraction", (now) => ({ exp: now + 600.5 })],
     ["exp a list", (now) => ({ exp: [now + 600] })],
     ["exp true", () => ({ exp: true })],
     ["exp beyond whole numbers", () => ({ exp: 2 ** 53 })],
-    ["iat a fraction", (now) => ({ iat: now - 0.5 })],
     ["iat a text", (now) => ({ iat: `${now}` })],
     ["iat null", () => ({ iat: null })],
     ["iat more than a minute ahead", (now) => ({ iat: now + 75 })],
     ["nbf more than a minute ahead", (now) => ({ nbf: now + 75 })],
-    ["nbf a fraction", (now) => ({ nbf: now - 0.5 })],
     ["without iat, exp more than 24 hours ahead", (now) => ({ exp: now + DAY + 15 })],
   ])("invalid_token: %s", async (_name, fields) => {
     await expectInvalid(withClaims(fields(nowSeconds())));
@@ -236,6 +232,13 @@ describe("times", () => {
     // An iat ahead of our clock does not buy time: the 24 hours count from now.
     const ahead = await admin.check(withClaims({ iat: now + 45, exp: now + 30 * DAY }));
     expect(ahead.expiresAt).toBeLessThanOrEqual(nowSeconds() + DAY);
+  });
+
+  test("fractions are cut off, and typ is read in any case: Python and others write them", async () => {
+    const now = nowSeconds();
+    const token = signed(header({ typ: "jwt" }), claims({ iat: now - 0.5, nbf: now - 0.25, exp: now + 600.75 }));
+    expect(await admin.check(token)).toMatchObject({ valid: true, expiresAt: now + 600 });
+    await expectRefused(withClaims({ exp: now + 0.99 }), "token_expired");
   });
 
   test("1e999 is no time", async () => {
@@ -271,6 +274,14 @@ describe("claims", () => {
     ["peerMetadata over 4 KB", { peerMetadata: { a: "x".repeat(4096) } }],
   ])("%s", async (_name, fields) => {
     await expectInvalid(withClaims(fields));
+  });
+
+  test.each([
+    ["peerMetadata", 50_000],
+    ["metadata", 8 * 1024 + 1],
+  ])("%s that is large by its spaces", async (name, bytes) => {
+    const text = `{"sub":"a","exp":${nowSeconds() + 600},"${name}":{${" ".repeat(bytes - 2)}}}`;
+    expect(await expectInvalid(signed(header(), text))).toContain(name);
   });
 
   test.each<[string, object]>([

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import type { Admin } from "./admin.ts";
 import { Contract, type Document } from "./contract.ts";
-import { type Answer, call } from "./http.ts";
+import { type Answer, call, type Refusal } from "./http.ts";
 import { type Options, type Server, startParley } from "./parley.ts";
 
 export const INVALID = [400, "invalid_request"] as const;
@@ -17,8 +17,9 @@ export function expectFrame({ headers }: Pick<Answer, "headers">): void {
   expect([...headers.keys()].filter((name) => name.startsWith("access-control-"))).toEqual([]);
 }
 
-export function expectRefusal({ status, body }: Answer<unknown>, wanted: number, error: string): void {
+export function expectRefusal({ status, body }: Answer<unknown>, wanted: number, error: string): Refusal {
   expect({ status, body }).toEqual({ status: wanted, body: { error, message: expect.any(String) as string } });
+  return body as Refusal;
 }
 
 /** A call of the control plane that must be refused; its message. */

@@ -1,6 +1,7 @@
 /** Applications, their plans and their secret. */
 import type { Command, Operand } from "../command.ts";
 import { CONTROL, YES } from "../flags.ts";
+import { ROTATION } from "../rotation.ts";
 
 const APP: Operand = { name: "APP", meaning: "id or name of the application" };
 
@@ -64,9 +65,9 @@ export const APPS: readonly Command[] = [
     name: "apps rotate-secret",
     summary: "replace an application's secret key; prints the new one",
     operands: [APP],
-    flags: CONTROL,
-    details: "The old one stops working at once.",
-    examples: ["parley apps rotate-secret shop"],
+    flags: [...ROTATION, ...CONTROL],
+    details: "The old one, and the access tokens made under it, work until the grace is over.",
+    examples: ["parley apps rotate-secret shop --grace 3600", "parley apps rotate-secret shop --retire-previous"],
     load: async () => (await import("../apps.ts")).rotateSecret,
   },
 ];

@@ -2,6 +2,7 @@
 import { ACTIONS } from "../../protocol/actions.ts";
 import type { Command, Flag, Operand } from "../command.ts";
 import { CONTROL, YES } from "../flags.ts";
+import { ROTATION } from "../rotation.ts";
 
 const KEY: Operand = { name: "KEY", meaning: "the key's id: pk_live_… or sk_id_…" };
 
@@ -71,15 +72,7 @@ export const KEYS: readonly Command[] = [
     name: "keys rotate",
     summary: "give a secret key a new secret; prints it, this once",
     operands: [KEY],
-    flags: [
-      {
-        name: "grace",
-        value: "SECONDS",
-        meaning: "how long the present secret still verifies; 0: not at all (the server's setting, 86400)",
-      },
-      { name: "retire-previous", meaning: "after a leak: every earlier secret ends now" },
-      ...CONTROL,
-    ],
+    flags: [...ROTATION, ...CONTROL],
     examples: [
       "parley keys rotate sk_id_0123456789abcdef0123456789abcdef --grace 3600",
       "parley keys rotate sk_id_0123456789abcdef0123456789abcdef --retire-previous",
