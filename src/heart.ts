@@ -68,7 +68,19 @@ export async function buildHeart(
   const nudged = async (app?: string): Promise<void> => {
     await Promise.all([follow?.nudge(), app !== undefined && usage.flush()]);
   };
-  const parts = { id, clock, engine, keyring, usage, figures, faults, broadcast, presenceTickMs, framesBurst };
+  const parts = {
+    id,
+    clock,
+    engine,
+    keyring,
+    usage,
+    figures,
+    faults,
+    broadcast,
+    presenceTickMs,
+    framesBurst,
+    maxPendingBytes,
+  };
   const hub = new Hub({ ...parts, blocks, nudged });
   keyring.onChange((keyId) => hub.keyChanged(keyId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections);

@@ -24,6 +24,11 @@ export const CONTROL_FRAMES_BURST = 100;
 export const ROSTER_WAIT_MS = 500;
 /** Clients cut frames at 1 MiB: a longer roster goes out in parts. */
 export const ROSTER_PART_MAX_BYTES = 960_000;
+/** A reader for which rosters wait is cut when it has not taken the one before within this time. */
+export const ROSTER_DRAIN_MAX_MS = 30_000;
+/** Of one member of a channel at most this many changes are shown within the window; the rest is shown together behind it. */
+export const CHANGES_SHOWN_MAX = 5;
+export const CHANGES_SHOWN_WINDOW_MS = 10_000;
 
 export const PING_EVERY_MS = 30_000;
 /** Silence after which a peer is dropped. */

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Engine } from "../engine/engine.ts";
 import { delayed, shuffled } from "../engine/traffic.ts";
+import { CHANGES_SHOWN_WINDOW_MS } from "../protocol/limits.ts";
 import type { Clock } from "./clock.ts";
 import { slowly } from "./late-engine.ts";
 import { Observer, type Roster, type Words } from "./observer.ts";
@@ -108,6 +109,9 @@ class Model {
   }
 
   check(): void {
+    this.it.settle();
+    // What is held back of those who came and went too often is shown by then.
+    this.it.clock.advance(CHANGES_SHOWN_WINDOW_MS);
     this.it.settle();
     for (const { observer } of this.connections) observer.read();
     expect(this.connections.flatMap(({ observer }) => observer.broken)).toEqual([]);

@@ -1,6 +1,7 @@
 /** A channel on this node: who subscribes to it, and who is a member of it here and elsewhere. */
 import type { MemberState, NodeId } from "../engine/engine.ts";
 import { presenceEntry } from "../protocol/encode.ts";
+import type { ShownLately } from "./damping.ts";
 import type { Peer } from "./peer.ts";
 import type { Identity, Space } from "./space.ts";
 
@@ -24,8 +25,12 @@ export class Channel {
   ready: Subscription[] = [];
   /** Have their roster already: the next tick shows them, tells them what they have missed and lets them listen. */
   early: Subscription[] = [];
+  /** Subscriptions off the presence topic that know more than the channel was shown (audience.ts); undefined: none. */
+  aside: Set<Subscription> | undefined;
   /** Members whose state may differ from what was told. */
   changed = new Set<Member>();
+  /** By peer id: changes that were shown lately (damping.ts); undefined: none. */
+  shownLately: Map<string, ShownLately> | undefined;
   lastTickMs = 0;
   /** Subscriptions that wait for their ack while the engine finds out who is there; undefined: it has. */
   opening: (() => void)[] | undefined = [];
@@ -131,8 +136,15 @@ export class Member {
 
   /** The same as an entry of a presence frame. */
   entry(): string | undefined {
-    const state = this.state();
-    return state && presenceEntry(state.peerId, state.metadataJson);
+    return entryOf(this.state());
+  }
+
+  /** The entry as if connections that are still arriving were shown: what a receiver of its messages must know. */
+  arrivedEntry(): string | undefined {
+    const [first] = this.subscriptions;
+    let newest = first && stateOf(first.peer);
+    for (const other of this.remote?.values() ?? []) if (!newest || isNewer(other, newest)) newest = other;
+    return entryOf(newest);
   }
 
   get isGone(): boolean {
@@ -146,10 +158,20 @@ export const stateOf = ({ peerId, metadataJson, connectedMs }: Peer): MemberStat
   since: connectedMs,
 });
 
+const entryOf = (state: MemberState | undefined): string | undefined =>
+  state && presenceEntry(state.peerId, state.metadataJson);
+
 /** Two nodes may have made a connection in the same instant: every node must still choose the same one. */
 function isNewer(one: MemberState, than: MemberState): boolean {
   if (one.since !== than.since) return one.since > than.since;
   return (one.metadataJson ?? "") > (than.metadataJson ?? "");
+}
+
+/** What the channel was shown of one peer before and is shown now; undefined: that it is not there. */
+export interface Change {
+  readonly peerId: string;
+  readonly before: string | undefined;
+  readonly after: string | undefined;
 }
 
 /** Who was in a channel at one tick. Its newcomers share it: each of their own would be members × newcomers of memory. */
@@ -177,6 +199,8 @@ export class Subscription {
   visible = false;
   /** On the presence topic. */
   listening = false;
+  /** By peer id: what it knows where that differs from what the channel was shown; an undefined entry: that the peer left. */
+  ahead: Map<string, string | undefined> | undefined;
   /** A roster behind which something is still to be written, and how many of its parts are. */
   roster: LongRoster | undefined;
   partsWritten = 0;

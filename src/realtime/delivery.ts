@@ -1,7 +1,7 @@
 /**
  * How words reach connections: a message is written once per variant to a native topic, a direct message to the outbox of each
- * of its receiver's connections. Nothing here loops over subscribers, and before anybody's words go out, what is waiting to be told about
- * that peer is told.
+ * of its receiver's connections. Nothing here loops over subscribers. Before a message is written, its receivers are told what waits
+ * to be told about its sender.
  */
 import { type Engine, type Envelope, UNAVAILABLE } from "../engine/engine.ts";
 import * as encode from "../protocol/encode.ts";
@@ -36,10 +36,10 @@ export class Delivery {
   /** false: the other nodes cannot be reached, and nothing was delivered to anybody. */
   publish(peer: Peer, name: string, dataJson: string): boolean {
     const { identity } = peer;
-    if (identity.waiting) this.parts.presence.settle(identity);
+    const channel = identity.space.channels.get(name);
+    if (identity.waiting) this.parts.presence.settle(identity, hasReceiver(channel, peer));
     const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };
     if (!this.parts.engine.publish(identity.space.app, name, envelope)) return false;
-    const channel = identity.space.channels.get(name);
     if (channel) this.fanOut(channel, identity.json, envelope, peer);
     this.parts.usage.message(identity.space.app);
     return true;
@@ -47,9 +47,10 @@ export class Delivery {
 
   /** A message that no connection of ours sent: REST's. */
   publishFrom(app: string, name: string, envelope: Envelope): boolean {
-    this.settleSender(app, envelope.from);
+    const space = this.parts.spaces.get(app);
+    const channel = space?.channels.get(name);
+    if (space) this.settleSender(space, envelope.from, channel);
     if (!this.parts.engine.publish(app, name, envelope)) return false;
-    const channel = this.parts.spaces.get(app)?.channels.get(name);
     if (channel) this.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined);
     this.parts.usage.message(app);
     return true;
@@ -92,13 +93,12 @@ export class Delivery {
   /** How many connections it was handed to, UNAVAILABLE if that could not be found out. */
   send(peer: Peer, to: string, dataJson: string): number | Promise<number> {
     const { identity } = peer;
-    if (identity.waiting) this.parts.presence.settle(identity);
+    if (identity.waiting) this.parts.presence.announceWaiting(identity);
     const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };
     return this.sendEnvelope(identity.space.app, identity.space, to, identity.json, envelope, peer);
   }
 
   sendFrom(app: string, to: string, envelope: Envelope): number | Promise<number> {
-    this.settleSender(app, envelope.from);
     return this.sendEnvelope(app, this.parts.spaces.get(app), to, JSON.stringify(envelope.from), envelope, undefined);
   }
 
@@ -135,7 +135,9 @@ export class Delivery {
 
   private hand(target: Identity, fromJson: string, envelope: Envelope, sender: Peer | undefined): number {
     if (!isSomebodyElse(target.peers, sender)) return 0;
-    const { figures } = this.parts;
+    const { figures, presence } = this.parts;
+    const from = sender?.identity ?? target.space.identities.get(envelope.from);
+    if (from?.waiting) presence.settleTowards(from, target.peers);
     const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson);
     let reached = 0;
     for (const peer of target.peers) {
@@ -152,10 +154,17 @@ export class Delivery {
     this.pressed(this.parts.broadcast(peer.outbox, text, undefined));
   }
 
-  settleSender(app: string, from: string): void {
-    const identity = this.parts.spaces.get(app)?.identities.get(from);
-    if (identity?.waiting) this.parts.presence.settle(identity);
+  /** Before a message that no connection of ours sent goes out in `channel`. */
+  settleSender(space: Space, from: string, channel: Channel | undefined): void {
+    const identity = space.identities.get(from);
+    if (identity?.waiting) this.parts.presence.settle(identity, hasReceiver(channel, undefined));
   }
+}
+
+/** Whether a message in this channel reaches anyone on this node. */
+function hasReceiver(channel: Channel | undefined, sender: Peer | undefined): boolean {
+  if (!channel) return false;
+  return channel.subscribers > (sender?.subscriptionTo(channel.name) ? 1 : 0);
 }
 
 /** Without a closure: every send comes by here. */

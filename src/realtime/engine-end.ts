@@ -42,14 +42,12 @@ export class EngineEnd implements Omit<NodeEnd, "nodeGone"> {
     const channel = this.channel(app, name);
     if (!channel) return;
     const { delivery } = this.parts;
-    delivery.settleSender(app, envelope.from);
+    delivery.settleSender(channel.space, envelope.from, channel);
     delivery.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined);
   }
 
   deliverTo(app: string, to: string, envelope: Envelope): number {
-    const { delivery } = this.parts;
-    delivery.settleSender(app, envelope.from);
-    return delivery.handTo(app, to, envelope);
+    return this.parts.delivery.handTo(app, to, envelope);
   }
 
   lost(app: string, name: string): void {

@@ -41,6 +41,8 @@ export interface HubParts {
   readonly broadcast: Broadcast;
   readonly presenceTickMs: number;
   readonly framesBurst: number;
+  /** Bytes that may wait for one connection before it is cut. */
+  readonly maxPendingBytes: number;
   readonly blocks?: Blocks;
   /** Another node asks that what all share be seen to. */
   readonly nudged?: (app?: string) => Promise<void>;
@@ -79,8 +81,14 @@ export class Hub {
       engine,
       broadcast,
       tickMs: parts.presenceTickMs,
+      maxPendingBytes: parts.maxPendingBytes,
       tidy: (channel) => this.tidy(channel),
       boundary: this.boundary,
+      cut: (peer) => {
+        figures.slowCuts.inc();
+        this.disconnect(peer);
+        peer.socket.terminate();
+      },
       count: {
         changes: (n) => figures.presenceChanges.inc(n),
         frames: (n) => figures.presenceFrames.inc(n),

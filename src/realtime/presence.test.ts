@@ -409,6 +409,92 @@ describe("presence before words", () => {
     expect(ann.news()).toEqual(["left: ben", "direct ben 1"]);
   });
 
+  test("a direct message to nobody, and a message that nobody receives, tell nobody anything", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const ben = world.connect("ben").holdPongs();
+    for (let i = 0; i < 5; i++) {
+      ben.subscribe("c");
+      ben.send("nobody", 1);
+      ben.publish("empty", 1);
+      ben.unsubscribe("c");
+      ben.send("nobody", 1);
+      ben.publish("empty", 1);
+    }
+    world.advance(600);
+    expect(ann.news()).toEqual([]);
+  });
+
+  test("a direct message tells its receiver alone; the others are told with the roster, and everybody once", () => {
+    const world = new World();
+    const [ann, cat] = [world.join("ann", "c"), world.join("cat", "c")];
+    ann.take();
+    const ben = world.connect("ben").holdPongs();
+    ben.subscribe("c");
+    ben.send("ann", 1);
+    expect([ann.news(), cat.news()]).toEqual([["joined: ben", "direct ben 1"], []]);
+    // A tick with other news reaches ann too, and says nothing of ben.
+    world.connect("dan").subscribe("c");
+    world.advance(20);
+    expect([ann.news(), cat.news()]).toEqual([["joined: dan"], ["joined: dan"]]);
+    ben.socket.pong();
+    world.advance(20);
+    expect([ann.news(), cat.news(), ben.news().at(-1)]).toEqual([[], ["joined: ben"], "roster: ann cat dan"]);
+    ben.vanish();
+    world.advance(20);
+    expect([ann.news(), cat.news()]).toEqual([["left: ben"], ["left: ben"]]);
+  });
+
+  test("one that was told alone of a newcomer is told that it left, the others hear nothing of it", () => {
+    const world = new World();
+    const [ann, cat] = [world.join("ann", "c"), world.join("cat", "c")];
+    ann.take();
+    const ben = world.connect("ben").holdPongs();
+    ben.subscribe("c");
+    ben.send("ann", 1);
+    ben.vanish();
+    world.advance(20);
+    expect([ann.news(), cat.news()]).toEqual([["joined: ben", "direct ben 1", "left: ben"], []]);
+  });
+
+  test("a leave is told to the receiver of a direct message first, and to nobody twice", () => {
+    const world = new World();
+    const [ann, cat] = [world.join("ann", "c"), world.join("cat", "c")];
+    const ben = world.join("ben", "c");
+    for (const client of [ann, cat]) client.take();
+    ben.unsubscribe("c");
+    ben.send("ann", 1);
+    expect([ann.news(), cat.news()]).toEqual([["left: ben", "direct ben 1"], []]);
+    world.advance(20);
+    expect([ann.news(), cat.news()]).toEqual([[], ["left: ben"]]);
+  });
+
+  test("one that was told alone and subscribes again takes its roster, and what follows", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const ben = world.connect("ben").holdPongs();
+    ben.subscribe("c");
+    ben.send("ann", 1);
+    ann.subscribe("c");
+    world.advance(20);
+    expect(ann.news()).toEqual(["joined: ben", "direct ben 1", "ack r2", "roster:"]);
+    ben.socket.pong();
+    world.advance(20);
+    expect(ann.news()).toEqual(["joined: ben"]);
+  });
+
+  test("a message after a direct one tells the others before it, and its first receiver nothing again", () => {
+    const world = new World();
+    const [ann, cat] = [world.join("ann", "c"), world.join("cat", "c")];
+    ann.take();
+    const ben = world.connect("ben").holdPongs();
+    ben.subscribe("c");
+    ben.send("ann", 1);
+    ben.publish("c", 2);
+    expect(ann.news()).toEqual(["joined: ben", "direct ben 1", "message ben 2"]);
+    expect(cat.news()).toEqual(["joined: ben", "message ben 2"]);
+  });
+
   test("others' news keep waiting for the tick", () => {
     const world = new World();
     const ann = world.join("ann", "c");

@@ -9,12 +9,17 @@
  * the same metadata therefore cancel out, and a change of metadata is told as a join.
  */
 import type { Engine, MemberState, NodeId } from "../engine/engine.ts";
-import { ROSTER_WAIT_MS } from "../protocol/limits.ts";
+import { announce } from "./announce.ts";
+import { Audience } from "./audience.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Channel, Member, Subscription } from "./channel.ts";
 import type { Clock } from "./clock.ts";
+import { Damping } from "./damping.ts";
+import { Gates } from "./gates.ts";
 import type { Peer } from "./peer.ts";
-import { changeFrames, isWritten, writeRosters } from "./rosters.ts";
+import { RosterQueue } from "./roster-queue.ts";
+import { partMaxBytesOf } from "./rosters.ts";
+import { note, Showing } from "./showing.ts";
 import type { Broadcast } from "./socket.ts";
 import type { Identity } from "./space.ts";
 
@@ -24,44 +29,52 @@ import type { Identity } from "./space.ts";
  */
 const SPACING_MS_PER_MEMBER = 0.5;
 const SPACING_MAX_MS = 500;
-/** A roster is due ROSTER_WAIT_MS after its ack; this much earlier we stop waiting, for timers are late now and then. */
-const GATE_WAIT_MS = ROSTER_WAIT_MS - 50;
-/** Rosters that become due within so long are written together: each of them is as long as the channel is large. */
-const WATCH_GAP_MS = 10;
 
 export interface PresenceParts {
   readonly clock: Clock;
   readonly engine: Engine;
   readonly broadcast: Broadcast;
   readonly tickMs: number;
+  /** What may wait for one connection. */
+  readonly maxPendingBytes: number;
   /** Called when a channel may have become unused. */
   readonly tidy: (channel: Channel) => void;
   readonly boundary: Boundary;
+  /** Called for a reader that does not take its rosters. */
+  readonly cut: (peer: Peer) => void;
   readonly count: { changes(n: number): void; frames(n: number): void };
-}
-
-interface Waiting {
-  readonly subscription: Subscription;
-  readonly gate: number;
-  readonly untilMs: number;
 }
 
 export class Presence {
   private readonly dirty = new Set<Channel>();
   private ticking = false;
-  /** In the order of their deadlines: all wait equally long. */
-  private waiting: Waiting[] = [];
-  private watching = false;
+  private readonly gates: Gates;
+  private readonly audience: Audience;
+  private readonly queue: RosterQueue;
+  private readonly showing: Showing;
 
-  constructor(private readonly parts: PresenceParts) {}
+  constructor(private readonly parts: PresenceParts) {
+    const { clock, maxPendingBytes, boundary, cut, count } = parts;
+    const partMaxBytes = partMaxBytesOf(maxPendingBytes);
+    const damping = new Damping(clock, (channel) => this.schedule(channel));
+    this.gates = new Gates(clock, (subscriptions) => this.overdue(subscriptions));
+    this.audience = new Audience({ damping, partMaxBytes, countFrames: count.frames });
+    this.queue = new RosterQueue({
+      clock,
+      boundary,
+      spareBytes: maxPendingBytes - partMaxBytes,
+      proceed: (subscription) => this.proceed(subscription),
+      cut,
+    });
+    this.showing = new Showing({ ...parts, damping, audience: this.audience, queue: this.queue, partMaxBytes });
+  }
 
   /** A subscription waits for its ack, while the engine finds out who is there: its peer may speak before. */
   expect(subscription: Subscription): void {
-    const { member, channel } = subscription;
+    const { member } = subscription;
     if (!member) return;
     if (!member.subscriptions.includes(subscription)) member.add(subscription);
-    this.note(member);
-    channel.changed.add(member);
+    note(member);
   }
 
   /** A subscription begins, or asks again: its roster waits for the pong of the ping that follows the ack. */
@@ -79,25 +92,19 @@ export class Presence {
     // A peer that is known already is not a newcomer: when an older connection of it ends now, it has not left.
     if (member.isKnown) {
       subscription.visible = true;
-      this.change(member, channel);
+      this.change(member);
     }
-    this.note(member);
-    channel.changed.add(member);
+    note(member);
     // Other nodes know of it from now on: it may speak on any of them, and an older connection of it may end there.
-    this.announce(channel, [member]);
+    announce(this.parts.engine, channel, [member]);
     // A ping that cannot be written is a socket that is going: its close will undo all this.
     peer.socket.ping(String(subscription.gate));
-    this.waiting.push({
-      subscription,
-      gate: subscription.gate,
-      untilMs: this.parts.clock.monotonicMs() + GATE_WAIT_MS,
-    });
-    this.watch();
+    this.gates.add(subscription);
   }
 
   /** A subscription ends. */
   leave(subscription: Subscription): void {
-    const { member, channel } = subscription;
+    const { member } = subscription;
     if (!member) return;
     this.hold(subscription);
     if (subscription.gate !== 0) subscription.peer.gated--;
@@ -106,7 +113,7 @@ export class Presence {
     subscription.visible = false;
     member.remove(subscription);
     this.keepShown(member);
-    this.change(member, channel);
+    this.change(member);
   }
 
   /** The pong of ping number `seq` has come: whatever waited for it or an earlier one goes on. */
@@ -116,17 +123,40 @@ export class Presence {
       if (subscription.gate !== 0 && subscription.gate <= seq) this.openGate(subscription);
   }
 
-  /** Before a peer's words are written to anybody: what is waiting to be told about it is told. */
-  settle(identity: Identity): void {
-    if (!identity.waiting) return;
-    for (const member of [...identity.waiting]) {
+  /**
+   * Before a peer's message is written to a channel: changes of its presence that wait are shown, also in other channels,
+   * because receivers may share them. There all members are shown them: finding those who share both would be a loop over
+   * subscribers, and damping bounds what it costs. `isHeard`: this node has a receiver for the message. Without one nothing is
+   * shown ahead of its tick.
+   */
+  settle(identity: Identity, isHeard: boolean): void {
+    if (!isHeard) return this.announceWaiting(identity);
+    for (const member of [...(identity.waiting ?? [])]) {
       member.show();
       // Those who have their roster ahead of the tick are not told by topic yet: the tick tells them, so it comes now.
       this.parts.boundary.forChannel("socket", member.channel, (channel) => {
-        if (channel.early.length > 0) this.tickChannel(channel);
-        else this.tell(channel, [member]);
+        if (channel.early.length > 0) this.tickChannel(channel, member);
+        else this.showing.tell(channel, [member], member);
       });
     }
+  }
+
+  /** Before a peer's direct message: changes of its presence that wait are written to the connections that receive it. */
+  settleTowards(identity: Identity, receivers: readonly Peer[]): void {
+    for (const member of identity.waiting ?? []) {
+      for (const peer of receivers) {
+        const subscription = peer.subscriptionTo(member.channel.name);
+        if (!subscription?.member || subscription.member === member) continue;
+        this.audience.showAlone(subscription, member);
+        // The next tick compares what it knows with what the channel is shown.
+        if (subscription.ahead) this.schedule(member.channel);
+      }
+    }
+  }
+
+  /** Other nodes must know of a leave before what the peer says next arrives there. */
+  announceWaiting(identity: Identity): void {
+    for (const member of identity.waiting ?? []) announce(this.parts.engine, member.channel, [member]);
   }
 
   /** Another node's part of the membership has changed. */
@@ -135,8 +165,7 @@ export class Presence {
       const member = channel.member(channel.space.identity(state.peerId));
       member.remote ??= new Map();
       member.remote.set(node, state);
-      this.note(member);
-      channel.changed.add(member);
+      note(member);
       if (!state.isArriving || member.shown !== undefined) this.schedule(channel);
     }
     for (const peerId of left) {
@@ -144,31 +173,22 @@ export class Presence {
       if (!member?.remote?.delete(node)) continue;
       if (member.remote.size === 0) member.remote = undefined;
       this.keepShown(member);
-      this.change(member, channel);
+      this.change(member);
     }
   }
 
-  /** A reader has taken what was waiting for it: the next part of a long roster, if there is one. */
+  /** A reader has taken what was waiting for it: the next roster, or the next part of a long one, if there is one. */
   drained(peer: Peer): void {
-    for (const subscription of peer.subscriptions) {
-      if (subscription.roster && !subscription.awaitsTick && isWritten(subscription)) this.listen(subscription);
-    }
+    this.queue.drained(peer);
   }
 
-  /** Off the presence topic until the next roster: nothing may come between an ack and its roster. */
+  /** No changes until the next roster: nothing may come between an ack and its roster. */
   private hold(subscription: Subscription): void {
+    this.queue.remove(subscription);
+    this.audience.mute(subscription);
     subscription.roster = undefined;
+    subscription.ahead = undefined;
     subscription.awaitsTick = false;
-    if (!subscription.listening) return;
-    subscription.listening = false;
-    subscription.channel.listeners--;
-    subscription.peer.socket.unsubscribe(subscription.channel.presenceTopic);
-  }
-
-  private listen(subscription: Subscription): void {
-    subscription.listening = true;
-    subscription.channel.listeners++;
-    subscription.peer.socket.subscribe(subscription.channel.presenceTopic);
   }
 
   private openGate(subscription: Subscription): void {
@@ -178,63 +198,48 @@ export class Presence {
     this.schedule(subscription.channel);
   }
 
-  private change(member: Member, channel: Channel): void {
-    this.note(member);
-    channel.changed.add(member);
+  /** Rosters that are still owed at their deadline are written now. */
+  private overdue(subscriptions: readonly Subscription[]): void {
+    for (const subscription of subscriptions) if (subscription.gate !== 0) this.openGate(subscription);
+    for (const [channel, some] of Map.groupBy(subscriptions, (one) => one.channel))
+      this.parts.boundary.forChannel("timer", channel, () => this.writeNow(channel, some));
+  }
+
+  /** It is this subscription's turn among the rosters of its connection. */
+  private proceed(subscription: Subscription): void {
+    const { channel } = subscription;
+    if (subscription.roster) return this.showing.advance(subscription);
+    if (!subscription.open || subscription.gate !== 0 || subscription.owed === 0) return;
+    channel.ready.push(subscription);
     this.schedule(channel);
+    this.writeNow(channel, [subscription]);
+  }
+
+  private writeNow(channel: Channel, subscriptions: readonly Subscription[]): void {
+    if (this.mayTick(channel)) this.tickChannel(channel);
+    else this.rosterEarly(channel, subscriptions);
+  }
+
+  /** The channel has ticked just now: these get their roster at once, and its next tick tells the others of them. */
+  private rosterEarly(channel: Channel, subscriptions: readonly Subscription[]): void {
+    const admitted = subscriptions.filter((one) => this.queue.admits(one));
+    for (const subscription of admitted) {
+      subscription.owed = 0;
+      subscription.awaitsTick = true;
+      channel.early.push(subscription);
+    }
+    this.showing.rosters(channel, admitted);
+    for (const subscription of admitted) this.showing.advance(subscription);
+  }
+
+  private change(member: Member): void {
+    note(member);
+    this.schedule(member.channel);
   }
 
   /** A peer that is known has not left while it has another connection here, though that one still awaits its roster. */
   private keepShown(member: Member): void {
     if (member.shown !== undefined) for (const other of member.subscriptions) other.visible = true;
-  }
-
-  private note(member: Member): void {
-    member.identity.waiting ??= new Set();
-    member.identity.waiting.add(member);
-  }
-
-  /** Rosters that are still owed at their deadline are written then. */
-  private watch(): void {
-    if (this.watching || this.waiting.length === 0) return;
-    this.watching = true;
-    const first = this.waiting[0] as Waiting;
-    this.parts.clock.after(Math.max(WATCH_GAP_MS, first.untilMs - this.parts.clock.monotonicMs()), () => {
-      this.watching = false;
-      for (const [channel, subscriptions] of Map.groupBy(this.overdue(), (one) => one.channel)) {
-        this.parts.boundary.forChannel("timer", channel, () => {
-          if (this.mayTick(channel)) this.tickChannel(channel);
-          else this.rosterEarly(channel, subscriptions);
-        });
-      }
-      this.watch();
-    });
-  }
-
-  private overdue(): Subscription[] {
-    const now = this.parts.clock.monotonicMs();
-    const overdue: Subscription[] = [];
-    let passed = 0;
-    for (const { subscription, gate, untilMs } of this.waiting) {
-      const waits = subscription.open && subscription.owed === gate;
-      if (waits && untilMs > now) break;
-      passed++;
-      if (!waits) continue;
-      if (subscription.gate !== 0) this.openGate(subscription);
-      overdue.push(subscription);
-    }
-    this.waiting.splice(0, passed);
-    return overdue;
-  }
-
-  /** The channel has ticked just now: these get their roster at once, and its next tick tells the others of them. */
-  private rosterEarly(channel: Channel, subscriptions: readonly Subscription[]): void {
-    for (const subscription of subscriptions) {
-      subscription.owed = 0;
-      subscription.awaitsTick = true;
-      channel.early.push(subscription);
-    }
-    this.rosters(channel, subscriptions);
   }
 
   private schedule(channel: Channel): void {
@@ -259,9 +264,11 @@ export class Presence {
     return channel.lastTickMs === 0 || this.parts.clock.monotonicMs() - channel.lastTickMs >= spacing;
   }
 
-  private tickChannel(channel: Channel): void {
+  private tickChannel(channel: Channel, speaker?: Member): void {
     // A set: one that asked twice within a tick gets one roster.
-    const newcomers = [...new Set(channel.ready)].filter((one) => one.open && one.gate === 0 && one.owed !== 0);
+    const newcomers = [...new Set(channel.ready)].filter(
+      (one) => one.open && one.gate === 0 && one.owed !== 0 && this.queue.admits(one),
+    );
     const early = [...new Set(channel.early)].filter((one) => one.open && one.awaitsTick);
     channel.ready = [];
     channel.early = [];
@@ -272,76 +279,6 @@ export class Presence {
       subscription.owed = 0;
       subscription.awaitsTick = false;
     }
-    this.tell(channel, [...channel.changed], newcomers, early);
-  }
-
-  /**
-   * Writes rosters to newcomers, then the difference to those who listen, then lets the newcomers listen too; and those who
-   * have theirs already, behind what they have missed.
-   */
-  private tell(
-    channel: Channel,
-    members: readonly Member[],
-    newcomers: readonly Subscription[] = [],
-    early: readonly Subscription[] = [],
-  ): void {
-    const joined: string[] = [];
-    const left: string[] = [];
-    for (const member of members) {
-      const entry = member.entry();
-      if (entry === member.shown) continue;
-      if (entry !== undefined) joined.push(entry);
-      else if (member.shown !== undefined) left.push(member.shown);
-      member.shown = entry;
-    }
-    if (newcomers.length > 0) this.rosters(channel, newcomers);
-    if (joined.length + left.length > 0) {
-      this.parts.count.changes(joined.length + left.length);
-      if (channel.listeners > 0) this.broadcast(channel, joined, left);
-    }
-    for (const subscription of [...newcomers, ...early]) {
-      if (isWritten(subscription)) this.listen(subscription);
-    }
-    this.announce(channel, members);
-    for (const member of members) this.told(member);
-    this.parts.tidy(channel);
-  }
-
-  /** What this node's own connections make of these members, to the other nodes. */
-  private announce(channel: Channel, members: readonly Member[]): void {
-    const joined: MemberState[] = [];
-    const left: string[] = [];
-    for (const member of members) {
-      const state = member.toAnnounce();
-      if (state ? sameState(state, member.announced) : !member.announced) continue;
-      if (state) joined.push(state);
-      else left.push(member.identity.peerId);
-      member.announced = state;
-    }
-    if (joined.length + left.length > 0) this.parts.engine.announce(channel.space.app, channel.name, joined, left);
-  }
-
-  private broadcast(channel: Channel, joined: readonly string[], left: readonly string[]): void {
-    const frames = changeFrames(channel.json, joined, left);
-    this.parts.count.frames(channel.listeners * frames.length);
-    for (const frame of frames) this.parts.broadcast(channel.presenceTopic, frame, undefined);
-  }
-
-  private rosters(channel: Channel, newcomers: readonly Subscription[]): void {
-    this.parts.count.frames(newcomers.length);
-    writeRosters(channel, newcomers);
-  }
-
-  /** Nothing about this member waits any more, unless one of its own connections still does. */
-  private told(member: Member): void {
-    const { identity, channel } = member;
-    if (member.isArriving) return;
-    channel.changed.delete(member);
-    identity.waiting?.delete(member);
-    if (identity.waiting?.size === 0) identity.waiting = undefined;
-    if (member.isGone) channel.forget(member);
+    this.showing.tell(channel, [...channel.changed], speaker, { newcomers, early });
   }
 }
-
-const sameState = (a: MemberState, b: MemberState | undefined): boolean =>
-  b !== undefined && a.metadataJson === b.metadataJson && a.since === b.since && a.isArriving === b.isArriving;

@@ -1,18 +1,22 @@
 /** The texts of presence: rosters for newcomers, whole or in parts, and changes for everybody else. */
 import { presenceChange, roster } from "../protocol/encode.ts";
 import { ROSTER_PART_MAX_BYTES } from "../protocol/limits.ts";
-import type { Channel, LongRoster, RosterPart, Subscription } from "./channel.ts";
+import type { Change, Channel, LongRoster, RosterPart, Subscription } from "./channel.ts";
 
 /** Peer id and what is shown of it. */
 type Entry = readonly [peerId: string, entry: string];
 const NOBODY: RosterPart = { text: "", starts: new Map() };
 
+/** The longest part that still leaves some room in the buffer of a connection for which at most `maxPendingBytes` may wait. */
+export const partMaxBytesOf = (maxPendingBytes: number): number =>
+  Math.min(ROSTER_PART_MAX_BYTES, Math.floor((maxPendingBytes * 15) / 16));
+
 /** Writes the roster to each newcomer, or its first part. */
-export function writeRosters(channel: Channel, newcomers: readonly Subscription[]): void {
+export function writeRosters(channel: Channel, newcomers: readonly Subscription[], partMaxBytes: number): void {
   const told = new Map<string, string>();
   for (const [peerId, { shown }] of channel.members) if (shown !== undefined) told.set(peerId, shown);
   // One text for all, in as many parts as it takes; each newcomer gets it with its own entry cut out.
-  const parts = portions([...told]).map(partOf);
+  const parts = portions([...told], partMaxBytes).map(partOf);
   const long: LongRoster = { parts, told };
   for (const subscription of newcomers) {
     const { peer } = subscription;
@@ -39,43 +43,48 @@ function partFor(peerId: string, { parts, told }: LongRoster, index: number, cha
   return roster(channel.json, start === undefined ? text : without(text, start, told.get(peerId)?.length ?? 0));
 }
 
-/**
- * Whether a newcomer has its whole roster. Parts that are left are written as long as the reader keeps up; behind the last
- * comes what has changed meanwhile.
- */
-export function isWritten(subscription: Subscription): boolean {
+/** Writes what is left of a long roster as long as the reader keeps up; false: it must drain first. */
+export function writeRest(subscription: Subscription): boolean {
   const { channel, peer, roster: long } = subscription;
-  if (!long) return true;
   // One of a single part is written: what it has missed comes behind it, whatever else waits there.
-  while (long.parts.length < 2 || peer.socket.getBufferedAmount() === 0) {
-    if (subscription.partsWritten < long.parts.length) {
-      peer.socket.send(partFor(peer.peerId, long, subscription.partsWritten++, channel));
-      continue;
-    }
-    subscription.roster = undefined;
-    writeMissed(channel, subscription, long.told);
-    return true;
+  if (!long || long.parts.length < 2) return true;
+  while (peer.socket.getBufferedAmount() === 0) {
+    if (subscription.partsWritten >= long.parts.length) return true;
+    peer.socket.send(partFor(peer.peerId, long, subscription.partsWritten++, channel));
   }
   return false;
 }
 
-function writeMissed(channel: Channel, { peer }: Subscription, told: ReadonlyMap<string, string>): void {
-  const joined: string[] = [];
-  for (const [peerId, { shown }] of channel.members)
-    if (shown !== undefined && peerId !== peer.peerId && told.get(peerId) !== shown) joined.push(shown);
-  const left = [...told]
-    .filter(([peerId]) => peerId !== peer.peerId && channel.members.get(peerId)?.shown === undefined)
-    .map(([, entry]) => entry);
-  if (joined.length + left.length === 0) return;
-  for (const frame of changeFrames(channel.json, joined, left)) peer.socket.send(frame);
+/** Behind a roster that is written: what the channel was shown since it was made. */
+export function writeMissed(subscription: Subscription, partMaxBytes: number): void {
+  const { channel, peer, roster: long, ahead } = subscription;
+  if (!long) return;
+  subscription.roster = undefined;
+  // Peers about which it knows more than the channel was shown are left to the audience, which compares with that.
+  const isItsOwn = (peerId: string): boolean => peerId === peer.peerId || ahead?.has(peerId) === true;
+  const missed: Change[] = [];
+  for (const [peerId, { shown }] of channel.members) {
+    const before = long.told.get(peerId);
+    if (shown !== undefined && shown !== before && !isItsOwn(peerId)) missed.push({ peerId, before, after: shown });
+  }
+  for (const [peerId, before] of long.told) {
+    const isGone = channel.members.get(peerId)?.shown === undefined;
+    if (isGone && !isItsOwn(peerId)) missed.push({ peerId, before, after: undefined });
+  }
+  if (missed.length === 0) return;
+  for (const frame of changeFrames(channel.json, missed, partMaxBytes)) peer.socket.send(frame);
 }
 
 /** One frame, unless so many come or go at once that clients would cut it. */
-export function changeFrames(channelJson: string, joined: readonly string[], left: readonly string[]): string[] {
-  if (sizeOf(joined) + sizeOf(left) <= ROSTER_PART_MAX_BYTES) return [presenceChange(channelJson, joined, left)];
+export function changeFrames(channelJson: string, changes: readonly Change[], partMaxBytes: number): string[] {
+  const joined = changes.flatMap(({ after }) => after ?? []);
+  const left = changes.flatMap(({ before, after }) => (after === undefined ? (before ?? []) : []));
+  if (sizeOf(joined) + sizeOf(left) <= partMaxBytes) return [presenceChange(channelJson, joined, left)];
+  const frames = (entries: readonly string[], frame: (some: readonly string[]) => string): string[] =>
+    portions(entries.map(anonymous), partMaxBytes).map((some) => frame(some.map(textOf)));
   return [
-    ...portions(joined.map(anonymous)).map((some) => presenceChange(channelJson, some.map(textOf), [])),
-    ...portions(left.map(anonymous)).map((some) => presenceChange(channelJson, [], some.map(textOf))),
+    ...frames(joined, (some) => presenceChange(channelJson, some, [])),
+    ...frames(left, (some) => presenceChange(channelJson, [], some)),
   ];
 }
 
@@ -92,12 +101,12 @@ const anonymous = (entry: string): Entry => ["", entry];
 const textOf = ([, entry]: Entry): string => entry;
 
 /** Entries in portions that each fit into one frame. */
-function portions(entries: readonly Entry[]): Entry[][] {
+function portions(entries: readonly Entry[], partMaxBytes: number): Entry[][] {
   const all: Entry[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
   for (const entry of entries) {
     const size = Buffer.byteLength(entry[1]) + 1;
-    if (bytes + size > ROSTER_PART_MAX_BYTES) {
+    if (bytes + size > partMaxBytes) {
       all.push([]);
       bytes = 0;
     }

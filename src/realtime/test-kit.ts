@@ -63,6 +63,7 @@ export interface WorldOptions {
   readonly news?: News;
   /** Absent: a fault fails the test. */
   readonly faults?: FaultLog;
+  readonly maxPendingBytes?: number;
   /** Stands between each hub and its engine. */
   readonly engine?: (engine: Engine, clock: Clock) => Engine;
 }
@@ -132,6 +133,7 @@ export class World {
       faults = noFaults,
       connectsPerMinute = 0,
       news,
+      maxPendingBytes = 1 << 20,
     } = options;
     const server = new FakeServer();
     const usageRows = new MemoryUsage();
@@ -149,6 +151,7 @@ export class World {
       broadcast: server.broadcast,
       presenceTickMs: tickMs,
       framesBurst: rates.framesBurst,
+      maxPendingBytes,
     });
     keyring.onChange((keyId) => hub.keyChanged(keyId));
     const dispatch = new Dispatch({ hub, keyring, usage, figures, clock, rates });
@@ -163,7 +166,7 @@ export class World {
       figures,
       faults,
       clock,
-      maxPendingBytes: 1 << 20,
+      maxPendingBytes,
       news,
     });
     return { clock, server, hub, gateway, handlers: gateway.handlers(), engine, usage, usageRows, figures };

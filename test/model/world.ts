@@ -46,6 +46,7 @@ interface Node {
 const figures = new Figures(new Metrics());
 const vault = new Vault(Buffer.alloc(32, 7));
 const CLIENT = [192, 0, 2, 1];
+const maxPendingBytes = 1 << 20;
 
 export class World {
   readonly clock = new FakeClock();
@@ -82,6 +83,7 @@ export class World {
       broadcast,
       presenceTickMs: tickMs,
       framesBurst: rates.framesBurst,
+      maxPendingBytes,
     });
     keyring.onChange((keyId) => hub.keyChanged(keyId));
     const dispatch = new Dispatch({ hub, keyring, usage, figures, clock, rates });
@@ -95,7 +97,7 @@ export class World {
       figures,
       faults: noFaults,
       clock,
-      maxPendingBytes: 1 << 20,
+      maxPendingBytes,
     });
     return { server, hub, gateway, handlers: gateway.handlers() };
   }

@@ -1,0 +1,20 @@
+/** What this node announces to the others: the members of a channel as its own connections make them. */
+import type { Engine, MemberState } from "../engine/engine.ts";
+import type { Channel, Member } from "./channel.ts";
+
+/** Announces these members as far as they differ from what was announced of them last. */
+export function announce(engine: Engine, channel: Channel, members: readonly Member[]): void {
+  const joined: MemberState[] = [];
+  const left: string[] = [];
+  for (const member of members) {
+    const state = member.toAnnounce();
+    if (state ? sameState(state, member.announced) : !member.announced) continue;
+    if (state) joined.push(state);
+    else left.push(member.identity.peerId);
+    member.announced = state;
+  }
+  if (joined.length + left.length > 0) engine.announce(channel.space.app, channel.name, joined, left);
+}
+
+const sameState = (a: MemberState, b: MemberState | undefined): boolean =>
+  b !== undefined && a.metadataJson === b.metadataJson && a.since === b.since && a.isArriving === b.isArriving;

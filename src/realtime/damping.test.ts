@@ -1,0 +1,265 @@
+/** A member that keeps coming and going: how much of it the others are shown, and when. */
+import { describe, expect, test } from "bun:test";
+import { CHANGES_SHOWN_MAX, CHANGES_SHOWN_WINDOW_MS } from "../protocol/limits.ts";
+import type { Channel } from "./channel.ts";
+import { type Client, leftovers, type Received, World } from "./test-kit.ts";
+
+const WINDOW_MS = CHANGES_SHOWN_WINDOW_MS;
+/** Long enough for a pong and a tick. */
+const STEP_MS = 30;
+
+const ids = (entries: Received["joined"]): string[] => (entries ?? []).map(({ peerId }) => peerId);
+const isAbout = (peerId: string, { joined, left }: Received): boolean =>
+  ids(joined).includes(peerId) || ids(left).includes(peerId);
+
+/** Joins and leaves a channel so often, shown each time unless it is damped; ends outside. */
+function flap(world: World, client: Client, times: number): void {
+  for (let i = 0; i < times; i++) {
+    client.subscribe("c");
+    world.advance(STEP_MS);
+    client.unsubscribe("c");
+    world.advance(STEP_MS);
+  }
+}
+
+const FIVE = ["joined: ben", "left: ben", "joined: ben", "left: ben", "joined: ben"];
+
+describe("a member that keeps coming and going", () => {
+  test("is shown to change five times within 10 s, and as it is at the end of that time", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const ben = world.connect("ben");
+    flap(world, ben, 20);
+    expect(ann.news()).toEqual(FIVE);
+    world.advance(WINDOW_MS - 20 * 2 * STEP_MS - STEP_MS);
+    expect(ann.news()).toEqual([]);
+    world.advance(2 * STEP_MS);
+    expect(ann.news()).toEqual(["left: ben"]);
+    world.advance(3 * WINDOW_MS);
+    expect(ann.news()).toEqual([]);
+  });
+
+  test("is not mentioned at the end of the time when it is as it was shown last", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const ben = world.connect("ben");
+    flap(world, ben, 6);
+    ben.subscribe("c");
+    world.advance(2 * WINDOW_MS);
+    expect(ann.news()).toEqual(FIVE);
+    ben.unsubscribe("c");
+    world.advance(STEP_MS);
+    expect(ann.news()).toEqual(["left: ben"]);
+  });
+
+  test("never changes more than five times within any 10 s, however long it goes on", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const ben = world.connect("ben");
+    const shownMs: number[] = [];
+    for (let i = 0; i < 1200; i++) {
+      ben[i % 2 === 0 ? "subscribe" : "unsubscribe"]("c");
+      world.advance(STEP_MS);
+      for (const _ of ann.take()) shownMs.push(world.clock.monotonicMs());
+    }
+    for (const [at, ms] of shownMs.entries()) {
+      const sixth = shownMs[at + CHANGES_SHOWN_MAX];
+      if (sixth !== undefined) expect(sixth - ms).toBeGreaterThanOrEqual(WINDOW_MS - STEP_MS);
+    }
+    // It is not silenced either: the window moves on.
+    expect(shownMs.length).toBeGreaterThanOrEqual(CHANGES_SHOWN_MAX * 3);
+  });
+
+  test("is damped across reconnects, which make it a new member each time", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    for (let i = 0; i < 10; i++) {
+      const ben = world.connect("ben");
+      ben.subscribe("c");
+      world.advance(STEP_MS);
+      ben.vanish();
+      world.advance(STEP_MS);
+    }
+    expect(ann.news()).toEqual(FIVE);
+    world.advance(WINDOW_MS);
+    expect(ann.news()).toEqual(["left: ben"]);
+  });
+
+  test("is damped on the node that shows it, though it flaps on another", () => {
+    const world = new World({ nodes: 2 });
+    const ann = world.join("ann", "c", { node: 0 });
+    const ben = world.connect("ben", { node: 1 });
+    flap(world, ben, 10);
+    expect(ann.news()).toEqual(FIVE);
+    world.advance(WINDOW_MS);
+    expect(ann.news()).toEqual(["left: ben"]);
+  });
+
+  test("changes of metadata count", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const connections = Array.from({ length: 9 }, (_, v) => {
+      const ben = world.connect("ben", { metadata: v });
+      ben.subscribe("c");
+      world.advance(STEP_MS);
+      return ben;
+    });
+    expect(ann.news()).toEqual([0, 1, 2, 3, 4].map((v) => `joined: ben${v}`));
+    world.advance(WINDOW_MS);
+    expect(ann.news()).toEqual(["joined: ben8"]);
+    for (const ben of connections) ben.vanish();
+    world.advance(STEP_MS);
+    expect(ann.news()).toEqual(["left: ben8"]);
+  });
+
+  test("delays nobody else, and nobody in other channels", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const ben = world.connect("ben");
+    flap(world, ben, 5);
+    ann.subscribe("d");
+    world.advance(STEP_MS);
+    ann.take();
+    world.connect("cat").subscribe("c");
+    ben.subscribe("d");
+    world.advance(STEP_MS);
+    expect(ann.news()).toEqual(["joined: cat", "joined: ben"]);
+  });
+
+  test("newcomers are shown what the others are, and with them the end of it", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const ben = world.connect("ben");
+    flap(world, ben, 5);
+    ann.take();
+    const cat = world.connect("cat");
+    cat.subscribe("c");
+    world.advance(STEP_MS);
+    expect(cat.news()).toEqual(["ack r1", "roster: ann ben"]);
+    world.advance(WINDOW_MS);
+    expect([ann.news(), cat.news()]).toEqual([["joined: cat", "left: ben"], ["left: ben"]]);
+  });
+
+  test("nothing is counted where nobody is shown it", () => {
+    const world = new World();
+    const ben = world.connect("ben");
+    flap(world, ben, 10);
+    ben.subscribe("c");
+    const cat = world.join("cat", "c");
+    cat.subscribe("c");
+    world.advance(STEP_MS);
+    expect(cat.news()).toEqual(["ack r2", "roster: ben"]);
+  });
+
+  test("what is remembered of it is bounded, and gone with the window", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const channel = ann.peer.subscriptionTo("c")?.channel as Channel;
+    const ben = world.connect("ben");
+    flap(world, ben, 200);
+    expect(channel.shownLately?.size).toBe(1);
+    ben.vanish();
+    world.advance(2 * WINDOW_MS);
+    expect([channel.shownLately, channel.members.size, channel.changed.size]).toEqual([undefined, 1, 0]);
+    ann.vanish();
+    expect(leftovers(world)).toEqual({});
+  });
+});
+
+describe("a damped member that speaks", () => {
+  /** ben was shown to change five times, and as gone in the end. */
+  const shownAsLeft = (): { world: World; ann: Client; cat: Client; ben: Client } => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const cat = world.join("cat", "c");
+    const ben = world.connect("ben", { metadata: 1 });
+    const other = world.connect("ben", { metadata: 2 });
+    ann.take();
+    flap(world, ben, 1);
+    for (const client of [ben, other]) {
+      client.subscribe("c");
+      world.advance(STEP_MS);
+    }
+    for (const client of [ben, other]) client.unsubscribe("c");
+    world.advance(STEP_MS);
+    const news = ["joined: ben1", "left: ben1", "joined: ben1", "joined: ben2", "left: ben2"];
+    expect([ann.news(), cat.news()]).toEqual([news, news]);
+    return { world, ann, cat, ben };
+  };
+
+  test("has joined before its message, and is not shown to leave until the window ends", () => {
+    const { world, ann, ben } = shownAsLeft();
+    for (let i = 1; i < 20; i += 2) {
+      ben.subscribe("c");
+      ben.publish("c", i);
+      ben.unsubscribe("c");
+      ben.publish("c", i + 1);
+      world.advance(STEP_MS);
+    }
+    const messages = Array.from({ length: 20 }, (_, i) => `message ben ${i + 1}`);
+    expect(ann.news()).toEqual(["joined: ben1", ...messages]);
+    world.advance(2 * WINDOW_MS);
+    expect(ann.news()).toEqual(["left: ben1"]);
+  });
+
+  test("has joined before its direct message for the receiver alone, and leaves for it when the window ends", () => {
+    const { world, ann, cat, ben } = shownAsLeft();
+    for (let i = 1; i < 20; i += 2) {
+      ben.subscribe("c");
+      ben.send("ann", i);
+      ben.unsubscribe("c");
+      ben.send("ann", i + 1);
+      world.advance(STEP_MS);
+    }
+    const directs = Array.from({ length: 20 }, (_, i) => `direct ben ${i + 1}`);
+    expect([ann.news(), cat.news()]).toEqual([["joined: ben1", ...directs], []]);
+    world.advance(2 * WINDOW_MS);
+    expect([ann.news(), cat.news()]).toEqual([["left: ben1"], []]);
+    // Both are on the topic again, and told the same.
+    world.connect("dan").subscribe("c");
+    world.advance(STEP_MS);
+    expect([ann.news(), cat.news()]).toEqual([["joined: dan"], ["joined: dan"]]);
+    expect(ann.peer.subscriptionTo("c")?.channel.aside).toBeUndefined();
+  });
+
+  test("joins once for each receiver, though it speaks through connections with different metadata", () => {
+    const { world, ann, cat, ben } = shownAsLeft();
+    const other = world.connect("ben", { metadata: 3 });
+    ben.subscribe("c");
+    ben.send("ann", 1);
+    other.subscribe("c");
+    other.publish("c", 2);
+    expect(ann.news()).toEqual(["joined: ben1", "direct ben 1", "message ben 2"]);
+    expect(cat.news()).toEqual(["joined: ben3", "message ben 2"]);
+    world.advance(2 * WINDOW_MS);
+    expect([ann.news(), cat.news()]).toEqual([["joined: ben3"], []]);
+  });
+
+  test("is shown to all at the end of the window, also to one that was told alone", () => {
+    const { world, ann, cat, ben } = shownAsLeft();
+    ben.subscribe("c");
+    ben.send("ann", 1);
+    world.advance(STEP_MS);
+    expect([ann.news(), cat.news()]).toEqual([["joined: ben1", "direct ben 1"], []]);
+    world.advance(WINDOW_MS);
+    expect([ann.news(), cat.news()]).toEqual([[], ["joined: ben1"]]);
+  });
+});
+
+test("a flood of publishes and flaps costs the others six presence frames in 10 s at most", () => {
+  const world = new World();
+  const ann = world.join("ann", "c");
+  const ben = world.connect("ben").holdPongs();
+  let shown = 0;
+  for (let i = 0; i < 300; i++) {
+    ben.subscribe("c");
+    ben.publish("c", i);
+    ben.unsubscribe("c");
+    ben.publish("c", i);
+    world.advance(STEP_MS);
+    const frames = ann.take();
+    shown += frames.filter((frame) => isAbout("ben", frame)).length;
+    expect(frames.filter((frame) => frame.type === "message").length).toBe(2);
+  }
+  expect(shown).toBeLessThanOrEqual(CHANGES_SHOWN_MAX + 1);
+});

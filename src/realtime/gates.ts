@@ -1,0 +1,59 @@
+/** Subscriptions whose roster waits for the pong of the ping behind their ack, and the moment from which it waits no longer. */
+import { ROSTER_WAIT_MS } from "../protocol/limits.ts";
+import type { Subscription } from "./channel.ts";
+import type { Clock } from "./clock.ts";
+
+/** A roster is due ROSTER_WAIT_MS after its ack; the wait for the pong ends this much earlier, because timers can be late. */
+const GATE_WAIT_MS = ROSTER_WAIT_MS - 50;
+/** Rosters that become due within this time are written together: each of them is as long as the channel is large. */
+const WATCH_GAP_MS = 10;
+
+interface Waiting {
+  readonly subscription: Subscription;
+  readonly gate: number;
+  readonly untilMs: number;
+}
+
+export class Gates {
+  /** In the order of their deadlines, because all wait equally long. */
+  private waiting: Waiting[] = [];
+  private watching = false;
+
+  constructor(
+    private readonly clock: Clock,
+    /** Their rosters are still owed at the deadline, whether or not the pong has come. */
+    private readonly overdue: (subscriptions: readonly Subscription[]) => void,
+  ) {}
+
+  /** From now on the roster of this subscription, promised with its present gate, has a deadline. */
+  add(subscription: Subscription): void {
+    const untilMs = this.clock.monotonicMs() + GATE_WAIT_MS;
+    this.waiting.push({ subscription, gate: subscription.gate, untilMs });
+    this.watch();
+  }
+
+  private watch(): void {
+    const [first] = this.waiting;
+    if (this.watching || !first) return;
+    this.watching = true;
+    this.clock.after(Math.max(WATCH_GAP_MS, first.untilMs - this.clock.monotonicMs()), () => {
+      this.watching = false;
+      this.overdue(this.takeOverdue());
+      this.watch();
+    });
+  }
+
+  private takeOverdue(): Subscription[] {
+    const nowMs = this.clock.monotonicMs();
+    const overdue: Subscription[] = [];
+    let passed = 0;
+    for (const { subscription, gate, untilMs } of this.waiting) {
+      const isOwed = subscription.open && subscription.owed === gate;
+      if (isOwed && untilMs > nowMs) break;
+      passed++;
+      if (isOwed) overdue.push(subscription);
+    }
+    this.waiting.splice(0, passed);
+    return overdue;
+  }
+}

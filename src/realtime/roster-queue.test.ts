@@ -1,0 +1,194 @@
+/** Rosters of one connection: one after the other, as the reader takes them. */
+import { describe, expect, test } from "bun:test";
+import type { Engine, MemberState, RemoteMembers } from "../engine/engine.ts";
+import { ROSTER_DRAIN_MAX_MS } from "../protocol/limits.ts";
+import { type Client, leftovers, type Received, World, type WorldOptions } from "./test-kit.ts";
+
+const METADATA = JSON.stringify("x".repeat(4000));
+const MEMBERS: readonly MemberState[] = Array.from({ length: 200 }, (_, i) => ({
+  peerId: `far${i}`,
+  metadataJson: METADATA,
+  since: i + 1,
+}));
+
+/** Every channel has 200 members with 4 KB of metadata, on another node. */
+const crowded = (options: WorldOptions = {}): World =>
+  new World({
+    ...options,
+    engine: (engine: Engine) =>
+      Object.assign(engine, {
+        watch: (_app: string, _channel: string, found: (members: RemoteMembers) => void) =>
+          found(new Map([["far", MEMBERS]])),
+      }),
+  });
+
+const rostersOf = (frames: readonly Received[]): string[] =>
+  frames.filter((frame) => frame.snapshot).map((frame) => frame.channel ?? "");
+
+/** Subscribes to these channels at once; a reader that takes nothing until it is told to. */
+function stalled(world: World, channels: readonly string[]): Client {
+  const ann = world.connect("ann");
+  for (const channel of channels) ann.subscribe(channel);
+  ann.socket.stalled = true;
+  ann.take();
+  world.advance(600);
+  return ann;
+}
+
+describe("rosters of one connection", () => {
+  test("go out one after the other, each when the one before has drained", () => {
+    const world = crowded();
+    const ann = stalled(world, ["c", "d", "e"]);
+    for (const channel of ["c", "d", "e"]) {
+      expect(rostersOf(ann.take())).toEqual([channel]);
+      world.advance(600);
+      expect(ann.news()).toEqual([]);
+      ann.socket.read();
+    }
+    expect(ann.news()).toEqual([]);
+  });
+
+  test("go out together where the reader takes them at once", () => {
+    const world = crowded();
+    const ann = world.connect("ann");
+    for (const channel of ["c", "d", "e"]) ann.subscribe(channel);
+    world.advance(20);
+    expect(rostersOf(ann.take())).toEqual(["c", "d", "e"]);
+  });
+
+  test("nobody hears of the newcomer in a channel whose roster still waits", () => {
+    const world = crowded();
+    const ben = world.connect("ben");
+    for (const channel of ["c", "d"]) ben.subscribe(channel);
+    world.advance(600);
+    ben.take();
+    const ann = stalled(world, ["c", "d"]);
+    const heard = (): (string | undefined)[] => ben.take().map(({ channel }) => channel);
+    expect(heard()).toEqual(["c"]);
+    ann.socket.read();
+    world.advance(200);
+    expect(heard()).toEqual(["d"]);
+    const frames = ann.take();
+    expect(rostersOf(frames)).toEqual(["c", "d"]);
+    expect(frames.at(-1)?.joined?.at(-1)?.peerId).toBe("ben");
+  });
+
+  test("no change of a channel comes before its roster; messages and changes of others do", () => {
+    const world = crowded();
+    const ben = world.connect("ben");
+    for (const channel of ["c", "d"]) ben.subscribe(channel);
+    world.advance(600);
+    const ann = stalled(world, ["c", "d"]);
+    ann.take();
+    ben.publish("d", 1);
+    for (const channel of ["c", "d"]) ben.unsubscribe(channel);
+    world.advance(600);
+    expect(ann.take().map(({ type, channel, snapshot }) => [type, channel, snapshot])).toEqual([
+      ["message", "d", undefined],
+      ["presence", "c", undefined],
+    ]);
+    ann.socket.read();
+    const [roster, ...rest] = ann.take();
+    expect([roster?.channel, roster?.snapshot, roster?.joined?.length, rest.length]).toEqual(["d", true, 200, 0]);
+  });
+
+  test("one that is given up while it waits is passed over", () => {
+    const world = crowded();
+    const ann = stalled(world, ["c", "d", "e"]);
+    ann.unsubscribe("d");
+    ann.take();
+    ann.socket.read();
+    expect(rostersOf(ann.take())).toEqual(["e"]);
+    ann.socket.read();
+    world.advance(600);
+    expect(ann.news()).toEqual([]);
+  });
+
+  test("one that is asked for again while it waits comes once, behind its own pong", () => {
+    const world = crowded();
+    const ann = stalled(world, ["c", "d"]);
+    ann.holdPongs().subscribe("d");
+    ann.take();
+    ann.socket.read();
+    expect(ann.news()).toEqual([]);
+    ann.socket.stalled = false;
+    ann.socket.read();
+    ann.socket.pong();
+    world.advance(600);
+    expect(rostersOf(ann.take())).toEqual(["d"]);
+  });
+
+  test("do not wait for a few messages that are still in the buffer", () => {
+    const world = new World();
+    const ben = world.join("ben", "c");
+    const ann = world.join("ann", "c");
+    ann.socket.stalled = true;
+    ben.publish("c", "x".repeat(10_000));
+    ann.subscribe("d");
+    world.advance(500);
+    expect(rostersOf(ann.take())).toEqual(["d"]);
+  });
+
+  test("wait when so many messages are in the buffer that a roster might exceed what may wait", () => {
+    const world = new World();
+    const ben = world.join("ben", "c");
+    const ann = world.join("ann", "c");
+    ann.socket.stalled = true;
+    for (let i = 0; i < 3; i++) ben.publish("c", "x".repeat(50_000));
+    ann.subscribe("d");
+    world.advance(600);
+    expect(rostersOf(ann.take())).toEqual([]);
+    ann.socket.read();
+    expect(rostersOf(ann.take())).toEqual(["d"]);
+  });
+
+  test("come in shorter parts where less may wait for a connection", () => {
+    const maxPendingBytes = 256 * 1024;
+    const world = crowded({ maxPendingBytes });
+    const ann = stalled(world, ["c", "d"]);
+    const frames: Received[] = ann.take();
+    for (let i = 0; i < 20; i++) {
+      expect(ann.socket.getBufferedAmount()).toBeLessThanOrEqual(maxPendingBytes);
+      ann.socket.read();
+      frames.push(...ann.take());
+    }
+    for (const channel of ["c", "d"]) {
+      const parts = frames.filter((frame) => frame.channel === channel);
+      expect(parts.length).toBe(4);
+      expect(parts.every(({ snapshot }) => snapshot)).toBe(true);
+      expect(new Set(parts.flatMap(({ joined = [] }) => joined.map(({ peerId }) => peerId))).size).toBe(200);
+    }
+    expect(rostersOf(frames)).toEqual(["c", "c", "c", "c", "d", "d", "d", "d"]);
+  });
+});
+
+describe("a reader that takes nothing", () => {
+  test("while rosters wait for it is cut after 30 s, and nothing of it stays", () => {
+    const world = crowded();
+    const ann = stalled(world, ["c", "d"]);
+    const live = (ms: number): void => {
+      for (let i = 0; i < ms; i += 5000) {
+        world.advance(5000);
+        ann.request({ type: "ping" });
+      }
+    };
+    live(ROSTER_DRAIN_MAX_MS - 5000);
+    expect(ann.closeCode).toBeUndefined();
+    live(10_000);
+    expect(ann.closeCode).toBe(1006);
+    expect(world.node.figures.slowCuts.value).toBe(1);
+    expect(leftovers(world)).toEqual({});
+  });
+
+  test("is not cut for a roster that it is only slow to take", () => {
+    const world = crowded();
+    const ann = stalled(world, ["c", "d", "e"]);
+    for (let i = 0; i < 3; i++) {
+      world.advance(ROSTER_DRAIN_MAX_MS - 5000);
+      ann.request({ type: "ping" });
+      ann.socket.read();
+    }
+    world.advance(ROSTER_DRAIN_MAX_MS);
+    expect([ann.closeCode, rostersOf(ann.take())]).toEqual([undefined, ["c", "d", "e"]]);
+  });
+});

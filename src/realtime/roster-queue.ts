@@ -1,0 +1,124 @@
+/**
+ * Rosters of one connection go out one after the other: the next one, or the next part of a long one, is written when the one
+ * before has left the socket's buffer. Together they could exceed what may wait for a connection (PARLEY_MAX_PENDING_BYTES),
+ * and a reader that keeps up would be cut, reconnect, and be cut again.
+ *
+ * Bound: an entry per connection whose roster has not drained, and in it at most its subscriptions. A reader that takes
+ * nothing for ROSTER_DRAIN_MAX_MS while rosters wait for it is cut.
+ */
+import { ROSTER_DRAIN_MAX_MS } from "../protocol/limits.ts";
+import type { Boundary } from "./boundary.ts";
+import type { Subscription } from "./channel.ts";
+import type { Clock } from "./clock.ts";
+import type { Peer } from "./peer.ts";
+
+/** How often connections with a roster in their buffer are looked at. */
+const LOOK_EVERY_MS = 1000;
+
+export interface RosterQueueParts {
+  readonly clock: Clock;
+  readonly boundary: Boundary;
+  /** So much may wait for a connection when a roster is added to it. */
+  readonly spareBytes: number;
+  /** It is this subscription's turn: its roster is to be written, or the rest of it. */
+  readonly proceed: (subscription: Subscription) => void;
+  /** This reader takes nothing. */
+  readonly cut: (peer: Peer) => void;
+}
+
+interface Queue {
+  readonly waiting: Subscription[];
+  /** Whose turn it is, while `proceed` runs. */
+  turn: Subscription | undefined;
+  /** A roster is in the buffer; otherwise only messages are. */
+  holdsRoster: boolean;
+  /** Monotonic ms: when there was room for a roster last, or one was written. */
+  sinceMs: number;
+}
+
+export class RosterQueue {
+  /** Connections with a roster in their buffer, or with rosters that wait. */
+  private readonly busy = new Map<Peer, Queue>();
+  private looking = false;
+
+  constructor(private readonly parts: RosterQueueParts) {}
+
+  /** Whether the roster of this subscription may begin now; if not, its turn comes when the reader has drained. */
+  admits(subscription: Subscription): boolean {
+    const { peer } = subscription;
+    const queue = this.busy.get(peer);
+    if (queue?.turn === subscription) return true;
+    if (!queue?.waiting.length && this.hasRoom(peer, queue)) return true;
+    const { waiting } = queue ?? this.open(peer);
+    if (!waiting.includes(subscription)) waiting.push(subscription);
+    return false;
+  }
+
+  /** A roster was written, or a part of it. `isComplete`: nothing of it is left to be written. */
+  wrote(subscription: Subscription, isComplete: boolean): void {
+    const { peer } = subscription;
+    if (isComplete && peer.socket.getBufferedAmount() === 0) return;
+    const queue = this.busy.get(peer) ?? this.open(peer);
+    queue.holdsRoster = true;
+    queue.sinceMs = this.parts.clock.monotonicMs();
+    if (!isComplete && !queue.waiting.includes(subscription)) queue.waiting.unshift(subscription);
+  }
+
+  /** Its roster is no longer wanted. */
+  remove(subscription: Subscription): void {
+    const waiting = this.busy.get(subscription.peer)?.waiting;
+    const at = waiting?.indexOf(subscription) ?? -1;
+    if (at >= 0) waiting?.splice(at, 1);
+  }
+
+  /** A reader has taken some of what waited for it. */
+  drained(peer: Peer): void {
+    const queue = this.busy.get(peer);
+    if (!queue) return;
+    while (peer.open && this.hasRoom(peer, queue)) {
+      queue.holdsRoster = false;
+      queue.sinceMs = this.parts.clock.monotonicMs();
+      queue.turn = queue.waiting.shift();
+      if (!queue.turn) {
+        this.busy.delete(peer);
+        return;
+      }
+      this.parts.proceed(queue.turn);
+      queue.turn = undefined;
+    }
+  }
+
+  /** A few messages may be in the buffer, but no roster. */
+  private hasRoom(peer: Peer, queue: Queue | undefined): boolean {
+    return peer.socket.getBufferedAmount() <= (queue?.holdsRoster ? 0 : this.parts.spareBytes);
+  }
+
+  private open(peer: Peer): Queue {
+    const sinceMs = this.parts.clock.monotonicMs();
+    const queue: Queue = { waiting: [], turn: undefined, holdsRoster: false, sinceMs };
+    this.busy.set(peer, queue);
+    this.look();
+    return queue;
+  }
+
+  private look(): void {
+    if (this.looking || this.busy.size === 0) return;
+    this.looking = true;
+    this.parts.clock.after(LOOK_EVERY_MS, () => {
+      this.looking = false;
+      for (const [peer, queue] of [...this.busy])
+        this.parts.boundary.forPeer("timer", peer, () => this.lookAt(peer, queue));
+      this.look();
+    });
+  }
+
+  private lookAt(peer: Peer, queue: Queue): void {
+    if (!peer.open) {
+      this.busy.delete(peer);
+      return;
+    }
+    this.drained(peer);
+    const waitedMs = this.parts.clock.monotonicMs() - queue.sinceMs;
+    if (queue.waiting.length > 0 && waitedMs >= ROSTER_DRAIN_MAX_MS) this.parts.cut(peer);
+  }
+}
