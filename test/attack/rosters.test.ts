@@ -1,0 +1,75 @@
+/** More rosters at once than a connection's buffers hold: one that reads gets all of them. */
+import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import type { Frame } from "../conformance/raw/support/shapes.ts";
+import { connect, type Wire } from "../conformance/raw/support/wire.ts";
+import { type CrowdedNode, startCrowded } from "./support/crowded.ts";
+
+setDefaultTimeout(60_000);
+
+const KIB = 1024;
+/** A roster of about 800 kB. */
+const CROWD = { members: 200, metadataBytes: 4096 };
+/** So many that they exceed what the kernel takes, up to 4 MiB at the sender's end, and what may wait besides. */
+const CHANNELS = Array.from({ length: 12 }, (_, i) => `room/${i}`);
+
+let node: CrowdedNode;
+const wires: Wire[] = [];
+afterEach(async () => {
+  for (const wire of wires.splice(0)) wire.drop();
+  await node.stop();
+});
+
+async function reader(): Promise<Wire> {
+  const wire = await connect(node.url);
+  wires.push(wire);
+  await wire.frame("welcome");
+  return wire;
+}
+
+/** Subscribes to all channels at once, as clients do when they reconnect. */
+const subscribeToAll = (wire: Wire, channels: readonly string[]): void =>
+  wire.send(...channels.map((channel) => ({ type: "subscribe", channel })));
+
+/** Reads on until a roster of each of these channels is complete. */
+async function rosters(wire: Wire, channels: readonly string[]): Promise<void> {
+  const missing = new Map(channels.map((channel) => [channel, CROWD.members]));
+  while (missing.size > 0) {
+    const { channel, joined } = await wire.until("presence", (frame: Frame<"presence">) => frame.snapshot === true);
+    const left = (missing.get(channel) ?? 0) - joined.length;
+    if (left > 0) missing.set(channel, left);
+    else missing.delete(channel);
+  }
+}
+
+test("a reader of twelve channels with 800 kB of roster each gets all of them and stays", async () => {
+  node = startCrowded({ ...CROWD, maxPendingBytes: 1024 * KIB });
+  const wire = await reader();
+  subscribeToAll(wire, CHANNELS);
+  await rosters(wire, CHANNELS);
+  expect(await wire.sync()).toEqual([]);
+  expect(node.hub.connections).toBe(1);
+});
+
+test("where 64 KiB may wait for a connection, the same rosters come in parts and nobody is cut", async () => {
+  node = startCrowded({ ...CROWD, maxPendingBytes: 64 * KIB });
+  const channels = CHANNELS.slice(0, 3);
+  const wire = await reader();
+  subscribeToAll(wire, channels);
+  await rosters(wire, channels);
+  expect(await wire.sync()).toEqual([]);
+  for (const { type, snapshot, ...frame } of wire.frames as Frame<"presence">[])
+    if (type === "presence") expect([snapshot, JSON.stringify(frame).length <= 64 * KIB]).toEqual([true, true]);
+});
+
+test("one that reads only now and then gets them as it reads, and stays", async () => {
+  node = startCrowded({ ...CROWD, maxPendingBytes: 1024 * KIB });
+  const wire = await reader();
+  wire.stopReading();
+  subscribeToAll(wire, CHANNELS);
+  // Past the wait for its pong: rosters begin without it.
+  await Bun.sleep(700);
+  expect([node.hub.connections, wire.bytesReceived < 10_000]).toEqual([1, true]);
+  wire.goOnReading();
+  await rosters(wire, CHANNELS);
+  expect(await wire.sync()).toEqual([]);
+});
