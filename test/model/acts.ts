@@ -12,6 +12,9 @@ const WEIGHTS = {
   edit: 4,
   unsubscribe: 8,
   drop: 4,
+  flap: 4,
+  stall: 3,
+  drain: 3,
   settle: 2,
   rotate: 2,
   wait: 1,
@@ -96,6 +99,17 @@ export const KEY_ACTIONS: readonly (readonly Action[])[] = [
   without("publish"),
   without("subscribe"),
 ];
+/** Of one that comes and goes again and again: how often, how fast, and what it says each time. */
+export const FLAP_TIMES = [3, 8, 14] as const;
+export const FLAP_MS = [60, 25, 120, 0] as const;
+/** In the channel, and outside of it. */
+export const FLAP_WORDS = [
+  [undefined, undefined],
+  ["publish", "publish"],
+  ["send", "send"],
+  ["send", undefined],
+  ["publish", undefined],
+] as const;
 export const PASS_MS = [1, 2, 5, 11, 25] as const;
 export const WAIT_MS = [500, 1000, 2000] as const;
 export const GRACE_MS = [0, 300, 1500] as const;

@@ -85,6 +85,8 @@ export class Door {
       owed: new Map(),
       lastWord: new Map(),
       mustClose: undefined,
+      stalledMs: undefined,
+      drainedMs: 0,
     };
     this.stage.lines.push(line);
     this.stage.note(`connect ${nameOf(line)} in ${app} on node ${node} with ${key.id} ${JSON.stringify(claims)}`);

@@ -27,4 +27,5 @@ test("the same on longer walks, and everything that can happen happens on them",
   const errors = ["action_not_permitted", "channel_not_authorized", "peer_not_found", "token_expired"];
   expect(seen).toEqual(expect.arrayContaining([...closings, ...refusals, ...errors.map((code) => `error ${code}`)]));
   expect(seen).toEqual(expect.arrayContaining(["ack", "message", "direct", "roster", "presence"]));
+  expect(seen).toEqual(expect.arrayContaining(["held back", "damped at the end"]));
 }, 900_000);

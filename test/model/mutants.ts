@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-const STEPS = 10_000;
+const STEPS = 40_000;
 
 interface Mutant {
   readonly name: string;
@@ -27,9 +27,9 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "lost left",
-    file: "src/realtime/presence.ts",
-    find: "else if (member.shown !== undefined) left.push(member.shown);",
-    replace: "",
+    file: "src/realtime/rosters.ts",
+    find: "(after === undefined ? (before ?? []) : [])",
+    replace: "[]",
   },
   {
     name: "left while a connection remains",
@@ -42,7 +42,7 @@ const MUTANTS: readonly Mutant[] = [
     file: "src/realtime/presence.ts",
     find: "if (!member.subscriptions.includes(subscription)) member.add(subscription);\n    this.hold(subscription);",
     replace:
-      "if (!member.subscriptions.includes(subscription)) member.add(subscription);\n    this.hold(subscription);\n    this.listen(subscription);",
+      "if (!member.subscriptions.includes(subscription)) member.add(subscription);\n    this.hold(subscription);\n    this.audience.listen(subscription);",
   },
   {
     name: "change before roster, on a repeated subscribe only",
@@ -59,9 +59,8 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "joined after direct",
     file: "src/realtime/delivery.ts",
-    find: "if (identity.waiting) this.parts.presence.settle(identity);\n    const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };\n    return this.sendEnvelope(",
-    replace:
-      "const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };\n    return this.sendEnvelope(",
+    find: "if (from?.waiting) presence.settleTowards(from, target.peers);",
+    replace: "",
   },
   {
     name: "metadata leak: fromMetadata without asking",
@@ -170,9 +169,9 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "more: a change of metadata is not told",
-    file: "src/realtime/presence.ts",
-    find: "if (entry !== undefined) joined.push(entry);",
-    replace: "if (entry !== undefined && member.shown === undefined) joined.push(entry);",
+    file: "src/realtime/rosters.ts",
+    find: "changes.flatMap(({ after }) => after ?? [])",
+    replace: "changes.flatMap(({ before, after }) => (before === undefined ? (after ?? []) : []))",
   },
   {
     name: "more: the oldest connection gives the metadata",
@@ -189,7 +188,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "more: joined after a message from elsewhere",
     file: "src/realtime/engine-end.ts",
-    find: "    delivery.settleSender(app, envelope.from);\n    delivery.fanOut(",
+    find: "    delivery.settleSender(channel.space, envelope.from, channel);\n    delivery.fanOut(",
     replace: "    delivery.fanOut(",
   },
   {
@@ -203,6 +202,72 @@ const MUTANTS: readonly Mutant[] = [
     file: "src/realtime/hub.ts",
     find: 'peer.socket.send(encode.error("token_expired"));',
     replace: "",
+  },
+  {
+    name: "damping: a change that was held back is never shown",
+    file: "src/realtime/damping.ts",
+    find: "this.release(channel);",
+    replace: "",
+  },
+  {
+    name: "damping: a change that was held back is forgotten",
+    file: "src/realtime/showing.ts",
+    find: "if (!held.has(member)) this.told(member);",
+    replace: "this.told(member);",
+  },
+  {
+    name: "damping: every change is shown",
+    file: "src/realtime/damping.ts",
+    find: "if (!lately || lately.count < CHANGES_SHOWN_MAX) return true;",
+    replace: "if (!lately || lately.count < 1000) return true;",
+  },
+  {
+    name: "damping: forgotten with the member",
+    file: "src/realtime/channel.ts",
+    find: "this.members.delete(member.identity.peerId);",
+    replace: "this.members.delete(member.identity.peerId);\n    this.shownLately?.delete(member.identity.peerId);",
+  },
+  {
+    name: "damping: a join is held back before a message",
+    file: "src/realtime/damping.ts",
+    find: "if (isSpeaking && known === undefined && entry !== undefined) return true;",
+    replace: "",
+  },
+  {
+    name: "told alone, and told again with the others",
+    file: "src/realtime/audience.ts",
+    find: "if (!subscription.listening) return;\n    this.mute(subscription);\n    this.listen(subscription);",
+    replace: "",
+  },
+  {
+    name: "told alone, and not told with the others any more",
+    file: "src/realtime/audience.ts",
+    find: "changes.filter(({ peerId }) => !ahead.has(peerId))",
+    replace: "changes.slice(changes.length)",
+  },
+  {
+    name: "told alone, and left without knowing of it",
+    file: "src/realtime/audience.ts",
+    find: "const after = before === undefined ? member?.entry() : member?.arrivedEntry();",
+    replace: "const after = before ?? member?.entry();",
+  },
+  {
+    name: "told alone, and everybody with it",
+    file: "src/realtime/delivery.ts",
+    find: "if (from?.waiting) presence.settleTowards(from, target.peers);",
+    replace: "if (from?.waiting) presence.settle(from, true);",
+  },
+  {
+    name: "rosters: one that had to wait never comes",
+    file: "src/realtime/roster-queue.ts",
+    find: "this.parts.proceed(queue.turn);",
+    replace: "",
+  },
+  {
+    name: "rosters: shown to the others before its own",
+    file: "src/realtime/presence.ts",
+    find: "subscription.owed = subscription.gate;",
+    replace: "subscription.owed = subscription.gate;\n    subscription.visible = true;",
   },
 ];
 

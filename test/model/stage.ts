@@ -1,5 +1,6 @@
 /** What the parts of a walk share: the nodes, the model's lines and words, and the record of what happened. */
 import type { Scene } from "./ears.ts";
+import { ShownLog } from "./shown.ts";
 import type { Line, Word } from "./truth.ts";
 import { World, type WorldOptions } from "./world.ts";
 
@@ -7,6 +8,7 @@ export class Stage implements Scene {
   readonly world: World;
   readonly lines: Line[] = [];
   readonly words = new Map<number, Word>();
+  readonly shown: ShownLog;
   readonly isOneNode: boolean;
   readonly startMs: number;
   lookedMs: number;
@@ -21,6 +23,7 @@ export class Stage implements Scene {
     this.world = new World(options);
     this.isOneNode = options.nodes === 1;
     this.startMs = this.nowMs();
+    this.shown = new ShownLog(this.nowMs);
     this.lookedMs = this.startMs;
   }
 

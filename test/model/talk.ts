@@ -26,8 +26,10 @@ export class Talk {
   }
 
   subscribe(line: Line, choices: Choices): void {
-    const channel = choices.of(CHANNEL_CHOICES);
-    const includeSenderMetadata = choices.of([false, true]);
+    this.subscribeTo(line, choices.of(CHANNEL_CHOICES), choices.of([false, true]));
+  }
+
+  subscribeTo(line: Line, channel: string, includeSenderMetadata: boolean): void {
     const frame = { type: "subscribe", channel, ...(includeSenderMetadata && { includeSenderMetadata }) };
     const refusal = this.refusal(line, "subscribe", channel);
     if (refusal || line.mustClose) return this.request(line, frame, { expect: refusal ?? "" });
@@ -52,7 +54,10 @@ export class Talk {
   }
 
   unsubscribe(line: Line, choices: Choices): void {
-    const channel = choices.of(CHANNEL_CHOICES);
+    this.unsubscribeFrom(line, choices.of(CHANNEL_CHOICES));
+  }
+
+  unsubscribeFrom(line: Line, channel: string): void {
     giveUp(line, channel);
     this.request(line, { type: "unsubscribe", channel }, { expect: "ack" });
   }
@@ -62,9 +67,9 @@ export class Talk {
     return covers(line, channel) ? undefined : "channel_not_authorized";
   }
 
-  private say(word: Word): number {
+  private say(word: Omit<Word, "atMs">): number {
     const number = this.stage.words.size + 1;
-    this.stage.words.set(number, word);
+    this.stage.words.set(number, { ...word, atMs: this.stage.nowMs() });
     return number;
   }
 

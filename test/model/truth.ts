@@ -87,6 +87,10 @@ export interface Line {
   readonly lastWord: Map<string, number>;
   /** The code it must be closed with in this step. */
   mustClose: number | undefined;
+  /** Since when it takes nothing from its socket; undefined: it does. */
+  stalledMs: number | undefined;
+  /** When it last began to take again what was written to it. */
+  drainedMs: number;
 }
 
 /** Something that was said. */
@@ -96,6 +100,7 @@ export interface Word {
   readonly to: string | undefined;
   /** The speaker's connection was shown in that channel. */
   readonly wasMember: boolean;
+  readonly atMs: number;
 }
 
 /** Patterns here are `**`, `x/*` or a name. */
