@@ -79,9 +79,12 @@ test("an application is made, shown, listed, changed and deleted", async () => {
     retentionDays: null,
   });
 
-  const rotated = await run("apps rotate-secret shop");
+  const rotated = await run("apps rotate-secret shop --grace 60");
   expect(rotated.stdout.trim()).not.toBe(secretKey);
-  expect((await json("apps rotate-secret shop")).secretKey).not.toBe(rotated.stdout.trim());
+  expect(rotated.stderr).toContain("work until the grace is over");
+  const ended = await run("apps rotate-secret shop --retire-previous");
+  expect(ended.stderr).toContain("no longer works");
+  expect((await json("apps rotate-secret shop")).secretKey).not.toBe(ended.stdout.trim());
 
   const listed = (await run("apps list")).stdout.split("\n");
   expect(listed[0]).toMatch(/^NAME +ID +PLAN +CONNECTIONS +MESSAGES +KEPT +CREATED$/);
@@ -207,7 +210,7 @@ test("the API's refusals arrive with their code and words", async () => {
   expect(refused.stdout).toBe("");
   expect([refused.exitCode, JSON.parse(refused.stderr)]).toEqual([
     1,
-    { error: "channel_reserved", message: expect.stringContaining("channels.0") },
+    { error: "channel_not_authorized", message: expect.stringContaining("channels.0") },
   ]);
   const name = await run("apps create Bad_Name");
   expect([name.exitCode, name.stderr]).toEqual([1, expect.stringContaining("must be a DNS label")]);
@@ -293,6 +296,7 @@ test("a wrong value is refused before anything is asked of the server", async ()
     ["keys create --app demo --type publishable --channels ** --actions publish", "a publishable key needs --origins"],
     ["keys create --app demo --type public --channels ** --actions publish", "allowed: publishable, secret"],
     ["keys rotate sk_id_x --retire-previous --grace 1", "--grace has no meaning beside it"],
+    ["apps rotate-secret shop --retire-previous --grace 1", "--grace has no meaning beside it"],
     ["keys edit sk_id_x", "nothing to change"],
     ["token mint --peer a --key pk_live_x", "--key must be a secret key's id and its secret"],
     ["token mint --peer a --permissions fly", '--permissions has "fly"'],

@@ -58,12 +58,10 @@ const withRoom = ({ roomURL, ...rest }: z.infer<typeof wish>): AccessTokenWish =
   ...(roomURL !== undefined && { roomURL, roomName: rest.roomName ?? roomNameIn(roomURL) }),
 });
 
+/** The last segment of the path. Without a scheme the address may be just a path, or the name itself. */
 function roomNameIn(url: string): string | undefined {
-  const last = url
-    .replace(/[?#].*$/s, "")
-    .replace(/\/+$/, "")
-    .split("/")
-    .at(-1);
+  const path = url.replace(/^[a-z]+:\/\/[^/?#]*/i, "").replace(/[?#].*$/s, "");
+  const last = path.replace(/\/+$/, "").split("/").at(-1);
   return roomName.safeParse(last).success ? last : undefined;
 }
 

@@ -38,17 +38,20 @@ describe("a form", () => {
   test.each([
     ["flag=true", { flag: true }],
     ["flag=false", { flag: false }],
+    ["flag=True", { flag: true }],
+    ["flag=FALSE", { flag: false }],
     ["flag=1", { flag: true }],
     ["flag=0", { flag: false }],
     ["time=0", { time: 0 }],
     ["time=1", { time: 1 }],
+    ["time=1.75", { time: 1.75 }],
+    ["text=True", { text: "True" }],
     ["text=1", { text: "1" }],
     ["text=true", { text: "true" }],
     ["text=", { text: "" }],
     ["roomName=0123", { roomName: "0123" }],
     // What no field takes stays as it is, for the error to name.
     ["flag=on", { flag: "on" }],
-    ["time=1.0", { time: "1.0" }],
     ["other=1", { other: "1" }],
     ["a%20b=c+d%26", { "a b": "c d&" }],
   ])("%s", (form, value) => {

@@ -69,7 +69,7 @@ const EVERYTHING = {
 
 describe("POST /token", () => {
   test("→ {token}: HS256, payload {data:{…body, appName}, iat, exp?, nbf?}", async () => {
-    await room("one");
+    const { _id } = await room("one");
     const answer = await app.must("POST", "/token", EVERYTHING);
     expect(Object.keys(answer)).toEqual(["token"]);
     const token = String(answer.token);
@@ -79,6 +79,8 @@ describe("POST /token", () => {
       iat: expect.any(Number),
       exp: EVERYTHING.expireUnixSec,
       nbf: EVERYTHING.notBeforeUnixSec,
+      room: _id,
+      gen: 1,
     });
     expect(Number(payloadOf(token).iat)).toBeWithin(nowSeconds() - 5, nowSeconds() + 2);
     expect(await good(token)).toEqual({ ...EVERYTHING, appName: app.name });
@@ -86,11 +88,11 @@ describe("POST /token", () => {
 
   test("all fields are optional; exp and nbf are there only if they were asked for", async () => {
     const payload = payloadOf(await mint());
-    expect(payload).toEqual({ data: { appName: app.name }, iat: expect.any(Number) });
-    expect(payloadOf(await mint({ expireUnixSec: 0, notBeforeUnixSec: null }))).toEqual({
-      data: { appName: app.name },
-      iat: expect.any(Number),
-    });
+    const bare = { data: { appName: app.name }, iat: expect.any(Number), gen: 1 };
+    expect(payload).toEqual(bare);
+    expect(payloadOf(await mint({ expireUnixSec: 0, notBeforeUnixSec: null }))).toEqual(bare);
+    const nulls = { roomName: null, roomURL: null, isAdmin: null, globalToken: null, name: null, meta: null };
+    expect(payloadOf(await mint(nulls))).toEqual(bare);
   });
 
   test("a number as roomName is its text", async () => {
@@ -120,9 +122,45 @@ describe("POST /token", () => {
       expect(signature(`${head}.${payload}`, key)).not.toBe(String(mac));
     await other.must("POST", "/token", {});
     expectAppRefusal(await ask(token, {}, other), 400, "invalid_access_token");
-    // Replacing the secretKey ends no token.
-    await server.admin.must("POST", `/apps/${app.id}/secret-key/rotate`);
-    expect(await good(token)).toEqual({ appName: app.name });
+  });
+
+  test("fractions of times are cut off", async () => {
+    const soon = nowSeconds() + 600;
+    const payload = payloadOf(await mint({ expireUnixSec: soon + 0.75, notBeforeUnixSec: soon - 60.25 }));
+    expect(payload).toMatchObject({ exp: soon, nbf: soon - 61 });
+    expect(payload.data).toMatchObject({ expireUnixSec: soon, notBeforeUnixSec: soon - 61 });
+  });
+
+  test.each(["https://demo.example.com/one", "demo.example.com/one/", "http://x/a/b/one?lang=de#t", "one"])(
+    "roomURL counts as roomName by its last segment: %s",
+    async (roomURL) => {
+      await room("one", { privacy: "private" });
+      await room("two", { privacy: "private" });
+      const token = await mint({ roomURL });
+      expect(await good(token, { roomName: "one" })).toEqual({ roomURL, roomName: "one", appName: app.name });
+      await bad(token, { roomName: "two" });
+      expect(await good(await mint({ roomURL, roomName: "two" }), { roomName: "two" })).toMatchObject({
+        roomName: "two",
+      });
+    },
+  );
+
+  test("an admin of every room has to be asked for by name", async () => {
+    await room("one");
+    expect(await refused({ isAdmin: true })).toEqual(["isAdmin"]);
+    expect(await refused({ isAdmin: true, globalToken: false })).toEqual(["isAdmin"]);
+    const { message } = (await app.call("POST", "/token", { isAdmin: true })).body;
+    expect(message).toContain("globalToken: true");
+    await good(await mint({ isAdmin: true, globalToken: true }));
+    await good(await mint({ isAdmin: true, roomName: "one" }));
+    await good(await mint({ isAdmin: false }));
+  });
+
+  test("what is minted can be validated: no token is longer than that call takes", async () => {
+    const longest = "\u4e00".repeat(256);
+    const texts = { name: longest, email: longest, externalUserId: longest };
+    await good(await mint({ ...texts, meta: "\u4e00".repeat(1000) }));
+    expect(await refused({ ...texts, meta: "\u0001".repeat(1000) })).toEqual(["meta"]);
   });
 
   test("meta has at most 1,000 characters", async () => {
@@ -131,7 +169,8 @@ describe("POST /token", () => {
   });
 
   const wrong: [string, unknown[]][] = [
-    ["roomName", ["", "a b", "../x", null, true, {}, "x".repeat(129)]],
+    ["roomName", ["", "a b", "../x", true, {}, "x".repeat(129)]],
+    ["roomURL", ["", "/", "https://x/a b", "https://x/?room", 1, true, {}, `https://x/${"y".repeat(2048)}`]],
     ...[
       "globalToken",
       "isAdmin",
@@ -140,15 +179,15 @@ describe("POST /token", () => {
       "disableVideo",
       "disableAudio",
       "disableScreenSharing",
-    ].map((name): [string, unknown[]] => [name, [null, 0, 1, "true", {}, []]]),
+    ].map((name): [string, unknown[]] => [name, [0, 1, "true", {}, []]]),
     ...["name", "email", "externalUserId"].map((name): [string, unknown[]] => [
       name,
-      [null, 1, true, {}, [], "a\u0000", "\ud800", "x".repeat(257), "x".repeat(120_000)],
+      [1, true, {}, [], "a\u0000", "\ud800", "x".repeat(257), "x".repeat(120_000)],
     ]),
-    ["meta", [null, 1, { a: 1 }, [], "\udc00"]],
+    ["meta", [1, { a: 1 }, [], "\udc00"]],
     ...["expireUnixSec", "notBeforeUnixSec"].map((name): [string, unknown[]] => [
       name,
-      [-1, 1.5, "1", true, Date.now(), 1e300, {}],
+      [-1, "1", true, Date.now(), 1e300, {}],
     ]),
     ["ejectAfterElapsedTimeInSec", [-1, 1.5, "1", 31_536_001, {}]],
   ];
@@ -200,7 +239,7 @@ describe("POST /token/validate", () => {
       `${token}=`,
       `${token}.`,
       ` ${token}`,
-      "x".repeat(100_000),
+      "x".repeat(8000),
       forge({ alg: "HS256", typ: "JWT" }, { data: { appName: app.name } }, app.secretKey),
       forge({ alg: "HS256", typ: "JWT" }, { data: { appName: app.name } }, ""),
       forge({ alg: "HS256", kid: publishable.keyId, typ: "JWT" }, { data: {} }, publishable.secret),
@@ -232,7 +271,33 @@ describe("POST /token/validate", () => {
     await good(begins);
   });
 
-  test("not when its room is archived, renamed, over, or not open yet", async () => {
+  test("a body over 8 KiB is refused before it is read", async () => {
+    expectAppRefusal(await ask("x".repeat(8192)), 413, "body_too_large");
+    const form = `token=x&${"a=1&".repeat(30_000)}`;
+    const headers = { Authorization: "", "Content-Type": "application/x-www-form-urlencoded" };
+    const anybody = new Application(app.url, app.name, "");
+    expectAppRefusal(await anybody.call("POST", "/token/validate", form, { headers }), 413, "body_too_large");
+  });
+
+  test("not for another room that has its room's name later", async () => {
+    await room("one", { privacy: "private" });
+    const token = await mint({ roomName: "one", isAdmin: true });
+    await app.must("DELETE", "/room/one");
+    await room("one", { privacy: "private" });
+    expect(await bad(token)).toBe("The room of the access token is not there any more.");
+    await bad(token, { roomName: "one" });
+  });
+
+  test("for its room also under another name, and not for the one that takes the old name", async () => {
+    await room("one", { privacy: "private" });
+    const token = await mint({ roomName: "one" });
+    await app.must("PUT", "/room/one", { roomName: "two" });
+    await room("one", { privacy: "private" });
+    await good(token, { roomName: "two" });
+    expect(await bad(token, { roomName: "one" })).toBe("The access token is for another room.");
+  });
+
+  test("not when its room is archived, over, or not open yet", async () => {
     const now = nowSeconds();
     await room("one");
     const token = await mint({ roomName: "one" });
@@ -241,9 +306,7 @@ describe("POST /token/validate", () => {
     expect(await bad(token)).toBe("The room is not open yet.");
     await app.must("PUT", "/room/one", { notBeforeUnixSec: 0, expireUnixSec: now - 1 });
     expect(await bad(token)).toBe("The room has expired.");
-    await app.must("PUT", "/room/one", { expireUnixSec: null, roomName: "two" });
-    expect(await bad(token)).toBe("The room of the access token is not there any more.");
-    await app.must("PUT", "/room/two", { roomName: "one" });
+    await app.must("PUT", "/room/one", { expireUnixSec: null });
     await good(token);
     await app.must("DELETE", "/room/one");
     await bad(token);

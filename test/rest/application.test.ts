@@ -192,7 +192,8 @@ describe("credential", () => {
 
   test("a rotated one opens nothing any more, and neither does that of a deleted application", async () => {
     const own = await newApplication(server);
-    const { secretKey } = await server.admin.must<{ secretKey: string }>("POST", `/apps/${own.id}/secret-key/rotate`);
+    const rotate = `/apps/${own.id}/secret-key/rotate`;
+    const { secretKey } = await server.admin.must<{ secretKey: string }>("POST", rotate, { graceSec: 0 });
     expectAppRefusal(await own.call("GET", "/rooms"), 400, "invalid_secret_key");
     const renewed = new Application(own.url, own.name, secretKey);
     expect((await renewed.call("GET", "/rooms")).status).toBe(200);

@@ -125,6 +125,18 @@ test("its secret can be shown and replaced", async () => {
   expect(await admin.must<Json>("GET", path)).toEqual(rotated);
 });
 
+test.each<[string, Json, string]>([
+  ["POST", { nam: "x" }, 'nam: there is no such field; did you mean "name"?'],
+  ["POST", { name: "fine", plan: {} }, "plan: there is no such field; there are name."],
+  ["PATCH", { retentiondays: 5 }, 'retentiondays: there is no such field; did you mean "retentionDays"?'],
+  ["PATCH", { plan: { maxConnections: 5 } }, "plan.maxConnections: there is no such field"],
+])("an unknown field is refused and named: %s %j", async (method, body, text) => {
+  const { _id } = await admin.createApp();
+  const before = await admin.revision();
+  expect(await refused(admin, INVALID, method, method === "POST" ? APPS : `${APPS}/${_id}`, body)).toContain(text);
+  expect(await admin.revision()).toBe(before);
+});
+
 test("deleted: answers its end, revokes its keys, frees its name", async () => {
   const app = await admin.createApp();
   const key = await admin.createKey(app._id);

@@ -24,15 +24,15 @@ interface Row {
   readonly unsets?: readonly unknown[];
 }
 
-const NOT_FLAGS = [null, 0, 1, "true", "false", "", "yes", [], {}];
+const NOT_FLAGS = [0, 1, "true", "false", "", "yes", [], {}];
 const flag = (initial?: boolean): Row => ({ initial, good: [true, false], bad: NOT_FLAGS });
 
-const NOT_WHOLE = [-1, 1.5, "10", "", true, [], {}, 1e300, "x"];
-const limit = (max: number): Row => ({ good: [1, max], bad: [...NOT_WHOLE, max + 1], unsets: [0, null] });
+const NOT_NUMBERS = [-1, "10", "", true, [], {}, 1e300, "x"];
+const limit = (max: number): Row => ({ good: [1, max], bad: [...NOT_NUMBERS, 1.5, max + 1], unsets: [0, null] });
 /** A time in milliseconds is a mistake, and not the year 50000. */
 const time: Row = {
   good: [1, 1_900_000_000, 253_402_300_799],
-  bad: [...NOT_WHOLE, 1_900_000_000_000],
+  bad: [...NOT_NUMBERS, 1_900_000_000_000],
   unsets: [0, null],
 };
 const webhook: Row = {
@@ -57,7 +57,7 @@ const webhook: Row = {
 };
 
 const ROWS: Readonly<Record<string, Row>> = {
-  privacy: { initial: "public", good: ["private", "public"], bad: [null, 0, "", "Public", "secret", true, ["public"]] },
+  privacy: { initial: "public", good: ["private", "public"], bad: [0, "", "Public", "secret", true, ["public"]] },
   expireUnixSec: time,
   ejectAtRoomExp: flag(false),
   deleteOnExp: flag(false),
@@ -80,7 +80,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   lang: {
     initial: "en",
     good: ["de", "pt-BR", "zh-Hant-TW", "en-US-u-ca-gregory"],
-    bad: [null, 0, "", "e", "en_US", "english language", "x".repeat(70), "../en", true, []],
+    bad: [0, "", "e", "en_US", "english language", "x".repeat(70), "../en", true, []],
   },
   meetingJoinWebhook: webhook,
   meetingLeftWebhook: webhook,
@@ -149,6 +149,26 @@ for (const [field, { initial, good, bad, unsets = [] }] of Object.entries(ROWS))
       expect((await app.must<Json[]>("GET", "/rooms")).length).toBe(count);
     });
   });
+
+test("fractions of times are cut off", async () => {
+  const made = await app.must("POST", "/room", { expireUnixSec: 1_900_000_000.75, notBeforeUnixSec: 0.5 });
+  expect(made.expireUnixSec).toBe(1_900_000_000);
+  expect(made).not.toHaveProperty("notBeforeUnixSec");
+});
+
+test("null where it unsets nothing means that the field is absent", async () => {
+  const { roomName } = await app.must("POST", "/room", { roomName: null, privacy: "private", enableChat: false });
+  const nulls = { roomName: null, privacy: null, enableChat: null, lang: null };
+  const { status, body } = await app.call("PUT", `/room/${roomName}`, nulls);
+  expect(status).toBe(200);
+  expect(body).toMatchObject({ roomName, privacy: "private", enableChat: false, lang: "en" });
+});
+
+test("a form may write True and False", async () => {
+  const headers = { "Content-Type": "application/x-www-form-urlencoded" };
+  const { body } = await app.call("POST", "/room", "enableChat=False&autoJoin=TRUE", { headers });
+  expect(body).toMatchObject({ enableChat: false, autoJoin: true });
+});
 
 test("a webhook's address is never contacted on write", async () => {
   let asked = 0;

@@ -104,7 +104,6 @@ describe("roomName", () => {
     "a\u0000",
     "\ud800",
     "room?x=1",
-    null,
     true,
     1.5,
     1e21,

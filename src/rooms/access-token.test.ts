@@ -1,0 +1,46 @@
+import { describe, expect, test } from "bun:test";
+import { signJws } from "../access/jws.ts";
+import { Vault } from "../access/vault.ts";
+import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { AppRow } from "../store/store.ts";
+import { app as appRow } from "../store/test-places.ts";
+import { AccessTokens } from "./access-token.ts";
+
+const NOW = 1_900_000_000_000;
+const vault = new Vault(Buffer.alloc(32, 7));
+const room: RoomRow = { id: "id-one", app: "a", name: "one", fields: {}, created: 1, archiveAt: null, version: 1 };
+const rooms = {
+  room: async (_app: string, name: string) => (name === room.name ? room : undefined),
+  roomById: async (_app: string, id: string) => (id === room.id ? room : undefined),
+} as Pick<RoomStore, "room" | "roomById"> as RoomStore;
+const tokens = new AccessTokens(rooms, vault, () => NOW);
+
+const app = (more: Partial<AppRow> = {}): AppRow => appRow("a", more);
+const isGood = (row: AppRow, token: string): Promise<boolean> =>
+  tokens.validate(row, token, undefined).then(
+    () => true,
+    () => false,
+  );
+
+describe("a token from before tokens had a generation and a room's id", () => {
+  const old = signJws({}, { data: { roomName: "one", appName: "x" }, iat: 1 }, vault.derive("access tokens of a"));
+
+  test("is good while its room is there under that name", async () => {
+    expect(await isGood(app(), old)).toBe(true);
+    const other = signJws({}, { data: { roomName: "two" }, iat: 1 }, vault.derive("access tokens of a"));
+    expect(await isGood(app(), other)).toBe(false);
+  });
+
+  test("lives through the grace of one rotation", async () => {
+    const rotated = (ends: number): AppRow => app({ secretSeq: 2, previousSecrets: [{ seq: 1, digest: "d", ends }] });
+    expect(await isGood(rotated(NOW + 1), old)).toBe(true);
+    expect(await isGood(rotated(NOW), old)).toBe(false);
+    expect(await isGood(app({ secretSeq: 2 }), old)).toBe(false);
+  });
+});
+
+test("a claim of another type than ours is no generation and no room", async () => {
+  const odd = signJws({}, { data: {}, iat: 1, gen: "2", room: 7 }, vault.derive("access tokens of a"));
+  expect(await isGood(app(), odd)).toBe(true);
+  expect(await isGood(app({ secretSeq: 3 }), odd)).toBe(false);
+});
