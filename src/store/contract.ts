@@ -40,6 +40,15 @@ export function storeContract(newPlace: NewPlace): void {
       await again.close();
     });
 
+    test("an application keeps its secrets that still work, and which generation it is at", async () => {
+      const { store } = await filled();
+      const row = app("a", { secretSeq: 3, previousSecrets: [{ seq: 2, digest: "d", ends: 1_800_000_000_123 }] });
+      await store.change((change) => change.putApp(row));
+      expect(await store.app("a")).toEqual(row);
+      expect((await store.snapshot()).apps).toEqual([row]);
+      await store.close();
+    });
+
     test("an id is meant before a name", async () => {
       const { store } = await filled();
       await store.change(async (change) => change.putApp(app("b", { name: "a" })));

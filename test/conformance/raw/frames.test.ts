@@ -727,6 +727,34 @@ describe("what a token may do", () => {
     });
   });
 
+  test("the text of a refusal says whether the token or the key is too narrow", async () => {
+    const key = await world.admin.createKey(world.app._id, {
+      channelPatterns: ["chat/*"],
+      actions: ["subscribe", "publish"],
+    });
+    const narrow = await world.guest({ channels: ["chat/1"], permissions: ["subscribe"] }, {}, key);
+    const plain = await world.guest({}, {}, key);
+    const said = async ({ wire }: typeof plain, frame: object): Promise<string | undefined> => {
+      const answer = await wire.request(frame);
+      return answer.type === "error" ? answer.message : undefined;
+    };
+    for (const [frame, byNarrow, byPlain] of [
+      [{ type: "subscribe", channel: "chat/2" }, "The token does not cover this channel.", undefined],
+      [
+        { type: "subscribe", channel: "x" },
+        "The key does not cover this channel.",
+        "The key does not cover this channel.",
+      ],
+      [{ type: "publish", channel: "chat/1", data: 1 }, "The token does not permit this action.", undefined],
+      [
+        { type: "send", to: "x", data: 1 },
+        "The token does not permit this action.",
+        "The key does not permit this action.",
+      ],
+    ] as const)
+      expect([await said(narrow, frame), await said(plain, frame)]).toEqual([byNarrow, byPlain]);
+  });
+
   test("publish needs no subscription", async () => {
     const { wire } = await quiet();
     expect(await wire.request({ type: "publish", channel: fresh("room"), data: 1 })).toMatchObject({ type: "ack" });

@@ -299,6 +299,11 @@ describe("POST /v1/channels/:channel/publish", () => {
       expect([body, codeOf(await publish(channel, body))]).toEqual([body, "400 invalid_request"]);
     expect(await wire.sync()).toEqual([]);
     expect((await publish(channel, { data: 1, peerMetadata: bag(4096) })).status).toBe(200);
+    // As it travels, spaces included.
+    const spaced = (bytes: number): string => `{"data":1,"peerMetadata":{${" ".repeat(bytes - 2)}}}`;
+    expect((await publish(channel, spaced(4096))).status).toBe(200);
+    expect(codeOf(await publish(channel, spaced(4097)))).toBe("400 invalid_request");
+    expect(codeOf(await send("nobody", spaced(100_000)))).toBe("400 invalid_request");
     expect((await publish(channel, { data: "x".repeat(64 * KIB - 2) })).status).toBe(200);
   });
 });
@@ -359,6 +364,18 @@ describe("data over REST", () => {
       expect((await send(peerId, body)).status).toBe(200);
       expect(carried(await wire.text())).toBe(true);
     });
+});
+
+test("who is in a channel is listed with metadata byte for byte", async () => {
+  const channel = fresh("room");
+  const peerMetadata = '{"id":1234567890123456789, "big":1e400}';
+  const body = `{"peerId":"alice","peerMetadata":${peerMetadata}}`;
+  const { body: minted } = await world.rest<{ token: string }>("POST", "/v1/tokens", { body });
+  const { wire } = await world.welcomed({ query: `token=${minted.token}` });
+  await join(wire, channel);
+  const listed = await world.rest("GET", `/v1/channels/${encodeURIComponent(channel)}/peers`);
+  expect(listed.text).toBe(`{"channel":"${channel}","peers":[{"peerId":"alice","metadata":${peerMetadata}}]}`);
+  expect(listed.headers.get("content-type")).toContain("application/json");
 });
 
 describe("channels in the path", () => {

@@ -1,0 +1,99 @@
+/** Which channels a token may name (protocol.md 1): decided exactly, for whatever a legal request can hold, and at a price. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { type Admin, mint, type SecretKey } from "../support/admin.ts";
+import { expectRefusal } from "../support/checks.ts";
+import { call } from "../support/http.ts";
+import { selfSigned } from "../support/jwt.ts";
+import { type Server, startParley } from "../support/parley.ts";
+
+setDefaultTimeout(60_000);
+
+const PER_SECOND = 1000;
+
+let server: Server;
+let admin: Admin;
+let app: string;
+beforeAll(async () => {
+  server = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: String(PER_SECOND) } });
+  admin = server.admin;
+  app = (await admin.createApp())._id;
+});
+afterAll(() => server.stop());
+
+const hundred = (make: (i: number) => string): string[] => Array.from({ length: 100 }, (_, i) => make(i));
+const keyFor = (channelPatterns: readonly string[]): Promise<SecretKey> => admin.createKey(app, { channelPatterns });
+const post = (key: SecretKey, channels: readonly string[]): ReturnType<typeof mint> =>
+  mint(server.url, key.credential, { peerId: "a", channels });
+
+test("a hundred long entries inside a hundred long patterns are granted, minted and self-signed", async () => {
+  for (const [patterns, channels] of [
+    [hundred((i) => `t${i}/**`), hundred((i) => `${`t${i}/`.padEnd(254, "x")}/*`)],
+    [hundred((i) => `${`t${i}/`.padEnd(250, "x")}/*/z`), hundred((i) => `${`t${i}/`.padEnd(250, "x")}/a*/z`)],
+    [hundred((i) => `**${"a*".repeat(i + 20)}`), hundred((i) => `${i}*${"a".repeat(250)}*`)],
+  ] as const) {
+    const key = await keyFor(patterns);
+    const { status, text } = await post(key, channels);
+    expect({ status, text: status === 200 ? "" : text }).toEqual({ status: 200, text: "" });
+    expect(await admin.check(selfSigned(key.keyId, key.secret, { channels }))).toMatchObject({ valid: true });
+  }
+});
+
+test("several patterns together may cover an entry", async () => {
+  const key = await keyFor(["a/*", "a/*/*", "a/**/*/*"]);
+  expect((await post(key, ["a/**"])).status).toBe(200);
+  expectRefusal(await post(await keyFor(["a/*", "a/**/*/*"]), ["a/**"]), 403, "channel_not_authorized");
+});
+
+/**
+ * Each edge of a graph is a '**' that holds a slash or not; each vertex has patterns for every wrong number of slashes around
+ * it. With an odd sum no choice is right everywhere, but to find that out one has to try.
+ */
+function oddGraph(vertices: number): { patterns: string[]; part: string } {
+  const names = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  const steps = [1, Math.floor(vertices / 2)];
+  // A ring with chords; the edges in an order that keeps neighbours apart.
+  const edges = steps
+    .flatMap((step) =>
+      Array.from({ length: step === 1 ? vertices : vertices / 2 }, (_, v) => [v, (v + step) % vertices]),
+    )
+    .map((edge, i) => ({ edge, at: (i * 11) % 37 }))
+    .sort((one, other) => one.at - other.at)
+    .map(({ edge }) => edge);
+  const woven = (gaps: (edge: number) => string): string =>
+    edges.map((_, i) => `${names[i]}${gaps(i)}`).join("") + names[edges.length];
+  const patterns = Array.from({ length: vertices }, (_, vertex) => {
+    const around = edges.flatMap((edge, i) => (edge.includes(vertex) ? [i] : []));
+    return Array.from({ length: 8 }, (_, choice) => choice)
+      .filter((choice) => choice.toString(2).replaceAll("0", "").length % 2 === (vertex === 0 ? 0 : 1))
+      .map((choice) => woven((i) => (!around.includes(i) ? "**" : (choice >> around.indexOf(i)) & 1 ? "**/*" : "*")));
+  }).flat();
+  return { patterns, part: woven(() => "**") };
+}
+
+test("what takes too much work to decide is 400 and says so, and costs the key its rate", async () => {
+  const { patterns, part } = oddGraph(24);
+  const key = await keyFor(patterns);
+  const { message } = expectRefusal(await post(key, [part]), 400, "invalid_request");
+  expect(message).toContain("channels.0: whether the key's patterns cover it takes too much work");
+  // 4 million steps are 200 requests more; so many are left that the next ones still pass, and then none for a while.
+  for (let i = 0; i < 20; i++) {
+    const answer = await post(key, [part]);
+    if (answer.status !== 429) continue;
+    expectRefusal(answer, 429, "rate_limited");
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect((await post(await keyFor(["**"]), ["x"])).status).toBe(200);
+    return;
+  }
+  throw new Error("twenty costly requests were never too many");
+});
+
+test("a costly self-signed token costs its address its connects", async () => {
+  await using own = await startParley({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "600" } });
+  const { patterns, part } = oddGraph(24);
+  const key = await own.admin.createKey((await own.admin.createApp())._id, { channelPatterns: patterns });
+  const token = selfSigned(key.keyId, key.secret, { channels: [part] });
+  const statuses: number[] = [];
+  for (let i = 0; i < 10; i++) statuses.push((await call(`${own.url}/v1?token=${token}`)).status);
+  expect(statuses[0]).toBe(401);
+  expect(statuses.at(-1)).toBe(429);
+});
