@@ -10,7 +10,7 @@ import { systemClock as clock } from "../../../src/realtime/clock.ts";
 import { Dispatch } from "../../../src/realtime/dispatch.ts";
 import { Gateway, type SocketData } from "../../../src/realtime/gateway.ts";
 import { Hub } from "../../../src/realtime/hub.ts";
-import { World } from "../../../src/realtime/test-kit.ts";
+import { noFaults, World } from "../../../src/realtime/test-kit.ts";
 
 export interface CrowdedOptions {
   readonly members: number;
@@ -48,6 +48,7 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     keyring,
     usage,
     figures,
+    faults: noFaults,
     broadcast: (topic, text, except) => (except ? except.publish(topic, text) : server.publish(topic, text)),
     presenceTickMs: 10,
     framesBurst: rates.framesBurst,
@@ -56,7 +57,17 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
   const dispatch = new Dispatch({ hub, keyring, usage, figures, clock, rates });
   const connects = new Throttle(0, 0, clock.monotonicMs);
   const blocks = new Blocks();
-  const gateway = new Gateway({ hub, dispatch, keyring, blocks, connects, figures, clock, maxPendingBytes });
+  const gateway = new Gateway({
+    hub,
+    dispatch,
+    keyring,
+    blocks,
+    connects,
+    figures,
+    faults: noFaults,
+    clock,
+    maxPendingBytes,
+  });
   const server = Bun.serve<SocketData>({
     hostname: "127.0.0.1",
     port: 0,
