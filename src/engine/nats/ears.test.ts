@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { Ears } from "./ears.ts";
+import { Ears, WAITING_MAX_CHARS } from "./ears.ts";
 import type { LaneItem } from "./wire.ts";
 
 const place = (n: number, epoch = 1) => ({ node: "b", app: "app", channel: "c", epoch, n });
@@ -78,6 +78,21 @@ describe("a number that is missing", () => {
     open(3);
     expect(heard).toEqual(["agreed", "agreed", '"1.4"']);
   });
+});
+
+test("what waits behind a gap is bounded in size: beyond it the gap is given up", () => {
+  const { ears, heard, unsure, open } = listening();
+  open(0);
+  const dataJson = JSON.stringify("x".repeat(WAITING_MAX_CHARS / 8));
+  const large = (n: number): LaneItem => ({
+    kind: "message",
+    place: place(n),
+    envelope: { from: "x", metadataJson: undefined, dataJson },
+  });
+  for (let n = 2; n < 9; n++) ears.item(large(n));
+  expect(unsure).toEqual([]);
+  ears.item(large(9));
+  expect([heard, unsure]).toEqual([["agreed"], ["b"]]);
 });
 
 describe("a lane that begins anew", () => {

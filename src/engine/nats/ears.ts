@@ -7,8 +7,9 @@
  */
 import type { LaneItem, LaneState, Place } from "./wire.ts";
 
-/** What waits behind a gap; a lane that far ahead will not be caught up with. */
+/** Bounds of what waits behind a gap, per node and channel. Beyond them the gap is given up and the channel resynchronised. */
 const WAITING_MAX = 10_000;
+export const WAITING_MAX_CHARS = 16 * 1024 * 1024;
 
 export interface EarEvents {
   /** The next item of that node's lane. */
@@ -24,6 +25,7 @@ interface Ear {
   /** The number that is expected next; undefined: it is closed. */
   next: number | undefined;
   waiting: LaneItem[];
+  waitingChars: number;
   /** Up to which number everything is here, waits, or has been asked for again. */
   askedTo: number;
   /** Up to which number changes of members were in what the node has said. */
@@ -85,6 +87,7 @@ export class Ears {
     if (ear) {
       ear.next = undefined;
       ear.waiting = [];
+      ear.waitingChars = 0;
     }
     this.events.unsure(node);
   }
@@ -96,7 +99,7 @@ export class Ears {
   private ear(node: string): Ear {
     let ear = this.ears.get(node);
     if (!ear) {
-      ear = { epoch: 0, next: undefined, waiting: [], askedTo: 0, toldTo: 0 };
+      ear = { epoch: 0, next: undefined, waiting: [], waitingChars: 0, askedTo: 0, toldTo: 0 };
       this.ears.set(node, ear);
     }
     return ear;
@@ -131,7 +134,8 @@ export class Ears {
   private wait(ear: Ear, item: LaneItem): void {
     if (item.kind === "tail") return;
     ear.waiting.push(item);
-    if (ear.waiting.length <= WAITING_MAX) return;
+    ear.waitingChars += charsOf(item);
+    if (ear.waiting.length <= WAITING_MAX && ear.waitingChars <= WAITING_MAX_CHARS) return;
     this.givenUp(item.place.node);
   }
 
@@ -139,6 +143,14 @@ export class Ears {
   private letThrough(ear: Ear): void {
     const waiting = ear.waiting.sort((a, b) => a.place.epoch - b.place.epoch || a.place.n - b.place.n);
     ear.waiting = [];
+    ear.waitingChars = 0;
     for (const item of waiting) this.item(item);
   }
+}
+
+/** The texts that an item holds; what is around them is small. */
+function charsOf(item: LaneItem): number {
+  if (item.kind === "message") return item.envelope.dataJson.length + (item.envelope.metadataJson?.length ?? 0);
+  if (item.kind === "tail") return 0;
+  return item.change.joined.reduce((sum, { metadataJson }) => sum + (metadataJson?.length ?? 0), 0);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Nodes } from "./nodes.ts";
+import { NODES_MAX, Nodes } from "./nodes.ts";
 
 const BEAT_MS = 1000;
 
@@ -72,6 +72,13 @@ describe("nodes", () => {
     expect(log).toEqual(["a came"]);
     pass(2);
     expect(log).toEqual(["a came", "a went"]);
+  });
+
+  test("made-up names beyond the bound are ignored, and those that are there stay", () => {
+    const { nodes, log } = made();
+    for (let i = 0; i < NODES_MAX + 100; i++) nodes.seen(`n${i}`);
+    expect([nodes.all.length, log.length]).toEqual([NODES_MAX, NODES_MAX]);
+    expect(nodes.seen("n0")?.id).toBe("n0");
   });
 
   test("oneself is nobody else", () => {

@@ -28,6 +28,10 @@ const SILENT_BEATS = 1.5;
 const LATE_BEATS = 2;
 const LENIENT_BEATS = 3;
 const ENDED_MAX = 1000;
+/** Nodes that are there at once; what claims to come from further ones is ignored. */
+export const NODES_MAX = 1000;
+/** Names whose number of lives is remembered; the one that came longest ago is forgotten first. */
+export const LIVES_MAX = 10_000;
 
 export interface NodesParts {
   readonly self: string;
@@ -65,8 +69,11 @@ export class Nodes {
     let node = this.byName.get(name);
     const isNew = !node;
     if (!node) {
+      if (this.byName.size >= NODES_MAX) return undefined;
       const life = (this.lives.get(name) ?? 0) + 1;
+      this.lives.delete(name);
       this.lives.set(name, life);
+      if (this.lives.size > LIVES_MAX) this.lives.delete(this.lives.keys().next().value ?? "");
       node = { name, id: life === 1 ? name : `${name}~${life}`, lastMs: 0, connections: new Map(), countedMs: 0 };
       this.byName.set(name, node);
     }
