@@ -92,6 +92,18 @@ describe("a folder", () => {
     expect(kept.length).toBeGreaterThanOrEqual(3);
   });
 
+  test("an upload that was begun in a bucket goes on from its beginning, and can be removed", async () => {
+    const storage = new Folder(folder(), 0);
+    for (const ticket of ["2~abc/..+", '{"uploadId":"x","void":[3]}', "../g1"]) {
+      const place = { ...PLACE, ticket };
+      expect(await storage.held(place)).toBe(0);
+      await storage.append(place, 0, once(pattern(10)), ALONE);
+      expect(await storage.held(place)).toBe(10);
+      await storage.remove(place);
+      expect(await storage.held(place)).toBe(0);
+    }
+  });
+
   test("one that cannot be made is a sentence for the operator", () => {
     expect(() => new Folder("/proc/nothing", 0)).toThrow(StorageError);
     expect(() => new Folder("/proc/nothing", 0)).toThrow("the folder for recordings /proc/nothing cannot be written");

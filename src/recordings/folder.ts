@@ -191,8 +191,8 @@ export class Folder implements Storage {
 
   private partial(place: Place): string {
     checkedPlace(place);
-    if (!/^(g\d{1,16})?$/.test(place.ticket)) throw new Error("that is not a ticket of this folder");
-    return join(this.uploads, place.ticket === "" ? place.id : `${place.id}.${place.ticket}`);
+    // Any other ticket is from a bucket that was used before: then there is nothing here yet.
+    return join(this.uploads, /^g\d{1,16}$/.test(place.ticket) ? `${place.id}.${place.ticket}` : place.id);
   }
 
   private whole(place: Place): string {

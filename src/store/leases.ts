@@ -19,7 +19,7 @@ export interface Lease {
   /** 0 where leases are not kept in the store. */
   readonly generation: number;
   readonly isTakeover: boolean;
-  /** With a takeover: how many bytes the earlier holders had flushed. undefined: not noted. */
+  /** With a takeover: how many bytes the earlier holders had flushed. undefined: not known, and what the storage has counts. */
   readonly kept: number | undefined;
   /** Throws LeaseLost. `isFresh`: the store is asked, however young the last answer is. */
   confirm(isFresh?: boolean): Promise<void>;

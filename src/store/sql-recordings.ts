@@ -17,9 +17,9 @@ export class SqlRecordings implements RecordingStore {
       if (Number(open[0]?.n) >= max) return false;
       await tx`
         INSERT INTO uploads (id, app, room, participant_session, meeting_session, participant_username, type,
-          start_time, ticket, total, touched, ended)
+          start_time, ticket, total, touched, ended, kept)
         VALUES (${row.id}, ${row.app}, ${row.room}, ${row.participantSession}, ${row.meetingSession},
-          ${row.participantUsername}, ${row.type}, ${row.startTime}, ${row.ticket}, ${row.total}, ${row.touched}, ${null})`;
+          ${row.participantUsername}, ${row.type}, ${row.startTime}, ${row.ticket}, ${row.total}, ${row.touched}, ${null}, 0)`;
       return true;
     });
   }

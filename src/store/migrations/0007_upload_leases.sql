@@ -5,5 +5,5 @@ ALTER TABLE uploads ADD COLUMN lease_until BIGINT;
 ALTER TABLE uploads ADD COLUMN generation BIGINT NOT NULL DEFAULT 0;
 -- The last generation whose writer ended in order. One behind the current: its writer is overtaken, and may still be writing.
 ALTER TABLE uploads ADD COLUMN released BIGINT NOT NULL DEFAULT 0;
--- How many bytes are flushed for certain. Absent: not noted, and what the storage has counts.
+-- How many bytes are flushed for certain. Absent: begun by an earlier version, and what the storage has counts.
 ALTER TABLE uploads ADD COLUMN kept BIGINT;
