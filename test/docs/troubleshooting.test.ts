@@ -143,9 +143,14 @@ test("the command that asks why, and the advice behind the answers, work", async
   expect((await runParley(unlimited, env)).code).toBe(0);
   expect(await publish()).toMatchObject({ type: "ack" });
 
-  const { headers: answered } = await call(`${server.url}/v1/tokens`, {
+  const typo = await call<{ message: string }>(`${server.url}/v1/tokens`, {
     bearer: secretKey,
     body: { peerId: "alice", channel: ["a typo"] },
   });
-  expect(answered.get("x-parley-ignored")).toContain("channel");
+  expect(typo.body.message).toBe('channel: there is no such field; did you mean "channels"?');
+  const { headers: answered } = await call(`${server.url}/v1/channels/x/publish`, {
+    bearer: secretKey,
+    body: { data: 1, dat: 2 },
+  });
+  expect(answered.get("x-parley-ignored")).toContain("dat");
 });
