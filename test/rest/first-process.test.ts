@@ -2,6 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Server } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
+import { Terminal } from "../support/terminal.ts";
 
 setDefaultTimeout(60_000);
 
@@ -37,6 +38,24 @@ for (const [name, command] of Object.entries(WAYS))
     expect(server.log.map(({ msg }) => msg)).toContain("stopped");
     expect(fetch(`${url}/healthz`)).rejects.toThrow();
   });
+
+test("npm start: one Ctrl-C drains it, although it arrives as two signals", async () => {
+  using folder = scratch();
+  const flags = ["--port", "0", "--host", "127.0.0.1", "--data", folder.path];
+  await using terminal = new Terminal(["npm", "start", "--", ...flags], { HOME: folder.path });
+  const [, url = ""] = /open {2}(\S+)\//.exec(await terminal.shows(/open {2}\S+\/\s/)) ?? [];
+  const [, key = ""] = /publishable key {2}(\S+)/.exec(await terminal.shows(/admin token .*\n/)) ?? [];
+  const socket = new WebSocket(`${url.replace("http", "ws")}/v1?key=${key}`);
+  const closed = Promise.withResolvers<number>();
+  socket.onclose = ({ code }) => closed.resolve(code);
+  await new Promise<unknown>((resolve) => {
+    socket.onmessage = resolve;
+  });
+  terminal.type("\u0003");
+  expect(await closed.promise).toBe(1001);
+  await terminal.exited;
+  expect(terminal.text).toMatch(/stopped\n/);
+});
 
 /** A server that outlives its starter is what this file looks for: it must not outlive the test too. */
 function endsWithTest(pid: number): Disposable {
