@@ -102,7 +102,8 @@ describe("the key on the start page", () => {
 
     test("not through a proxy, trusted or not, whatever it says of the client", async () => {
       await using behind = await startParley({ env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1" } });
-      expect(await keyFor(behind.url)).toBe(behind.keys.publishableKey);
+      // It may be the proxy itself that asks without a header.
+      expect(await keyFor(behind.url)).toBe("");
       for (const { url } of [server, behind])
         for (const [name, value] of [
           ["X-Forwarded-For", "203.0.113.7"],
