@@ -24,6 +24,7 @@ export function factsOf({ config, nodeId, host, sealedKeys }: FactParts): () => 
     host,
     hasTls: config.tlsCert !== "",
     hasAdminListener: config.adminListen !== "",
+    publicUrls: [...config.publicUrl],
     trustedProxies: config.trustedProxies.length,
     openFilesLimit: Number.isFinite(limit) ? limit : null,
     isRoot: process.getuid?.() === 0,
@@ -34,9 +35,10 @@ export function factsOf({ config, nodeId, host, sealedKeys }: FactParts): () => 
     adminToken: config.adminToken === "" ? "store" : "setting",
     drainSeconds: config.drainSeconds,
     connectsPerMinutePerIp: config.connectsPerMinutePerIp,
+    httpRequestsPerMinutePerIp: config.httpRequestsPerMinutePerIp,
     framesPerSecond: config.framesPerSecond,
     restRequestsPerSecond: config.restRequestsPerSecond,
-  } as const;
+  } satisfies Omit<NodeFacts, "hasFirstRunFile" | "sealedKeys">;
   return () => ({ ...fixed, hasFirstRunFile: existsSync(firstRunFile(config.data)), sealedKeys: sealedKeys() });
 }
 

@@ -65,6 +65,16 @@ function proxies({ publicUrl }: Evidence, { hasTls, trustedProxies }: NodeFacts)
   return unchecked("no proxy is trusted", "behind a proxy, set PARLEY_TRUSTED_PROXIES to its addresses");
 }
 
+function publicAddress({ publicUrl, isOutside }: Evidence, { publicUrls }: NodeFacts): Outcome {
+  const isNamed = publicUrls.some((url) => new URL(url).host === publicUrl.host);
+  if (isNamed) return ok(`PARLEY_PUBLIC_URL names ${publicUrl.host}`);
+  const todo = "set PARLEY_PUBLIC_URL to the addresses of the service, such as https://realtime.example.com";
+  if (isOutside) return attention(`PARLEY_PUBLIC_URL does not name ${publicUrl.host}`, todo);
+  return publicUrls.length > 0
+    ? ok(`PARLEY_PUBLIC_URL names ${publicUrls.length === 1 ? "one address" : `${publicUrls.length} addresses`}`)
+    : unchecked("PARLEY_PUBLIC_URL is not set", todo);
+}
+
 function controlPlane({ control, isOutside }: Evidence, { hasAdminListener }: NodeFacts): Outcome {
   if (hasAdminListener) return ok("control plane and metrics have an address of their own (PARLEY_ADMIN_LISTEN)");
   const todo = "PARLEY_ADMIN_LISTEN=127.0.0.1:9090 moves it to an address of its own";
@@ -171,6 +181,7 @@ function rates(_: Evidence, facts: NodeFacts): Outcome {
   const off = (
     [
       ["PARLEY_CONNECTS_PER_MINUTE_PER_IP", facts.connectsPerMinutePerIp],
+      ["PARLEY_HTTP_REQUESTS_PER_MINUTE_PER_IP", facts.httpRequestsPerMinutePerIp],
       ["PARLEY_FRAMES_PER_SECOND", facts.framesPerSecond],
       ["PARLEY_REST_REQUESTS_PER_SECOND", facts.restRequestsPerSecond],
     ] as const
@@ -202,6 +213,7 @@ type Check = (evidence: Evidence, facts: NodeFacts) => Outcome;
 const WITH_FACTS: Readonly<Record<string, Check>> = {
   TLS: encryption,
   "trusted proxies": proxies,
+  "public address": publicAddress,
   "control plane": controlPlane,
   "first-run.txt": firstRunFile,
   "master key": masterKey,

@@ -17,6 +17,7 @@ const facts = z
     host: z.string().describe("The address it listens on"),
     hasTls: z.boolean().describe("It serves https and wss itself"),
     hasAdminListener: z.boolean().describe("Control plane and metrics have an address of their own"),
+    publicUrls: z.array(z.string()).describe("PARLEY_PUBLIC_URL"),
     trustedProxies: z.int().describe("How many blocks of addresses PARLEY_TRUSTED_PROXIES names"),
     openFilesLimit: z.int().nullable().describe("null: not known"),
     isRoot: z.boolean().describe("The process runs as root"),
@@ -28,7 +29,8 @@ const facts = z
     hasFirstRunFile: z.boolean().describe("first-run.txt, with keys in clear, is still in the data folder"),
     sealedKeys: z.int().describe("Keys that the master key does not open"),
     drainSeconds: z.int(),
-    connectsPerMinutePerIp: z.int().describe("0: no limit, as for the next two"),
+    connectsPerMinutePerIp: z.int().describe("0: no limit, as for the next three"),
+    httpRequestsPerMinutePerIp: z.int(),
     framesPerSecond: z.int(),
     restRequestsPerSecond: z.int(),
   })

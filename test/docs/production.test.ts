@@ -8,12 +8,9 @@ import { readPage } from "./support/page.ts";
 const page = readPage("docs/production.md");
 const rows = [...page.matchAll(/^\| ([\w .-]+) \| .+ \| (.+) \|$/gm)].slice(1);
 
-/** What doctor cannot see and need not: the node itself refuses what is wrong there. */
-const BY_HAND = ["public address"];
-
 test("every check of doctor is explained, and the page has no other", () => {
   const named = rows.map(([, name = ""]) => name);
-  expect(named.toSorted()).toEqual([...CHECKS, ...BY_HAND].toSorted());
+  expect(named.toSorted()).toEqual([...CHECKS].toSorted());
 });
 
 test("the commands it names are commands", () => {
