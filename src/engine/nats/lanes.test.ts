@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Lanes } from "./lanes.ts";
+import { FORGET_CROWDED_AFTER_MS, LANES_CROWDED, Lanes } from "./lanes.ts";
 
 function made() {
   let now = 0;
@@ -65,6 +65,20 @@ describe("a lane", () => {
     expect(repeats).toEqual([1, 4, 15]);
     expect(lanes.state("app", "c")).toEqual({ epoch: 0, n: 0 });
     expect(give("c").item).toBe("2.1 x");
+  });
+
+  test("is forgotten sooner while there are very many, but never before its last number was repeated twice", () => {
+    const { lanes, give, pass } = made();
+    for (let i = 0; i <= LANES_CROWDED; i++) give(`c${i}`);
+    for (const ms of [1000, 3000]) {
+      pass(ms);
+      expect(lanes.due(false)).toHaveLength(LANES_CROWDED + 1);
+    }
+    pass(FORGET_CROWDED_AFTER_MS - 4000);
+    lanes.due(true);
+    expect(lanes.state("app", "c7").n).toBe(1);
+    lanes.due(false);
+    expect(lanes.state("app", "c7").n).toBe(0);
   });
 
   test("repeats everything once more after a time in which nothing got through", () => {

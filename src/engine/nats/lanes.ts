@@ -9,6 +9,12 @@ import type { Place } from "./wire.ts";
 const REPEAT_AFTER_MS = [1000, 4000, 15_000] as const;
 /** A lane that has been silent for so long is forgotten; its successor has another epoch. */
 const FORGET_AFTER_MS = 60_000;
+/**
+ * With more lanes than this, those that have been silent for a shorter time are forgotten too, with what is kept of them: a client
+ * that publishes to ever new channels must not fill the memory. A node that asks for such an item then resynchronises the channel.
+ */
+export const LANES_CROWDED = 100_000;
+export const FORGET_CROWDED_AFTER_MS = 5000;
 const KEEP_MS = 30_000;
 const KEEP_BYTES = 32 * 1024 * 1024;
 
@@ -86,13 +92,15 @@ export class Lanes {
     else this.dropOld(now - this.silencedMs);
     this.lastDueMs = now;
     const due: Lane[] = [];
+    const isCrowded = !isSilenced && this.lanes.size > LANES_CROWDED;
     for (const [name, lane] of this.lanes) {
       const silence = now - lane.lastMs;
       const after = REPEAT_AFTER_MS[lane.repeats];
       if (after !== undefined && silence >= after) {
         lane.repeats++;
         due.push(lane);
-      } else if (silence >= FORGET_AFTER_MS && lane.kept.length === 0) this.lanes.delete(name);
+      } else if (isCrowded ? silence >= FORGET_CROWDED_AFTER_MS : silence >= FORGET_AFTER_MS && lane.kept.length === 0)
+        this.lanes.delete(name);
     }
     return due;
   }
