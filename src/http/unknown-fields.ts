@@ -7,8 +7,8 @@ import { Problem } from "../protocol/codes.ts";
 import { isObject } from "../protocol/json.ts";
 import { didYouMean, nearest } from "../protocol/near.ts";
 
-/** What is shown of a name: it may be anything, a secret in the wrong place too. */
-const NAME_MAX_CHARS = 64;
+/** A longer name is not shown: people paste secrets into the wrong place, and ours are all longer than this. */
+const NAME_SHOWN_MAX_CHARS = 40;
 
 interface Unknown {
   readonly field: string;
@@ -32,7 +32,7 @@ function unknownIn(schema: z.ZodType, value: unknown, path: string): Unknown | u
   const isStrict = object.def.catchall instanceof z.ZodNever;
   const wrong = isStrict ? Object.keys(value).find((key) => !Object.hasOwn(object.shape, key)) : undefined;
   if (wrong !== undefined) {
-    const name = wrong.slice(0, NAME_MAX_CHARS).toWellFormed();
+    const name = wrong.length > NAME_SHOWN_MAX_CHARS ? "(a long name)" : wrong.toWellFormed();
     return { field: path + name, name, known };
   }
   for (const name of known) {

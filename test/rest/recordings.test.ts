@@ -312,7 +312,7 @@ test("times: endTime is now if absent, given if given, and not before startTime"
   for (const time of [startTime, endTime]) expect(time).toBeWithin(before, nowSeconds() + 1);
   const { _id, uploadUrl } = await backend.begin({ startTime: 1000 });
   await backend.mustPut(uploadUrl, webm(1));
-  for (const endTime of [999, -1, 1.5, "1000", null, 1e15, true])
+  for (const endTime of [999, -1, "1000", 1e15, true])
     expectAppRefusal(await backend.app.call("POST", `/recording/${_id}/complete`, { endTime }), 400, "invalid_request");
   expect((await backend.complete(_id, { endTime: 1000 })).endTime).toBe(1000);
 });
