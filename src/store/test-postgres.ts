@@ -7,7 +7,7 @@ import { SQL } from "bun";
 
 const USER = "parley";
 const PASSWORD = "it's @ secret/";
-const READY_MS = 20_000;
+const READY_MS = 60_000;
 
 /** Debian keeps its programs out of PATH, in a folder a version. */
 export function postgresProgram(name: string): string {

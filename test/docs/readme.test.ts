@@ -21,8 +21,7 @@ const EXPECTED: readonly Expected[] = [
   { command: /^export PARLEY_ADMIN_TOKEN=/, holds: () => undefined },
   {
     command: /^curl .*\/v1\/tokens/,
-    holds: ({ out }) =>
-      expect(json(out)).toMatchObject({ token: expect.stringMatching(/^eyJ/), channels: ["chat/*"] }),
+    holds: ({ out }) => expect(json(out)).toMatchObject({ token: expect.stringMatching(/^eyJ/), channels: ["chat/*"] }),
   },
   {
     command: /^curl .*\/publish/,

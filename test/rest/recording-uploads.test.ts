@@ -94,6 +94,12 @@ describe("POST /recording", () => {
     }
   });
 
+  test("null is absent, and a fraction of a second is cut off", async () => {
+    const absent = await backend.record({ startTime: null, meetingSession: null, participantSession: null });
+    expect([absent.meetingSession, absent.participantSession].every((id) => HEX24.test(id))).toBe(true);
+    expect((await backend.record({ startTime: 1000.9 })).startTime).toBe(1000);
+  });
+
   const WRONG: Readonly<Record<string, readonly unknown[]>> = {
     room: [undefined, null, 1, true, {}, [], "", "a b", "../x", "x".repeat(129), "x".repeat(1e5)],
     participantUsername: [undefined, null, 1, {}, [], "", "a\nb", "\u0000", "\ud800", "x".repeat(257), "x".repeat(1e5)],
