@@ -127,7 +127,9 @@ export class World {
   /** A connection, or the code it was refused with. */
   connect(node: number, query: string, pongAfterMs: number | undefined): FakeSocket | string {
     const { server, handlers, gateway } = this.nodeAt(node);
-    const request = new Request(`http://node.test/v1?${query}`, { headers: { upgrade: "websocket" } });
+    const request = new Request(`http://node.test/v1?${query}`, {
+      headers: { upgrade: "websocket", "sec-websocket-version": "13" },
+    });
     const made: FakeSocket[] = [];
     const upgrade = (data: SocketData): boolean => made.push(new FakeSocket(server, handlers, this.clock, data)) > 0;
     try {
