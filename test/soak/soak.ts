@@ -214,6 +214,8 @@ class Soak {
     const { sent, acked, refused, unknown, closes, errors, seconds } = crowd.figures;
     const { deliveries } = crowd.checker;
     const elapsed = (performance.now() - this.startedMs) / 1000;
+    // Without the metric "no fault was counted" would say nothing.
+    if (lives.faults === undefined) this.failures.push("no node has the metric parley_faults_total");
     return {
       violations: this.violations(problems),
       minutes: options.minutes,
