@@ -326,6 +326,11 @@ describe("a token", () => {
     }
   });
 
+  test("may have times with fractions, as Python's time.time() has them", async () => {
+    const now = nowSeconds();
+    expect(await withClaims({ exp: now + 600.5, iat: now - 0.5, nbf: now - 0.5 })).toBe("in");
+  });
+
   test("with a claim of the wrong shape or over its limit is invalid_token", async () => {
     const long = "c".repeat(257);
     for (const wrong of [
@@ -337,9 +342,7 @@ describe("a token", () => {
       { sub: "a\nb" },
       { exp: undefined },
       { exp: "1" },
-      { exp: nowSeconds() + 600.5 },
       { iat: "1" },
-      { iat: 1.5 },
       { nbf: "1" },
       { iss: 5 },
       { channels: "a" },
