@@ -39,12 +39,39 @@ function read(text: string): Read | undefined {
   return { kind: parsed[1], fields: parsed.slice(2), words: end < 0 ? "" : text.slice(end + 1) };
 }
 
+/** Longer heads are checked for their nesting before they are parsed. */
+const DEPTH_UNCHECKED_CHARS = 4096;
+/** No node nests deeper than six. */
+const DEPTH_MAX = 16;
+
 function json(text: string): unknown {
+  // The runtime takes 80 ms to parse a MiB of brackets.
+  if (text.length > DEPTH_UNCHECKED_CHARS && isDeep(text)) return undefined;
   try {
     return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** `[` and `{`, `]` and `}` differ in this bit alone. */
+const CURLY = 0x20;
+
+function isDeep(text: string): boolean {
+  let depth = 0;
+  let isInString = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (isInString) {
+      if (code === BACKSLASH) at++;
+      else if (code === QUOTE) isInString = false;
+    } else if (code === QUOTE) isInString = true;
+    else if ((code | CURLY) === 0x7b && ++depth > DEPTH_MAX) return true;
+    else if ((code | CURLY) === 0x7d) depth--;
+  }
+  return false;
 }
 
 const isText = (value: unknown): value is string => typeof value === "string";
