@@ -214,6 +214,7 @@ describe("a token", () => {
 
   test("with typ JWT or none, and header fields we do not know, is let in", async () => {
     expect(await withToken(made({ alg: "HS256", kid: kid(), typ: "JWT" }))).toBe("in");
+    expect(await withToken(made({ alg: "HS256", kid: kid(), typ: "jwt" }))).toBe("in");
     expect(await withToken(made({ alg: "HS256", kid: kid() }))).toBe("in");
     expect(await withToken(made({ alg: "HS256", kid: kid(), cty: "x" }))).toBe("in");
   });
