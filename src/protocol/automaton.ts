@@ -14,6 +14,9 @@ export const SLASH = 47;
 export const FILL = -1;
 export const DEEP = -2;
 
+/** No symbol at all. */
+const NONE = -3;
+
 /** A set of states, one bit each. */
 export type States = Int32Array<ArrayBuffer>;
 
@@ -24,8 +27,17 @@ export class Automaton {
   private readonly final: States;
   private readonly loops: States;
   private readonly loopsExceptSlash: States;
-  /** unit → the states that a literal of that unit leads out of. */
-  private readonly steps = new Map<number, States>();
+  /** The literal that leads out of a state; NONE at the end of a glob. */
+  private readonly literals: Int32Array;
+  /**
+   * The states that a literal leads out of, as words with a mask each, those of one unit together: units[i] has the places
+   * from begins[i] to begins[i + 1]. Flat and sparse, because a connection holds one of these for its token's patterns, and a
+   * hundred of them can name thousands of units: a set for each would take 20 MB.
+   */
+  private readonly units: Int32Array;
+  private readonly begins: Int32Array;
+  private readonly stepWords: Int32Array;
+  private readonly stepMasks: Int32Array;
 
   constructor(globs: readonly Glob[]) {
     const states = globs.reduce((sum, glob) => sum + glob.gaps.length, 0);
@@ -34,6 +46,7 @@ export class Automaton {
     this.final = this.empty();
     this.loops = this.empty();
     this.loopsExceptSlash = this.empty();
+    this.literals = new Int32Array(states).fill(NONE);
     let state = 0;
     for (const glob of globs) {
       add(this.start, state);
@@ -43,22 +56,32 @@ export class Automaton {
         if (gap !== "none") add(this.loopsExceptSlash, state);
         const unit = glob.literals[i];
         if (unit === undefined) add(this.final, state);
-        else add(this.stepsOn(unit), state);
+        else this.literals[state] = unit;
       }
     }
+    ({
+      units: this.units,
+      begins: this.begins,
+      words: this.stepWords,
+      masks: this.stepMasks,
+    } = stepsByUnit(this.literals));
   }
 
   empty(): States {
     return new Int32Array(this.words);
   }
 
-  private stepsOn(unit: number): States {
-    let set = this.steps.get(unit);
-    if (!set) {
-      set = this.empty();
-      this.steps.set(unit, set);
+  /** The index of a unit among `units`, or -1. */
+  private find(unit: number): number {
+    let [low, high] = [0, this.units.length - 1];
+    while (low <= high) {
+      const middle = (low + high) >>> 1;
+      const found = this.units[middle] as number;
+      if (found === unit) return middle;
+      if (found < unit) low = middle + 1;
+      else high = middle - 1;
     }
-    return set;
+    return -1;
   }
 
   private loopsOn(symbol: number): States {
@@ -75,22 +98,25 @@ export class Automaton {
 
   /** Writes into `to` where the states `from` lead on a symbol; false if nowhere. */
   step(from: States, symbol: number, to: States): boolean {
-    const { words } = this;
     const loops = this.loopsOn(symbol);
-    const steps = this.steps.get(symbol);
     let alive = 0;
-    if (!steps) {
-      for (let w = 0; w < words; w++) alive |= to[w] = (from[w] as number) & (loops[w] as number);
-      return alive !== 0;
+    for (let w = 0; w < this.words; w++) {
+      const stays = (from[w] as number) & (loops[w] as number);
+      to[w] = stays;
+      alive |= stays;
     }
-    let carry = 0;
-    for (let w = 0; w < words; w++) {
-      const here = from[w] as number;
-      const moved = here & (steps[w] as number);
-      const next = (here & (loops[w] as number)) | (moved << 1) | carry;
-      carry = moved >>> 31;
-      to[w] = next;
-      alive |= next;
+    const unit = this.find(symbol);
+    if (unit < 0) return alive !== 0;
+    const { stepWords, stepMasks } = this;
+    const end = this.begins[unit + 1] as number;
+    for (let i = this.begins[unit] as number; i < end; i++) {
+      const w = stepWords[i] as number;
+      const moved = (from[w] as number) & (stepMasks[i] as number);
+      if (moved === 0) continue;
+      to[w] = (to[w] as number) | (moved << 1);
+      // The last state of a glob has no literal, so this never leads into another glob, nor beyond the last word.
+      if (moved < 0) to[w + 1] = (to[w + 1] as number) | 1;
+      alive = 1;
     }
     return alive !== 0;
   }
@@ -98,23 +124,24 @@ export class Automaton {
   /** Writes into `from` which states lead into one of `to` on a symbol. */
   stepBack(to: States, symbol: number, from: States): void {
     const loops = this.loopsOn(symbol);
-    const steps = this.steps.get(symbol);
-    let carry = 0;
-    for (let w = this.words - 1; w >= 0; w--) {
-      const next = to[w] as number;
-      from[w] = (next & (loops[w] as number)) | (steps ? ((next >>> 1) | carry) & (steps[w] as number) : 0);
-      carry = next << 31;
+    for (let w = 0; w < this.words; w++) from[w] = (to[w] as number) & (loops[w] as number);
+    const unit = this.find(symbol);
+    if (unit < 0) return;
+    const end = this.begins[unit + 1] as number;
+    for (let i = this.begins[unit] as number; i < end; i++) {
+      const w = this.stepWords[i] as number;
+      const next = ((to[w] as number) >>> 1) | ((to[w + 1] ?? 0) << 31);
+      from[w] = (from[w] as number) | (next & (this.stepMasks[i] as number));
     }
   }
 
   /** Which states lead into one of `states` on a symbol. Both lists are in descending order. */
   before(states: readonly number[], symbol: number): number[] {
     const loops = this.loopsOn(symbol);
-    const steps = this.steps.get(symbol);
     const found: number[] = [];
     for (const state of states) {
       if (has(loops, state) && found.at(-1) !== state) found.push(state);
-      if (state > 0 && steps && has(steps, state - 1)) found.push(state - 1);
+      if (this.literals[state - 1] === symbol) found.push(state - 1);
     }
     return found;
   }
@@ -144,6 +171,43 @@ export class Automaton {
     }
     return this.accepts(from);
   }
+}
+
+/** More than the states of a hundred patterns of 256 bytes. */
+const STATES_MAX = 2 ** 20;
+
+/** The steps of all states that have a literal, in the order of units, and of words for each. */
+function stepsByUnit(literals: Int32Array) {
+  const keys = new Float64Array(literals.length);
+  let count = 0;
+  for (let state = 0; state < literals.length; state++)
+    if (literals[state] !== NONE) keys[count++] = (literals[state] as number) * STATES_MAX + state;
+  const units: number[] = [];
+  const begins: number[] = [];
+  const words: number[] = [];
+  const masks: number[] = [];
+  for (const key of keys.subarray(0, count).sort()) {
+    const unit = Math.floor(key / STATES_MAX);
+    const state = key % STATES_MAX;
+    const isNew = units.at(-1) !== unit;
+    if (isNew) {
+      units.push(unit);
+      begins.push(words.length);
+    }
+    const bit = 1 << (state & 31);
+    if (!isNew && words.at(-1) === state >>> 5) masks[masks.length - 1] = (masks.at(-1) as number) | bit;
+    else {
+      words.push(state >>> 5);
+      masks.push(bit);
+    }
+  }
+  begins.push(words.length);
+  return {
+    units: Int32Array.from(units),
+    begins: Int32Array.from(begins),
+    words: Int32Array.from(words),
+    masks: Int32Array.from(masks),
+  };
 }
 
 export const add = (set: States, state: number): void => {

@@ -61,13 +61,17 @@ export function parseGlob(source: string): Glob | string {
 /** Up to so many patterns are compared one by one; with more, one pass over all of them is cheaper. */
 const ONE_BY_ONE_MAX = 8;
 
+/** What building a word of an automaton costs, in words that are looked at. */
+const WORDS_TO_BUILD = 256;
+
 /** A set of patterns, compiled once, asked often. */
 export class Scope {
   readonly patterns: readonly string[];
   private readonly sources: ReadonlySet<string>;
   private readonly exact: ReadonlySet<string>;
-  private readonly wild: readonly Glob[];
   private readonly matcher: Automaton | undefined;
+  /** Made when it is first needed: a token's scope, of which each connection has one, is never asked what it covers. */
+  private wildGlobs: readonly Glob[] | undefined;
   /** Those of `wild` that were needed by themselves. Bound: a scope has at most 100 patterns. */
   private readonly single = new Map<Glob, Automaton>();
   /** `**` is among them: the commonest pattern, and the answer to every question. */
@@ -78,8 +82,15 @@ export class Scope {
     this.sources = new Set(this.patterns);
     this.everything = this.sources.has("**");
     this.exact = new Set(globs.flatMap((glob) => (glob.exact === undefined ? [] : [glob.exact])));
-    this.wild = globs.filter((glob) => glob.exact === undefined);
-    this.matcher = this.wild.length > 0 ? new Automaton(this.wild) : undefined;
+    const wild = globs.filter((glob) => glob.exact === undefined);
+    this.matcher = wild.length > 0 ? new Automaton(wild) : undefined;
+  }
+
+  private get wild(): readonly Glob[] {
+    this.wildGlobs ??= this.patterns
+      .map(parseGlob)
+      .filter((glob): glob is Glob => typeof glob !== "string" && glob.exact === undefined);
+    return this.wildGlobs;
   }
 
   /** Whether a channel of that name is covered. Reserved names never are. */
@@ -122,7 +133,9 @@ export class Scope {
     // A name without wildcards is never part of the answer: the hardest texts hold characters that no pattern has.
     // The least demanding pattern first: of several that would do, the search relies on the first.
     const related = this.wild.filter((one) => agree(one, glob)).sort((one, other) => demands(one) - demands(other));
-    return contains(new Automaton(related), glob, effort);
+    const whole = new Automaton(related);
+    effort.spent += whole.words * WORDS_TO_BUILD;
+    return contains(whole, glob, effort);
   }
 }
 

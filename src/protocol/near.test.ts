@@ -11,6 +11,7 @@ test.each([
   ["logLevel", "log-level"],
   ["log_level", "log-level"],
   ["admin-token", "admin-token-file"],
+  ["log-levels-all", "log-level"],
 ])("%s is near %s", (given, meant) => {
   expect(nearest(given, KNOWN)).toBe(meant);
 });
