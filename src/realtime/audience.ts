@@ -98,13 +98,17 @@ export class Audience {
     this.listen(subscription);
   }
 
-  private write({ channel, peer }: Subscription, changes: readonly Change[]): void {
-    if (changes.length === 0) return;
-    const frames = changeFrames(channel.json, changes, this.parts.partMaxBytes);
+  /** To this subscription alone; a peer is not shown its own join. */
+  write({ channel, peer }: Subscription, changes: readonly Change[]): void {
+    const ofOthers = changes.filter((change) => !isJoin(change) || change.peerId !== peer.peerId);
+    if (ofOthers.length === 0) return;
+    const frames = changeFrames(channel.json, ofOthers, this.parts.partMaxBytes);
     this.parts.countFrames(frames.length);
     for (const frame of frames) peer.socket.send(frame);
   }
 }
+
+export const isJoin = ({ before, after }: Change): boolean => before === undefined && after !== undefined;
 
 /** It has its whole roster and may receive changes. */
 function hasPicture(subscription: Subscription): boolean {

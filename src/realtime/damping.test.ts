@@ -112,6 +112,47 @@ describe("a member that keeps coming and going", () => {
     expect(ann.news()).toEqual(["left: ben8"]);
   });
 
+  test("is not shown its own join when that is shown at last, but what comes with it", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const ben = world.join("ben", "c");
+    world.advance(2 * WINDOW_MS);
+    for (let i = 0; i < 3; i++) {
+      ben.unsubscribe("c");
+      world.advance(STEP_MS);
+      ben.subscribe("c");
+      world.advance(STEP_MS);
+    }
+    for (const client of [ann, ben]) client.take();
+    world.advance(WINDOW_MS - 6 * STEP_MS - 1);
+    world.join("cat", "c");
+    world.advance(STEP_MS);
+    expect(ann.news().join(" ")).toMatch(/joined: .*ben/);
+    expect(ben.news()).toEqual(["joined: cat"]);
+    // And it goes on listening.
+    world.join("dan", "c");
+    expect(ben.news()).toEqual(["joined: dan"]);
+  });
+
+  test("that speaks while its join is held back is not shown that join either", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const ben = world.join("ben", "c");
+    world.advance(2 * WINDOW_MS);
+    for (let i = 0; i < 3; i++) {
+      ben.unsubscribe("c");
+      world.advance(STEP_MS);
+      ben.subscribe("c");
+      world.advance(STEP_MS);
+    }
+    for (const client of [ann, ben]) client.take();
+    ben.publish("c", 1);
+    expect(ann.news()).toEqual(["joined: ben", "message ben 1"]);
+    expect(ben.news().filter((one) => one.includes("joined"))).toEqual([]);
+    world.join("dan", "c");
+    expect(ben.news()).toEqual(["joined: dan"]);
+  });
+
   test("delays nobody else, and nobody in other channels", () => {
     const world = new World();
     const ann = world.join("ann", "c");

@@ -4,7 +4,7 @@
  */
 import type { Engine } from "../engine/engine.ts";
 import { announce } from "./announce.ts";
-import type { Audience } from "./audience.ts";
+import { type Audience, isJoin } from "./audience.ts";
 import type { Change, Channel, Member, Subscription } from "./channel.ts";
 import type { Damping } from "./damping.ts";
 import type { RosterQueue } from "./roster-queue.ts";
@@ -43,7 +43,7 @@ export class Showing {
     if (newcomers.length > 0) this.rosters(channel, newcomers);
     if (changes.length > 0) {
       this.parts.count.changes(changes.length);
-      if (channel.listeners > 0) this.broadcast(channel, changes);
+      this.toListeners(channel, changes);
     }
     const heldAside = new Set<string>();
     for (const subscription of [...(channel.aside ?? [])])
@@ -97,6 +97,20 @@ export class Showing {
     for (const peerId of peerIds) {
       const member = channel.members.get(peerId);
       if (member) note(member);
+    }
+  }
+
+  /** A join that damping held back is shown when its own peer listens already, which must not be shown itself. */
+  private toListeners(channel: Channel, changes: readonly Change[]): void {
+    const { audience } = this.parts;
+    const own = changes
+      .filter(isJoin)
+      .flatMap(({ peerId }) => channel.members.get(peerId)?.subscriptions.filter(({ listening }) => listening) ?? []);
+    for (const subscription of own) audience.mute(subscription);
+    if (channel.listeners > 0) this.broadcast(channel, changes);
+    for (const subscription of own) {
+      audience.write(subscription, changes);
+      audience.listen(subscription);
     }
   }
 

@@ -72,6 +72,16 @@ describe("what no node of ours sends", () => {
     expect(fragments.take(new Uint8Array(TEXT_MAX_BYTES + 1))).toBe("");
   });
 
+  test("a text of more fragments than any may have is nothing from its first one on", () => {
+    const fragments = new Fragments();
+    const first = (parts: number): string | undefined => fragments.take(Buffer.from(`+s 1 0 ${parts}\nx`));
+    const second = (parts: number): string | undefined => fragments.take(Buffer.from(`+s 1 1 ${parts}\ny`));
+    expect([first(2), second(2)]).toEqual([undefined, "xy"]);
+    expect(fragments.size).toBe(0);
+    first(9_999_999);
+    expect(fragments.size).toBe(0);
+  });
+
   test("texts that are never completed do not pile up", () => {
     const fragments = new Fragments();
     for (let sender = 0; sender < 1000; sender++) fragments.take(cut(long("x"), `s${sender}`)[0] as Uint8Array);

@@ -4,12 +4,14 @@
  * they arrive in order. If one is lost, the whole text is lost, and the receiver notices it as with any other loss: by a missing
  * sequence number, or by an answer that does not come.
  */
-import { TEXT_MAX_BYTES } from "./payload.ts";
+import { PAYLOAD_MIN_BYTES, TEXT_MAX_BYTES } from "./payload.ts";
 
 /** "+": marks a fragment. All other payloads begin with "[". */
 const MARK = 0x2b;
 const LINE_END = 0x0a;
 const HEAD_MAX_BYTES = 64;
+/** A text in fragments of the smallest payload that a server may take; a head that claims more is refused. */
+const FRAGMENTS_MAX = Math.ceil(TEXT_MAX_BYTES / (PAYLOAD_MIN_BYTES - HEAD_MAX_BYTES));
 /** Bound: incomplete texts at one time, one per sender; the oldest is dropped. */
 const INCOMPLETE_MAX = 64;
 
@@ -44,6 +46,11 @@ export class Fragments {
   private readonly incomplete = new Map<string, Incomplete>();
   private readonly decoder = new TextDecoder();
 
+  /** Texts of which fragments are missing. */
+  get size(): number {
+    return this.incomplete.size;
+  }
+
   /** The text that this payload is, or completes; undefined: more fragments are to come, or it fits to none that came before. */
   take(payload: Uint8Array): string | undefined {
     if (payload.length > TEXT_MAX_BYTES) return "";
@@ -77,6 +84,6 @@ function fragmentIn(payload: Uint8Array): Fragment | undefined {
   if (!found) return undefined;
   const [, sender = "", number, part, parts] = found;
   const bytes = payload.subarray(end + 1);
-  if (Number(part) >= Number(parts) || bytes.length === 0) return undefined;
+  if (Number(part) >= Number(parts) || Number(parts) > FRAGMENTS_MAX || bytes.length === 0) return undefined;
   return { sender, number: Number(number), part: Number(part), parts: Number(parts), bytes };
 }
