@@ -22,6 +22,22 @@ function flap(world: World, client: Client, times: number): void {
   }
 }
 
+/** Ann and Ben are in the channel, and that Ben has joined is held back. */
+function heldJoin(): { world: World; ann: Client; ben: Client } {
+  const world = new World();
+  const ann = world.join("ann", "c");
+  const ben = world.join("ben", "c");
+  world.advance(2 * WINDOW_MS);
+  for (let i = 0; i < 3; i++) {
+    ben.unsubscribe("c");
+    world.advance(STEP_MS);
+    ben.subscribe("c");
+    world.advance(STEP_MS);
+  }
+  for (const client of [ann, ben]) client.take();
+  return { world, ann, ben };
+}
+
 const FIVE = ["joined: ben", "left: ben", "joined: ben", "left: ben", "joined: ben"];
 
 describe("a member that keeps coming and going", () => {
@@ -113,17 +129,7 @@ describe("a member that keeps coming and going", () => {
   });
 
   test("is not shown its own join when that is shown at last, but what comes with it", () => {
-    const world = new World();
-    const ann = world.join("ann", "c");
-    const ben = world.join("ben", "c");
-    world.advance(2 * WINDOW_MS);
-    for (let i = 0; i < 3; i++) {
-      ben.unsubscribe("c");
-      world.advance(STEP_MS);
-      ben.subscribe("c");
-      world.advance(STEP_MS);
-    }
-    for (const client of [ann, ben]) client.take();
+    const { world, ann, ben } = heldJoin();
     world.advance(WINDOW_MS - 6 * STEP_MS - 1);
     world.join("cat", "c");
     world.advance(STEP_MS);
@@ -135,17 +141,7 @@ describe("a member that keeps coming and going", () => {
   });
 
   test("that speaks while its join is held back is not shown that join either", () => {
-    const world = new World();
-    const ann = world.join("ann", "c");
-    const ben = world.join("ben", "c");
-    world.advance(2 * WINDOW_MS);
-    for (let i = 0; i < 3; i++) {
-      ben.unsubscribe("c");
-      world.advance(STEP_MS);
-      ben.subscribe("c");
-      world.advance(STEP_MS);
-    }
-    for (const client of [ann, ben]) client.take();
+    const { world, ann, ben } = heldJoin();
     ben.publish("c", 1);
     expect(ann.news()).toEqual(["joined: ben", "message ben 1"]);
     expect(ben.news().filter((one) => one.includes("joined"))).toEqual([]);
