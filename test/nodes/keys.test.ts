@@ -54,8 +54,13 @@ describe.each([
         })
       ).status;
     expect(await rooms(made.secretKey)).toBe(200);
-    const { secretKey } = await one.admin.must<{ secretKey: string }>("POST", `/apps/${made._id}/secret-key/rotate`);
-    expect(await rooms(secretKey)).toBe(200);
+    const rotate = async (body: object): Promise<string> => {
+      const path = `/apps/${made._id}/secret-key/rotate`;
+      return (await one.admin.must<{ secretKey: string }>("POST", path, body)).secretKey;
+    };
+    // In its grace the old one works beside the new one.
+    expect([await rooms(await rotate({ graceSec: 60 })), await rooms(made.secretKey)]).toEqual([200, 200]);
+    expect(await rooms(await rotate({ retirePrevious: true }))).toBe(200);
     await eventually("the old one is refused", async () => (await rooms(made.secretKey)) === 400, SOON_MS);
   });
 
