@@ -1,10 +1,10 @@
 /**
- * `npm test`: every check, one after the other, and a last line that counts them.
+ * `npm test`: every check, two at a time, and a last line that counts them.
  *   --check   format, lint and types only
  *   --full    the long suites whole, not their sample
  *   words     only the suites whose name begins so: npm test -- unit rest
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -72,6 +72,12 @@ const FULL = {
   PARLEY_TEST_REPEAT: "10",
 };
 
+/**
+ * Most suites wait for timers and processes more than they compute: two of them keep two cores busy. The long suites measure what
+ * a service does under load, and have the machine to themselves.
+ */
+const SUITES_AT_A_TIME = 2;
+
 const args = process.argv.slice(2);
 const words = args.filter((arg) => !arg.startsWith("--"));
 const unknown = args.find((arg) => arg.startsWith("--") && !["--check", "--full"].includes(arg));
@@ -86,27 +92,35 @@ let passed = 0;
 let failed = 0;
 
 install(chosen.flatMap((suite) => suite.needs ?? []));
-for (const [at, suite] of chosen.entries()) {
-  console.log(`\n== ${suite.name}`);
-  const started = performance.now();
-  const report = join(folder, `${at}.xml`);
-  const command = suite.counts ? [...suite.command, "--reporter=junit", `--reporter-outfile=${report}`] : suite.command;
-  const child = Bun.spawn([...command], {
-    stdio: ["ignore", "inherit", "inherit"],
-    env: { ...process.env, ...(args.includes("--full") && FULL) },
-  });
-  const exitCode = await child.exited;
-  const result = suite.counts ? counted(report, exitCode) : exitCode === 0 ? [1, 0] : [0, 1];
-  passed += result[0] ?? 0;
-  failed += result[1] ?? 0;
-  console.log(
-    `== ${suite.name}: ${result[0]} passed, ${result[1]} failed, ${((performance.now() - started) / 1000).toFixed(1)} s`,
-  );
-}
+const waiting = [...chosen.entries()];
+const workers = Array.from({ length: args.includes("--full") ? 1 : SUITES_AT_A_TIME }, async () => {
+  for (let next = waiting.shift(); next; next = waiting.shift()) await run(...next);
+});
+await Promise.all(workers);
 rmSync(folder, { recursive: true });
 if (passed + failed === 0) failed = 1;
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
+
+/** Its output is shown when it has ended, so that those of two suites do not mix. */
+async function run(at: number, suite: Suite): Promise<void> {
+  const started = performance.now();
+  const [report, log] = [join(folder, `${at}.xml`), join(folder, `${at}.log`)];
+  const output = openSync(log, "a");
+  const command = suite.counts ? [...suite.command, "--reporter=junit", `--reporter-outfile=${report}`] : suite.command;
+  const child = Bun.spawn([...command], {
+    stdio: ["ignore", output, output],
+    env: { ...process.env, ...(args.includes("--full") && FULL) },
+  });
+  const exitCode = await child.exited;
+  closeSync(output);
+  const [good, bad] = suite.counts ? counted(report, exitCode) : exitCode === 0 ? [1, 0] : [0, 1];
+  passed += good;
+  failed += bad;
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  process.stdout.write(`\n== ${suite.name}\n${readFileSync(log, "utf8")}`);
+  console.log(`== ${suite.name}: ${good} passed, ${bad} failed, ${seconds} s`);
+}
 
 /** Installs what is missing where it may; else names the command, and the suites that need it fail with the same words. */
 function install(packages: readonly DebianPackage[]): void {
