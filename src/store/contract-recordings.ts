@@ -29,6 +29,8 @@ export function recordingsContract(newPlace: NewPlace): void {
       const { recordings: store } = await newStore();
       await store.addUpload(upload("u"), 5);
       expect((await store.touchUpload("u", 0, null, 2000))?.total).toBeNull();
+      expect((await store.touchUpload("u", 0, 0, 2000))?.total).toBe(0);
+      expect((await store.touchUpload("u", 0, null, 2000))?.total).toBe(0);
       expect((await store.touchUpload("u", 0, 7, 2000))?.total).toBe(7);
       expect(await store.touchUpload("u", 0, 9, 3000)).toMatchObject({ total: 7, touched: 3000 });
     });

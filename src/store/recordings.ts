@@ -70,7 +70,7 @@ export interface RecordingStore {
   addUpload(row: UploadRow, max: number): Promise<boolean>;
   /** Of uploads that are open. */
   upload(app: string, id: string): Promise<UploadRow | undefined>;
-  /** A sign of life. `total` is kept if none was. undefined: it is not open any more, or not this generation's. */
+  /** A sign of life. `total` is kept if there was none, or 0: an empty body fixes nothing. undefined: it is not open any more, or not this generation's. */
   touchUpload(id: string, generation: number, total: number | null, nowMs: number): Promise<UploadRow | undefined>;
   /** Its bytes are found under another ticket from here on. false: it is not open any more, or not this generation's. */
   moveUpload(id: string, generation: number, ticket: string): Promise<boolean>;

@@ -35,7 +35,7 @@ export class SqlRecordings implements RecordingStore {
   touchUpload(id: string, generation: number, total: number | null, nowMs: number): Promise<UploadRow | undefined> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        UPDATE uploads SET touched = ${nowMs}, total = COALESCE(total, ${total})
+        UPDATE uploads SET touched = ${nowMs}, total = COALESCE(NULLIF(total, 0), ${total}, total)
         WHERE id = ${id} AND generation = ${generation} AND ended IS NULL
           AND EXISTS (SELECT 1 FROM apps a WHERE a.id = uploads.app AND a.deleted IS NULL)
         RETURNING *`;

@@ -412,6 +412,19 @@ describe("PUT <uploadUrl>", () => {
     expect(await backend.offset(one.uploadUrl, 1)).toBe(0);
   });
 
+  test("an empty body fixes no total: the bytes may still come, whole or in parts", async () => {
+    for (const headers of [{}, range(0, 9, 10)]) {
+      const { _id, uploadUrl } = await backend.begin();
+      expect(statusOf(await rawCall(server.url, head(uploadUrl, { "Content-Length": 0 })))).toBe(200);
+      expect(await backend.offset(uploadUrl, 10)).toBe(0);
+      const bytes = webm(10);
+      expect(await backend.mustPut(uploadUrl, bytes, headers)).toBe(10);
+      expect((await backend.put(uploadUrl, webm(1), range(10, 10, 11))).status).toBe(400);
+      await backend.complete(_id);
+      expect(sha256(await bytesOf(_id))).toBe(sha256(bytes));
+    }
+  });
+
   test("an empty body is an empty recording; garbage in the head is refused", async () => {
     const { _id, uploadUrl } = await backend.begin();
     expect(statusOf(await rawCall(server.url, head(uploadUrl, { "Content-Length": 0 })))).toBe(200);
