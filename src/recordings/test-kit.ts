@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newObjectId } from "../access/ids.ts";
 import { storeId } from "../store/identity.ts";
+import type { Leases } from "../store/leases.ts";
 import { openStore } from "../store/open.ts";
 import type { RecordingRow } from "../store/recordings.ts";
 import type { SqlStore } from "../store/sql.ts";
@@ -48,6 +49,8 @@ export interface KitOptions {
   readonly folder?: string;
   readonly maxBytes?: number;
   readonly silenceMaxMs?: number;
+  /** Absent: those of the store. */
+  readonly leases?: Leases;
   /** Stands between everything and the folder. */
   readonly wrap?: (storage: Storage) => Storage;
 }
@@ -56,6 +59,7 @@ export async function makeKit({
   folder: given,
   maxBytes = 1e9,
   silenceMaxMs = 1000,
+  leases,
   wrap = (one) => one,
 }: KitOptions = {}): Promise<Kit> {
   const data = mkdtempSync(join(tmpdir(), "parley-kit-"));
@@ -72,7 +76,7 @@ export async function makeKit({
     warn: (fields: object | string, message?: string) => warnings.push(message ?? String(fields)),
     error: (_fields: object, message: string) => errors.push(message),
   };
-  const writers = new Writers({ store: store.recordings, leases: store.leases, storage, log: log as never });
+  const writers = new Writers({ store: store.recordings, leases: leases ?? store.leases, storage, log: log as never });
   const figures = new Figures(metrics, () => writers.count);
   const nowMs = (): number => Date.now() + kit.aheadMs;
   const common = { store: store.recordings, storage, writers, figures, log: log as never, nowMs };

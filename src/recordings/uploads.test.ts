@@ -1,5 +1,6 @@
 /** What is hard to bring about over a socket; the rest of uploads is in test/rest/recording-uploads.test.ts. */
 import { afterEach, expect, test } from "bun:test";
+import { type Lease, LeaseLost, type Leases } from "../store/leases.ts";
 import { type Storage, StorageFull } from "./storage.ts";
 import { type Kit, type KitOptions, makeKit } from "./test-kit.ts";
 
@@ -121,4 +122,30 @@ test("when the bytes of a recording go, it is listed no more; when they come to 
     ["finish", 0],
     ["remove", 0],
   ]);
+});
+
+test("a writer that was overtaken does not end the upload of its successor, whatever it has sent", async () => {
+  // Another node has taken over: the row has a later generation than this writer's lease.
+  const overtaken: Lease = {
+    generation: 1,
+    isTakeover: false,
+    kept: undefined,
+    confirm: async (isFresh) => {
+      if (isFresh) throw new LeaseLost();
+    },
+    release: async () => false,
+  };
+  const leases: Leases = { take: async () => overtaken, close: () => undefined };
+  const kit = await newKit({ maxBytes: 10, leases });
+  const id = await kit.begin();
+  const { touchUpload, upload } = kit.store.recordings;
+  // It was still the holder when it began.
+  kit.store.recordings.touchUpload = () => upload.call(kit.store.recordings, kit.app, id);
+  const body = new Blob([new Uint8Array(20)]).stream();
+  const writing = kit.uploads.write(kit.app, id, { range: undefined, length: undefined, body });
+  await expect(writing).rejects.toMatchObject({ code: "upload_busy" });
+  kit.store.recordings.touchUpload = touchUpload;
+  expect(await kit.store.recordings.upload(kit.app, id)).toMatchObject({ id });
+  await expect(kit.uploads.cancel(kit.app, id)).rejects.toMatchObject({ code: "upload_busy" });
+  expect(await kit.store.recordings.upload(kit.app, id)).toMatchObject({ id });
 });

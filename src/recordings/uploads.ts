@@ -175,7 +175,7 @@ export class Uploads {
       await storage.append(place, offset, this.alive(place.id, lease, incoming.chunks()), lease);
     } catch (error) {
       // Nothing can become of it any more: its bytes need not wait to be abandoned.
-      if (error instanceof Problem && error.code === "recording_too_large") await this.end(place);
+      if (error instanceof Problem && error.code === "recording_too_large") await this.end(place, lease);
       throw error;
     } finally {
       figures.bytes.inc(incoming.count);
@@ -200,16 +200,20 @@ export class Uploads {
     const { store, writers } = this.parts;
     if (!(await store.upload(app, id))) return false;
     return writers
-      .alone(app, id, (row) => this.end(placeOf(row)))
+      .alone(app, id, (row, lease) => this.end(placeOf(row), lease))
       .catch((error: unknown) => {
         if (error instanceof Problem && error.code === "upload_complete") return false;
         throw error;
       });
   }
 
-  private async end(place: Place): Promise<boolean> {
+  /** By the holder of the lease only: one that was overtaken must not end the upload of the writer that goes on. */
+  private async end(place: Place, lease: Lease): Promise<boolean> {
     const { store, storage, figures, log, nowMs } = this.parts;
-    if (!(await store.endUpload(place.id, nowMs()))) return false;
+    if (!(await store.endUpload(place.id, nowMs(), undefined, lease.generation))) {
+      await lease.confirm(true);
+      return false;
+    }
     figures.cancelled.inc();
     try {
       await storage.remove(place);

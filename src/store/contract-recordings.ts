@@ -49,7 +49,8 @@ export function recordingsContract(newPlace: NewPlace): void {
       const { recordings: store } = await newStore();
       await store.addUpload(upload("u"), 5);
       expect(await store.endUpload("u", 9, 1000)).toBe(false);
-      expect(await store.endUpload("u", 9, 1001)).toBe(true);
+      expect(await store.endUpload("u", 9, undefined, 1)).toBe(false);
+      expect(await store.endUpload("u", 9, 1001, 0)).toBe(true);
       expect(await store.endUpload("u", 9)).toBe(false);
       expect(await store.complete("u", 0, COMPLETION)).toBeUndefined();
       expect(await store.touchUpload("u", 0, 5, 9)).toBeUndefined();

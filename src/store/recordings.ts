@@ -76,8 +76,8 @@ export interface RecordingStore {
   moveUpload(id: string, generation: number, ticket: string): Promise<boolean>;
   /** undefined: it is not open any more, or not this generation's. */
   complete(id: string, generation: number, completion: Completion): Promise<RecordingRow | undefined>;
-  /** false: it is not open any more, or has been touched at `touchedBy` or later. */
-  endUpload(id: string, nowMs: number, touchedBy?: number): Promise<boolean>;
+  /** false: it is not open any more, has been touched at `touchedBy` or later, or is not this generation's (if one is given). */
+  endUpload(id: string, nowMs: number, touchedBy?: number, generation?: number): Promise<boolean>;
   /** Open ones without a sign of life since. */
   uploadsTouchedBefore(ms: number, limit: number): Promise<UploadRow[]>;
   /** Those whose bytes are to go. */

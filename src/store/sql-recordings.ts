@@ -76,10 +76,16 @@ export class SqlRecordings implements RecordingStore {
     });
   }
 
-  endUpload(id: string, nowMs: number, touchedBy = Number.MAX_SAFE_INTEGER): Promise<boolean> {
+  endUpload(
+    id: string,
+    nowMs: number,
+    touchedBy = Number.MAX_SAFE_INTEGER,
+    generation: number | null = null,
+  ): Promise<boolean> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        UPDATE uploads SET ended = ${nowMs} WHERE id = ${id} AND ended IS NULL AND touched < ${touchedBy} RETURNING id`;
+        UPDATE uploads SET ended = ${nowMs} WHERE id = ${id} AND ended IS NULL AND touched < ${touchedBy}
+          AND generation = COALESCE(${generation}, generation) RETURNING id`;
       return rows.length > 0;
     });
   }
