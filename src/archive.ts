@@ -7,6 +7,7 @@ import { systemClock as clock } from "./realtime/clock.ts";
 import { Figures } from "./recordings/figures.ts";
 import { Folder } from "./recordings/folder.ts";
 import { Links } from "./recordings/links.ts";
+import { settleOwnership } from "./recordings/ownership.ts";
 import { Recordings } from "./recordings/recordings.ts";
 import { Bucket } from "./recordings/s3.ts";
 import { parseS3Address } from "./recordings/s3-address.ts";
@@ -55,8 +56,10 @@ export function buildArchive(
     findRoom: async (app, idOrName) => (await findRoom(store.rooms, app, idOrName, nowMs()))?.id,
   });
   const recordings = new Recordings({ ...common, uploads, links });
-  const strays = new Strays({ ...common, storeId: () => storeId(store), sweepStrays: config.sweepStrays });
-  const sweep = new Sweep({ ...common, faults, recordings, strays, apps: () => store.apps() });
+  const strays = new Strays({ ...common, sweepStrays: config.sweepStrays });
+  const isAdopted = config.sweepStrays === "on";
+  const standing = () => settleOwnership({ ...common, storeId: () => storeId(store), isAdopted });
+  const sweep = new Sweep({ ...common, faults, recordings, strays, standing, apps: () => store.apps() });
   return {
     uploads,
     recordings,

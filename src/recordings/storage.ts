@@ -115,5 +115,12 @@ export function checkedPlace({ app, id }: Pick<Place, "app" | "id">): void {
     throw new Error("a place is named by the ids of an application and a recording");
 }
 
+/** Removes the bytes of an upload that has ended, and nothing that is finished. */
+export async function discardUpload(storage: Pick<Storage, "discard">, place: Place): Promise<void> {
+  await storage.discard(place);
+  // What lies under no ticket: the file before a takeover, or the last bytes behind the parts of a bucket.
+  if (place.ticket !== "") await storage.discard({ ...place, ticket: "" });
+}
+
 /** In the folder or below the prefix. */
 export const MARK_NAME = "parley-storage.json";

@@ -10,7 +10,7 @@ import { QUARANTINE_MS, STRAY_AGE_MS, STRAYS_PER_SWEEP_MAX, STRAYS_SHARE_MAX } f
 import type { RecordingStore } from "../store/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
-import { type Standing, settleOwnership } from "./ownership.ts";
+import type { Standing } from "./ownership.ts";
 import type { Found, Place, Quarantined, Storage } from "./storage.ts";
 
 /** `on`: without bounds, and in a storage that is not this store's too, which becomes its own. */
@@ -19,7 +19,6 @@ export type SweepStrays = "auto" | "on" | "off";
 export interface StrayParts {
   readonly store: RecordingStore;
   readonly storage: Storage;
-  readonly storeId: () => Promise<string>;
   readonly sweepStrays: SweepStrays;
   readonly figures: Figures;
   readonly log: Pick<Log, "info" | "warn">;
@@ -47,20 +46,25 @@ const WARNINGS: Readonly<Record<Exclude<Standing, "own">, string>> = {
 export class Strays {
   constructor(private readonly parts: StrayParts) {}
 
-  async sweep(isStopped: () => boolean): Promise<SweptStrays> {
-    const standing = await this.standing();
-    const aside = await this.lookAside(standing === "own", isStopped);
-    if (standing !== "own" || isStopped()) return { strays: 0, leftovers: 0, ...aside };
+  async sweep(standing: Standing, isStopped: () => boolean): Promise<SweptStrays> {
+    const isOurs = standing === "own" && this.parts.sweepStrays !== "off";
+    this.warn(standing);
+    const aside = await this.lookAside(isOurs, isStopped);
+    if (!isOurs || isStopped()) return { strays: 0, leftovers: 0, ...aside };
     return { ...(await this.lookThrough(isStopped)), ...aside };
   }
 
-  /** undefined: the operator wants no strays touched. */
-  private async standing(): Promise<Standing | undefined> {
+  private warn(standing: Standing): void {
     const { sweepStrays, storage, log } = this.parts;
-    if (sweepStrays === "off") return undefined;
-    const standing = await settleOwnership({ ...this.parts, isAdopted: sweepStrays === "on" });
-    if (standing !== "own") log.warn(`${storage.name} ${WARNINGS[standing]}`);
-    return standing;
+    if (standing !== "own" && sweepStrays !== "off") log.warn(`${storage.name} ${WARNINGS[standing]}`);
+  }
+
+  /**
+   * The file of an upload that was never completed here, but is whole. It may be a recording that a later state of the store has: a
+   * backup made before the completion was restored. So it is treated as a stray, and not removed.
+   */
+  async setAsideWhole(place: Place): Promise<void> {
+    if (this.parts.sweepStrays !== "off" && (await this.parts.storage.held(place)) > 0) await this.setAside([place]);
   }
 
   /** What is aside: put back if it has a recording after all, whoever set it aside; removed after its time. */

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { MARK_NAME, type Storage } from "./storage.ts";
+import { ALONE } from "./contract.ts";
+import { MARK_NAME, type Place, type Storage } from "./storage.ts";
 import { HOUR_MS, type Kit, type KitOptions, makeKit } from "./test-kit.ts";
 
 const kits: Kit[] = [];
@@ -36,6 +37,8 @@ function age(path: string, hours: number): void {
 }
 
 const fileOf = (kit: Kit, id: string): string => join(kit.folder, "files", kit.app, id.slice(-2), id);
+
+const placeIn = (kit: Kit, id: string): Place => ({ app: kit.app, id, ticket: "" });
 
 describe("abandoned uploads", () => {
   test("end after 24 hours without a sign of life, with their bytes, and not before", async () => {
@@ -72,7 +75,81 @@ describe("abandoned uploads", () => {
   });
 });
 
+describe("an abandoned upload whose file is whole", () => {
+  /** What a restored backup has: the upload is open, and its file was completed after the backup. */
+  async function completedLater(kit: Kit): Promise<string> {
+    const id = await kit.begin();
+    await kit.storage.append(placeIn(kit, id), 0, new Blob(["whole"]).stream(), ALONE);
+    await kit.storage.finish(placeIn(kit, id), 5);
+    kit.aheadMs = 25 * HOUR_MS;
+    return id;
+  }
+  const aside = (kit: Kit): string[] =>
+    existsSync(join(kit.folder, "quarantine"))
+      ? readdirSync(join(kit.folder, "quarantine"), { recursive: true, encoding: "utf8" })
+      : [];
+
+  test("is set aside, not removed, and so comes back with its recording", async () => {
+    const kit = await newKit();
+    const id = await completedLater(kit);
+    expect(await kit.sweep()).toEqual({ ...NOTHING, abandoned: 1 });
+    expect(existsSync(fileOf(kit, id))).toBe(false);
+    expect(aside(kit).filter((path) => path.endsWith(id))).toHaveLength(1);
+    expect(await kit.store.recordings.endedUploads(10)).toEqual([]);
+    expect(kit.metrics.text()).toContain('parley_recording_strays_total{outcome="quarantined"} 1');
+  });
+
+  test("is left alone where no strays are swept, and partial bytes are removed there too", async () => {
+    const kit = await newKit();
+    kit.sweepStrays = "off";
+    const partial = await kit.begin();
+    await part(kit, partial);
+    const id = await completedLater(kit);
+    expect(await kit.sweep()).toEqual({ ...NOTHING, abandoned: 2 });
+    expect(names(kit)).toEqual([id]);
+    expect(existsSync(fileOf(kit, id))).toBe(true);
+  });
+
+  test("is left alone, with all its bytes, in a storage of another store", async () => {
+    const kit = await newKit();
+    const partial = await kit.begin();
+    await part(kit, partial);
+    const id = await completedLater(kit);
+    writeFileSync(join(kit.folder, MARK_NAME), JSON.stringify({ owner: "another", refused: [] }));
+    expect(await kit.sweep()).toEqual({ ...NOTHING, abandoned: 2 });
+    expect(names(kit)).toEqual([partial, id].sort());
+    expect(await kit.store.recordings.endedUploads(10)).toEqual([]);
+  });
+});
+
 describe("bytes", () => {
+  test("of an upload that cannot be removed hold up neither other uploads nor retention", async () => {
+    let stuck = "";
+    const wrap = (storage: Storage): Storage =>
+      Object.assign(Object.create(storage) as Storage, {
+        ...Object.fromEntries(
+          (["remove", "discard"] as const).map((call) => [
+            call,
+            (place: Place) => (place.id === stuck ? Promise.reject(new Error("stuck")) : storage[call](place)),
+          ]),
+        ),
+      });
+    const kit = await newKit({ wrap });
+    const made = await kit.record();
+    const [first, second] = [await kit.begin(), await kit.begin()];
+    for (const id of [first, second]) await part(kit, id);
+    stuck = first;
+    kit.aheadMs = 25 * HOUR_MS;
+    kit.retentionDays = 1;
+    expect(await kit.sweep()).toEqual({ ...NOTHING, abandoned: 2, expired: 1 });
+    expect(names(kit)).toEqual([first]);
+    expect(kit.errors).toHaveLength(1);
+    expect(await kit.store.recordings.recording(kit.app, made.id)).toBeUndefined();
+    stuck = "";
+    await kit.sweep();
+    expect(names(kit)).toEqual([]);
+  });
+
   test("of an upload that was ended, and of a recording that was deleted, go even if a crash came between", async () => {
     const kit = await newKit();
     const open = await kit.begin();

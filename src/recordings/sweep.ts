@@ -11,8 +11,9 @@ import type { AppRow } from "../store/store.ts";
 import type { Faults } from "../telemetry/faults.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
+import type { Standing } from "./ownership.ts";
 import type { Recordings } from "./recordings.ts";
-import type { Storage } from "./storage.ts";
+import { discardUpload, type Place, type Storage } from "./storage.ts";
 import type { Strays, SweptStrays } from "./strays.ts";
 import { placeOf, type Writers } from "./writers.ts";
 
@@ -21,6 +22,8 @@ export interface SweepParts {
   readonly storage: Storage;
   readonly recordings: Recordings;
   readonly strays: Strays;
+  /** Whose storage it is (ownership.ts). */
+  readonly standing: () => Promise<Standing>;
   readonly writers: Writers;
   readonly figures: Figures;
   readonly faults: Pick<Faults, "guarded">;
@@ -85,26 +88,44 @@ export class Sweep {
   }
 
   async run(withStrays: boolean): Promise<Swept> {
-    await this.removeEnded();
     await this.removeDeleted();
     await this.deleteOfDeletedApps();
+    // After these: files that are to go anyway would count as files that the store does not know.
+    const standing = await this.parts.standing();
+    const abandoned = await this.endAbandoned();
+    await this.removeEnded(standing);
     return {
-      abandoned: await this.endAbandoned(),
+      abandoned,
       expired: await this.deleteExpired(),
-      ...(withStrays ? await this.parts.strays.sweep(() => this.isStopped) : NO_STRAYS),
+      ...(withStrays ? await this.parts.strays.sweep(standing, () => this.isStopped) : NO_STRAYS),
     };
   }
 
-  /** Uploads that a crash kept from going all the way. */
-  private async removeEnded(): Promise<void> {
-    const { store, storage } = this.parts;
-    for (let rows = await store.endedUploads(ROWS_AT_ONCE); rows.length > 0 && !this.isStopped; ) {
+  /** Uploads that were ended just now, or before a crash that left their bytes. */
+  private async removeEnded(standing: Standing): Promise<void> {
+    const { store, log } = this.parts;
+    let stuck = 0;
+    while (!this.isStopped) {
+      const rows = await store.endedUploads(ROWS_AT_ONCE, stuck);
+      if (rows.length === 0) return;
       for (const row of rows) {
-        await storage.remove(placeOf(row));
-        await store.forgetUpload(row.id);
+        try {
+          await this.removeUpload(placeOf(row), standing);
+          await store.forgetUpload(row.id);
+        } catch (err) {
+          // One that is stuck must not keep the others, nor the rest of the sweep, from their turn.
+          stuck++;
+          log.error({ err }, "the bytes of an upload that has ended could not be removed; the next sweep tries again");
+        }
       }
-      rows = await store.endedUploads(ROWS_AT_ONCE);
     }
+  }
+
+  /** In a storage that is not this store's, bytes under the same id may be another store's: its own sweep clears them up. */
+  private async removeUpload(place: Place, standing: Standing): Promise<void> {
+    if (standing !== "own") return;
+    await discardUpload(this.parts.storage, place);
+    await this.parts.strays.setAsideWhole(place);
   }
 
   private async removeDeleted(): Promise<void> {
@@ -125,7 +146,6 @@ export class Sweep {
       for (const { id } of await store.uploadsOf(app)) await store.endUpload(id, nowMs());
       await this.deleteOlder(app, Number.POSITIVE_INFINITY);
     }
-    await this.removeEnded();
   }
 
   private async endAbandoned(): Promise<number> {
@@ -137,7 +157,6 @@ export class Sweep {
       ended++;
       figures.abandoned.inc();
     }
-    await this.removeEnded();
     return ended === ROWS_AT_ONCE && !this.isStopped ? ended + (await this.endAbandoned()) : ended;
   }
 

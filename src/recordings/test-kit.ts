@@ -14,6 +14,7 @@ import { Metrics } from "../telemetry/metrics.ts";
 import { Figures } from "./figures.ts";
 import { Folder } from "./folder.ts";
 import { Links } from "./links.ts";
+import { settleOwnership } from "./ownership.ts";
 import { Recordings } from "./recordings.ts";
 import type { Storage } from "./storage.ts";
 import { Strays, type SweepStrays } from "./strays.ts";
@@ -101,7 +102,9 @@ export async function makeKit({
         ...common,
         faults: { guarded: (_where, callback) => () => void callback() },
         recordings,
-        strays: new Strays({ ...common, storeId: () => storeId(store), sweepStrays: kit.sweepStrays }),
+        strays: new Strays({ ...common, sweepStrays: kit.sweepStrays }),
+        standing: () =>
+          settleOwnership({ ...common, storeId: () => storeId(store), isAdopted: kit.sweepStrays === "on" }),
         apps: async () => [{ id: app, retentionDays: kit.retentionDays }],
       }).run(true),
     begin: async () => (await uploads.begin(app, { room: "r", participantUsername: "ann", type: "video" })).id,

@@ -10,7 +10,7 @@ import type { Figures } from "./figures.ts";
 import { Incoming } from "./incoming.ts";
 import { keeping } from "./keeping.ts";
 import type { ContentRange } from "./range.ts";
-import type { Place, Storage } from "./storage.ts";
+import { discardUpload, type Place, type Storage } from "./storage.ts";
 import { notOpen, placeOf, type Writers } from "./writers.ts";
 
 export interface NewUpload {
@@ -152,7 +152,7 @@ export class Uploads {
     const { store, storage, writers } = this.parts;
     await lease.confirm(true);
     if (!(await store.upload(place.app, place.id))) {
-      if (!(await store.recording(place.app, place.id))) await storage.remove(place);
+      if (!(await store.recording(place.app, place.id))) await discardUpload(storage, place);
       await writers.open(place.app, place.id);
     }
     throw notOpen();

@@ -80,8 +80,8 @@ export interface RecordingStore {
   endUpload(id: string, nowMs: number, touchedBy?: number, generation?: number): Promise<boolean>;
   /** Open ones without a sign of life since. */
   uploadsTouchedBefore(ms: number, limit: number): Promise<UploadRow[]>;
-  /** Those whose bytes are to go. */
-  endedUploads(limit: number): Promise<UploadRow[]>;
+  /** Those whose bytes are to go, from the one that ended first on; `skipped`: without so many of them. */
+  endedUploads(limit: number, skipped?: number): Promise<UploadRow[]>;
   forgetUpload(id: string): Promise<void>;
 
   recording(app: string, id: string): Promise<RecordingRow | undefined>;

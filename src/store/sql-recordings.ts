@@ -98,10 +98,10 @@ export class SqlRecordings implements RecordingStore {
     });
   }
 
-  endedUploads(limit: number): Promise<UploadRow[]> {
+  endedUploads(limit: number, skipped = 0): Promise<UploadRow[]> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        SELECT * FROM uploads WHERE ended IS NOT NULL ORDER BY ended LIMIT ${limit}`;
+        SELECT * FROM uploads WHERE ended IS NOT NULL ORDER BY ended, id LIMIT ${limit} OFFSET ${skipped}`;
       return rows.map(toUpload);
     });
   }
