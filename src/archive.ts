@@ -7,7 +7,7 @@ import { systemClock as clock } from "./realtime/clock.ts";
 import { Figures } from "./recordings/figures.ts";
 import { Folder } from "./recordings/folder.ts";
 import { Links } from "./recordings/links.ts";
-import { settleOwnership } from "./recordings/ownership.ts";
+import { Ownership } from "./recordings/ownership.ts";
 import { Recordings } from "./recordings/recordings.ts";
 import { Bucket } from "./recordings/s3.ts";
 import { parseS3Address } from "./recordings/s3-address.ts";
@@ -17,18 +17,20 @@ import { Sweep } from "./recordings/sweep.ts";
 import { Uploads } from "./recordings/uploads.ts";
 import { Writers } from "./recordings/writers.ts";
 import { findRoom } from "./rooms/rooms.ts";
-import { storeId } from "./store/identity.ts";
+import { hasMarkedStorage, noteMarkedStorage, storeId } from "./store/identity.ts";
 import type { Store } from "./store/store.ts";
 import type { Faults } from "./telemetry/faults.ts";
 import type { Log } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 
+export type StorageState = "ok" | "full" | "missing";
+
 export interface Archive {
   readonly uploads: Uploads;
   readonly recordings: Recordings;
   readonly links: Links;
-  /** false: the storage takes no more bytes at the moment. */
-  readonly hasRoom: () => Promise<boolean>;
+  /** Whether the storage takes bytes at the moment. */
+  readonly state: () => Promise<StorageState>;
   start(): void;
   /** What deleted applications had goes in the background. */
   clearDeleted(): void;
@@ -49,7 +51,15 @@ export function buildArchive(
   const writers = new Writers({ store: store.recordings, leases: store.leases, storage, log });
   const figures = new Figures(metrics, () => writers.count);
   const links = new Links(vault.derive("links to recordings"));
-  const common = { store: store.recordings, storage, writers, figures, log, nowMs };
+  const ownership = new Ownership({
+    store: store.recordings,
+    storage,
+    storeId: () => storeId(store),
+    hasMarked: () => hasMarkedStorage(store),
+    noteMarked: () => noteMarkedStorage(store),
+    isAdopted: config.sweepStrays === "on",
+  });
+  const common = { ownership, store: store.recordings, storage, writers, figures, log, nowMs };
   const uploads = new Uploads({
     ...common,
     maxBytes: config.maxRecordingBytes,
@@ -57,18 +67,12 @@ export function buildArchive(
   });
   const recordings = new Recordings({ ...common, uploads, links });
   const strays = new Strays({ ...common, sweepStrays: config.sweepStrays });
-  const isAdopted = config.sweepStrays === "on";
-  const standing = () => settleOwnership({ ...common, storeId: () => storeId(store), isAdopted });
-  const sweep = new Sweep({ ...common, faults, recordings, strays, standing, apps: () => store.apps() });
+  const sweep = new Sweep({ ...common, faults, recordings, strays, apps: () => store.apps() });
   return {
     uploads,
     recordings,
     links,
-    hasRoom: () =>
-      storage.roomFor(0).then(
-        () => true,
-        (error) => !(error instanceof StorageFull),
-      ),
+    state: () => stateOf(storage, ownership),
     start: () => {
       storage.check().catch((err) => log.error({ err }, `recordings cannot be kept: ${storage.name} does not answer`));
       sweep.start();
@@ -79,6 +83,17 @@ export function buildArchive(
       await writers.settled();
     },
   };
+}
+
+/** One that does not answer counts as ok here: the log says so, and clients would fare no better on another node. */
+async function stateOf(storage: Storage, ownership: Ownership): Promise<StorageState> {
+  try {
+    if (await ownership.isMissing()) return "missing";
+    await storage.roomFor(0);
+    return "ok";
+  } catch (error) {
+    return error instanceof StorageFull ? "full" : "ok";
+  }
 }
 
 function openStorage(config: Config): Storage {

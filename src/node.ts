@@ -118,7 +118,7 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     keyring,
     isFollowing: () => follow?.isUp !== false,
     isDraining: () => heart.gateway.isDraining,
-    hasRoom: archive.hasRoom,
+    recordings: archive.state,
     monotonicMs: clock.monotonicMs,
     failed: (err) => log.error({ err }, "the store cannot be written to"),
   });

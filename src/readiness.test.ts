@@ -24,7 +24,7 @@ function setup(parts: Partial<ReadinessParts> = {}) {
     },
     isFollowing: () => true,
     isDraining: () => state.isDraining,
-    hasRoom: async () => true,
+    recordings: async () => "ok",
     monotonicMs: () => state.nowMs,
     failed: () => counted.failures++,
     ...parts,
@@ -71,8 +71,8 @@ test("some sealed keys are degraded, nothing but sealed keys is not ready", asyn
   expect(await ask()).toMatchObject({ status: 503, body: { ready: false, degraded: [] } });
 });
 
-test("too little room for recordings is degraded", async () => {
-  const { status, body } = await setup({ hasRoom: async () => false }).ask();
+test.each(["full", "missing"] as const)("a storage of recordings that is %s is degraded", async (state) => {
+  const { status, body } = await setup({ recordings: async () => state }).ask();
   expect([status, body.ready, body.degraded]).toEqual([200, true, ["recordings"]]);
 });
 

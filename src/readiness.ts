@@ -15,7 +15,7 @@ export interface ReadinessParts {
   readonly keyring: Pick<Keyring, "secretKeys">;
   readonly isDraining: () => boolean;
   /** Whether the storage of recordings takes more. */
-  readonly hasRoom: () => Promise<boolean>;
+  readonly recordings: () => Promise<"ok" | "full" | "missing">;
   readonly monotonicMs: () => number;
   /** The store cannot be written to, and why: the answer to strangers does not say. */
   readonly failed: (error: unknown) => void;
@@ -39,7 +39,7 @@ export function readyChecks(parts: ReadinessParts): ReadyChecks {
         // A store that is away is told of once.
         writes: isThere ? await written() : OK,
         keys: keysOf(keyring),
-        recordings: (await parts.hasRoom()) ? OK : degraded("there is too little free disk: no recording is taken"),
+        recordings: RECORDINGS[await parts.recordings()],
       };
     },
     () => LOOK_EVERY_MS,
@@ -58,6 +58,12 @@ export function readyChecks(parts: ReadinessParts): ReadyChecks {
 
 const failing = (text: string): CheckResult => ({ state: "failing", text });
 const degraded = (text: string): CheckResult => ({ state: "degraded", text });
+
+const RECORDINGS = {
+  ok: OK,
+  full: degraded("there is too little free disk: no recording is taken"),
+  missing: degraded("the storage of recordings is missing, is its volume mounted? No recording is taken"),
+};
 
 const cannotWrite =
   (tell: (error: unknown) => void) =>

@@ -192,7 +192,7 @@ export const SETTINGS = {
     env: "PARLEY_SWEEP_STRAYS",
     initial: "auto",
     meaning:
-      "files in the storage that belong to no recording: auto sets a few aside for 30 days, then removes them; on: as many as there are, also in a storage of another store, which becomes this one's; off: none",
+      "files in the storage that belong to no recording: auto sets a few aside for 30 days, then removes them; on: as many as there are, also in a storage of another store, which becomes this one's, as does an empty one in place of the one before; off: none",
     read: oneOf("auto", "on", "off"),
   }),
   connectsPerMinutePerIp: setting({

@@ -7,6 +7,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
 import { keeping } from "./keeping.ts";
 import type { Disposition, Links } from "./links.ts";
+import type { Ownership } from "./ownership.ts";
 import { contentTypeOf, extensionOf, formatOf, SIGNATURE_BYTES } from "./signature.ts";
 import { isObjectId, type Place, type Storage } from "./storage.ts";
 import type { Uploads } from "./uploads.ts";
@@ -18,6 +19,7 @@ export interface RecordingParts {
   readonly uploads: Uploads;
   readonly links: Links;
   readonly writers: Writers;
+  readonly ownership: Pick<Ownership, "mustBeThere" | "isMissing">;
   readonly figures: Figures;
   readonly log: Pick<Log, "error">;
   readonly nowMs: () => number;
@@ -110,6 +112,7 @@ export class Recordings {
         details: [{ field: "endTime", message }],
       });
     }
+    await this.parts.ownership.mustBeThere();
     const place = placeOf(row);
     const held = await storage.held(place);
     if (row.total === null || held < row.total) throw incomplete(held, row.total);
@@ -194,7 +197,8 @@ export class Recordings {
 
   /** Of what is deleted. What cannot be removed now, the next sweep tries again. */
   async removeBytes(places: readonly Place[]): Promise<void> {
-    const { store, storage, log, nowMs } = this.parts;
+    const { store, storage, ownership, log, nowMs } = this.parts;
+    if (await ownership.isMissing()) return;
     const gone: string[] = [];
     for (const place of places) {
       try {

@@ -40,6 +40,7 @@ const ADOPT = "PARLEY_SWEEP_STRAYS=on";
 
 const WARNINGS: Readonly<Record<Exclude<Standing, "own">, string>> = {
   foreign: `belongs to another store: nothing in it is removed as a stray. Was the database restored or replaced, and the storage is this one's? Then start once with ${ADOPT}. Does another installation use it? Then give this one a storage of its own`,
+  missing: `is empty and has no mark, but this store has used a storage before: nothing is taken, removed or swept. Is the volume not mounted, or the bucket or prefix another one? Put it back. To begin with this one, start once with ${ADOPT}`,
   unknown: `holds recordings that this store does not know: nothing in it is removed as a stray. Was the database moved or replaced? Put it back; or, to make this storage the store's own, start once with ${ADOPT}`,
 };
 
@@ -49,6 +50,7 @@ export class Strays {
   async sweep(standing: Standing, isStopped: () => boolean): Promise<SweptStrays> {
     const isOurs = standing === "own" && this.parts.sweepStrays !== "off";
     this.warn(standing);
+    if (standing === "missing") return { strays: 0, leftovers: 0, restored: 0, purged: 0 };
     const aside = await this.lookAside(isOurs, isStopped);
     if (!isOurs || isStopped()) return { strays: 0, leftovers: 0, ...aside };
     return { ...(await this.lookThrough(isStopped)), ...aside };
@@ -56,7 +58,8 @@ export class Strays {
 
   private warn(standing: Standing): void {
     const { sweepStrays, storage, log } = this.parts;
-    if (standing !== "own" && sweepStrays !== "off") log.warn(`${storage.name} ${WARNINGS[standing]}`);
+    const isQuiet = sweepStrays === "off" && standing !== "missing";
+    if (standing !== "own" && !isQuiet) log.warn(`${storage.name} ${WARNINGS[standing]}`);
   }
 
   /**

@@ -11,7 +11,7 @@ import type { AppRow } from "../store/store.ts";
 import type { Faults } from "../telemetry/faults.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
-import type { Standing } from "./ownership.ts";
+import type { Ownership, Standing } from "./ownership.ts";
 import type { Recordings } from "./recordings.ts";
 import { discardUpload, type Place, type Storage } from "./storage.ts";
 import type { Strays, SweptStrays } from "./strays.ts";
@@ -22,8 +22,7 @@ export interface SweepParts {
   readonly storage: Storage;
   readonly recordings: Recordings;
   readonly strays: Strays;
-  /** Whose storage it is (ownership.ts). */
-  readonly standing: () => Promise<Standing>;
+  readonly ownership: Ownership;
   readonly writers: Writers;
   readonly figures: Figures;
   readonly faults: Pick<Faults, "guarded">;
@@ -88,16 +87,21 @@ export class Sweep {
   }
 
   async run(withStrays: boolean): Promise<Swept> {
+    const { ownership, strays } = this.parts;
+    const isStopped = (): boolean => this.isStopped;
+    // Bytes that are not there cannot be removed: rows that say so would be wrong when the storage is back.
+    if (await ownership.isMissing(true))
+      return { abandoned: 0, expired: 0, ...(await strays.sweep("missing", isStopped)) };
     await this.removeDeleted();
     await this.deleteOfDeletedApps();
     // After these: files that are to go anyway would count as files that the store does not know.
-    const standing = await this.parts.standing();
+    const standing = await ownership.settle();
     const abandoned = await this.endAbandoned();
     await this.removeEnded(standing);
     return {
       abandoned,
       expired: await this.deleteExpired(),
-      ...(withStrays ? await this.parts.strays.sweep(standing, () => this.isStopped) : NO_STRAYS),
+      ...(withStrays ? await strays.sweep(standing, isStopped) : NO_STRAYS),
     };
   }
 

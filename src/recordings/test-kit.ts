@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newObjectId } from "../access/ids.ts";
-import { storeId } from "../store/identity.ts";
+import { hasMarkedStorage, noteMarkedStorage, storeId } from "../store/identity.ts";
 import type { Leases } from "../store/leases.ts";
 import { openStore } from "../store/open.ts";
 import type { RecordingRow } from "../store/recordings.ts";
@@ -14,7 +14,7 @@ import { Metrics } from "../telemetry/metrics.ts";
 import { Figures } from "./figures.ts";
 import { Folder } from "./folder.ts";
 import { Links } from "./links.ts";
-import { settleOwnership } from "./ownership.ts";
+import { Ownership } from "./ownership.ts";
 import { Recordings } from "./recordings.ts";
 import type { Storage } from "./storage.ts";
 import { Strays, type SweepStrays } from "./strays.ts";
@@ -80,7 +80,17 @@ export async function makeKit({
   const writers = new Writers({ store: store.recordings, leases: leases ?? store.leases, storage, log: log as never });
   const figures = new Figures(metrics, () => writers.count);
   const nowMs = (): number => Date.now() + kit.aheadMs;
-  const common = { store: store.recordings, storage, writers, figures, log: log as never, nowMs };
+  const ownershipOf = (isAdopted: boolean): Ownership =>
+    new Ownership({
+      store: store.recordings,
+      storage,
+      storeId: () => storeId(store),
+      hasMarked: () => hasMarkedStorage(store),
+      noteMarked: () => noteMarkedStorage(store),
+      isAdopted,
+    });
+  const ownership = ownershipOf(false);
+  const common = { ownership, store: store.recordings, storage, writers, figures, log: log as never, nowMs };
   const uploads = new Uploads({ ...common, maxBytes, silenceMaxMs, findRoom: async (_app, room) => room });
   const recordings = new Recordings({ ...common, uploads, links: new Links(Buffer.alloc(32)) });
   const kit: Kit = {
@@ -103,8 +113,7 @@ export async function makeKit({
         faults: { guarded: (_where, callback) => () => void callback() },
         recordings,
         strays: new Strays({ ...common, sweepStrays: kit.sweepStrays }),
-        standing: () =>
-          settleOwnership({ ...common, storeId: () => storeId(store), isAdopted: kit.sweepStrays === "on" }),
+        ownership: kit.sweepStrays === "on" ? ownershipOf(true) : ownership,
         apps: async () => [{ id: app, retentionDays: kit.retentionDays }],
       }).run(true),
     begin: async () => (await uploads.begin(app, { room: "r", participantUsername: "ann", type: "video" })).id,

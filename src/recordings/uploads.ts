@@ -9,6 +9,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
 import { Incoming } from "./incoming.ts";
 import { keeping } from "./keeping.ts";
+import type { Ownership } from "./ownership.ts";
 import type { ContentRange } from "./range.ts";
 import { discardUpload, type Place, type Storage } from "./storage.ts";
 import { notOpen, placeOf, type Writers } from "./writers.ts";
@@ -37,6 +38,7 @@ export interface UploadParts {
   readonly store: RecordingStore;
   readonly storage: Storage;
   readonly writers: Writers;
+  readonly ownership: Pick<Ownership, "mustBeThere">;
   readonly figures: Figures;
   readonly log: Pick<Log, "error">;
   readonly nowMs: () => number;
@@ -62,6 +64,7 @@ export class Uploads {
 
   private async add(app: string, room: string, wanted: NewUpload): Promise<UploadRow> {
     const { store, storage, figures, nowMs } = this.parts;
+    await this.parts.ownership.mustBeThere();
     await storage.roomFor(0);
     const now = nowMs();
     const id = newObjectId(now);
@@ -96,6 +99,7 @@ export class Uploads {
 
   private async accept(app: string, id: string, sent: Sent): Promise<number> {
     const row = await this.parts.writers.open(app, id);
+    await this.parts.ownership.mustBeThere();
     const { range } = sent;
     if (range?.kind === "question") {
       checkTotal(row, range.total);

@@ -41,6 +41,7 @@ export function recordingsContract(newPlace: NewPlace): void {
       const outcomes = await Promise.all(Array.from({ length: 4 }, () => store.complete("u", 0, COMPLETION)));
       expect(outcomes.filter((row) => row !== undefined)).toHaveLength(1);
       expect(await store.totalOf("a", {})).toBe(1);
+      expect(await store.hasRecordings()).toBe(true);
       expect(await store.upload("a", "u")).toBeUndefined();
       expect(await store.endUpload("u", 1)).toBe(false);
     });

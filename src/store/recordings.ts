@@ -89,6 +89,8 @@ export interface RecordingStore {
   seqOf(app: string, id: string): Promise<number | undefined>;
   page(app: string, wanted: PageWanted): Promise<RecordingRow[]>;
   totalOf(app: string, filter: RecordingFilter): Promise<number>;
+  /** Of any application. */
+  hasRecordings(): Promise<boolean>;
   lastSeq(app: string): Promise<number>;
   /** Those that were there: the caller has to see to their bytes. */
   deleteRecordings(app: string, ids: readonly string[]): Promise<string[]>;

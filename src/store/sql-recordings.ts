@@ -106,6 +106,13 @@ export class SqlRecordings implements RecordingStore {
     });
   }
 
+  hasRecordings(): Promise<boolean> {
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`SELECT app FROM recording_counters WHERE live > 0 LIMIT 1`;
+      return rows.length > 0;
+    });
+  }
+
   forgetUpload(id: string): Promise<void> {
     return this.database.run(async (sql) => {
       await sql`DELETE FROM uploads WHERE id = ${id} AND ended IS NOT NULL`;

@@ -1,6 +1,7 @@
 /** A store that was moved away or replaced, beside a folder of recordings that was not: nothing of it is lost. */
+import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { MARK_NAME } from "../../src/recordings/storage.ts";
 import { Application, newApplication } from "../support/application.ts";
@@ -87,4 +88,98 @@ test("PARLEY_SWEEP_STRAYS=on takes the folder over: what it held is set aside, a
   await using other = await startParley({ data, env: { PARLEY_SWEEP_STRAYS: "on" } });
   await other.logged((line) => line.msg === "recordings swept" && line.strays === 1);
   expect(filesIn(data)).toEqual([expect.stringMatching(new RegExp(`/quarantine/[^/]+/[^/]+/${_id}$`))]);
+});
+
+test("a backup from before a completion, restored a day later: the file is set aside, and not removed", async () => {
+  using folder = scratch();
+  const data = folder.path;
+  await using first = await startParley({ data });
+  const application = await newApplication(first);
+  const { _id, uploadUrl } = await new Backend(application).begin();
+  await swept(first);
+  await first.kill("SIGTERM");
+  mkdirSync(join(data, "backup"));
+  for (const name of STORE_FILES)
+    if (readdirSync(data).includes(name)) cpSync(join(data, name), join(data, "backup", name));
+
+  await using second = await startParley({ data });
+  const backend = new Backend(new Application(second.url, application.name, application.secretKey, application.id));
+  await backend.mustPut(uploadUrl, webm(1000));
+  await backend.complete(_id);
+  await second.kill("SIGTERM");
+
+  moveStore(data, join(data, "newer"));
+  moveStore(join(data, "backup"), data);
+  const store = new Database(join(data, "parley.sqlite"));
+  store.run("UPDATE uploads SET touched = touched - 25 * 3600 * 1000");
+  store.close(true);
+  await using restored = await startParley({ data });
+  await swept(restored);
+  await restored.kill("SIGTERM");
+  expect(filesIn(data)).toEqual([expect.stringMatching(new RegExp(`/quarantine/[^/]+/[^/]+/${_id}$`))]);
+
+  moveStore(data, join(data, "older"));
+  moveStore(join(data, "newer"), data);
+  await using again = await startParley({ data });
+  await again.logged((line) => line.msg === "recordings swept" && line.restored === 1);
+});
+
+test("a volume that is not mounted: nothing is taken or removed, the node says so, and all is there when it is back", async () => {
+  using folder = scratch();
+  const data = folder.path;
+  const [mounted, unmounted] = [join(data, "recordings"), join(data, "unmounted")];
+  await using first = await startParley({ data });
+  const { name, secretKey, id } = await newApplication(first);
+  const on = (server: Server): Backend => new Backend(new Application(server.url, name, secretKey, id));
+  const bytes = webm(1000);
+  const kept = await on(first).record({}, bytes);
+  const deleted = await on(first).record();
+  const open = await on(first).begin();
+  await swept(first);
+  await first.kill("SIGTERM");
+  renameSync(mounted, unmounted);
+
+  await using without = await startParley({ data });
+  const warning = await without.logged(({ level }) => level === "warn");
+  expect(warning.msg).toContain(`${mounted} is empty and has no mark`);
+  const ready = await call<{ ready: boolean; degraded: string[] }>(`${without.url}/readyz`);
+  expect([ready.status, ready.body.degraded]).toEqual([200, ["recordings"]]);
+  const backend = on(without);
+  const room = await backend.room();
+  const begun = await backend.app.call("POST", "/recording", { room, participantUsername: "ann", type: "video" });
+  expect(begun.status).toBe(507);
+  expect((await backend.put(open.uploadUrl, webm(10))).status).toBe(507);
+  await backend.app.must("DELETE", `/recording/${deleted._id}`);
+  await swept(without);
+  expect(filesIn(data)).toEqual([]);
+
+  // It is mounted while the node runs.
+  renameSync(mounted, join(data, "hidden"));
+  renameSync(unmounted, mounted);
+  await backend.mustPut(open.uploadUrl, webm(10));
+  await backend.complete(open._id);
+  await without.kill("SIGTERM");
+
+  await using again = await startParley({ data });
+  await swept(again);
+  expect(again.log.filter(({ level }) => level === "warn")).toEqual([]);
+  const link = await on(again).link(kept._id, "download");
+  expect(sha256(await (await on(again).fetch(link)).bytes())).toBe(sha256(bytes));
+  expect(filesIn(data).map((path) => path.slice(-24))).toEqual([kept._id, open._id].sort());
+});
+
+test("PARLEY_SWEEP_STRAYS=on begins with an empty storage in place of the one before", async () => {
+  using folder = scratch();
+  const data = folder.path;
+  await using first = await startParley({ data });
+  const { name, secretKey, id } = await newApplication(first);
+  await swept(first);
+  await first.kill("SIGTERM");
+  rmSync(join(data, "recordings"), { recursive: true });
+  await using adopting = await startParley({ data, env: { PARLEY_SWEEP_STRAYS: "on" } });
+  await swept(adopting);
+  await adopting.kill("SIGTERM");
+  await using second = await startParley({ data });
+  await new Backend(new Application(second.url, name, secretKey, id)).record();
+  expect(second.log.filter(({ level }) => level === "warn")).toEqual([]);
 });
