@@ -2,14 +2,18 @@
 import { PREVIOUS_SECRETS_MAX } from "../protocol/limits.ts";
 import type { AppRow } from "../store/store.ts";
 import { isLive } from "./keyring.ts";
-import { DUMMY_DIGEST, fitsOneOf } from "./vault.ts";
+import { DUMMY_DIGEST, fittingOf } from "./vault.ts";
 
-/** Without an application too, and always against as many digests, so that the time says nothing. */
-export function isAppSecret(presented: string, app: AppRow | undefined, nowMs: number): boolean {
+/**
+ * The generation (`seq`) of the live secret that was presented, or undefined if it is none of them. Works without an
+ * application too, and always compares as many digests, so that the time says nothing.
+ */
+export function generationOf(presented: string, app: AppRow | undefined, nowMs: number): number | undefined {
   const live = app?.previousSecrets.filter((one) => isLive(one, nowMs)) ?? [];
-  const digests = app ? [app.secretDigest, ...live.map((one) => one.digest)] : [];
+  const secrets = app ? [{ seq: app.secretSeq, digest: app.secretDigest }, ...live] : [];
+  const digests = secrets.map((one) => one.digest);
   while (digests.length <= PREVIOUS_SECRETS_MAX) digests.push(DUMMY_DIGEST);
-  return fitsOneOf(presented, digests);
+  return secrets[fittingOf(presented, digests)]?.seq;
 }
 
 /** Whether what was made under that generation of the secret is still good. */

@@ -53,13 +53,14 @@ export const appSecretIdentity = (appId: string): string => `app_secret ${appId}
 export const digestOf = (secret: string): string => createHash("sha256").update(secret, "utf8").digest("hex");
 
 /** Whether a presented secret has that digest, in time that does not depend on where they differ. */
-export const fits = (presented: string, digestHex: string): boolean => fitsOneOf(presented, [digestHex]);
+export const fits = (presented: string, digestHex: string): boolean => fittingOf(presented, [digestHex]) === 0;
 
-/** Likewise; and the time does not depend on which of them it is. */
-export function fitsOneOf(presented: string, digestsHex: readonly string[]): boolean {
+/** The index of the digest that fits, or -1; the time does not depend on which of them it is. */
+export function fittingOf(presented: string, digestsHex: readonly string[]): number {
   const digest = createHash("sha256").update(presented, "utf8").digest();
-  let found = false;
-  for (const one of digestsHex) if (timingSafeEqual(digest, Buffer.from(one, "hex"))) found = true;
+  let found = -1;
+  for (let i = 0; i < digestsHex.length; i++)
+    if (timingSafeEqual(digest, Buffer.from(digestsHex[i] ?? "", "hex"))) found = i;
   return found;
 }
 

@@ -87,7 +87,7 @@ export function accessTokenEndpoints(guards: ApplicationGuards, tokens: AccessTo
       path: "/api/v1/token",
       tag: "access tokens",
       summary: "Mint an access token for a room, or for all of them",
-      guard: guards.secretKey,
+      guard: guards.minting,
       body: wish,
       answer: minted,
       problems: ["room_not_found", "internal_error"],

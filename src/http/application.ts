@@ -4,6 +4,8 @@
  *
  *   endpoint({ …, guard: guards.secretKey, handle: (call, { who, body }) => … })
  *     needs the secret key; `who` is the application. The body is JSON or a form (form.ts). 400 and 429 are declared already.
+ *   endpoint({ …, guard: guards.minting, handle: (call, { who, body }) => … })
+ *     the same, for what ends with the secret key it was made with: `who` is the application and that secret's generation.
  *   endpoint({ …, guard: guards.open, handle: (call, { who }) => … })
  *     needs none (access tokens are checked), and is counted against the client's address; `who` is undefined when there is
  *     no such application, and the answer must then be the one that a wrong proof gets: nobody learns which exist.
@@ -20,7 +22,7 @@
  * `call.origin` is what links back to us begin with; `guards.link` finishes them. Endpoints made so go into `applicationRoutes` in routes.ts.
  */
 import { z } from "zod";
-import { isAppSecret } from "../access/app-secret.ts";
+import { generationOf } from "../access/app-secret.ts";
 import { bearer } from "../access/credential.ts";
 import type { News } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
@@ -34,8 +36,15 @@ import { linkFrom, namedApp } from "./host.ts";
 import type { ErrorBody, Frame, Handler, Routes } from "./router.ts";
 import type { Strangers } from "./strangers.ts";
 
+/** An application, and the generation of its secret key that the request showed. */
+export interface SecretHolder {
+  readonly app: AppRow;
+  readonly generation: number;
+}
+
 export interface ApplicationGuards {
   readonly secretKey: Guard<AppRow>;
+  readonly minting: Guard<SecretHolder>;
   readonly open: Guard<AppRow | undefined>;
   /** A link to ourselves as the answer to this call: it works for whoever follows it without our headers. */
   readonly link: (call: Call, url: string) => string;
@@ -57,23 +66,26 @@ export interface ApplicationParts {
 export function applicationGuards(parts: ApplicationParts): ApplicationGuards {
   const { keyring, domain, nowMs, requests, strangers, news } = parts;
   const appOf = (call: Call): AppRow | undefined => keyring.appNamed(namedApp(call, domain) ?? "");
-  const found = (call: Call): AppRow | undefined => {
+  const found = (call: Call): SecretHolder | undefined => {
     const app = appOf(call);
     // Compared even where there is no application, so that it takes as long.
-    return isAppSecret(presented(call) ?? "", app, nowMs()) ? app : undefined;
+    const generation = generationOf(presented(call) ?? "", app, nowMs());
+    return app && generation !== undefined ? { app, generation } : undefined;
   };
-  const admit = (call: Call): AppRow | Promise<AppRow> => {
-    const app = found(call);
-    return app || !news ? limited(call, app) : perhapsEarly(news, () => found(call)).then((one) => limited(call, one));
+  const admit = (call: Call): SecretHolder | Promise<SecretHolder> => {
+    const holder = found(call);
+    return holder || !news
+      ? limited(call, holder)
+      : perhapsEarly(news, () => found(call)).then((one) => limited(call, one));
   };
-  const checked = (app: AppRow | undefined): AppRow => {
-    if (!app) throw new Problem("invalid_secret_key");
-    return app;
+  const checked = (holder: SecretHolder | undefined): SecretHolder => {
+    if (!holder) throw new Problem("invalid_secret_key");
+    return holder;
   };
-  const limited = (call: Call, app: AppRow | undefined): AppRow => {
-    const good = checked(app);
+  const limited = (call: Call, holder: SecretHolder | undefined): SecretHolder => {
+    const good = checked(holder);
     call.standing.isKnown = true;
-    const seconds = requests.take(good.id);
+    const seconds = requests.take(good.app.id);
     if (seconds > 0) throw new Problem("rate_limited", undefined, seconds);
     return good;
   };
@@ -81,13 +93,17 @@ export function applicationGuards(parts: ApplicationParts): ApplicationGuards {
     strangers.charge(call);
     return appOf(call);
   };
+  const application = { security: "application", parameters: ["secretKey"] } as const;
   return {
     secretKey: {
-      security: "application",
-      admit,
-      again: (call) => checked(found(call)),
-      parameters: ["secretKey"],
+      ...application,
+      admit: (call) => {
+        const holder = admit(call);
+        return holder instanceof Promise ? holder.then(({ app }) => app) : holder.app;
+      },
+      again: (call) => checked(found(call)).app,
     },
+    minting: { ...application, admit, again: (call) => checked(found(call)) },
     open: { security: "applicationOpen", admit: openly, again: appOf, parameters: ["secretKey"] },
     signed: { security: "applicationOpen", admit: appOf, again: appOf, parameters: ["proof", "expires"] },
     link: (call, url) => linkFrom(call, domain, url),

@@ -3,7 +3,7 @@
  * derived for nothing else and never leaves the service.
  *
  * It is bound to the room's id, so that a later room of the same name does not take it, and to the generation of the
- * application's secret key, so that it ends with a rotation, after its grace.
+ * application's secret key that it was minted with, so that it ends with that one, after its grace.
  *
  * A token gains trust in this order: parse → verify the signature → the generation → its own times → its room, the room's
  * times → the room that is asked about. A token's values win over the room's.
@@ -39,6 +39,11 @@ interface Said {
 /** Of tokens that do not say: they were made before any rotation with a grace. */
 const FIRST_GENERATION = 1;
 
+interface Minter {
+  readonly app: AppRow;
+  readonly generation: number;
+}
+
 interface Times {
   readonly expireUnixSec?: number | null | undefined;
   readonly notBeforeUnixSec?: number | null | undefined;
@@ -57,7 +62,8 @@ export class AccessTokens {
     private readonly nowMs: () => number,
   ) {}
 
-  async mint(app: AppRow, wish: AccessTokenWish): Promise<string> {
+  /** `generation` is that of the secret key which the request showed: its tokens end with it. */
+  async mint({ app, generation }: Minter, wish: AccessTokenWish): Promise<string> {
     const now = this.nowMs();
     if (wish.isAdmin && wish.roomName === undefined && wish.globalToken !== true)
       throw refusal("isAdmin", "without roomName it makes an admin of every room: say so with globalToken: true");
@@ -73,7 +79,7 @@ export class AccessTokens {
       ...(exp && { exp }),
       ...(nbf && { nbf }),
       ...(bound && { room: bound.id }),
-      gen: app.secretSeq,
+      gen: generation,
     };
     const token = signJws({}, payload, this.secretOf(app.id));
     // Only texts beyond ASCII at their full length make one so long.

@@ -125,6 +125,26 @@ describe("access tokens", () => {
     expect(await isGood(app, token)).toBe(false);
   });
 
+  test("minted with the old one during its grace end with it, not with the new one", async () => {
+    const app = await newApplication(server);
+    const fresh = await rotate(app, { graceSec: 1000 });
+    const token = await mint(app, { globalToken: true, isAdmin: true });
+    const newer = await mint(withKey(app, fresh));
+    expect([await isGood(app, token), await isGood(app, newer)]).toEqual([true, true]);
+    await rotate(app, { retirePrevious: true, graceSec: 1000 });
+    expect(await isGood(app, token)).toBe(false);
+  });
+
+  test("minted with the old one during a short grace end when it is over", async () => {
+    const app = await newApplication(server);
+    const fresh = await rotate(app, { graceSec: 3 });
+    const token = await mint(app);
+    const newer = await mint(withKey(app, fresh));
+    expect(await isGood(app, token)).toBe(true);
+    await until(async () => !(await isGood(app, token)));
+    expect(await isGood(app, newer)).toBe(true);
+  });
+
   test("end when the grace does", async () => {
     const app = await newApplication(server);
     const token = await mint(app);
