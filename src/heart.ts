@@ -24,6 +24,8 @@ import type { Metrics } from "./telemetry/metrics.ts";
 export interface Heart {
   readonly hub: Hub;
   readonly gateway: Gateway;
+  /** Requests of secret keys, over REST; and the work of checking their tokens. */
+  readonly keyRate: Throttle;
   readonly usage: Usage;
   readonly blocks: Blocks;
   readonly engine: Engine;
@@ -89,9 +91,11 @@ export async function buildHeart(
   const perMinute = config.connectsPerMinutePerIp;
   const connects = new Throttle(perMinute, perMinute / 60, clock.monotonicMs);
   const news = follow;
-  const limits = { connects, maxPendingBytes };
+  const perSecond = config.restRequestsPerSecond;
+  const keyRate = new Throttle(perSecond, perSecond, clock.monotonicMs);
+  const limits = { connects, keyRate, maxPendingBytes };
   const gateway = new Gateway({ hub, dispatch, keyring, blocks, figures, faults, clock, news, ...limits });
-  return { hub, gateway, usage, blocks, engine, follow };
+  return { hub, gateway, keyRate, usage, blocks, engine, follow };
 }
 
 /** Alone, or joined to the nodes on the same NATS. */

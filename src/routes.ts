@@ -68,16 +68,15 @@ export interface NodeRoutes {
 export function buildRoutes(parts: RouteParts): NodeRoutes {
   const { config, log, store, keyring, directory, metrics, heart, rooms, checks, frame, adminTokenDigest } = parts;
   const { nowMs, monotonicMs } = clock;
-  const { hub, usage, gateway, engine, follow: news } = heart;
+  const { hub, usage, gateway, keyRate, engine, follow: news } = heart;
   metrics.gauge("parley_keys", "Live keys.", () => keyring.size);
   metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);
   const perSecond = config.restRequestsPerSecond;
   const ownHosts = new OwnHosts(config.publicUrl);
-  const requests = new Throttle(perSecond, perSecond, monotonicMs);
   const guards = makeGuards({
     keyring,
     nowMs,
-    requests,
+    requests: keyRate,
     wrongTries: new Throttle(ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60, monotonicMs),
     adminTokenDigest,
     isOwnHost: (call) => ownHosts.has(call.host),
@@ -94,7 +93,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
   };
   const realtime = [
-    ...tokenEndpoints(guards.minting, (keyId, count) => requests.charge(keyId, count), nowMs),
+    ...tokenEndpoints(guards.minting, keyRate, nowMs),
     ...channelEndpoints(guards.secret, hub, quota, (...cut) => frame.cut("/v1/channels/:channel/peers", ...cut)),
     ...peerEndpoints(guards.secret, { hub, quota, store, blocks: heart.blocks, nowMs }),
     ...usageEndpoints(guards.secret, { keyring, hub, usage, gather }),

@@ -6,7 +6,7 @@ import type { Scope } from "../protocol/glob.ts";
 import type { Blocks } from "./blocks.ts";
 import type { Keyring, PublishableKey, SecretKey } from "./keyring.ts";
 import { originAllowed } from "./origin.ts";
-import { TokenRefusal, verifyToken } from "./token.ts";
+import { type KeyRate, TokenRefusal, verifyToken } from "./token.ts";
 
 /** What admission found out; lives as long as the connection. */
 export interface Grant {
@@ -36,6 +36,8 @@ export class Refusal {
     readonly isPerhapsEarly = false,
     /** What finding it out has cost, in connects beyond this one. */
     readonly extraConnects = 0,
+    /** Of `rate_limited`. */
+    readonly retryAfterSeconds?: number,
   ) {}
 }
 
@@ -45,14 +47,21 @@ export interface ConnectRequest {
   readonly origin: string | null;
 }
 
-export function admit(request: ConnectRequest, keyring: Keyring, blocks: Blocks, nowMs: number): Grant | Refusal {
+export interface AdmitParts {
+  readonly keyring: Keyring;
+  readonly blocks: Blocks;
+  /** Pays for tokens that are costly to check. */
+  readonly keyRate: KeyRate;
+}
+
+export function admit(request: ConnectRequest, parts: AdmitParts, nowMs: number): Grant | Refusal {
   const query = new URLSearchParams(request.query);
   const keys = query.getAll("key");
   const tokens = query.getAll("token");
   if (keys.length + tokens.length !== 1) return new Refusal("unauthorized", "not exactly one of key and token");
   return keys[0] === undefined
-    ? withToken(tokens[0] ?? "", keyring, blocks, nowMs)
-    : withKey(keys[0], request.origin, keyring);
+    ? withToken(tokens[0] ?? "", parts, nowMs)
+    : withKey(keys[0], request.origin, parts.keyring);
 }
 
 function withKey(id: string, origin: string | null, keyring: Keyring): Grant | Refusal {
@@ -76,11 +85,13 @@ function withKey(id: string, origin: string | null, keyring: Keyring): Grant | R
   };
 }
 
-function withToken(token: string, keyring: Keyring, blocks: Blocks, nowMs: number): Grant | Refusal {
-  const verified = verifyToken(token, keyring, nowMs);
+function withToken(token: string, { keyring, blocks, keyRate }: AdmitParts, nowMs: number): Grant | Refusal {
+  const verified = verifyToken(token, keyring, nowMs, keyRate);
   const { extraRequests } = verified;
-  if (verified instanceof TokenRefusal)
-    return new Refusal(verified.code, verified.reason, verified.isPerhapsEarly, extraRequests);
+  if (verified instanceof TokenRefusal) {
+    const { code, reason, isPerhapsEarly, retryAfterSeconds } = verified;
+    return new Refusal(code, reason, isPerhapsEarly, extraRequests, retryAfterSeconds);
+  }
   const { key, secret, peerId } = verified;
   if (blocks.isBlocked(key.app, peerId, nowMs))
     return new Refusal("unauthorized", "the peer is blocked", false, extraRequests);

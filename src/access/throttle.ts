@@ -39,6 +39,13 @@ export class Throttle {
     this.buckets.set(key, bucket);
   }
 
+  /** Seconds to wait if more was charged than there was; 0 if nothing is owed. Takes nothing. */
+  debt(key: string): number {
+    if (this.perSecond === 0) return 0;
+    const bucket = this.refilled(key);
+    return bucket.left < 0 ? this.secondsToWait(bucket) : 0;
+  }
+
   /** Like `take`, but takes nothing. */
   wait(key: string): number {
     if (this.perSecond === 0) return 0;

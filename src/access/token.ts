@@ -6,10 +6,11 @@
  * decode the claims → authorize them against the key.
  */
 import { type Action, type ActionSet, actionSet, isAction, isSubset } from "../protocol/actions.ts";
-import { Effort } from "../protocol/containment.ts";
+import { Effort, EffortExceeded } from "../protocol/containment.ts";
 import { type Glob, parseGlob, Scope } from "../protocol/glob.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
 import {
+  CONTAINMENT_STEPS_PER_REQUEST,
   REQUEST_HEAD_MAX_BYTES,
   TOKEN_CHANNELS_MAX,
   TOKEN_MAX_SECONDS,
@@ -63,18 +64,29 @@ export interface VerifiedToken {
 /** `reason` is for the holder of the key and the operator; somebody who merely shows a token learns the code only. */
 export class TokenRefusal {
   constructor(
-    readonly code: "invalid_token" | "token_expired" | "internal_error",
+    readonly code: "invalid_token" | "token_expired" | "internal_error" | "rate_limited",
     readonly reason: string,
     /** The key as another node may have changed it just now could let it in. */
     readonly isPerhapsEarly = false,
     /** What the comparison with the key's patterns has cost, in requests beyond this one. */
     readonly extraRequests = 0,
+    /** Of `rate_limited`. */
+    readonly retryAfterSeconds?: number,
   ) {}
 }
 
+/** The rate of keys. Work beyond a request's is charged to it, and a key that owes must wait before it gets more. */
+export interface KeyRate {
+  /** Seconds to wait; 0 if the key owes nothing. */
+  debt(keyId: string): number;
+  charge(keyId: string, requests: number): void;
+}
+
 const invalid = (reason: string): TokenRefusal => new TokenRefusal("invalid_token", reason);
-const early = (reason: string, effort?: Effort): TokenRefusal =>
-  new TokenRefusal("invalid_token", reason, true, effort?.requests);
+const early = (reason: string, extraRequests?: number): TokenRefusal =>
+  new TokenRefusal("invalid_token", reason, true, extraRequests);
+const owing = (seconds: number, extraRequests: number): TokenRefusal =>
+  new TokenRefusal("rate_limited", "its key owes for the work of earlier tokens", false, extraRequests, seconds);
 const expired = (reason: string): TokenRefusal => new TokenRefusal("token_expired", reason);
 
 const SEALED = new TokenRefusal(
@@ -93,7 +105,13 @@ export function signToken(
   return signJws({ kid: keyId }, payload, secret.hmacKey);
 }
 
-export function verifyToken(token: string, keyring: Keyring, nowMs: number): VerifiedToken | TokenRefusal {
+/** Without `rate` the work is not charged. */
+export function verifyToken(
+  token: string,
+  keyring: Keyring,
+  nowMs: number,
+  rate?: KeyRate,
+): VerifiedToken | TokenRefusal {
   const parsed = parseToken(token);
   if (parsed instanceof TokenRefusal) return parsed;
   const key = keyring.key(parsed.kid);
@@ -109,7 +127,7 @@ export function verifyToken(token: string, keyring: Keyring, nowMs: number): Ver
   if (expiresAtMs instanceof TokenRefusal) return expiresAtMs;
   const claims = decodeClaims(payload, times, rawClaimsIn(UTF8.decode(parsed.payload)), nowMs);
   if (claims instanceof TokenRefusal) return claims;
-  return authorize(claims, signed.key, signed.secret, expiresAtMs);
+  return authorize(claims, signed.key, signed.secret, expiresAtMs, rate);
 }
 
 interface ParsedToken extends ParsedJws {
@@ -233,17 +251,18 @@ function authorize(
   key: SecretKey,
   secret: SigningSecret,
   expiresAtMs: number,
+  rate: KeyRate | undefined,
 ): VerifiedToken | TokenRefusal {
-  const effort = new Effort();
-  const outside = firstUncovered(claims.channels ?? [], key.scope, effort);
+  const { outside, requests } = firstUncovered(claims.channels ?? [], key, rate);
   if (outside) {
     const entry = `channels: ${JSON.stringify(outside.glob.source)}`;
-    return outside.isUndecided
-      ? early(`${entry}: ${TOO_MUCH_WORK}`, effort)
-      : early(`${entry} is not covered by the key's patterns`, effort);
+    if (outside.why === "owing") return owing(outside.retryAfterSeconds, requests);
+    return outside.why === "undecided"
+      ? early(`${entry}: ${TOO_MUCH_WORK}`, requests)
+      : early(`${entry} is not covered by the key's patterns`, requests);
   }
   const actions = claims.permissions ?? key.actions;
-  if (!isSubset(actions, key.actions)) return early("permissions exceed the key's actions", effort);
+  if (!isSubset(actions, key.actions)) return early("permissions exceed the key's actions", requests);
   return {
     key,
     secret,
@@ -254,7 +273,7 @@ function authorize(
     hasActions: claims.permissions !== undefined,
     metadataJson: claims.raw.metadata,
     peerMetadataJson: copied(claims.raw.peerMetadata),
-    extraRequests: effort.requests,
+    extraRequests: requests,
   };
 }
 
@@ -264,15 +283,40 @@ const copied = (text: string | undefined): string | undefined => text && Buffer.
 export const TOO_MUCH_WORK =
   "whether the key's patterns cover it takes too much work to find out; use fewer '**' in it, or simpler patterns in the key";
 
-/** The first pattern that a scope does not contain, or of which that could not be found out. */
+/** Why a pattern is not granted. `owing`: that was not found out, because the key's rate does not allow the work now. */
+type Uncovered = { readonly glob: Glob } & (
+  | { readonly why: "outside" | "undecided" }
+  | { readonly why: "owing"; readonly retryAfterSeconds: number }
+);
+
+/**
+ * The first pattern that the key's do not contain, or of which that could not be found out. What is more work than a
+ * request's is charged to the key, as `requests`. A key that owes gets no more than one request's work, so that requests
+ * which were let in together cannot all be costly.
+ */
 export function firstUncovered(
   globs: readonly Glob[],
-  scope: Scope,
-  effort: Effort,
-): { readonly glob: Glob; readonly isUndecided: boolean } | undefined {
+  { id, scope }: Pick<SecretKey, "id" | "scope">,
+  rate: KeyRate | undefined,
+): { readonly outside: Uncovered | undefined; readonly requests: number } {
+  if (globs.length === 0) return { outside: undefined, requests: 0 };
+  const debtSeconds = rate?.debt(id) ?? 0;
+  const effort = debtSeconds > 0 ? new Effort(CONTAINMENT_STEPS_PER_REQUEST) : new Effort();
+  const outside = search(globs, scope, effort, debtSeconds);
+  const { requests } = effort;
+  if (requests > 0) rate?.charge(id, requests);
+  return { outside, requests };
+}
+
+function search(globs: readonly Glob[], scope: Scope, effort: Effort, debtSeconds: number): Uncovered | undefined {
   for (const glob of globs) {
-    const isCovered = scope.covers(glob, effort);
-    if (!isCovered) return { glob, isUndecided: isCovered === undefined };
+    try {
+      const isCovered = scope.covers(glob, effort);
+      if (!isCovered) return { glob, why: isCovered === undefined ? "undecided" : "outside" };
+    } catch (error) {
+      if (error instanceof EffortExceeded) return { glob, why: "owing", retryAfterSeconds: debtSeconds };
+      throw error;
+    }
   }
   return undefined;
 }

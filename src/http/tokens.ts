@@ -1,7 +1,15 @@
 /** POST /v1/tokens: mint a connect token. The same thing as one the backend signs itself. */
 import { z } from "zod";
 import type { Credential } from "../access/credential.ts";
-import { type Claims, firstUncovered, type RawClaims, rawClaimsIn, signToken, TOO_MUCH_WORK } from "../access/token.ts";
+import {
+  type Claims,
+  firstUncovered,
+  type KeyRate,
+  type RawClaims,
+  rawClaimsIn,
+  signToken,
+  TOO_MUCH_WORK,
+} from "../access/token.ts";
 import {
   ACTIONS,
   type Action,
@@ -12,7 +20,6 @@ import {
   isSubset,
 } from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
-import { Effort } from "../protocol/containment.ts";
 import { type Glob, parseGlob } from "../protocol/glob.ts";
 import {
   TOKEN_CHANNELS_MAX,
@@ -59,10 +66,7 @@ const answer = z
   })
   .meta({ id: "MintedToken" });
 
-/** So many requests more are taken from the key's rate. */
-export type Charge = (keyId: string, requests: number) => void;
-
-export function tokenEndpoints(guard: Guard<Credential>, charge: Charge, nowMs: () => number): Endpoint[] {
+export function tokenEndpoints(guard: Guard<Credential>, rate: KeyRate, nowMs: () => number): Endpoint[] {
   return [
     endpoint({
       method: "POST",
@@ -73,7 +77,7 @@ export function tokenEndpoints(guard: Guard<Credential>, charge: Charge, nowMs: 
       body,
       answer,
       problems: ["channel_not_authorized", "action_not_permitted", "internal_error"],
-      handle: (_call, { who, body, text }) => mint(who, body, text, charge, nowMs()),
+      handle: (_call, { who, body, text }) => mint(who, body, text, rate, nowMs()),
     }),
   ];
 }
@@ -82,13 +86,13 @@ function mint(
   credential: Credential,
   wanted: z.infer<typeof body>,
   text: string,
-  charge: Charge,
+  rate: KeyRate,
   nowMs: number,
 ): z.infer<typeof answer> {
   const { key } = credential;
   const raw = givenBags(wanted, text);
   const exp = expiry(credential, wanted.expiresInSec ?? undefined, nowMs);
-  if (wanted.channels) checkChannels(wanted.channels, key, charge);
+  if (wanted.channels) checkChannels(wanted.channels, key, rate);
   const permissions = wanted.permissions && permitted(wanted.permissions, key.actions);
   if (key.type === "sealed") throw new Problem("internal_error", "The key has no usable signing secret at the moment.");
   const claims: Claims = {
@@ -119,17 +123,16 @@ function givenBags(wanted: z.infer<typeof body>, text: string): RawClaims {
 }
 
 /** A refusal names the place, not the value: people put secrets into the wrong field. */
-function checkChannels(channels: readonly string[], { id, scope }: Credential["key"], charge: Charge): void {
+function checkChannels(channels: readonly string[], key: Credential["key"], rate: KeyRate): void {
   const globs = channels.map(parseGlob).filter((glob): glob is Glob => typeof glob !== "string");
   const reserved = globs.findIndex((glob) => isReserved(glob.source));
   if (reserved >= 0)
     throw new Problem("channel_not_authorized", `channels.${reserved}: this name is reserved for the service.`);
-  const effort = new Effort();
-  const outside = firstUncovered(globs, scope, effort);
-  if (effort.requests > 0) charge(id, effort.requests);
+  const { outside } = firstUncovered(globs, key, rate);
   if (!outside) return;
+  if (outside.why === "owing") throw new Problem("rate_limited", undefined, outside.retryAfterSeconds);
   const field = `channels.${globs.indexOf(outside.glob)}`;
-  if (outside.isUndecided) throw new Problem("invalid_request", `${field}: ${TOO_MUCH_WORK}.`);
+  if (outside.why === "undecided") throw new Problem("invalid_request", `${field}: ${TOO_MUCH_WORK}.`);
   throw new Problem("channel_not_authorized", `${field}: the key does not cover it.`);
 }
 

@@ -20,6 +20,11 @@ const NONE = -3;
 /** A set of states, one bit each. */
 export type States = Int32Array<ArrayBuffer>;
 
+const statesOf = (globs: readonly Glob[]): number => globs.reduce((sum, glob) => sum + glob.gaps.length, 0);
+
+/** Words that a set of these globs' states has. */
+export const wordsOf = (globs: readonly Glob[]): number => (statesOf(globs) + 31) >>> 5;
+
 export class Automaton {
   /** Words of a set of states: the cost of one step. */
   readonly words: number;
@@ -40,8 +45,8 @@ export class Automaton {
   private readonly stepMasks: Int32Array;
 
   constructor(globs: readonly Glob[]) {
-    const states = globs.reduce((sum, glob) => sum + glob.gaps.length, 0);
-    this.words = (states + 31) >>> 5;
+    const states = statesOf(globs);
+    this.words = wordsOf(globs);
     this.start = this.empty();
     this.final = this.empty();
     this.loops = this.empty();

@@ -19,11 +19,23 @@ import { type Automaton, add, DEEP, FILL, has, SLASH, type States } from "./auto
 import type { Glob } from "./glob.ts";
 import { CONTAINMENT_SEARCH_MAX_STEPS, CONTAINMENT_STEPS_PER_REQUEST } from "./limits.ts";
 
+/** The next piece of work is more than the effort's `allowed`. */
+export class EffortExceeded extends Error {}
+
 /** The work of one or several questions, in words of state sets that were looked at. */
 export class Effort {
   spent = 0;
   /** What searches may still look at. */
   searchLeft = CONTAINMENT_SEARCH_MAX_STEPS;
+
+  /** `allowed`: the most that may be spent in all. */
+  constructor(private readonly allowed = Number.POSITIVE_INFINITY) {}
+
+  /** Called before the work is done; throws where that is more than is allowed. */
+  spend(words: number): void {
+    if (this.spent + words > this.allowed) throw new EffortExceeded();
+    this.spent += words;
+  }
 
   /** As whole requests, for the rate of whoever has caused it. */
   get requests(): number {
@@ -120,7 +132,7 @@ class Search {
   }
 
   private spend(words: number): void {
-    this.effort.spent += words;
+    this.effort.spend(words);
     this.effort.searchLeft -= words;
     if (this.effort.searchLeft < 0) throw new TooMuch();
   }

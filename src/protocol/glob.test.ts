@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { Effort } from "./containment.ts";
+import { Effort, EffortExceeded } from "./containment.ts";
 import { type Glob, parseGlob, Scope } from "./glob.ts";
 
 const glob = (source: string): Glob => {
@@ -171,6 +171,29 @@ describe("containment", () => {
       expect(effort.spent).toBeLessThan(22_000_000);
       expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
     }
+  });
+
+  test("a costly answer is remembered, and a bounded number of them", () => {
+    const whole = scope(...Array.from({ length: 20 }, (_, i) => `**${"a*".repeat(i + 60)}`));
+    const costOf = (part: string): number => {
+      const effort = new Effort();
+      whole.covers(glob(part), effort);
+      return effort.spent;
+    };
+    const part = (i: number): string => `${i}*${"a".repeat(200)}*`;
+    const first = costOf(part(0));
+    expect(first).toBeGreaterThan(1000);
+    expect(costOf(part(0))).toBe(0);
+    for (let i = 1; i <= 128; i++) expect(costOf(part(i))).toBeGreaterThan(1000);
+    expect(costOf(part(0))).toBe(first);
+  });
+
+  test("a name without wildcards is charged for like a pattern", () => {
+    const whole = scope(...Array.from({ length: 20 }, (_, i) => `**${"a*".repeat(i + 60)}`));
+    const effort = new Effort();
+    expect(whole.covers(glob("a".repeat(250)), effort)).toBe(true);
+    expect(effort.spent).toBeGreaterThan(1000);
+    expect(() => whole.covers(glob("a".repeat(249)), new Effort(1000))).toThrow(EffortExceeded);
   });
 
   test("patterns that people write cost next to nothing", () => {

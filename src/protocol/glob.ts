@@ -2,7 +2,7 @@
  * Channel patterns: `*` is any run without `/`, `**` any run, both possibly empty; `\*` and `\\` are literal. A pattern is a
  * list of literal characters with a gap of some kind before, between and behind them.
  */
-import { Automaton, FILL } from "./automaton.ts";
+import { Automaton, FILL, wordsOf } from "./automaton.ts";
 import { type Containment, contains, Effort, hardestText } from "./containment.ts";
 import { PATTERN_MAX_BYTES } from "./limits.ts";
 import { hasControl, isReserved, isWellFormed, utf8Bytes } from "./names.ts";
@@ -61,6 +61,11 @@ export function parseGlob(source: string): Glob | string {
 /** Up to so many patterns are compared one by one; with more, one pass over all of them is cheaper. */
 const ONE_BY_ONE_MAX = 8;
 
+/** Verdicts that a scope remembers, so that the tokens of one backend, which are often alike, are decided once. */
+const VERDICTS_MAX = 128;
+/** Cheaper ones are not worth a place, in words that are looked at. */
+const VERDICT_MIN_WORDS = 1000;
+
 /** What building a word of an automaton costs, in words that are looked at. */
 const WORDS_TO_BUILD = 256;
 
@@ -74,6 +79,8 @@ export class Scope {
   private wildGlobs: readonly Glob[] | undefined;
   /** Those of `wild` that were needed by themselves. Bound: a scope has at most 100 patterns. */
   private readonly single = new Map<Glob, Automaton>();
+  /** What costly questions were answered, by the source of the glob. Bound: VERDICTS_MAX, the oldest goes first. */
+  private verdicts: Map<string, boolean> | undefined;
   /** `**` is among them: the commonest pattern, and the answer to every question. */
   private readonly everything: boolean;
 
@@ -101,9 +108,25 @@ export class Scope {
 
   /** Whether every name `glob` matches is matched by some pattern of this set; undefined: it takes too much to find out. */
   covers(glob: Glob, effort = new Effort()): boolean | undefined {
-    if (glob.exact !== undefined) return this.matches(glob.exact);
-    if (isReserved(glob.source)) return false;
+    if (isReserved(glob.exact ?? glob.source)) return false;
     if (this.everything || this.sources.has(glob.source)) return true;
+    if (glob.exact !== undefined && this.exact.has(glob.exact)) return true;
+    const known = this.verdicts?.get(glob.source);
+    if (known !== undefined) return known;
+    const before = effort.spent;
+    const verdict = this.decide(glob, effort);
+    if (verdict !== undefined && effort.spent - before >= VERDICT_MIN_WORDS) this.remember(glob.source, verdict);
+    return verdict;
+  }
+
+  private remember(source: string, verdict: boolean): void {
+    this.verdicts ??= new Map();
+    const [oldest] = this.verdicts.size < VERDICTS_MAX ? [] : this.verdicts.keys();
+    if (oldest !== undefined) this.verdicts.delete(oldest);
+    this.verdicts.set(source, verdict);
+  }
+
+  private decide(glob: Glob, effort: Effort): boolean | undefined {
     if (this.coversAlone(glob, effort)) return true;
     if (!glob.gaps.includes("any") || !this.matcher) return false;
     // Cheap, and most of what is not covered is found out here.
@@ -113,7 +136,7 @@ export class Scope {
 
   /** Whether one pattern covers it by itself: the answer for all that people write, and for whatever has no `**`. */
   private coversAlone(glob: Glob, effort: Effort): boolean {
-    effort.spent += this.wild.length;
+    effort.spend(this.wild.length);
     const candidates = this.wild.filter((one) => glob.head.startsWith(one.head) && glob.tail.endsWith(one.tail));
     if (candidates.some(isPrefix)) return true;
     const automata =
@@ -133,14 +156,13 @@ export class Scope {
     // A name without wildcards is never part of the answer: the hardest texts hold characters that no pattern has.
     // The least demanding pattern first: of several that would do, the search relies on the first.
     const related = this.wild.filter((one) => agree(one, glob)).sort((one, other) => demands(one) - demands(other));
-    const whole = new Automaton(related);
-    effort.spent += whole.words * WORDS_TO_BUILD;
-    return contains(whole, glob, effort);
+    effort.spend(wordsOf(related) * WORDS_TO_BUILD);
+    return contains(new Automaton(related), glob, effort);
   }
 }
 
 function matchesSymbols(automaton: Automaton, symbols: readonly number[], effort: Effort): boolean {
-  effort.spent += automaton.words * symbols.length;
+  effort.spend(automaton.words * symbols.length);
   return automaton.matchesSymbols(symbols);
 }
 

@@ -9,6 +9,7 @@ import type { Blocks } from "../access/blocks.ts";
 import type { News } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { Throttle } from "../access/throttle.ts";
+import type { KeyRate } from "../access/token.ts";
 import type { Claim } from "../engine/engine.ts";
 import { FAULT, GOING_AWAY, OVER_CONCURRENT } from "../protocol/close.ts";
 import { CODES, type Code, Problem } from "../protocol/codes.ts";
@@ -38,6 +39,8 @@ export interface GatewayParts {
   readonly keyring: Keyring;
   readonly blocks: Blocks;
   readonly connects: Throttle;
+  /** The same as for REST: a token that is costly to check is paid for by its key, and by the client's address. */
+  readonly keyRate: KeyRate;
   readonly figures: Figures;
   readonly faults: FaultLog;
   readonly clock: Clock;
@@ -100,7 +103,7 @@ export class Gateway {
   }
 
   private enter(attempt: ConnectAttempt, grant: Grant | Refusal): true | Promise<true> {
-    if (grant instanceof Refusal) throw this.refused(grant.code);
+    if (grant instanceof Refusal) throw this.refused(grant.code, undefined, grant.retryAfterSeconds);
     const wantsUpgrade = attempt.request.headers.get("upgrade")?.toLowerCase() === "websocket";
     if (!wantsUpgrade) throw new Problem("upgrade_required");
     // Bun would answer this itself, with nothing that says why.
@@ -122,7 +125,7 @@ export class Gateway {
     const grant = this.admit(attempt);
     if (!(grant instanceof Refusal)) return this.upgradeCapped(attempt, grant, claim);
     claim?.end();
-    throw this.refused(grant.code);
+    throw this.refused(grant.code, undefined, grant.retryAfterSeconds);
   }
 
   private upgradeCapped(attempt: ConnectAttempt, grant: Grant, claim: Claim | undefined): true {
@@ -144,8 +147,8 @@ export class Gateway {
     const { url, headers } = request;
     const from = url.indexOf("?");
     const query = from < 0 ? "" : url.slice(from + 1);
-    const { keyring, blocks, connects, clock } = this.parts;
-    const admitted = admit({ query, origin: headers.get("origin") }, keyring, blocks, clock.nowMs());
+    const { connects, clock } = this.parts;
+    const admitted = admit({ query, origin: headers.get("origin") }, this.parts, clock.nowMs());
     // A self-signed token with costly patterns must not be a cheap way to our processor.
     if (admitted.extraConnects > 0) connects.charge(rateKey(client), admitted.extraConnects);
     return admitted;

@@ -163,6 +163,7 @@ export class World {
       keyring,
       blocks,
       connects,
+      keyRate: new Throttle(0, 0, clock.monotonicMs),
       figures,
       faults,
       clock,

@@ -94,6 +94,7 @@ export class World {
       keyring,
       blocks,
       connects,
+      keyRate: connects,
       figures,
       faults: noFaults,
       clock,

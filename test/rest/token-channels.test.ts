@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type Admin, mint, type SecretKey } from "../support/admin.ts";
 import { expectRefusal } from "../support/checks.ts";
-import { call } from "../support/http.ts";
+import { call, halfSent, statusOf } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import { type Server, startParley } from "../support/parley.ts";
 
@@ -85,6 +85,36 @@ test("what takes too much work to decide is 400 and says so, and costs the key i
     return;
   }
   throw new Error("twenty costly requests were never too many");
+});
+
+test("costly requests that were let in together, and whose bodies end together, are not all worked on", async () => {
+  await using own = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "40" } });
+  const { patterns, part } = oddGraph(24);
+  const key = await own.admin.createKey((await own.admin.createApp())._id, { channelPatterns: patterns });
+  const head = ["POST /v1/tokens HTTP/1.1", "Host: 127.0.0.1", `Authorization: Bearer ${key.credential}`];
+  const body = JSON.stringify({ peerId: "a", channels: [part] });
+  const held = await Promise.all(
+    Array.from({ length: 30 }, () => halfSent(own.url, [...head, "Content-Type: application/json"], body)),
+  );
+  const answers = await Promise.all(held.map((one) => one.finish()));
+  const refused = answers.filter((answer) => statusOf(answer) === 429);
+  expect(refused.length).toBeGreaterThan(25);
+  for (const answer of refused) expect(answer).toMatch(/retry-after: [1-9]/i);
+});
+
+test("a costly self-signed token is paid for by its key, from whatever address; cheap ones still connect", async () => {
+  const env = { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "60000", PARLEY_REST_REQUESTS_PER_SECOND: "20" };
+  await using own = await startParley({ env });
+  const { patterns, part } = oddGraph(24);
+  const key = await own.admin.createKey((await own.admin.createApp())._id, { channelPatterns: [...patterns, "x/*"] });
+  const ask = (channels: readonly string[]): ReturnType<typeof call> =>
+    call(`${own.url}/v1?token=${selfSigned(key.keyId, key.secret, { channels })}`);
+  expect((await ask([part])).status).toBe(401);
+  const again = await ask([part]);
+  expectRefusal(again, 429, "rate_limited");
+  expect(Number(again.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  expect((await ask(["x/y"])).status).toBe(426);
+  expectRefusal(await mint(own.url, key.credential, { peerId: "a" }), 429, "rate_limited");
 });
 
 test("a costly self-signed token costs its address its connects", async () => {

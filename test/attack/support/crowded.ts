@@ -63,6 +63,7 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     keyring,
     blocks,
     connects,
+    keyRate: connects,
     figures,
     faults: noFaults,
     clock,
