@@ -9,7 +9,7 @@ import type { Config } from "./config/settings.ts";
 import type { Engine } from "./engine/engine.ts";
 import { Exchange } from "./engine/local.ts";
 import { NatsEngine } from "./engine/nats/nats.ts";
-import { guardedClock, systemClock } from "./realtime/clock.ts";
+import { type Clock, guardedClock, systemClock } from "./realtime/clock.ts";
 import { Dispatch } from "./realtime/dispatch.ts";
 import { Figures } from "./realtime/figures.ts";
 import { Gateway } from "./realtime/gateway.ts";
@@ -24,6 +24,8 @@ import type { Metrics } from "./telemetry/metrics.ts";
 export interface Heart {
   readonly hub: Hub;
   readonly gateway: Gateway;
+  /** With a boundary around what it calls. */
+  readonly clock: Clock;
   /** Requests of secret keys, over REST; and the work of checking their tokens. */
   readonly keyRate: Throttle;
   readonly usage: Usage;
@@ -95,7 +97,7 @@ export async function buildHeart(
   const keyRate = new Throttle(perSecond, perSecond, clock.monotonicMs);
   const limits = { connects, keyRate, maxPendingBytes };
   const gateway = new Gateway({ hub, dispatch, keyring, blocks, figures, faults, clock, news, ...limits });
-  return { hub, gateway, keyRate, usage, blocks, engine, follow };
+  return { hub, gateway, clock, keyRate, usage, blocks, engine, follow };
 }
 
 /** Alone, or joined to the nodes on the same NATS. */

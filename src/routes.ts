@@ -27,6 +27,7 @@ import { roomEndpoints } from "./http/rooms.ts";
 import type { Frame, Handler, Routes } from "./http/router.ts";
 import { startPage } from "./http/start.ts";
 import type { Strangers } from "./http/strangers.ts";
+import { Streams } from "./http/streams.ts";
 import { tokenEndpoints } from "./http/tokens.ts";
 import { uploadEndpoints } from "./http/uploads.ts";
 import { usageEndpoints } from "./http/usage.ts";
@@ -92,9 +93,16 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const gather = async (app: string): Promise<void> => {
     if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
   };
+  const streams = new Streams(heart.clock);
+  metrics.gauge("parley_streamed_lists", "Long lists that are being sent.", () => streams.size);
   const realtime = [
     ...tokenEndpoints(guards.minting, keyRate, nowMs),
-    ...channelEndpoints(guards.secret, hub, quota, (...cut) => frame.cut("/v1/channels/:channel/peers", ...cut)),
+    ...channelEndpoints(guards.secret, {
+      hub,
+      quota,
+      streams,
+      cut: (...cut) => frame.cut("/v1/channels/:channel/peers", ...cut),
+    }),
     ...peerEndpoints(guards.secret, { hub, quota, store, blocks: heart.blocks, nowMs }),
     ...usageEndpoints(guards.secret, { keyring, hub, usage, gather }),
   ];
@@ -113,7 +121,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   });
   const { recordings, uploads, links } = parts.archive;
   const application = [
-    ...roomEndpoints(appGuards, rooms, (...cut) => frame.cut("/api/v1/rooms", ...cut)),
+    ...roomEndpoints(appGuards, rooms, streams, (...cut) => frame.cut("/api/v1/rooms", ...cut)),
     ...accessTokenEndpoints(appGuards, parts.accessTokens),
     ...recordingEndpoints(appGuards, recordings, config.linkSeconds),
     ...uploadEndpoints(appGuards, uploads, recordings, links),

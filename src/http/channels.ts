@@ -12,6 +12,7 @@ import type { Call } from "./call.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { bag, checkBagSize, limit, peerId } from "./schemas.ts";
 import { type Cut, streamedArray } from "./streamed-array.ts";
+import type { Streams } from "./streams.ts";
 
 /** `Retry-After` when not every node has answered. */
 const RETRY_SECONDS = 1;
@@ -74,7 +75,15 @@ function* membersOf(members: readonly MemberState[]): Generator<MemberState[], u
 const memberJson = ({ peerId, metadataJson }: MemberState): string =>
   `{"peerId":${JSON.stringify(peerId)}${metadataJson === undefined ? "" : `,"metadata":${metadataJson}`}}`;
 
-export function channelEndpoints(guard: Guard<Credential>, hub: Hub, quota: Quota, cut: Cut): Endpoint[] {
+export interface ChannelParts {
+  readonly hub: Hub;
+  readonly quota: Quota;
+  readonly streams: Streams;
+  readonly cut: Cut;
+}
+
+export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts): Endpoint[] {
+  const { hub, quota, streams, cut } = parts;
   const base = { tag: "channels", guard } as const;
   return [
     endpoint({
@@ -119,7 +128,7 @@ export function channelEndpoints(guard: Guard<Credential>, hub: Hub, quota: Quot
         const members = wholeOf(await hub.census.members(who.key.app, channel));
         const around = { before: `{"channel":${JSON.stringify(channel)},"peers":`, after: "}" };
         const list = { pages: membersOf(members), write: memberJson, pageSize: MEMBERS_PER_PAGE, check: again, around };
-        return streamedArray({ ...list, cut: (error) => cut(call, error) });
+        return streamedArray({ ...list, owner: who.key.id, streams, cut: (error) => cut(call, error) });
       },
     }),
     endpoint({

@@ -8,6 +8,7 @@ import type { Call } from "./call.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { wholeNumber } from "./schemas.ts";
 import { type Cut, streamedArray } from "./streamed-array.ts";
+import type { Streams } from "./streams.ts";
 
 const LATER = "Kept; acts once there is a way to join a room.";
 
@@ -65,7 +66,12 @@ const listing = z.object({
 
 const done = z.object({ success: z.literal(true), message: z.string() });
 
-export function roomEndpoints({ secretKey: guard }: ApplicationGuards, rooms: Rooms, cut: Cut): Endpoint[] {
+export function roomEndpoints(
+  { secretKey: guard }: ApplicationGuards,
+  rooms: Rooms,
+  streams: Streams,
+  cut: Cut,
+): Endpoint[] {
   const base = { tag: "rooms", guard } as const;
   const one = "/api/v1/room/:roomName";
   const nameOf = (call: Call): string => call.params.roomName ?? "";
@@ -94,6 +100,8 @@ export function roomEndpoints({ secretKey: guard }: ApplicationGuards, rooms: Ro
               write: JSON.stringify,
               pageSize: LIST_PAGE_ROOMS,
               check: again,
+              owner: who.id,
+              streams,
               cut: (error) => cut(call, error),
             })
           : rooms.page(who.id, query.limit ?? ROOMS_PAGE_DEFAULT, query.endId),

@@ -1,8 +1,18 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Server } from "bun";
+import {
+  STREAM_GRACE_MS,
+  STREAM_MIN_CHARS_PER_SECOND,
+  STREAMS_PER_CREDENTIAL_MAX,
+  STREAMS_PER_NODE_MAX,
+} from "../protocol/limits.ts";
+import { FakeClock } from "../realtime/fake-clock.ts";
 import { streamedArray } from "./streamed-array.ts";
+import { Streams } from "./streams.ts";
 
 const PAGE = 3;
+const clock = new FakeClock();
+const streams = new Streams(clock);
 let server: Server<undefined>;
 let total = 0;
 let failAt = Number.POSITIVE_INFINITY;
@@ -36,6 +46,8 @@ beforeAll(() => {
         pageSize: PAGE,
         check,
         cut,
+        owner: "someone",
+        streams,
         ...(around && { around }),
       });
     },
@@ -66,4 +78,80 @@ test("and so does a reader who may not read any more", async () => {
   await expect(ask()).rejects.toThrow();
   expect(cuts.splice(0)).toEqual(["not any more"]);
   isAllowed = () => true;
+});
+
+test("a list that is read leaves no place taken", () => {
+  expect(streams.size).toBe(0);
+});
+
+describe("many and slow readers", () => {
+  const long = async function* (): AsyncGenerator<string[], undefined> {
+    for (let i = 0; i < 100; i++) yield Array.from({ length: PAGE }, () => "x".repeat(30_000));
+  };
+  let time: FakeClock;
+  let own: Streams;
+  let told: unknown[];
+  beforeEach(() => {
+    time = new FakeClock();
+    own = new Streams(time);
+    told = [];
+  });
+  const list = (owner: string): Promise<Response> =>
+    streamedArray({
+      pages: long(),
+      write: JSON.stringify,
+      pageSize: PAGE,
+      check: () => undefined,
+      cut: (error) => told.push(error),
+      owner,
+      streams: own,
+    });
+  const readerOf = async (owner: string) => {
+    const reader = (await list(owner)).body?.getReader();
+    if (!reader) throw new Error("it has no body");
+    return reader;
+  };
+
+  test("one credential reads so many long lists at once; the next is 429 until one has ended", async () => {
+    const readers = [];
+    for (let i = 0; i < STREAMS_PER_CREDENTIAL_MAX; i++) readers.push(await readerOf("one"));
+    const refused = await list("one").catch((problem: unknown) => problem);
+    expect(refused).toMatchObject({ code: "rate_limited", retryAfterSeconds: 1 });
+    await readerOf("other");
+    await readers[0]?.cancel();
+    await readerOf("one");
+    expect(own.size).toBe(STREAMS_PER_CREDENTIAL_MAX + 1);
+  });
+
+  test("a node sends so many at once, whoever reads them", async () => {
+    for (let i = 0; i < STREAMS_PER_NODE_MAX; i++) await readerOf(String(i));
+    await expect(list("one more")).rejects.toMatchObject({ code: "rate_limited" });
+  });
+
+  test("pieces are small, whatever a page holds", async () => {
+    const reader = await readerOf("one");
+    for (let i = 0; i < 20; i++) expect(String((await reader.read()).value).length).toBeLessThan(130_000);
+  });
+
+  test("a reader that trickles is cut when its time is over, and its place is free", async () => {
+    const reader = await readerOf("one");
+    await reader.read();
+    time.advance(STREAM_GRACE_MS - 1000);
+    expect(told).toEqual([]);
+    time.advance(5000);
+    expect(told).toHaveLength(1);
+    expect(own.size).toBe(0);
+    await expect(reader.read()).rejects.toBeUndefined();
+    time.advance(10_000);
+    expect(time.waiting).toBe(0);
+  });
+
+  test("a reader that keeps the pace is not", async () => {
+    const reader = await readerOf("one");
+    for (let i = 0; i < 50; i++) {
+      const { value } = await reader.read();
+      time.advance((String(value).length / STREAM_MIN_CHARS_PER_SECOND) * 1000);
+    }
+    expect([told, own.size]).toEqual([[], 1]);
+  });
 });

@@ -84,6 +84,16 @@ export const ROOM_URL_MAX_CHARS = 2048;
 export const ROOMS_PAGE_MAX = 100;
 export const ROOMS_PAGE_DEFAULT = 50;
 
+/** Long lists that are sent in pieces, at once. */
+export const STREAMS_PER_CREDENTIAL_MAX = 8;
+export const STREAMS_PER_NODE_MAX = 64;
+/** A list of one page with no more text than this is an ordinary answer. */
+export const STREAM_WHOLE_MAX_CHARS = 262_144;
+export const STREAM_PIECE_CHARS = 65_536;
+/** A reader must take so much on average, but for a time that it has at the beginning. */
+export const STREAM_MIN_CHARS_PER_SECOND = 65_536;
+export const STREAM_GRACE_MS = 30_000;
+
 export const ORIGINS_MAX = 100;
 export const ORIGIN_MAX_CHARS = 256;
 export const LABEL_MAX_CHARS = 128;

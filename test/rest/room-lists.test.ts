@@ -87,7 +87,7 @@ test("over the cap nothing more is made, and what is there stays readable", asyn
 
 describe("while a list is on its way", () => {
   /** Begins to read a list and stops, so that most of it waits at the server. */
-  async function paused(): Promise<{ rest: () => Promise<string> }> {
+  async function paused(): Promise<{ begun: string; leave: () => void; rest: () => Promise<string> }> {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
     let text = "";
@@ -104,6 +104,8 @@ describe("while a list is on its way", () => {
       }),
     );
     return {
+      begun: text,
+      leave: () => void socket.destroy(),
       rest: async () => {
         socket.on("data", (bytes) => {
           text += bytes.toString("latin1");
@@ -123,6 +125,20 @@ describe("while a list is on its way", () => {
     const rooms = JSON.parse(dechunked(whole)) as Json[];
     expect(rooms).toHaveLength(ROOMS - 1);
     expect(new Set(rooms.map((room) => room._id)).size).toBe(ROOMS - 1);
+  });
+
+  test("eight are sent at once, the ninth is 429, and a reader that leaves makes room", async () => {
+    const readers = await Promise.all(Array.from({ length: 8 }, paused));
+    expect(readers.map(({ begun }) => begun.slice(0, 12))).toEqual(readers.map(() => "HTTP/1.1 200"));
+    const ninth = await app.call("GET", "/rooms");
+    expect([ninth.status, ninth.body.error.code, ninth.headers.get("retry-after")]).toEqual([429, "rate_limited", "1"]);
+    // Pages are ordinary answers.
+    expect((await app.call("GET", "/rooms?limit=5")).status).toBe(200);
+    for (const { leave } of readers) leave();
+    let next = await paused();
+    while (next.begun.startsWith("HTTP/1.1 429")) next = await paused();
+    expect(next.begun).toStartWith("HTTP/1.1 200");
+    next.leave();
   });
 
   test("the end of its key is its end, and what has come is no whole array", async () => {
