@@ -44,13 +44,15 @@ export class Audience {
     peer.socket.unsubscribe(channel.presenceTopic);
   }
 
-  /** Before a direct message of this member: writes to its receiver what it does not know of the member yet. */
-  showAlone(subscription: Subscription, member: Member): void {
+  /**
+   * Before a direct message of this member: writes to its receiver what it does not know of the member yet. `after`: the
+   * member's arrivedEntry(), made once for all receivers.
+   */
+  showAlone(subscription: Subscription, member: Member, after: string | undefined): void {
     const { channel } = subscription;
     const { peerId } = member.identity;
     if (!hasPicture(subscription)) return;
     const before = knownTo(subscription, member);
-    const after = member.arrivedEntry();
     if (before === after || !this.parts.damping.allows(channel, peerId, before, after, true)) return;
     this.parts.damping.shown(channel, peerId, before, after);
     this.write(subscription, [{ peerId, before, after }]);
@@ -76,8 +78,8 @@ export class Audience {
     const { channel, ahead } = subscription;
     if (!ahead) return;
     const news = changes.filter(({ peerId }) => !ahead.has(peerId));
-    for (const [peerId, before] of ahead) {
-      if (!isTick && peerId !== speaker) continue;
+    const differing = isTick ? ahead : only(ahead, speaker);
+    for (const [peerId, before] of differing) {
       const member = channel.members.get(peerId);
       const after = before === undefined ? member?.entry() : member?.arrivedEntry();
       if (after !== before) {
@@ -106,6 +108,11 @@ export class Audience {
     this.parts.countFrames(frames.length);
     for (const frame of frames) peer.socket.send(frame);
   }
+}
+
+/** The entry of this peer alone. */
+function only(ahead: NonNullable<Subscription["ahead"]>, peerId: string | undefined): [string, string | undefined][] {
+  return peerId !== undefined && ahead.has(peerId) ? [[peerId, ahead.get(peerId)]] : [];
 }
 
 export const isJoin = ({ before, after }: Change): boolean => before === undefined && after !== undefined;

@@ -3,6 +3,7 @@ import type { MemberState, NodeId } from "../engine/engine.ts";
 import { presenceEntry } from "../protocol/encode.ts";
 import type { ShownLately } from "./damping.ts";
 import type { Peer } from "./peer.ts";
+import type { Settled } from "./settled.ts";
 import type { Identity, Space } from "./space.ts";
 
 let lastNumber = 0;
@@ -27,6 +28,8 @@ export class Channel {
   early: Subscription[] = [];
   /** Subscriptions off the presence topic that know more than the channel was shown (audience.ts); undefined: none. */
   aside: Set<Subscription> | undefined;
+  /** Grows whenever a subscription has got its roster and can be shown changes from then on. */
+  pictures = 0;
   /** Members whose state may differ from what was told. */
   changed = new Set<Member>();
   /** By peer id: changes that were shown lately (damping.ts); undefined: none. */
@@ -74,6 +77,8 @@ export class Member {
   /** What other nodes were told last. */
   announced: MemberState | undefined;
   remote: Map<NodeId, MemberState> | undefined;
+  /** Who has been shown all that may be shown of it now (settled.ts); undefined: not known. */
+  settled: Settled | undefined;
 
   constructor(
     readonly channel: Channel,

@@ -38,8 +38,8 @@ export class Damping {
 
   constructor(
     private readonly clock: Clock,
-    /** A change that was held back in this channel may be shown now. */
-    private readonly release: (channel: Channel) => void,
+    /** A change of this peer that was held back in this channel may be shown now. */
+    private readonly release: (channel: Channel, peerId: string) => void,
   ) {}
 
   /**
@@ -95,7 +95,7 @@ export class Damping {
       if (--lately.count === 0) drop(channel, peerId);
       if (!lately.isHeld || lately.count >= CHANGES_SHOWN_MAX) continue;
       lately.isHeld = false;
-      this.release(channel);
+      this.release(channel, peerId);
     }
   }
 }

@@ -137,7 +137,7 @@ export class Delivery {
     if (!isSomebodyElse(target.peers, sender)) return 0;
     const { figures, presence } = this.parts;
     const from = sender?.identity ?? target.space.identities.get(envelope.from);
-    if (from?.waiting) presence.settleTowards(from, target.peers);
+    if (from?.waiting) presence.settleTowards(from, target);
     const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson);
     let reached = 0;
     for (const peer of target.peers) {

@@ -247,7 +247,7 @@ export class Hub {
     const member = peer.may(PRESENCE) ? channel.member(peer.identity) : undefined;
     const subscription = new Subscription(peer, channel, member);
     subscription.withMetadata = withMetadata;
-    peer.subscriptions.push(subscription);
+    peer.addSubscription(subscription);
     channel.subscribers++;
     if (withMetadata) channel.metadataSubscribers++;
     peer.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
@@ -287,7 +287,8 @@ export class Hub {
   private remove(subscription: Subscription): void {
     const { peer, channel, withMetadata } = subscription;
     subscription.open = false;
-    peer.subscriptions.splice(peer.subscriptions.indexOf(subscription), 1);
+    // A fault on the way can end a connection, and with it all its subscriptions, while they are being ended one by one.
+    if (!peer.removeSubscription(subscription)) return;
     peer.socket.unsubscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
     channel.subscribers--;
     if (withMetadata) channel.metadataSubscribers--;

@@ -9,6 +9,9 @@ import type { Identity } from "./space.ts";
 
 let lastOutbox = 0;
 
+/** Up to so many subscriptions are searched one by one: most connections have few, and an index for each would cost memory. */
+const INDEXED_ABOVE = 8;
+
 export class Peer {
   readonly keyId: string;
   readonly peerId: string;
@@ -20,7 +23,9 @@ export class Peer {
   secretEndsMs: number | null;
   keyScope: Scope;
   actions: ActionSet;
-  readonly subscriptions: Subscription[] = [];
+  private readonly held: Subscription[] = [];
+  /** The same by channel name, while there are more than INDEXED_ABOVE. */
+  private byChannel: Map<string, Subscription> | undefined;
   /** The channel it was last allowed to publish to, so that this is not found out frame by frame. */
   publishesTo: string | undefined;
   private outboxTopic: string | undefined;
@@ -108,8 +113,31 @@ export class Peer {
     return this.keyScope.matches(channel) && (this.tokenScope === undefined || this.tokenScope.matches(channel));
   }
 
+  get subscriptions(): readonly Subscription[] {
+    return this.held;
+  }
+
   subscriptionTo(channel: string): Subscription | undefined {
-    for (const subscription of this.subscriptions) if (subscription.channel.name === channel) return subscription;
+    if (this.byChannel) return this.byChannel.get(channel);
+    for (const subscription of this.held) if (subscription.channel.name === channel) return subscription;
     return undefined;
+  }
+
+  addSubscription(subscription: Subscription): void {
+    this.held.push(subscription);
+    if (this.byChannel) this.byChannel.set(subscription.channel.name, subscription);
+    else if (this.held.length > INDEXED_ABOVE)
+      this.byChannel = new Map(this.held.map((one) => [one.channel.name, one]));
+  }
+
+  /** false: it was removed before. */
+  removeSubscription(subscription: Subscription): boolean {
+    const at = this.held.indexOf(subscription);
+    if (at < 0) return false;
+    this.held.splice(at, 1);
+    this.byChannel?.delete(subscription.channel.name);
+    // Half as many, so that one channel more or less does not build the index each time.
+    if (this.held.length <= INDEXED_ABOVE / 2) this.byChannel = undefined;
+    return true;
   }
 }

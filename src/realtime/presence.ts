@@ -19,6 +19,7 @@ import { Gates } from "./gates.ts";
 import type { Peer } from "./peer.ts";
 import { RosterQueue } from "./roster-queue.ts";
 import { partMaxBytesOf } from "./rosters.ts";
+import { isSettledFor, isSettledForAll, settleFor, settleForAll } from "./settled.ts";
 import { note, Showing } from "./showing.ts";
 import type { Broadcast } from "./socket.ts";
 import type { Identity } from "./space.ts";
@@ -56,7 +57,7 @@ export class Presence {
   constructor(private readonly parts: PresenceParts) {
     const { clock, maxPendingBytes, boundary, cut, count } = parts;
     const partMaxBytes = partMaxBytesOf(maxPendingBytes);
-    const damping = new Damping(clock, (channel) => this.schedule(channel));
+    const damping = new Damping(clock, (channel, peerId) => this.released(channel, peerId));
     this.gates = new Gates(clock, (subscriptions) => this.overdue(subscriptions));
     this.audience = new Audience({ damping, partMaxBytes, countFrames: count.frames });
     this.queue = new RosterQueue({
@@ -132,25 +133,30 @@ export class Presence {
   settle(identity: Identity, isHeard: boolean): void {
     if (!isHeard) return this.announceWaiting(identity);
     for (const member of [...(identity.waiting ?? [])]) {
+      if (isSettledForAll(member)) continue;
       member.show();
       // Those who have their roster ahead of the tick are not told by topic yet: the tick tells them, so it comes now.
       this.parts.boundary.forChannel("socket", member.channel, (channel) => {
         if (channel.early.length > 0) this.tickChannel(channel, member);
         else this.showing.tell(channel, [member], member);
+        settleForAll(member);
       });
     }
   }
 
   /** Before a peer's direct message: changes of its presence that wait are written to the connections that receive it. */
-  settleTowards(identity: Identity, receivers: readonly Peer[]): void {
+  settleTowards(identity: Identity, target: Identity): void {
     for (const member of identity.waiting ?? []) {
-      for (const peer of receivers) {
+      if (isSettledFor(member, target)) continue;
+      const entry = member.arrivedEntry();
+      for (const peer of target.peers) {
         const subscription = peer.subscriptionTo(member.channel.name);
         if (!subscription?.member || subscription.member === member) continue;
-        this.audience.showAlone(subscription, member);
+        this.audience.showAlone(subscription, member, entry);
         // The next tick compares what it knows with what the channel is shown.
         if (subscription.ahead) this.schedule(member.channel);
       }
+      settleFor(member, target);
     }
   }
 
@@ -230,6 +236,13 @@ export class Presence {
     }
     this.showing.rosters(channel, admitted);
     for (const subscription of admitted) this.showing.advance(subscription);
+  }
+
+  /** A change that damping held back may be shown: by the next tick, or before the next message of its peer. */
+  private released(channel: Channel, peerId: string): void {
+    const member = channel.members.get(peerId);
+    if (member) note(member);
+    this.schedule(channel);
   }
 
   private change(member: Member): void {

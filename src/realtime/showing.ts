@@ -50,7 +50,11 @@ export class Showing {
       this.parts.audience.follow(subscription, changes, heldAside, speaker?.identity.peerId, tick !== undefined);
     for (const subscription of [...newcomers, ...early]) this.advance(subscription);
     announce(this.parts.engine, channel, members);
-    for (const member of members) if (!held.has(member)) this.told(member);
+    for (const member of members) {
+      member.settled = undefined;
+      if (!held.has(member)) this.told(member);
+      else if (!mayOweJoin(member)) stopWaiting(member);
+    }
     this.noteHeld(channel, heldAside);
     this.parts.tidy(channel);
   }
@@ -82,6 +86,7 @@ export class Showing {
 
   /** The rest of a roster, as far as its reader takes it; then what was missed, and from then on changes. */
   advance(subscription: Subscription): void {
+    subscription.channel.pictures++;
     const isWritten = writeRest(subscription);
     this.parts.queue.wrote(subscription, isWritten);
     if (!isWritten || subscription.awaitsTick) return;
@@ -96,7 +101,7 @@ export class Showing {
   private noteHeld(channel: Channel, peerIds: ReadonlySet<string>): void {
     for (const peerId of peerIds) {
       const member = channel.members.get(peerId);
-      if (member) note(member);
+      if (member && mayOweJoin(member)) note(member);
     }
   }
 
@@ -127,18 +132,34 @@ export class Showing {
 
   /** Nothing about this member waits any more, unless one of its own connections still does. */
   private told(member: Member): void {
-    const { identity, channel } = member;
+    const { channel } = member;
     if (member.isArriving) return;
     channel.changed.delete(member);
-    identity.waiting?.delete(member);
-    if (identity.waiting?.size === 0) identity.waiting = undefined;
+    stopWaiting(member);
     if (member.isGone) channel.forget(member);
   }
 }
 
 /** The state of this member may differ from what was shown. */
 export function note(member: Member): void {
+  member.settled = undefined;
   member.identity.waiting ??= new Set();
   member.identity.waiting.add(member);
   member.channel.changed.add(member);
+}
+
+/** A message of its peer brings nothing of it to light. */
+function stopWaiting(member: Member): void {
+  const { identity } = member;
+  identity.waiting?.delete(member);
+  if (identity.waiting?.size === 0) identity.waiting = undefined;
+}
+
+/**
+ * Of a member whose change is held back: whether a message of its peer may still make a join necessary, for a receiver that
+ * does not know of it. Nothing else of it may be shown before damping releases it (which notes it again), so it need not be
+ * looked at with each message: a peer can have held changes in a hundred channels for seconds.
+ */
+function mayOweJoin(member: Member): boolean {
+  return !member.isGone && (member.shown === undefined || member.channel.aside !== undefined);
 }

@@ -59,7 +59,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "joined after direct",
     file: "src/realtime/delivery.ts",
-    find: "if (from?.waiting) presence.settleTowards(from, target.peers);",
+    find: "if (from?.waiting) presence.settleTowards(from, target);",
     replace: "",
   },
   {
@@ -206,7 +206,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "damping: a change that was held back is never shown",
     file: "src/realtime/damping.ts",
-    find: "this.release(channel);",
+    find: "this.release(channel, peerId);",
     replace: "",
   },
   {
@@ -254,7 +254,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "told alone, and everybody with it",
     file: "src/realtime/delivery.ts",
-    find: "if (from?.waiting) presence.settleTowards(from, target.peers);",
+    find: "if (from?.waiting) presence.settleTowards(from, target);",
     replace: "if (from?.waiting) presence.settle(from, true);",
   },
   {

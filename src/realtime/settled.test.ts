@@ -1,0 +1,206 @@
+/** Work that a message causes while changes of its sender wait: counted, because it must not grow with every message. */
+import { afterEach, describe, expect, spyOn, test } from "bun:test";
+import type { MemberState, RemoteMembers } from "../engine/engine.ts";
+import { CHANGES_SHOWN_WINDOW_MS, ROSTER_WAIT_MS } from "../protocol/limits.ts";
+import { Audience } from "./audience.ts";
+import { Damping } from "./damping.ts";
+import { Peer } from "./peer.ts";
+import { type Client, World } from "./test-kit.ts";
+
+const CHANNELS = Array.from({ length: 20 }, (_, i) => `c${i}`);
+const RECEIVERS = 5;
+const MESSAGES = 50;
+/** Long enough for a pong and a tick. */
+const STEP_MS = 30;
+
+type Found = (members: RemoteMembers) => void;
+
+const spies: { mockRestore(): void }[] = [];
+afterEach(() => {
+  for (const spy of spies.splice(0)) spy.mockRestore();
+});
+
+/** How often each of these is called while `act` runs. */
+function counted(act: () => void): { lookUps: number; shownAlone: number; followed: number; asked: number } {
+  const lookUps = spyOn(Peer.prototype, "subscriptionTo");
+  const shownAlone = spyOn(Audience.prototype, "showAlone");
+  const followed = spyOn(Audience.prototype, "follow");
+  const asked = spyOn(Damping.prototype, "allows");
+  const all = { lookUps, shownAlone, followed, asked };
+  spies.push(...Object.values(all));
+  act();
+  const counts = Object.fromEntries(Object.entries(all).map(([name, spy]) => [name, spy.mock.calls.length]));
+  return counts as ReturnType<typeof counted>;
+}
+
+const enter = (client: Client): void => {
+  for (const channel of CHANNELS) client.subscribe(channel);
+};
+const exit = (client: Client): void => {
+  for (const channel of CHANNELS) client.unsubscribe(channel);
+};
+
+/** Ann with several connections and Ben, all in every channel; Ben was shown to change `times` times and more. */
+function flapped(times: number): { world: World; anns: Client[]; ben: Client } {
+  const world = new World();
+  const anns = Array.from({ length: RECEIVERS }, () => world.connect("ann"));
+  for (const ann of anns) enter(ann);
+  const ben = world.connect("ben");
+  world.advance(600);
+  for (let i = 0; i < times; i++) {
+    if (i % 2 === 0) enter(ben);
+    else exit(ben);
+    world.advance(STEP_MS);
+  }
+  for (const client of [...anns, ben]) client.take();
+  return { world, anns, ben };
+}
+
+const repeat = (times: number, act: (i: number) => void): void => {
+  for (let i = 0; i < times; i++) act(i);
+};
+
+describe("messages of a peer whose changes are held back in many channels", () => {
+  test("direct ones do not look at the receiver's subscriptions: there is nothing that they could bring to light", () => {
+    const { world, anns, ben } = flapped(6);
+    const { lookUps, asked } = counted(() => repeat(MESSAGES, (i) => ben.send("ann", i + 1)));
+    expect([lookUps, asked]).toEqual([0, 0]);
+    for (const ann of anns)
+      expect(ann.news()).toEqual(Array.from({ length: MESSAGES }, (_, i) => `direct ben ${i + 1}`));
+    world.advance(CHANGES_SHOWN_WINDOW_MS);
+    for (const ann of anns) expect(ann.news()).toEqual(CHANNELS.map(() => "left: ben"));
+  });
+
+  test("published ones do not go through the channels", () => {
+    const { anns, ben } = flapped(6);
+    const { asked, followed } = counted(() => repeat(MESSAGES, (i) => ben.publish("c0", i + 1)));
+    expect([asked, followed]).toEqual([0, 0]);
+    expect(anns[0]?.news().length).toBe(MESSAGES);
+  });
+
+  test("a message behind the release is preceded by what was held back, also ahead of the tick", () => {
+    const { world, anns, ben } = flapped(6);
+    // The window of the first change ends 6 steps after it was shown; the tick that follows the release is 10 ms later.
+    let waited = 0;
+    while (!ben.peer.identity.waiting && waited++ < 2 * CHANGES_SHOWN_WINDOW_MS) world.advance(1);
+    ben.send("ann", 1);
+    expect(anns[0]?.news()).toEqual([...CHANNELS.map(() => "left: ben"), "direct ben 1"]);
+  });
+});
+
+describe("direct messages of a peer that is still to be shown in many channels", () => {
+  test("look at the receiver's connections once", () => {
+    const { world, anns, ben } = flapped(0);
+    ben.holdPongs();
+    enter(ben);
+    const { shownAlone } = counted(() => repeat(MESSAGES, (i) => ben.send("ann", i + 1)));
+    expect(shownAlone).toBe(CHANNELS.length * RECEIVERS);
+    for (const ann of anns) {
+      const [first, ...rest] = ann.news().filter((one) => one !== "joined: ben");
+      expect([first, rest.length]).toEqual(["direct ben 1", MESSAGES - 1]);
+    }
+    world.advance(600);
+    expect(anns[0]?.news()).toEqual([]);
+  });
+
+  test("do so again for a connection that has got its roster since", () => {
+    const { world, ben } = flapped(1);
+    world.advance(2 * CHANGES_SHOWN_WINDOW_MS);
+    for (const act of [exit, enter, exit, enter, exit, enter]) {
+      act(ben);
+      world.advance(STEP_MS);
+    }
+    ben.send("ann", 1);
+    const late = world.connect("ann");
+    late.subscribe("c0");
+    world.advance(STEP_MS);
+    expect(late.news()).toEqual(["ack r1", "roster:"]);
+    ben.send("ann", 2);
+    expect(late.news()).toEqual(["joined: ben", "direct ben 2"]);
+  });
+
+  test("do so again for a connection that has got its roster ahead of the tick", () => {
+    // So many members that the channel ticks every 100 ms at most.
+    const far: MemberState[] = Array.from({ length: 200 }, (_, i) => ({
+      peerId: `far${i}`,
+      metadataJson: undefined,
+      since: i + 1,
+    }));
+    const world = new World({
+      engine: (engine) =>
+        Object.assign(engine, { watch: (_a: string, _c: string, found: Found) => found(new Map([["far", far]])) }),
+    });
+    world.join("ann", "c0");
+    const ben = world.connect("ben").holdPongs();
+    const late = world.connect("ann").holdPongs();
+    late.subscribe("c0");
+    world.advance(ROSTER_WAIT_MS - 120);
+    world.connect("cat").subscribe("c0");
+    world.advance(20);
+    ben.subscribe("c0");
+    ben.send("ann", 1);
+    late.take();
+    world.advance(80);
+    expect(late.news()[0]).toStartWith("roster: cat far0");
+    ben.send("ann", 2);
+    expect(late.news()).toEqual(["joined: ben", "direct ben 2"]);
+  });
+
+  test("do so again for each change of the sender", () => {
+    const { anns, ben } = flapped(0);
+    ben.holdPongs();
+    ben.subscribe("c0");
+    ben.send("ann", 1);
+    ben.unsubscribe("c0");
+    ben.send("ann", 2);
+    ben.subscribe("c0");
+    ben.send("ann", 3);
+    const expected = ["joined: ben", "direct ben 1", "left: ben", "direct ben 2", "joined: ben", "direct ben 3"];
+    expect(anns[0]?.news()).toEqual(expected);
+  });
+});
+
+test("publishes while others stand aside look at no picture but that of the sender", () => {
+  const { world, anns, ben } = flapped(0);
+  const others = Array.from({ length: 10 }, (_, i) => world.connect(`other${i}`).holdPongs());
+  for (const other of others) {
+    enter(other);
+    other.send("ann", 1);
+  }
+  for (const ann of anns) expect(ann.peer.subscriptionTo("c0")?.ahead?.size).toBe(others.length);
+  ben.holdPongs();
+  const pictures = anns.flatMap(({ peer }) => peer.subscriptions.flatMap(({ ahead }) => ahead ?? []));
+  const walks = pictures.map((ahead) => spyOn(ahead, Symbol.iterator));
+  for (const channel of CHANNELS) {
+    ben.subscribe(channel);
+    ben.publish(channel, 1);
+  }
+  expect(walks.filter((walk) => walk.mock.calls.length > 0)).toEqual([]);
+  expect(anns[0]?.news().slice(-2)).toEqual(["joined: ben", "message ben 1"]);
+});
+
+describe("the subscriptions of a connection", () => {
+  test("are found by name, many or few, also behind others that ended", () => {
+    const world = new World();
+    const ann = world.connect("ann");
+    const names = Array.from({ length: 100 }, (_, i) => `room/${i}`);
+    const expectFound = (held: readonly string[]): void => {
+      for (const name of names)
+        expect(ann.peer.subscriptionTo(name)?.channel.name).toBe(held.includes(name) ? name : undefined);
+      expect(ann.peer.subscriptions.map(({ channel }) => channel.name)).toEqual([...held]);
+    };
+    const held: string[] = [];
+    for (const name of names) {
+      ann.subscribe(name);
+      held.push(name);
+      if (held.length % 9 === 0) expectFound(held);
+    }
+    while (held.length > 0) {
+      const [name = ""] = held.splice(held.length >> 1, 1);
+      ann.unsubscribe(name);
+      if (held.length < 10) expectFound(held);
+    }
+    for (const name of names.slice(0, 12)) ann.subscribe(name);
+    expectFound(names.slice(0, 12));
+  });
+});
