@@ -68,6 +68,11 @@ export class FakeSocket implements Socket {
     if (!this.closed) this.handlers.drain?.(this.asBun);
   }
 
+  /** The reader takes so many bytes of what waits for it. The runtime does not always say so. */
+  readSome(bytes: number): void {
+    this.buffered = Math.max(0, this.buffered - bytes);
+  }
+
   private get asBun(): ServerWebSocket<SocketData> {
     return this as unknown as ServerWebSocket<SocketData>;
   }

@@ -180,6 +180,23 @@ describe("a reader that takes nothing", () => {
     expect(leftovers(world)).toEqual({});
   });
 
+  test("all at once, but some every few seconds, is not cut until it stops", () => {
+    const world = crowded();
+    const ann = stalled(world, ["c", "d"]);
+    const live = (ms: number, bytes: number): void => {
+      for (let i = 0; i < ms; i += 5000) {
+        ann.socket.readSome(bytes);
+        world.advance(5000);
+        ann.request({ type: "ping" });
+      }
+    };
+    live(3 * ROSTER_DRAIN_MAX_MS, 10_000);
+    expect(ann.socket.getBufferedAmount()).toBeGreaterThan(0);
+    expect([ann.closeCode, rostersOf(ann.take())]).toEqual([undefined, ["c"]]);
+    live(ROSTER_DRAIN_MAX_MS + 5000, 0);
+    expect(ann.closeCode).toBe(1006);
+  });
+
   test("is not cut for a roster that it is only slow to take", () => {
     const world = crowded();
     const ann = stalled(world, ["c", "d", "e"]);

@@ -32,8 +32,10 @@ interface Queue {
   turn: Subscription | undefined;
   /** A roster is in the buffer; otherwise only messages are. */
   holdsRoster: boolean;
-  /** Monotonic ms: when there was room for a roster last, or one was written. */
+  /** Monotonic ms: when the reader took something last, or a roster was written. */
   sinceMs: number;
+  /** Bytes in the buffer when it was looked at last. */
+  bufferedBytes: number;
 }
 
 export class RosterQueue {
@@ -71,10 +73,15 @@ export class RosterQueue {
     if (at >= 0) waiting?.splice(at, 1);
   }
 
-  /** A reader has taken some of what waited for it. */
+  /** The runtime says that a reader has taken some of what waited for it. */
   drained(peer: Peer): void {
     const queue = this.busy.get(peer);
     if (!queue) return;
+    queue.sinceMs = this.parts.clock.monotonicMs();
+    this.goOn(peer, queue);
+  }
+
+  private goOn(peer: Peer, queue: Queue): void {
     while (peer.open && this.hasRoom(peer, queue)) {
       queue.holdsRoster = false;
       queue.sinceMs = this.parts.clock.monotonicMs();
@@ -83,8 +90,11 @@ export class RosterQueue {
         this.busy.delete(peer);
         return;
       }
-      this.parts.proceed(queue.turn);
-      queue.turn = undefined;
+      try {
+        this.parts.proceed(queue.turn);
+      } finally {
+        queue.turn = undefined;
+      }
     }
   }
 
@@ -95,7 +105,7 @@ export class RosterQueue {
 
   private open(peer: Peer): Queue {
     const sinceMs = this.parts.clock.monotonicMs();
-    const queue: Queue = { waiting: [], turn: undefined, holdsRoster: false, sinceMs };
+    const queue: Queue = { waiting: [], turn: undefined, holdsRoster: false, sinceMs, bufferedBytes: 0 };
     this.busy.set(peer, queue);
     this.look();
     return queue;
@@ -117,7 +127,11 @@ export class RosterQueue {
       this.busy.delete(peer);
       return;
     }
-    this.drained(peer);
+    // A slow reader takes a long roster bit by bit: its buffer falls without being empty.
+    const bufferedBytes = peer.socket.getBufferedAmount();
+    if (bufferedBytes < queue.bufferedBytes) queue.sinceMs = this.parts.clock.monotonicMs();
+    queue.bufferedBytes = bufferedBytes;
+    this.goOn(peer, queue);
     const waitedMs = this.parts.clock.monotonicMs() - queue.sinceMs;
     if (queue.waiting.length > 0 && waitedMs >= ROSTER_DRAIN_MAX_MS) this.parts.cut(peer);
   }
