@@ -1,6 +1,6 @@
 /** Exceptions planted in the heart: what they cost, and that everything else goes on. */
 import { describe, expect, spyOn, test } from "bun:test";
-import type { Engine } from "../engine/engine.ts";
+import type { Engine, RemoteMembers } from "../engine/engine.ts";
 import { Faults } from "../telemetry/faults.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { guardedClock } from "./clock.ts";
@@ -10,6 +10,7 @@ import {
   type Client,
   leftovers,
   MemoryUsage,
+  PUBLISHABLE_KEY,
   SECRET_KEY,
   silentLog,
   turn,
@@ -122,6 +123,48 @@ describe("a fault in a socket event", () => {
     world.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
     expect(closeCodes(ann, ben)).toEqual([1011, undefined]);
     expect(ben.news()).toEqual(["error channel_not_authorized"]);
+  });
+
+  test("while the subscriptions of a narrowed key end does not end any of them twice", () => {
+    const world = plantedWorld();
+    const ann = world.connect("ann");
+    for (const channel of ["bad", "worse", "good"]) ann.subscribe(channel);
+    const ben = world.connect("ben", { key: PUBLISHABLE_KEY });
+    for (const channel of ["bad", "worse"]) ben.subscribe(channel);
+    const cat = world.join("cat", "good", { key: PUBLISHABLE_KEY });
+    const { presence } = world.node.hub as unknown as { presence: { leave(): void } };
+    plant(presence, "leave", ({ channel }: { channel: { name: string } }) => channel.name !== "good");
+    // Ann leaves "bad": Ben is closed for it and leaves "worse": Ann is closed for that, while her subscriptions end.
+    world.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
+    expect(closeCodes(ann, ben, cat)).toEqual([1001, 1001, undefined]);
+    world.advance(600);
+    cat.take();
+    world.connect("dan", { key: PUBLISHABLE_KEY }).publish("good", 1);
+    expect(cat.news()).toEqual(["message dan 1"]);
+  });
+
+  test("of a drain that makes a channel tick resynchronises the channel: others wait for their rosters there", () => {
+    const far = Array.from({ length: 200 }, (_, i) => ({
+      peerId: `far${i}`,
+      metadataJson: JSON.stringify("x".repeat(4000)),
+      since: i + 1,
+    }));
+    type Found = (members: RemoteMembers) => void;
+    const world = plantedWorld({
+      engine: (engine) =>
+        Object.assign(engine, { watch: (_a: string, _c: string, found: Found) => found(new Map([["far", far]])) }),
+    });
+    const ann = world.connect("ann");
+    for (const channel of ["first", "second"]) ann.subscribe(channel);
+    ann.socket.stalled = true;
+    const ben = world.connect("ben").holdPongs();
+    world.advance(300);
+    ben.subscribe("second");
+    world.advance(300);
+    plant(world.node.engine, "announce", (_app: string, channel: string) => channel === "second");
+    ben.socket.pong();
+    ann.socket.read();
+    expect(closeCodes(ann, ben)).toEqual([1001, 1001]);
   });
 
   test("on one connection does not keep a drain from ending the others", async () => {

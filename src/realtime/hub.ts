@@ -103,7 +103,7 @@ export class Hub {
       peer.socket.terminate();
     });
     this.narrowing = new Narrowing({
-      nowMs: clock.nowMs,
+      clock,
       errors: figures.errors,
       deadlines: this.deadlines,
       presence: this.presence,

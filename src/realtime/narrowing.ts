@@ -6,6 +6,7 @@ import { type Closing, KEY_REVOKED } from "../protocol/close.ts";
 import * as encode from "../protocol/encode.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Subscription } from "./channel.ts";
+import type { Clock } from "./clock.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { Figures } from "./figures.ts";
 import type { Peer } from "./peer.ts";
@@ -14,8 +15,11 @@ import type { Presence } from "./presence.ts";
 const PRESENCE = bitOf("presence");
 const SUBSCRIBE = bitOf("subscribe");
 
+/** Subscriptions that one turn ends or takes out of presence; ending one takes about 20 µs. */
+const ENDED_PER_TURN = 1000;
+
 export interface NarrowingParts {
-  readonly nowMs: () => number;
+  readonly clock: Clock;
   readonly errors: Figures["errors"];
   readonly deadlines: Deadlines;
   readonly presence: Presence;
@@ -25,33 +29,69 @@ export interface NarrowingParts {
   readonly drop: (subscription: Subscription) => void;
 }
 
+/** An edit of a key, while its connections follow it. */
+interface Edit {
+  readonly key: Grant["key"];
+  readonly peers: readonly Peer[];
+  /** The first of them that is still to be looked at. */
+  at: number;
+  /** Channels that were looked at: whether the key covers them. Bound: the channels of these connections. */
+  readonly covered: Map<string, boolean>;
+}
+
 export class Narrowing {
   constructor(private readonly parts: NarrowingParts) {}
 
   /** `key`: as it is now; undefined: it is revoked. */
   follow(peers: ReadonlySet<Peer>, key: ReturnType<Keyring["key"]>): void {
     const { boundary, close } = this.parts;
-    for (const peer of [...peers]) {
-      if (!key) close(peer, KEY_REVOKED);
-      // A fault on one connection must not leave the others with what the key no longer gives.
-      else if (key.type !== "sealed") boundary.forPeer("socket", peer, () => this.narrow(peer, key));
-    }
+    const all = [...peers];
+    if (!key) for (const peer of all) close(peer, KEY_REVOKED);
+    if (!key || key.type === "sealed") return;
+    // First what each of them may do: nothing more is allowed while their subscriptions end.
+    // A fault on one connection must not leave the others with what the key no longer gives.
+    for (const peer of all) boundary.forPeer("socket", peer, () => this.narrow(peer, key));
+    this.endSome({ key, peers: all, at: 0, covered: new Map() });
   }
 
   private narrow(peer: Peer, key: Grant["key"]): void {
-    const { nowMs, deadlines, expire } = this.parts;
+    const { clock, deadlines, expire } = this.parts;
     peer.narrowTo(key);
-    if (key.type === "secret") {
-      const secret = key.secrets.find((one) => one.seq === peer.secretSeq);
-      peer.secretEndsMs = secret ? secret.ends : 0;
-      if (peer.secretEndsMs !== null && peer.secretEndsMs <= nowMs()) return expire(peer);
-      deadlines.set(peer);
+    if (key.type !== "secret") return;
+    const secret = key.secrets.find((one) => one.seq === peer.secretSeq);
+    peer.secretEndsMs = secret ? secret.ends : 0;
+    if (peer.secretEndsMs !== null && peer.secretEndsMs <= clock.nowMs()) return expire(peer);
+    deadlines.set(peer);
+  }
+
+  /** Ends what the key no longer gives; when that is very much, the rest in turns of their own. */
+  private endSome(edit: Edit): void {
+    const { boundary, clock } = this.parts;
+    let ended = 0;
+    for (; edit.at < edit.peers.length && ended < ENDED_PER_TURN; edit.at++) {
+      const peer = edit.peers[edit.at];
+      // One that follows a later edit of the key is among those of that edit.
+      if (peer?.open && peer.keyScope === edit.key.scope)
+        boundary.forPeer("socket", peer, () => {
+          ended += this.endFor(peer, edit);
+        });
     }
+    if (edit.at < edit.peers.length) clock.after(0, () => this.endSome(edit));
+  }
+
+  /** How many of its subscriptions end or go on without presence. */
+  private endFor(peer: Peer, edit: Edit): number {
+    let ended = 0;
     for (const subscription of [...peer.subscriptions]) {
+      // A fault on the way can have closed the connection.
+      if (!subscription.open) continue;
       const { name } = subscription.channel;
-      if (!peer.may(SUBSCRIBE) || !peer.covers(name)) this.take(subscription);
+      ended++;
+      if (!peer.may(SUBSCRIBE) || !covers(edit, name)) this.take(subscription);
       else if (subscription.member && !peer.may(PRESENCE)) this.withoutPresence(subscription);
+      else ended--;
     }
+    return ended;
   }
 
   private take(subscription: Subscription): void {
@@ -68,4 +108,14 @@ export class Narrowing {
     this.parts.presence.leave(subscription);
     subscription.member = undefined;
   }
+}
+
+/** Many connections hold the same channels. What their tokens say does not change, and let them subscribe: the key alone decides. */
+function covers({ key, covered }: Edit, channel: string): boolean {
+  let isCovered = covered.get(channel);
+  if (isCovered === undefined) {
+    isCovered = key.scope.matches(channel);
+    covered.set(channel, isCovered);
+  }
+  return isCovered;
 }

@@ -218,7 +218,8 @@ export class Presence {
     if (!subscription.open || subscription.gate !== 0 || subscription.owed === 0) return;
     channel.ready.push(subscription);
     this.schedule(channel);
-    this.writeNow(channel, [subscription]);
+    // The roster is of one connection, but a tick of its channel is for all.
+    this.parts.boundary.forChannel("socket", channel, () => this.writeNow(channel, [subscription]));
   }
 
   private writeNow(channel: Channel, subscriptions: readonly Subscription[]): void {

@@ -116,8 +116,8 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "scope kept after a key edit: its subscriptions",
     file: "src/realtime/narrowing.ts",
-    find: "if (!peer.may(SUBSCRIBE) || !peer.covers(name)) this",
-    replace: "if (!peer.may(SUBSCRIBE) && !peer.covers(name)) this",
+    find: "if (!peer.may(SUBSCRIBE) || !covers(edit, name)) this",
+    replace: "if (!peer.may(SUBSCRIBE) && !covers(edit, name)) this",
   },
   {
     name: "scope kept after a key edit: what it may do",
@@ -134,7 +134,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "connection kept for a while after its secret retired",
     file: "src/realtime/narrowing.ts",
-    find: "if (peer.secretEndsMs !== null && peer.secretEndsMs <= nowMs()) return expire(peer);",
+    find: "if (peer.secretEndsMs !== null && peer.secretEndsMs <= clock.nowMs()) return expire(peer);",
     replace: "",
   },
   {

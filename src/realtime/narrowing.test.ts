@@ -1,0 +1,53 @@
+/** A key that is edited while very many subscriptions depend on it. */
+import { expect, spyOn, test } from "bun:test";
+import { Scope } from "../protocol/glob.ts";
+import { type Client, leftovers, SECRET_KEY, World } from "./test-kit.ts";
+
+const CHANNELS = Array.from({ length: 100 }, (_, i) => `room/${i}`);
+
+/** So many connections, each in a hundred channels. */
+function crowd(connections: number): { world: World; clients: Client[] } {
+  const world = new World();
+  const clients = Array.from({ length: connections }, (_, i) => world.connect(`p${i}`, { channels: ["room/*"] }));
+  for (const client of clients) for (const channel of CHANNELS) client.subscribe(channel);
+  world.advance(600);
+  for (const client of clients) client.take();
+  return { world, clients };
+}
+
+const held = (clients: readonly Client[]): number =>
+  clients.reduce((sum, { peer }) => sum + peer.subscriptions.length, 0);
+
+test("each channel is compared with the key's patterns once, however many connections hold it", () => {
+  const { world, clients } = crowd(5);
+  const matches = spyOn(Scope.prototype, "matches");
+  try {
+    world.editKey(SECRET_KEY, { channelPatterns: ["room/*", "more"] });
+    expect([matches.mock.calls.length, held(clients)]).toEqual([CHANNELS.length, 500]);
+  } finally {
+    matches.mockRestore();
+  }
+});
+
+test("one turn ends about a thousand subscriptions; the others follow, and nothing new is allowed meanwhile", () => {
+  const { world, clients } = crowd(25);
+  const last = clients.at(-1) as Client;
+  world.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
+  expect(held(clients)).toBe(1500);
+  for (const client of clients) client.subscribe("room/new");
+  expect(last.news()).toEqual(["error channel_not_authorized r101"]);
+  world.advance(20);
+  expect(held(clients)).toBe(0);
+  for (const { peer, closeCode } of clients) expect([peer.open, closeCode]).toEqual([true, undefined]);
+  expect(last.news()).toEqual(CHANNELS.map(() => "error channel_not_authorized"));
+  for (const client of clients) client.vanish();
+  expect(leftovers(world)).toEqual({});
+});
+
+test("a later edit of the key decides about what the earlier one has not ended yet", () => {
+  const { world, clients } = crowd(15);
+  world.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
+  world.editKey(SECRET_KEY, { channelPatterns: ["room/*"] });
+  world.advance(20);
+  expect(held(clients)).toBe(500);
+});
