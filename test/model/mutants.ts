@@ -293,7 +293,7 @@ process.exit(survivors === 0 && chosen.length > 0 ? 0 : 1);
 /** How it was caught; undefined if it was not. */
 async function tried(mutant: Mutant, copy: string): Promise<string | undefined> {
   cpSync("src", join(copy, "src"), { recursive: true });
-  cpSync(join("test", "model"), join(copy, "test", "model"), { recursive: true });
+  for (const part of ["model", "support"]) cpSync(join("test", part), join(copy, "test", part), { recursive: true });
   for (const file of ["package.json", "tsconfig.json"]) cpSync(file, join(copy, file));
   symlinkSync(join(process.cwd(), "node_modules"), join(copy, "node_modules"));
   const path = join(copy, mutant.file);
