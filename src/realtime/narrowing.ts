@@ -15,8 +15,8 @@ import type { Presence } from "./presence.ts";
 const PRESENCE = bitOf("presence");
 const SUBSCRIBE = bitOf("subscribe");
 
-/** Subscriptions that one turn ends or takes out of presence; ending one takes about 20 µs. */
-const ENDED_PER_TURN = 1000;
+/** Channels compared with the key and subscriptions ended in one turn, together; each takes up to about 20 µs. */
+const STEPS_PER_TURN = 1000;
 
 export interface NarrowingParts {
   readonly clock: Clock;
@@ -35,6 +35,8 @@ interface Edit {
   readonly peers: readonly Peer[];
   /** The first of them that is still to be looked at. */
   at: number;
+  /** In this turn. */
+  stepsLeft: number;
   /** Channels that were looked at: whether the key covers them. Bound: the channels of these connections. */
   readonly covered: Map<string, boolean>;
 }
@@ -51,7 +53,7 @@ export class Narrowing {
     // First what each of them may do: nothing more is allowed while their subscriptions end.
     // A fault on one connection must not leave the others with what the key no longer gives.
     for (const peer of all) boundary.forPeer("socket", peer, () => this.narrow(peer, key));
-    this.endSome({ key, peers: all, at: 0, covered: new Map() });
+    this.endSome({ key, peers: all, at: 0, stepsLeft: 0, covered: new Map() });
   }
 
   private narrow(peer: Peer, key: Grant["key"]): void {
@@ -67,31 +69,26 @@ export class Narrowing {
   /** Ends what the key no longer gives; when that is very much, the rest in turns of their own. */
   private endSome(edit: Edit): void {
     const { boundary, clock } = this.parts;
-    let ended = 0;
-    for (; edit.at < edit.peers.length && ended < ENDED_PER_TURN; edit.at++) {
+    edit.stepsLeft = STEPS_PER_TURN;
+    for (; edit.at < edit.peers.length && edit.stepsLeft > 0; edit.at++) {
       const peer = edit.peers[edit.at];
       // One that follows a later edit of the key is among those of that edit.
       if (peer?.open && peer.keyScope === edit.key.scope)
-        boundary.forPeer("socket", peer, () => {
-          ended += this.endFor(peer, edit);
-        });
+        boundary.forPeer("socket", peer, () => this.endFor(peer, edit));
     }
     if (edit.at < edit.peers.length) clock.after(0, () => this.endSome(edit));
   }
 
-  /** How many of its subscriptions end or go on without presence. */
-  private endFor(peer: Peer, edit: Edit): number {
-    let ended = 0;
+  private endFor(peer: Peer, edit: Edit): void {
     for (const subscription of [...peer.subscriptions]) {
       // A fault on the way can have closed the connection.
       if (!subscription.open) continue;
       const { name } = subscription.channel;
-      ended++;
+      edit.stepsLeft--;
       if (!peer.may(SUBSCRIBE) || !covers(edit, name)) this.take(subscription);
       else if (subscription.member && !peer.may(PRESENCE)) this.withoutPresence(subscription);
-      else ended--;
+      else edit.stepsLeft++;
     }
-    return ended;
   }
 
   private take(subscription: Subscription): void {
@@ -111,11 +108,13 @@ export class Narrowing {
 }
 
 /** Many connections hold the same channels. What their tokens say does not change, and let them subscribe: the key alone decides. */
-function covers({ key, covered }: Edit, channel: string): boolean {
+function covers(edit: Edit, channel: string): boolean {
+  const { key, covered } = edit;
   let isCovered = covered.get(channel);
   if (isCovered === undefined) {
     isCovered = key.scope.matches(channel);
     covered.set(channel, isCovered);
+    edit.stepsLeft--;
   }
   return isCovered;
 }
