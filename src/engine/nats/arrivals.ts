@@ -21,7 +21,6 @@ export interface ArrivalsParts {
   readonly sends: Sends;
   readonly questions: Questions;
   readonly boundary: Boundary;
-  readonly nowMs: () => number;
   /** Something that no node of ours sends. */
   readonly odd: (where: string) => void;
 }
@@ -46,10 +45,9 @@ export class Arrivals {
   }
 
   private heard(node: OtherNode, one: Beat | Count | Asked, wasKnown: boolean, respond: (text: string) => void): void {
-    const { end, watches, replies, nowMs } = this.parts;
+    const { end, nodes, watches, replies } = this.parts;
     if (one.kind === "count") {
-      node.connections.set(one.app, one.connections);
-      node.countedMs = nowMs();
+      nodes.counted(node, one.app, one.connections);
       return end.connectionsChanged(one.app);
     }
     if (one.kind === "question")

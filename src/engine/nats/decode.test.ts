@@ -16,7 +16,8 @@ const envelope = fc.record({
   dataJson: fc.jsonValue().map((value) => JSON.stringify(value, null, 1)),
 });
 const count = fc.nat();
-const place = fc.record({ node: fc.string(), app: fc.string(), channel: fc.string(), epoch: count, n: count });
+const node = fc.stringMatching(/^[\w~-]{1,64}$/);
+const place = fc.record({ node, app: fc.string(), channel: fc.string(), epoch: count, n: count });
 const state = fc.record({
   peerId,
   metadataJson: metadata,
@@ -38,7 +39,7 @@ describe("what is written is read", () => {
 
   test("direct messages and how many have them", () => {
     fc.assert(
-      fc.property(fc.string(), fc.string(), peerId, envelope, count, (node, app, to, words, handed) => {
+      fc.property(node, fc.string(), peerId, envelope, count, (node, app, to, words, handed) => {
         expect(decode.directIn(wire.direct({ node, number: handed, app, to, envelope: words }))).toEqual({
           node,
           number: handed,
@@ -54,7 +55,7 @@ describe("what is written is read", () => {
   test("beats, farewells, questions and answers", () => {
     const lane = fc.record({ app: fc.string(), channel: fc.string(), epoch: count, n: count, members: states });
     fc.assert(
-      fc.property(fc.string(), fc.array(lane, { maxLength: 3 }), place, (node, lanes, at) => {
+      fc.property(node, fc.array(lane, { maxLength: 3 }), place, (node, lanes, at) => {
         const beat = { node, connections: new Map([["app", 3]]), hears: ["x", node], isBack: true, part: 1, parts: 3 };
         expect(decode.toAll(wire.beat(beat))).toEqual({ kind: "beat", ...beat });
         expect(decode.toAll(wire.farewell(node))).toEqual({ kind: "farewell", node });
@@ -130,5 +131,41 @@ describe("what is not ours is nothing", () => {
     ["far too long", `[2,"message","n","a","c",1,1,"x",-1]\n"${"x".repeat(TEXT_MAX_BYTES)}"`],
   ])("%s", (_what, text) => {
     expect(readers.map((read) => read(text))).toEqual(readers.map(() => undefined));
+  });
+});
+
+describe("names that no node of ours has", () => {
+  const long = "x".repeat(5000);
+  const at = { node: "n", app: "a", channel: "c", epoch: 1, n: 1 };
+  const beat = { node: "n", connections: new Map<string, number>(), hears: [], isBack: false, part: 0, parts: 1 };
+
+  test.each(["", "a b", "a.b", "x".repeat(65), long])("a node called %p is nobody", (name) => {
+    expect(decode.toAll(wire.beat({ ...beat, node: name }))).toBeUndefined();
+    expect(decode.toAll(wire.beat({ ...beat, hears: [name] }))).toBeUndefined();
+    expect(decode.toAll(wire.farewell(name))).toBeUndefined();
+    expect(decode.laneItem(wire.tail({ ...at, node: name }))).toBeUndefined();
+    expect(decode.handedIn(wire.handed(name, 1))).toBeUndefined();
+  });
+
+  test("a UUID is a name", () => {
+    const name = crypto.randomUUID();
+    expect(decode.toAll(wire.farewell(name))).toEqual({ kind: "farewell", node: name });
+  });
+
+  test("long applications and channels are refused", () => {
+    expect(decode.toAll(wire.count("n", long, 1))).toBeUndefined();
+    expect(decode.toAll(wire.beat({ ...beat, connections: new Map([[long, 1]]) }))).toBeUndefined();
+    for (const channel of [
+      { ...at, app: long },
+      { ...at, channel: long },
+    ])
+      expect(decode.laneItem(wire.tail(channel))).toBeUndefined();
+  });
+
+  test("a question about more channels than any node asks about at once is refused", () => {
+    const about = (count: number): string =>
+      wire.question("n", { what: "who", channels: Array.from({ length: count }, (_, i) => ["a", `${i}`] as const) });
+    expect(decode.toAll(about(decode.ASKED_CHANNELS_MAX))).toBeDefined();
+    expect(decode.toAll(about(decode.ASKED_CHANNELS_MAX + 1))).toBeUndefined();
   });
 });

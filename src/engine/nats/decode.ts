@@ -3,6 +3,7 @@
  * and what is not as it should be is undefined.
  */
 import { parseStrict } from "../../protocol/json.ts";
+import { CHANNEL_MAX_BYTES } from "../../protocol/limits.ts";
 import { isPeerId } from "../../protocol/names.ts";
 import type { ChannelCount, Envelope, MemberState } from "../engine.ts";
 import { PARTS_MAX, TEXT_MAX_BYTES } from "./payload.ts";
@@ -76,6 +77,15 @@ function isDeep(text: string): boolean {
 
 const isText = (value: unknown): value is string => typeof value === "string";
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+/** A node calls itself by a UUID. The name becomes part of a subject, and the server drops a connection that sends a long one. */
+const NODE_NAME = /^[\w~-]{1,64}$/;
+const isNode = (value: unknown): value is string => isText(value) && NODE_NAME.test(value);
+/** An application's id has 24 characters; a channel name has at least as many bytes as characters. */
+export const APP_MAX_CHARS = 128;
+const isApp = (value: unknown): value is string => isText(value) && value.length <= APP_MAX_CHARS;
+const isChannel = (value: unknown): value is string => isText(value) && value.length <= CHANNEL_MAX_BYTES;
+/** Channels of one question: more than fit into the questions that nodes send, which are split at ITEM_MAX_BYTES. */
+export const ASKED_CHANNELS_MAX = 4096;
 const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
 
 function partOf(part: unknown, parts: unknown): { readonly part: number; readonly parts: number } | undefined {
@@ -83,7 +93,7 @@ function partOf(part: unknown, parts: unknown): { readonly part: number; readonl
 }
 
 function placeOf([node, app, channel, epoch, n]: Fields): Place | undefined {
-  if (!isText(node) || !isText(app) || !isText(channel) || !isCount(epoch) || !isCount(n)) return undefined;
+  if (!isNode(node) || !isApp(app) || !isChannel(channel) || !isCount(epoch) || !isCount(n)) return undefined;
   return { node, app, channel, epoch, n };
 }
 
@@ -143,19 +153,19 @@ export function laneItem(payload: string): LaneItem | undefined {
 export function toAll(payload: string): Beat | Count | Farewell | Asked | undefined {
   const all = read(payload);
   const [node, first, hears, isBack, part = 0, parts = 1] = all?.fields ?? [];
-  if (!all || !isText(node)) return undefined;
+  if (!all || !isNode(node)) return undefined;
   switch (all.kind) {
     case "beat": {
       const counts = listOf(first, (one) =>
-        Array.isArray(one) && isText(one[0]) && isCount(one[1]) ? ([one[0], one[1]] as const) : undefined,
+        Array.isArray(one) && isApp(one[0]) && isCount(one[1]) ? ([one[0], one[1]] as const) : undefined,
       );
-      const nodes = listOf(hears, text);
+      const nodes = listOf(hears, (one) => (isNode(one) ? one : undefined));
       const at = partOf(part, parts);
       if (!counts || !nodes || !at) return undefined;
       return { kind: "beat", node, connections: new Map(counts), hears: nodes, isBack: isBack === true, ...at };
     }
     case "count":
-      return isText(first) && isCount(hears) ? { kind: "count", node, app: first, connections: hears } : undefined;
+      return isApp(first) && isCount(hears) ? { kind: "count", node, app: first, connections: hears } : undefined;
     case "farewell":
       return { kind: all.kind, node };
     case "question": {
@@ -176,8 +186,9 @@ function questionIn(value: unknown): Question | undefined {
   const { what, app, channel, peerId, channels, place, to, n, untilMs, text: direct } = value;
   switch (what) {
     case "who": {
+      if (!Array.isArray(channels) || channels.length > ASKED_CHANNELS_MAX) return undefined;
       const found = listOf(channels, (one) =>
-        Array.isArray(one) && isText(one[0]) && isText(one[1]) ? ([one[0], one[1]] as const) : undefined,
+        Array.isArray(one) && isApp(one[0]) && isChannel(one[1]) ? ([one[0], one[1]] as const) : undefined,
       );
       return found && { what, channels: found };
     }
@@ -186,17 +197,17 @@ function questionIn(value: unknown): Question | undefined {
       return from && isCount(to) ? { what, place: from, to } : undefined;
     }
     case "channels":
-      return isText(app) ? { what, app } : undefined;
+      return isApp(app) ? { what, app } : undefined;
     case "members":
-      return isText(app) && isText(channel) ? { what, app, channel } : undefined;
+      return isApp(app) && isChannel(channel) ? { what, app, channel } : undefined;
     case "kick":
-      return isText(app) && isPeerId(peerId) ? { what, app, peerId } : undefined;
+      return isApp(app) && isPeerId(peerId) ? { what, app, peerId } : undefined;
     case "block":
-      return isText(app) && isPeerId(peerId) && isNumber(untilMs) ? { what, app, peerId, untilMs } : undefined;
+      return isApp(app) && isPeerId(peerId) && isNumber(untilMs) ? { what, app, peerId, untilMs } : undefined;
     case "room":
-      return isText(app) && isCount(n) ? { what, app, n } : undefined;
+      return isApp(app) && isCount(n) ? { what, app, n } : undefined;
     case "look":
-      return app === undefined || isText(app) ? { what, app } : undefined;
+      return app === undefined || isApp(app) ? { what, app } : undefined;
     case "hand":
       return isText(direct) ? { what, text: direct } : undefined;
     default:
@@ -207,7 +218,7 @@ function questionIn(value: unknown): Question | undefined {
 export function answerIn(payload: string): Answered | undefined {
   const all = read(payload);
   const [node, part, parts, value] = all?.fields ?? [];
-  if (all?.kind !== "answer" || !isText(node) || !isPlain(value)) return undefined;
+  if (all?.kind !== "answer" || !isNode(node) || !isPlain(value)) return undefined;
   const answer = answerOf(value);
   const at = partOf(part, parts);
   return answer && at && { node, ...at, answer };
@@ -255,12 +266,12 @@ function laneStateIn(value: unknown): LaneState | undefined {
   if (!isPlain(value)) return undefined;
   const { app, channel, epoch, n } = value;
   const states = listOf(value.members, memberIn);
-  if (!isText(app) || !isText(channel) || !isCount(epoch) || !isCount(n) || !states) return undefined;
+  if (!isApp(app) || !isChannel(channel) || !isCount(epoch) || !isCount(n) || !states) return undefined;
   return { app, channel, epoch, n, members: states };
 }
 
 function countIn(value: unknown): ChannelCount | undefined {
-  if (!isPlain(value) || !isText(value.channel) || !isCount(value.connections)) return undefined;
+  if (!isPlain(value) || !isChannel(value.channel) || !isCount(value.connections)) return undefined;
   const peerIds = listOf(value.peerIds, (one) => (isPeerId(one) ? one : undefined));
   return peerIds && { channel: value.channel, peerIds, connections: value.connections };
 }
@@ -268,7 +279,7 @@ function countIn(value: unknown): ChannelCount | undefined {
 export function directIn(payload: string): Direct | undefined {
   const all = read(payload);
   const [node, number, app, to, from, chars] = all?.fields ?? [];
-  if (all?.kind !== "direct" || !isText(node) || !isCount(number) || !isText(app) || !isPeerId(to)) return undefined;
+  if (all?.kind !== "direct" || !isNode(node) || !isCount(number) || !isApp(app) || !isPeerId(to)) return undefined;
   const envelope = envelopeOf(from, chars, all.words);
   return envelope && { node, number, app, to, envelope };
 }
@@ -276,5 +287,5 @@ export function directIn(payload: string): Direct | undefined {
 export function handedIn(payload: string): { readonly node: string; readonly count: number } | undefined {
   const all = read(payload);
   const [node, count] = all?.fields ?? [];
-  return all?.kind === "handed" && isText(node) && isCount(count) ? { node, count } : undefined;
+  return all?.kind === "handed" && isNode(node) && isCount(count) ? { node, count } : undefined;
 }

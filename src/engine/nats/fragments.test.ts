@@ -1,7 +1,7 @@
 /** Texts that are longer than one payload: cut, put together again, and nothing else let through. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { Fragments, fragmentsOf } from "./fragments.ts";
+import { Fragments, fragmentsOf, INCOMPLETE_MS } from "./fragments.ts";
 import { TEXT_MAX_BYTES } from "./payload.ts";
 
 const PAYLOAD_MAX_BYTES = 1024;
@@ -54,6 +54,7 @@ describe("what no node of ours sends", () => {
     ["a part beyond the last", "+a 1 2 2\nx"],
     ["no part of none", "+a 1 0 0\nx"],
     ["an empty part", "+a 1 0 2\n"],
+    ["a small part that is not the last", "+a 1 0 2\nx"],
     ["a number that is none", "+a 1e3 0 1\nx"],
   ])("%s is nothing", (_what, text) => {
     expect(new Fragments().take(new TextEncoder().encode(text))).toBeUndefined();
@@ -74,9 +75,10 @@ describe("what no node of ours sends", () => {
 
   test("a text of more fragments than any may have is nothing from its first one on", () => {
     const fragments = new Fragments();
-    const first = (parts: number): string | undefined => fragments.take(Buffer.from(`+s 1 0 ${parts}\nx`));
+    const body = "x".repeat(PAYLOAD_MAX_BYTES);
+    const first = (parts: number): string | undefined => fragments.take(Buffer.from(`+s 1 0 ${parts}\n${body}`));
     const second = (parts: number): string | undefined => fragments.take(Buffer.from(`+s 1 1 ${parts}\ny`));
-    expect([first(2), second(2)]).toEqual([undefined, "xy"]);
+    expect([first(2), second(2)]).toEqual([undefined, `${body}y`]);
     expect(fragments.size).toBe(0);
     first(9_999_999);
     expect(fragments.size).toBe(0);
@@ -87,4 +89,18 @@ describe("what no node of ours sends", () => {
     for (let sender = 0; sender < 1000; sender++) fragments.take(cut(long("x"), `s${sender}`)[0] as Uint8Array);
     expect((Reflect.get(fragments, "incomplete") as Map<string, unknown>).size).toBeLessThanOrEqual(64);
   });
+});
+
+test("a text whose next fragment does not come in time is dropped", () => {
+  let now = 0;
+  const fragments = new Fragments(() => now);
+  const [first] = cut(`[${long("a")}`, "a");
+  const [begun, ...rest] = cut(`[${long("b")}`, "b");
+  fragments.take(first as Uint8Array);
+  now = INCOMPLETE_MS / 2;
+  fragments.take(begun as Uint8Array);
+  now = INCOMPLETE_MS;
+  fragments.sweep();
+  expect(fragments.size).toBe(1);
+  expect(rest.map((part) => fragments.take(part)).at(-1)).toBe(`[${long("b")}`);
 });

@@ -10,8 +10,12 @@ import { PAYLOAD_MIN_BYTES, TEXT_MAX_BYTES } from "./payload.ts";
 const MARK = 0x2b;
 const LINE_END = 0x0a;
 const HEAD_MAX_BYTES = 64;
+/** Of every fragment but the last: smaller ones would cost more to keep than they hold. */
+const FRAGMENT_MIN_BYTES = PAYLOAD_MIN_BYTES - HEAD_MAX_BYTES;
+/** A text whose next fragment does not come for so long is dropped: its fragments are published in one go. */
+export const INCOMPLETE_MS = 10_000;
 /** A text in fragments of the smallest payload that a server may take; a head that claims more is refused. */
-const FRAGMENTS_MAX = Math.ceil(TEXT_MAX_BYTES / (PAYLOAD_MIN_BYTES - HEAD_MAX_BYTES));
+const FRAGMENTS_MAX = Math.ceil(TEXT_MAX_BYTES / FRAGMENT_MIN_BYTES);
 /** Bound: incomplete texts at one time, one per sender; the oldest is dropped. */
 const INCOMPLETE_MAX = 64;
 
@@ -40,11 +44,15 @@ interface Incomplete {
   readonly parts: number;
   readonly fragments: Uint8Array[];
   bytes: number;
+  lastMs: number;
 }
 
 export class Fragments {
+  /** In the order of their newest fragments. */
   private readonly incomplete = new Map<string, Incomplete>();
   private readonly decoder = new TextDecoder();
+
+  constructor(private readonly nowMs: () => number = () => performance.now()) {}
 
   /** Texts of which fragments are missing. */
   get size(): number {
@@ -59,16 +67,26 @@ export class Fragments {
     return fragment && this.add(fragment);
   }
 
+  /** Drops what has waited too long for its next fragment. */
+  sweep(): void {
+    const before = this.nowMs() - INCOMPLETE_MS;
+    for (const [sender, { lastMs }] of this.incomplete) {
+      if (lastMs > before) return;
+      this.incomplete.delete(sender);
+    }
+  }
+
   private add({ sender, number, part, parts, bytes }: Fragment): string | undefined {
     const begun = this.incomplete.get(sender);
     const isNext = begun?.number === number && begun.parts === parts && begun.fragments.length === part;
     // A sender sends one text at a time: a fragment that is not the next one means that one was lost.
     this.incomplete.delete(sender);
-    const one = part === 0 ? { number, parts, fragments: [], bytes: 0 } : isNext ? begun : undefined;
+    const one = part === 0 ? { number, parts, fragments: [], bytes: 0, lastMs: 0 } : isNext ? begun : undefined;
     if (!one || one.bytes + bytes.length > TEXT_MAX_BYTES) return undefined;
     // A copy: the payload is a view into the socket's buffer.
     one.fragments.push(bytes.slice());
     one.bytes += bytes.length;
+    one.lastMs = this.nowMs();
     if (one.fragments.length === parts) return this.decoder.decode(Buffer.concat(one.fragments));
     this.incomplete.set(sender, one);
     if (this.incomplete.size > INCOMPLETE_MAX) this.incomplete.delete(this.incomplete.keys().next().value ?? "");
@@ -85,5 +103,6 @@ function fragmentIn(payload: Uint8Array): Fragment | undefined {
   const [, sender = "", number, part, parts] = found;
   const bytes = payload.subarray(end + 1);
   if (Number(part) >= Number(parts) || Number(parts) > FRAGMENTS_MAX || bytes.length === 0) return undefined;
+  if (Number(part) < Number(parts) - 1 && bytes.length < FRAGMENT_MIN_BYTES) return undefined;
   return { sender, number: Number(number), part: Number(part), parts: Number(parts), bytes };
 }

@@ -19,6 +19,8 @@ const RECONNECT_MS = { least: 100, jitter: 400 } as const;
 const CONNECT_MS = 1000;
 const NO_RESPONDERS = 503;
 const SENDER_BYTES = 12;
+/** A server that gets a longer line of subject and reply subject drops the connection: 4 KiB by default. Ours are a fraction of it. */
+const SUBJECT_MAX_CHARS = 1536;
 /** Bytes of UTF-8 that one character of a JavaScript string needs at most. */
 const BYTES_PER_CHAR_MAX = 3;
 
@@ -106,6 +108,8 @@ export class Link {
   publish(subject: string, text: string, answerTo?: string): void {
     // While the link is down, the payload limit of the next server is not known.
     if (!this.isConnected) return;
+    if (subject.length > SUBJECT_MAX_CHARS || (answerTo?.length ?? 0) > SUBJECT_MAX_CHARS)
+      return this.events.failed(new Error(`a subject of ${subject.length} characters is too long`), { in: "publish" });
     // Almost all texts are short enough to know without encoding them that they fit.
     const maxBytes = this.payloadMaxBytes;
     if (text.length * BYTES_PER_CHAR_MAX <= maxBytes) return this.write(subject, text, answerTo);
@@ -149,6 +153,11 @@ export class Link {
       },
     });
     return { end: () => this.end(subscription) };
+  }
+
+  /** Now and then: forgets texts whose fragments have stopped coming. */
+  sweep(): void {
+    this.fragments.sweep();
   }
 
   private end(subscription: Subscription): void {

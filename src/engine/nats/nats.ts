@@ -119,7 +119,7 @@ export class NatsEngine implements Engine {
     });
     const { sends } = this;
     const odd = (where: string): void => this.odd(where);
-    const arrivals = new Arrivals({ end, nodes, watches, replies, asks, sends, questions, boundary, nowMs, odd });
+    const arrivals = new Arrivals({ end, nodes, watches, replies, asks, sends, questions, boundary, odd });
     link.subscribe(subjects.answers, (heard) => arrivals.answer(heard));
     for (const subject of [subjects.node(id), subjects.all]) link.subscribe(subject, (heard) => arrivals.toAll(heard));
     beats.send(false);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { NODES_MAX, Nodes } from "./nodes.ts";
+import { APPS_PER_NODE_MAX, NODES_MAX, Nodes } from "./nodes.ts";
 
 const BEAT_MS = 1000;
 
@@ -104,5 +104,16 @@ describe("nodes", () => {
     }
     beat(0, 1, ["new", 4]);
     expect(known()).toEqual({ new: 4 });
+  });
+
+  test("made-up applications of a node beyond the bound are ignored, and known ones go on being counted", () => {
+    const { nodes } = made();
+    const node = nodes.seen("a");
+    if (!node) throw new Error("it is not there");
+    for (let i = 0; i < APPS_PER_NODE_MAX + 10; i++) nodes.counted(node, `app${i}`, 1);
+    nodes.counted(node, "app0", 7);
+    expect([node.connections.size, node.connections.get("app0")]).toEqual([APPS_PER_NODE_MAX, 7]);
+    nodes.counted(node, "app0", 0);
+    expect(node.connections.size).toBe(APPS_PER_NODE_MAX - 1);
   });
 });

@@ -33,6 +33,9 @@ export const NODES_MAX = 1000;
 /** Names whose number of lives is remembered; the one that came longest ago is forgotten first. */
 export const LIVES_MAX = 10_000;
 
+/** Applications of another node whose connections are known; those beyond are counted as having none there. */
+export const APPS_PER_NODE_MAX = 100_000;
+
 export interface NodesParts {
   readonly self: string;
   readonly beatMs: number;
@@ -83,6 +86,14 @@ export class Nodes {
     return node;
   }
 
+  /** It has told how many connections one application has there. */
+  counted(node: OtherNode, app: string, connections: number): void {
+    // One without connections is no entry: the next heartbeat would not name it either.
+    if (connections === 0) node.connections.delete(app);
+    else setCount(node.connections, app, connections);
+    node.countedMs = this.parts.nowMs();
+  }
+
   farewell(name: string): void {
     this.ended.add(name);
     this.lives.delete(name);
@@ -125,10 +136,14 @@ function count(node: OtherNode, { connections, part, parts }: Counts): void {
   else if (part !== node.nextPart) node.counting = undefined;
   const { counting } = node;
   if (!counting) return;
-  for (const [app, number] of connections) counting.set(app, number);
+  for (const [app, number] of connections) setCount(counting, app, number);
   node.nextPart = part + 1;
   if (node.nextPart < parts) return;
   node.connections = counting;
   node.counting = undefined;
   node.countedMs = node.lastMs;
+}
+
+function setCount(counts: Map<string, number>, app: string, connections: number): void {
+  if (counts.size < APPS_PER_NODE_MAX || counts.has(app)) counts.set(app, connections);
 }

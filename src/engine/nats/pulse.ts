@@ -49,6 +49,7 @@ export class Pulse {
     if (isBeat) run("beat", () => beats.send(false));
     run("nodes", () => nodes.look());
     run("questions", () => questions.sweep());
+    run("fragments", () => link.sweep());
     run("sends", () => sends.sweep());
     run("claims", () => claims.sweep());
     run("lanes", () => this.repeatTails());
