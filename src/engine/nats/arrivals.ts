@@ -5,7 +5,7 @@ import * as decode from "./decode.ts";
 import type { GuardedEnd } from "./guarded-end.ts";
 import type { Heard } from "./link.ts";
 import type { Nodes, OtherNode } from "./nodes.ts";
-import { partsOf, type Questions } from "./questions.ts";
+import type { Questions } from "./questions.ts";
 import type { Replies } from "./replies.ts";
 import type { Sends } from "./sends.ts";
 import { questionOf } from "./subjects.ts";
@@ -50,8 +50,7 @@ export class Arrivals {
       nodes.counted(node, one.app, one.connections);
       return end.connectionsChanged(one.app);
     }
-    if (one.kind === "question")
-      replies.to(node.name, one.question, (answer) => partsOf(end.id, answer).forEach(respond));
+    if (one.kind === "question") replies.to(node.name, one.question, respond);
     else if (one.part === 0 && wasKnown && (one.isBack || !one.hears.includes(end.id))) watches.resync(node);
   }
 

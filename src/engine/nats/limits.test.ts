@@ -5,6 +5,7 @@ import { CHANNEL_MAX_BYTES, MESSAGE_MAX_BYTES } from "../../protocol/limits.ts";
 import { Nodes } from "../cluster.ts";
 import { type MemberState, UNAVAILABLE } from "../engine.ts";
 import { APP, plain, TestNode } from "../test-node.ts";
+import type { Link } from "./link.ts";
 import { NatsEngine } from "./nats.ts";
 import { MESSAGE_MAX_CHARS } from "./payload.ts";
 import { type NatsCluster, natsCluster } from "./test-cluster.ts";
@@ -183,6 +184,17 @@ test("a message larger than any legal one is refused before it gets a sequence n
   const said = ann.say("c");
   await settle();
   expect([ben.heardOn("c"), ben.losses, faults]).toEqual([[said], [], []]);
+});
+
+test("a subject longer than the server takes is not sent, and the link stays up", async () => {
+  const { ann, ben, faults } = await pair();
+  await ben.watch("c");
+  const link = Reflect.get(ann.engine, "link") as Link;
+  link.publish(`t.${"x".repeat(5000)}`, "[]");
+  link.publish("t", "[]", `t.${"x".repeat(5000)}`);
+  const said = ann.say("c");
+  await until(() => ben.heardOn("c").length === 1);
+  expect([ben.heardOn("c"), faults.length]).toEqual([[said], 2]);
 });
 
 describe("a server whose limit is", () => {

@@ -26,6 +26,7 @@ import { Replies } from "./replies.ts";
 import { Sends } from "./sends.ts";
 import { Subjects } from "./subjects.ts";
 import { Watches } from "./watches.ts";
+import { WhoAnswers } from "./who-answers.ts";
 import * as wire from "./wire.ts";
 
 export interface NatsOptions extends LinkOptions {
@@ -105,7 +106,10 @@ export class NatsEngine implements Engine {
     const watches = new Watches({ end, link, subjects, nodes, asks, warn: (text) => options.warn?.(text) });
     const inboxes = new Inboxes({ end, link, subjects, nodes, boundary, odd: () => this.odd("for a peer") });
     const claims = new Claims(id, (app) => end.localConnections(app), nowMs);
-    const replies = new Replies({ end, lanes, inboxes, claims, boundary });
+    const later = (run: () => void, ms: number): void =>
+      void setTimeout(() => this.isClosed || boundary.run({ in: "timer", step: "who" }, run), ms);
+    const whoAnswers = new WhoAnswers({ end, lanes, boundary, nowMs, later });
+    const replies = new Replies({ end, lanes, inboxes, claims, boundary, whoAnswers });
     const beats = new Beats({ end, link, subjects, nodes, boundary, beatMs, nowMs });
     this.attached = { end, subjects, lanes, nodes, asks, watches, inboxes, claims, replies, beats };
     link.on({

@@ -31,19 +31,22 @@ export const jsonBytes = (entry: unknown): number => Buffer.byteLength(JSON.stri
  * one empty chunk.
  */
 export function chunksOf<T>(entries: readonly T[], bytesOf: (entry: T) => number = jsonBytes): T[][] {
-  if (entries.length <= 1) return [[...entries]];
+  return entries.length <= 1 ? [[...entries]] : [...chunked(entries, bytesOf)];
+}
+
+/** The same, one chunk at a time. */
+export function* chunked<T>(entries: Iterable<T>, bytesOf: (entry: T) => number = jsonBytes): Generator<T[]> {
   let chunk: T[] = [];
-  const chunks = [chunk];
   let bytes = 0;
   for (const entry of entries) {
     const size = bytesOf(entry) + 1;
     if (chunk.length > 0 && bytes + size > ITEM_MAX_BYTES) {
+      yield chunk;
       chunk = [];
-      chunks.push(chunk);
       bytes = 0;
     }
     chunk.push(entry);
     bytes += size;
   }
-  return chunks;
+  yield chunk;
 }

@@ -6,7 +6,7 @@ import { type Answer, type Answered, answered, type LaneState } from "./wire.ts"
 /** How long to wait for an answer, or for the next part of one. */
 export const ANSWER_MS = 1000;
 /** How long to wait for all parts of an answer. */
-const WHOLE_ANSWER_MS = 10_000;
+export const WHOLE_ANSWER_MS = 10_000;
 
 interface Pending {
   readonly waitingFor: Set<string>;
@@ -74,7 +74,7 @@ export class Questions {
   }
 }
 
-/** An answer in as many texts as it needs; none if it has more than PARTS_MAX. */
+/** An answer in as many texts as it needs; none if it has more than PARTS_MAX. Those to `who` are made by who-answers.ts. */
 export function partsOf(node: string, answer: Answer): string[] {
   const pieces = split(answer);
   if (pieces.length > PARTS_MAX) return [];
@@ -83,8 +83,6 @@ export function partsOf(node: string, answer: Answer): string[] {
 
 function split(answer: Answer): Answer[] {
   switch (answer.what) {
-    case "who":
-      return chunksOf(answer.lanes.flatMap(lanePieces)).map((lanes) => ({ what: "who", lanes }));
     case "again":
       return answer.items ? chunksOf(answer.items).map((items) => ({ what: "again", items })) : [answer];
     case "channels":
@@ -95,9 +93,6 @@ function split(answer: Answer): Answer[] {
       return [answer];
   }
 }
-
-/** A lane with very many members becomes several of the same place. */
-const lanePieces = (lane: LaneState): LaneState[] => chunksOf(lane.members).map((members) => ({ ...lane, members }));
 
 /** A channel with very many members becomes several; its connections are counted once. */
 const countPieces = ({ channel, peerIds, connections }: ChannelCount): ChannelCount[] =>

@@ -4,6 +4,8 @@ import type { Boundary } from "./boundary.ts";
 import type { Claims } from "./claims.ts";
 import type { Inboxes } from "./inboxes.ts";
 import type { Lanes } from "./lanes.ts";
+import { partsOf } from "./questions.ts";
+import type { WhoAnswers } from "./who-answers.ts";
 import type { Answer, Question } from "./wire.ts";
 
 export interface RepliesParts {
@@ -12,15 +14,18 @@ export interface RepliesParts {
   readonly inboxes: Inboxes;
   readonly claims: Claims;
   readonly boundary: Boundary;
+  readonly whoAnswers: WhoAnswers;
 }
 
 export class Replies {
   constructor(private readonly parts: RepliesParts) {}
 
   /** `by`: who asks. The answer may take its time. */
-  to(by: string, question: Question, answer: (answer: Answer) => void): void {
+  to(by: string, question: Question, respond: (text: string) => void): void {
+    const { end, boundary, whoAnswers } = this.parts;
+    const answer = (one: Answer): void => partsOf(end.id, one).forEach(respond);
+    if (question.what === "who") return whoAnswers.give(by, question.channels, respond);
     if (question.what !== "look") return answer(this.atOnce(by, question));
-    const { end, boundary } = this.parts;
     const { app } = question;
     const done = (): void => answer({ what: "look", connections: app === undefined ? 0 : end.localConnections(app) });
     void Promise.resolve(end.nudged(app))
@@ -28,18 +33,9 @@ export class Replies {
       .catch((error: unknown) => boundary.report(error, { in: "nudged", app }));
   }
 
-  private atOnce(by: string, question: Exclude<Question, { what: "look" }>): Answer {
+  private atOnce(by: string, question: Exclude<Question, { what: "look" | "who" }>): Answer {
     const { end, lanes, inboxes, claims } = this.parts;
     switch (question.what) {
-      case "who": {
-        const states = question.channels.map(([app, channel]) => ({
-          app,
-          channel,
-          ...lanes.state(app, channel),
-          members: end.localMembers(app, channel),
-        }));
-        return { what: "who", lanes: states };
-      }
       case "again":
         return { what: "again", items: lanes.again(question.place, question.to) };
       case "channels":
