@@ -113,6 +113,57 @@ describe("a lane that begins anew", () => {
   });
 });
 
+describe("an epoch that somebody else has made up", () => {
+  const forged = Number.MAX_SAFE_INTEGER;
+
+  test.each([0, 1])("silences nobody: the node is asked, and what it gave is heard (item %d)", (n) => {
+    const { ears, heard, unsure, open } = listening();
+    open(1);
+    ears.item({ kind: "tail", place: place(0, forged) });
+    if (n > 0) ears.item(said(n, forged));
+    heard.length = 0;
+    ears.item(said(2));
+    ears.item(said(3));
+    expect([heard, unsure]).toEqual([[], ["b"]]);
+    open(3);
+    ears.item(said(4));
+    expect([heard, unsure]).toEqual([["agreed", '"1.2"', '"1.3"', '"1.4"'], ["b"]]);
+  });
+
+  test("that is refuted leaves the lane where it was, and what was missed meanwhile is asked for", () => {
+    const { ears, heard, asked, open } = listening();
+    open(1);
+    ears.item(said(7, forged));
+    expect(asked).toEqual([`${forged}: 1–6`]);
+    ears.refuted("b", stands(3), () => heard.push("agreed"));
+    expect(asked).toEqual([`${forged}: 1–6`, "1: 2–3"]);
+    ears.again([said(2), said(3)]);
+    ears.item(said(4));
+    expect(heard).toEqual(["agreed", "agreed", '"1.2"', '"1.3"', '"1.4"']);
+  });
+
+  test("a number that is refuted neither", () => {
+    const { ears, heard, open } = listening();
+    open(1);
+    ears.item(said(forged));
+    ears.item(said(2));
+    ears.refuted("b", stands(2), () => heard.push("agreed"));
+    ears.item(said(3));
+    expect(heard).toEqual(["agreed", '"1.2"', "agreed", '"1.3"']);
+  });
+
+  test("one that the node confirms is its own: what is of the earlier one is dropped", () => {
+    const { ears, heard, unsure, open } = listening();
+    open(1);
+    ears.item(said(1, 2));
+    ears.item(said(2));
+    open(1, 2);
+    ears.item(said(3));
+    ears.item(said(2, 2));
+    expect([heard, unsure]).toEqual([["agreed", '"2.1"', "agreed", '"2.2"'], ["b"]]);
+  });
+});
+
 describe("where a lane stands, said again", () => {
   test("is agreed with when nothing was missed", () => {
     const { heard, open, ears } = listening();

@@ -11,6 +11,11 @@ import type { LaneItem, LaneState, Place } from "./wire.ts";
 const WAITING_MAX = 10_000;
 export const WAITING_MAX_CHARS = 16 * 1024 * 1024;
 
+interface Standing {
+  readonly epoch: number;
+  readonly next: number;
+}
+
 export interface EarEvents {
   /** The next item of that node's lane. */
   heard(node: string, item: LaneItem): void;
@@ -30,6 +35,13 @@ interface Ear {
   askedTo: number;
   /** Up to which number changes of members were in what the node has said. */
   toldTo: number;
+  /**
+   * Where it stood as the node itself has said or as followed from there, before an item of a later epoch came. Such an item may be
+   * somebody else's: until the node has confirmed the epoch, what comes of the earlier one is not dropped, but asked about.
+   */
+  sure: Standing | undefined;
+  /** While it is closed because of such a doubt: where it may go on. */
+  resume: readonly Standing[];
 }
 
 export class Ears {
@@ -44,9 +56,17 @@ export class Ears {
       this.wait(ear, item);
       return;
     }
-    if (place.epoch < ear.epoch) return;
+    if (place.epoch < ear.epoch) {
+      if (!ear.sure || place.epoch < ear.sure.epoch) return;
+      if (place.epoch === ear.sure.epoch && place.n < ear.sure.next) return;
+      // The later epoch may have been made up: the node must say which one is its own.
+      this.doubt(ear);
+      this.wait(ear, item);
+      return this.events.unsure(place.node);
+    }
     if (place.epoch > ear.epoch) {
       // A new lane begins with 1, also if it is not its beginning that we hear.
+      ear.sure ??= { epoch: ear.epoch, next: ear.next };
       ear.epoch = place.epoch;
       ear.next = 1;
       ear.askedTo = ear.toldTo = 0;
@@ -67,7 +87,8 @@ export class Ears {
       agree();
       // It has come, or come back, and has spoken before it was asked.
       const waiting = ear.waiting.filter(({ place }) => place.epoch === epoch).map(({ place }) => place.n);
-      this.open(ear, epoch, Math.min(n + 1, ...waiting), n);
+      const left = ear.resume.filter((one) => one.epoch === epoch).map(({ next }) => next);
+      this.open(ear, epoch, Math.min(n + 1, ...left, ...waiting), n);
       return this.item({ kind: "tail", place: { node, app, channel, epoch, n } });
     }
     if (epoch < ear.epoch || (epoch === ear.epoch && n < ear.next - 1)) return;
@@ -81,11 +102,27 @@ export class Ears {
     for (const item of items) this.item(item);
   }
 
+  /**
+   * Items up to `to` could not be had, and the node says that its lane has not come so far: they were made up. What waits behind them
+   * goes too; if some of it was the node's it is found missing, and asked for.
+   */
+  refuted(node: string, lane: LaneState, agree: () => void): void {
+    const ear = this.ears.get(node);
+    if (ear?.next === undefined) return;
+    this.doubt(ear);
+    const kept = ear.waiting.filter(({ place }) => place.epoch === lane.epoch && place.n <= lane.n);
+    ear.waiting = kept;
+    ear.waitingChars = kept.reduce((sum, item) => sum + charsOf(item), 0);
+    this.state(node, lane, agree);
+  }
+
   /** They cannot be had: whatever was in the gap is gone, and where the lane stands must be asked anew. */
   givenUp(node: string): void {
     const ear = this.ears.get(node);
     if (ear) {
       ear.next = undefined;
+      ear.sure = undefined;
+      ear.resume = [];
       ear.waiting = [];
       ear.waitingChars = 0;
     }
@@ -99,7 +136,8 @@ export class Ears {
   private ear(node: string): Ear {
     let ear = this.ears.get(node);
     if (!ear) {
-      ear = { epoch: 0, next: undefined, waiting: [], waitingChars: 0, askedTo: 0, toldTo: 0 };
+      const closed = { epoch: 0, next: undefined, sure: undefined, resume: [] };
+      ear = { ...closed, waiting: [], waitingChars: 0, askedTo: 0, toldTo: 0 };
       this.ears.set(node, ear);
     }
     return ear;
@@ -110,7 +148,19 @@ export class Ears {
     ear.next = next;
     ear.askedTo = next - 1;
     ear.toldTo = toldTo;
+    ear.sure = undefined;
+    // What is of a later epoch than the node's own was made up; if it was the node's after all it is found missing.
+    if (ear.resume.length > 0) ear.waiting = ear.waiting.filter(({ place }) => place.epoch <= epoch);
+    ear.resume = [];
     this.letThrough(ear);
+  }
+
+  /** Closes it until the node says where its lane stands. */
+  private doubt(ear: Ear): void {
+    if (ear.next === undefined) return;
+    const here = { epoch: ear.epoch, next: ear.next };
+    ear.resume = ear.sure ? [ear.sure, here] : [here];
+    ear.next = undefined;
   }
 
   private inOrder(ear: Ear, item: LaneItem): void {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Inboxes } from "./inboxes.ts";
+import { Inboxes, LATE_MS } from "./inboxes.ts";
 import type { Heard } from "./link.ts";
 import { direct } from "./wire.ts";
 
@@ -8,6 +8,7 @@ function opened() {
   const answers: string[] = [];
   const ears = new Map<string, (heard: Heard) => void>();
   let odd = 0;
+  let now = 0;
   const inboxes = new Inboxes({
     end: { id: "here", deliverTo: (_app, _to, { dataJson }) => handed.push(dataJson) && 1 },
     link: {
@@ -19,6 +20,7 @@ function opened() {
     subjects: { peer: (app, peerId) => `${app}/${peerId}` },
     nodes: { seen: (name) => ({ name, id: name, lastMs: 0, connections: new Map(), countedMs: 0 }) },
     boundary: { report: () => undefined },
+    nowMs: () => now,
     odd: () => odd++,
   });
   inboxes.hold("app", "ann");
@@ -28,7 +30,7 @@ function opened() {
     const respond = (answer: string): unknown => answers.push(answer);
     ears.get("app/ann")?.({ subject: "app/ann", text, isNobody: false, respond: (answer) => void respond(answer) });
   };
-  return { inboxes, handed, answers, arrive, odd: () => odd };
+  return { inboxes, handed, answers, arrive, odd: () => odd, pass: (ms: number) => (now += ms) };
 }
 
 test("what comes behind a newer one of the same node is left out, and not answered", () => {
@@ -53,4 +55,22 @@ test("what is for somebody else is odd, and nobody who was released is handed an
   inboxes.release("app", "ann");
   arrive("a", 2);
   expect(handed).toEqual([]);
+});
+
+test("a number that no node can have reached does not make what follows late", () => {
+  const { handed, arrive } = opened();
+  arrive("a", 4);
+  arrive("a", Number.MAX_SAFE_INTEGER);
+  arrive("a", 5);
+  expect(handed).toEqual(['"a4"', `"a${Number.MAX_SAFE_INTEGER}"`, '"a5"']);
+});
+
+test("a number that is too high makes what follows late for a while only", () => {
+  const { handed, arrive, pass } = opened();
+  arrive("a", 1000);
+  arrive("a", 5);
+  pass(LATE_MS);
+  arrive("a", 6);
+  arrive("a", 5);
+  expect(handed).toEqual(['"a1000"', '"a6"']);
 });

@@ -11,6 +11,11 @@ import type { Nodes } from "./nodes.ts";
 import type { Subjects } from "./subjects.ts";
 import { type Answer, type Direct, handed } from "./wire.ts";
 
+/** How long what is late is left out: no link that was given up delivers later. */
+export const LATE_MS = 60_000;
+/** A number that is so far ahead is no node's: it is not remembered, else nothing that the node sends would be newer. */
+const JUMP_MAX = 2 ** 32;
+
 type Handed = Extract<Answer, { what: "hand" }>;
 
 export interface InboxesParts {
@@ -19,14 +24,20 @@ export interface InboxesParts {
   readonly subjects: Pick<Subjects, "peer">;
   readonly nodes: Pick<Nodes, "seen">;
   readonly boundary: Pick<Boundary, "report">;
+  readonly nowMs: () => number;
   /** Something that no node of ours sends. */
   readonly odd: () => void;
+}
+
+interface Newest {
+  readonly number: number;
+  readonly atMs: number;
 }
 
 interface Inbox {
   readonly topic: Topic;
   /** By node, the number of its newest. */
-  readonly newest: Map<string, number>;
+  readonly newest: Map<string, Newest>;
 }
 
 export class Inboxes {
@@ -38,7 +49,7 @@ export class Inboxes {
     const { link, subjects } = this.parts;
     const key = keyOf(app, peerId);
     if (this.held.has(key)) return;
-    const newest = new Map<string, number>();
+    const newest = new Map<string, Newest>();
     const topic = link.subscribe(subjects.peer(app, peerId), (heard) => this.arrived(app, peerId, newest, heard));
     this.held.set(key, { topic, newest });
   }
@@ -59,7 +70,7 @@ export class Inboxes {
     return { what: "hand", count: count ?? 0, isLate: count === undefined };
   }
 
-  private arrived(app: string, peerId: string, newest: Map<string, number>, { text, respond }: Heard): void {
+  private arrived(app: string, peerId: string, newest: Map<string, Newest>, { text, respond }: Heard): void {
     const { end, odd } = this.parts;
     const direct = directIn(text);
     if (!direct || direct.app !== app || direct.to !== peerId) return odd();
@@ -68,10 +79,13 @@ export class Inboxes {
   }
 
   /** undefined: it comes too late, or it is not known whether it was delivered. */
-  private deliver({ node, number, app, to, envelope }: Direct, newest: Map<string, number>): number | undefined {
-    const { end, nodes, boundary } = this.parts;
-    if (!nodes.seen(node) || number <= (newest.get(node) ?? 0)) return undefined;
-    newest.set(node, number);
+  private deliver({ node, number, app, to, envelope }: Direct, newest: Map<string, Newest>): number | undefined {
+    const { end, nodes, boundary, nowMs } = this.parts;
+    if (!nodes.seen(node)) return undefined;
+    const now = nowMs();
+    const last = newest.get(node) ?? { number: 0, atMs: now };
+    if (number <= last.number && now - last.atMs < LATE_MS) return undefined;
+    if (number - last.number <= JUMP_MAX) newest.set(node, { number, atMs: now });
     try {
       return end.deliverTo(app, to, envelope);
     } catch (error) {

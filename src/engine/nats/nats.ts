@@ -104,7 +104,7 @@ export class NatsEngine implements Engine {
     const nextNumber = (): number => ++this.lastNumber;
     const asks = new Asks({ self: id, link, subjects, nodes, questions, nextNumber });
     const watches = new Watches({ end, link, subjects, nodes, asks, warn: (text) => options.warn?.(text) });
-    const inboxes = new Inboxes({ end, link, subjects, nodes, boundary, odd: () => this.odd("for a peer") });
+    const inboxes = new Inboxes({ end, link, subjects, nodes, boundary, nowMs, odd: () => this.odd("for a peer") });
     const claims = new Claims(id, (app) => end.localConnections(app), nowMs);
     const later = (run: () => void, ms: number): void =>
       void setTimeout(() => this.isClosed || boundary.run({ in: "timer", step: "who" }, run), ms);

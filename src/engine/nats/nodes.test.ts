@@ -42,13 +42,29 @@ describe("nodes", () => {
     expect(nodes.known("a")?.id).toBe("a~2");
   });
 
-  test("one that said farewell is gone at once and for ever, whatever still arrives of it", () => {
-    const { nodes, log } = made();
+  test("one that said farewell is gone at once, whatever was still under way of it", () => {
+    const { nodes, log, pass } = made();
     nodes.seen("a");
     nodes.farewell("a");
     nodes.farewell("a");
+    const beat = { connections: new Map<string, number>(), part: 0, parts: 1 };
+    expect(nodes.seen("a", beat)).toBeUndefined();
+    pass(10);
     expect(nodes.seen("a")).toBeUndefined();
     expect(log).toEqual(["a came", "a went"]);
+  });
+
+  test("one whose farewell somebody else has sent comes back with its later heartbeats, as another", () => {
+    const { nodes, log, pass } = made();
+    const beat = { connections: new Map<string, number>(), part: 0, parts: 1 };
+    nodes.seen("a");
+    nodes.farewell("a");
+    pass(2);
+    nodes.farewell("a");
+    expect(nodes.seen("a", beat)).toBeUndefined();
+    pass(1);
+    expect(nodes.seen("a", beat)?.id).toBe("a~2");
+    expect(log).toEqual(["a came", "a went", "a~2 came"]);
   });
 
   test("a node that slept itself judges nobody for three beats", () => {

@@ -28,6 +28,8 @@ const SILENT_BEATS = 1.5;
 const LATE_BEATS = 2;
 const LENIENT_BEATS = 3;
 const ENDED_MAX = 1000;
+/** A node whose heartbeats still arrive so long after its farewell has not said it: somebody else on the server has. */
+const FAREWELL_BEATS = 3;
 /** Nodes that are there at once; what claims to come from further ones is ignored. */
 export const NODES_MAX = 1000;
 /** Names whose number of lives is remembered; the one that came longest ago is forgotten first. */
@@ -48,8 +50,8 @@ export class Nodes {
   private readonly byName = new Map<string, OtherNode>();
   /** How often each has come: a life that ended does not come back under its old id. */
   private readonly lives = new Map<string, number>();
-  /** Those that have said farewell: what was still under way of them revives nobody. */
-  private readonly ended = new Set<string>();
+  /** When those said farewell that have: what was still under way of them revives nobody. */
+  private readonly ended = new Map<string, number>();
   private lenientUntilMs = 0;
   private lastLookMs: number;
 
@@ -68,7 +70,7 @@ export class Nodes {
 
   /** Something of it has arrived that says it is alive. */
   seen(name: string, counts?: Counts): OtherNode | undefined {
-    if (name === this.parts.self || this.ended.has(name)) return undefined;
+    if (name === this.parts.self || (this.ended.has(name) && !this.isRevived(name, counts))) return undefined;
     let node = this.byName.get(name);
     const isNew = !node;
     if (!node) {
@@ -95,13 +97,20 @@ export class Nodes {
   }
 
   farewell(name: string): void {
-    this.ended.add(name);
-    this.lives.delete(name);
-    if (this.ended.size > ENDED_MAX) this.ended.delete(this.ended.values().next().value ?? "");
+    // Only the first one counts: repeated ones must not keep away a node that lives.
+    if (!this.ended.has(name)) this.ended.set(name, this.parts.nowMs());
+    if (this.ended.size > ENDED_MAX) this.ended.delete(this.ended.keys().next().value ?? "");
     const node = this.byName.get(name);
     if (!node) return;
     this.byName.delete(name);
     this.parts.gone(node);
+  }
+
+  /** Only a heartbeat revives, and only one that cannot have been under way. */
+  private isRevived(name: string, beat: Counts | undefined): boolean {
+    const endedMs = this.ended.get(name) ?? 0;
+    if (!beat || this.parts.nowMs() - endedMs < FAREWELL_BEATS * this.parts.beatMs) return false;
+    return this.ended.delete(name);
   }
 
   /** Somebody who is there, as far as we know, has missed a beat: what he has cannot be found out. */

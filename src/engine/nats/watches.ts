@@ -129,16 +129,38 @@ export class Watches {
   }
 
   private repair(watch: Watch, place: Place, to: number, tries = REPAIR_TRIES): void {
-    const { asks, nodes, end, warn } = this.parts;
+    const { asks, nodes } = this.parts;
     asks.one(place.node, { what: "again", place, to }, (answer) => {
       if (!this.isCurrent(watch) || !nodes.known(place.node)) return;
       if (!answer && tries > 1) return this.repair(watch, place, to, tries - 1);
       const items = answer?.what === "again" ? itemsOf(answer.items, place) : undefined;
       if (items) return watch.ears.again(items);
-      warn("messages between nodes were lost and cannot be had again: whoever listens to their channel reconnects");
-      end.lost(watch.app, watch.channel);
-      if (this.isCurrent(watch)) watch.ears.givenUp(place.node);
+      if (answer) return this.confirm(watch, place, to);
+      this.lose(watch, place.node);
     });
+  }
+
+  /** The node does not have these items any more, or never had them: before anybody is told of a loss, it says how far its lane is. */
+  private confirm(watch: Watch, place: Place, to: number): void {
+    const { asks, nodes, end } = this.parts;
+    const { app, channel } = watch;
+    asks.one(place.node, { what: "who", channels: [[app, channel]] }, (answer) => {
+      const node = nodes.known(place.node);
+      if (!this.isCurrent(watch) || !node) return;
+      const [lane] = lanesOf(answer);
+      // Epoch 0: it has forgotten the lane, and cannot say.
+      const isRefuted =
+        lane && lane.epoch > 0 && (lane.epoch < place.epoch || (lane.epoch === place.epoch && lane.n < to));
+      if (!isRefuted) return this.lose(watch, place.node);
+      watch.ears.refuted(node.name, lane, () => end.membersAre(node.id, app, channel, lane.members));
+    });
+  }
+
+  private lose(watch: Watch, name: string): void {
+    const { end, warn } = this.parts;
+    warn("messages between nodes were lost and cannot be had again: whoever listens to their channel reconnects");
+    end.lost(watch.app, watch.channel);
+    if (this.isCurrent(watch)) watch.ears.givenUp(name);
   }
 }
 
