@@ -300,15 +300,15 @@ async function tried(mutant: Mutant, copy: string): Promise<string | undefined> 
   const parts = readFileSync(path, "utf8").split(mutant.find);
   if (parts.length !== 2) throw new Error(`"${mutant.name}": its text is ${parts.length - 1} times in ${mutant.file}`);
   writeFileSync(path, parts.join(mutant.replace));
-  const args = ["test/model/run.ts", "--steps", String(STEPS), "--seed", values.seed];
+  const args = ["test/model/run.ts", "--here", "--steps", String(STEPS), "--seed", values.seed];
   const child = Bun.spawn([process.execPath, "--no-env-file", ...args], {
     cwd: copy,
     stdio: ["ignore", "pipe", "pipe"],
   });
   const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
   if ((await child.exited) === 0) return undefined;
-  const caught = /after (\d+) steps, [\d.]+ s: (.*)/.exec(output);
+  const caught = /^a counter-example: (.*)/m.exec(errors);
   // One that does not even start would look caught.
   if (!caught) throw new Error(`"${mutant.name}" ended in another way:\n${output}${errors}`);
-  return `${caught[1]} steps (${caught[2]})`;
+  return `caught (${caught[1]})`;
 }
