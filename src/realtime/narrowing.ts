@@ -15,8 +15,10 @@ import type { Presence } from "./presence.ts";
 const PRESENCE = bitOf("presence");
 const SUBSCRIBE = bitOf("subscribe");
 
-/** Channels compared with the key and subscriptions ended in one turn, together; each takes up to about 20 µs. */
+/** Channels compared with the key and subscriptions ended in one turn, together; ending one takes about 20 µs. */
 const STEPS_PER_TURN = 1000;
+/** Comparing a name with a hundred costly patterns can take 200 µs: a turn ends after this time, too. */
+const TURN_MAX_MS = 20;
 
 export interface NarrowingParts {
   readonly clock: Clock;
@@ -69,8 +71,9 @@ export class Narrowing {
   /** Ends what the key no longer gives; when that is very much, the rest in turns of their own. */
   private endSome(edit: Edit): void {
     const { boundary, clock } = this.parts;
+    const untilMs = clock.monotonicMs() + TURN_MAX_MS;
     edit.stepsLeft = STEPS_PER_TURN;
-    for (; edit.at < edit.peers.length && edit.stepsLeft > 0; edit.at++) {
+    for (; edit.at < edit.peers.length && edit.stepsLeft > 0 && clock.monotonicMs() < untilMs; edit.at++) {
       const peer = edit.peers[edit.at];
       // One that follows a later edit of the key is among those of that edit.
       if (peer?.open && peer.keyScope === edit.key.scope)
