@@ -212,8 +212,8 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "damping: a change that was held back is forgotten",
     file: "src/realtime/showing.ts",
-    find: "if (!held.has(member)) this.told(member);",
-    replace: "this.told(member);",
+    find: "if (!held.has(member)) this.told(member);\n      else if (",
+    replace: "this.told(member);\n      if (",
   },
   {
     name: "damping: every change is shown",
@@ -232,6 +232,18 @@ const MUTANTS: readonly Mutant[] = [
     file: "src/realtime/damping.ts",
     find: "if (isSpeaking && known === undefined && entry !== undefined) return true;",
     replace: "",
+  },
+  {
+    name: "damping: a join that is held back no longer waits for a message",
+    file: "src/realtime/showing.ts",
+    find: "return !member.isGone && (",
+    replace: "return member.isGone && (",
+  },
+  {
+    name: "told alone, and not again after a change",
+    file: "src/realtime/showing.ts",
+    find: "export function note(member: Member): void {\n  member.settled = undefined;",
+    replace: "export function note(member: Member): void {",
   },
   {
     name: "told alone, and told again with the others",
