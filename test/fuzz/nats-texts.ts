@@ -19,10 +19,15 @@ function write(name: string, ...args: readonly unknown[]): string {
 }
 
 const NAMES = ["", "a", "node-1", "chat/1", "ü", "🙂", "a\nb", '"', "\u0000", "x".repeat(256), "__proto__", "\ud800"];
+/** Most are legal names of nodes, and most ids of applications short enough: else little would be accepted. */
+const NODES = ["a", "node-1", "5f0c1d9e-8a55-4f0b-9a53-0c6e6f7f0b11", "n~2", "x".repeat(64)];
+const APPS = ["", "a", "01a1e127e94a3d8aa6c4dca6", "ü", '"', "__proto__", "x".repeat(128)];
 const PEERS = ["ann", "bob", "x".repeat(128), " ", "~", "a b", '"\\'];
 const COUNTS = [0, 1, 2, 7, 1000, 2 ** 31, 2 ** 53 - 1];
 
 const name = (chance: Chance): string => chance.pick(NAMES);
+const node = (chance: Chance): string => (chance.once(20) ? name(chance) : chance.pick(NODES));
+const app = (chance: Chance): string => (chance.once(20) ? name(chance) : chance.pick(APPS));
 const peer = (chance: Chance): string => chance.pick(PEERS);
 const count = (chance: Chance): number => chance.pick(COUNTS);
 
@@ -41,8 +46,8 @@ const envelope = (chance: Chance): unknown => ({
 });
 
 const place = (chance: Chance): unknown => ({
-  node: name(chance),
-  app: name(chance),
+  node: node(chance),
+  app: app(chance),
   channel: name(chance),
   epoch: count(chance),
   n: count(chance),
@@ -56,7 +61,7 @@ const state = (chance: Chance): unknown => ({
 });
 
 const lane = (chance: Chance): unknown => ({
-  app: name(chance),
+  app: app(chance),
   channel: name(chance),
   epoch: count(chance),
   n: count(chance),
@@ -72,13 +77,13 @@ const channelCount = (chance: Chance): unknown => ({
 const question =
   (make: (chance: Chance) => object): Make =>
   (chance) =>
-    write("question", name(chance), make(chance));
+    write("question", node(chance), make(chance));
 
 const answer =
   (make: (chance: Chance) => object): Make =>
   (chance) => {
     const parts = 1 + chance.below(5);
-    return write("answered", { node: name(chance), part: chance.below(parts), parts, answer: make(chance) });
+    return write("answered", { node: node(chance), part: chance.below(parts), parts, answer: make(chance) });
   };
 
 /** By kind; of a question or an answer also what it is about. */
@@ -88,40 +93,40 @@ export const ITEMS: Readonly<Record<string, Make>> = {
   tail: (chance) => write("tail", place(chance)),
   beat: (chance) =>
     write("beat", {
-      node: name(chance),
-      connections: new Map(list(chance, (one) => [name(one), count(one)] as const)),
-      hears: list(chance, name),
+      node: node(chance),
+      connections: new Map(list(chance, (one) => [app(one), count(one)] as const)),
+      hears: list(chance, node),
       isBack: chance.once(2),
       part: 0,
       parts: 1,
     }),
-  count: (chance) => write("count", name(chance), name(chance), count(chance)),
-  farewell: (chance) => write("farewell", name(chance)),
+  count: (chance) => write("count", node(chance), app(chance), count(chance)),
+  farewell: (chance) => write("farewell", node(chance)),
   direct: (chance) =>
     write("direct", {
-      node: name(chance),
+      node: node(chance),
       number: count(chance),
-      app: name(chance),
+      app: app(chance),
       to: peer(chance),
       envelope: envelope(chance),
     }),
-  handed: (chance) => write("handed", name(chance), count(chance)),
+  handed: (chance) => write("handed", node(chance), count(chance)),
   "question who": question((chance) => ({
     what: "who",
-    channels: list(chance, (one) => [name(one), name(one)] as const),
+    channels: list(chance, (one) => [app(one), name(one)] as const),
   })),
   "question again": question((chance) => ({ what: "again", place: place(chance), to: count(chance) })),
-  "question channels": question((chance) => ({ what: "channels", app: name(chance) })),
-  "question members": question((chance) => ({ what: "members", app: name(chance), channel: name(chance) })),
-  "question kick": question((chance) => ({ what: "kick", app: name(chance), peerId: peer(chance) })),
+  "question channels": question((chance) => ({ what: "channels", app: app(chance) })),
+  "question members": question((chance) => ({ what: "members", app: app(chance), channel: name(chance) })),
+  "question kick": question((chance) => ({ what: "kick", app: app(chance), peerId: peer(chance) })),
   "question block": question((chance) => ({
     what: "block",
-    app: name(chance),
+    app: app(chance),
     peerId: peer(chance),
     untilMs: count(chance),
   })),
-  "question room": question((chance) => ({ what: "room", app: name(chance), n: count(chance) })),
-  "question look": question((chance) => (chance.once(2) ? { what: "look" } : { what: "look", app: name(chance) })),
+  "question room": question((chance) => ({ what: "room", app: app(chance), n: count(chance) })),
+  "question look": question((chance) => (chance.once(2) ? { what: "look" } : { what: "look", app: app(chance) })),
   "question hand": question((chance) => ({ what: "hand", text: ITEMS.direct?.(chance) ?? "" })),
   "answer who": answer((chance) => ({ what: "who", lanes: list(chance, lane, 2) })),
   "answer again": answer((chance) => ({
