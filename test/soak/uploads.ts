@@ -182,10 +182,10 @@ export class UploadWork {
   private async remove(id: string): Promise<void> {
     let tries = 0;
     await this.patiently("delete", async () => {
+      tries++;
       const { status, text } = await this.backend.app.call("DELETE", `/recording/${id}`);
       // The first answer may have been lost with its node.
-      if (status !== 200 && !(status === 404 && tries > 0)) throw new Error(`DELETE: ${status} ${text}`);
-      tries++;
+      if (status !== 200 && !(status === 404 && tries > 1)) throw new Error(`DELETE: ${status} ${text}`);
     });
     this.figures.deleted++;
   }
