@@ -48,7 +48,7 @@ test("on time: there a moment before, gone at it, its name free; without deleteO
 test("set, moved and taken away by edits", async () => {
   await using server = await startParley();
   const demo = demoOf(server);
-  const at = nowSeconds() + 2;
+  const at = nowSeconds() + 4;
   for (const roomName of ["sooner", "later", "never"])
     await demo.must("POST", "/room", {
       roomName,
