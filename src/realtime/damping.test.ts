@@ -177,6 +177,24 @@ describe("a member that keeps coming and going", () => {
     expect([ann.news(), cat.news()]).toEqual([["joined: cat", "left: ben"], ["left: ben"]]);
   });
 
+  test("that leaves while nobody is shown it is counted when it joins again", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const ben = world.join("ben", "c");
+    // It keeps the channel, and is shown nothing.
+    world.connect("dan", { actions: ["subscribe"] }).subscribe("c");
+    expect(ann.news()).toContain("joined: ben");
+    ann.unsubscribe("c");
+    world.advance(STEP_MS);
+    ben.unsubscribe("c");
+    world.advance(STEP_MS);
+    ann.subscribe("c");
+    world.advance(STEP_MS);
+    ann.take();
+    flap(world, ben, 20);
+    expect(ann.news()).toEqual(FIVE.slice(0, 4));
+  });
+
   test("nothing is counted where nobody is shown it", () => {
     const world = new World();
     const ben = world.connect("ben");

@@ -77,6 +77,12 @@ export class Damping {
     this.wait();
   }
 
+  /** It changed while nobody could be shown it. It does not count, but the next change is compared with it. */
+  unseen(channel: Channel, peerId: string, entry: string | undefined): void {
+    const lately = channel.shownLately?.get(peerId);
+    if (lately) lately.last = entry;
+  }
+
   private wait(): void {
     const [first] = this.records;
     if (this.waits || !first) return;

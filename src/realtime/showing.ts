@@ -39,7 +39,8 @@ export class Showing {
   tell(channel: Channel, members: readonly Member[], speaker: Member | undefined, tick?: Tick): void {
     const { newcomers = [], early = [] } = tick ?? {};
     const held = new Set<Member>();
-    const changes = this.show(channel, members, speaker, held);
+    const hasAudience = channel.listeners > 0 || channel.aside !== undefined;
+    const changes = this.show(channel, members, { speaker, hasAudience, held });
     if (newcomers.length > 0) this.rosters(channel, newcomers);
     if (changes.length > 0) {
       this.parts.count.changes(changes.length);
@@ -63,11 +64,9 @@ export class Showing {
   private show(
     channel: Channel,
     members: readonly Member[],
-    speaker: Member | undefined,
-    held: Set<Member>,
+    { speaker, hasAudience, held }: { speaker: Member | undefined; hasAudience: boolean; held: Set<Member> },
   ): readonly Change[] {
     const changes: Change[] = [];
-    const hasAudience = channel.listeners > 0 || channel.aside !== undefined;
     for (const member of members) {
       const { peerId } = member.identity;
       const before = member.shown;
@@ -78,6 +77,7 @@ export class Showing {
         continue;
       }
       if (hasAudience) this.parts.damping.shown(channel, peerId, before, after);
+      else this.parts.damping.unseen(channel, peerId, after);
       changes.push({ peerId, before, after });
       member.shown = after;
     }
