@@ -169,12 +169,14 @@ export class Chores {
     this.during(seat, async () => {
       const { client } = seat;
       const before = client.tries;
+      seat.isBlocked = isBlocked;
       const query = isBlocked ? `?blockSec=${BLOCK_SECONDS}` : "";
       await this.persistently("kick", () => this.remove(seat.peer, query));
       // The connection that it had must end. It may have ended with its node, and the client be back on another one.
       if (!(await until(() => client.tries > before, KICKED_WITHIN_MS)))
         this.found.add("undone", `${seat.peer} was kicked, and is still connected`);
       if (isBlocked) await Bun.sleep(BLOCK_SECONDS * 1000);
+      seat.isBlocked = false;
       this.crowd.replace(seat);
     });
   };

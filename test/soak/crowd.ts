@@ -24,6 +24,8 @@ export interface Seat {
   readonly isNarrow: boolean;
   node: number | undefined;
   client: Client;
+  /** It is blocked: a connection that ended with its node, before it could be kicked, may not come back. */
+  isBlocked?: boolean;
 }
 
 const OPENING_AT_ONCE = 50;
@@ -209,7 +211,7 @@ export class Crowd {
   private unwelcome(index: number, client: Client): void {
     const seat = this.seats[index];
     if (!seat || seat.client !== client || this.refusalsAsked >= REFUSALS_ASKED_MAX) return;
-    if (this.keys.isUnsettled(seat.key)) return;
+    if (seat.isBlocked || this.keys.isUnsettled(seat.key)) return;
     this.refusalsAsked++;
     const url = this.nodes.url(seat.node ?? 0).replace(/^http/, "ws");
     void whyRefused(`${url}/v1?token=${this.keys.token(seat.key, seat.peer, index)}`).then(({ sentence }) => {
