@@ -165,7 +165,11 @@ test("a volume that is not mounted: nothing is taken or removed, the node says s
   expect(again.log.filter(({ level }) => level === "warn")).toEqual([]);
   const link = await on(again).link(kept._id, "download");
   expect(sha256(await (await on(again).fetch(link)).bytes())).toBe(sha256(bytes));
-  expect(filesIn(data).map((path) => path.slice(-24))).toEqual([kept._id, open._id].sort());
+  expect(
+    filesIn(data)
+      .map((path) => path.slice(-24))
+      .sort(),
+  ).toEqual([kept._id, open._id].sort());
 });
 
 test("PARLEY_SWEEP_STRAYS=on begins with an empty storage in place of the one before", async () => {
