@@ -117,6 +117,17 @@ function only(ahead: NonNullable<Subscription["ahead"]>, peerId: string | undefi
 
 export const isJoin = ({ before, after }: Change): boolean => before === undefined && after !== undefined;
 
+/**
+ * Whether anyone receives this change as one of the channel: a connection on the topic, or one that stands aside and knows of
+ * this peer what the channel was shown. A peer is not shown its own join.
+ */
+export function isReceived(member: Member, change: Change): boolean {
+  const { channel, subscriptions } = member;
+  const own = isJoin(change) ? subscriptions : [];
+  if (channel.listeners > own.filter(({ listening }) => listening).length) return true;
+  return channel.aside?.values().some((one) => !one.ahead?.has(change.peerId) && !own.includes(one)) === true;
+}
+
 /** It has its whole roster and may receive changes. */
 function hasPicture(subscription: Subscription): boolean {
   const { listening, channel, awaitsTick, roster, partsWritten } = subscription;

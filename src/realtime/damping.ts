@@ -15,11 +15,14 @@ import type { Clock } from "./clock.ts";
 /** Records that expire within this time are dropped together. */
 const EXPIRE_GAP_MS = 20;
 
+/** Equal to no entry: the next change that is shown counts, whatever it is. */
+const UNSEEN = Symbol("unseen");
+
 /** Changes of one peer in one channel that were shown within the window. It outlives the member, which goes with a leave. */
 export interface ShownLately {
   count: number;
-  /** The entry written last, to anyone; undefined: that it left. */
-  last: string | undefined;
+  /** The entry written last, to anyone; undefined: that it left; UNSEEN: it has changed since, and no one was shown that. */
+  last: string | undefined | typeof UNSEEN;
   /** A change waits until one of those counted has expired. */
   isHeld: boolean;
 }
@@ -77,10 +80,10 @@ export class Damping {
     this.wait();
   }
 
-  /** It changed while nobody could be shown it. It does not count, but the next change is compared with it. */
-  unseen(channel: Channel, peerId: string, entry: string | undefined): void {
+  /** The channel's view of it changed while no one received that. It does not count. */
+  unseen(channel: Channel, peerId: string): void {
     const lately = channel.shownLately?.get(peerId);
-    if (lately) lately.last = entry;
+    if (lately) lately.last = UNSEEN;
   }
 
   private wait(): void {

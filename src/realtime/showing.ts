@@ -4,7 +4,7 @@
  */
 import type { Engine } from "../engine/engine.ts";
 import { announce } from "./announce.ts";
-import { type Audience, isJoin } from "./audience.ts";
+import { type Audience, isJoin, isReceived } from "./audience.ts";
 import type { Change, Channel, Member, Subscription } from "./channel.ts";
 import type { Damping } from "./damping.ts";
 import type { RosterQueue } from "./roster-queue.ts";
@@ -39,8 +39,7 @@ export class Showing {
   tell(channel: Channel, members: readonly Member[], speaker: Member | undefined, tick?: Tick): void {
     const { newcomers = [], early = [] } = tick ?? {};
     const held = new Set<Member>();
-    const hasAudience = channel.listeners > 0 || channel.aside !== undefined;
-    const changes = this.show(channel, members, { speaker, hasAudience, held });
+    const changes = this.show(channel, members, speaker, held);
     if (newcomers.length > 0) this.rosters(channel, newcomers);
     if (changes.length > 0) {
       this.parts.count.changes(changes.length);
@@ -64,7 +63,8 @@ export class Showing {
   private show(
     channel: Channel,
     members: readonly Member[],
-    { speaker, hasAudience, held }: { speaker: Member | undefined; hasAudience: boolean; held: Set<Member> },
+    speaker: Member | undefined,
+    held: Set<Member>,
   ): readonly Change[] {
     const changes: Change[] = [];
     for (const member of members) {
@@ -76,9 +76,10 @@ export class Showing {
         held.add(member);
         continue;
       }
-      if (hasAudience) this.parts.damping.shown(channel, peerId, before, after);
-      else this.parts.damping.unseen(channel, peerId, after);
-      changes.push({ peerId, before, after });
+      const change = { peerId, before, after };
+      if (isReceived(member, change)) this.parts.damping.shown(channel, peerId, before, after);
+      else this.parts.damping.unseen(channel, peerId);
+      changes.push(change);
       member.shown = after;
     }
     return changes;

@@ -3,13 +3,16 @@ import { expect, test } from "bun:test";
 import { LateAnswers } from "../../src/realtime/late-engine.ts";
 import { type Client, SECRET_KEY, World } from "../../src/realtime/test-kit.ts";
 
-/** Joins and leaves so often, each time long enough for a pong and a tick. */
+/** Long enough for a pong and a tick. */
+const STEP_MS = 30;
+
+/** Joins and leaves this many times, slowly enough that each change is shown. */
 function flap(world: World, client: Client, times: number): void {
   for (let i = 0; i < times; i++) {
     client.subscribe("c");
-    world.advance(30);
+    world.advance(STEP_MS);
     client.unsubscribe("c");
-    world.advance(30);
+    world.advance(STEP_MS);
   }
 }
 
@@ -47,4 +50,27 @@ test("changes that are shown only to one that was told something alone count aga
   // Until cat has its roster, ann is told of changes alone, and nobody else is.
   flap(world, world.connect("ben"), 7);
   expect(ann.news()).toEqual(["joined: ben", "left: ben", "joined: ben", "left: ben", "joined: ben"]);
+});
+
+test("changes that no one received do not count against the limit of changes", () => {
+  const world = new World({ nodes: 2 });
+  const ann = world.join("ann", "c", { node: 0 });
+  const older = world.connect("ben", { node: 1, metadata: 2 });
+  world.advance(1);
+  const newer = world.connect("ben", { node: 0, metadata: 1 }).holdPongs();
+  newer.subscribe("c");
+  newer.send("ann", 1);
+  // Ann knows of the newer connection already; the channel on its node, where no one else listens, first has the older one.
+  older.subscribe("c");
+  world.advance(STEP_MS);
+  newer.socket.pongAfterMs = 0;
+  newer.socket.pong();
+  world.advance(STEP_MS);
+  for (let i = 0; i < 3; i++) {
+    newer.unsubscribe("c");
+    world.advance(STEP_MS);
+    newer.subscribe("c");
+    world.advance(STEP_MS);
+  }
+  expect(ann.news().filter((one) => one.startsWith("joined"))).toEqual([1, 2, 1, 2, 1].map((v) => `joined: ben${v}`));
 });

@@ -6,11 +6,6 @@ import { broken } from "./ears.ts";
 import type { Line } from "./truth.ts";
 
 const CHANGES_MAX = 5;
-/**
- * From so many changes on a member may be damped. A node counts what it shows to the channel and what it shows to one receiver
- * alone, also where a connection reads less than that: in a roster, or not at all while it stands aside.
- */
-const DAMPED_FROM = 3;
 const WINDOW_MS = 10_000;
 /** Frames are read up to so long after they were written: as long as the longest wait is. */
 const READ_LATE_MS = 2500;
@@ -51,7 +46,7 @@ export class ShownLog {
       const perLine = Map.groupBy(same, (one) => one.line);
       changes += Math.max(...[...perLine.values()].map((some) => some.length));
     }
-    return changes >= DAMPED_FROM;
+    return changes >= CHANGES_MAX;
   }
 
   /** Whether a connection was shown since then that `peerId` left: the others may not have been, and keep it as it was. */
@@ -63,7 +58,7 @@ export class ShownLog {
   /** Whether anything may be held back anywhere. */
   get isAnythingDamped(): boolean {
     const since = this.nowMs() - WINDOW_MS - READ_LATE_MS;
-    return [...this.logs.values()].some((log) => log.filter(({ atMs }) => atMs >= since).length >= DAMPED_FROM);
+    return [...this.logs.values()].some((log) => log.filter(({ atMs }) => atMs >= since).length >= CHANGES_MAX);
   }
 }
 
