@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { PostgresServer } from "../../src/store/test-postgres.ts";
+import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { Admin } from "../../test/support/admin.ts";
 import type { Contender, Dialect } from "../contenders/contender.ts";
 import { ON_SERVER_CORE, SERVER_CORE } from "../contenders/core.ts";

@@ -7,7 +7,7 @@ import type { SQL } from "bun";
 import { openSqlite, openStore, sqliteFile } from "../../src/store/open.ts";
 import type { RecordingFilter } from "../../src/store/recordings.ts";
 import type { SqlStore } from "../../src/store/sql.ts";
-import { appRow } from "../../src/store/test-rows.ts";
+import { appRow } from "../../src/store/testing/rows.ts";
 
 export const APP = "a".repeat(24);
 const DAY_SECONDS = 86_400;

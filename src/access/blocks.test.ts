@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { BLOCKS_PER_APP_MAX } from "../protocol/limits.ts";
 import { openStore } from "../store/open.ts";
-import { newFolders } from "../store/test-places.ts";
+import { newFolders } from "../store/testing/places.ts";
 import { BlockSweep } from "./block-sweep.ts";
 import { Blocks } from "./blocks.ts";
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Terminal } from "../../test/support/terminal.ts";
-import { parley, startServer, type TestServer, temporaryFolder } from "./test-kit.ts";
+import { parley, startServer, type TestServer, temporaryFolder } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
 

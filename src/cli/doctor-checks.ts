@@ -1,5 +1,5 @@
 /** The checklist of docs/production.md, held against what is known of a service. Pure: evidence in, findings out. */
-import type { NodeFacts } from "../facts.ts";
+import type { NodeFacts } from "../node/facts.ts";
 import type { Evidence } from "./doctor-evidence.ts";
 
 /**

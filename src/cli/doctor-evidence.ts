@@ -1,6 +1,6 @@
 /** What `parley doctor` can find out about a service: from its control plane, and from where its clients are. */
 import { isLoopback, parseAddress } from "../access/address.ts";
-import type { NodeFacts } from "../facts.ts";
+import type { NodeFacts } from "../node/facts.ts";
 import { isObject } from "../protocol/json.ts";
 import { controlPlane, type Server } from "./client.ts";
 import { adminToken } from "./credentials.ts";

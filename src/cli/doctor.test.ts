@@ -4,11 +4,11 @@ import { rmSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../config/load.ts";
-import type { NodeFacts } from "../facts.ts";
-import { databaseLink, factsOf, natsLink, storageOf } from "../facts.ts";
+import type { NodeFacts } from "../node/facts.ts";
+import { databaseLink, factsOf, natsLink, storageOf } from "../node/facts.ts";
 import { CHECKS, examine, type Finding, type Verdict } from "./doctor-checks.ts";
 import type { Evidence } from "./doctor-evidence.ts";
-import { parley, startServer, type TestServer, temporaryFolder } from "./test-kit.ts";
+import { parley, startServer, type TestServer, temporaryFolder } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
 

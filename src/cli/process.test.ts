@@ -3,7 +3,7 @@ import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { VERSION } from "../version.ts";
-import { parley, temporaryFolder } from "./test-kit.ts";
+import { parley, temporaryFolder } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
 

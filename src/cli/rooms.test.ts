@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Ended, parley, shell, startServer, type TestServer, temporaryFolder } from "./test-kit.ts";
+import { type Ended, parley, shell, startServer, type TestServer, temporaryFolder } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
 

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { schemaVersion } from "../store/migrate.ts";
-import { parley, startServer, temporaryFolder } from "./test-kit.ts";
+import { parley, startServer, temporaryFolder } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
 

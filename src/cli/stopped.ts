@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { appSecretIdentity, masterKeyFile, readMasterKey, Vault } from "../access/vault.ts";
 import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/settings.ts";
-import { hadFirstRun, resetAdminToken } from "../first-run.ts";
+import { hadFirstRun, resetAdminToken } from "../node/first-run.ts";
 import { backupStore, type Restored, restoreStore } from "../store/backup.ts";
 import { openStore, sqliteFile } from "../store/open.ts";
 import { StoreError } from "../store/store.ts";

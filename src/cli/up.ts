@@ -2,9 +2,9 @@
 import { randomBytes } from "node:crypto";
 import { type Loaded, loadConfig } from "../config/load.ts";
 import type { Config } from "../config/settings.ts";
-import { openFilesLimit } from "../facts.ts";
-import { firstRunFile, firstRunText, hasSomethingToShow, writeFirstRunFile } from "../first-run.ts";
-import { type Node, startNode } from "../node.ts";
+import { openFilesLimit } from "../node/facts.ts";
+import { firstRunFile, firstRunText, hasSomethingToShow, writeFirstRunFile } from "../node/first-run.ts";
+import { type Node, startNode } from "../node/node.ts";
 import { type Log, makeLog } from "../telemetry/log.ts";
 import { Ending } from "./ending.ts";
 import type { Given } from "./given.ts";

@@ -85,7 +85,7 @@ test("an unknown PARLEY_ variable is named in a warning", () => {
 
 test("what our own pages tell people to export does not make the next start warn", async () => {
   const root = join(import.meta.dir, "../..");
-  const pages = ["README.md", "src/http/start.html"];
+  const pages = ["README.md", "web/start/index.html"];
   for (const folder of ["docs", "examples", "deploy"])
     for (const page of new Bun.Glob("**/*.md").scanSync(join(root, folder))) pages.push(join(folder, page));
   const texts = await Promise.all(pages.map((page) => Bun.file(join(root, page)).text()));

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import type { Cluster } from "./cluster.ts";
-import { engineContract } from "./contract.ts";
 import { Exchange } from "./local.ts";
-import { TestNode } from "./test-node.ts";
+import type { Cluster } from "./testing/cluster.ts";
+import { engineContract } from "./testing/engine.suite.ts";
+import { TestNode } from "./testing/node.ts";
 import { atOnce, delayed, shuffled, type Traffic } from "./traffic.ts";
 
 /** Lets promises that are decided go on. */

@@ -1,5 +1,5 @@
 /** /docs: the OpenAPI document for people. One page, nothing from elsewhere. */
-import page from "./docs.html" with { type: "text" };
+import page from "../../web/docs/index.html" with { type: "text" };
 
 export const docsPage = (): Response =>
   new Response(String(page), {

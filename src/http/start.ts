@@ -1,8 +1,9 @@
 /** `/`: what this is, and a chat and a call between two tabs to see it work. One page, nothing from elsewhere. */
+
+import page from "../../web/start/index.html" with { type: "text" };
 import { isLoopback, parseAddress } from "../access/address.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { Call } from "./call.ts";
-import page from "./start.html" with { type: "text" };
 
 const HEADERS = {
   "Content-Type": "text/html; charset=utf-8",

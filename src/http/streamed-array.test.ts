@@ -6,7 +6,7 @@ import {
   STREAMS_PER_CREDENTIAL_MAX,
   STREAMS_PER_NODE_MAX,
 } from "../protocol/limits.ts";
-import { FakeClock } from "../realtime/fake-clock.ts";
+import { FakeClock } from "../realtime/testing/fake-clock.ts";
 import { streamedArray } from "./streamed-array.ts";
 import { Streams } from "./streams.ts";
 

@@ -5,9 +5,9 @@ import type { Engine } from "../engine/engine.ts";
 import { delayed, shuffled } from "../engine/traffic.ts";
 import { CHANGES_SHOWN_WINDOW_MS } from "../protocol/limits.ts";
 import type { Clock } from "./clock.ts";
-import { slowly } from "./late-engine.ts";
-import { Observer, type Roster, type Words } from "./observer.ts";
-import { leftovers, World } from "./test-kit.ts";
+import { leftovers, World } from "./testing/kit.ts";
+import { slowly } from "./testing/late-engine.ts";
+import { Observer, type Roster, type Words } from "./testing/observer.ts";
 
 /** The model: what ought to be so. */
 interface Connection {

@@ -4,8 +4,7 @@ import type { Engine, RemoteMembers } from "../engine/engine.ts";
 import { Faults } from "../telemetry/faults.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { guardedClock } from "./clock.ts";
-import { FakeClock } from "./fake-clock.ts";
-import { slowly } from "./late-engine.ts";
+import { FakeClock } from "./testing/fake-clock.ts";
 import {
   type Client,
   leftovers,
@@ -16,7 +15,8 @@ import {
   turn,
   World,
   type WorldOptions,
-} from "./test-kit.ts";
+} from "./testing/kit.ts";
+import { slowly } from "./testing/late-engine.ts";
 import { Usage } from "./usage.ts";
 
 interface Planted extends World {

@@ -1,9 +1,9 @@
 /** Two nodes on a real nats-server, and announcements that are larger than one of its payloads. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import type { NatsEngine } from "../engine/nats/nats.ts";
-import { type NatsCluster, natsCluster } from "../engine/nats/test-cluster.ts";
-import { type NatsServer, startNats } from "../engine/nats/test-server.ts";
-import { APP, type Client, PUBLISHABLE_KEY, SECRET_KEY, World } from "./test-kit.ts";
+import { type NatsCluster, natsCluster } from "../engine/testing/nats-cluster.ts";
+import { type NatsServer, startNats } from "../engine/testing/nats-server.ts";
+import { APP, type Client, PUBLISHABLE_KEY, SECRET_KEY, World } from "./testing/kit.ts";
 
 const WAIT_MS = 30_000;
 

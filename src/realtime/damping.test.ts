@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { CHANGES_SHOWN_MAX, CHANGES_SHOWN_WINDOW_MS } from "../protocol/limits.ts";
 import type { Channel } from "./channel.ts";
-import { type Client, leftovers, type Received, World } from "./test-kit.ts";
+import { type Client, leftovers, type Received, World } from "./testing/kit.ts";
 
 const WINDOW_MS = CHANGES_SHOWN_WINDOW_MS;
 /** Long enough for a pong and a tick. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Client, PUBLISHABLE_KEY, SECRET_KEY, World } from "./test-kit.ts";
+import { type Client, PUBLISHABLE_KEY, SECRET_KEY, World } from "./testing/kit.ts";
 
 /** How long a client stays, in steps of 10 ms; undefined: longer than looked. */
 function staysMs(world: World, client: Client, lookMs: number): number | undefined {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Engine, UNAVAILABLE } from "../engine/engine.ts";
-import { APP, type Client, OTHER_KEY, turn, World } from "./test-kit.ts";
+import { APP, type Client, OTHER_KEY, turn, World } from "./testing/kit.ts";
 
 describe("a message", () => {
   test("reaches every other subscriber, also the sender's other connections, and never the sending one", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Action } from "../protocol/actions.ts";
-import { APP, type Client, inShort, PUBLISHABLE_KEY, World } from "./test-kit.ts";
+import { APP, type Client, inShort, PUBLISHABLE_KEY, World } from "./testing/kit.ts";
 
 const begin = (actions?: readonly Action[]): { world: World; ann: Client } => {
   const world = new World();

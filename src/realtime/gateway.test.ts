@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { Claim } from "../engine/engine.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { SocketData } from "./gateway.ts";
-import { OTHER_KEY, PUBLISHABLE_KEY, turn, World } from "./test-kit.ts";
+import { OTHER_KEY, PUBLISHABLE_KEY, turn, World } from "./testing/kit.ts";
 
 const HANDSHAKE = { upgrade: "websocket", "sec-websocket-version": "13" };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Peer } from "./peer.ts";
 import type { Space } from "./space.ts";
-import { APP, leftovers, OTHER_KEY, PUBLISHABLE_KEY, SECRET_KEY, turn, World } from "./test-kit.ts";
+import { APP, leftovers, OTHER_KEY, PUBLISHABLE_KEY, SECRET_KEY, turn, World } from "./testing/kit.ts";
 
 describe("a connection", () => {
   test("is welcomed once, before anything else, with its expiry in whole seconds", () => {

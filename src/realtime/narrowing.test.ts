@@ -1,7 +1,7 @@
 /** A key that is edited while very many subscriptions depend on it. */
 import { expect, spyOn, test } from "bun:test";
 import { Scope } from "../protocol/glob.ts";
-import { type Client, leftovers, SECRET_KEY, World } from "./test-kit.ts";
+import { type Client, leftovers, SECRET_KEY, World } from "./testing/kit.ts";
 
 const CHANNELS = Array.from({ length: 100 }, (_, i) => `room/${i}`);
 

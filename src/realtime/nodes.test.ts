@@ -1,7 +1,7 @@
 /** Several nodes: nothing of what holds on one changes, however long things take between them. */
 import { describe, expect, test } from "bun:test";
 import { delayed, shuffled, type Traffic } from "../engine/traffic.ts";
-import { APP, type Client, leftovers, turn, World } from "./test-kit.ts";
+import { APP, type Client, leftovers, turn, World } from "./testing/kit.ts";
 
 const LATE_MS = 4;
 const world = (nodes = 3, traffic: Traffic = delayed(LATE_MS)): World => new World({ nodes, traffic });

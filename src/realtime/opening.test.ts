@@ -1,9 +1,9 @@
 /** A channel is opened when the engine has said who is in it elsewhere; that may take a while, and anything may happen meanwhile. */
 import { describe, expect, test } from "bun:test";
 import type { RemoteMembers } from "../engine/engine.ts";
-import { LateAnswers } from "./late-engine.ts";
 import type { Space } from "./space.ts";
-import { APP, leftovers, PUBLISHABLE_KEY, turn, World } from "./test-kit.ts";
+import { APP, leftovers, PUBLISHABLE_KEY, turn, World } from "./testing/kit.ts";
+import { LateAnswers } from "./testing/late-engine.ts";
 
 describe("a channel that the engine is still asked about", () => {
   const begin = (nodes = 1): { world: World; late: LateAnswers } => {

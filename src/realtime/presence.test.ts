@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Client, inShort, PUBLISHABLE_KEY, type Received, World } from "./test-kit.ts";
+import { type Client, inShort, PUBLISHABLE_KEY, type Received, World } from "./testing/kit.ts";
 
 const presenceOf = (frames: readonly Received[]): Received[] => frames.filter((frame) => frame.type === "presence");
 

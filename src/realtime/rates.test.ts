@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Client, World } from "./test-kit.ts";
+import { type Client, World } from "./testing/kit.ts";
 
 const PUBLISH = '{"type":"publish","channel":"c","data":1}';
 const PING = '{"type":"ping"}';

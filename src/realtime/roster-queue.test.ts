@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Engine, MemberState, RemoteMembers } from "../engine/engine.ts";
 import { ROSTER_DRAIN_MAX_MS } from "../protocol/limits.ts";
-import { type Client, leftovers, type Received, World, type WorldOptions } from "./test-kit.ts";
+import { type Client, leftovers, type Received, World, type WorldOptions } from "./testing/kit.ts";
 
 const METADATA = JSON.stringify("x".repeat(4000));
 const MEMBERS: readonly MemberState[] = Array.from({ length: 200 }, (_, i) => ({

@@ -1,7 +1,7 @@
 /** Many members: rosters in parts, and ticks that keep a storm linear. */
 import { describe, expect, test } from "bun:test";
 import type { Engine, MemberState, RemoteMembers } from "../engine/engine.ts";
-import { type Client, type Received, World } from "./test-kit.ts";
+import { type Client, type Received, World } from "./testing/kit.ts";
 
 const presenceOf = (frames: readonly Received[]): Received[] => frames.filter((frame) => frame.type === "presence");
 

@@ -5,7 +5,7 @@ import { CHANGES_SHOWN_WINDOW_MS, ROSTER_WAIT_MS } from "../protocol/limits.ts";
 import { Audience } from "./audience.ts";
 import { Damping } from "./damping.ts";
 import { Peer } from "./peer.ts";
-import { type Client, World } from "./test-kit.ts";
+import { type Client, World } from "./testing/kit.ts";
 
 const CHANNELS = Array.from({ length: 20 }, (_, i) => `c${i}`);
 const RECEIVERS = 5;

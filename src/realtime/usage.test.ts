@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore } from "../store/open.ts";
-import { FakeClock } from "./fake-clock.ts";
-import { MemoryUsage, silentLog, turn } from "./test-kit.ts";
+import { FakeClock } from "./testing/fake-clock.ts";
+import { MemoryUsage, silentLog, turn } from "./testing/kit.ts";
 import { periodOf, Usage } from "./usage.ts";
 
 const seconds = (...date: [number, number, number]): number => Date.UTC(...date) / 1000;

@@ -2,9 +2,9 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ALONE, pattern, storageContract } from "./contract.ts";
 import { Folder } from "./folder.ts";
 import { type Place, StorageError, StorageFull } from "./storage.ts";
+import { ALONE, pattern, storageContract } from "./testing/storage.suite.ts";
 
 const made: string[] = [];
 const folder = (): string => {

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { MARK_NAME } from "./storage.ts";
-import { HOUR_MS, type Kit, type KitOptions, makeKit } from "./test-kit.ts";
+import { HOUR_MS, type Kit, type KitOptions, makeKit } from "./testing/kit.ts";
 
 const DAY_MS = 24 * HOUR_MS;
 const NOTHING = { abandoned: 0, expired: 0, strays: 0, leftovers: 0, restored: 0, purged: 0 };

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ALONE } from "./contract.ts";
 import { MARK_NAME, type Place, type Storage } from "./storage.ts";
-import { HOUR_MS, type Kit, type KitOptions, makeKit } from "./test-kit.ts";
+import { HOUR_MS, type Kit, type KitOptions, makeKit } from "./testing/kit.ts";
+import { ALONE } from "./testing/storage.suite.ts";
 
 const kits: Kit[] = [];
 afterEach(async () => {

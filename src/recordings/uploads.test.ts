@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { type Lease, LeaseLost, type Leases } from "../store/leases.ts";
 import { type Storage, StorageFull } from "./storage.ts";
-import { type Kit, type KitOptions, makeKit } from "./test-kit.ts";
+import { type Kit, type KitOptions, makeKit } from "./testing/kit.ts";
 
 const kits: Kit[] = [];
 afterEach(async () => {

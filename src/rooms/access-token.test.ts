@@ -3,7 +3,7 @@ import { signJws } from "../access/jws.ts";
 import { Vault } from "../access/vault.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";
-import { app as appRow } from "../store/test-places.ts";
+import { app as appRow } from "../store/testing/places.ts";
 import { AccessTokens } from "./access-token.ts";
 
 const NOW = 1_900_000_000_000;

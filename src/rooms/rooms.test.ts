@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openStore } from "../store/open.ts";
 import type { RoomStore } from "../store/rooms.ts";
 import type { SqlStore } from "../store/sql.ts";
-import { appRow } from "../store/test-rows.ts";
+import { appRow } from "../store/testing/rows.ts";
 import { Expiry } from "./expiry.ts";
 import { findRoom, Rooms } from "./rooms.ts";
 

@@ -4,9 +4,9 @@ import { SQL } from "bun";
 import { LeaseLost } from "./leases.ts";
 import { openStore } from "./open.ts";
 import type { SqlStore } from "./sql.ts";
-import { withApps } from "./test-places.ts";
-import { PostgresServer } from "./test-postgres.ts";
-import { upload } from "./test-recordings.ts";
+import { withApps } from "./testing/places.ts";
+import { PostgresServer } from "./testing/postgres.ts";
+import { upload } from "./testing/recordings.ts";
 
 setDefaultTimeout(60_000);
 

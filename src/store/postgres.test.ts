@@ -2,16 +2,16 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { storeContract } from "./contract.ts";
 import type { Database } from "./database.ts";
 import { schemaVersion } from "./migrate.ts";
 import { openStore } from "./open.ts";
 import type { RecordingFilter } from "./recordings.ts";
 import type { SqlStore } from "./sql.ts";
 import { StoreAway } from "./store.ts";
-import { app, withApps } from "./test-places.ts";
-import { PostgresServer } from "./test-postgres.ts";
-import { COMPLETION, fill, upload } from "./test-recordings.ts";
+import { app, withApps } from "./testing/places.ts";
+import { PostgresServer } from "./testing/postgres.ts";
+import { COMPLETION, fill, upload } from "./testing/recordings.ts";
+import { storeContract } from "./testing/store.suite.ts";
 
 setDefaultTimeout(60_000);
 

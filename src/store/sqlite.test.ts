@@ -2,9 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { storeContract } from "./contract.ts";
 import { openSqlite, openStore, sqliteFile } from "./open.ts";
-import { newFolders, sqlitePlaces } from "./test-places.ts";
+import { newFolders, sqlitePlaces } from "./testing/places.ts";
+import { storeContract } from "./testing/store.suite.ts";
 
 describe("SQLite", () => storeContract(sqlitePlaces()));
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { FakeClock } from "../realtime/fake-clock.ts";
+import { FakeClock } from "../realtime/testing/fake-clock.ts";
 import { makeLog } from "./log.ts";
 import { LINES_PER_REASON, LOG_REASONS_MAX, LOG_WINDOW_MS } from "./log-rate.ts";
 

@@ -1,6 +1,6 @@
 import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
-import { pair, Scene } from "./test-scene.ts";
+import { pair, Scene } from "./testing/scene.ts";
 
 test("what was lost stays lost when it is forgotten, and is counted once", () => {
   const { scene, ann, bob } = pair();

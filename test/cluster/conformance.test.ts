@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { PostgresServer } from "../../src/store/test-postgres.ts";
+import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { IS_FULL } from "./support/load.ts";
 import { NatsCluster } from "./support/nats.ts";

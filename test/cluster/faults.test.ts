@@ -3,7 +3,7 @@
  * it has found it, so that all share one. PARLEY_TEST_FULL=1: whole loads and outages; PARLEY_TEST_REPEAT: so many times.
  */
 import { afterAll, beforeAll, describe, setDefaultTimeout } from "bun:test";
-import { PostgresServer } from "../../src/store/test-postgres.ts";
+import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { natsFaults } from "./faults/nats.ts";
 import { nodeFaults } from "./faults/nodes.ts";
 import { postgresFaults } from "./faults/postgres.ts";

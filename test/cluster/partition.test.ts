@@ -1,6 +1,6 @@
 /** A cluster falls into two parts, each of which goes on, and heals. Nodes 0 and 1 are on one NATS server, node 2 on the other. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { PostgresServer } from "../../src/store/test-postgres.ts";
+import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import type { Wire } from "../support/wire.ts";
 import { Cluster } from "./support/cluster.ts";
 import { Gathering, peersBeside, told } from "./support/gathering.ts";

@@ -61,6 +61,7 @@ describe("the Dockerfile", () => {
       "bin/parley",
       "bin/setup.sh",
       "src/main.ts",
+      "web/start/index.html",
       "deploy/health.ts",
     ])
       expect([kept, reachesBuild(ignore, kept)]).toEqual([kept, true]);
@@ -72,7 +73,12 @@ describe("the Dockerfile", () => {
       "deploy/kubernetes/secret.yaml",
     ])
       expect([left, reachesBuild(ignore, left)]).toEqual([left, false]);
-    for (const left of ["node_modules/zod/package.json", "bin/dev", "src/node.test.ts", "src/access/token.test.ts"])
+    for (const left of [
+      "node_modules/zod/package.json",
+      "bin/dev",
+      "src/access/token.test.ts",
+      "src/realtime/testing/kit.ts",
+    ])
       expect([left, reachesBuild(ignore, left)]).toEqual([left, false]);
   });
 
@@ -181,7 +187,8 @@ describe("what the image holds", () => {
 
   test("holds no test and no development package", () => {
     expect(filesOf("src").filter((path) => path.endsWith(".test.ts")).length).toBeGreaterThan(10);
-    expect([...new Bun.Glob("src/**/*.test.ts").scanSync(app)]).toEqual([]);
+    expect(filesOf("src").filter((path) => path.includes("/testing/")).length).toBeGreaterThan(10);
+    expect([...new Bun.Glob("src/**/{*.test.ts,testing/*}").scanSync(app)]).toEqual([]);
     expect(readdirSync(join(app, "node_modules"))).not.toContain("typescript");
   });
 

@@ -5,34 +5,61 @@ import { dirname, join, relative } from "node:path";
 
 const ROOT = join(import.meta.dir, "../..");
 const SRC = join(ROOT, "src");
+/** A file with more has two subjects. */
+const LINES_MAX = 350;
 
-/** Each part may import itself and these. Files directly in src/ are `top`: they put the parts together. */
-const MAY: Readonly<Record<string, readonly string[]>> = {
+/**
+ * Each part of src/ may import itself and these; main.ts and version.ts are `top`. Parts that do not exist yet have their place
+ * here already: history/ (stored messages) and meetings/ (rooms that people enter).
+ */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   telemetry: [],
   store: ["protocol"],
   access: ["protocol", "store"],
   engine: ["protocol"],
-  realtime: ["access", "engine", "protocol", "store", "telemetry"],
-  rooms: ["access", "store", "protocol"],
-  recordings: ["access", "store", "protocol", "telemetry"],
-  http: ["recordings", "rooms", "realtime", "engine", "access", "protocol", "store", "telemetry"],
-  config: ["access", "protocol"],
-  verify: ["access", "protocol"],
-  cli: ["config", "top", "store", "telemetry", "access", "protocol", "verify"],
-  top: [
+  history: ["access", "protocol", "store", "telemetry"],
+  realtime: ["access", "engine", "history", "protocol", "store", "telemetry"],
+  rooms: ["access", "protocol", "store"],
+  meetings: ["access", "protocol", "rooms", "store"],
+  recordings: ["access", "protocol", "store", "telemetry"],
+  http: [
+    "access",
+    "engine",
+    "history",
+    "meetings",
+    "protocol",
+    "realtime",
     "recordings",
     "rooms",
-    "http",
-    "realtime",
-    "engine",
-    "access",
     "store",
-    "protocol",
     "telemetry",
-    "config",
-    "cli",
   ],
+  config: ["access", "protocol"],
+  verify: ["access", "protocol"],
+  node: [
+    "access",
+    "config",
+    "engine",
+    "history",
+    "http",
+    "meetings",
+    "protocol",
+    "realtime",
+    "recordings",
+    "rooms",
+    "store",
+    "telemetry",
+    "top",
+  ],
+  cli: ["access", "config", "node", "protocol", "store", "telemetry", "top", "verify"],
+  top: ["cli"],
+};
+
+/** Beside src/: what browsers and clients run. They share the wire's types and codes with the service, and nothing else. */
+const BESIDE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  client: ["src/protocol"],
+  web: ["src/protocol", "client"],
 };
 
 const partOf = (file: string): string => {
@@ -40,18 +67,81 @@ const partOf = (file: string): string => {
   return rest === undefined ? "top" : (folder as string);
 };
 
+const isTest = (file: string): boolean => file.endsWith(".test.ts") || file.includes("/testing/");
 const files = [...new Bun.Glob("**/*.ts").scanSync(SRC)].filter((file) => !file.endsWith(".test.ts"));
+const product = files.filter((file) => !isTest(file));
+
+/** The files of ours that a file imports, relative to `root`. */
+function importsOf(root: string, file: string): string[] {
+  const text = readFileSync(join(root, file), "utf8");
+  return [...text.matchAll(/(?:from|import) "(\.[^"]+\.tsx?)"/g)].map(([, target = ""]) =>
+    relative(root, join(root, dirname(file), target)),
+  );
+}
 
 test("imports point one way", () => {
-  const wrong: string[] = [];
-  for (const file of files) {
+  const wrong = product.flatMap((file) => {
     const from = partOf(join(SRC, file));
-    for (const [, target = ""] of readFileSync(join(SRC, file), "utf8").matchAll(/from "(\.[^"]+\.ts)"/g)) {
-      const to = partOf(join(SRC, dirname(file), target));
-      if (to !== from && !MAY[from]?.includes(to)) wrong.push(`${file} imports ${target}`);
-    }
-  }
+    return importsOf(SRC, file)
+      .filter((target) => !target.startsWith(".."))
+      .filter((target) => partOf(join(SRC, target)) !== from)
+      .filter((target) => !MAY_IMPORT[from]?.includes(partOf(join(SRC, target))))
+      .map((target) => `${file} imports ${target}`);
+  });
   expect(wrong).toEqual([]);
+});
+
+test("every folder of src/ has its place among the parts", () => {
+  const folders = [...new Set(files.map((file) => partOf(join(SRC, file))))];
+  expect(folders.filter((folder) => !MAY_IMPORT[folder])).toEqual([]);
+});
+
+test("web/ and client/ import the protocol and each other, and nothing else of ours", () => {
+  const wrong = Object.entries(BESIDE_MAY_IMPORT).flatMap(([folder, allowed]) =>
+    [...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync(ROOT)].flatMap((file) =>
+      importsOf(ROOT, file)
+        .filter((target) => ![folder, ...allowed].some((prefix) => target.startsWith(`${prefix}/`)))
+        .map((target) => `${file} imports ${target}`),
+    ),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test("the product imports no test support", () => {
+  const wrong = product.flatMap((file) =>
+    importsOf(SRC, file)
+      .filter(isTest)
+      .map((target) => `${file} imports ${target}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test("no two files of the product import each other, also not by way of others, but for types", () => {
+  const values = new Map(product.map((file) => [file, valueImportsOf(file)]));
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const walk = (file: string, path: readonly string[]): void => {
+    const at = path.indexOf(file);
+    if (at >= 0) circles.push([...path.slice(at), file].join(" → "));
+    if (at >= 0 || done.has(file)) return;
+    for (const target of values.get(file) ?? []) walk(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of product) walk(file, []);
+  expect(circles).toEqual([]);
+});
+
+/** Without `import type` and imports whose every name is a type. */
+function valueImportsOf(file: string): string[] {
+  const text = readFileSync(join(SRC, file), "utf8");
+  return [...text.matchAll(/^(?:import|export) (?!type )([^"';]*?)\s*(?:from )?"(\.[^"]+\.ts)"/gm)]
+    .filter(([, names = ""]) => !/^\{(\s*type [\w$]+( as [\w$]+)?,?)+\s*\}$/.test(names.trim()))
+    .map(([, , target = ""]) => relative(SRC, join(SRC, dirname(file), target)));
+}
+
+test("no file is over 350 lines", () => {
+  const long = files.map((file) => [file, readFileSync(join(SRC, file), "utf8").split("\n").length - 1] as const);
+  expect(long.filter(([, lines]) => lines > LINES_MAX).map(([file, lines]) => `${file}: ${lines}`)).toEqual([]);
 });
 
 test("the protocol does no I/O", () => {

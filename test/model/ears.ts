@@ -1,5 +1,5 @@
 /** What a connection was written, frame by frame, against what the model says it must be. The first broken rule throws. */
-import type { Entry, Received } from "../../src/realtime/test-kit.ts";
+import type { Entry, Received } from "../../src/realtime/testing/kit.ts";
 import type { ShownLog } from "./shown.ts";
 import { type Held, isShown, type Line, membersOf, type Picture, type Word } from "./truth.ts";
 

@@ -1,7 +1,7 @@
 /** What the model has found, each as short as it can be told. */
 import { expect, test } from "bun:test";
-import { LateAnswers } from "../../src/realtime/late-engine.ts";
-import { type Client, SECRET_KEY, World } from "../../src/realtime/test-kit.ts";
+import { type Client, SECRET_KEY, World } from "../../src/realtime/testing/kit.ts";
+import { LateAnswers } from "../../src/realtime/testing/late-engine.ts";
 
 /** Long enough for a pong and a tick. */
 const STEP_MS = 30;

@@ -1,6 +1,6 @@
 /** The model: keys, who may do what, who is connected and holds what. Small enough to be seen to be right. */
 import type { Action } from "../../src/protocol/actions.ts";
-import type { FakeSocket } from "../../src/realtime/fake-socket.ts";
+import type { FakeSocket } from "../../src/realtime/testing/fake-socket.ts";
 
 export interface SecretState {
   readonly seq: number;

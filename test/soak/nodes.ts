@@ -5,8 +5,8 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { type NatsServer, startNats } from "../../src/engine/nats/test-server.ts";
-import { PostgresServer } from "../../src/store/test-postgres.ts";
+import { type NatsServer, startNats } from "../../src/engine/testing/nats-server.ts";
+import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { Admin } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { launchParley, type Server } from "../support/parley.ts";

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { ALONE, pattern, storageContract } from "../../src/recordings/contract.ts";
 import { Bucket } from "../../src/recordings/s3.ts";
 import { parseS3Address } from "../../src/recordings/s3-address.ts";
 import { MARK_NAME, type Place } from "../../src/recordings/storage.ts";
+import { ALONE, pattern, storageContract } from "../../src/recordings/testing/storage.suite.ts";
 import { type S3Service, startS3 } from "../support/s3.ts";
 
 /** The first run builds the service. */

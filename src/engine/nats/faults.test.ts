@@ -1,11 +1,11 @@
 /** Errors thrown in callbacks and timers of the engine: each is reported, and costs only the channel it concerns. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { Nodes } from "../cluster.ts";
 import { type NodeEnd, UNAVAILABLE } from "../engine.ts";
-import { APP, type TestNode } from "../test-node.ts";
+import { Nodes } from "../testing/cluster.ts";
+import { natsCluster } from "../testing/nats-cluster.ts";
+import { type NatsServer, startNats } from "../testing/nats-server.ts";
+import { APP, type TestNode } from "../testing/node.ts";
 import type { FaultContext } from "./boundary.ts";
-import { natsCluster } from "./test-cluster.ts";
-import { type NatsServer, startNats } from "./test-server.ts";
 
 const BEAT_MS = 250;
 

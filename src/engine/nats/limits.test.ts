@@ -2,14 +2,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { CHANNEL_MAX_BYTES, MESSAGE_MAX_BYTES } from "../../protocol/limits.ts";
-import { Nodes } from "../cluster.ts";
 import { type MemberState, UNAVAILABLE } from "../engine.ts";
-import { APP, plain, TestNode } from "../test-node.ts";
+import { Nodes } from "../testing/cluster.ts";
+import { type NatsCluster, natsCluster } from "../testing/nats-cluster.ts";
+import { freePort, type NatsServer, startNats } from "../testing/nats-server.ts";
+import { APP, plain, TestNode } from "../testing/node.ts";
 import type { Link } from "./link.ts";
 import { NatsEngine } from "./nats.ts";
 import { MESSAGE_MAX_CHARS } from "./payload.ts";
-import { type NatsCluster, natsCluster } from "./test-cluster.ts";
-import { freePort, type NatsServer, startNats } from "./test-server.ts";
 
 const NARROW = "max_payload: 64KB";
 const WAIT_MS = 15_000;

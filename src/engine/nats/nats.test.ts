@@ -1,9 +1,9 @@
 /** The engine's suite against a real nats-server, with its default payload limit of 1 MiB and with a sixteenth of it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { engineContract } from "../contract.ts";
-import { APP, TestNode } from "../test-node.ts";
-import { natsCluster } from "./test-cluster.ts";
-import { type NatsServer, startNats } from "./test-server.ts";
+import { engineContract } from "../testing/engine.suite.ts";
+import { natsCluster } from "../testing/nats-cluster.ts";
+import { type NatsServer, startNats } from "../testing/nats-server.ts";
+import { APP, TestNode } from "../testing/node.ts";
 
 let server: NatsServer;
 let narrow: NatsServer;

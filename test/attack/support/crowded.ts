@@ -10,7 +10,7 @@ import { systemClock as clock } from "../../../src/realtime/clock.ts";
 import { Dispatch } from "../../../src/realtime/dispatch.ts";
 import { Gateway, type SocketData } from "../../../src/realtime/gateway.ts";
 import { Hub } from "../../../src/realtime/hub.ts";
-import { noFaults, World } from "../../../src/realtime/test-kit.ts";
+import { noFaults, World } from "../../../src/realtime/testing/kit.ts";
 
 export interface CrowdedOptions {
   readonly members: number;

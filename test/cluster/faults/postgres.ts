@@ -1,6 +1,6 @@
 /** PostgreSQL goes away under load and comes back. */
 import { expect, test } from "bun:test";
-import type { PostgresServer } from "../../../src/store/test-postgres.ts";
+import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import { type Key, mint } from "../../support/admin.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { OUTAGE_MS, SETTLE_MS } from "../support/load.ts";

@@ -3,7 +3,7 @@
  * a wire of its own, so that a fault hits exactly the link that is meant.
  */
 import { randomBytes } from "node:crypto";
-import type { PostgresServer } from "../../../src/store/test-postgres.ts";
+import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import { Fleet, type FleetOptions } from "../../../src/verify/fleet.ts";
 import { Admin, type SecretKey } from "../../support/admin.ts";
 import { call } from "../../support/http.ts";

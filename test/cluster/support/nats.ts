@@ -1,5 +1,5 @@
 /** NATS servers that form a cluster, each of which can be killed and begun again. */
-import { freePort, type NatsServer, startNats } from "../../../src/engine/nats/test-server.ts";
+import { freePort, type NatsServer, startNats } from "../../../src/engine/testing/nats-server.ts";
 import { Wire } from "../../support/wire.ts";
 
 interface Place {

@@ -1,5 +1,5 @@
 /** A cluster as the SDK's suite wants a service: one address, keys, and a way to have it restarted. */
-import type { PostgresServer } from "../../../src/store/test-postgres.ts";
+import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import type { Env } from "../../conformance/sdk/service.ts";
 import { RoundRobin } from "../../support/round-robin.ts";
 import { Cluster } from "./cluster.ts";

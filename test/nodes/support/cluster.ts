@@ -1,7 +1,7 @@
 /** Several Parley processes on one PostgreSQL, joined by one NATS: all of them real, each on a free port. */
 import { randomBytes } from "node:crypto";
-import { type NatsServer, startNats } from "../../../src/engine/nats/test-server.ts";
-import { PostgresServer } from "../../../src/store/test-postgres.ts";
+import { type NatsServer, startNats } from "../../../src/engine/testing/nats-server.ts";
+import { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import { attempt, type Refused, Wire } from "../../conformance/raw/support/wire.ts";
 import { Admin } from "../../support/admin.ts";
 import { launchParley, type Server } from "../../support/parley.ts";

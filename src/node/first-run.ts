@@ -1,0 +1,128 @@
+/**
+ * The first start on an empty store: an admin token, and an application `demo` to try things with. What it made is shown
+ * once, in a file that only its owner can read and on the terminal; the store keeps the admin token hashed.
+ *
+ * The store learns last that the first run is over, so that one that was interrupted is simply done again.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Directory } from "../access/directory.ts";
+import { newAdminToken } from "../access/ids.ts";
+import { digestOf } from "../access/vault.ts";
+import { ACTIONS } from "../protocol/actions.ts";
+import type { Snapshot, Store } from "../store/store.ts";
+
+const ADMIN_TOKEN = "admin_token_digest";
+const FIRST_RUN = "first_run";
+/** Where a node listens when no setting says so. Absent in stores from before there was a choice: everywhere. */
+const LISTEN = "listen";
+const LOOPBACK_ONLY = "loopback";
+export const DEMO = "demo";
+
+export interface Demo {
+  readonly publishableKey: string;
+  readonly secretKey: string;
+  readonly appSecret: string;
+}
+
+export interface FirstRun {
+  /** Absent if the operator set one. */
+  readonly adminToken?: string;
+  readonly demo?: Demo;
+  /** Other nodes that start meanwhile wait for this. */
+  readonly release: () => Promise<void>;
+}
+
+/** undefined: this store has had its first run. */
+export async function firstRun(
+  store: Store,
+  directory: Directory,
+  wants: { demo: boolean; adminToken: boolean },
+): Promise<FirstRun | undefined> {
+  if (await store.meta(FIRST_RUN)) return undefined;
+  // Of several nodes that start on one empty store, one makes it. The others wait until it is done, or that one has ended.
+  const release = await store.claim(FIRST_RUN);
+  if (await store.meta(FIRST_RUN)) {
+    await release();
+    return undefined;
+  }
+  return {
+    release,
+    ...(wants.adminToken && { adminToken: newAdminToken() }),
+    ...(wants.demo && { demo: await makeDemo(directory) }),
+  };
+}
+
+async function makeDemo(directory: Directory): Promise<Demo> {
+  // Left over from an interrupted first run: nobody has ever seen its keys.
+  if ((await directory.apps()).some((app) => app.name === DEMO)) await directory.deleteApp(DEMO);
+  const { secret: appSecret } = await directory.createApp(DEMO);
+  const all = { app: DEMO, channelPatterns: ["**"], actions: ACTIONS };
+  const publishable = await directory.createKey({
+    ...all,
+    type: "publishable",
+    allowedOrigins: ["*"],
+    label: "demo, browser",
+  });
+  const secret = await directory.createKey({ ...all, type: "secret", allowedOrigins: null, label: "demo, backend" });
+  return { publishableKey: publishable.key.id, secretKey: `${secret.key.id}:${secret.secret}`, appSecret };
+}
+
+export async function finishFirstRun(store: Store, made: FirstRun): Promise<void> {
+  await store.change(async (change) => {
+    if (made.adminToken !== undefined) await change.putMeta(ADMIN_TOKEN, digestOf(made.adminToken));
+    if (made.demo) await change.putMeta(LISTEN, LOOPBACK_ONLY);
+    await change.putMeta(FIRST_RUN, "done");
+  });
+  await made.release();
+}
+
+/** For an operator who has lost it: a new admin token, in clear this once. */
+export async function resetAdminToken(store: Store): Promise<string> {
+  const token = newAdminToken();
+  await store.change((change) => change.putMeta(ADMIN_TOKEN, digestOf(token)));
+  return token;
+}
+
+export const adminTokenDigest = ({ meta }: Snapshot): string | undefined => meta.get(ADMIN_TOKEN);
+
+/**
+ * The address to listen on when no setting names one. Keys of a demo are on disk in clear and have every right: they are
+ * offered to this machine only, until the operator decides otherwise. Kept for the life of the store, so that deleting the
+ * demo does not open a port at the next start.
+ */
+export const defaultHost = ({ meta }: Snapshot, made: FirstRun | undefined): string =>
+  made?.demo || meta.get(LISTEN) === LOOPBACK_ONLY ? "127.0.0.1" : "0.0.0.0";
+
+export const hadFirstRun = async (store: Store): Promise<boolean> => (await store.meta(FIRST_RUN)) !== undefined;
+
+export const firstRunFile = (dataFolder: string): string => join(dataFolder, "first-run.txt");
+
+export function writeFirstRunFile(dataFolder: string, text: string): void {
+  // With another store it is not there yet.
+  mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
+  writeFileSync(firstRunFile(dataFolder), text, { mode: 0o600, flush: true });
+}
+
+/** With an admin token of the operator's own and no demo there is nothing. */
+export const hasSomethingToShow = (made: FirstRun): boolean => made.adminToken !== undefined || made.demo !== undefined;
+
+export function firstRunText(url: string, made: FirstRun): string {
+  const lines = ["", "  Made by this first start, and shown once; keep what you need:"];
+  if (made.demo) {
+    lines.push("    application      demo");
+    lines.push(`    publishable key  ${made.demo.publishableKey}`);
+    lines.push(`    secret key       ${made.demo.secretKey}`);
+    lines.push(`    app secret       ${made.demo.appSecret}`);
+  }
+  if (made.adminToken) lines.push(`    admin token      ${made.adminToken}`);
+  lines.push("", "  Try:", `    open ${url}/`);
+  if (made.demo) {
+    lines.push(`    curl ${url}/v1/tokens -H 'Authorization: Bearer ${made.demo.secretKey}' -d '{"peerId":"alice"}'`);
+  }
+  if (made.adminToken) {
+    lines.push(`    curl ${url}/api/internal/v1/apps -H 'Authorization: Bearer ${made.adminToken}'`);
+  }
+  lines.push("", "");
+  return lines.join("\n");
+}

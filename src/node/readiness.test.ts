@@ -1,0 +1,94 @@
+import { expect, test } from "bun:test";
+import { readyResponse } from "../http/operations.ts";
+import { type ReadinessParts, readyChecks } from "./readiness.ts";
+
+function setup(parts: Partial<ReadinessParts> = {}) {
+  const counted = { looks: 0, trials: 0, failures: 0 };
+  const state = { nowMs: 0, isThere: true, isWritable: true, isDraining: false, usable: 1, sealed: 0 };
+  const checks = readyChecks({
+    store: {
+      revisions: async () => {
+        counted.looks++;
+        if (!state.isThere) throw new Error("away");
+        return { keys: 1, blocks: 1 };
+      },
+      tryWrite: async () => {
+        counted.trials++;
+        if (!state.isWritable) throw new Error("database or disk is full");
+      },
+    },
+    keyring: {
+      get secretKeys() {
+        return { usable: state.usable, sealed: state.sealed };
+      },
+    },
+    isFollowing: () => true,
+    isDraining: () => state.isDraining,
+    recordings: async () => "ok",
+    monotonicMs: () => state.nowMs,
+    failed: () => counted.failures++,
+    ...parts,
+  });
+  const ask = async () => {
+    const response = await readyResponse(checks);
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  };
+  return { counted, state, ask };
+}
+
+const GOOD = { store: "ok", writes: "ok", keys: "ok", recordings: "ok", shutdown: "ok" };
+
+test("all is well", async () => {
+  expect(await setup().ask()).toEqual({ status: 200, body: { ready: true, degraded: [], checks: GOOD } });
+});
+
+test("a store that cannot be written to is not ready, says so, and is ready again when it can", async () => {
+  const { counted, state, ask } = setup();
+  state.isWritable = false;
+  const writes = "the store cannot be written to; is the disk full?";
+  expect(await ask()).toEqual({ status: 503, body: { ready: false, degraded: [], checks: { ...GOOD, writes } } });
+  // The cause goes to the log alone.
+  expect(counted.failures).toBe(1);
+  state.isWritable = true;
+  state.nowMs += 1000;
+  expect((await ask()).status).toBe(200);
+});
+
+test("a store that does not answer is not ready, and is not written to", async () => {
+  const { counted, state, ask } = setup();
+  state.isThere = false;
+  const store = "the store does not answer";
+  expect(await ask()).toEqual({ status: 503, body: { ready: false, degraded: [], checks: { ...GOOD, store } } });
+  expect(counted.trials).toBe(0);
+});
+
+test("some sealed keys are degraded, nothing but sealed keys is not ready", async () => {
+  const { state, ask } = setup();
+  Object.assign(state, { usable: 3, sealed: 2 });
+  const keys = "the master key does not open 2 of 5 secret keys: they answer 503";
+  expect(await ask()).toEqual({ status: 200, body: { ready: true, degraded: ["keys"], checks: { ...GOOD, keys } } });
+  Object.assign(state, { nowMs: 10_000, usable: 0 });
+  expect(await ask()).toMatchObject({ status: 503, body: { ready: false, degraded: [] } });
+});
+
+test.each(["full", "missing"] as const)("a storage of recordings that is %s is degraded", async (state) => {
+  const { status, body } = await setup({ recordings: async () => state }).ask();
+  expect([status, body.ready, body.degraded]).toEqual([200, true, ["recordings"]]);
+});
+
+test("a shutdown shows at once, also where the rest was looked at a moment ago", async () => {
+  const { state, ask } = setup();
+  expect((await ask()).status).toBe(200);
+  state.isDraining = true;
+  expect(await ask()).toMatchObject({ status: 503, body: { checks: { shutdown: "this node is shutting down" } } });
+});
+
+test("however many ask, the store is looked at twice a second and written to every five", async () => {
+  const { counted, state, ask } = setup();
+  for (let step = 0; step < 100; step++) {
+    await Promise.all(Array.from({ length: 20 }, ask));
+    state.nowMs += 100;
+  }
+  expect(counted.looks).toBeLessThanOrEqual(20);
+  expect(counted.trials).toBeLessThanOrEqual(2);
+});

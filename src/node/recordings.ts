@@ -1,0 +1,112 @@
+/** Recordings, put together: where their bytes are, and what works on them. */
+import { join } from "node:path";
+import type { Vault } from "../access/vault.ts";
+import { ConfigError } from "../config/load.ts";
+import { type Config, SETTINGS } from "../config/settings.ts";
+import { systemClock as clock } from "../realtime/clock.ts";
+import { Figures } from "../recordings/figures.ts";
+import { Folder } from "../recordings/folder.ts";
+import { Links } from "../recordings/links.ts";
+import { Ownership } from "../recordings/ownership.ts";
+import { Recordings } from "../recordings/recordings.ts";
+import { Bucket } from "../recordings/s3.ts";
+import { parseS3Address } from "../recordings/s3-address.ts";
+import { type Storage, StorageError, StorageFull } from "../recordings/storage.ts";
+import { Strays } from "../recordings/strays.ts";
+import { Sweep } from "../recordings/sweep.ts";
+import { Uploads } from "../recordings/uploads.ts";
+import { Writers } from "../recordings/writers.ts";
+import { findRoom } from "../rooms/rooms.ts";
+import { hasMarkedStorage, noteMarkedStorage, storeId } from "../store/identity.ts";
+import type { Store } from "../store/store.ts";
+import type { Faults } from "../telemetry/faults.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+
+export type StorageState = "ok" | "full" | "missing";
+
+export interface Archive {
+  readonly uploads: Uploads;
+  readonly recordings: Recordings;
+  readonly links: Links;
+  /** Whether the storage takes bytes at the moment. */
+  readonly state: () => Promise<StorageState>;
+  start(): void;
+  /** What deleted applications had goes in the background. */
+  clearDeleted(): void;
+  /** When nobody asks any more: what is under way comes to its end. */
+  stop(): Promise<void>;
+}
+
+export function buildArchive(
+  config: Config,
+  log: Log,
+  store: Store,
+  vault: Vault,
+  metrics: Metrics,
+  faults: Faults,
+): Archive {
+  const { nowMs } = clock;
+  const storage = openStorage(config);
+  const writers = new Writers({ store: store.recordings, leases: store.leases, storage, log });
+  const figures = new Figures(metrics, () => writers.count);
+  const links = new Links(vault.derive("links to recordings"));
+  const ownership = new Ownership({
+    store: store.recordings,
+    storage,
+    storeId: () => storeId(store),
+    hasMarked: () => hasMarkedStorage(store),
+    noteMarked: () => noteMarkedStorage(store),
+    isAdopted: config.sweepStrays === "on",
+  });
+  const common = { ownership, store: store.recordings, storage, writers, figures, log, nowMs };
+  const uploads = new Uploads({
+    ...common,
+    maxBytes: config.maxRecordingBytes,
+    findRoom: async (app, idOrName) => (await findRoom(store.rooms, app, idOrName, nowMs()))?.id,
+  });
+  const recordings = new Recordings({ ...common, uploads, links });
+  const strays = new Strays({ ...common, sweepStrays: config.sweepStrays });
+  const sweep = new Sweep({ ...common, faults, recordings, strays, apps: () => store.apps() });
+  return {
+    uploads,
+    recordings,
+    links,
+    state: () => stateOf(storage, ownership),
+    start: () => {
+      storage.check().catch((err) => log.error({ err }, `recordings cannot be kept: ${storage.name} does not answer`));
+      sweep.start();
+    },
+    clearDeleted: () => sweep.soon(),
+    stop: async () => {
+      await sweep.stop();
+      await writers.settled();
+    },
+  };
+}
+
+/** One that does not answer counts as ok here: the log says so, and clients would fare no better on another node. */
+async function stateOf(storage: Storage, ownership: Ownership): Promise<StorageState> {
+  try {
+    if (await ownership.isMissing()) return "missing";
+    await storage.roomFor(0);
+    return "ok";
+  } catch (error) {
+    return error instanceof StorageFull ? "full" : "ok";
+  }
+}
+
+function openStorage(config: Config): Storage {
+  const { storageUrl, data, minFreeDiskBytes, maxRecordingBytes } = config;
+  // A recording that was uploaded to one node would not be found on another.
+  if (storageUrl === "" && config.natsUrl !== "" && !config.storageShared)
+    throw new ConfigError(
+      `with several nodes (${SETTINGS.natsUrl.env}) recordings need a bucket (${SETTINGS.storageUrl.env}), or a folder that all nodes share: then set ${SETTINGS.storageShared.env}=on`,
+    );
+  if (storageUrl === "") return new Folder(join(data, "recordings"), minFreeDiskBytes);
+  try {
+    return new Bucket(parseS3Address(storageUrl, process.env), maxRecordingBytes, clock.nowMs);
+  } catch (error) {
+    throw error instanceof StorageError ? new ConfigError(`${SETTINGS.storageUrl.env}: ${error.message}`) : error;
+  }
+}

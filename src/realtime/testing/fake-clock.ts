@@ -1,0 +1,60 @@
+/** For tests: time that passes when it is told to. */
+import type { Clock } from "../clock.ts";
+
+interface Timer {
+  readonly dueMs: number;
+  readonly order: number;
+  readonly callback: () => void;
+}
+
+export class FakeClock implements Clock {
+  private wallMs: number;
+  private runningMs = 5000;
+  private order = 0;
+  private readonly timers: Timer[] = [];
+
+  constructor(startMs = Date.UTC(2027, 0, 15, 12)) {
+    this.wallMs = startMs;
+  }
+
+  nowMs = (): number => this.wallMs;
+  monotonicMs = (): number => this.runningMs;
+
+  after = (ms: number, callback: () => void): void => {
+    this.timers.push({ dueMs: this.runningMs + ms, order: this.order++, callback });
+  };
+
+  /** Timers that wait. */
+  get waiting(): number {
+    return this.timers.length;
+  }
+
+  /** Both clocks go on; timers fire at their moments, in the order of these. */
+  advance(ms: number): void {
+    const untilMs = this.runningMs + ms;
+    for (let next = this.next(untilMs); next; next = this.next(untilMs)) {
+      this.timers.splice(this.timers.indexOf(next), 1);
+      this.pass(Math.max(0, next.dueMs - this.runningMs));
+      next.callback();
+    }
+    this.pass(untilMs - this.runningMs);
+  }
+
+  /** The wall clock was set, or the machine was suspended: no timer knows of it. */
+  jump(ms: number): void {
+    this.wallMs += ms;
+  }
+
+  private next(untilMs: number): Timer | undefined {
+    let next: Timer | undefined;
+    for (const timer of this.timers) if (timer.dueMs <= untilMs && (!next || isBefore(timer, next))) next = timer;
+    return next;
+  }
+
+  private pass(ms: number): void {
+    this.wallMs += ms;
+    this.runningMs += ms;
+  }
+}
+
+const isBefore = (a: Timer, b: Timer): boolean => a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order);

@@ -1,0 +1,66 @@
+/** For tests: engines whose answer to `watch` takes its time. */
+import type { Engine, RemoteMembers } from "../../engine/engine.ts";
+import type { Clock } from "../clock.ts";
+
+type Found = (members: RemoteMembers) => void;
+
+/** Answers come so much later, and interest begins with them. One that was given up meanwhile is answered with nobody. */
+export function slowly(engine: Engine, clock: Clock, ms: number): Engine {
+  const watch = engine.watch.bind(engine);
+  const unwatch = engine.unwatch.bind(engine);
+  const pending = new Map<string, symbol>();
+  return Object.assign(engine, {
+    watch: (app: string, channel: string, found: Found): void => {
+      const mark = Symbol(channel);
+      pending.set(`${app} ${channel}`, mark);
+      clock.after(ms, () => {
+        if (pending.get(`${app} ${channel}`) !== mark) return found(new Map());
+        pending.delete(`${app} ${channel}`);
+        watch(app, channel, found);
+      });
+    },
+    unwatch: (app: string, channel: string): void => {
+      if (!pending.delete(`${app} ${channel}`)) unwatch(app, channel);
+    },
+  });
+}
+
+/** Answers come when the test lets them. */
+export class LateAnswers {
+  private readonly waiting: (() => void)[] = [];
+
+  /** Stands between a hub and its engine. */
+  readonly between = (engine: Engine): Engine => {
+    const watch = engine.watch.bind(engine);
+    const unwatch = engine.unwatch.bind(engine);
+    const current = new Map<string, symbol>();
+    return Object.assign(engine, {
+      watch: (app: string, channel: string, found: Found): void => {
+        // Interest begins now; who is there is answered as it is when the answer goes out.
+        watch(app, channel, () => {});
+        const mark = Symbol(channel);
+        current.set(`${app} ${channel}`, mark);
+        this.waiting.push(() =>
+          current.get(`${app} ${channel}`) === mark ? watch(app, channel, found) : found(new Map()),
+        );
+      },
+      unwatch: (app: string, channel: string): void => {
+        current.delete(`${app} ${channel}`);
+        unwatch(app, channel);
+      },
+    });
+  };
+
+  get count(): number {
+    return this.waiting.length;
+  }
+
+  /** The oldest question is answered. */
+  release(): void {
+    this.waiting.shift()?.();
+  }
+
+  releaseAll(): void {
+    while (this.waiting.length > 0) this.release();
+  }
+}

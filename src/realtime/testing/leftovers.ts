@@ -1,0 +1,38 @@
+/**
+ * For tests: what nodes still remember of connections and channels. It looks at private fields by name: that nothing is left is
+ * no part of any interface, but memory that grows for ever is a fault like any other.
+ */
+import type { TestHub, World } from "./kit.ts";
+
+/** What is not zero a second from now; `{}` when nobody is there. Nodes that died do not count. */
+export function leftovers(world: World): Record<string, number> {
+  world.advance(1000);
+  const living = world.nodes.filter((node) => !node.clock.isStopped);
+  const sum = (of: (node: TestHub) => number): number => living.reduce((total, node) => total + of(node), 0);
+  const inHub = (...path: string[]): number => sum(({ hub }) => sizeOf(hub, path));
+  const left = {
+    connections: sum(({ hub }) => hub.connections),
+    channels: sum(({ hub }) => hub.channelCount),
+    spaces: inHub("spaces"),
+    keys: inHub("byKey"),
+    changedChannels: inHub("presence", "dirty"),
+    waitingForPong: inHub("presence", "gates", "waiting"),
+    undrainedRosters: inHub("presence", "queue", "busy"),
+    deadlines: inHub("deadlines", "slots"),
+    liveness: inHub("liveness", "count"),
+    watchers: sizeOf(world.exchange, ["watchers"]),
+    sockets: sum(({ server }) => server.sockets.size),
+  };
+  return Object.fromEntries(Object.entries(left).filter(([, count]) => count !== 0));
+}
+
+/** The size of a collection, or the number, at a path of fields. A field that is not there is a mistake in the path. */
+function sizeOf(root: object, path: readonly string[]): number {
+  let at: unknown = root;
+  for (const field of path) {
+    at = Reflect.get(at as object, field);
+    if (at === undefined) throw new Error(`nothing is called ${path.join(".")} any more: update leftovers()`);
+  }
+  if (typeof at === "number") return at;
+  return Array.isArray(at) ? at.length : (at as Map<unknown, unknown>).size;
+}

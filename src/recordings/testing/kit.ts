@@ -1,0 +1,131 @@
+/** For tests: recordings on a real store and a real folder, with a clock of their own. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { newObjectId } from "../../access/ids.ts";
+import { hasMarkedStorage, noteMarkedStorage, storeId } from "../../store/identity.ts";
+import type { Leases } from "../../store/leases.ts";
+import { openStore } from "../../store/open.ts";
+import type { RecordingRow } from "../../store/recordings.ts";
+import type { SqlStore } from "../../store/sql.ts";
+import { appRow } from "../../store/testing/rows.ts";
+import { Metrics } from "../../telemetry/metrics.ts";
+import { Figures } from "../figures.ts";
+import { Folder } from "../folder.ts";
+import { Links } from "../links.ts";
+import { Ownership } from "../ownership.ts";
+import { Recordings } from "../recordings.ts";
+import type { Storage } from "../storage.ts";
+import { Strays, type SweepStrays } from "../strays.ts";
+import { Sweep } from "../sweep.ts";
+import { Uploads } from "../uploads.ts";
+import { Writers } from "../writers.ts";
+
+export const HOUR_MS = 3_600_000;
+
+export interface Kit {
+  readonly app: string;
+  readonly store: SqlStore;
+  readonly folder: string;
+  readonly storage: Storage;
+  readonly uploads: Uploads;
+  readonly recordings: Recordings;
+  readonly writers: Writers;
+  readonly metrics: Metrics;
+  /** Added to the wall clock. */
+  aheadMs: number;
+  retentionDays: number | null;
+  readonly errors: string[];
+  readonly warnings: string[];
+  sweepStrays: SweepStrays;
+  sweep(): Promise<object>;
+  begin(): Promise<string>;
+  record(bytes?: Uint8Array<ArrayBuffer>): Promise<RecordingRow>;
+  close(): Promise<void>;
+}
+
+export interface KitOptions {
+  /** A folder that is there already. Absent: a new one, which goes with the kit. */
+  readonly folder?: string;
+  readonly maxBytes?: number;
+  readonly silenceMaxMs?: number;
+  /** Absent: those of the store. */
+  readonly leases?: Leases;
+  /** Stands between everything and the folder. */
+  readonly wrap?: (storage: Storage) => Storage;
+}
+
+export async function makeKit({
+  folder: given,
+  maxBytes = 1e9,
+  silenceMaxMs = 1000,
+  leases,
+  wrap = (one) => one,
+}: KitOptions = {}): Promise<Kit> {
+  const data = mkdtempSync(join(tmpdir(), "parley-kit-"));
+  const store = await openStore(data);
+  const app = newObjectId(Date.now());
+  await store.change((change) => change.putApp(appRow(app, "app")));
+  const folder = given ?? join(data, "recordings");
+  const storage = wrap(new Folder(folder, 0));
+  const metrics = new Metrics();
+  const errors: string[] = [];
+  const warnings: string[] = [];
+  const log = {
+    info: () => undefined,
+    warn: (fields: object | string, message?: string) => warnings.push(message ?? String(fields)),
+    error: (_fields: object, message: string) => errors.push(message),
+  };
+  const writers = new Writers({ store: store.recordings, leases: leases ?? store.leases, storage, log: log as never });
+  const figures = new Figures(metrics, () => writers.count);
+  const nowMs = (): number => Date.now() + kit.aheadMs;
+  const ownershipOf = (isAdopted: boolean): Ownership =>
+    new Ownership({
+      store: store.recordings,
+      storage,
+      storeId: () => storeId(store),
+      hasMarked: () => hasMarkedStorage(store),
+      noteMarked: () => noteMarkedStorage(store),
+      isAdopted,
+    });
+  const ownership = ownershipOf(false);
+  const common = { ownership, store: store.recordings, storage, writers, figures, log: log as never, nowMs };
+  const uploads = new Uploads({ ...common, maxBytes, silenceMaxMs, findRoom: async (_app, room) => room });
+  const recordings = new Recordings({ ...common, uploads, links: new Links(Buffer.alloc(32)) });
+  const kit: Kit = {
+    app,
+    store,
+    folder,
+    storage,
+    uploads,
+    recordings,
+    writers,
+    metrics,
+    aheadMs: 0,
+    retentionDays: null,
+    errors,
+    warnings,
+    sweepStrays: "auto",
+    sweep: () =>
+      new Sweep({
+        ...common,
+        faults: { guarded: (_where, callback) => () => void callback() },
+        recordings,
+        strays: new Strays({ ...common, sweepStrays: kit.sweepStrays }),
+        ownership: kit.sweepStrays === "on" ? ownershipOf(true) : ownership,
+        apps: async () => [{ id: app, retentionDays: kit.retentionDays }],
+      }).run(true),
+    begin: async () => (await uploads.begin(app, { room: "r", participantUsername: "ann", type: "video" })).id,
+    record: async (bytes = new Uint8Array(10)) => {
+      const id = await kit.begin();
+      await uploads.write(app, id, { range: undefined, length: bytes.length, body: new Blob([bytes]).stream() });
+      return recordings.complete(app, id, undefined);
+    },
+    close: async () => {
+      await store.close();
+      rmSync(data, { recursive: true });
+    },
+  };
+  return kit;
+}

@@ -1,0 +1,58 @@
+/** For tests: places where a store can be, so that one suite is held against every database. */
+import { afterAll } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openStore } from "../open.ts";
+import type { SqlStore } from "../sql.ts";
+import type { AppRow } from "../store.ts";
+
+/** Opens the store there; the first time it is empty. */
+export type Place = () => Promise<SqlStore>;
+export type NewPlace = () => Promise<Place>;
+
+/** Folders that go when the file's tests are over. */
+export function newFolders(): () => string {
+  const folders: string[] = [];
+  afterAll(() => {
+    for (const folder of folders) rmSync(folder, { recursive: true });
+  });
+  return () => {
+    const folder = mkdtempSync(join(tmpdir(), "parley-store-"));
+    folders.push(folder);
+    return folder;
+  };
+}
+
+export function sqlitePlaces(): NewPlace {
+  const newFolder = newFolders();
+  return async () => {
+    const folder = newFolder();
+    return () => openStore(folder);
+  };
+}
+
+export const app = (id: string, more: Partial<AppRow> = {}): AppRow => ({
+  id,
+  name: `name-${id}`,
+  secretSealed: "sealed",
+  secretDigest: "digest",
+  secretSeq: 1,
+  previousSecrets: [],
+  planName: "default",
+  maxConcurrentConnections: null,
+  maxMessagesPerPeriod: 9_007_199_254_740_991,
+  retentionDays: null,
+  created: 1_800_000_000_123,
+  deleted: null,
+  ...more,
+});
+
+/** With the applications `a` and `b`. */
+export async function withApps(place: Place): Promise<SqlStore> {
+  const store = await place();
+  await store.change(async (change) => {
+    for (const id of ["a", "b"]) await change.putApp(app(id));
+  });
+  return store;
+}

@@ -1,0 +1,158 @@
+/** The store's suite: every MUST of store.ts, rooms.ts and recordings.ts, for whatever database stands behind `newPlace`. */
+import { describe, expect, test } from "bun:test";
+import type { SqlStore } from "../sql.ts";
+import type { KeyRow } from "../store.ts";
+import { app, type NewPlace, type Place } from "./places.ts";
+import { leasesContract } from "./suite-leases.ts";
+import { listingContract } from "./suite-listing.ts";
+import { recordingsContract } from "./suite-recordings.ts";
+import { roomsContract } from "./suite-rooms.ts";
+
+export function storeContract(newPlace: NewPlace): void {
+  const filled = async (): Promise<{ store: SqlStore; place: Place }> => {
+    const place = await newPlace();
+    const store = await place();
+    await store.change(async (change) => {
+      await change.putApp(app("a"));
+      await change.putKey(key("k"));
+      for (const seq of [1, 2])
+        await change.putSecret({ keyId: "k", seq, sealed: "s", digest: "d", created: 1, ends: seq === 1 ? 5 : null });
+    });
+    return { store, place };
+  };
+
+  describe("rows", () => {
+    test("come back as they were put, also after the store was opened again", async () => {
+      const { store, place } = await filled();
+      await store.close();
+      const again = await place();
+      expect(await again.app("a")).toEqual(app("a"));
+      expect(await again.app("name-a")).toEqual(app("a"));
+      expect(await again.key("k")).toEqual(key("k"));
+      expect((await again.secrets("k")).map((secret) => [secret.seq, secret.ends])).toEqual([
+        [2, null],
+        [1, 5],
+      ]);
+      const snapshot = await again.snapshot();
+      expect([snapshot.revision, snapshot.apps.length, snapshot.keys.length, snapshot.secrets.length]).toEqual([
+        1, 1, 1, 2,
+      ]);
+      await again.close();
+    });
+
+    test("an application keeps its secrets that still work, and which generation it is at", async () => {
+      const { store } = await filled();
+      const row = app("a", { secretSeq: 3, previousSecrets: [{ seq: 2, digest: "d", ends: 1_800_000_000_123 }] });
+      await store.change((change) => change.putApp(row));
+      expect(await store.app("a")).toEqual(row);
+      expect((await store.snapshot()).apps).toEqual([row]);
+      await store.close();
+    });
+
+    test("an id is meant before a name", async () => {
+      const { store } = await filled();
+      await store.change(async (change) => change.putApp(app("b", { name: "a" })));
+      expect((await store.app("a"))?.id).toBe("a");
+      await store.close();
+    });
+
+    test("deleted applications and revoked keys are not in the snapshot; a name is free again", async () => {
+      const { store } = await filled();
+      await store.change(async (change) => {
+        await change.putKey(key("k", { revoked: 9 }));
+        await change.putApp(app("a", { deleted: 9 }));
+        await change.putApp(app("c", { name: "name-a" }));
+      });
+      const snapshot = await store.snapshot();
+      expect([snapshot.apps.map((row) => row.id), snapshot.keys, snapshot.secrets]).toEqual([["c"], [], []]);
+      expect(await store.keys("a")).toEqual([key("k", { revoked: 9 })]);
+      await store.close();
+    });
+  });
+
+  describe("changes", () => {
+    test("one that throws leaves nothing behind, not even a revision", async () => {
+      const { store } = await filled();
+      const failing = store.change(async (change) => {
+        await change.putApp(app("x"));
+        throw new Error("no");
+      });
+      await expect(failing).rejects.toThrow("no");
+      expect(await store.app("x")).toBeUndefined();
+      expect((await store.snapshot()).revision).toBe(1);
+      await store.close();
+    });
+
+    test("run one after the other, each raising the revision, and are shown before the next begins", async () => {
+      const { store } = await filled();
+      const seen: string[] = [];
+      await Promise.all(
+        Array.from({ length: 20 }, (_, i) =>
+          store.change(
+            async (change) => {
+              seen.push(`begin ${i}`);
+              await change.putMeta("last", String(i));
+            },
+            (_result, revision) => seen.push(`shown ${revision - 2}`),
+          ),
+        ),
+      );
+      expect(seen).toEqual(Array.from({ length: 20 }, (_, i) => [`begin ${i}`, `shown ${i}`]).flat());
+      expect(await store.meta("last")).toBe("19");
+      await store.close();
+    });
+  });
+
+  describe("usage and blocks", () => {
+    test("usage adds up by application and period, and its peak is the highest", async () => {
+      const { store } = await filled();
+      const row = { app: "a", period: 1_800_000_000, messages: 3, peakConnections: 5 };
+      await store.addUsage([row, { ...row, app: "b" }, { ...row, period: 7 }]);
+      await store.addUsage([{ ...row, messages: 9_007_199_254_740_000, peakConnections: 4 }]);
+      const rows = await store.usage(row.period);
+      expect(rows.toSorted((one, other) => (one.app < other.app ? -1 : 1))).toEqual([
+        { ...row, messages: 9_007_199_254_740_003 },
+        { ...row, app: "b" },
+      ]);
+      await store.close();
+    });
+
+    test("blocks that have ended are forgotten; each new one raises their revision, and no other", async () => {
+      const { store } = await filled();
+      const before = await store.revisions();
+      await store.putBlock({ app: "a", peerId: "old", untilMs: 1000 }, 1);
+      await store.putBlock({ app: "a", peerId: "ann", untilMs: 2000 }, 1);
+      await store.putBlock({ app: "a", peerId: "ann", untilMs: 1_800_000_000_123 }, 1500);
+      expect(await store.blocks(0)).toEqual([{ app: "a", peerId: "ann", untilMs: 1_800_000_000_123 }]);
+      expect(await store.revisions()).toEqual({ keys: before.keys, blocks: before.blocks + 3 });
+      await store.close();
+    });
+  });
+
+  test("a trial writes, as often as it is asked to, and changes nothing that is kept", async () => {
+    const { store } = await filled();
+    const before = await store.snapshot();
+    for (let i = 0; i < 3; i++) await store.tryWrite();
+    expect(await store.snapshot()).toEqual(before);
+    await store.close();
+  });
+
+  roomsContract(newPlace);
+  recordingsContract(newPlace);
+  leasesContract(newPlace);
+  listingContract(newPlace);
+}
+
+const key = (id: string, more: Partial<KeyRow> = {}): KeyRow => ({
+  id,
+  app: "a",
+  type: "secret",
+  label: null,
+  channelPatterns: ["chat/*", "ü'\"\\\\"],
+  actions: ["publish"],
+  allowedOrigins: null,
+  created: 1,
+  rotated: null,
+  revoked: null,
+  ...more,
+});

@@ -1,0 +1,59 @@
+/** The contract of leases (leases.ts), for every store. What lapses is in postgres-leases.test.ts. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { SqlStore } from "../sql.ts";
+import { type NewPlace, withApps } from "./places.ts";
+import { COMPLETION, upload } from "./recordings.ts";
+
+export function leasesContract(newPlace: NewPlace): void {
+  describe("leases", () => {
+    // One for all of them: a database of its own for each would make each start of PostgreSQL slower.
+    let store: SqlStore;
+    beforeAll(async () => {
+      store = await withApps(await newPlace());
+      for (const id of ["one", "two", "three"]) await store.recordings.addUpload(upload(id), 5);
+      await store.recordings.addUpload(upload("deleted", { app: "b" }), 5);
+    });
+    afterAll(() => store.close());
+
+    test("of several that ask at once one gets it; when it is released, another does", async () => {
+      const { leases } = store;
+      const given = (await Promise.all(Array.from({ length: 6 }, () => leases.take("one")))).filter((one) => one);
+      expect(given).toHaveLength(1);
+      expect(given[0]?.isTakeover).toBe(false);
+      expect(await leases.take("one")).toBeUndefined();
+      // Uploads do not wait for each other.
+      const other = await leases.take("two");
+      expect(await other?.release(true)).toBe(true);
+      expect(await given[0]?.release(true)).toBe(true);
+      expect(await given[0]?.release(true)).toBe(false);
+      const next = await leases.take("one");
+      expect(next?.isTakeover).toBe(false);
+      await next?.confirm(true);
+      await next?.release(true);
+    });
+
+    test("the holder's generation is the one that may change the upload", async () => {
+      const { leases, recordings } = store;
+      const generation = (await leases.take("three"))?.generation ?? -1;
+      expect(await recordings.touchUpload("three", generation + 1, 7, 2000)).toBeUndefined();
+      expect(await recordings.moveUpload("three", generation + 1, "elsewhere")).toBe(false);
+      expect(await recordings.complete("three", generation + 1, COMPLETION)).toBeUndefined();
+      expect((await recordings.touchUpload("three", generation, 7, 2000))?.total).toBe(7);
+      expect(await recordings.moveUpload("three", generation, "elsewhere")).toBe(true);
+      expect((await recordings.upload("a", "three"))?.ticket).toBe("elsewhere");
+      expect((await recordings.complete("three", generation, COMPLETION))?.id).toBe("three");
+    });
+
+    test("nothing of a deleted application is changed or completed any more", async () => {
+      const { leases, recordings } = store;
+      const generation = (await leases.take("deleted"))?.generation ?? -1;
+      await store.change(async (change) => {
+        const row = await change.app("b");
+        if (row) await change.putApp({ ...row, deleted: 1 });
+      });
+      expect(await recordings.touchUpload("deleted", generation, 7, 2000)).toBeUndefined();
+      expect(await recordings.moveUpload("deleted", generation, "elsewhere")).toBe(false);
+      expect(await recordings.complete("deleted", generation, COMPLETION)).toBeUndefined();
+    });
+  });
+}

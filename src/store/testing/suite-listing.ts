@@ -1,0 +1,146 @@
+/** The contract of recordings at rest, its lists: every filter, and pages that stay while rows come and go. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { RecordingFilter, RecordingRow, RecordingType } from "../recordings.ts";
+import { type NewPlace, withApps } from "./places.ts";
+import { COMPLETION, fill, ids, record, upload } from "./recordings.ts";
+
+export function listingContract(newPlace: NewPlace): void {
+  describe("listing", () => {
+    test.each([
+      ["few rows", 300],
+      ["so many that most ways are long", 9000],
+    ])("%s: every filter gives what it matches, in order, and its total", async (_name, count) => {
+      const whole = await withApps(await newPlace());
+      const store = whole.recordings;
+      const all = await fill(whole, count);
+      await fc.assert(
+        fc.asyncProperty(
+          filterArb,
+          fc.constantFrom("asc" as const, "desc" as const),
+          fc.integer({ min: 1, max: 100 }),
+          fc.option(fc.nat(count), { nil: undefined }),
+          async (filter, order, limit, behind) => {
+            const fitting = all.filter((row) => matches(row, filter));
+            const inOrder = order === "asc" ? fitting : fitting.toReversed();
+            const rest = inOrder.filter(
+              ({ seq }) => behind === undefined || (order === "asc" ? seq > behind : seq < behind),
+            );
+            expect(await store.page("a", { filter, order, limit, behind })).toEqual(rest.slice(0, limit));
+            expect(await store.totalOf("a", filter)).toBe(fitting.length);
+          },
+        ),
+        { numRuns: 150 },
+      );
+      expect(await store.page("b", { filter: {}, order: "asc", limit: 10 })).toEqual([]);
+      await whole.close();
+    });
+  });
+
+  describe("pages stay stable", () => {
+    test("while rows are added, completed out of their order, and deleted between them", async () => {
+      const act = fc.oneof(
+        fc.record({ kind: fc.constant("begin" as const) }),
+        fc.record({ kind: fc.constant("complete" as const), which: fc.nat() }),
+        fc.record({ kind: fc.constant("delete" as const), which: fc.nat() }),
+        fc.record({ kind: fc.constant("page" as const) }),
+      );
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(act, { minLength: 5, maxLength: 40 }),
+          fc.constantFrom("asc" as const, "desc" as const),
+          fc.integer({ min: 1, max: 3 }),
+          fc.boolean(),
+          (acts, order, limit, filtered) => walk(newPlace, acts, order, limit, filtered ? { type: "video" } : {}),
+        ),
+        { numRuns: 40 },
+      );
+    });
+  });
+}
+
+/** Few values, so that filters meet; and as many as make some ways long. */
+const filterArb: fc.Arbitrary<RecordingFilter> = fc.record(
+  {
+    room: fc.constantFrom("r0", "r1", "r2", "r9"),
+    meetingSession: fc.constantFrom("m0", "m1", "m5"),
+    participantSession: fc.constantFrom("p0", "p3"),
+    participantUsername: fc.constantFrom("u0", "u1", "ü'; DROP"),
+    type: fc.constantFrom<RecordingType>("video", "audio", "screen", "composition"),
+    startedAfter: fc.nat(40),
+    startedBefore: fc.nat(40),
+  },
+  { requiredKeys: [] },
+);
+
+const matches = (row: RecordingRow, filter: RecordingFilter): boolean =>
+  (filter.room === undefined || row.room === filter.room) &&
+  (filter.meetingSession === undefined || row.meetingSession === filter.meetingSession) &&
+  (filter.participantSession === undefined || row.participantSession === filter.participantSession) &&
+  (filter.participantUsername === undefined || row.participantUsername === filter.participantUsername) &&
+  (filter.type === undefined || row.type === filter.type) &&
+  (filter.startedAfter === undefined || row.startTime >= filter.startedAfter) &&
+  (filter.startedBefore === undefined || row.startTime < filter.startedBefore);
+
+type Act = { kind: "begin" } | { kind: "complete" | "delete"; which: number } | { kind: "page" };
+
+/** A reader goes from page to page by the id of the last row, while others come and go. */
+async function walk(
+  newPlace: NewPlace,
+  acts: Act[],
+  order: "asc" | "desc",
+  limit: number,
+  filter: RecordingFilter,
+): Promise<void> {
+  const opened = await withApps(await newPlace());
+  const store = opened.recordings;
+  const open: string[] = [];
+  const live = new Set<string>();
+  for (let i = 0; i < 6; i++) {
+    await record(store, `first${i}`);
+    live.add(`first${i}`);
+  }
+  const atFirst = [...live];
+  const completed: string[] = [...atFirst];
+  const seen: string[] = [];
+  const deletedBeforeSeen = new Set<string>();
+  let endId: string | undefined;
+  let count = 0;
+  const page = async (): Promise<boolean> => {
+    const behind = endId === undefined ? undefined : await store.seqOf("a", endId);
+    if (endId !== undefined) expect(behind).toBeNumber();
+    const rows = await store.page("a", { filter, order, limit, behind });
+    seen.push(...ids(rows));
+    endId = rows.at(-1)?.id ?? endId;
+    expect(await store.totalOf("a", filter)).toBe(live.size);
+    return rows.length === limit;
+  };
+  for (const one of acts) {
+    if (one.kind === "begin") {
+      const id = `u${count++}`;
+      await store.addUpload(upload(id), 1e9);
+      open.push(id);
+    } else if (one.kind === "complete" && open.length > 0) {
+      // Any of those that are open: not in the order in which they were begun.
+      const [id = ""] = open.splice(one.which % open.length, 1);
+      await store.complete(id, 0, COMPLETION);
+      live.add(id);
+      completed.push(id);
+    } else if (one.kind === "delete" && live.size > 0) {
+      const id = [...live][one.which % live.size] as string;
+      expect(await store.deleteRecordings("a", [id])).toEqual([id]);
+      live.delete(id);
+      if (!seen.includes(id)) deletedBeforeSeen.add(id);
+    } else if (one.kind === "page") await page();
+  }
+  while (await page());
+  // Nothing twice, in the order of completion, nothing that was gone; and all that were there from the first page on.
+  expect(new Set(seen).size).toBe(seen.length);
+  const inOrder = (order === "asc" ? completed : completed.toReversed()).filter((id) => seen.includes(id));
+  expect(seen).toEqual(inOrder);
+  for (const id of deletedBeforeSeen) expect(seen).not.toContain(id);
+  // A reader of the oldest first is a poller: it misses none. One of the newest first has all that were there when it began.
+  const must = order === "asc" ? completed : atFirst;
+  for (const id of must) if (!deletedBeforeSeen.has(id)) expect(seen).toContain(id);
+  await opened.close();
+}

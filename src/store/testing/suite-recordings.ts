@@ -1,0 +1,91 @@
+/** The contract of recordings at rest (recordings.ts); listing has contract-listing.ts. */
+import { afterEach, describe, expect, test } from "bun:test";
+import type { SqlStore } from "../sql.ts";
+import { type NewPlace, withApps } from "./places.ts";
+import { COMPLETION, ids, record, upload } from "./recordings.ts";
+
+export function recordingsContract(newPlace: NewPlace): void {
+  let opened: SqlStore | undefined;
+  const newStore = async (): Promise<SqlStore> => {
+    opened = await withApps(await newPlace());
+    return opened;
+  };
+  afterEach(async () => {
+    await opened?.close();
+    opened = undefined;
+  });
+
+  describe("uploads", () => {
+    test("at most so many are open in an application, also when all are begun at once", async () => {
+      const { recordings: store } = await newStore();
+      const added = await Promise.all(Array.from({ length: 9 }, (_, i) => store.addUpload(upload(`u${i}`), 5)));
+      expect(added.filter(Boolean)).toHaveLength(5);
+      expect(await store.addUpload(upload("other", { app: "b" }), 5)).toBe(true);
+      expect(await store.endUpload(`u${added.indexOf(true)}`, 1)).toBe(true);
+      expect(await store.addUpload(upload("again"), 5)).toBe(true);
+    });
+
+    test("a total is kept from the first that names one", async () => {
+      const { recordings: store } = await newStore();
+      await store.addUpload(upload("u"), 5);
+      expect((await store.touchUpload("u", 0, null, 2000))?.total).toBeNull();
+      expect((await store.touchUpload("u", 0, 0, 2000))?.total).toBe(0);
+      expect((await store.touchUpload("u", 0, null, 2000))?.total).toBe(0);
+      expect((await store.touchUpload("u", 0, 7, 2000))?.total).toBe(7);
+      expect(await store.touchUpload("u", 0, 9, 3000)).toMatchObject({ total: 7, touched: 3000 });
+    });
+
+    test("one is completed once, and by one of those who ask", async () => {
+      const { recordings: store } = await newStore();
+      await store.addUpload(upload("u"), 5);
+      const outcomes = await Promise.all(Array.from({ length: 4 }, () => store.complete("u", 0, COMPLETION)));
+      expect(outcomes.filter((row) => row !== undefined)).toHaveLength(1);
+      expect(await store.totalOf("a", {})).toBe(1);
+      expect(await store.hasRecordings()).toBe(true);
+      expect(await store.upload("a", "u")).toBeUndefined();
+      expect(await store.endUpload("u", 1)).toBe(false);
+    });
+
+    test("one that is ended is not completed, and stays noted until its bytes are gone", async () => {
+      const { recordings: store } = await newStore();
+      await store.addUpload(upload("u"), 5);
+      expect(await store.endUpload("u", 9, 1000)).toBe(false);
+      expect(await store.endUpload("u", 9, undefined, 1)).toBe(false);
+      expect(await store.endUpload("u", 9, 1001, 0)).toBe(true);
+      expect(await store.endUpload("u", 9)).toBe(false);
+      expect(await store.complete("u", 0, COMPLETION)).toBeUndefined();
+      expect(await store.touchUpload("u", 0, 5, 9)).toBeUndefined();
+      expect(ids(await store.endedUploads(10))).toEqual(["u"]);
+      expect(await store.knownIds(["u"])).toEqual(new Map([["u", "upload"]]));
+      await store.forgetUpload("u");
+      expect(await store.endedUploads(10)).toEqual([]);
+    });
+
+    test("those without a sign of life are found, and others' applications' are not taken for one's own", async () => {
+      const { recordings: store } = await newStore();
+      await store.addUpload(upload("old", { touched: 1 }), 5);
+      await store.addUpload(upload("young", { touched: 50 }), 5);
+      expect(ids(await store.uploadsTouchedBefore(50, 10))).toEqual(["old"]);
+      expect(await store.upload("b", "old")).toBeUndefined();
+    });
+  });
+
+  describe("deleting", () => {
+    test("leaves the place in the order, and a note until the bytes are gone", async () => {
+      const { recordings: store } = await newStore();
+      for (const id of ["x", "y", "z"]) await record(store, id);
+      expect(await store.deleteRecordings("b", ["y"])).toEqual([]);
+      expect(await store.deleteRecordings("a", ["y", "nothing"])).toEqual(["y"]);
+      expect(await store.deleteRecordings("a", ["y"])).toEqual([]);
+      expect(await store.totalOf("a", {})).toBe(2);
+      expect(await store.seqOf("a", "y")).toBe(2);
+      expect(await store.seqOf("b", "y")).toBeUndefined();
+      expect(await store.seqOf("a", "nothing")).toBeUndefined();
+      expect(await store.deletedRecordings(10)).toEqual([{ app: "a", id: "y" }]);
+      await store.removed(["y"], 1);
+      expect(await store.deletedRecordings(10)).toEqual([]);
+      expect(await store.seqOf("a", "y")).toBe(2);
+      expect((await record(store, "later")).seq).toBe(4);
+    });
+  });
+}

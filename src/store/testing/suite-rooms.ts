@@ -1,0 +1,130 @@
+/** The contract of rooms at rest (rooms.ts). */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { RoomRow, RoomStore } from "../rooms.ts";
+import type { SqlStore } from "../sql.ts";
+import { type NewPlace, withApps } from "./places.ts";
+
+const row = (id: string, more: Partial<RoomRow> = {}): RoomRow => ({
+  id,
+  app: "a",
+  name: `name-${id}`,
+  fields: { lang: "ü'\"\\", maxParticipants: 3, enableChat: false },
+  created: 1_800_000_000_123,
+  archiveAt: null,
+  version: 1,
+  ...more,
+});
+
+export function roomsContract(newPlace: NewPlace): void {
+  let store: SqlStore;
+  let rooms: RoomStore;
+  beforeEach(async () => {
+    store = await withApps(await newPlace());
+    rooms = store.rooms;
+  });
+  afterEach(() => store.close());
+
+  describe("rooms at rest", () => {
+    test("come back as they were put, by name and by id, in their application alone", async () => {
+      expect(await rooms.addRoom(row("1"))).toBe("added");
+      expect(await rooms.room("a", "name-1", 5)).toEqual(row("1"));
+      expect(await rooms.roomById("a", "1", 5)).toEqual(row("1"));
+      expect(await rooms.room("b", "name-1", 5)).toBeUndefined();
+      expect(await rooms.roomById("b", "1", 5)).toBeUndefined();
+    });
+
+    test("live until their time, whether or not it was swept", async () => {
+      await rooms.addRoom(row("1", { archiveAt: 100 }));
+      expect(await rooms.rooms("a", 9, undefined, 99)).toHaveLength(1);
+      for (const found of [await rooms.room("a", "name-1", 100), await rooms.roomById("a", "1", 100)])
+        expect(found).toBeUndefined();
+      expect(await rooms.rooms("a", 9, undefined, 100)).toEqual([]);
+      expect(await rooms.roomPage("a", 5, undefined, 100)).toEqual({ rows: [], total: 0 });
+      expect(await rooms.archiveRoom("a", "name-1", 100)).toBe(false);
+      expect(await rooms.archiveDue(99, 5)).toBe(0);
+      expect(await rooms.archiveDue(100, 5)).toBe(1);
+      expect(await rooms.archiveDue(100, 5)).toBe(0);
+    });
+
+    test("a name is there once among those not archived; a refused write leaves nothing", async () => {
+      await rooms.addRoom(row("1", { name: "n" }));
+      await rooms.addRoom(row("2"));
+      expect(await rooms.addRoom(row("3", { name: "n" }))).toBe("taken");
+      expect(await rooms.replaceRoom(row("2", { name: "n", fields: {} }))).toBe("taken");
+      expect(await rooms.roomById("a", "2", 0)).toEqual(row("2"));
+      expect(await rooms.addRoom(row("4", { name: "n", app: "b" }))).toBe("added");
+      expect(await rooms.archiveRoom("a", "n", 7)).toBe(true);
+      expect(await rooms.replaceRoom(row("2", { name: "n" }))).toBe("replaced");
+    });
+
+    test("a room that has changed since it was read is not overwritten", async () => {
+      await rooms.addRoom(row("1"));
+      expect(await rooms.replaceRoom(row("1", { fields: { lang: "de" } }))).toBe("replaced");
+      expect(await rooms.replaceRoom(row("1", { fields: { lang: "fr" } }))).toBe("changed");
+      expect(await rooms.roomById("a", "1", 0)).toMatchObject({ fields: { lang: "de" }, version: 2 });
+      await rooms.archiveRoom("a", "name-1", 7);
+      expect(await rooms.replaceRoom(row("1", { version: 3 }))).toBe("changed");
+    });
+
+    test("come in pages of any size, newest first, each once, while others come and go", async () => {
+      const ids = Array.from({ length: 25 }, (_, i) => (i + 10).toString(16).padStart(4, "0"));
+      for (const id of ids) await rooms.addRoom(row(id));
+      const seen: string[] = [];
+      for (let endId: string | undefined; ; endId = seen.at(-1)) {
+        const page = await rooms.rooms("a", 10, endId, 0);
+        seen.push(...page.map(({ id }) => id));
+        if (page.length < 10) break;
+        await rooms.addRoom(row(`f${seen.length}`));
+        await rooms.archiveRoom("a", `name-${ids[0]}`, 7);
+      }
+      expect(seen).toEqual(ids.slice(1).reverse());
+    });
+
+    test("are capped: no more than so many at once, however many are made and archived at the same moment", async () => {
+      const add = (id: number): Promise<string> => rooms.addRoom(row(`${id}`, { archiveAt: id < 3 ? 100 : null }), 5);
+      const first = await Promise.all(Array.from({ length: 12 }, (_, i) => add(i)));
+      expect(first.filter((outcome) => outcome === "added")).toHaveLength(5);
+      expect(first.filter((outcome) => outcome === "full")).toHaveLength(7);
+      const total = async (): Promise<number | undefined> => (await rooms.roomPage("a", 1, undefined, 0))?.total;
+      expect(await total()).toBe(5);
+      // Another application has its own, and a name that is taken counts nothing.
+      expect(await rooms.addRoom(row("b1", { app: "b" }), 2)).toBe("added");
+      expect(await rooms.addRoom(row("b2", { app: "b", name: "name-b1" }), 2)).toBe("taken");
+      expect(await rooms.addRoom(row("b3", { app: "b" }), 2)).toBe("added");
+      expect(await rooms.addRoom(row("b4", { app: "b" }), 2)).toBe("full");
+      const names = (await rooms.rooms("a", 9, undefined, 0)).map(({ name }) => name);
+      expect(await rooms.archiveRoom("a", names[0] as string, 7)).toBe(true);
+      expect(await rooms.archiveRoom("a", names[0] as string, 7)).toBe(false);
+      expect(await total()).toBe(4);
+      await Promise.all([rooms.archiveDue(100, 10), rooms.archiveDue(100, 10), add(20), add(21), add(22), add(23)]);
+      const left = (await rooms.rooms("a", 99, undefined, 0)).length;
+      expect(await total()).toBe(left);
+      expect(left).toBeLessThanOrEqual(5);
+      await rooms.recount();
+      expect(await total()).toBe(left);
+      await store.change((change) => change.archiveRooms("a", 8));
+      expect(await total()).toBe(0);
+      expect(await add(30)).toBe("added");
+    });
+
+    test("those whose time has come count no more in a page's total, whether or not they were swept", async () => {
+      await rooms.addRoom(row("1", { archiveAt: 100 }));
+      await rooms.addRoom(row("2"));
+      expect((await rooms.roomPage("a", 1, undefined, 99))?.total).toBe(2);
+      expect((await rooms.roomPage("a", 1, undefined, 100))?.total).toBe(1);
+      await rooms.archiveDue(100, 5);
+      expect((await rooms.roomPage("a", 1, undefined, 100))?.total).toBe(1);
+    });
+
+    test("a write that waits is not swept away by another's failed change", async () => {
+      const failing = store.change(async () => {
+        await Bun.sleep(5);
+        throw new Error("no");
+      });
+      const adding = rooms.addRoom(row("1"));
+      await expect(failing).rejects.toThrow("no");
+      expect(await adding).toBe("added");
+      expect(await rooms.roomById("a", "1", 0)).toEqual(row("1"));
+    });
+  });
+}
