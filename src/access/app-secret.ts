@@ -1,7 +1,8 @@
 /** The secret key of an application, through its rotations: each generation works until the end of its grace. */
-import { PREVIOUS_SECRETS_MAX } from "../protocol/limits.ts";
+
 import type { AppRow } from "../store/store.ts";
 import { isLive } from "./keyring.ts";
+import { PREVIOUS_SECRETS_MAX } from "./limits.ts";
 import { DUMMY_DIGEST, fittingOf } from "./vault.ts";
 
 /**

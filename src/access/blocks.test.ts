@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { BLOCKS_PER_APP_MAX } from "../protocol/limits.ts";
 import { openStore } from "../store/open.ts";
 import { newFolders } from "../store/testing/places.ts";
 import { BlockSweep } from "./block-sweep.ts";
 import { Blocks } from "./blocks.ts";
+import { BLOCKS_PER_APP_MAX } from "./limits.ts";
 
 const newFolder = newFolders();
 

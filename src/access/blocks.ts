@@ -1,6 +1,7 @@
 /** Peers that may not connect for a while, in memory; the store keeps them over a restart. */
-import { BLOCKS_PER_APP_MAX } from "../protocol/limits.ts";
+
 import type { BlockRow } from "../store/store.ts";
+import { BLOCKS_PER_APP_MAX } from "./limits.ts";
 
 export class Blocks {
   /**

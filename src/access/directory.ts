@@ -5,10 +5,10 @@
  */
 import { type Action, actionList, actionSet } from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
-import { KEYS_PER_APP_MAX, PREVIOUS_SECRETS_MAX, RETIRED_SECRETS_KEPT } from "../protocol/limits.ts";
 import type { AppRow, Change, KeyRow, SecretRow, Store } from "../store/store.ts";
 import { newAppSecret, newObjectId, newPublishableId, newSecretId, newSigningSecret } from "./ids.ts";
 import { isLive, type Keyring, type Touched } from "./keyring.ts";
+import { KEYS_PER_APP_MAX, PREVIOUS_SECRETS_MAX, RETIRED_SECRETS_KEPT } from "./limits.ts";
 import { appSecretIdentity, digestOf, keySecretIdentity, type Vault } from "./vault.ts";
 
 export interface NewKey {

@@ -1,5 +1,5 @@
 /** Browser origins: which a key allows, and whether a request's is one of them. */
-import { ORIGIN_MAX_CHARS } from "../protocol/limits.ts";
+import { ORIGIN_MAX_CHARS } from "./limits.ts";
 
 const FORM = /^([a-z][a-z0-9+.-]*):\/\/(\*\.)?([a-z0-9_]([a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::(\d{1,5}))?$/;
 const DEFAULT_PORT: Readonly<Record<string, string>> = { http: "80", https: "443", ws: "80", wss: "443" };

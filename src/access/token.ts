@@ -9,9 +9,12 @@ import { type Action, type ActionSet, actionSet, isAction, isSubset } from "../p
 import { Effort, EffortExceeded } from "../protocol/containment.ts";
 import { type Glob, parseGlob, Scope } from "../protocol/glob.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
+import { CONTAINMENT_STEPS_PER_REQUEST, REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
+import { isPeerId, utf8Bytes } from "../protocol/names.ts";
+import { rawValue } from "../protocol/scan.ts";
+import { isSignedBy, type ParsedJws, parseJws, parseUtf8Json, signJws, UTF8 } from "./jws.ts";
+import { isLive, type Keyring, type SecretKey, type SigningSecret } from "./keyring.ts";
 import {
-  CONTAINMENT_STEPS_PER_REQUEST,
-  REQUEST_HEAD_MAX_BYTES,
   TOKEN_CHANNELS_MAX,
   TOKEN_MAX_SECONDS,
   TOKEN_METADATA_MAX_BYTES,
@@ -19,11 +22,7 @@ import {
   TOKEN_PEER_METADATA_MAX_BYTES,
   TOKEN_PERMISSIONS_MAX,
   TOKEN_SKEW_SECONDS,
-} from "../protocol/limits.ts";
-import { isPeerId, utf8Bytes } from "../protocol/names.ts";
-import { rawValue } from "../protocol/scan.ts";
-import { isSignedBy, type ParsedJws, parseJws, parseUtf8Json, signJws, UTF8 } from "./jws.ts";
-import { isLive, type Keyring, type SecretKey, type SigningSecret } from "./keyring.ts";
+} from "./limits.ts";
 
 export interface Claims {
   readonly sub: string;

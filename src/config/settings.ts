@@ -1,7 +1,8 @@
 /** Every setting once: its names, unit, default, meaning and what is allowed. docs/settings.md is printed from this table. */
 import { existsSync } from "node:fs";
 import { type Cidr, parseCidr } from "../access/address.ts";
-import { ADMIN_TOKEN_MIN_CHARS, LINK_MAX_SECONDS, ROTATION_GRACE_MAX_SECONDS } from "../protocol/limits.ts";
+import { ADMIN_TOKEN_MIN_CHARS, ROTATION_GRACE_MAX_SECONDS } from "../access/limits.ts";
+import { LINK_MAX_SECONDS } from "../recordings/limits.ts";
 
 /** Reads one value from text; a string answer says what is allowed instead. */
 type Read<T> = (text: string) => { value: T } | string;

@@ -1,14 +1,14 @@
 /** Access tokens over HTTP: `/api/v1/token`, `/api/v1/token/validate`. */
 import { z } from "zod";
+import { hasControl, isWellFormed } from "../protocol/names.ts";
+import type { AccessTokens, AccessTokenWish } from "../rooms/access-token.ts";
+import { roomName, seconds, unixTime } from "../rooms/fields.ts";
 import {
   ACCESS_TOKEN_META_MAX_CHARS,
   ACCESS_TOKEN_QUESTION_MAX_BYTES,
   ACCESS_TOKEN_TEXT_MAX_CHARS,
   ROOM_URL_MAX_CHARS,
-} from "../protocol/limits.ts";
-import { hasControl, isWellFormed } from "../protocol/names.ts";
-import type { AccessTokens, AccessTokenWish } from "../rooms/access-token.ts";
-import { roomName, seconds, unixTime } from "../rooms/fields.ts";
+} from "../rooms/limits.ts";
 import type { ApplicationGuards } from "./application.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 

@@ -1,7 +1,7 @@
 /** Control plane: applications, their plans and their secret. */
 import { z } from "zod";
 import type { AppEdit, Directory } from "../access/directory.ts";
-import { APP_NAME_MAX_CHARS } from "../protocol/limits.ts";
+import { APP_NAME_MAX_CHARS } from "../access/limits.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Audit } from "./audit.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";

@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { type Address, type Cidr, clientAddress, contains, isLoopback, parseAddress } from "../access/address.ts";
 import { Problem } from "../protocol/codes.ts";
 import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
-import { IDLE_MAX_SECONDS, REST_BODY_MAX_BYTES } from "../protocol/limits.ts";
+import { IDLE_MAX_SECONDS, REST_BODY_MAX_BYTES } from "./limits.ts";
 import { sentenceOf } from "./sentence.ts";
 import { refuseUnknownFields } from "./unknown-fields.ts";
 

@@ -1,10 +1,11 @@
 /** Channels over REST: which are active, who is in one, publish to one. */
 import { z } from "zod";
 import type { Credential } from "../access/credential.ts";
+import { TOKEN_PEER_METADATA_MAX_BYTES } from "../access/limits.ts";
 import type { MemberState } from "../engine/engine.ts";
 import { type Action, bitOf } from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
-import { CHANNEL_MAX_BYTES, MESSAGE_MAX_BYTES, TOKEN_PEER_METADATA_MAX_BYTES } from "../protocol/limits.ts";
+import { CHANNEL_MAX_BYTES, MESSAGE_MAX_BYTES } from "../protocol/limits.ts";
 import { isChannelName, isReserved, utf8Bytes } from "../protocol/names.ts";
 import { rawValue } from "../protocol/scan.ts";
 import type { Hub } from "../realtime/hub.ts";

@@ -1,14 +1,9 @@
 import { expect, test } from "bun:test";
 import { closeSync, openSync } from "node:fs";
-import {
-  LONG_HEAD_CONNECTIONS_MAX,
-  REQUEST_HEAD_MAX_BYTES,
-  REQUEST_HEAD_SHORT_BYTES,
-  TOKEN_CHANNELS_MAX,
-  TOKEN_METADATA_MAX_BYTES,
-  TOKEN_PEER_METADATA_MAX_BYTES,
-} from "../protocol/limits.ts";
+import { TOKEN_CHANNELS_MAX, TOKEN_METADATA_MAX_BYTES, TOKEN_PEER_METADATA_MAX_BYTES } from "../access/limits.ts";
+import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
 import { countOpenFiles, HeadLimit } from "./head-limit.ts";
+import { LONG_HEAD_CONNECTIONS_MAX, REQUEST_HEAD_SHORT_BYTES } from "./limits.ts";
 
 test("heads must be short while more connections than the bound are no WebSockets", () => {
   let [openFiles, webSockets] = [0, 0];

@@ -5,7 +5,8 @@
  */
 import { closeSync, openSync, statSync } from "node:fs";
 import http from "node:http";
-import { LONG_HEAD_CONNECTIONS_MAX, REQUEST_HEAD_MAX_BYTES, REQUEST_HEAD_SHORT_BYTES } from "../protocol/limits.ts";
+import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
+import { LONG_HEAD_CONNECTIONS_MAX, REQUEST_HEAD_SHORT_BYTES } from "./limits.ts";
 
 const LOOK_EVERY_MS = 250;
 

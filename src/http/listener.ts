@@ -3,9 +3,10 @@ import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { createSecureContext } from "node:tls";
 import type { Server, WebSocketHandler } from "bun";
-import { IDLE_MAX_SECONDS, REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
+import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
 import type { Socket } from "../realtime/socket.ts";
 import { setHeadLimit } from "./head-limit.ts";
+import { IDLE_MAX_SECONDS } from "./limits.ts";
 import type { Handler, Routes } from "./router.ts";
 
 setHeadLimit(REQUEST_HEAD_MAX_BYTES);

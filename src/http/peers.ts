@@ -2,9 +2,10 @@
 import { z } from "zod";
 import type { Blocks } from "../access/blocks.ts";
 import type { Credential } from "../access/credential.ts";
+import { BLOCK_MAX_SECONDS, BLOCKS_PER_APP_MAX } from "../access/limits.ts";
 import { UNAVAILABLE } from "../engine/engine.ts";
 import { Problem } from "../protocol/codes.ts";
-import { BLOCK_MAX_SECONDS, BLOCKS_PER_APP_MAX, PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
+import { PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
 import { isPeerId } from "../protocol/names.ts";
 import type { Hub } from "../realtime/hub.ts";
 import type { Store } from "../store/store.ts";

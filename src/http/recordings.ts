@@ -1,14 +1,14 @@
 /** Recordings over HTTP: `/api/v1/recording`, `/api/v1/recordings`. Their bytes come and go in uploads.ts and files.ts. */
 import { z } from "zod";
 import { Problem } from "../protocol/codes.ts";
+import { hasControl, isWellFormed } from "../protocol/names.ts";
 import {
   LINK_MAX_SECONDS,
   RECORDING_SESSION_MAX_CHARS,
   RECORDING_USERNAME_MAX_CHARS,
   RECORDINGS_PAGE_DEFAULT,
   RECORDINGS_PAGE_MAX,
-} from "../protocol/limits.ts";
-import { hasControl, isWellFormed } from "../protocol/names.ts";
+} from "../recordings/limits.ts";
 import type { Disposition } from "../recordings/links.ts";
 import type { Recordings } from "../recordings/recordings.ts";
 import type { RecordingFilter, RecordingRow } from "../store/recordings.ts";

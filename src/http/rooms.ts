@@ -1,7 +1,7 @@
 /** Rooms over HTTP: `/api/v1/room`, `/api/v1/rooms`. */
 import { z } from "zod";
-import { ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../protocol/limits.ts";
 import { FIELD_NAMES, type FIELDS, type FieldName, fieldOf, roomName } from "../rooms/fields.ts";
+import { ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../rooms/limits.ts";
 import { LIST_PAGE_ROOMS, type Rooms } from "../rooms/rooms.ts";
 import type { ApplicationGuards } from "./application.ts";
 import type { Call } from "./call.ts";

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Server } from "bun";
+import { FakeClock } from "../realtime/testing/fake-clock.ts";
 import {
   STREAM_GRACE_MS,
   STREAM_MIN_CHARS_PER_SECOND,
   STREAMS_PER_CREDENTIAL_MAX,
   STREAMS_PER_NODE_MAX,
-} from "../protocol/limits.ts";
-import { FakeClock } from "../realtime/testing/fake-clock.ts";
+} from "./limits.ts";
 import { streamedArray } from "./streamed-array.ts";
 import { Streams } from "./streams.ts";
 

@@ -3,8 +3,9 @@
  * fills the memory nor keeps other requests waiting. If a page cannot be read, or the reader is too slow, the connection is
  * cut, and the reader never takes a part of the list for all of it.
  */
-import { STREAM_PIECE_CHARS, STREAM_WHOLE_MAX_CHARS } from "../protocol/limits.ts";
+
 import type { Call } from "./call.ts";
+import { STREAM_PIECE_CHARS, STREAM_WHOLE_MAX_CHARS } from "./limits.ts";
 import type { Streams } from "./streams.ts";
 
 /** Says why an answer that had begun could not be finished. */

@@ -8,7 +8,7 @@ import {
   STREAM_MIN_CHARS_PER_SECOND,
   STREAMS_PER_CREDENTIAL_MAX,
   STREAMS_PER_NODE_MAX,
-} from "../protocol/limits.ts";
+} from "./limits.ts";
 
 const RETRY_SECONDS = 1;
 const CHECK_EVERY_MS = 1000;

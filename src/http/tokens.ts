@@ -2,6 +2,16 @@
 import { z } from "zod";
 import type { Credential } from "../access/credential.ts";
 import {
+  TOKEN_CHANNELS_MAX,
+  TOKEN_CONNECT_MARGIN_MS,
+  TOKEN_DEFAULT_SECONDS,
+  TOKEN_MAX_SECONDS,
+  TOKEN_METADATA_MAX_BYTES,
+  TOKEN_MIN_LEFT_MS,
+  TOKEN_PEER_METADATA_MAX_BYTES,
+  TOKEN_PERMISSIONS_MAX,
+} from "../access/limits.ts";
+import {
   type Claims,
   firstUncovered,
   type KeyRate,
@@ -21,16 +31,6 @@ import {
 } from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
 import { type Glob, parseGlob } from "../protocol/glob.ts";
-import {
-  TOKEN_CHANNELS_MAX,
-  TOKEN_CONNECT_MARGIN_MS,
-  TOKEN_DEFAULT_SECONDS,
-  TOKEN_MAX_SECONDS,
-  TOKEN_METADATA_MAX_BYTES,
-  TOKEN_MIN_LEFT_MS,
-  TOKEN_PEER_METADATA_MAX_BYTES,
-  TOKEN_PERMISSIONS_MAX,
-} from "../protocol/limits.ts";
 import { isReserved } from "../protocol/names.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { actions, bag, checkBagSize, pattern, peerId, unixSeconds } from "./schemas.ts";

@@ -1,6 +1,7 @@
 /** Every address a node answers, public and the operator's. */
 import type { Directory } from "../access/directory.ts";
 import type { Keyring } from "../access/keyring.ts";
+import { ADMIN_WRONG_TRIES_PER_MINUTE } from "../access/limits.ts";
 import { Throttle } from "../access/throttle.ts";
 import type { Config } from "../config/settings.ts";
 import { accessTokenEndpoints } from "../http/access-tokens.ts";
@@ -29,7 +30,6 @@ import { tokenEndpoints } from "../http/tokens.ts";
 import { uploadEndpoints } from "../http/uploads.ts";
 import { usageEndpoints } from "../http/usage.ts";
 import { Problem } from "../protocol/codes.ts";
-import { ADMIN_WRONG_TRIES_PER_MINUTE } from "../protocol/limits.ts";
 import { systemClock as clock } from "../realtime/clock.ts";
 import type { AccessTokens } from "../rooms/access-token.ts";
 import type { Rooms } from "../rooms/rooms.ts";

@@ -1,7 +1,7 @@
 /** A member that keeps coming and going: how much of it the others are shown, and when. */
 import { describe, expect, test } from "bun:test";
-import { CHANGES_SHOWN_MAX, CHANGES_SHOWN_WINDOW_MS } from "../protocol/limits.ts";
 import type { Channel } from "./channel.ts";
+import { CHANGES_SHOWN_MAX, CHANGES_SHOWN_WINDOW_MS } from "./limits.ts";
 import { type Client, leftovers, type Received, World } from "./testing/kit.ts";
 
 const WINDOW_MS = CHANGES_SHOWN_WINDOW_MS;

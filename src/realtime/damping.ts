@@ -8,9 +8,10 @@
  *
  * Bound: one record per change shown within the window, so at most six per member and channel.
  */
-import { CHANGES_SHOWN_MAX, CHANGES_SHOWN_WINDOW_MS } from "../protocol/limits.ts";
+
 import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
+import { CHANGES_SHOWN_MAX, CHANGES_SHOWN_WINDOW_MS } from "./limits.ts";
 
 /** Records that expire within this time are dropped together. */
 const EXPIRE_GAP_MS = 20;

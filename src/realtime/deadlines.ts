@@ -2,9 +2,10 @@
  * When connections must end: one wheel for all of them. Expiry is wall-clock time, so the wheel turns by it; after a machine
  * was suspended, the first turn ends whatever is overdue.
  */
-import { EXPIRY_LEAD_MS } from "../protocol/limits.ts";
+
 import type { Boundary } from "./boundary.ts";
 import type { Clock } from "./clock.ts";
+import { EXPIRY_LEAD_MS } from "./limits.ts";
 import type { Peer } from "./peer.ts";
 
 const SLOT_MS = 50;

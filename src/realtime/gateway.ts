@@ -14,12 +14,13 @@ import type { Claim } from "../engine/engine.ts";
 import { FAULT, GOING_AWAY, OVER_CONCURRENT } from "../protocol/close.ts";
 import { CODES, type Code, Problem } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
-import { FRAME_MAX_BYTES, REFUSED_CONNECT_COST, RETRY_AFTER_MS, WEBSOCKET_VERSION } from "../protocol/limits.ts";
+import { FRAME_MAX_BYTES, RETRY_AFTER_MS, WEBSOCKET_VERSION } from "../protocol/limits.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { Figures } from "./figures.ts";
 import type { Hub } from "./hub.ts";
+import { REFUSED_CONNECT_COST } from "./limits.ts";
 import { Peer } from "./peer.ts";
 import type { Socket } from "./socket.ts";
 

@@ -2,8 +2,8 @@
 import type { Grant } from "../access/admit.ts";
 import type { ActionSet } from "../protocol/actions.ts";
 import type { Scope } from "../protocol/glob.ts";
-import { CONTROL_FRAMES_BURST, PING_FRAMES_BURST } from "../protocol/limits.ts";
 import type { Subscription } from "./channel.ts";
+import { CONTROL_FRAMES_BURST, PING_FRAMES_BURST } from "./limits.ts";
 import type { Socket } from "./socket.ts";
 import type { Identity } from "./space.ts";
 

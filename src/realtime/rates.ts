@@ -4,7 +4,7 @@ import {
   CONTROL_FRAMES_PER_SECOND,
   PING_FRAMES_BURST,
   PING_FRAMES_PER_SECOND,
-} from "../protocol/limits.ts";
+} from "./limits.ts";
 import type { Peer } from "./peer.ts";
 
 export interface Rates {

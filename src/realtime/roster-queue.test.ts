@@ -1,7 +1,7 @@
 /** Rosters of one connection: one after the other, as the reader takes them. */
 import { describe, expect, test } from "bun:test";
 import type { Engine, MemberState, RemoteMembers } from "../engine/engine.ts";
-import { ROSTER_DRAIN_MAX_MS } from "../protocol/limits.ts";
+import { ROSTER_DRAIN_MAX_MS } from "./limits.ts";
 import { type Client, leftovers, type Received, World, type WorldOptions } from "./testing/kit.ts";
 
 const METADATA = JSON.stringify("x".repeat(4000));

@@ -6,10 +6,11 @@
  * Bound: an entry per connection whose roster has not drained, and in it at most its subscriptions. A reader that takes
  * nothing for ROSTER_DRAIN_MAX_MS while rosters wait for it is cut.
  */
-import { ROSTER_DRAIN_MAX_MS } from "../protocol/limits.ts";
+
 import type { Boundary } from "./boundary.ts";
 import type { Subscription } from "./channel.ts";
 import type { Clock } from "./clock.ts";
+import { ROSTER_DRAIN_MAX_MS } from "./limits.ts";
 import type { Peer } from "./peer.ts";
 
 /** How often connections with a roster in their buffer are looked at. */

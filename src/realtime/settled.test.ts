@@ -1,9 +1,10 @@
 /** Work that a message causes while changes of its sender wait: counted, because it must not grow with every message. */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import type { MemberState, RemoteMembers } from "../engine/engine.ts";
-import { CHANGES_SHOWN_WINDOW_MS, ROSTER_WAIT_MS } from "../protocol/limits.ts";
+import { ROSTER_WAIT_MS } from "../protocol/limits.ts";
 import { Audience } from "./audience.ts";
 import { Damping } from "./damping.ts";
+import { CHANGES_SHOWN_WINDOW_MS } from "./limits.ts";
 import { Peer } from "./peer.ts";
 import { type Client, World } from "./testing/kit.ts";
 

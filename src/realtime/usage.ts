@@ -1,8 +1,9 @@
 /** What applications have used this period: messages and connections, counted here, kept by the store. */
-import { USAGE_FLUSH_MS } from "../protocol/limits.ts";
+
 import type { Store, UsageRow } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
+import { USAGE_FLUSH_MS } from "./limits.ts";
 
 class Count {
   /** Of this period, of all nodes, as far as the store had it when it was last read. */

@@ -10,8 +10,8 @@
  * is removed would come back, so nothing is.
  */
 import { Problem } from "../protocol/codes.ts";
-import { STRAYS_SHARE_MAX } from "../protocol/limits.ts";
 import type { RecordingStore } from "../store/recordings.ts";
+import { STRAYS_SHARE_MAX } from "./limits.ts";
 import type { Storage } from "./storage.ts";
 
 /** `foreign`: another store's. `unknown`: it holds files that this store does not know, and says nothing of whose it is. `missing`:

@@ -6,10 +6,11 @@
  * Bytes that an upload has left behind are different: no recording was ever made of them, and an upload as old as they are would
  * have ended. They are removed.
  */
-import { QUARANTINE_MS, STRAY_AGE_MS, STRAYS_PER_SWEEP_MAX, STRAYS_SHARE_MAX } from "../protocol/limits.ts";
+
 import type { RecordingStore } from "../store/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
+import { QUARANTINE_MS, STRAY_AGE_MS, STRAYS_PER_SWEEP_MAX, STRAYS_SHARE_MAX } from "./limits.ts";
 import type { Standing } from "./ownership.ts";
 import type { Found, Place, Quarantined, Storage } from "./storage.ts";
 

@@ -5,12 +5,13 @@
  *
  * Several nodes may sweep at once. Whoever's statement ends a row is the one who acts on it; removing bytes twice does no harm.
  */
-import { UPLOAD_ABANDONED_MS } from "../protocol/limits.ts";
+
 import type { RecordingStore } from "../store/recordings.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Faults } from "../telemetry/faults.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
+import { UPLOAD_ABANDONED_MS } from "./limits.ts";
 import type { Ownership, Standing } from "./ownership.ts";
 import type { Recordings } from "./recordings.ts";
 import { discardUpload, type Place, type Storage } from "./storage.ts";

@@ -2,13 +2,13 @@
 import { randomBytes } from "node:crypto";
 import { newObjectId } from "../access/ids.ts";
 import { Problem } from "../protocol/codes.ts";
-import { OPEN_UPLOADS_MAX, UPLOAD_SILENCE_MAX_MS } from "../protocol/limits.ts";
 import { type Lease, LeaseLost } from "../store/leases.ts";
 import type { RecordingStore, RecordingType, UploadRow } from "../store/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Figures } from "./figures.ts";
 import { Incoming } from "./incoming.ts";
 import { keeping } from "./keeping.ts";
+import { OPEN_UPLOADS_MAX, UPLOAD_SILENCE_MAX_MS } from "./limits.ts";
 import type { Ownership } from "./ownership.ts";
 import type { ContentRange } from "./range.ts";
 import { discardUpload, type Place, type Storage } from "./storage.ts";

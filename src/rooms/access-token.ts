@@ -13,9 +13,9 @@ import { isSignedBy, parseJws, parseUtf8Json, signJws } from "../access/jws.ts";
 import type { Vault } from "../access/vault.ts";
 import { Problem } from "../protocol/codes.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
-import { ACCESS_TOKEN_MAX_CHARS, ACCESS_TOKEN_QUESTION_MAX_BYTES } from "../protocol/limits.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";
+import { ACCESS_TOKEN_MAX_CHARS, ACCESS_TOKEN_QUESTION_MAX_BYTES } from "./limits.ts";
 import { valuesOf } from "./rooms.ts";
 
 /** What the call to mint one names; null was said to unset. */

@@ -9,7 +9,7 @@ import {
   ROOM_SECONDS_MAX,
   UNIX_SECONDS_MAX,
   WEBHOOK_MAX_CHARS,
-} from "../protocol/limits.ts";
+} from "./limits.ts";
 
 export type FieldValue = string | number | boolean;
 

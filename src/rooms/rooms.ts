@@ -2,10 +2,10 @@
 import { randomInt } from "node:crypto";
 import { newObjectId } from "../access/ids.ts";
 import { Problem } from "../protocol/codes.ts";
-import { ROOM_NAME_MADE_CHARS } from "../protocol/limits.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import type { Expiry } from "./expiry.ts";
 import { type FieldEdits, type FieldValues, merged, shownFields } from "./fields.ts";
+import { ROOM_NAME_MADE_CHARS } from "./limits.ts";
 
 export interface RoomEdits extends FieldEdits {
   readonly roomName?: string | undefined;

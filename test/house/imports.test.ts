@@ -35,7 +35,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "store",
     "telemetry",
   ],
-  config: ["access", "protocol"],
+  config: ["access", "protocol", "recordings"],
   verify: ["access", "protocol"],
   node: [
     "access",

@@ -44,11 +44,13 @@ const PAGES = [...scan("docs/**/*.md"), ...scan("*.md").filter((file) => file !=
 const TESTS = scan("test/**/*.ts");
 
 function findings(file: string, text: string, rules: readonly Rule[]): string[] {
-  return text.split("\n").flatMap((line, at) =>
-    rules
-      .filter(({ pattern }) => pattern.test(line))
-      .map(({ pattern, instead }) => `${file}:${at + 1}: "${pattern.exec(line)?.[0]}" (${instead})`),
-  );
+  return text
+    .split("\n")
+    .flatMap((line, at) =>
+      rules
+        .filter(({ pattern }) => pattern.test(line))
+        .map(({ pattern, instead }) => `${file}:${at + 1}: "${pattern.exec(line)?.[0]}" (${instead})`),
+    );
 }
 
 const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");

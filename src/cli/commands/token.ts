@@ -1,6 +1,7 @@
 /** Connect tokens. */
+
+import { TOKEN_DEFAULT_SECONDS, TOKEN_MAX_SECONDS } from "../../access/limits.ts";
 import { ACTIONS } from "../../protocol/actions.ts";
-import { TOKEN_DEFAULT_SECONDS, TOKEN_MAX_SECONDS } from "../../protocol/limits.ts";
 import type { Command } from "../command.ts";
 import { BACKEND, CONTROL } from "../flags.ts";
 

@@ -1,6 +1,7 @@
 /** Part of the engine's suite: what is larger than one payload of the transport. Clients can cause every size used here. */
 import { expect, test } from "bun:test";
-import { MESSAGE_MAX_BYTES, PEER_ID_MAX_CHARS, TOKEN_PEER_METADATA_MAX_BYTES } from "../../protocol/limits.ts";
+import { TOKEN_PEER_METADATA_MAX_BYTES } from "../../access/limits.ts";
+import { MESSAGE_MAX_BYTES, PEER_ID_MAX_CHARS } from "../../protocol/limits.ts";
 import type { MemberState } from "../engine.ts";
 import { type Begin, LATE } from "./cluster.ts";
 import { APP, plain } from "./node.ts";
