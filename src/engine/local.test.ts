@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { Exchange } from "./local.ts";
 import type { Cluster } from "./testing/cluster.ts";
 import { engineContract } from "./testing/engine.suite.ts";
-import { TestNode } from "./testing/node.ts";
-import { atOnce, delayed, shuffled, type Traffic } from "./traffic.ts";
+import { TestNode } from "./testing/test-node.ts";
+import { atOnce, delayed, shuffled, type Traffic } from "./testing/traffic.ts";
 
 /** Lets promises that are decided go on. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { isLoopback, parseAddress } from "../access/address.ts";
 import type { Config } from "../config/settings.ts";
-import { addressOf } from "../engine/nats/link.ts";
+import { addressOf } from "../engine/transport/nats.ts";
 import type { NodeFacts } from "../http/facts.ts";
 import { VERSION } from "../version.ts";
 import { firstRunFile } from "./first-run.ts";

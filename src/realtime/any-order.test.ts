@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Engine } from "../engine/engine.ts";
-import { delayed, shuffled } from "../engine/traffic.ts";
+import { delayed, shuffled } from "../engine/testing/traffic.ts";
 import type { Clock } from "./clock.ts";
 import { CHANGES_SHOWN_WINDOW_MS } from "./limits.ts";
 import { leftovers, World } from "./testing/kit.ts";

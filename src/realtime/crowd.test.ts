@@ -1,6 +1,6 @@
 /** Two nodes on a real nats-server, and announcements that are larger than one of its payloads. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import type { NatsEngine } from "../engine/nats/nats.ts";
+import type { NatsEngine } from "../engine/cluster/cluster-engine.ts";
 import { type NatsCluster, natsCluster } from "../engine/testing/nats-cluster.ts";
 import { type NatsServer, startNats } from "../engine/testing/nats-server.ts";
 import { APP, type Client, PUBLISHABLE_KEY, SECRET_KEY, World } from "./testing/kit.ts";

@@ -1,6 +1,6 @@
 /** Several nodes: nothing of what holds on one changes, however long things take between them. */
 import { describe, expect, test } from "bun:test";
-import { delayed, shuffled, type Traffic } from "../engine/traffic.ts";
+import { delayed, shuffled, type Traffic } from "../engine/testing/traffic.ts";
 import { APP, type Client, leftovers, turn, World } from "./testing/kit.ts";
 
 const LATE_MS = 4;

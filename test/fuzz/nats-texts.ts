@@ -3,7 +3,7 @@
  * name and without their types, so that a change of one field over there is not a change here: whether what is made is
  * valid is what the decoder says, and the test holds that each kind is accepted.
  */
-import * as wire from "../../src/engine/nats/wire.ts";
+import * as wire from "../../src/engine/cluster/encode.ts";
 import { mutated, scraps, value } from "./frames.ts";
 import type { Chance } from "./random.ts";
 

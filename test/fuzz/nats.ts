@@ -1,5 +1,5 @@
 /** The decoder of what comes from other nodes: it never throws, is never slow, and what it accepts is what its types say. */
-import * as decode from "../../src/engine/nats/decode.ts";
+import * as decode from "../../src/engine/cluster/decode.ts";
 import { checkGrowth, ownRssMib, soon } from "./bounds.ts";
 import { anyNatsText, KINDS } from "./nats-texts.ts";
 import { Chance } from "./random.ts";

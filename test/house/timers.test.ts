@@ -9,7 +9,7 @@ const SRC = join(import.meta.dir, "../../src");
 const BARE: Readonly<Record<string, string>> = {
   "cli/": "programs that end with their command",
   "verify/": "a client, not a node",
-  "engine/nats/": "has its own boundary, which reports to the node's",
+  "engine/cluster/": "has its own boundary, which reports to the node's",
   "realtime/clock.ts": "the system's clock; a node uses it through guardedClock",
   "telemetry/faults.ts": "is the boundary",
   "node/node.ts": "resolves a promise",

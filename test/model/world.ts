@@ -9,7 +9,7 @@ import { Throttle } from "../../src/access/throttle.ts";
 import { type Claims, signToken } from "../../src/access/token.ts";
 import { keySecretIdentity, Vault } from "../../src/access/vault.ts";
 import { Exchange } from "../../src/engine/local.ts";
-import { atOnce, delayed, shuffled, type Traffic } from "../../src/engine/traffic.ts";
+import { atOnce, delayed, shuffled, type Traffic } from "../../src/engine/testing/traffic.ts";
 import { Problem } from "../../src/protocol/codes.ts";
 import { Dispatch } from "../../src/realtime/dispatch.ts";
 import { Figures } from "../../src/realtime/figures.ts";

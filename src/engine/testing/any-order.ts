@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import fc from "fast-check";
 import { type MakeCluster, Nodes, SEED } from "./cluster.ts";
-import { APP, plain, type TestNode } from "./node.ts";
+import { APP, plain, type TestNode } from "./test-node.ts";
 
 /** Does lists of things that chance makes, `runs` of them, on clusters of that size. */
 export async function playAnyOrder(makeCluster: MakeCluster, size: number, runs: number): Promise<void> {

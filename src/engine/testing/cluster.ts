@@ -1,7 +1,7 @@
 /** For tests: what the engine's suite runs against. */
 import { expect } from "bun:test";
 import type { Engine } from "../engine.ts";
-import { TestNode } from "./node.ts";
+import { TestNode } from "./test-node.ts";
 
 export interface Cluster {
   /** One a node, not attached yet. */

@@ -5,10 +5,10 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { playAnyOrder } from "./any-order.ts";
 import { type Beginning, type MakeCluster, Nodes } from "./cluster.ts";
-import { APP, plain, type TestNode } from "./node.ts";
-import { goings } from "./suite-goings.ts";
-import { questions } from "./suite-questions.ts";
+import { goings } from "./suite-departures.ts";
+import { questions } from "./suite-requests.ts";
 import { sizes } from "./suite-sizes.ts";
+import { APP, plain, type TestNode } from "./test-node.ts";
 
 export function engineContract(name: string, makeCluster: MakeCluster, { runs = 150 } = {}): void {
   describe(`${name}, one node`, () => alone(makeCluster));

@@ -1,6 +1,6 @@
 /** For tests: engines on one nats-server, in an installation of their own. */
 
-import { NatsEngine, type NatsOptions } from "../nats/nats.ts";
+import { NatsEngine, type NatsOptions } from "../cluster/cluster-engine.ts";
 import type { Cluster } from "./cluster.ts";
 import type { NatsServer } from "./nats-server.ts";
 

@@ -4,7 +4,7 @@ import { TOKEN_PEER_METADATA_MAX_BYTES } from "../../access/limits.ts";
 import { MESSAGE_MAX_BYTES, PEER_ID_MAX_CHARS } from "../../protocol/limits.ts";
 import type { MemberState } from "../engine.ts";
 import { type Begin, LATE } from "./cluster.ts";
-import { APP, plain } from "./node.ts";
+import { APP, plain } from "./test-node.ts";
 
 /** 1.2 MB of metadata: above the default payload limit of NATS, 1 MiB. */
 const WITH_METADATA = 300;

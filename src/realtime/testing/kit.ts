@@ -11,7 +11,7 @@ import { Throttle } from "../../access/throttle.ts";
 import { keySecretIdentity, Vault } from "../../access/vault.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { Exchange } from "../../engine/local.ts";
-import { atOnce, type Traffic } from "../../engine/traffic.ts";
+import { atOnce, type Traffic } from "../../engine/testing/traffic.ts";
 import { ACTIONS, type Action, actionSet } from "../../protocol/actions.ts";
 import { type Glob, parseGlob, Scope } from "../../protocol/glob.ts";
 import type { AppRow, KeyRow, SecretRow, Store, UsageRow } from "../../store/store.ts";

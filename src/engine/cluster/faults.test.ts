@@ -4,8 +4,8 @@ import { type NodeEnd, UNAVAILABLE } from "../engine.ts";
 import { Nodes } from "../testing/cluster.ts";
 import { natsCluster } from "../testing/nats-cluster.ts";
 import { type NatsServer, startNats } from "../testing/nats-server.ts";
-import { APP, type TestNode } from "../testing/node.ts";
-import type { FaultContext } from "./boundary.ts";
+import { APP, type TestNode } from "../testing/test-node.ts";
+import type { FaultContext } from "./failure-boundary.ts";
 
 const BEAT_MS = 250;
 

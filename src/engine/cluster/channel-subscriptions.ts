@@ -4,15 +4,15 @@
  * again where its lanes stand.
  */
 import type { NodeEnd, RemoteMembers } from "../engine.ts";
-import type { Asks } from "./asks.ts";
+import type { Link, Topic } from "../transport/nats.ts";
 import { laneItem } from "./decode.ts";
-import { Ears } from "./ears.ts";
-import type { Link, Topic } from "./link.ts";
+import type { Answer, LaneItem, LaneState, Place } from "./encode.ts";
+import { Ears } from "./incoming-streams.ts";
 import type { Nodes, OtherNode } from "./nodes.ts";
 import { chunksOf, jsonBytes } from "./payload.ts";
-import { lanesOf } from "./questions.ts";
+import { lanesOf } from "./pending-requests.ts";
+import type { Asks } from "./requests.ts";
 import type { Subjects } from "./subjects.ts";
-import type { Answer, LaneItem, LaneState, Place } from "./wire.ts";
 
 const REPAIR_TRIES = 3;
 

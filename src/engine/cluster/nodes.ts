@@ -2,7 +2,7 @@
  * Who else is there. Every node beats; one that has been silent for some beats is taken for gone. A node that was asleep
  * itself, or cut off, has heard nobody through no fault of theirs: it judges nobody for a while.
  */
-import type { Beat } from "./wire.ts";
+import type { Beat } from "./encode.ts";
 
 export interface OtherNode {
   /** As it calls itself: of one life of its process. */

@@ -1,6 +1,6 @@
 /** Direct messages whose answers are still out. */
 import { UNAVAILABLE } from "../engine.ts";
-import { ANSWER_MS } from "./questions.ts";
+import { ANSWER_MS } from "./pending-requests.ts";
 
 interface Pending {
   /** As it was sent, if it must be certain that nobody has the peer. */

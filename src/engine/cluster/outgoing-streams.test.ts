@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { FORGET_CROWDED_AFTER_MS, LANES_CROWDED, Lanes } from "./lanes.ts";
+import { FORGET_CROWDED_AFTER_MS, LANES_CROWDED, Lanes } from "./outgoing-streams.ts";
 
 function made() {
   let now = 0;

@@ -1,12 +1,12 @@
 /** What this node answers when another asks. */
 import type { NodeEnd } from "../engine.ts";
-import type { Boundary } from "./boundary.ts";
-import type { Claims } from "./claims.ts";
-import type { Inboxes } from "./inboxes.ts";
-import type { Lanes } from "./lanes.ts";
-import { partsOf } from "./questions.ts";
-import type { WhoAnswers } from "./who-answers.ts";
-import type { Answer, Question } from "./wire.ts";
+import type { Claims } from "./capacity-claims.ts";
+import type { Inboxes } from "./direct-messages.ts";
+import type { Answer, Question } from "./encode.ts";
+import type { Boundary } from "./failure-boundary.ts";
+import type { Lanes } from "./outgoing-streams.ts";
+import { partsOf } from "./pending-requests.ts";
+import type { WhoAnswers } from "./stream-state-responder.ts";
 
 export interface RepliesParts {
   readonly end: NodeEnd;

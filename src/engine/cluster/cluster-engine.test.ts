@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { engineContract } from "../testing/engine.suite.ts";
 import { natsCluster } from "../testing/nats-cluster.ts";
 import { type NatsServer, startNats } from "../testing/nats-server.ts";
-import { APP, TestNode } from "../testing/node.ts";
+import { APP, TestNode } from "../testing/test-node.ts";
 
 let server: NatsServer;
 let narrow: NatsServer;

@@ -4,11 +4,11 @@
  * part by part. Short ones are given at once: a busy channel must not delay the subscribers of others.
  */
 import type { NodeEnd } from "../engine.ts";
-import type { Boundary } from "./boundary.ts";
-import type { Lanes } from "./lanes.ts";
+import { answered, type LaneState } from "./encode.ts";
+import type { Boundary } from "./failure-boundary.ts";
+import type { Lanes } from "./outgoing-streams.ts";
 import { chunked, ITEM_MAX_BYTES, PARTS_MAX } from "./payload.ts";
-import { ANSWER_MS, WHOLE_ANSWER_MS } from "./questions.ts";
-import { answered, type LaneState } from "./wire.ts";
+import { ANSWER_MS, WHOLE_ANSWER_MS } from "./pending-requests.ts";
 
 /** Serialising a MiB takes about 4 ms. */
 export const RATE_BYTES_PER_SECOND = 16 * 1024 * 1024;

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Claim } from "../engine.ts";
 import { type Begin, LATE } from "./cluster.ts";
-import { APP, plain, type TestNode } from "./node.ts";
+import { APP, plain, type TestNode } from "./test-node.ts";
 
 export function questions(begin: Begin, size: number): void {
   test("kick closes the peer's connections on the other nodes, and counts them", async () => {

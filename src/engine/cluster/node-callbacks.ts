@@ -3,7 +3,7 @@
  * as lost: its subscribers are closed with 1001, reconnect and find its present state.
  */
 import type { ChannelCount, Envelope, MemberState, NodeEnd, NodeId } from "../engine.ts";
-import type { Boundary } from "./boundary.ts";
+import type { Boundary } from "./failure-boundary.ts";
 
 export class GuardedEnd implements NodeEnd {
   readonly id: NodeId;

@@ -1,7 +1,7 @@
 /** Questions to other nodes: asked of some, answered in parts, over when all have answered, are gone, or it takes too long. */
 import type { ChannelCount } from "../engine.ts";
+import { type Answer, type Answered, answered, type LaneState } from "./encode.ts";
 import { chunksOf, PARTS_MAX } from "./payload.ts";
-import { type Answer, type Answered, answered, type LaneState } from "./wire.ts";
 
 /** How long to wait for an answer, or for the next part of one. */
 export const ANSWER_MS = 1000;

@@ -1,9 +1,9 @@
 /** Asking other nodes: all that are there, or one. */
-import type { Link } from "./link.ts";
+import type { Link } from "../transport/nats.ts";
+import { type Answer, type Question, question } from "./encode.ts";
 import type { Nodes, OtherNode } from "./nodes.ts";
-import type { Questions } from "./questions.ts";
+import type { Questions } from "./pending-requests.ts";
 import type { Subjects } from "./subjects.ts";
-import { type Answer, type Question, question } from "./wire.ts";
 
 export interface AsksParts {
   readonly self: string;

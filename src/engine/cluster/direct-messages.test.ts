@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { Inboxes, LATE_MS } from "./inboxes.ts";
-import type { Heard } from "./link.ts";
-import { direct } from "./wire.ts";
+import type { Heard } from "../transport/nats.ts";
+import { Inboxes, LATE_MS } from "./direct-messages.ts";
+import { direct } from "./encode.ts";
 
 function opened() {
   const handed: string[] = [];

@@ -6,9 +6,9 @@ import { type MemberState, UNAVAILABLE } from "../engine.ts";
 import { Nodes } from "../testing/cluster.ts";
 import { type NatsCluster, natsCluster } from "../testing/nats-cluster.ts";
 import { freePort, type NatsServer, startNats } from "../testing/nats-server.ts";
-import { APP, plain, TestNode } from "../testing/node.ts";
-import type { Link } from "./link.ts";
-import { NatsEngine } from "./nats.ts";
+import { APP, plain, TestNode } from "../testing/test-node.ts";
+import type { Link } from "../transport/nats.ts";
+import { NatsEngine } from "./cluster-engine.ts";
 import { MESSAGE_MAX_CHARS } from "./payload.ts";
 
 const NARROW = "max_payload: 64KB";

@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import * as decode from "./decode.ts";
+import * as wire from "./encode.ts";
 import { TEXT_MAX_BYTES } from "./payload.ts";
-import * as wire from "./wire.ts";
 
 const peerId = fc.stringMatching(/^[\x20-\x7e]{1,128}$/);
 const metadata = fc.option(

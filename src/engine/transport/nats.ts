@@ -5,9 +5,9 @@
  */
 import { randomBytes } from "node:crypto";
 import { connect, errors, type NatsConnection, type Subscription } from "@nats-io/transport-node";
-import type { FaultContext } from "./boundary.ts";
-import { Fragments, fragmentsOf } from "./fragments.ts";
-import { PAYLOAD_ADVISED_BYTES, PAYLOAD_MIN_BYTES, TEXT_MAX_BYTES } from "./payload.ts";
+import type { FaultContext } from "../cluster/failure-boundary.ts";
+import { Fragments, fragmentsOf } from "../cluster/fragments.ts";
+import { PAYLOAD_ADVISED_BYTES, PAYLOAD_MIN_BYTES, TEXT_MAX_BYTES } from "../cluster/payload.ts";
 
 /**
  * A link that stalls is given up and another taken before the others take this node for gone, which is when what it has acked

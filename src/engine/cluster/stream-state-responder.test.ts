@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import type { MemberState } from "../engine.ts";
 import { answerIn } from "./decode.ts";
+import type { Answer, Answered } from "./encode.ts";
 import { ITEM_MAX_BYTES } from "./payload.ts";
-import { ANSWER_MS, lanesOf, Questions, WHOLE_ANSWER_MS } from "./questions.ts";
-import { BURST_BYTES, RATE_BYTES_PER_SECOND, WAITING_CHANNELS_MAX, WhoAnswers } from "./who-answers.ts";
-import type { Answer, Answered } from "./wire.ts";
+import { ANSWER_MS, lanesOf, Questions, WHOLE_ANSWER_MS } from "./pending-requests.ts";
+import { BURST_BYTES, RATE_BYTES_PER_SECOND, WAITING_CHANNELS_MAX, WhoAnswers } from "./stream-state-responder.ts";
 
 const crowd = (count: number): MemberState[] =>
   Array.from({ length: count }, (_, at) => ({

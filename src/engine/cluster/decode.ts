@@ -6,7 +6,6 @@ import { parseStrict } from "../../protocol/json.ts";
 import { CHANNEL_MAX_BYTES } from "../../protocol/limits.ts";
 import { isPeerId } from "../../protocol/names.ts";
 import type { ChannelCount, Envelope, MemberState } from "../engine.ts";
-import { PARTS_MAX, TEXT_MAX_BYTES } from "./payload.ts";
 import {
   type Answer,
   type Answered,
@@ -20,7 +19,8 @@ import {
   type Place,
   type Question,
   VERSION,
-} from "./wire.ts";
+} from "./encode.ts";
+import { PARTS_MAX, TEXT_MAX_BYTES } from "./payload.ts";
 
 type Fields = readonly unknown[];
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { Claims } from "./claims.ts";
+import { Claims } from "./capacity-claims.ts";
 
 /** Of a node that nobody is connected to. */
 const claimsOf = (node: string, nowMs = (): number => 0): Claims => new Claims(node, () => 0, nowMs);

@@ -5,7 +5,7 @@
  * An ear is closed until the node has said where its lane stands, and what comes before that waits: it may be in what the
  * node says. Members are, messages never: whoever listened when they came is owed them.
  */
-import type { LaneItem, LaneState, Place } from "./wire.ts";
+import type { LaneItem, LaneState, Place } from "./encode.ts";
 
 /** Bounds of what waits behind a gap, per node and channel. Beyond them the gap is given up and the channel resynchronised. */
 const WAITING_MAX = 10_000;

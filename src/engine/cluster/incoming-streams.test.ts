@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { Ears, WAITING_MAX_CHARS } from "./ears.ts";
-import type { LaneItem } from "./wire.ts";
+import type { LaneItem } from "./encode.ts";
+import { Ears, WAITING_MAX_CHARS } from "./incoming-streams.ts";
 
 const place = (n: number, epoch = 1) => ({ node: "b", app: "app", channel: "c", epoch, n });
 const said = (n: number, epoch = 1): LaneItem => ({

@@ -3,7 +3,7 @@
  * missing can have it again. When a lane falls silent its last number is repeated a few times: else nobody would notice that
  * the very last message was lost.
  */
-import type { Place } from "./wire.ts";
+import type { Place } from "./encode.ts";
 
 /** Of silence, after which the last number is told again. */
 const REPEAT_AFTER_MS = [1000, 4000, 15_000] as const;

@@ -9,25 +9,25 @@
  */
 import type { ChannelCount, Claim, Engine, Envelope, MemberState, NodeEnd, RemoteMembers } from "../engine.ts";
 import { UNAVAILABLE } from "../engine.ts";
-import { Arrivals } from "./arrivals.ts";
-import { Asks } from "./asks.ts";
-import { Beats } from "./beats.ts";
-import { Boundary, type Fault } from "./boundary.ts";
-import { Claims } from "./claims.ts";
-import { GuardedEnd } from "./guarded-end.ts";
-import { Inboxes } from "./inboxes.ts";
-import { Lanes } from "./lanes.ts";
-import { Link, type LinkOptions } from "./link.ts";
+import { Link, type LinkOptions } from "../transport/nats.ts";
+import { Claims } from "./capacity-claims.ts";
+import { Watches } from "./channel-subscriptions.ts";
+import { Arrivals } from "./control-messages.ts";
+import { Inboxes } from "./direct-messages.ts";
+import * as wire from "./encode.ts";
+import { Boundary, type Fault } from "./failure-boundary.ts";
+import { Beats } from "./heartbeats.ts";
+import { GuardedEnd } from "./node-callbacks.ts";
 import { BEAT_MS, Nodes, type OtherNode } from "./nodes.ts";
+import { Lanes } from "./outgoing-streams.ts";
 import { MESSAGE_MAX_CHARS } from "./payload.ts";
-import { Pulse } from "./pulse.ts";
-import { countsOf, Questions } from "./questions.ts";
-import { Replies } from "./replies.ts";
-import { Sends } from "./sends.ts";
+import { Sends } from "./pending-direct-messages.ts";
+import { countsOf, Questions } from "./pending-requests.ts";
+import { Asks } from "./requests.ts";
+import { Replies } from "./responder.ts";
+import { WhoAnswers } from "./stream-state-responder.ts";
 import { Subjects } from "./subjects.ts";
-import { Watches } from "./watches.ts";
-import { WhoAnswers } from "./who-answers.ts";
-import * as wire from "./wire.ts";
+import { Pulse } from "./ticker.ts";
 
 export interface NatsOptions extends LinkOptions {
   readonly prefix: string;

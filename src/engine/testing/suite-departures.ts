@@ -1,7 +1,7 @@
 /** Of the engine's suite: what the others notice of a node that goes. */
 import { expect, test } from "bun:test";
 import type { Begin } from "./cluster.ts";
-import { APP } from "./node.ts";
+import { APP } from "./test-node.ts";
 
 export function goings(begin: Begin): void {
   test("is told once to each of the others, also when it is closed twice", async () => {

@@ -1,5 +1,5 @@
 /** For tests: ways that things may travel between nodes. Each keeps a lane in order; what else may happen is its own. */
-import type { Carrier } from "./local.ts";
+import type { Carrier } from "../local.ts";
 
 export interface Traffic {
   readonly carry: Carrier;

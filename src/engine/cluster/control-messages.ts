@@ -1,16 +1,17 @@
 /** What arrives besides messages: heartbeats and questions of other nodes, and answers to questions of this one. */
-import type { Asks } from "./asks.ts";
-import type { Boundary } from "./boundary.ts";
+
+import type { Heard } from "../transport/nats.ts";
+import type { Watches } from "./channel-subscriptions.ts";
 import * as decode from "./decode.ts";
-import type { GuardedEnd } from "./guarded-end.ts";
-import type { Heard } from "./link.ts";
+import type { Asked, Beat, Count } from "./encode.ts";
+import type { Boundary } from "./failure-boundary.ts";
+import type { GuardedEnd } from "./node-callbacks.ts";
 import type { Nodes, OtherNode } from "./nodes.ts";
-import type { Questions } from "./questions.ts";
-import type { Replies } from "./replies.ts";
-import type { Sends } from "./sends.ts";
+import type { Sends } from "./pending-direct-messages.ts";
+import type { Questions } from "./pending-requests.ts";
+import type { Asks } from "./requests.ts";
+import type { Replies } from "./responder.ts";
 import { questionOf } from "./subjects.ts";
-import type { Watches } from "./watches.ts";
-import type { Asked, Beat, Count } from "./wire.ts";
 
 export interface ArrivalsParts {
   readonly end: GuardedEnd;

@@ -1,15 +1,16 @@
 /** The engine's timer: its steps run several times per heartbeat. */
-import type { Beats } from "./beats.ts";
-import type { Boundary } from "./boundary.ts";
-import type { Claims } from "./claims.ts";
-import type { GuardedEnd } from "./guarded-end.ts";
-import type { Lanes } from "./lanes.ts";
-import type { Link } from "./link.ts";
+
+import type { Link } from "../transport/nats.ts";
+import type { Claims } from "./capacity-claims.ts";
+import type { Watches } from "./channel-subscriptions.ts";
+import { tail } from "./encode.ts";
+import type { Boundary } from "./failure-boundary.ts";
+import type { Beats } from "./heartbeats.ts";
+import type { GuardedEnd } from "./node-callbacks.ts";
 import type { Nodes } from "./nodes.ts";
-import type { Questions } from "./questions.ts";
-import type { Sends } from "./sends.ts";
-import type { Watches } from "./watches.ts";
-import { tail } from "./wire.ts";
+import type { Lanes } from "./outgoing-streams.ts";
+import type { Sends } from "./pending-direct-messages.ts";
+import type { Questions } from "./pending-requests.ts";
 
 const TICKS_PER_BEAT = 8;
 

@@ -4,12 +4,12 @@
  * nobody knows what became of it, and now it would be out of order. So it is left out.
  */
 import type { NodeEnd } from "../engine.ts";
-import type { Boundary } from "./boundary.ts";
+import type { Heard, Link, Topic } from "../transport/nats.ts";
 import { directIn } from "./decode.ts";
-import type { Heard, Link, Topic } from "./link.ts";
+import { type Answer, type Direct, handed } from "./encode.ts";
+import type { Boundary } from "./failure-boundary.ts";
 import type { Nodes } from "./nodes.ts";
 import type { Subjects } from "./subjects.ts";
-import { type Answer, type Direct, handed } from "./wire.ts";
 
 /** How long what is late is left out: no link that was given up delivers later. */
 export const LATE_MS = 60_000;

@@ -1,11 +1,11 @@
 /** Heartbeats of this node: that it is alive, which nodes it hears, and how many connections each application has here. */
 import type { NodeEnd } from "../engine.ts";
-import type { Boundary } from "./boundary.ts";
-import type { Link } from "./link.ts";
+import type { Link } from "../transport/nats.ts";
+import { beat, count } from "./encode.ts";
+import type { Boundary } from "./failure-boundary.ts";
 import type { Nodes } from "./nodes.ts";
 import { chunksOf } from "./payload.ts";
 import type { Subjects } from "./subjects.ts";
-import { beat, count } from "./wire.ts";
 
 /** Share of an application's connections: a larger change is sent before the next heartbeat is due. */
 const COUNT_DRIFT = 0.01;

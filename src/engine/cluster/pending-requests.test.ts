@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { answerIn } from "./decode.ts";
+import type { Answer, Answered } from "./encode.ts";
 import { ITEM_MAX_BYTES, PARTS_MAX } from "./payload.ts";
-import { countsOf, partsOf, Questions } from "./questions.ts";
-import type { Answer, Answered } from "./wire.ts";
+import { countsOf, partsOf, Questions } from "./pending-requests.ts";
 
 function asked() {
   let now = 0;
