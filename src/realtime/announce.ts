@@ -1,6 +1,7 @@
 /** What this node announces to the others: the members of a channel as its own connections make them. */
 import type { Engine, MemberState } from "../engine/engine.ts";
-import type { Channel, Member } from "./channel.ts";
+import type { Channel } from "./channel.ts";
+import type { Member } from "./member.ts";
 
 /** Announces these members as far as they differ from what was announced of them last. */
 export function announce(engine: Engine, channel: Channel, members: readonly Member[]): void {

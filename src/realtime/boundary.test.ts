@@ -108,8 +108,8 @@ describe("a fault in a socket event", () => {
   test("while a subscription ends resynchronises the channel: it could go on showing the member", async () => {
     const world = plantedWorld();
     const [ann, ben, cat] = [world.join("ann", "room"), world.join("ben", "room"), world.join("cat", "other")];
-    const { presence } = world.node.hub as unknown as { presence: { leave(): void } };
-    plant(presence, "leave", () => true);
+    const { presence } = world.node.hub as unknown as { presence: { left(): void } };
+    plant(presence, "left", () => true);
     ann.unsubscribe("room");
     await turn();
     expect(closeCodes(ann, ben, cat)).toEqual([undefined, 1001, undefined]);
@@ -132,8 +132,8 @@ describe("a fault in a socket event", () => {
     const ben = world.connect("ben", { key: PUBLISHABLE_KEY });
     for (const channel of ["bad", "worse"]) ben.subscribe(channel);
     const cat = world.join("cat", "good", { key: PUBLISHABLE_KEY });
-    const { presence } = world.node.hub as unknown as { presence: { leave(): void } };
-    plant(presence, "leave", ({ channel }: { channel: { name: string } }) => channel.name !== "good");
+    const { presence } = world.node.hub as unknown as { presence: { left(): void } };
+    plant(presence, "left", ({ channel }: { channel: { name: string } }) => channel.name !== "good");
     // Ann leaves "bad": Ben is closed for it and leaves "worse": Ann is closed for that, while her subscriptions end.
     world.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
     expect(closeCodes(ann, ben, cat)).toEqual([1001, 1001, undefined]);
@@ -294,8 +294,8 @@ describe("a fault in what the engine calls", () => {
 
   test("to tell of members resynchronises that channel", async () => {
     const { world, ann, ben, cat } = worldOfTwo();
-    const { presence } = world.nodeAt(1).hub as unknown as { presence: { remote(): void } };
-    plant(presence, "remote", (_node: string, channel: { name: string }) => channel.name === "bad");
+    const { presence } = world.nodeAt(1).hub as unknown as { presence: { remoteChanged(): void } };
+    plant(presence, "remoteChanged", (_node: string, channel: { name: string }) => channel.name === "bad");
     const dan = world.join("dan", "bad", { node: 0 });
     await turn();
     expect(closeCodes(ann, ben, cat, dan)).toEqual([undefined, 1001, undefined, undefined]);
@@ -316,8 +316,8 @@ describe("a fault in what the engine calls", () => {
     const { world, ann, ben, cat } = worldOfTwo();
     const dan = world.join("dan", "good", { node: 0 });
     for (const client of [cat, dan]) client.take();
-    const { presence } = world.nodeAt(1).hub as unknown as { presence: { remote(): void } };
-    plant(presence, "remote", (_node: string, channel: { name: string }) => channel.name === "bad");
+    const { presence } = world.nodeAt(1).hub as unknown as { presence: { remoteChanged(): void } };
+    plant(presence, "remoteChanged", (_node: string, channel: { name: string }) => channel.name === "bad");
     world.kill(0);
     world.settle();
     await turn();
@@ -335,8 +335,8 @@ describe("a fault in what the engine calls", () => {
       world.join("ann", "bad", { node: 0 });
       const ben = world.connect("ben", { node: 1 });
       const cat = world.connect("cat", { node: 1 });
-      const { presence } = world.nodeAt(1).hub as unknown as { presence: { remote(): void } };
-      plant(presence, "remote", (_node: string, channel: { name: string }) => channel.name === "bad");
+      const { presence } = world.nodeAt(1).hub as unknown as { presence: { remoteChanged(): void } };
+      plant(presence, "remoteChanged", (_node: string, channel: { name: string }) => channel.name === "bad");
       ben.subscribe("bad");
       world.settle();
       await turn();

@@ -72,8 +72,7 @@ export class Boundary {
       const { identity } = member;
       if (member.announced) announced.push(identity.peerId);
       member.announced = undefined;
-      identity.waiting?.delete(member);
-      if (identity.waiting?.size === 0) identity.waiting = undefined;
+      identity.removePending(member);
       channel.forget(member);
     }
     const { engine } = this.parts;

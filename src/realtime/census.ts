@@ -1,6 +1,6 @@
 /** Who is where: counted on this node for the others, and over all nodes for REST. */
 import type { ChannelCount, Engine, MemberState } from "../engine/engine.ts";
-import { stateOf } from "./channel.ts";
+import { stateOf } from "./member.ts";
 import type { Space } from "./space.ts";
 
 export class Census {

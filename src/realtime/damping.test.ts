@@ -212,10 +212,10 @@ describe("a member that keeps coming and going", () => {
     const channel = ann.peer.subscriptionTo("c")?.channel as Channel;
     const ben = world.connect("ben");
     flap(world, ben, 200);
-    expect(channel.shownLately?.size).toBe(1);
+    expect(channel.recentChanges?.size).toBe(1);
     ben.vanish();
     world.advance(2 * WINDOW_MS);
-    expect([channel.shownLately, channel.members.size, channel.changed.size]).toEqual([undefined, 1, 0]);
+    expect([channel.recentChanges, channel.members.size, channel.changed.size]).toEqual([undefined, 1, 0]);
     ann.vanish();
     expect(leftovers(world)).toEqual({});
   });
@@ -274,7 +274,7 @@ describe("a damped member that speaks", () => {
     world.connect("dan").subscribe("c");
     world.advance(STEP_MS);
     expect([ann.news(), cat.news()]).toEqual([["joined: dan"], ["joined: dan"]]);
-    expect(ann.peer.subscriptionTo("c")?.channel.aside).toBeUndefined();
+    expect(ann.peer.subscriptionTo("c")?.channel.offTopic).toBeUndefined();
   });
 
   test("joins once for each receiver, though it speaks through connections with different metadata", () => {

@@ -20,7 +20,7 @@ const EXPIRE_GAP_MS = 20;
 const UNSEEN = Symbol("unseen");
 
 /** Changes of one peer in one channel that were shown within the window. It outlives the member, which goes with a leave. */
-export interface ShownLately {
+export interface RecentChanges {
   count: number;
   /** The entry written last, to anyone; undefined: that it left; UNSEEN: it has changed since, and no one was shown that. */
   last: string | undefined | typeof UNSEEN;
@@ -31,7 +31,7 @@ export interface ShownLately {
 interface Shown {
   readonly channel: Channel;
   readonly peerId: string;
-  readonly lately: ShownLately;
+  readonly lately: RecentChanges;
   readonly untilMs: number;
 }
 
@@ -57,7 +57,7 @@ export class Damping {
     entry: string | undefined,
     isSpeaking: boolean,
   ): boolean {
-    const lately = channel.shownLately?.get(peerId);
+    const lately = channel.recentChanges?.get(peerId);
     if (!lately || lately.count < CHANGES_SHOWN_MAX) return true;
     if (isSpeaking && known === undefined && entry !== undefined) return true;
     lately.isHeld = true;
@@ -66,11 +66,11 @@ export class Damping {
 
   /** It was shown, to one receiver or to all. What was shown to one before the others counts once. */
   shown(channel: Channel, peerId: string, before: string | undefined, entry: string | undefined): void {
-    channel.shownLately ??= new Map();
-    let lately = channel.shownLately.get(peerId);
+    channel.recentChanges ??= new Map();
+    let lately = channel.recentChanges.get(peerId);
     if (!lately) {
       lately = { count: 0, last: before, isHeld: false };
-      channel.shownLately.set(peerId, lately);
+      channel.recentChanges.set(peerId, lately);
     }
     if (lately.last === entry) return;
     lately.last = entry;
@@ -83,7 +83,7 @@ export class Damping {
 
   /** The channel's view of it changed while no one received that. It does not count. */
   unseen(channel: Channel, peerId: string): void {
-    const lately = channel.shownLately?.get(peerId);
+    const lately = channel.recentChanges?.get(peerId);
     if (lately) lately.last = UNSEEN;
   }
 
@@ -111,6 +111,6 @@ export class Damping {
 }
 
 function drop(channel: Channel, peerId: string): void {
-  channel.shownLately?.delete(peerId);
-  if (channel.shownLately?.size === 0) channel.shownLately = undefined;
+  channel.recentChanges?.delete(peerId);
+  if (channel.recentChanges?.size === 0) channel.recentChanges = undefined;
 }

@@ -37,7 +37,7 @@ export class Delivery {
   publish(peer: Peer, name: string, dataJson: string): boolean {
     const { identity } = peer;
     const channel = identity.space.channels.get(name);
-    if (identity.waiting) this.parts.presence.settle(identity, hasReceiver(channel, peer));
+    if (identity.pending) this.parts.presence.beforeMessage(identity, hasReceiver(channel, peer));
     const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };
     if (!this.parts.engine.publish(identity.space.app, name, envelope)) return false;
     if (channel) this.fanOut(channel, identity.json, envelope, peer);
@@ -93,7 +93,7 @@ export class Delivery {
   /** How many connections it was handed to, UNAVAILABLE if that could not be found out. */
   send(peer: Peer, to: string, dataJson: string): number | Promise<number> {
     const { identity } = peer;
-    if (identity.waiting) this.parts.presence.announceWaiting(identity);
+    if (identity.pending) this.parts.presence.announcePending(identity);
     const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };
     return this.sendEnvelope(identity.space.app, identity.space, to, identity.json, envelope, peer);
   }
@@ -137,7 +137,7 @@ export class Delivery {
     if (!isSomebodyElse(target.peers, sender)) return 0;
     const { figures, presence } = this.parts;
     const from = sender?.identity ?? target.space.identities.get(envelope.from);
-    if (from?.waiting) presence.settleTowards(from, target);
+    if (from?.pending) presence.beforeDirect(from, target);
     const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson);
     let reached = 0;
     for (const peer of target.peers) {
@@ -157,7 +157,7 @@ export class Delivery {
   /** Before a message that no connection of ours sent goes out in `channel`. */
   settleSender(space: Space, from: string, channel: Channel | undefined): void {
     const identity = space.identities.get(from);
-    if (identity?.waiting) this.parts.presence.settle(identity, hasReceiver(channel, undefined));
+    if (identity?.pending) this.parts.presence.beforeMessage(identity, hasReceiver(channel, undefined));
   }
 }
 

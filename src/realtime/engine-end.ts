@@ -66,7 +66,7 @@ export class EngineEnd implements Omit<NodeEnd, "nodeGone"> {
   ): void {
     const channel = this.channel(app, name);
     // What comes before the answer to `watch` is in that answer.
-    if (channel && !channel.opening) this.parts.presence.remote(node, channel, joined, left);
+    if (channel && !channel.opening) this.parts.presence.remoteChanged(node, channel, joined, left);
   }
 
   membersAre(node: NodeId, app: string, name: string, members: readonly MemberState[]): void {
@@ -74,12 +74,12 @@ export class EngineEnd implements Omit<NodeEnd, "nodeGone"> {
     if (!channel || channel.opening) return;
     const present = new Set(members.map(({ peerId }) => peerId));
     const left = membersThrough(node, channel).filter((peerId) => !present.has(peerId));
-    this.parts.presence.remote(node, channel, members, left);
+    this.parts.presence.remoteChanged(node, channel, members, left);
   }
 
   /** A node has gone: its members leave this channel. */
   nodeGoneFrom(node: NodeId, channel: Channel): void {
-    this.parts.presence.remote(node, channel, [], membersThrough(node, channel));
+    this.parts.presence.remoteChanged(node, channel, [], membersThrough(node, channel));
   }
 
   /** Connections */

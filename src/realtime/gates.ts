@@ -1,7 +1,7 @@
-/** Subscriptions whose roster waits for the pong of the ping behind their ack, and the moment from which it waits no longer. */
+/** Subscriptions whose roster waits for the pong of the ping behind their ack, and the time after which it waits no longer. */
 import { ROSTER_WAIT_MS } from "../protocol/limits.ts";
-import type { Subscription } from "./channel.ts";
 import type { Clock } from "./clock.ts";
+import type { Subscription } from "./subscription.ts";
 
 /** A roster is due ROSTER_WAIT_MS after its ack; the wait for the pong ends this much earlier, because timers can be late. */
 const GATE_WAIT_MS = ROSTER_WAIT_MS - 50;
@@ -10,7 +10,7 @@ const WATCH_GAP_MS = 10;
 
 interface Waiting {
   readonly subscription: Subscription;
-  readonly gate: number;
+  readonly ping: number;
   readonly untilMs: number;
 }
 
@@ -21,14 +21,14 @@ export class Gates {
 
   constructor(
     private readonly clock: Clock,
-    /** Their rosters are still owed at the deadline, whether or not the pong has come. */
+    /** Rosters that are not written at their deadline, whether or not the pong has come. */
     private readonly overdue: (subscriptions: readonly Subscription[]) => void,
   ) {}
 
-  /** From now on the roster of this subscription, promised with its present gate, has a deadline. */
-  add(subscription: Subscription): void {
+  /** From now on the roster that was promised with this ping has a deadline. */
+  add(subscription: Subscription, ping: number): void {
     const untilMs = this.clock.monotonicMs() + GATE_WAIT_MS;
-    this.waiting.push({ subscription, gate: subscription.gate, untilMs });
+    this.waiting.push({ subscription, ping, untilMs });
     this.watch();
   }
 
@@ -47,8 +47,8 @@ export class Gates {
     const nowMs = this.clock.monotonicMs();
     const overdue: Subscription[] = [];
     let passed = 0;
-    for (const { subscription, gate, untilMs } of this.waiting) {
-      const isOwed = subscription.open && subscription.owed === gate;
+    for (const { subscription, ping, untilMs } of this.waiting) {
+      const isOwed = subscription.isOwedRosterOf(ping);
       if (isOwed && untilMs > nowMs) break;
       passed++;
       if (isOwed) overdue.push(subscription);

@@ -10,7 +10,7 @@ import * as encode from "../protocol/encode.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import { Boundary } from "./boundary.ts";
 import { Census } from "./census.ts";
-import { Channel, Subscription } from "./channel.ts";
+import { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
@@ -23,6 +23,7 @@ import { Peer } from "./peer.ts";
 import { Presence } from "./presence.ts";
 import type { Broadcast, Socket } from "./socket.ts";
 import { Space } from "./space.ts";
+import { type EndReason, Subscription } from "./subscription.ts";
 import type { Usage } from "./usage.ts";
 
 const PRESENCE = bitOf("presence");
@@ -110,7 +111,7 @@ export class Hub {
       boundary: this.boundary,
       close: (peer, closing) => this.close(peer, closing),
       expire: (peer) => this.expire(peer),
-      drop: (subscription) => this.drop(subscription),
+      drop: (subscription, why) => this.drop(subscription, why),
     });
     const end = new EngineEnd({
       ...parts,
@@ -180,7 +181,7 @@ export class Hub {
     const { identity } = peer;
     const { space } = identity;
     const { boundary } = this;
-    for (const subscription of [...peer.subscriptions]) this.drop(subscription);
+    for (const subscription of [...peer.subscriptions]) this.drop(subscription, "left");
     identity.peers.splice(identity.peers.indexOf(peer), 1);
     if (identity.peers.length === 0)
       boundary.attempt("socket", () => this.parts.engine.release(space.app, peer.peerId));
@@ -240,12 +241,12 @@ export class Hub {
     if (held) {
       this.setVariant(held, withMetadata);
       // The key has been given the presence action since.
-      if (peer.may(PRESENCE)) held.member ??= held.channel.member(peer.identity);
+      if (peer.may(PRESENCE) && !held.member) held.join(held.channel.member(peer.identity));
       return this.welcomeTo(held, answer);
     }
     const channel = this.channel(peer.identity.space, name);
-    const member = peer.may(PRESENCE) ? channel.member(peer.identity) : undefined;
-    const subscription = new Subscription(peer, channel, member);
+    const subscription = new Subscription(peer, channel);
+    if (peer.may(PRESENCE)) subscription.join(channel.member(peer.identity));
     subscription.withMetadata = withMetadata;
     peer.addSubscription(subscription);
     channel.subscribers++;
@@ -256,18 +257,19 @@ export class Hub {
 
   private welcomeTo(subscription: Subscription, answer: Answer): void {
     const enter = (): void => {
-      answer(subscription.isRevoked ? "channel_not_authorized" : undefined);
-      if (subscription.open) this.presence.enter(subscription);
+      const { state } = subscription;
+      answer(state.at === "ended" && state.why === "revoked" ? "channel_not_authorized" : undefined);
+      this.presence.acked(subscription);
     };
     const { opening } = subscription.channel;
     if (!opening) return enter();
-    this.presence.expect(subscription);
+    this.presence.opening(subscription);
     opening.push(enter);
   }
 
   unsubscribe(peer: Peer, name: string): void {
     const subscription = peer.subscriptionTo(name);
-    if (subscription) this.drop(subscription);
+    if (subscription) this.drop(subscription, "left");
   }
 
   private setVariant(subscription: Subscription, withMetadata: boolean): void {
@@ -280,19 +282,19 @@ export class Hub {
   }
 
   /** A fault resynchronises the channel: it may still show the member that has left. */
-  private drop(subscription: Subscription): void {
-    this.boundary.forChannel("socket", subscription.channel, () => this.remove(subscription));
+  private drop(subscription: Subscription, why: EndReason): void {
+    this.boundary.forChannel("socket", subscription.channel, () => this.remove(subscription, why));
   }
 
-  private remove(subscription: Subscription): void {
-    const { peer, channel, withMetadata } = subscription;
-    subscription.open = false;
+  private remove(subscription: Subscription, why: EndReason): void {
+    const { peer, channel, member, withMetadata } = subscription;
+    subscription.end(why);
     // A fault on the way can end a connection, and with it all its subscriptions, while they are being ended one by one.
     if (!peer.removeSubscription(subscription)) return;
     peer.socket.unsubscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
     channel.subscribers--;
     if (withMetadata) channel.metadataSubscribers--;
-    this.presence.leave(subscription);
+    if (member) this.presence.left(subscription, member);
     this.tidy(channel);
   }
 
@@ -388,7 +390,7 @@ export class Hub {
     channel.opening = undefined;
     // It may have been forgotten while the answer was under way.
     const isStillHere = channel.space.channels.get(channel.name) === channel;
-    if (isStillHere) for (const [node, members] of remote) this.presence.remote(node, channel, members, []);
+    if (isStillHere) for (const [node, members] of remote) this.presence.remoteChanged(node, channel, members, []);
     for (const enter of waiting) enter();
   }
 
@@ -399,8 +401,7 @@ export class Hub {
     if (space.channels.get(channel.name) !== channel) return;
     if ([...channel.members.values()].some((member) => member.announced)) return;
     for (const member of [...channel.members.values()]) {
-      member.identity.waiting?.delete(member);
-      if (member.identity.waiting?.size === 0) member.identity.waiting = undefined;
+      member.identity.removePending(member);
       channel.forget(member);
     }
     space.channels.delete(channel.name);

@@ -5,12 +5,13 @@ import { bitOf } from "../protocol/actions.ts";
 import { type Closing, KEY_REVOKED } from "../protocol/close.ts";
 import * as encode from "../protocol/encode.ts";
 import type { Boundary } from "./boundary.ts";
-import type { Subscription } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { Figures } from "./figures.ts";
+import type { Member } from "./member.ts";
 import type { Peer } from "./peer.ts";
 import type { Presence } from "./presence.ts";
+import type { EndReason, Subscription } from "./subscription.ts";
 
 const PRESENCE = bitOf("presence");
 const SUBSCRIBE = bitOf("subscribe");
@@ -28,7 +29,7 @@ export interface NarrowingParts {
   readonly boundary: Boundary;
   readonly close: (peer: Peer, closing: Closing) => void;
   readonly expire: (peer: Peer) => void;
-  readonly drop: (subscription: Subscription) => void;
+  readonly drop: (subscription: Subscription, why: EndReason) => void;
 }
 
 /** An edit of a key, while its connections follow it. */
@@ -85,28 +86,27 @@ export class Narrowing {
   private endFor(peer: Peer, edit: Edit): void {
     for (const subscription of [...peer.subscriptions]) {
       // A fault on the way can have closed the connection.
-      if (!subscription.open) continue;
+      if (subscription.isEnded) continue;
       const { name } = subscription.channel;
       edit.stepsLeft--;
       if (!peer.may(SUBSCRIBE) || !covers(edit, name)) this.take(subscription);
-      else if (subscription.member && !peer.may(PRESENCE)) this.withoutPresence(subscription);
+      else if (subscription.member && !peer.may(PRESENCE)) this.withoutPresence(subscription, subscription.member);
       else edit.stepsLeft++;
     }
   }
 
   private take(subscription: Subscription): void {
     const { peer, channel } = subscription;
-    this.parts.drop(subscription);
-    subscription.isRevoked = true;
+    this.parts.drop(subscription, "revoked");
     this.parts.errors.inc();
     const message = `The key no longer covers the channel ${channel.json}.`;
     peer.socket.send(encode.error("channel_not_authorized", undefined, message));
   }
 
   /** It stays subscribed, but neither sees presence nor is shown. */
-  private withoutPresence(subscription: Subscription): void {
-    this.parts.presence.leave(subscription);
-    subscription.member = undefined;
+  private withoutPresence(subscription: Subscription, member: Member): void {
+    subscription.withdraw();
+    this.parts.presence.left(subscription, member);
   }
 }
 

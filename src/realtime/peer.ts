@@ -2,10 +2,10 @@
 import type { Grant } from "../access/admit.ts";
 import type { ActionSet } from "../protocol/actions.ts";
 import type { Scope } from "../protocol/glob.ts";
-import type { Subscription } from "./channel.ts";
 import { CONTROL_FRAMES_BURST, PING_FRAMES_BURST } from "./limits.ts";
 import type { Socket } from "./socket.ts";
 import type { Identity } from "./space.ts";
+import type { Subscription } from "./subscription.ts";
 
 let lastOutbox = 0;
 
@@ -33,7 +33,7 @@ export class Peer {
   pingSeq = 0;
   /** The highest of those numbers that a pong has answered. */
   private pongSeq = 0;
-  /** Subscriptions whose roster waits for a pong. */
+  /** Subscriptions whose roster waits for a pong (subscription.ts counts them). */
   gated = 0;
   open = true;
   /** Unix ms at which it must be closed; Infinity: never. */

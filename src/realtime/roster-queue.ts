@@ -8,10 +8,10 @@
  */
 
 import type { Boundary } from "./boundary.ts";
-import type { Subscription } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import { ROSTER_DRAIN_MAX_MS } from "./limits.ts";
 import type { Peer } from "./peer.ts";
+import type { Subscription } from "./subscription.ts";
 
 /** How often connections with a roster in their buffer are looked at. */
 const LOOK_EVERY_MS = 1000;

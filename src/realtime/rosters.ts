@@ -1,30 +1,42 @@
-/** The texts of presence: rosters for newcomers, whole or in parts, and changes for everybody else. */
-import { presenceChange, roster } from "../protocol/encode.ts";
+/** Presence frames: rosters for newcomers, in one or several parts, and changes for the other members. */
+import { presenceChange, roster as rosterFrame } from "../protocol/encode.ts";
 import { ROSTER_PART_MAX_BYTES } from "../protocol/limits.ts";
-import type { Change, Channel, LongRoster, RosterPart, Subscription } from "./channel.ts";
+import type { Channel } from "./channel.ts";
+import type { Subscription } from "./subscription.ts";
 
-/** Peer id and what is shown of it. */
+/** The members of a channel at one moment. Newcomers share it: one of their own for each would take members × newcomers of memory. */
+export interface Roster {
+  readonly parts: readonly RosterPart[];
+  /** By peer id. */
+  readonly entries: ReadonlyMap<string, string>;
+}
+
+interface RosterPart {
+  /** Entries, with commas between. */
+  readonly text: string;
+  /** By peer id: where its entry begins in the text. */
+  readonly starts: ReadonlyMap<string, number>;
+}
+
+/** What a receiver was shown of one peer before and is shown now; undefined: that it is not there. */
+export interface Change {
+  readonly peerId: string;
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+}
+
 type Entry = readonly [peerId: string, entry: string];
-const NOBODY: RosterPart = { text: "", starts: new Map() };
+const EMPTY_PART: RosterPart = { text: "", starts: new Map() };
 
 /** The longest part that still leaves some room in the buffer of a connection for which at most `maxPendingBytes` may wait. */
 export const partMaxBytesOf = (maxPendingBytes: number): number =>
   Math.min(ROSTER_PART_MAX_BYTES, Math.floor((maxPendingBytes * 15) / 16));
 
-/** Writes the roster to each newcomer, or its first part. */
-export function writeRosters(channel: Channel, newcomers: readonly Subscription[], partMaxBytes: number): void {
-  const told = new Map<string, string>();
-  for (const [peerId, { shown }] of channel.members) if (shown !== undefined) told.set(peerId, shown);
-  // One text for all, in as many parts as it takes; each newcomer gets it with its own entry cut out.
-  const parts = portions([...told], partMaxBytes).map(partOf);
-  const long: LongRoster = { parts, told };
-  for (const subscription of newcomers) {
-    const { peer } = subscription;
-    peer.socket.send(partFor(peer.peerId, long, 0, channel));
-    if (parts.length < 2 && !subscription.awaitsTick) continue;
-    subscription.roster = long;
-    subscription.partsWritten = 1;
-  }
+/** The members that the channel was shown. One text for all newcomers: each gets it with its own entry cut out. */
+export function makeRoster(channel: Channel, partMaxBytes: number): Roster {
+  const entries = new Map<string, string>();
+  for (const [peerId, { shown }] of channel.members) if (shown !== undefined) entries.set(peerId, shown);
+  return { parts: portions([...entries], partMaxBytes).map(partOf), entries };
 }
 
 function partOf(entries: readonly Entry[]): RosterPart {
@@ -37,37 +49,40 @@ function partOf(entries: readonly Entry[]): RosterPart {
   return { text: entries.map(([, entry]) => entry).join(), starts };
 }
 
-function partFor(peerId: string, { parts, told }: LongRoster, index: number, channel: Channel): string {
-  const { text, starts } = parts[index] ?? NOBODY;
+/** The first part is written even when there are no members: a newcomer must learn that it is alone. */
+export function writePart({ peer, channel }: Subscription, { parts, entries }: Roster, index: number): void {
+  const { peerId, socket } = peer;
+  const { text, starts } = parts[index] ?? EMPTY_PART;
   const start = starts.get(peerId);
-  return roster(channel.json, start === undefined ? text : without(text, start, told.get(peerId)?.length ?? 0));
+  const others = start === undefined ? text : without(text, start, entries.get(peerId)?.length ?? 0);
+  socket.send(rosterFrame(channel.json, others));
 }
 
-/** Writes what is left of a long roster as long as the reader keeps up; false: it must drain first. */
+/** Writes further parts of a roster as long as the reader keeps up; false: it must drain first. */
 export function writeRest(subscription: Subscription): boolean {
-  const { channel, peer, roster: long } = subscription;
-  // One of a single part is written: what it has missed comes behind it, whatever else waits there.
-  if (!long || long.parts.length < 2) return true;
+  const { peer, roster } = subscription;
+  // A roster of one part is written: what was missed comes behind it, whatever else is in the buffer.
+  if (!roster || roster.parts.length < 2) return true;
   while (peer.socket.getBufferedAmount() === 0) {
-    if (subscription.partsWritten >= long.parts.length) return true;
-    peer.socket.send(partFor(peer.peerId, long, subscription.partsWritten++, channel));
+    const index = subscription.takePart();
+    if (index === undefined) return true;
+    writePart(subscription, roster, index);
   }
   return false;
 }
 
 /** Behind a roster that is written: what the channel was shown since it was made. */
 export function writeMissed(subscription: Subscription, partMaxBytes: number): void {
-  const { channel, peer, roster: long, ahead } = subscription;
-  if (!long) return;
-  subscription.roster = undefined;
-  // Peers about which it knows more than the channel was shown are left to the audience, which compares with that.
-  const isItsOwn = (peerId: string): boolean => peerId === peer.peerId || ahead?.has(peerId) === true;
+  const { channel, peer, roster, shownAlone } = subscription;
+  if (!roster) return;
+  // Peers of which it was shown something alone are left to IndividualChanges, which compares with that.
+  const isItsOwn = (peerId: string): boolean => peerId === peer.peerId || shownAlone?.has(peerId) === true;
   const missed: Change[] = [];
   for (const [peerId, { shown }] of channel.members) {
-    const before = long.told.get(peerId);
+    const before = roster.entries.get(peerId);
     if (shown !== undefined && shown !== before && !isItsOwn(peerId)) missed.push({ peerId, before, after: shown });
   }
-  for (const [peerId, before] of long.told) {
+  for (const [peerId, before] of roster.entries) {
     const isGone = channel.members.get(peerId)?.shown === undefined;
     if (isGone && !isItsOwn(peerId)) missed.push({ peerId, before, after: undefined });
   }
@@ -75,7 +90,7 @@ export function writeMissed(subscription: Subscription, partMaxBytes: number): v
   for (const frame of changeFrames(channel.json, missed, partMaxBytes)) peer.socket.send(frame);
 }
 
-/** One frame, unless so many come or go at once that clients would cut it. */
+/** One frame; several where one would be longer than clients accept. */
 export function changeFrames(channelJson: string, changes: readonly Change[], partMaxBytes: number): string[] {
   const joined = changes.flatMap(({ after }) => after ?? []);
   const left = changes.flatMap(({ before, after }) => (after === undefined ? (before ?? []) : []));
@@ -88,7 +103,7 @@ export function changeFrames(channelJson: string, changes: readonly Change[], pa
   ];
 }
 
-/** A list of entries without the one that stands at `start`, nor its comma. */
+/** A list of entries without the one that begins at `start`, nor its comma. */
 function without(all: string, start: number, length: number): string {
   if (start > 0) return all.slice(0, start - 1) + all.slice(start + length);
   return all.slice(length + 1);

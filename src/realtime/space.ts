@@ -1,5 +1,6 @@
-/** One application on this node: who is connected, and which channels are in use. */
-import type { Channel, Member } from "./channel.ts";
+/** One application on this node: the peers that are connected, and the channels in use. */
+import type { Channel } from "./channel.ts";
+import type { Member } from "./member.ts";
 import type { Peer } from "./peer.ts";
 
 /** All connections of one peer id. */
@@ -7,8 +8,8 @@ export class Identity {
   readonly peers: Peer[] = [];
   /** The peer id as JSON. */
   readonly json: string;
-  /** Memberships with a change that others have not been told yet; undefined is the usual case. */
-  waiting: Set<Member> | undefined;
+  /** Memberships with a change that not every member was shown; undefined is the usual case, checked with each message. */
+  pending: Set<Member> | undefined;
   /** Channels it is a member of, through this node or another. */
   memberships = 0;
 
@@ -17,6 +18,16 @@ export class Identity {
     readonly peerId: string,
   ) {
     this.json = JSON.stringify(peerId);
+  }
+
+  addPending(member: Member): void {
+    this.pending ??= new Set();
+    this.pending.add(member);
+  }
+
+  removePending(member: Member): void {
+    this.pending?.delete(member);
+    if (this.pending?.size === 0) this.pending = undefined;
   }
 }
 
@@ -36,7 +47,7 @@ export class Space {
     return identity;
   }
 
-  /** Forgets a peer id that nothing is known of any more. */
+  /** Forgets a peer id with no connection here and no membership. */
   tidy(identity: Identity): void {
     if (identity.peers.length === 0 && identity.memberships === 0) this.identities.delete(identity.peerId);
   }

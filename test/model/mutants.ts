@@ -33,22 +33,21 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "left while a connection remains",
-    file: "src/realtime/channel.ts",
+    file: "src/realtime/member.ts",
     find: "if (at >= 0) this.subscriptions.splice(at, 1);",
     replace: "if (at >= 0) this.subscriptions.splice(at);",
   },
   {
     name: "change before roster",
-    file: "src/realtime/presence.ts",
-    find: "if (!member.subscriptions.includes(subscription)) member.add(subscription);\n    this.hold(subscription);",
-    replace:
-      "if (!member.subscriptions.includes(subscription)) member.add(subscription);\n    this.hold(subscription);\n    this.audience.listen(subscription);",
+    file: "src/realtime/subscription.ts",
+    find: 'if (next.at === "listening") {',
+    replace: 'if (next.at === "listening" || next.at === "gated") {',
   },
   {
     name: "change before roster, on a repeated subscribe only",
-    file: "src/realtime/presence.ts",
-    find: "if (!member.subscriptions.includes(subscription)) member.add(subscription);\n    this.hold(subscription);",
-    replace: "if (!member.subscriptions.includes(subscription)) member.add(subscription);",
+    file: "src/realtime/subscription.ts",
+    find: 'if (current.at === "listening") {',
+    replace: 'if (current.at === "listening" && next.at !== "gated") {',
   },
   {
     name: "roster with self",
@@ -59,7 +58,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "joined after direct",
     file: "src/realtime/delivery.ts",
-    find: "if (from?.waiting) presence.settleTowards(from, target);",
+    find: "if (from?.pending) presence.beforeDirect(from, target);",
     replace: "",
   },
   {
@@ -152,20 +151,20 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "more: shown without the presence action",
     file: "src/realtime/hub.ts",
-    find: "const member = peer.may(PRESENCE) ? channel.member(peer.identity) : undefined;",
-    replace: "const member = channel.member(peer.identity);",
+    find: "if (peer.may(PRESENCE)) subscription.join(",
+    replace: "subscription.join(",
   },
   {
     name: "more: still shown when a key edit takes presence away",
     file: "src/realtime/narrowing.ts",
-    find: "else if (subscription.member && !peer.may(PRESENCE)) this.withoutPresence(subscription);",
+    find: "else if (subscription.member && !peer.may(PRESENCE)) this.withoutPresence(subscription, subscription.member);",
     replace: "",
   },
   {
     name: "more: a roster before its pong",
     file: "src/realtime/presence.ts",
-    find: "peer.socket.ping(String(subscription.gate));",
-    replace: "peer.socket.ping(String(subscription.gate));\n    this.openGate(subscription);",
+    find: "peer.socket.ping(String(ping));",
+    replace: "peer.socket.ping(String(ping));\n    this.openGate(subscription);",
   },
   {
     name: "more: a change of metadata is not told",
@@ -175,15 +174,15 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "more: the oldest connection gives the metadata",
-    file: "src/realtime/channel.ts",
-    find: "const newest = this.subscriptions.find((subscription) => subscription.visible)?.peer;",
-    replace: "const newest = this.subscriptions.findLast((subscription) => subscription.visible)?.peer;",
+    file: "src/realtime/member.ts",
+    find: "const newest = this.subscriptions.find((subscription) => subscription.isVisible)?.peer;",
+    replace: "const newest = this.subscriptions.findLast((subscription) => subscription.isVisible)?.peer;",
   },
   {
     name: "more: a peer that is known is not kept by its next connection",
-    file: "src/realtime/presence.ts",
-    find: "if (member.shown !== undefined) for (const other of member.subscriptions) other.visible = true;",
-    replace: "for (const other of member.subscriptions) other.visible = false;",
+    file: "src/realtime/member.ts",
+    find: "if (this.shown !== undefined) for (const other of this.subscriptions) other.show();",
+    replace: "",
   },
   {
     name: "more: joined after a message from elsewhere",
@@ -211,9 +210,9 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "damping: a change that was held back is forgotten",
-    file: "src/realtime/showing.ts",
-    find: "if (!held.has(member)) this.told(member);\n      else if (",
-    replace: "this.told(member);\n      if (",
+    file: "src/realtime/presence-writer.ts",
+    find: "if (!held.has(member)) this.shown(member);\n      else if (",
+    replace: "this.shown(member);\n      if (",
   },
   {
     name: "damping: every change is shown",
@@ -225,7 +224,7 @@ const MUTANTS: readonly Mutant[] = [
     name: "damping: forgotten with the member",
     file: "src/realtime/channel.ts",
     find: "this.members.delete(member.identity.peerId);",
-    replace: "this.members.delete(member.identity.peerId);\n    this.shownLately?.delete(member.identity.peerId);",
+    replace: "this.members.delete(member.identity.peerId);\n    this.recentChanges?.delete(member.identity.peerId);",
   },
   {
     name: "damping: a join is held back before a message",
@@ -235,39 +234,39 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "damping: a join that is held back no longer waits for a message",
-    file: "src/realtime/showing.ts",
+    file: "src/realtime/presence-writer.ts",
     find: "return !member.isGone && (",
     replace: "return member.isGone && (",
   },
   {
     name: "told alone, and not again after a change",
-    file: "src/realtime/showing.ts",
-    find: "export function note(member: Member): void {\n  member.settled = undefined;",
-    replace: "export function note(member: Member): void {",
+    file: "src/realtime/member.ts",
+    find: "markChanged(): void {\n    this.upToDate = undefined;",
+    replace: "markChanged(): void {",
   },
   {
     name: "told alone, and told again with the others",
-    file: "src/realtime/audience.ts",
-    find: "if (!subscription.listening) return;\n    this.mute(subscription);\n    this.listen(subscription);",
-    replace: "",
+    file: "src/realtime/individual-changes.ts",
+    find: "this.write(subscription, [{ peerId, before, after }]);\n    subscription.showedAlone(peerId, after);",
+    replace: "this.write(subscription, [{ peerId, before, after }]);",
   },
   {
     name: "told alone, and not told with the others any more",
-    file: "src/realtime/audience.ts",
-    find: "changes.filter(({ peerId }) => !ahead.has(peerId))",
+    file: "src/realtime/individual-changes.ts",
+    find: "changes.filter(({ peerId }) => !shownAlone.has(peerId))",
     replace: "changes.slice(changes.length)",
   },
   {
     name: "told alone, and left without knowing of it",
-    file: "src/realtime/audience.ts",
+    file: "src/realtime/individual-changes.ts",
     find: "const after = before === undefined ? member?.entry() : member?.arrivedEntry();",
     replace: "const after = before ?? member?.entry();",
   },
   {
     name: "told alone, and everybody with it",
     file: "src/realtime/delivery.ts",
-    find: "if (from?.waiting) presence.settleTowards(from, target);",
-    replace: "if (from?.waiting) presence.settle(from, true);",
+    find: "if (from?.pending) presence.beforeDirect(from, target);",
+    replace: "if (from?.pending) presence.beforeMessage(from, true);",
   },
   {
     name: "rosters: one that had to wait never comes",
@@ -278,8 +277,8 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "rosters: shown to the others before its own",
     file: "src/realtime/presence.ts",
-    find: "subscription.owed = subscription.gate;",
-    replace: "subscription.owed = subscription.gate;\n    subscription.visible = true;",
+    find: "subscription.gate(member, ping);",
+    replace: "subscription.gate(member, ping);\n    subscription.show();",
   },
 ];
 

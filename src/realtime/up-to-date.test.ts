@@ -1,9 +1,9 @@
-/** Work that a message causes while changes of its sender wait: counted, because it must not grow with every message. */
+/** The work that a message causes while changes of its sender are pending: counted, because it must not grow with every message. */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import type { MemberState, RemoteMembers } from "../engine/engine.ts";
 import { ROSTER_WAIT_MS } from "../protocol/limits.ts";
-import { Audience } from "./audience.ts";
 import { Damping } from "./damping.ts";
+import { IndividualChanges } from "./individual-changes.ts";
 import { CHANGES_SHOWN_WINDOW_MS } from "./limits.ts";
 import { Peer } from "./peer.ts";
 import { type Client, World } from "./testing/kit.ts";
@@ -22,12 +22,12 @@ afterEach(() => {
 });
 
 /** How often each of these is called while `act` runs. */
-function counted(act: () => void): { lookUps: number; shownAlone: number; followed: number; asked: number } {
+function counted(act: () => void): { lookUps: number; shownAlone: number; caughtUp: number; asked: number } {
   const lookUps = spyOn(Peer.prototype, "subscriptionTo");
-  const shownAlone = spyOn(Audience.prototype, "showAlone");
-  const followed = spyOn(Audience.prototype, "follow");
+  const shownAlone = spyOn(IndividualChanges.prototype, "showAlone");
+  const caughtUp = spyOn(IndividualChanges.prototype, "catchUp");
   const asked = spyOn(Damping.prototype, "allows");
-  const all = { lookUps, shownAlone, followed, asked };
+  const all = { lookUps, shownAlone, caughtUp, asked };
   spies.push(...Object.values(all));
   act();
   const counts = Object.fromEntries(Object.entries(all).map(([name, spy]) => [name, spy.mock.calls.length]));
@@ -74,8 +74,8 @@ describe("messages of a peer whose changes are held back in many channels", () =
 
   test("published ones do not go through the channels", () => {
     const { anns, ben } = flapped(6);
-    const { asked, followed } = counted(() => repeat(MESSAGES, (i) => ben.publish("c0", i + 1)));
-    expect([asked, followed]).toEqual([0, 0]);
+    const { asked, caughtUp } = counted(() => repeat(MESSAGES, (i) => ben.publish("c0", i + 1)));
+    expect([asked, caughtUp]).toEqual([0, 0]);
     expect(anns[0]?.news().length).toBe(MESSAGES);
   });
 
@@ -83,7 +83,7 @@ describe("messages of a peer whose changes are held back in many channels", () =
     const { world, anns, ben } = flapped(6);
     // The window of the first change ends 6 steps after it was shown; the tick that follows the release is 10 ms later.
     let waited = 0;
-    while (!ben.peer.identity.waiting && waited++ < 2 * CHANGES_SHOWN_WINDOW_MS) world.advance(1);
+    while (!ben.peer.identity.pending && waited++ < 2 * CHANGES_SHOWN_WINDOW_MS) world.advance(1);
     ben.send("ann", 1);
     expect(anns[0]?.news()).toEqual([...CHANNELS.map(() => "left: ben"), "direct ben 1"]);
   });
@@ -161,17 +161,17 @@ describe("direct messages of a peer that is still to be shown in many channels",
   });
 });
 
-test("publishes while others stand aside look at no picture but that of the sender", () => {
+test("a publish looks, in subscriptions that are off the topic, at what they were shown of the sender only", () => {
   const { world, anns, ben } = flapped(0);
   const others = Array.from({ length: 10 }, (_, i) => world.connect(`other${i}`).holdPongs());
   for (const other of others) {
     enter(other);
     other.send("ann", 1);
   }
-  for (const ann of anns) expect(ann.peer.subscriptionTo("c0")?.ahead?.size).toBe(others.length);
+  for (const ann of anns) expect(ann.peer.subscriptionTo("c0")?.shownAlone?.size).toBe(others.length);
   ben.holdPongs();
-  const pictures = anns.flatMap(({ peer }) => peer.subscriptions.flatMap(({ ahead }) => ahead ?? []));
-  const walks = pictures.map((ahead) => spyOn(ahead, Symbol.iterator));
+  const maps = anns.flatMap(({ peer }) => peer.subscriptions.flatMap(({ shownAlone }) => shownAlone ?? []));
+  const walks = maps.map((shownAlone) => spyOn(shownAlone, Symbol.iterator));
   for (const channel of CHANNELS) {
     ben.subscribe(channel);
     ben.publish(channel, 1);

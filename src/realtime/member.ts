@@ -1,0 +1,124 @@
+/** A member of a channel: one peer id, through this node's connections, through other nodes, or both. */
+import type { MemberState, NodeId } from "../engine/engine.ts";
+import { presenceEntry } from "../protocol/encode.ts";
+import type { Channel } from "./channel.ts";
+import type { Peer } from "./peer.ts";
+import type { Identity } from "./space.ts";
+import type { Subscription } from "./subscription.ts";
+import type { UpToDate } from "./up-to-date.ts";
+
+export class Member {
+  /** This node's connections of the peer that take part in presence, newest connection first. */
+  readonly subscriptions: Subscription[] = [];
+  /** The entry that the channel was shown last on this node; undefined: none. */
+  shown: string | undefined;
+  /** What other nodes were sent last. */
+  announced: MemberState | undefined;
+  remote: Map<NodeId, MemberState> | undefined;
+  /** Which receivers need nothing more before its peer's next message (up-to-date.ts); undefined: not known. */
+  upToDate: UpToDate | undefined;
+
+  constructor(
+    readonly channel: Channel,
+    readonly identity: Identity,
+  ) {}
+
+  add(subscription: Subscription): void {
+    if (this.subscriptions.includes(subscription)) return;
+    const at = this.subscriptions.findIndex((other) => other.peer.connectedMs <= subscription.peer.connectedMs);
+    this.subscriptions.splice(at < 0 ? this.subscriptions.length : at, 0, subscription);
+  }
+
+  remove(subscription: Subscription): void {
+    const at = this.subscriptions.indexOf(subscription);
+    if (at >= 0) this.subscriptions.splice(at, 1);
+  }
+
+  /** What is so may differ from what was shown: the next tick compares, or the next message of its peer. */
+  markChanged(): void {
+    this.upToDate = undefined;
+    this.identity.addPending(this);
+    this.channel.changed.add(this);
+  }
+
+  /** The state that this node's own connections give: the newest that may be shown. */
+  local(): MemberState | undefined {
+    const newest = this.subscriptions.find((subscription) => subscription.isVisible)?.peer;
+    return newest && stateOf(newest);
+  }
+
+  /** The same for other nodes, which also learn of a connection that is not to be shown yet. */
+  toAnnounce(): MemberState | undefined {
+    const local = this.local();
+    const [newest] = this.subscriptions;
+    return local ?? (newest && { ...stateOf(newest.peer), isArriving: true });
+  }
+
+  /** The state that the channel should be shown: the newest connection of all nodes gives the metadata. */
+  state(): MemberState | undefined {
+    let newest = this.local();
+    if (this.remote)
+      for (const other of this.remote.values()) {
+        if (other.isArriving && this.shown === undefined) continue;
+        if (!newest || isNewer(other, newest)) newest = other;
+      }
+    return newest;
+  }
+
+  /** Other members were shown it, here or on another node. */
+  get isKnown(): boolean {
+    return this.shown !== undefined || this.remote?.values().some((state) => !state.isArriving) === true;
+  }
+
+  /** Some connection of it is still to be shown. */
+  get isArriving(): boolean {
+    return (
+      this.subscriptions.some((subscription) => !subscription.isVisible) ||
+      this.remote?.values().some((state) => state.isArriving) === true
+    );
+  }
+
+  /** All its connections may be shown now, whatever they wait for. */
+  show(): void {
+    for (const subscription of this.subscriptions) subscription.show();
+    if (!this.remote) return;
+    for (const [node, { isArriving, ...state }] of this.remote) if (isArriving) this.remote.set(node, state);
+  }
+
+  /** A peer that is known has not left while it has another connection here, even if that one still waits for its roster. */
+  keepShown(): void {
+    if (this.shown !== undefined) for (const other of this.subscriptions) other.show();
+  }
+
+  /** `state()` as an entry of a presence frame. */
+  entry(): string | undefined {
+    return entryOf(this.state());
+  }
+
+  /** The entry as if connections that are still arriving were shown: what a receiver of its messages must know. */
+  arrivedEntry(): string | undefined {
+    const [first] = this.subscriptions;
+    let newest = first && stateOf(first.peer);
+    for (const other of this.remote?.values() ?? []) if (!newest || isNewer(other, newest)) newest = other;
+    return entryOf(newest);
+  }
+
+  get isGone(): boolean {
+    return this.subscriptions.length === 0 && (this.remote === undefined || this.remote.size === 0);
+  }
+}
+
+export const stateOf = ({ peerId, metadataJson, connectedMs }: Peer): MemberState => ({
+  peerId,
+  metadataJson,
+  since: connectedMs,
+});
+
+const entryOf = (state: MemberState | undefined): string | undefined =>
+  state && presenceEntry(state.peerId, state.metadataJson);
+
+/** Two nodes may have accepted a connection in the same instant: every node must still choose the same one. */
+function isNewer(one: MemberState, than: MemberState): boolean {
+  if (one.since !== than.since) return one.since > than.since;
+  return (one.metadataJson ?? "") > (than.metadataJson ?? "");
+}

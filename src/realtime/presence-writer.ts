@@ -1,0 +1,178 @@
+/**
+ * Writes a channel's presence: rosters to newcomers, changes to the other members. A change is the difference between what was
+ * shown last and what is so now, as far as damping lets it through.
+ */
+import type { Engine } from "../engine/engine.ts";
+import { announce } from "./announce.ts";
+import type { Channel } from "./channel.ts";
+import type { Damping } from "./damping.ts";
+import { type IndividualChanges, isJoin, isReceived } from "./individual-changes.ts";
+import type { Member } from "./member.ts";
+import type { RosterQueue } from "./roster-queue.ts";
+import { type Change, changeFrames, makeRoster, type Roster, writeMissed, writePart, writeRest } from "./rosters.ts";
+import type { Broadcast } from "./socket.ts";
+import type { Subscription } from "./subscription.ts";
+
+/** The subscriptions that a tick shows to the others: newcomers get their roster now, the others have it and get what they missed. */
+export interface Tick {
+  readonly newcomers: readonly Subscription[];
+  readonly rostered: readonly Subscription[];
+}
+
+export interface PresenceWriterParts {
+  readonly engine: Engine;
+  readonly broadcast: Broadcast;
+  readonly damping: Damping;
+  readonly individual: IndividualChanges;
+  readonly queue: RosterQueue;
+  readonly partMaxBytes: number;
+  readonly tidy: (channel: Channel) => void;
+  readonly count: { changes(n: number): void; frames(n: number): void };
+}
+
+export class PresenceWriter {
+  constructor(private readonly parts: PresenceWriterParts) {}
+
+  /**
+   * Writes rosters to newcomers, then the changes of `members` to those who listen, then lets the newcomers listen too; and
+   * those who have their roster already, behind what they have missed. A message of `sender` comes next. Without `tick`, only
+   * what is about the sender is written.
+   */
+  write(channel: Channel, members: readonly Member[], sender: Member | undefined, tick?: Tick): void {
+    const { newcomers = [], rostered = [] } = tick ?? {};
+    const held = new Set<Member>();
+    const changes = this.takeChanges(channel, members, sender, held);
+    if (newcomers.length > 0) this.writeRosters(channel, newcomers);
+    if (changes.length > 0) {
+      this.parts.count.changes(changes.length);
+      this.writeToListeners(channel, changes);
+    }
+    const heldIndividually = new Set<string>();
+    for (const subscription of [...(channel.offTopic ?? [])])
+      this.parts.individual.catchUp(
+        subscription,
+        changes,
+        heldIndividually,
+        sender?.identity.peerId,
+        tick !== undefined,
+      );
+    for (const subscription of [...newcomers, ...rostered]) this.continueRoster(subscription);
+    announce(this.parts.engine, channel, members);
+    for (const member of members) {
+      member.upToDate = undefined;
+      if (!held.has(member)) this.shown(member);
+      else if (!mayOweJoin(member)) member.identity.removePending(member);
+    }
+    this.markHeld(channel, heldIndividually);
+    this.parts.tidy(channel);
+  }
+
+  /** The changes that may be shown to the channel now, marked as shown. Members whose change must wait are added to `held`. */
+  private takeChanges(
+    channel: Channel,
+    members: readonly Member[],
+    sender: Member | undefined,
+    held: Set<Member>,
+  ): readonly Change[] {
+    const changes: Change[] = [];
+    for (const member of members) {
+      const { peerId } = member.identity;
+      const before = member.shown;
+      const after = member.entry();
+      if (after === before) continue;
+      if (!this.parts.damping.allows(channel, peerId, before, after, member === sender)) {
+        held.add(member);
+        continue;
+      }
+      const change = { peerId, before, after };
+      if (isReceived(member, change)) this.parts.damping.shown(channel, peerId, before, after);
+      else this.parts.damping.unseen(channel, peerId);
+      changes.push(change);
+      member.shown = after;
+    }
+    return changes;
+  }
+
+  /** Rosters that are due before the next tick of the channel. */
+  writeRostersBeforeTick(channel: Channel, newcomers: readonly Subscription[]): void {
+    const roster = this.makeRoster(channel, newcomers.length);
+    for (const subscription of newcomers) {
+      subscription.rosterBeforeTick(roster);
+      channel.awaitingTick.push(subscription);
+      writePart(subscription, roster, 0);
+    }
+    for (const subscription of newcomers) this.continueRoster(subscription);
+  }
+
+  private writeRosters(channel: Channel, newcomers: readonly Subscription[]): void {
+    const roster = this.makeRoster(channel, newcomers.length);
+    for (const subscription of newcomers) {
+      writePart(subscription, roster, 0);
+      if (roster.parts.length > 1) subscription.keepRoster(roster);
+    }
+  }
+
+  private makeRoster(channel: Channel, receivers: number): Roster {
+    this.parts.count.frames(receivers);
+    return makeRoster(channel, this.parts.partMaxBytes);
+  }
+
+  /** Writes the rest of a roster, as far as its reader takes it; then what was missed. From then on it receives changes. */
+  continueRoster(subscription: Subscription): void {
+    const { channel } = subscription;
+    channel.rostersWritten++;
+    const isWritten = writeRest(subscription);
+    this.parts.queue.wrote(subscription, isWritten);
+    if (!isWritten || subscription.state.at !== "rostered") return;
+    writeMissed(subscription, this.parts.partMaxBytes);
+    subscription.listen();
+    const held = new Set<string>();
+    this.parts.individual.catchUp(subscription, [], held);
+    this.markHeld(channel, held);
+  }
+
+  /** A subscription off the topic does not know of a change of these yet; it must before they send a message. */
+  private markHeld(channel: Channel, peerIds: ReadonlySet<string>): void {
+    for (const peerId of peerIds) {
+      const member = channel.members.get(peerId);
+      if (member && mayOweJoin(member)) member.markChanged();
+    }
+  }
+
+  /** A join that damping held back is shown when its own peer listens already, which must not be shown itself. */
+  private writeToListeners(channel: Channel, changes: readonly Change[]): void {
+    const own = changes
+      .filter(isJoin)
+      .flatMap(({ peerId }) => channel.members.get(peerId)?.subscriptions.filter((one) => one.isListening) ?? []);
+    for (const subscription of own) subscription.pause();
+    if (channel.listeners > 0) this.broadcast(channel, changes);
+    for (const subscription of own) {
+      this.parts.individual.write(subscription, changes);
+      subscription.listen();
+    }
+  }
+
+  private broadcast(channel: Channel, changes: readonly Change[]): void {
+    const frames = changeFrames(channel.json, changes, this.parts.partMaxBytes);
+    this.parts.count.frames(channel.listeners * frames.length);
+    for (const frame of frames) this.parts.broadcast(channel.presenceTopic, frame, undefined);
+  }
+
+  /** Nothing about this member is pending any more, unless one of its own connections still is. */
+  private shown(member: Member): void {
+    const { channel } = member;
+    if (member.isArriving) return;
+    channel.changed.delete(member);
+    member.identity.removePending(member);
+    if (member.isGone) channel.forget(member);
+  }
+}
+
+/**
+ * For a member whose change is held back: whether a message of its peer may still make a join necessary, for a receiver that
+ * does not know of it. Nothing else of it may be shown before damping releases the change (which marks it again), so it need not
+ * be looked at with each message: a peer can have held changes in a hundred channels for seconds.
+ */
+function mayOweJoin(member: Member): boolean {
+  return !member.isGone && (member.shown === undefined || member.channel.offTopic !== undefined);
+}
