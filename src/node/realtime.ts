@@ -11,9 +11,9 @@ import type { Engine } from "../engine/engine.ts";
 import { Exchange } from "../engine/local.ts";
 import { type Clock, guardedClock, systemClock } from "../realtime/clock.ts";
 import { Dispatch } from "../realtime/dispatch.ts";
-import { Figures } from "../realtime/figures.ts";
 import { Gateway } from "../realtime/gateway.ts";
 import { Hub } from "../realtime/hub.ts";
+import { RealtimeMetrics } from "../realtime/metrics.ts";
 import type { Broadcast } from "../realtime/socket.ts";
 import { Usage } from "../realtime/usage.ts";
 import type { Snapshot, Store } from "../store/store.ts";
@@ -47,7 +47,7 @@ export async function buildHeart(
   changed: (snapshot: Snapshot) => void,
 ): Promise<Heart> {
   const clock = guardedClock(systemClock, faults);
-  const figures = new Figures(metrics);
+  const realtimeMetrics = new RealtimeMetrics(metrics);
   const usage = new Usage(store, clock, log);
   await usage.load();
   const blocks = new Blocks();
@@ -78,7 +78,7 @@ export async function buildHeart(
     engine,
     keyring,
     usage,
-    figures,
+    metrics: realtimeMetrics,
     faults,
     broadcast,
     presenceTickMs,
@@ -89,14 +89,31 @@ export async function buildHeart(
   keyring.onChange((keyId) => hub.keyChanged(keyId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections);
   metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.channelCount);
-  const dispatch = new Dispatch({ hub, keyring, usage, figures, clock, rates: { framesPerSecond, framesBurst } });
+  const dispatch = new Dispatch({
+    hub,
+    keyring,
+    usage,
+    metrics: realtimeMetrics,
+    clock,
+    rates: { framesPerSecond, framesBurst },
+  });
   const perMinute = config.connectsPerMinutePerIp;
   const connects = new Throttle(perMinute, perMinute / 60, clock.monotonicMs);
   const news = follow;
   const perSecond = config.restRequestsPerSecond;
   const keyRate = new Throttle(perSecond, perSecond, clock.monotonicMs);
   const limits = { connects, keyRate, maxPendingBytes };
-  const gateway = new Gateway({ hub, dispatch, keyring, blocks, figures, faults, clock, news, ...limits });
+  const gateway = new Gateway({
+    hub,
+    dispatch,
+    keyring,
+    blocks,
+    metrics: realtimeMetrics,
+    faults,
+    clock,
+    news,
+    ...limits,
+  });
   return { hub, gateway, clock, keyRate, usage, blocks, engine, follow };
 }
 

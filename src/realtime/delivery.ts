@@ -8,7 +8,7 @@ import * as encode from "../protocol/encode.ts";
 import { utf8Bytes } from "../protocol/names.ts";
 import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
-import type { Figures } from "./figures.ts";
+import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 import type { Presence } from "./presence.ts";
 import type { Broadcast, Socket } from "./socket.ts";
@@ -24,7 +24,7 @@ export interface DeliveryParts {
   readonly engine: Engine;
   readonly broadcast: Broadcast;
   readonly usage: Usage;
-  readonly figures: Figures;
+  readonly metrics: RealtimeMetrics;
   readonly clock: Clock;
 }
 
@@ -65,7 +65,7 @@ export class Delivery {
     const plain = encode.message(channel.json, fromJson, undefined, dataJson);
     const plainReaders = subscribers - metadataSubscribers - (own && !own.withMetadata ? 1 : 0);
     const fullReaders = metadataSubscribers - (own?.withMetadata ? 1 : 0);
-    this.parts.figures.messages.inc(plainReaders + fullReaders);
+    this.parts.metrics.messages.inc(plainReaders + fullReaders);
     if (plainReaders > 0) this.write(channel.plainTopic, plain, except, plainReaders);
     if (fullReaders > 0) {
       const full = metadataJson === undefined ? plain : encode.message(channel.json, fromJson, metadataJson, dataJson);
@@ -74,11 +74,11 @@ export class Delivery {
   }
 
   private write(topic: string, text: string, except: Socket | undefined, readers: number): void {
-    const { broadcast, figures } = this.parts;
+    const { broadcast, metrics } = this.parts;
     const written = broadcast(topic, text, except);
     this.pressed(written);
-    figures.deliveries.inc(readers);
-    figures.bytesOut.inc(readers * (written > 0 ? written : utf8Bytes(text)));
+    metrics.deliveries.inc(readers);
+    metrics.bytesOut.inc(readers * (written > 0 ? written : utf8Bytes(text)));
   }
 
   /** Bytes wait for a reader somewhere: worth remembering when one is cut. */
@@ -135,7 +135,7 @@ export class Delivery {
 
   private hand(target: Identity, fromJson: string, envelope: Envelope, sender: Peer | undefined): number {
     if (!isSomebodyElse(target.peers, sender)) return 0;
-    const { figures, presence } = this.parts;
+    const { metrics, presence } = this.parts;
     const from = sender?.identity ?? target.space.identities.get(envelope.from);
     if (from?.pending) presence.beforeDirect(from, target);
     const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson);
@@ -145,7 +145,7 @@ export class Delivery {
       this.write(peer.outbox, text, undefined, 1);
       reached++;
     }
-    figures.directs.inc(reached);
+    metrics.directs.inc(reached);
     return reached;
   }
 

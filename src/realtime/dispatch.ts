@@ -12,8 +12,8 @@ import { type ClientFrame, decodeFrame, PLAIN_PING } from "../protocol/frames.ts
 import { CHANNELS_PER_CONNECTION_MAX } from "../protocol/limits.ts";
 import { isChannelName, isPeerId, isReserved, utf8Bytes } from "../protocol/names.ts";
 import type { Clock } from "./clock.ts";
-import type { Figures } from "./figures.ts";
 import type { Hub } from "./hub.ts";
+import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 import { giveFrameBack, type Rates, refill, takeControl, takeFrame, takePing } from "./rates.ts";
 import type { Usage } from "./usage.ts";
@@ -26,7 +26,7 @@ export interface DispatchParts {
   readonly hub: Hub;
   readonly keyring: Keyring;
   readonly usage: Usage;
-  readonly figures: Figures;
+  readonly metrics: RealtimeMetrics;
   readonly clock: Clock;
   readonly rates: Rates;
 }
@@ -47,10 +47,10 @@ export class Dispatch {
     }
     if (!paid) return this.cut(peer);
     if (!frame) {
-      this.parts.figures.framesIn.other.inc();
+      this.parts.metrics.framesIn.other.inc();
       return this.refuse(peer, "malformed_message", undefined);
     }
-    const { framesIn } = this.parts.figures;
+    const { framesIn } = this.parts.metrics;
     switch (frame.type) {
       case "publish":
         framesIn.publish.inc();
@@ -76,7 +76,7 @@ export class Dispatch {
   binary(peer: Peer, bytes: number): void {
     if (!this.arrived(peer, bytes)) return;
     if (!takeFrame(peer, this.parts.rates)) return this.cut(peer);
-    this.parts.figures.framesIn.other.inc();
+    this.parts.metrics.framesIn.other.inc();
     this.refuse(peer, "malformed_message", undefined);
   }
 
@@ -96,8 +96,8 @@ export class Dispatch {
   /** false: the connection has ended, or ends now. */
   private arrived(peer: Peer, size: number): boolean {
     if (!peer.open) return false;
-    const { clock, rates, figures, hub } = this.parts;
-    figures.bytesIn.inc(size);
+    const { clock, rates, metrics, hub } = this.parts;
+    metrics.bytesIn.inc(size);
     // The wheel may be late when the machine was suspended: nobody acts on an expired token in between.
     if (peer.deadlineMs <= clock.nowMs()) {
       hub.expire(peer);
@@ -111,14 +111,14 @@ export class Dispatch {
 
   private ping(peer: Peer, requestId: string | undefined): void {
     if (!takePing(peer)) return this.cut(peer);
-    this.parts.figures.framesIn.ping.inc();
-    this.parts.figures.pongs.inc();
+    this.parts.metrics.framesIn.ping.inc();
+    this.parts.metrics.pongs.inc();
     peer.socket.send(encode.pong(requestId));
   }
 
   private publish(peer: Peer, frame: ClientFrame): void {
     const { channel, data, requestId } = frame;
-    const { clock, hub, figures } = this.parts;
+    const { clock, hub, metrics } = this.parts;
     if (typeof channel !== "string" || channel !== peer.publishesTo) {
       if (!isChannelName(channel)) return this.refuse(peer, "invalid_channel", requestId);
       if (isReserved(channel)) return this.refuse(peer, "channel_reserved", requestId);
@@ -131,7 +131,7 @@ export class Dispatch {
     if (this.isOverQuota(peer)) return this.refuse(peer, "over_message_quota", requestId);
     if (!hub.publish(peer, channel, data)) return this.refuse(peer, "backend_error", requestId);
     this.ackMessage(peer, requestId);
-    figures.frameSeconds.observe((clock.monotonicMs() - peer.lastSeenMs) / 1000);
+    metrics.frameSeconds.observe((clock.monotonicMs() - peer.lastSeenMs) / 1000);
   }
 
   private send(peer: Peer, frame: ClientFrame): void {
@@ -177,14 +177,14 @@ export class Dispatch {
 
   private ack(peer: Peer, requestId: string | undefined): void {
     if (requestId === undefined || !peer.open) return;
-    this.parts.figures.acks.inc();
+    this.parts.metrics.acks.inc();
     peer.socket.send(encode.ack(requestId));
   }
 
   /** Of messages: many may come in a turn. */
   private ackMessage(peer: Peer, requestId: string | undefined): void {
     if (requestId === undefined || !peer.open) return;
-    this.parts.figures.acks.inc();
+    this.parts.metrics.acks.inc();
     this.parts.hub.delivery.answer(peer, encode.ack(requestId));
   }
 
@@ -202,12 +202,12 @@ export class Dispatch {
 
   private refuse(peer: Peer, code: Code, requestId: string | undefined, message?: string): void {
     if (!peer.open) return;
-    this.parts.figures.errors.inc();
+    this.parts.metrics.errors.inc();
     peer.socket.send(encode.error(code, requestId, message));
   }
 
   private cut(peer: Peer): void {
-    this.parts.figures.rateCuts.inc();
+    this.parts.metrics.rateCuts.inc();
     this.parts.hub.close(peer, OVER_RATE);
   }
 }

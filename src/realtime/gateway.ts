@@ -18,9 +18,9 @@ import { FRAME_MAX_BYTES, RETRY_AFTER_MS, WEBSOCKET_VERSION } from "../protocol/
 import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
 import type { Dispatch } from "./dispatch.ts";
-import type { Figures } from "./figures.ts";
 import type { Hub } from "./hub.ts";
 import { REFUSED_CONNECT_COST } from "./limits.ts";
+import type { RealtimeMetrics } from "./metrics.ts";
 import { Peer } from "./peer.ts";
 import type { Socket } from "./socket.ts";
 
@@ -42,7 +42,7 @@ export interface GatewayParts {
   readonly connects: Throttle;
   /** The same as for REST: a token that is costly to check is paid for by its key, and by the client's address. */
   readonly keyRate: KeyRate;
-  readonly figures: Figures;
+  readonly metrics: RealtimeMetrics;
   readonly faults: FaultLog;
   readonly clock: Clock;
   readonly maxPendingBytes: number;
@@ -156,7 +156,7 @@ export class Gateway {
   }
 
   private refused(code: Code, message?: string, retryAfterSeconds?: number): Problem {
-    this.parts.figures.refused({ code }).inc();
+    this.parts.metrics.refused({ code }).inc();
     return new Problem(code, message, retryAfterSeconds);
   }
 
@@ -249,11 +249,11 @@ export class Gateway {
   }
 
   private closed(ws: ServerWebSocket<SocketData>, code: number): void {
-    const { hub, figures } = this.parts;
-    figures.closes({ code: CLOSE_CODES.has(code) ? String(code) : "other" }).inc();
+    const { hub, metrics } = this.parts;
+    metrics.closes({ code: CLOSE_CODES.has(code) ? String(code) : "other" }).inc();
     if (!(ws.data instanceof Peer)) return;
     // The runtime does not say that it cut a slow reader: it is one that ends so while writes are waiting.
-    if (ws.data.open && code === 1006 && hub.delivery.isUnderPressure) figures.slowCuts.inc();
+    if (ws.data.open && code === 1006 && hub.delivery.isUnderPressure) metrics.slowCuts.inc();
     hub.disconnect(ws.data);
   }
 
@@ -267,7 +267,7 @@ export class Gateway {
     for (let at = 0; at < peers.length; at += perStep) {
       for (const peer of peers.slice(at, at + perStep)) {
         if (!peer.open) continue;
-        this.parts.figures.goingAways.inc();
+        this.parts.metrics.goingAways.inc();
         this.parts.hub.boundary.attempt("socket", () => peer.socket.send(encode.goingAway(RETRY_AFTER_MS)));
         this.parts.hub.close(peer, GOING_AWAY);
       }

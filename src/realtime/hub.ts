@@ -15,9 +15,9 @@ import type { Clock } from "./clock.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
 import { EngineEnd } from "./engine-end.ts";
-import type { Figures } from "./figures.ts";
 import { GuardedEnd } from "./guarded-end.ts";
 import { Liveness } from "./liveness.ts";
+import type { RealtimeMetrics } from "./metrics.ts";
 import { Narrowing } from "./narrowing.ts";
 import { Peer } from "./peer.ts";
 import { Presence } from "./presence.ts";
@@ -37,7 +37,7 @@ export interface HubParts {
   readonly engine: Engine;
   readonly keyring: Keyring;
   readonly usage: Usage;
-  readonly figures: Figures;
+  readonly metrics: RealtimeMetrics;
   readonly faults: FaultLog;
   readonly broadcast: Broadcast;
   readonly presenceTickMs: number;
@@ -68,7 +68,7 @@ export class Hub {
   private connected = 0;
 
   constructor(private readonly parts: HubParts) {
-    const { clock, engine, broadcast, figures, faults } = parts;
+    const { clock, engine, broadcast, metrics, faults } = parts;
     this.boundary = new Boundary({
       faults,
       engine,
@@ -86,26 +86,26 @@ export class Hub {
       tidy: (channel) => this.tidy(channel),
       boundary: this.boundary,
       cut: (peer) => {
-        figures.slowCuts.inc();
+        metrics.slowCuts.inc();
         this.disconnect(peer);
         peer.socket.terminate();
       },
       count: {
-        changes: (n) => figures.presenceChanges.inc(n),
-        frames: (n) => figures.presenceFrames.inc(n),
+        changes: (n) => metrics.presenceChanges.inc(n),
+        frames: (n) => metrics.presenceFrames.inc(n),
       },
     });
     this.delivery = new Delivery({ ...parts, spaces: this.spaces, presence: this.presence });
     this.census = new Census(this.spaces, engine);
     this.deadlines = new Deadlines(clock, this.boundary, (peer) => this.expire(peer));
     this.liveness = new Liveness(clock, this.boundary, (peer) => {
-      figures.silentDrops.inc();
+      metrics.silentDrops.inc();
       this.disconnect(peer);
       peer.socket.terminate();
     });
     this.narrowing = new Narrowing({
       clock,
-      errors: figures.errors,
+      errors: metrics.errors,
       deadlines: this.deadlines,
       presence: this.presence,
       boundary: this.boundary,
@@ -164,10 +164,10 @@ export class Hub {
   }
 
   private welcome({ peerId, socket }: Peer, { expiresAtMs, metadataJson }: Grant): void {
-    const { clock, figures } = this.parts;
-    figures.connects.inc();
+    const { clock, metrics } = this.parts;
+    metrics.connects.inc();
     const expiresAt = expiresAtMs === null ? null : Math.floor(expiresAtMs / 1000);
-    figures.welcomes.inc();
+    metrics.welcomes.inc();
     socket.send(encode.welcome(peerId, expiresAt, Math.floor(clock.nowMs() / 1000), metadataJson));
   }
 
@@ -215,7 +215,7 @@ export class Hub {
   expire(peer: Peer): void {
     const graceIsOver = peer.secretEndsMs !== null && peer.secretEndsMs <= this.parts.clock.nowMs();
     if (graceIsOver) {
-      this.parts.figures.errors.inc();
+      this.parts.metrics.errors.inc();
       peer.socket.send(encode.error("token_expired"));
     }
     this.close(peer, TOKEN_EXPIRED);

@@ -7,8 +7,8 @@ import * as encode from "../protocol/encode.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Clock } from "./clock.ts";
 import type { Deadlines } from "./deadlines.ts";
-import type { Figures } from "./figures.ts";
 import type { Member } from "./member.ts";
+import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 import type { Presence } from "./presence.ts";
 import type { EndReason, Subscription } from "./subscription.ts";
@@ -23,7 +23,7 @@ const TURN_MAX_MS = 20;
 
 export interface NarrowingParts {
   readonly clock: Clock;
-  readonly errors: Figures["errors"];
+  readonly errors: RealtimeMetrics["errors"];
   readonly deadlines: Deadlines;
   readonly presence: Presence;
   readonly boundary: Boundary;

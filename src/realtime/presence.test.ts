@@ -152,7 +152,7 @@ describe("the roster", () => {
     world.advance(20);
     expect(ann.news()).toEqual(["joined: ben"]);
     // ann's roster and her news of ben, ben's roster: nobody was counted twice.
-    expect(world.node.figures.presenceFrames.value).toBe(3);
+    expect(world.node.metrics.presenceFrames.value).toBe(3);
   });
 });
 

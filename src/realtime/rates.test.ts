@@ -24,7 +24,7 @@ describe("frames", () => {
     const ben = world.join("ben", "c");
     expect(sends(ann, PUBLISH)).toBe(500);
     expect([ann.closeCode, ben.take().length]).toEqual([4011, 500]);
-    expect(world.node.figures.rateCuts.value).toBe(1);
+    expect(world.node.metrics.rateCuts.value).toBe(1);
   });
 
   test("then so many a second come back, up to the burst and no further", () => {
@@ -145,7 +145,7 @@ describe("WebSocket control frames", () => {
       for (let i = 0; i < 100; i++) send(ann);
       world.advance(1000);
       expect(until4011(ann, () => send(ann))).toBe(10);
-      expect([ann.closeCode, world.node.figures.rateCuts.value]).toEqual([4011, 1]);
+      expect([ann.closeCode, world.node.metrics.rateCuts.value]).toEqual([4011, 1]);
     });
 
     test(`${name}: one a second is never cut, also for hours`, () => {

@@ -176,7 +176,7 @@ describe("a reader that takes nothing", () => {
     expect(ann.closeCode).toBeUndefined();
     live(10_000);
     expect(ann.closeCode).toBe(1006);
-    expect(world.node.figures.slowCuts.value).toBe(1);
+    expect(world.node.metrics.slowCuts.value).toBe(1);
     expect(leftovers(world)).toEqual({});
   });
 

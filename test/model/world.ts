@@ -12,9 +12,9 @@ import { Exchange } from "../../src/engine/local.ts";
 import { atOnce, delayed, shuffled, type Traffic } from "../../src/engine/testing/traffic.ts";
 import { Problem } from "../../src/protocol/codes.ts";
 import { Dispatch } from "../../src/realtime/dispatch.ts";
-import { Figures } from "../../src/realtime/figures.ts";
 import { Gateway, type SocketData } from "../../src/realtime/gateway.ts";
 import { Hub } from "../../src/realtime/hub.ts";
+import { RealtimeMetrics } from "../../src/realtime/metrics.ts";
 import { FakeClock } from "../../src/realtime/testing/fake-clock.ts";
 import { FakeServer, FakeSocket } from "../../src/realtime/testing/fake-socket.ts";
 import { MemoryUsage, noFaults, silentLog } from "../../src/realtime/testing/kit.ts";
@@ -43,7 +43,7 @@ interface Node {
 }
 
 // What is counted is no part of the model; and a registry a node and walk would be most of a walk's time.
-const figures = new Figures(new Metrics());
+const metrics = new RealtimeMetrics(new Metrics());
 const vault = new Vault(Buffer.alloc(32, 7));
 const CLIENT = [192, 0, 2, 1];
 const maxPendingBytes = 1 << 20;
@@ -78,7 +78,7 @@ export class World {
       engine,
       keyring,
       usage,
-      figures,
+      metrics,
       faults: noFaults,
       broadcast,
       presenceTickMs: tickMs,
@@ -86,7 +86,7 @@ export class World {
       maxPendingBytes,
     });
     keyring.onChange((keyId) => hub.keyChanged(keyId));
-    const dispatch = new Dispatch({ hub, keyring, usage, figures, clock, rates });
+    const dispatch = new Dispatch({ hub, keyring, usage, metrics, clock, rates });
     const connects = new Throttle(0, 0, clock.monotonicMs);
     const gateway = new Gateway({
       hub,
@@ -95,7 +95,7 @@ export class World {
       blocks,
       connects,
       keyRate: connects,
-      figures,
+      metrics,
       faults: noFaults,
       clock,
       maxPendingBytes,

@@ -20,9 +20,9 @@ import type { Log } from "../../telemetry/log.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
 import type { Clock } from "../clock.ts";
 import { Dispatch } from "../dispatch.ts";
-import { Figures } from "../figures.ts";
 import { Gateway, type SocketData } from "../gateway.ts";
 import { Hub } from "../hub.ts";
+import { RealtimeMetrics } from "../metrics.ts";
 import type { Rates } from "../rates.ts";
 import { Usage } from "../usage.ts";
 import { Client } from "./client.ts";
@@ -78,7 +78,7 @@ export interface TestHub {
   readonly engine: Engine;
   readonly usage: Usage;
   readonly usageRows: MemoryUsage;
-  readonly figures: Figures;
+  readonly metrics: RealtimeMetrics;
 }
 
 /** A node's own view of the clock, which ends when the node does. */
@@ -138,7 +138,7 @@ export class World {
     const server = new FakeServer();
     const usageRows = new MemoryUsage();
     const usage = new Usage(usageRows.store, clock, silentLog);
-    const figures = new Figures(new Metrics());
+    const metrics = new RealtimeMetrics(new Metrics());
     const engine = between ? between(this.exchange.engine(), clock) : this.exchange.engine();
     const hub = new Hub({
       id,
@@ -146,7 +146,7 @@ export class World {
       engine,
       keyring,
       usage,
-      figures,
+      metrics,
       faults,
       broadcast: server.broadcast,
       presenceTickMs: tickMs,
@@ -154,7 +154,7 @@ export class World {
       maxPendingBytes,
     });
     keyring.onChange((keyId) => hub.keyChanged(keyId));
-    const dispatch = new Dispatch({ hub, keyring, usage, figures, clock, rates });
+    const dispatch = new Dispatch({ hub, keyring, usage, metrics, clock, rates });
     const connects = new Throttle(connectsPerMinute, connectsPerMinute / 60, clock.monotonicMs);
     const blocks = new Blocks();
     const gateway = new Gateway({
@@ -164,13 +164,13 @@ export class World {
       blocks,
       connects,
       keyRate: new Throttle(0, 0, clock.monotonicMs),
-      figures,
+      metrics,
       faults,
       clock,
       maxPendingBytes,
       news,
     });
-    return { clock, server, hub, gateway, handlers: gateway.handlers(), engine, usage, usageRows, figures };
+    return { clock, server, hub, gateway, handlers: gateway.handlers(), engine, usage, usageRows, metrics };
   }
 
   /** The only node, or the first. */

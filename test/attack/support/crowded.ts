@@ -26,10 +26,10 @@ export interface CrowdedNode {
 
 /** Whoever connects is the peer `reader`. */
 export function startCrowded({ members, metadataBytes, maxPendingBytes }: CrowdedOptions): CrowdedNode {
-  // Its own node stays unused: keys and figures are taken from it.
+  // Its own node stays unused: keys and metrics are taken from it.
   const world = new World();
   const { keyring } = world;
-  const { usage, figures } = world.node;
+  const { usage, metrics } = world.node;
   const metadataJson = JSON.stringify("m".repeat(metadataBytes - 2));
   const states: MemberState[] = Array.from({ length: members }, (_, i) => ({
     peerId: `member${i}`,
@@ -47,14 +47,14 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     engine,
     keyring,
     usage,
-    figures,
+    metrics,
     faults: noFaults,
     broadcast: (topic, text, except) => (except ? except.publish(topic, text) : server.publish(topic, text)),
     presenceTickMs: 10,
     framesBurst: rates.framesBurst,
     maxPendingBytes,
   });
-  const dispatch = new Dispatch({ hub, keyring, usage, figures, clock, rates });
+  const dispatch = new Dispatch({ hub, keyring, usage, metrics, clock, rates });
   const connects = new Throttle(0, 0, clock.monotonicMs);
   const blocks = new Blocks();
   const gateway = new Gateway({
@@ -64,7 +64,7 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     blocks,
     connects,
     keyRate: connects,
-    figures,
+    metrics,
     faults: noFaults,
     clock,
     maxPendingBytes,

@@ -1,10 +1,10 @@
-/** The figures a realtime service is run by. On the hot path counting is adding to a number. */
+/** The metrics of realtime. On the hot path counting is adding to a number. */
 import type { Faults } from "../telemetry/faults.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 
 const US_PER_SECOND = 1_000_000;
 
-export class Figures {
+export class RealtimeMetrics {
   readonly framesIn;
   readonly acks;
   readonly pongs;
