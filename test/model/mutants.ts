@@ -182,7 +182,7 @@ const MUTANTS: readonly Mutant[] = [
     name: "more: a peer that is known is not kept by its next connection",
     file: "src/realtime/member.ts",
     find: "if (this.shown !== undefined) for (const other of this.subscriptions) other.show();",
-    replace: "",
+    replace: "for (const other of this.subscriptions) other.withdraw();",
   },
   {
     name: "more: joined after a message from elsewhere",
