@@ -91,7 +91,7 @@ export function accessTokenEndpoints(guards: ApplicationGuards, tokens: AccessTo
       body: wish,
       answer: minted,
       problems: ["room_not_found", "internal_error"],
-      handle: async (_call, { who, body }) => ({ token: await tokens.mint(who, withRoom(body)) }),
+      handle: async (_call, { caller, body }) => ({ token: await tokens.mint(caller, withRoom(body)) }),
     }),
     endpoint({
       method: "POST",
@@ -103,9 +103,9 @@ export function accessTokenEndpoints(guards: ApplicationGuards, tokens: AccessTo
       bodyMaxBytes: ACCESS_TOKEN_QUESTION_MAX_BYTES,
       answer: valid,
       problems: ["invalid_access_token", "internal_error"],
-      handle: async (_call, { who, body }) => ({
+      handle: async (_call, { caller, body }) => ({
         success: true,
-        data: await tokens.validate(who, body.token, body.roomName),
+        data: await tokens.validate(caller, body.token, body.roomName),
         valid: true,
       }),
     }),

@@ -5,10 +5,10 @@
 import { Problem } from "../protocol/codes.ts";
 import { WEBSOCKET_VERSION } from "../protocol/limits.ts";
 import type { Gateway, SocketData } from "../realtime/gateway.ts";
-import { type Frame, type Handler, isUpgrade } from "./router.ts";
+import { type Handler, isUpgrade, type RequestPipeline } from "./pipeline.ts";
 
-export const connectHandler = (frame: Frame, gateway: Gateway): Handler =>
-  frame.wrapUpgrade("/v1", (call, upgrade) => {
+export const connectHandler = (pipeline: RequestPipeline, gateway: Gateway): Handler =>
+  pipeline.wrapUpgrade("/v1", (call, upgrade) => {
     const { request, client } = call;
     if (request.method !== "GET") {
       call.headers.Allow = "GET";

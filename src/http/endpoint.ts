@@ -1,70 +1,71 @@
 /**
- * An endpoint is declared once: its path and method, who may call it, what it takes and answers, which problems it may
- * give. The router and the OpenAPI document are both made from that.
+ * An endpoint is declared once: its path and method, its guard, what it takes and answers, and which problems it may give. The
+ * routes and the OpenAPI document are both made from that.
  */
 import type { z } from "zod";
 import type { Code } from "../protocol/codes.ts";
-import { type Call, nameIgnoredQuery, readBody, readQuery } from "./call.ts";
+import type { Call } from "./call.ts";
 import { readAnyBody } from "./form.ts";
+import { readBody, readQuery, reportIgnoredQuery } from "./input.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-/** `application` and `applicationOpen`: the application API, with its secret key and without; see application.ts. */
+/** `application` and `applicationOpen`: the application API, with its secret key and without (application.ts). */
 export type Security = "none" | "secretKey" | "admin" | "application" | "applicationOpen";
 
 export const isApplication = (security: Security): boolean =>
   security === "application" || security === "applicationOpen";
 
-/** Lets a call in and says who it is, or throws a Problem. Runs before anything of the body is read. */
-export interface Guard<Who> {
+/** Admits a call and says who its caller is, or throws a Problem. Runs before any of the body is read. */
+export interface Guard<Caller> {
   readonly security: Security;
-  readonly admit: (call: Call) => Who | Promise<Who>;
+  readonly admit: (call: Call) => Caller | Promise<Caller>;
   /**
-   * Asked again once time has passed, because the credential may have been revoked meanwhile: who it is now, or the
-   * same Problem. MUST be synchronous, so that nothing changes between it and what it guards, and charge no rate.
+   * Checks the credential again after an await, because it may have been revoked meanwhile: returns the caller, or throws the
+   * same Problem. MUST be synchronous, so that nothing changes between the check and what it guards. MUST NOT charge a rate.
    */
-  readonly again: (call: Call) => Who;
-  /** Query parameters that the credential travels in. */
+  readonly recheck: (call: Call) => Caller;
+  /** Query parameters that carry the credential. */
   readonly parameters?: readonly string[];
 }
 
-interface Spec<Who, Body extends z.ZodType, Query extends z.ZodType> {
+interface Spec<Caller, Body extends z.ZodType, Query extends z.ZodType> {
   readonly method: Method;
-  /** In the router's form: /v1/peers/:peerId. */
+  /** In Bun's form: /v1/peers/:peerId. */
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
-  readonly guard: Guard<Who>;
+  readonly guard: Guard<Caller>;
   readonly body?: Body;
   readonly query?: Query;
   readonly answer: z.ZodType;
-  /** Where the handler answers a Response that is no JSON: its media type. `answer` is then not held against it. */
+  /** Media type of an answer that is no JSON. The handler returns a Response then; `answer` only documents it. */
   readonly answerType?: string;
-  /** What else a success may be, such as 206. */
+  /** Further statuses of success, such as 206. */
   readonly otherStatuses?: readonly number[];
-  /** Where the handler reads the body itself, as a stream: its media type. There is no `body` then. */
+  /** Media type of a body that the handler reads itself, as a stream. There is no `body` then. */
   readonly bodyType?: string;
-  /** Where less than the usual is enough, of the application API. */
+  /** Application API only: a smaller limit than the usual one. */
   readonly bodyMaxBytes?: number;
-  /** Beyond those every endpoint of its kind may give. */
+  /** Problems beyond those that every endpoint with this guard may give. */
   readonly problems?: readonly Code[];
-  /** Parts of the body are passed on byte for byte: what is inside its fields is not looked at. */
+  /** Parts of the body are passed on byte for byte, so the inside of its fields is not checked. */
   readonly passesOn?: true;
   /** The path's parameter may hold raw slashes: /v1/channels/a/b/peers. */
-  readonly spans?: true;
-  readonly handle: (call: Call, input: Input<Who, z.infer<Body>, z.infer<Query>>) => object | Promise<object>;
+  readonly hasRawSlashes?: true;
+  readonly handle: (call: Call, input: Input<Caller, z.infer<Body>, z.infer<Query>>) => object | Promise<object>;
 }
 
-interface Input<Who, Body, Query> {
-  readonly who: Who;
+interface Input<Caller, Body, Query> {
+  readonly caller: Caller;
   readonly query: Query;
   readonly body: Body;
-  /** The body as it came. */
+  /** The body as it was sent. */
   readonly text: string;
-  /** For answers that take long: asks the guard again, throws if the credential is not good any more. */
-  readonly again: () => Who;
+  /** For long answers: throws if the credential is no longer valid. */
+  readonly recheck: () => Caller;
 }
 
-/** What the router and the document need of an endpoint; what it is made of inside is its own affair. */
+/** What the router and the OpenAPI document need of an endpoint. */
 export interface Endpoint {
   readonly method: Method;
   readonly path: string;
@@ -78,34 +79,36 @@ export interface Endpoint {
   readonly otherStatuses: readonly number[];
   readonly bodyType: string | undefined;
   readonly problems: readonly Code[];
-  readonly spans: boolean;
-  /** The answer's JSON value. */
+  readonly hasRawSlashes: boolean;
+  /** Gives the answer's JSON value, or a whole Response. */
   readonly run: (call: Call) => Promise<object>;
 }
 
-export function endpoint<Who, Body extends z.ZodType, Query extends z.ZodType>(spec: Spec<Who, Body, Query>): Endpoint {
+export function endpoint<Caller, Body extends z.ZodType, Query extends z.ZodType>(
+  spec: Spec<Caller, Body, Query>,
+): Endpoint {
   const { guard, body: bodySchema, query: querySchema, handle } = spec;
   const run = async (call: Call): Promise<object> => {
     const admitted = guard.admit(call);
     const first = admitted instanceof Promise ? await admitted : admitted;
-    nameIgnoredQuery(call, querySchema, guard.parameters ?? []);
+    reportIgnoredQuery(call, querySchema, guard.parameters ?? []);
     const query = (querySchema ? readQuery(call, querySchema) : undefined) as z.infer<Query>;
     const read =
       bodySchema &&
       (isApplication(guard.security)
         ? await readAnyBody(call, bodySchema, spec.bodyMaxBytes)
         : await readBody(call, bodySchema, spec.passesOn === true));
-    const again = (): Who => guard.again(call);
-    // A body may be long on its way: a credential that was revoked meanwhile must not act any more.
-    const who = read ? again() : first;
-    const answer = handle(call, { who, query, body: read?.body as z.infer<Body>, text: read?.text ?? "", again });
+    const recheck = (): Caller => guard.recheck(call);
+    // A body can arrive slowly: a credential that was revoked meanwhile must have no effect.
+    const caller = read ? recheck() : first;
+    const answer = handle(call, { caller, query, body: read?.body as z.infer<Body>, text: read?.text ?? "", recheck });
     if (!(answer instanceof Promise) || spec.method !== "GET") return answer;
     const found = await answer;
-    // Nor read: what others had to be asked for may be there only after the revocation.
-    again();
+    // A read that waited for other nodes must not be answered to a credential that was revoked meanwhile.
+    recheck();
     return found;
   };
-  const { method, path, tag, summary, answer, problems = [], spans = false } = spec;
+  const { method, path, tag, summary, answer, problems = [], hasRawSlashes = false } = spec;
   const { answerType = "application/json", otherStatuses = [], bodyType } = spec;
   return {
     method,
@@ -120,9 +123,9 @@ export function endpoint<Who, Body extends z.ZodType, Query extends z.ZodType>(s
     otherStatuses,
     bodyType,
     problems,
-    spans,
+    hasRawSlashes,
     run,
   };
 }
 
-export const open: Guard<undefined> = { security: "none", admit: () => undefined, again: () => undefined };
+export const open: Guard<undefined> = { security: "none", admit: () => undefined, recheck: () => undefined };

@@ -1,4 +1,4 @@
-/** The bytes of recordings, for whoever has a link to them. */
+/** The bytes of recordings, for holders of a signed link. */
 import { z } from "zod";
 import { Problem } from "../protocol/codes.ts";
 import type { Disposition, Links } from "../recordings/links.ts";
@@ -6,11 +6,12 @@ import { spanOf } from "../recordings/range.ts";
 import { type Recordings, servedAs } from "../recordings/recordings.ts";
 import type { RecordingRow } from "../store/recordings.ts";
 import type { ApplicationGuards } from "./application.ts";
-import { type Call, queryOf } from "./call.ts";
+import type { Call } from "./call.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
-import { idOf } from "./recordings.ts";
+import { queryOf } from "./query.ts";
+import { idOf } from "./recording-schemas.ts";
 
-/** One spelling for each time: no leading zeros, no sign. */
+/** Each time has one spelling, without leading zeros and sign: else one link would have several addresses. */
 const EXPIRES_FORM = /^[1-9]\d{0,14}$/;
 
 export function fileEndpoints(
@@ -30,15 +31,15 @@ export function fileEndpoints(
       answerType: "application/octet-stream",
       otherStatuses: [206],
       problems: ["link_not_valid", "link_expired", "recording_not_found", "range_not_satisfiable"],
-      handle: async (call, { who }) => {
+      handle: async (call, { caller }) => {
         const query = queryOf(call.request);
         const text = query.get("expires") ?? "";
-        const link = { app: who?.id ?? "", recording: idOf(call), disposition, expires: Number(text) };
-        if (!EXPIRES_FORM.test(text) || !links.isFileProof(link, query.get("proof") ?? "") || !who)
+        const link = { app: caller?.id ?? "", recording: idOf(call), disposition, expires: Number(text) };
+        if (!EXPIRES_FORM.test(text) || !links.isFileProof(link, query.get("proof") ?? "") || !caller)
           throw new Problem("link_not_valid");
         if (nowMs() >= link.expires * 1000) throw new Problem("link_expired");
-        call.standing.isKnown = true;
-        return serve(call, recordings, await recordings.get(who.id, link.recording), disposition);
+        call.isAuthenticated = true;
+        return serve(call, recordings, await recordings.get(caller.id, link.recording), disposition);
       },
     });
   return [fileEndpoint("view"), fileEndpoint("download")];
@@ -46,7 +47,7 @@ export function fileEndpoints(
 
 async function serve(call: Call, recordings: Recordings, row: RecordingRow, wanted: Disposition): Promise<Response> {
   const file = await recordings.file(row);
-  // Deleted between the two looks; or it is kept elsewhere by now, and then other links lead there.
+  // Deleted between the two reads, or moved to another storage, which has links of its own.
   if (!file) throw new Problem("recording_not_found");
   const size = row.sizeInBytes;
   const etag = `"${row.id}"`;
@@ -73,7 +74,7 @@ async function serve(call: Call, recordings: Recordings, row: RecordingRow, want
   });
 }
 
-/** A part is asked for on condition that the file is still the same (RFC 9110 13.1.5): ours never changes. */
+/** If-Range asks for a part only if the file is unchanged (RFC 9110 13.1.5). Ours never changes, so only the tag is compared. */
 function rangeHeader({ headers }: Request, etag: string): string | null {
   const condition = headers.get("if-range");
   return condition === null || condition === etag ? headers.get("range") : null;

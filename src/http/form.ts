@@ -1,11 +1,12 @@
 /**
- * Bodies of the application API: JSON, or a form. A form has only texts: `true` and `false` in any case of letters, `1`, `0` and
- * decimal numbers are read as what the field takes. In JSON, null for an optional field means that it is absent.
+ * Bodies of the application API: JSON, or a form. A form holds only strings: `true` and `false` in any case, `1`, `0` and
+ * decimal numbers are converted to the type of their field. In JSON, null for an optional field means that it is absent.
  */
 import type { z } from "zod";
 import { Problem } from "../protocol/codes.ts";
 import type { JsonObject } from "../protocol/json.ts";
-import { type Call, check, nameIgnored, parseObject, readText } from "./call.ts";
+import type { Call } from "./call.ts";
+import { check, parseObject, readText, reportIgnoredFields } from "./input.ts";
 
 const FORM = "application/x-www-form-urlencoded";
 
@@ -18,7 +19,7 @@ export async function readAnyBody<T extends z.ZodType>(
   const text = await readText(call, maxBytes);
   const value = text === "" ? {} : withoutNulls(decoded(text, mediaType(call.request), schema), schema);
   const body = check(schema, value);
-  nameIgnored(call, value, schema);
+  reportIgnoredFields(call, value, schema);
   return { body, text };
 }
 
@@ -28,14 +29,14 @@ const mediaType = ({ headers }: Request): string =>
 function decoded(text: string, type: string, schema: z.ZodType): JsonObject {
   if (type === "" || type === "application/json") return parseObject(text, false);
   if (type !== FORM) throw new Problem("unsupported_media_type", `The body must be application/json or ${FORM}.`);
-  // `curl -d '{…}'` calls everything a form; no field begins with a brace, so this one cannot be meant as one.
+  // `curl -d '{…}'` labels every body a form. No field name begins with a brace, so such a body is JSON.
   return text.startsWith("{") ? parseObject(text, false) : parseForm(text, schema);
 }
 
 type Shape = Readonly<Record<string, z.ZodType | undefined>>;
 const shapeOf = (schema: z.ZodType): Shape => ("shape" in schema ? (schema.shape as Shape) : {});
 
-/** Serialisers of several languages write absent values so. A field for which null has a meaning of its own keeps it. */
+/** Serialisers of several languages write absent values as null. Fields that accept null keep it. */
 function withoutNulls(body: JsonObject, schema: z.ZodType): JsonObject {
   const shape = shapeOf(schema);
   const isAbsent = (name: string): boolean => {
@@ -50,16 +51,16 @@ export function parseForm(text: string, schema: z.ZodType): JsonObject {
   const fields = new Map<string, unknown>();
   for (const [name, value] of new URLSearchParams(text)) {
     if (fields.has(name)) throw new Problem("invalid_request", "The body cannot be read: a field occurs twice.");
-    fields.set(name, Object.hasOwn(shape, name) ? read(value, shape[name]) : value);
+    fields.set(name, Object.hasOwn(shape, name) ? convert(value, shape[name]) : value);
   }
   return Object.fromEntries(fields);
 }
 
-/** What the field takes of all that the text may stand for; the text itself if nothing fits, for the error to name. */
-function read(text: string, field: z.ZodType | undefined): unknown {
-  const meanings: unknown[] = [text];
-  if (/^(true|1)$/i.test(text)) meanings.push(true);
-  if (/^(false|0)$/i.test(text)) meanings.push(false);
-  if (/^-?\d{1,15}(\.\d{1,15})?$/.test(text)) meanings.push(Number(text));
-  return meanings.find((meaning) => field?.safeParse(meaning).success) ?? text;
+/** The first reading of the text that the field accepts; the text itself if there is none, so that the check reports it. */
+function convert(text: string, field: z.ZodType | undefined): unknown {
+  const readings: unknown[] = [text];
+  if (/^(true|1)$/i.test(text)) readings.push(true);
+  if (/^(false|0)$/i.test(text)) readings.push(false);
+  if (/^-?\d{1,15}(\.\d{1,15})?$/.test(text)) readings.push(Number(text));
+  return readings.find((reading) => field?.safeParse(reading).success) ?? text;
 }

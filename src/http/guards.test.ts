@@ -23,19 +23,18 @@ function setup() {
 const callWith = (token: string): Call =>
   new Call(
     new Request("http://localhost/", { headers: { Authorization: `Bearer ${token}` } }),
-    () => "192.0.2.1",
-    [],
+    { address: () => "192.0.2.1", setIdleSeconds: () => undefined },
+    { trustedProxies: [], domain: "localhost" },
     {},
-    () => undefined,
   );
 
 test("an admin token that was replaced while a body came does nothing any more, and costs no wrong try", () => {
   const { state, guards, wrongTries } = setup();
   const call = callWith("first-admin-token");
   guards.admin.admit(call);
-  guards.admin.again(call);
+  guards.admin.recheck(call);
   state.token = "second-admin-token";
-  expect(() => guards.admin.again(call)).toThrow("This is not the admin token.");
+  expect(() => guards.admin.recheck(call)).toThrow("This is not the admin token.");
   expect(wrongTries.size).toBe(0);
 });
 
@@ -54,5 +53,5 @@ test("the right token passes whatever was tried before, and is known then", () =
   expect(tries.filter((code) => code === "rate_limited")).toHaveLength(20);
   const call = callWith("first-admin-token");
   guards.admin.admit(call);
-  expect(call.standing.isKnown).toBe(true);
+  expect(call.isAuthenticated).toBe(true);
 });

@@ -1,4 +1,4 @@
-/** Who may call: the holder of a secret key, the operator, or a look from this machine. */
+/** Guards of the realtime API and the control plane: a secret key, the admin token, or a request from this machine. */
 import { rateKey } from "../access/address.ts";
 import { authenticate, bearer, type Credential, isPrevious } from "../access/credential.ts";
 import type { News } from "../access/follow.ts";
@@ -12,19 +12,19 @@ import type { Guard } from "./endpoint.ts";
 export interface GuardParts {
   readonly keyring: Keyring;
   readonly nowMs: () => number;
-  /** Per key. */
+  /** Rate of requests per key. */
   readonly requests: Throttle;
-  /** Wrong admin tokens, per address. */
+  /** Rate of wrong admin tokens per address. */
   readonly wrongTries: Throttle;
   readonly adminTokenDigest: () => string;
   /** Whether the request names the service by one of its own addresses (own-host.ts). */
   readonly isOwnHost: (call: Call) => boolean;
-  /** Where other nodes change keys too. */
-  readonly news?: News | undefined;
+  /** Present if other nodes can change keys. */
+  readonly changes?: News | undefined;
 }
 
 export interface Guards {
-  /** A previous secret in its grace may mint, and nothing else. */
+  /** Also admits a previous secret during its grace period, which may only mint. */
   readonly minting: Guard<Credential>;
   readonly secret: Guard<Credential>;
   readonly admin: Guard<undefined>;
@@ -33,10 +33,10 @@ export interface Guards {
 }
 
 export function makeGuards(parts: GuardParts): Guards {
-  const shownBy = (call: Call): Credential | undefined =>
+  const credentialOf = (call: Call): Credential | undefined =>
     authenticate(call.request.headers.get("authorization"), parts.keyring, parts.nowMs());
   const found = (call: Call): Credential | undefined | Promise<Credential | undefined> =>
-    shownBy(call) ?? (parts.news && perhapsEarly(parts.news, () => shownBy(call)));
+    credentialOf(call) ?? (parts.changes && afterLatestChanges(parts.changes, () => credentialOf(call)));
   const keyGuard = (isEnough: (credential: Credential) => boolean): Guard<Credential> => {
     const checked = (credential: Credential | undefined): Credential => {
       if (!credential || !isEnough(credential)) throw unauthorized();
@@ -44,7 +44,7 @@ export function makeGuards(parts: GuardParts): Guards {
     };
     const limitedBy = (call: Call, credential: Credential | undefined): Credential => {
       const good = checked(credential);
-      call.standing.isKnown = true;
+      call.isAuthenticated = true;
       limited(parts.requests.take(good.key.id));
       return good;
     };
@@ -56,21 +56,21 @@ export function makeGuards(parts: GuardParts): Guards {
           ? credential.then((one) => limitedBy(call, one))
           : limitedBy(call, credential);
       },
-      again: (call) => checked(shownBy(call)),
+      recheck: (call) => checked(credentialOf(call)),
     };
   };
   const isAdmin = (call: Call): boolean => {
     const shown = bearer(call.request.headers.get("authorization"));
     return shown !== undefined && fits(shown, parts.adminTokenDigest());
   };
-  /** The host too: a page of any site can make a browser on this machine ask under a name that leads here. */
+  /** The host is checked too: any web page can make a browser on this machine send requests here under a name of its own. */
   const isObserver = (call: Call): boolean => call.isLocal && parts.isOwnHost(call);
   const adminGuard = (isEnough: (call: Call) => boolean): Guard<undefined> => ({
     security: "admin",
     admit: (call) => {
-      // First, so that others' wrong tries from the same address do not lock the operator out (protocol 8).
+      // Before the rate: wrong tries of others behind the same address must not lock the operator out (protocol 8).
       if (isEnough(call)) {
-        call.standing.isKnown = true;
+        call.isAuthenticated = true;
         return;
       }
       const isTry = bearer(call.request.headers.get("authorization")) !== undefined;
@@ -78,7 +78,7 @@ export function makeGuards(parts: GuardParts): Guards {
       if (!parts.isOwnHost(call)) throw new Problem("wrong_host");
       throw notAdmin(isTry);
     },
-    again: (call) => {
+    recheck: (call) => {
       if (!isEnough(call)) throw notAdmin(true);
     },
   });
@@ -90,11 +90,11 @@ export function makeGuards(parts: GuardParts): Guards {
   };
 }
 
-/** Another node may have made or changed it a moment ago: it is looked at again when that is known. */
-export async function perhapsEarly<T>(news: News, look: () => T | undefined): Promise<T | undefined> {
-  const isKnown = await news.latest();
-  const found = look();
-  if (found === undefined && !isKnown)
+/** Looks a credential up after the store's latest changes were read: another node may have created it a moment ago. */
+export async function afterLatestChanges<T>(changes: News, find: () => T | undefined): Promise<T | undefined> {
+  const isUpToDate = await changes.latest();
+  const found = find();
+  if (found === undefined && !isUpToDate)
     throw new Problem("internal_error", "Whether this credential is good cannot be found out now; try again.", 1);
   return found;
 }

@@ -1,30 +1,50 @@
-/** Applications live at `<app>.<domain>`: which one a request names. */
-import { type Call, queryOf } from "./call.ts";
+/** Which application a request is for. Applications live at `<app>.<domain>`. */
+import { queryOf } from "./query.ts";
 
-/** For clients whose resolver does not know `*.localhost`: the application's name, on any host that is not an application's. */
+/** Names the application on any host that is not an application's, for clients whose resolver does not know `*.localhost`. */
 export const APP_HEADER = "X-Parley-App";
-/** What follows a link sends no header of ours: these addresses, which carry their own proof, may name it in their query. */
-const LINKED = /^[^?]*\/api\/v1\/(file|upload)\//;
+/** Links are followed without our headers, so these paths, which carry their own proof, may name it in their query. */
+const LINKED_PATH = /^[^?]*\/api\/v1\/(file|upload)\//;
 
-/** undefined: the request is not for an application. */
-export function namedApp(call: Call, domain: string): string | undefined {
-  return appLabel(call.host, domain) ?? namedBeside(call);
+export interface RequestTarget {
+  /** Name of the application, which need not exist; undefined: the request is for the service itself. */
+  readonly app: string | undefined;
+  /** The host does not name the application, so links in the answer must. */
+  readonly linksNameApp: boolean;
+  /**
+   * The Host header or the forwarded host belongs to an application. The control plane and the start page do not exist
+   * there; both count, so that a proxy which rewrites one of them does not expose them.
+   */
+  readonly isAppHost: boolean;
 }
 
-/** Where the host does not say it. */
-function namedBeside({ request }: Call): string | undefined {
-  const named = request.headers.get(APP_HEADER) || (LINKED.test(request.url) && queryOf(request).get("app"));
+/** `host` is the host that the client named, as a trusted proxy forwards it. */
+export function targetOf(request: Request, host: string | null, domain: string): RequestTarget {
+  const hostApp = appLabel(host, domain);
+  return {
+    app: hostApp ?? appBesideHost(request),
+    linksNameApp: hostApp === undefined,
+    isAppHost: hostApp !== undefined || appLabel(request.headers.get("host"), domain) !== undefined,
+  };
+}
+
+function appBesideHost(request: Request): string | undefined {
+  const named = request.headers.get(APP_HEADER) || (LINKED_PATH.test(request.url) && queryOf(request).get("app"));
   return named ? named.toLowerCase() : undefined;
 }
 
-/** A link to ourselves, which must name the application where the host it begins with does not. */
-export function linkFrom(call: Call, domain: string, url: string): string {
-  const app = appLabel(call.host, domain) === undefined ? namedBeside(call) : undefined;
-  // A link to a bucket is the bucket's own.
-  return app === undefined || !url.startsWith(call.origin) ? url : `${url}&app=${encodeURIComponent(app)}`;
+interface LinkSource {
+  readonly target: RequestTarget;
+  readonly origin: string;
 }
 
-/** The one label under the domain, or undefined if the host is not an application's. */
+/** `url`, with the application's name added where it leads to ourselves and its host does not name the application. */
+export function linkFrom({ target: { app, linksNameApp }, origin }: LinkSource, url: string): string {
+  const isOurs = url.startsWith(origin);
+  return app !== undefined && linksNameApp && isOurs ? `${url}&app=${encodeURIComponent(app)}` : url;
+}
+
+/** The single label under the domain; undefined: the host is not an application's. */
 export function appLabel(host: string | null, domain: string): string | undefined {
   const bare = (host ?? "").toLowerCase().replace(/:\d+$/, "").replace(/\.$/, "");
   if (!bare.endsWith(`.${domain}`)) return undefined;

@@ -117,8 +117,8 @@ export interface KeyParts {
   readonly audit: Audit;
   readonly nowMs: () => number;
   readonly rotationGraceSeconds: number;
-  /** Where other nodes change keys too. */
-  readonly news?: News | undefined;
+  /** Present if other nodes can change keys. */
+  readonly changes?: News | undefined;
 }
 
 export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint[] {
@@ -221,8 +221,8 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       body: z.strictObject({ token: z.string().min(1) }),
       answer: checked,
       handle: async (_call, { body }) => {
-        // As a connect would: the key may have been changed elsewhere a moment ago.
-        await parts.news?.latest();
+        // As for a connect: another node may have changed the key a moment ago.
+        await parts.changes?.latest();
         return check(body.token, parts);
       },
     }),

@@ -7,7 +7,7 @@ import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
 import type { Socket } from "../realtime/socket.ts";
 import { setHeadLimit } from "./head-limit.ts";
 import { IDLE_MAX_SECONDS } from "./limits.ts";
-import type { Handler, Routes } from "./router.ts";
+import type { Handler, Routes } from "./pipeline.ts";
 
 setHeadLimit(REQUEST_HEAD_MAX_BYTES);
 

@@ -1,4 +1,4 @@
-/** Peers over REST: send to one, put one out. */
+/** Peers over REST: send to one, disconnect one. */
 import { z } from "zod";
 import type { Blocks } from "../access/blocks.ts";
 import type { Credential } from "../access/credential.ts";
@@ -10,8 +10,8 @@ import { isPeerId } from "../protocol/names.ts";
 import type { Hub } from "../realtime/hub.ts";
 import type { Store } from "../store/store.ts";
 import type { Call } from "./call.ts";
-import { message, permit, type Quota, readMessage } from "./channels.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
+import { message, permit, type Quota, readMessage } from "./messages.ts";
 import { wholeNumber } from "./schemas.ts";
 
 export interface PeerParts {
@@ -42,12 +42,12 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
       body: message,
       answer: z.object({ peerId: z.string(), delivered: z.literal(true) }),
       problems: ["action_not_permitted", "peer_not_found", "over_message_quota", "backend_error"],
-      handle: async (call, { who, body, text }) => {
+      handle: async (call, { caller, body, text }) => {
         const envelope = readMessage(body, text);
         const peerId = peerOf(call);
-        permit(who, "send");
-        quota(who.key.app);
-        const reached = await hub.delivery.sendFrom(who.key.app, peerId, envelope);
+        permit(caller, "send");
+        quota(caller.key.app);
+        const reached = await hub.delivery.sendFrom(caller.key.app, peerId, envelope);
         if (reached === UNAVAILABLE) throw new Problem("backend_error");
         if (reached === 0) throw new Problem("peer_not_found");
         return { peerId, delivered: true };
@@ -63,9 +63,9 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
       }),
       answer: z.object({ peerId: z.string(), closed: z.int() }),
       problems: ["conflict"],
-      handle: async (call, { who, query }) => {
+      handle: async (call, { caller, query }) => {
         const peerId = peerOf(call);
-        const { app } = who.key;
+        const { app } = caller.key;
         if (query.blockSec) {
           const untilMs = nowMs() + query.blockSec * 1000;
           if (!blocks.hasRoomFor(app, peerId, nowMs()))

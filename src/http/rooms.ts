@@ -84,7 +84,7 @@ export function roomEndpoints(
       body: edits,
       answer: room,
       problems: ["room_already_exists", "room_limit_reached"],
-      handle: (_call, { who, body }) => rooms.create(who.id, body),
+      handle: (_call, { caller, body }) => rooms.create(caller.id, body),
     }),
     endpoint({
       ...base,
@@ -93,18 +93,18 @@ export function roomEndpoints(
       summary: "List the rooms, newest first; in pages with limit or endId",
       query: listing,
       answer: z.union([z.array(room), page]),
-      handle: (call, { who, query, again }) =>
+      handle: (call, { caller, query, recheck }) =>
         query.limit === undefined && query.endId === undefined
           ? streamedArray({
-              pages: rooms.list(who.id),
+              pages: rooms.list(caller.id),
               write: JSON.stringify,
               pageSize: LIST_PAGE_ROOMS,
-              check: again,
-              owner: who.id,
+              check: recheck,
+              owner: caller.id,
               streams,
               cut: (error) => cut(call, error),
             })
-          : rooms.page(who.id, query.limit ?? ROOMS_PAGE_DEFAULT, query.endId),
+          : rooms.page(caller.id, query.limit ?? ROOMS_PAGE_DEFAULT, query.endId),
     }),
     endpoint({
       ...base,
@@ -113,7 +113,7 @@ export function roomEndpoints(
       summary: "One room",
       answer: room,
       problems: ["room_not_found"],
-      handle: (call, { who }) => rooms.get(who.id, nameOf(call)),
+      handle: (call, { caller }) => rooms.get(caller.id, nameOf(call)),
     }),
     endpoint({
       ...base,
@@ -123,7 +123,7 @@ export function roomEndpoints(
       body: edits,
       answer: room,
       problems: ["room_not_found", "room_already_exists", "internal_error"],
-      handle: (call, { who, body }) => rooms.update(who.id, nameOf(call), body),
+      handle: (call, { caller, body }) => rooms.update(caller.id, nameOf(call), body),
     }),
     endpoint({
       ...base,
@@ -132,8 +132,8 @@ export function roomEndpoints(
       summary: "Archive a room; its name is free again",
       answer: done,
       problems: ["room_not_found"],
-      handle: async (call, { who }) => {
-        await rooms.archive(who.id, nameOf(call));
+      handle: async (call, { caller }) => {
+        await rooms.archive(caller.id, nameOf(call));
         return { success: true, message: "Room successfully archived" };
       },
     }),

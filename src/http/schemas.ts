@@ -6,7 +6,7 @@ import { ACTIONS } from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
 import { parseGlob } from "../protocol/glob.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
-import { PATTERNS_MAX, PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
+import { KIB, PATTERNS_MAX, PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
 import { hasControl, isPeerId, isWellFormed, utf8Bytes } from "../protocol/names.ts";
 
 export const peerId = z
@@ -64,6 +64,9 @@ export const retirePrevious = z
   .boolean()
   .describe("After a leak: every earlier secret ends now, whatever graceSec says.")
   .optional();
+
+/** For descriptions: 4096 → "4 KB". */
+export const kilobytes = (bytes: number): string => `${bytes / KIB} KB`;
 
 export const unixSeconds = z.int().meta({ description: "Unix seconds" });
 

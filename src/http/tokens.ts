@@ -33,7 +33,7 @@ import { Problem } from "../protocol/codes.ts";
 import { type Glob, parseGlob } from "../protocol/glob.ts";
 import { isReserved } from "../protocol/names.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
-import { actions, bag, checkBagSize, pattern, peerId, unixSeconds } from "./schemas.ts";
+import { actions, bag, checkBagSize, kilobytes, pattern, peerId, unixSeconds } from "./schemas.ts";
 
 const body = z.strictObject({
   peerId: peerId.describe("Becomes the peer's identity, the JWT's sub."),
@@ -53,8 +53,16 @@ const body = z.strictObject({
     .max(TOKEN_MAX_SECONDS, `must be at most ${TOKEN_MAX_SECONDS}`)
     .describe(`Absent: ${TOKEN_DEFAULT_SECONDS}.`)
     .nullish(),
-  metadata: bag.describe("Connection-private; delivered once, in welcome. At most 8 KB as it is sent.").nullish(),
-  peerMetadata: bag.describe("Shown to other peers as this peer's identity. At most 4 KB as it is sent.").nullish(),
+  metadata: bag
+    .describe(
+      `Connection-private; delivered once, in welcome. At most ${kilobytes(TOKEN_METADATA_MAX_BYTES)} as it is sent.`,
+    )
+    .nullish(),
+  peerMetadata: bag
+    .describe(
+      `Shown to other peers as this peer's identity. At most ${kilobytes(TOKEN_PEER_METADATA_MAX_BYTES)} as it is sent.`,
+    )
+    .nullish(),
 });
 
 const answer = z
@@ -77,7 +85,7 @@ export function tokenEndpoints(guard: Guard<Credential>, rate: KeyRate, nowMs: (
       body,
       answer,
       problems: ["channel_not_authorized", "action_not_permitted", "internal_error"],
-      handle: (_call, { who, body, text }) => mint(who, body, text, rate, nowMs()),
+      handle: (_call, { caller, body, text }) => mint(caller, body, text, rate, nowMs()),
     }),
   ];
 }

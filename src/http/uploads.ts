@@ -1,4 +1,4 @@
-/** Uploads over HTTP: begun and completed with the secret key, written to with the address that the beginning gave. */
+/** Uploads over HTTP: begun and completed with the secret key, written through a signed address without it. */
 import { z } from "zod";
 import { Problem } from "../protocol/codes.ts";
 import type { Links } from "../recordings/links.ts";
@@ -6,13 +6,15 @@ import { type ContentRange, parseContentRange } from "../recordings/range.ts";
 import type { Recordings } from "../recordings/recordings.ts";
 import type { Sent, Uploads } from "../recordings/uploads.ts";
 import type { ApplicationGuards } from "./application.ts";
-import { type Call, queryOf } from "./call.ts";
+import type { Call } from "./call.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
-import { idOf, newUpload, recording, seconds, shown } from "./recordings.ts";
+import { linkFrom } from "./host.ts";
+import { queryOf } from "./query.ts";
+import { idOf, newUpload, recording, recordingOf, seconds } from "./recording-schemas.ts";
 
 const begun = z
   .object({
-    _id: z.string().describe("Of the upload, and then of the recording"),
+    _id: z.string().describe("Id of the upload, and later of the recording"),
     uploadUrl: z.string().describe("Takes the bytes with PUT, without the secret key"),
   })
   .meta({ id: "BegunUpload" });
@@ -36,10 +38,10 @@ export function uploadEndpoints(
       body: newUpload,
       answer: begun,
       problems: ["room_not_found", "too_many_uploads", "internal_error", "insufficient_storage"],
-      handle: async (call, { who, body }) => {
-        const { id } = await uploads.begin(who.id, body);
-        const proof = links.uploadProof(who.id, id);
-        return { _id: id, uploadUrl: guards.link(call, `${call.origin}/api/v1/upload/${id}?proof=${proof}`) };
+      handle: async (call, { caller, body }) => {
+        const { id } = await uploads.begin(caller.id, body);
+        const proof = links.uploadProof(caller.id, id);
+        return { _id: id, uploadUrl: linkFrom(call, `${call.origin}/api/v1/upload/${id}?proof=${proof}`) };
       },
     }),
     endpoint({
@@ -47,7 +49,8 @@ export function uploadEndpoints(
       guard: guards.signed,
       method: "PUT",
       path: "/api/v1/upload/:id",
-      summary: "The bytes: all of them, or those that Content-Range names; `bytes */T` asks how many are held",
+      summary:
+        "Write the bytes: all of them, or the range that Content-Range names; `bytes */T` asks how many are held",
       bodyType: "application/octet-stream",
       answer: offset,
       problems: [
@@ -62,15 +65,14 @@ export function uploadEndpoints(
         "internal_error",
         "insufficient_storage",
       ],
-      handle: async (call, { who }) => {
+      handle: async (call, { caller }) => {
         const proof = queryOf(call.request).get("proof") ?? "";
-        if (!links.isUploadProof(who?.id ?? "", idOf(call), proof) || !who) throw new Problem("link_not_valid");
-        call.standing.isKnown = true;
+        if (!links.isUploadProof(caller?.id ?? "", idOf(call), proof) || !caller) throw new Problem("link_not_valid");
+        call.isAuthenticated = true;
         try {
-          return { offset: await uploads.write(who.id, idOf(call), sentIn(call)) };
+          return { offset: await uploads.write(caller.id, idOf(call), sentIn(call)) };
         } finally {
-          // The connection may live on; from here on it is one like any other.
-          call.limitSilence();
+          call.restoreIdleTimeout();
         }
       },
     }),
@@ -79,23 +81,24 @@ export function uploadEndpoints(
       guard: guards.secretKey,
       method: "POST",
       path: "/api/v1/recording/:id/complete",
-      summary: "Complete an upload: from here on it is listed",
+      summary: "Complete an upload: it is listed from now on",
       body: z.object({ endTime: seconds.optional().describe("Unix seconds; now if absent") }),
       answer: recording,
       problems: ["recording_not_found", "upload_incomplete", "upload_busy", "internal_error", "insufficient_storage"],
-      handle: async (call, { who, body }) => shown(await recordings.complete(who.id, idOf(call), body.endTime)),
+      handle: async (call, { caller, body }) =>
+        recordingOf(await recordings.complete(caller.id, idOf(call), body.endTime)),
     }),
   ];
 }
 
 function sentIn(call: Call): Sent {
   const { request } = call;
-  // Only a body that is wanted may take its time: one that is refused keeps to the limits of the listener.
-  const onTaken = (): void => call.expectSilence();
+  // Only once the body is accepted: a refused one keeps the listener's idle timeout.
+  const onTaken = (): void => call.suspendIdleTimeout();
   const range = contentRange(request.headers.get("content-range"));
   const length = request.headers.get("content-length");
   if (length !== null) return { range, length: Number(length), body: request.body, onTaken };
-  // No length and no chunks: there is no body at all.
+  // Neither a length nor chunks: there is no body.
   return { range, length: request.headers.has("transfer-encoding") ? undefined : 0, body: request.body, onTaken };
 }
 

@@ -46,9 +46,9 @@ export function usageEndpoints(guard: Guard<Credential>, { keyring, hub, usage, 
       summary: "What the application has used this period, a calendar month UTC",
       guard,
       answer,
-      handle: async (_call, { who }): Promise<z.infer<typeof answer>> => {
-        await gather(who.key.app);
-        const app = keyring.app(who.key.app);
+      handle: async (_call, { caller }): Promise<z.infer<typeof answer>> => {
+        await gather(caller.key.app);
+        const app = keyring.app(caller.key.app);
         if (!app) throw new Problem("unauthorized");
         const { startSeconds, endSeconds } = usage.current();
         const concurrentNow = hub.census.connectionsOf(app.id);

@@ -9,8 +9,8 @@ import { ConfigError } from "../config/load.ts";
 import type { Config } from "../config/settings.ts";
 import { countOpenFiles, HeadLimit, setHeadLimit } from "../http/head-limit.ts";
 import { Listener, TlsError } from "../http/listener.ts";
-import { Frame, type Handler } from "../http/router.ts";
-import { Strangers } from "../http/strangers.ts";
+import { type Handler, RequestPipeline } from "../http/pipeline.ts";
+import { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { systemClock as clock } from "../realtime/clock.ts";
 import type { SocketData } from "../realtime/gateway.ts";
 import { watchEventLoop } from "../realtime/metrics.ts";
@@ -123,8 +123,9 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     failed: (err) => log.error({ err }, "the store cannot be written to"),
   });
   const perMinute = config.httpRequestsPerMinutePerIp;
-  const strangers = new Strangers(new Throttle(perMinute, perMinute / 60, clock.monotonicMs));
-  const frame = new Frame({ log, metrics, trustedProxies: config.trustedProxies, strangers });
+  const unauthenticated = new UnauthenticatedLimit(new Throttle(perMinute, perMinute / 60, clock.monotonicMs));
+  const { trustedProxies, domain } = config;
+  const pipeline = new RequestPipeline({ log, metrics, trustedProxies, domain, unauthenticated });
   const host = config.host || defaultHost(snapshot, made);
   const routes = buildRoutes({
     config,
@@ -138,13 +139,13 @@ async function build(config: Config, nodeId: string, log: Log, store: Store): Pr
     archive,
     accessTokens: new AccessTokens(store.rooms, vault, clock.nowMs),
     checks,
-    frame,
-    strangers,
+    pipeline,
+    unauthenticated,
     facts: factsOf({ config, nodeId, host, sealedKeys: () => keyring.sealed.length }),
     adminTokenDigest: () => adminDigest,
   });
   await follow?.start();
-  const listeners = listen({ ...config, host }, frame.notFound, routes, heart.gateway.handlers());
+  const listeners = listen({ ...config, host }, pipeline.notFound, routes, heart.gateway.handlers());
   const [main, adminListener = main] = listeners;
   await expiry.start();
   blockSweep.start();

@@ -8,25 +8,27 @@ import { accessTokenEndpoints } from "../http/access-tokens.ts";
 import { applicationGuards, applicationRoutes } from "../http/application.ts";
 import { appEndpoints } from "../http/apps.ts";
 import { makeAudit } from "../http/audit.ts";
-import { channelEndpoints, type Quota } from "../http/channels.ts";
+import type { Call } from "../http/call.ts";
+import { channelEndpoints } from "../http/channels.ts";
 import { connectHandler } from "../http/connect.ts";
 import { docsPage } from "../http/docs.ts";
 import { factsEndpoint, type NodeFacts } from "../http/facts.ts";
 import { fileEndpoints } from "../http/files.ts";
 import { makeGuards } from "../http/guards.ts";
-import { appLabel } from "../http/host.ts";
 import { keyEndpoints } from "../http/keys.ts";
+import type { Quota } from "../http/messages.ts";
 import { openapiDocument } from "../http/openapi.ts";
 import { healthEndpoint, type ReadyChecks, readyResponse } from "../http/operations.ts";
 import { OwnHosts } from "../http/own-host.ts";
 import { peerEndpoints } from "../http/peers.ts";
+import type { RequestPipeline, Routes } from "../http/pipeline.ts";
 import { recordingEndpoints } from "../http/recordings.ts";
 import { roomEndpoints } from "../http/rooms.ts";
-import type { Frame, Handler, Routes } from "../http/router.ts";
+import { routesOf } from "../http/router.ts";
 import { startPage } from "../http/start.ts";
-import type { Strangers } from "../http/strangers.ts";
 import { Streams } from "../http/streams.ts";
 import { tokenEndpoints } from "../http/tokens.ts";
+import type { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { uploadEndpoints } from "../http/uploads.ts";
 import { usageEndpoints } from "../http/usage.ts";
 import { Problem } from "../protocol/codes.ts";
@@ -55,8 +57,8 @@ export interface RouteParts {
   readonly archive: Archive;
   readonly accessTokens: AccessTokens;
   readonly checks: ReadyChecks;
-  readonly frame: Frame;
-  readonly strangers: Strangers;
+  readonly pipeline: RequestPipeline;
+  readonly unauthenticated: UnauthenticatedLimit;
   readonly facts: () => NodeFacts;
   readonly adminTokenDigest: () => string;
 }
@@ -67,9 +69,9 @@ export interface NodeRoutes {
 }
 
 export function buildRoutes(parts: RouteParts): NodeRoutes {
-  const { config, log, store, keyring, directory, metrics, heart, rooms, checks, frame, adminTokenDigest } = parts;
+  const { config, log, store, keyring, directory, metrics, heart, rooms, checks, pipeline, adminTokenDigest } = parts;
   const { nowMs, monotonicMs } = clock;
-  const { hub, usage, gateway, keyRate, engine, follow: news } = heart;
+  const { hub, usage, gateway, keyRate, engine, follow: changes } = heart;
   metrics.gauge("parley_keys", "Live keys.", () => keyring.size);
   metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);
   const perSecond = config.restRequestsPerSecond;
@@ -81,7 +83,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     wrongTries: new Throttle(ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60, monotonicMs),
     adminTokenDigest,
     isOwnHost: (call) => ownHosts.has(call.host),
-    news,
+    changes,
   });
   const audit = makeAudit(log);
   const { rotationGraceSeconds } = config;
@@ -101,27 +103,26 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
       hub,
       quota,
       streams,
-      cut: (...cut) => frame.cut("/v1/channels/:channel/peers", ...cut),
+      cut: (...cut) => pipeline.cut("/v1/channels/:channel/peers", ...cut),
     }),
     ...peerEndpoints(guards.secret, { hub, quota, store, blocks: heart.blocks, nowMs }),
     ...usageEndpoints(guards.secret, { keyring, hub, usage, gather }),
   ];
   const control = [
     ...appEndpoints(guards.admin, directory, audit, rotationGraceSeconds, () => parts.archive.clearDeleted()),
-    ...keyEndpoints(guards.admin, { directory, keyring, audit, nowMs, rotationGraceSeconds, news }),
+    ...keyEndpoints(guards.admin, { directory, keyring, audit, nowMs, rotationGraceSeconds, changes }),
     factsEndpoint(guards.admin, parts.facts),
   ];
   const appGuards = applicationGuards({
     keyring,
-    domain: config.domain,
     nowMs,
     requests: new Throttle(perSecond, perSecond, monotonicMs),
-    strangers: parts.strangers,
-    news,
+    unauthenticated: parts.unauthenticated,
+    changes,
   });
   const { recordings, uploads, links } = parts.archive;
   const application = [
-    ...roomEndpoints(appGuards, rooms, streams, (...cut) => frame.cut("/api/v1/rooms", ...cut)),
+    ...roomEndpoints(appGuards, rooms, streams, (...cut) => pipeline.cut("/api/v1/rooms", ...cut)),
     ...accessTokenEndpoints(appGuards, parts.accessTokens),
     ...recordingEndpoints(appGuards, recordings, config.linkSeconds),
     ...uploadEndpoints(appGuards, uploads, recordings, links),
@@ -131,32 +132,23 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const document = openapiDocument(endpoints, VERSION, config.domain);
   const start = startPage(() => keyring.openKeyOf(DEMO));
   const publicRoutes: Routes = {
-    "/v1": connectHandler(frame, gateway),
-    ...frame.routes([healthEndpoint, ...realtime]),
-    "/readyz": frame.wrap("/readyz", () => readyResponse(checks)),
-    "/openapi.json": frame.page("/openapi.json", (call) => Response.json(document(call.origin))),
-    "/docs": frame.page("/docs", docsPage),
-    ...absentOnAppHosts({ "/": frame.page("/", start) }, config.domain, frame),
-    ...applicationRoutes(frame, application, config.domain),
+    "/v1": connectHandler(pipeline, gateway),
+    ...routesOf(pipeline, [healthEndpoint, ...realtime]),
+    "/readyz": pipeline.handler(pipeline.route("/readyz", () => readyResponse(checks))),
+    "/openapi.json": pipeline.handler(
+      pipeline.publicRoute("/openapi.json", (call) => Response.json(document(call.origin))),
+    ),
+    "/docs": pipeline.handler(pipeline.publicRoute("/docs", docsPage)),
+    "/": pipeline.handler(pipeline.publicRoute("/", start, { hosts: "own" })),
+    ...applicationRoutes(pipeline, application),
+  };
+  const metricsPage = async (call: Call): Promise<Response> => {
+    await guards.observer.admit(call);
+    return new Response(metrics.text(), { headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" } });
   };
   const adminRoutes: Routes = {
-    ...frame.routes(control),
-    "/metrics": frame.wrap("/metrics", async (call) => {
-      await guards.observer.admit(call);
-      return new Response(metrics.text(), { headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" } });
-    }),
+    ...routesOf(pipeline, control, { hosts: "own" }),
+    "/metrics": pipeline.handler(pipeline.route("/metrics", metricsPage, { hosts: "own" })),
   };
-  return { publicRoutes, adminRoutes: absentOnAppHosts(adminRoutes, config.domain, frame) };
-}
-
-/** The control plane and the start page do not exist on an application's host, whoever says that it is one. */
-function absentOnAppHosts(routes: Routes, domain: string, frame: Frame): Routes {
-  const onOwnHost =
-    (handler: Handler): Handler =>
-    (request, server) => {
-      const hosts = [request.headers.get("host"), frame.call(request, server).host];
-      const isApp = hosts.some((host) => appLabel(host, domain) !== undefined);
-      return (isApp ? frame.notFound : handler)(request, server);
-    };
-  return Object.fromEntries(Object.entries(routes).map(([path, handler]) => [path, onOwnHost(handler)]));
+  return { publicRoutes, adminRoutes };
 }

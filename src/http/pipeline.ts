@@ -1,0 +1,209 @@
+/** What every request passes through: request id, headers, errors in one shape, metrics, the log. */
+import type { Server } from "bun";
+import { CODES, Problem, wireCode } from "../protocol/codes.ts";
+import { StoreAway } from "../store/store.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Counter, Metrics } from "../telemetry/metrics.ts";
+import { Call, type CallSettings } from "./call.ts";
+import { ClientGone } from "./input.ts";
+import type { UnauthenticatedLimit } from "./unauthenticated-limit.ts";
+
+export type Handler = (request: Request, server: Server<unknown>) => Promise<Response>;
+/** Turns the request into a socket that carries `data`; false if its handshake is malformed. */
+export type Upgrade = (data: unknown) => boolean;
+/** Handlers by path, in Bun's form: `/v1/peers/:peerId`. */
+export type Routes = Record<string, Handler>;
+
+/** An error's body; the realtime API and the application API have one each. */
+export type ErrorBody = (problem: Problem, call: Call) => object;
+
+/** Where a route exists: `own`, on no application's host; `application`, where the request names an application (host.ts). */
+export type Hosts = "any" | "own" | "application";
+
+export interface RouteOptions {
+  readonly errorBody?: ErrorBody;
+  readonly hosts?: Hosts;
+}
+
+/** Gives the answer's JSON, or a whole Response. */
+type Handle = (call: Call) => object | Promise<object>;
+
+export interface Route extends Required<RouteOptions> {
+  /** The path with names for its parameters: metrics and logs never show the path that was sent. */
+  readonly label: string;
+  readonly handle: Handle;
+  readonly count: (method: string, status: number) => void;
+}
+
+export interface PipelineParts extends CallSettings {
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly unauthenticated: UnauthenticatedLimit;
+}
+
+const realtimeErrorBody: ErrorBody = ({ code, message }) => ({ error: wireCode(code), message });
+
+export class RequestPipeline {
+  private readonly requests;
+  private readonly aborts;
+  private readonly missing: Route;
+  /** For every path that has no route. */
+  readonly notFound: Handler;
+
+  constructor(private readonly parts: PipelineParts) {
+    this.requests = parts.metrics.counters("parley_http_requests_total", "HTTP requests by route and status.");
+    this.aborts = parts.metrics.counter(
+      "parley_http_aborts_total",
+      "HTTP requests whose client went away before its body had come.",
+    );
+    this.missing = this.route("(none)", notFound);
+    this.notFound = this.handler(this.missing);
+  }
+
+  route(label: string, handle: Handle, { errorBody = realtimeErrorBody, hosts = "any" }: RouteOptions = {}): Route {
+    return { label, handle, errorBody, hosts, count: this.counter(label) };
+  }
+
+  /** A route that everyone may read: each request is counted against its client's address before it is answered. */
+  publicRoute(label: string, handle: Handle, options?: RouteOptions): Route {
+    return this.route(
+      label,
+      (call) => {
+        this.parts.unauthenticated.charge(call);
+        return handle(call);
+      },
+      options,
+    );
+  }
+
+  handler(route: Route): Handler {
+    return this.choosing(() => route);
+  }
+
+  /** For paths that Bun cannot tell apart: `choose` finds the route. */
+  choosing(choose: (call: Call) => Route): Handler {
+    return (request, server) => {
+      const call = this.call(request, server);
+      const route = choose(call);
+      return this.answer(call, existsFor(call, route) ? route : this.missing);
+    };
+  }
+
+  /** For a handler that may take the connection over: then there is no answer. */
+  wrapUpgrade(label: string, handle: (call: Call, upgrade: Upgrade) => true | Promise<true>): Handler {
+    const count = this.counter(label);
+    return async (request, server) => {
+      const call = this.call(request, server);
+      try {
+        const upgraded = handle(call, (data) => server.upgrade(request, { data, headers: NO_SUBPROTOCOL }));
+        // Awaited only where it has to be: almost every handshake is decided synchronously.
+        if (upgraded !== true) await upgraded;
+        return undefined as unknown as Response;
+      } catch (error) {
+        const response = this.failed(call, label, error, realtimeErrorBody);
+        count(request.method, response.status);
+        return response;
+      }
+    };
+  }
+
+  /** Logs that an answer could not be finished. Its status has been sent already, so the connection is cut. */
+  cut(label: string, { requestId }: Call, error: unknown): void {
+    const fields = { requestId, route: label };
+    if (error instanceof Problem) return this.parts.log.debug(fields, "an answer was cut short");
+    this.parts.log.error({ ...fields, err: error }, "an answer could not be finished, and its connection was cut");
+  }
+
+  private call(request: Request, server: Server<unknown>): Call {
+    const { params = {} } = request as Request & { params?: Record<string, string> };
+    const connection = {
+      address: () => server.requestIP(request)?.address,
+      setIdleSeconds: (seconds: number) => server.timeout(request, seconds),
+    };
+    return new Call(request, connection, this.parts, params);
+  }
+
+  private async answer(call: Call, { label, handle, errorBody, count }: Route): Promise<Response> {
+    const { request, requestId } = call;
+    let response: Response;
+    try {
+      if (isUpgrade(request)) throw new Problem("not_found", "Only /v1 takes WebSocket connections.");
+      const answer = await handle(call);
+      response =
+        answer instanceof Response ? withHeaders(answer, call) : Response.json(answer, { headers: call.headers });
+    } catch (error) {
+      if (error instanceof ClientGone) return this.aborted(call, label);
+      response = this.failed(call, label, this.parts.unauthenticated.errorFor(call, error), errorBody);
+    }
+    count(request.method, response.status);
+    if (this.parts.log.isLevelEnabled("debug"))
+      this.parts.log.debug({ requestId, route: label, method: request.method, status: response.status }, "request");
+    return response;
+  }
+
+  /** Counts by method and status with one map lookup per request; `metrics.counters` would build a label set each time. */
+  private counter(label: string): (method: string, status: number) => void {
+    const counters = new Map<string, Counter>();
+    return (method, status) => {
+      const known = METHODS.has(method) ? method : "other";
+      const key = `${known} ${status}`;
+      let counter = counters.get(key);
+      if (!counter) {
+        counter = this.requests({ route: label, method: known, status: String(status) });
+        counters.set(key, counter);
+      }
+      counter.inc();
+    };
+  }
+
+  /** No answer can reach the client, and nothing failed here: it must not count as a 5xx. */
+  private aborted({ requestId, request }: Call, label: string): Response {
+    this.aborts.inc();
+    this.parts.log.debug(
+      { requestId, route: label, method: request.method },
+      "the client went away before its body had come",
+    );
+    return new Response(null, { status: 400 });
+  }
+
+  private failed(call: Call, label: string, error: unknown, errorBody: ErrorBody): Response {
+    const { headers, requestId } = call;
+    const problem = problemOf(error);
+    if (problem !== error)
+      this.parts.log.error({ requestId, route: label, err: error }, "a request failed on our side");
+    if (problem.retryAfterSeconds !== undefined) headers["Retry-After"] = String(problem.retryAfterSeconds);
+    return Response.json(errorBody(problem, call), { status: CODES[problem.code].status, headers });
+  }
+}
+
+export function notFound(): never {
+  throw new Problem("not_found");
+}
+
+function existsFor({ target }: Call, { hosts }: Route): boolean {
+  if (hosts === "any") return true;
+  return hosts === "own" ? !target.isAppHost : target.app !== undefined;
+}
+
+/** Internal causes go to the log; the client gets a general error. */
+function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  return error instanceof StoreAway
+    ? new Problem("internal_error", "The store does not answer; try again.", 1)
+    : new Problem("crash");
+}
+
+/** Headers that the handler has set itself take precedence. */
+function withHeaders(response: Response, call: Call): Response {
+  for (const [name, value] of Object.entries(call.headers))
+    if (!response.headers.has(name)) response.headers.set(name, value);
+  return response;
+}
+
+export const isUpgrade = (request: Request): boolean => request.headers.get("upgrade")?.toLowerCase() === "websocket";
+
+/** Bun would agree to the first subprotocol that a client offers; we speak none. */
+const NO_SUBPROTOCOL = { "Sec-WebSocket-Protocol": "" };
+
+/** Other methods share one label: clients must not be able to create metric series. */
+const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);

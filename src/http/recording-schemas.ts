@@ -1,0 +1,93 @@
+/** Shapes of recordings and uploads, which several endpoints share. */
+import { z } from "zod";
+import { hasControl, isWellFormed } from "../protocol/names.ts";
+import {
+  RECORDING_SESSION_MAX_CHARS,
+  RECORDING_USERNAME_MAX_CHARS,
+  RECORDINGS_PAGE_DEFAULT,
+  RECORDINGS_PAGE_MAX,
+} from "../recordings/limits.ts";
+import { ROOM_NAME_MAX_CHARS, UNIX_SECONDS_MAX } from "../rooms/limits.ts";
+import type { RecordingRow } from "../store/recordings.ts";
+import type { Call } from "./call.ts";
+import { limit, unixSeconds, wholeNumber } from "./schemas.ts";
+
+const text = (maxChars: number) =>
+  z
+    .string()
+    .min(1, "must not be empty")
+    .max(maxChars, `must have at most ${maxChars} characters`)
+    .refine((value) => !hasControl(value) && isWellFormed(value), "must be text without control characters");
+
+const types = ["video", "audio", "screen", "composition"] as const;
+const room = z
+  .string()
+  .regex(new RegExp(`^[A-Za-z0-9_-]{1,${ROOM_NAME_MAX_CHARS}}$`), "must be the id or the name of a room")
+  .describe("Id or name of a room: 24 hex digits are tried as an id first");
+const session = text(RECORDING_SESSION_MAX_CHARS);
+const username = text(RECORDING_USERNAME_MAX_CHARS);
+export const seconds = z
+  .number()
+  .min(0)
+  .max(UNIX_SECONDS_MAX, `must be Unix seconds from 0 to ${UNIX_SECONDS_MAX}`)
+  .transform(Math.floor)
+  .describe("Unix seconds; fractions are dropped");
+
+export const newUpload = z.object({
+  room,
+  participantUsername: username,
+  type: z.enum(types),
+  startTime: seconds.optional().describe("Unix seconds; now if absent"),
+  meetingSession: session.optional().describe("A fresh id if absent"),
+  participantSession: session.optional().describe("A fresh id if absent"),
+});
+
+export const filters = z.object({
+  room: room.optional(),
+  meetingSession: session.optional(),
+  participantSession: session.optional(),
+  participantUsername: username.optional(),
+  type: z.enum(types).optional(),
+  startedAfter: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started then or later"),
+  startedBefore: wholeNumber(0, UNIX_SECONDS_MAX).optional().describe("Unix seconds: started before then"),
+});
+
+export const listing = filters.extend({
+  limit: limit(RECORDINGS_PAGE_MAX, RECORDINGS_PAGE_DEFAULT),
+  endId: z.string().optional().describe("currEndId of the previous page"),
+  currEndId: z.string().optional().describe("The same as endId"),
+  order: z.enum(["asc", "desc"]).default("desc").describe("By completion: desc is newest first"),
+});
+
+export const recording = z
+  .object({
+    _id: z.string(),
+    app: z.string(),
+    room: z.string(),
+    participantSession: z.string(),
+    meetingSession: z.string(),
+    participantUsername: z.string(),
+    fileName: z.string(),
+    sizeInBytes: z.int(),
+    type: z.enum(types),
+    startTime: unixSeconds,
+    endTime: unixSeconds,
+  })
+  .meta({ id: "Recording" });
+
+/** The public fields of a row. */
+export const recordingOf = (row: RecordingRow): z.infer<typeof recording> => ({
+  _id: row.id,
+  app: row.app,
+  room: row.room,
+  participantSession: row.participantSession,
+  meetingSession: row.meetingSession,
+  participantUsername: row.participantUsername,
+  fileName: row.fileName,
+  sizeInBytes: row.sizeInBytes,
+  type: row.type,
+  startTime: row.startTime,
+  endTime: row.endTime,
+});
+
+export const idOf = (call: Call): string => call.params.id ?? "";
