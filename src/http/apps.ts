@@ -70,13 +70,16 @@ function toEdit({ plan, retentionDays }: z.infer<typeof edit>): AppEdit {
   };
 }
 
-export function appEndpoints(
-  guard: Guard<undefined>,
-  directory: Directory,
-  audit: Audit,
-  rotationGraceSeconds: number,
-  clearDeleted: () => void,
-): Endpoint[] {
+export interface AppParts {
+  readonly directory: Directory;
+  readonly audit: Audit;
+  readonly rotationGraceSeconds: number;
+  /** Removes the recordings of deleted applications in the background. */
+  readonly clearDeleted: () => void;
+}
+
+export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint[] {
+  const { directory, audit, rotationGraceSeconds, clearDeleted } = parts;
   const base = { tag: "applications", guard } as const;
   const root = "/api/internal/v1/apps";
   const one = `${root}/:app`;

@@ -14,12 +14,13 @@ import { idOf } from "./recording-schemas.ts";
 /** Each time has one spelling, without leading zeros and sign: else one link would have several addresses. */
 const EXPIRES_FORM = /^[1-9]\d{0,14}$/;
 
-export function fileEndpoints(
-  { signed }: ApplicationGuards,
-  recordings: Recordings,
-  links: Links,
-  nowMs: () => number,
-): Endpoint[] {
+export interface FileParts {
+  readonly recordings: Recordings;
+  readonly links: Links;
+  readonly nowMs: () => number;
+}
+
+export function fileEndpoints({ signed }: ApplicationGuards, { recordings, links, nowMs }: FileParts): Endpoint[] {
   const fileEndpoint = (disposition: Disposition): Endpoint =>
     endpoint({
       tag: "recordings",

@@ -1,4 +1,4 @@
-/** A listening address: its routes, and its certificate, which can be read again while connections live on. */
+/** A listening address, and its certificate, which can be reloaded while connections stay open. */
 import { readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { createSecureContext } from "node:tls";
@@ -11,15 +11,19 @@ import type { Handler, Routes } from "./pipeline.ts";
 
 setHeadLimit(REQUEST_HEAD_MAX_BYTES);
 
-export interface ListenerOptions<Data> {
+export interface ListenerOptions {
   readonly host: string;
   readonly port: number;
   readonly tls: TlsFiles | undefined;
+  /** The flags that set host and port, for the error if the system refuses them. */
+  readonly settings: { readonly host: string; readonly port: string };
+}
+
+export interface Served<Data> {
   readonly routes: Routes;
+  /** Answers every path that has no route. */
   readonly fallback: Handler;
   readonly websocket: WebSocketHandler<Data>;
-  /** The flags its address comes from, for the sentence that a refusal of the system is told in. */
-  readonly settings: { readonly host: string; readonly port: string };
 }
 
 export interface TlsFiles {
@@ -32,24 +36,34 @@ interface Pem {
   readonly key: string;
 }
 
+/** A server and what it serves; there is none before `listen`. */
+interface Running<Data> {
+  readonly server: Server<Data>;
+  readonly served: Served<Data>;
+}
+
 export class Listener<Data> {
-  private server: Server<Data>;
-  /** The last good pair: a bad one on the disk never takes a listener down. */
+  private running: Running<Data> | undefined;
+  /** The last valid pair: an invalid one on the disk never stops a listener. */
   private pem: Pem | undefined;
-  /** Servers from before a certificate was read again, as long as they have connections. */
+  /** Servers from before a certificate was reloaded, while they have connections. */
   private earlier: Server<Data>[] = [];
 
-  constructor(private readonly options: ListenerOptions<Data>) {
+  constructor(private readonly options: ListenerOptions) {
     this.pem = options.tls && readTls(options.tls);
+  }
+
+  listen(served: Served<Data>): void {
     try {
-      this.server = this.listen(options.port);
+      this.running = { served, server: this.serve(served, this.options.port) };
     } catch (error) {
-      throw listenError(error, options);
+      throw listenError(error, this.options);
     }
   }
 
+  /** The port that the system has chosen, if the option is 0. */
   get port(): number {
-    return this.server.port ?? this.options.port;
+    return this.running?.server.port ?? this.options.port;
   }
 
   get url(): string {
@@ -57,64 +71,66 @@ export class Listener<Data> {
     return `${this.options.tls ? "https" : "http"}://${inUrl(host)}:${this.port}`;
   }
 
-  /** Throws, and changes nothing, if the files are not a certificate and its key. Connections that are open stay open. */
+  /** Throws and changes nothing if the files are not a certificate and its key. Open connections stay open. */
   reloadTls(): void {
     if (!this.options.tls) return;
     this.pem = readTls(this.options.tls);
+    if (!this.running) return;
+    const { server, served } = this.running;
     const { port } = this;
-    void this.server.stop(false);
-    this.earlier = [...this.earlier.filter((server) => server.pendingWebSockets > 0), this.server];
-    this.server = this.listen(port);
+    void server.stop(false);
+    this.earlier = [...this.earlier.filter((one) => one.pendingWebSockets > 0), server];
+    this.running = { served, server: this.serve(served, port) };
   }
 
-  /** To every subscriber of a topic but `except`. Topics belong to a server: earlier ones have theirs. */
+  /** Writes to every subscriber of a topic but `except`. Each server has topics of its own, earlier ones too. */
   broadcast(topic: string, text: string, except: Socket | undefined): number {
-    if (this.earlier.length === 0) return except ? except.publish(topic, text) : this.server.publish(topic, text);
-    return this.broadcastToAll(topic, text, except);
+    if (this.earlier.length > 0) return this.broadcastToAll(topic, text, except);
+    return except ? except.publish(topic, text) : (this.running?.server.publish(topic, text) ?? 0);
   }
 
   private broadcastToAll(topic: string, text: string, except: Socket | undefined): number {
-    // Off its topic for this turn: then no server has to know whether the sender is one of its own.
+    // The sender leaves the topic meanwhile, so that no server has to know whether the sender is one of its own.
     except?.unsubscribe(topic);
-    const written = [this.server, ...this.earlier].map((server) => server.publish(topic, text));
+    const written = this.servers.map((server) => server.publish(topic, text));
     except?.subscribe(topic);
     return Math.min(...written);
   }
 
-  /** No new requests; resolves when those under way are answered. */
-  stop(): Promise<void> {
-    return this.server.stop(false);
+  /** Takes no new requests; resolves when those under way are answered. */
+  async stop(): Promise<void> {
+    await this.running?.server.stop(false);
   }
 
-  /** Ends what is still open. */
+  /** Closes every connection that is still open. */
   kill(): void {
-    for (const server of [this.server, ...this.earlier]) void server.stop(true);
+    for (const server of this.servers) void server.stop(true);
   }
 
-  private listen(port: number): Server<Data> {
-    const { host, routes, fallback, websocket } = this.options;
+  private get servers(): Server<Data>[] {
+    return this.running ? [this.running.server, ...this.earlier] : [];
+  }
+
+  private serve({ routes, fallback, websocket }: Served<Data>, port: number): Server<Data> {
     return Bun.serve<Data>({
-      hostname: host,
+      hostname: this.options.host,
       port,
       routes,
       fetch: fallback,
       websocket,
       idleTimeout: IDLE_MAX_SECONDS,
-      // Our own limits answer in our own shape; this one only has to stay out of their way.
+      // Unlimited here, because each endpoint has its own limit and answers in our error format.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       ...(this.pem && { tls: this.pem }),
     });
   }
 }
 
-/** An IPv6 address stands in brackets there. */
+/** In a URL, an IPv6 address stands in brackets. */
 export const inUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
-/** The system's refusal as a sentence that names the flag to change. The code stays: the command line knows it by that. */
-function listenError(
-  error: unknown,
-  { host, port, settings }: Pick<ListenerOptions<unknown>, "host" | "port" | "settings">,
-): unknown {
+/** The system's refusal as a sentence that names the flag to change. Keeps the code, which the command line checks. */
+function listenError(error: unknown, { host, port, settings }: ListenerOptions): unknown {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const otherPort = `choose another port with ${settings.port}`;
   const sentences: Readonly<Record<string, string>> = {
@@ -133,7 +149,7 @@ export class TlsError extends Error {}
 function readTls(files: TlsFiles): Pem {
   try {
     const pem: Pem = { cert: readFileSync(files.cert, "utf8"), key: readFileSync(files.key, "utf8") };
-    // An empty text passes as "no certificate": a renewal that is being written just now.
+    // Bun takes an empty text for "no TLS"; the file is empty while a renewal is being written.
     if (pem.cert.trim() === "" || pem.key.trim() === "") throw new Error("the file is empty");
     createSecureContext(pem);
     return pem;

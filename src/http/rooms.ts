@@ -66,12 +66,13 @@ const listing = z.object({
 
 const done = z.object({ success: z.literal(true), message: z.string() });
 
-export function roomEndpoints(
-  { secretKey: guard }: ApplicationGuards,
-  rooms: Rooms,
-  streams: Streams,
-  cut: Cut,
-): Endpoint[] {
+export interface RoomParts {
+  readonly rooms: Rooms;
+  readonly streams: Streams;
+  readonly cut: Cut;
+}
+
+export function roomEndpoints({ secretKey: guard }: ApplicationGuards, { rooms, streams, cut }: RoomParts): Endpoint[] {
   const base = { tag: "rooms", guard } as const;
   const one = "/api/v1/room/:roomName";
   const nameOf = (call: Call): string => call.params.roomName ?? "";

@@ -21,12 +21,13 @@ const begun = z
 
 const offset = z.object({ offset: z.int().describe("How many bytes are held") }).meta({ id: "UploadOffset" });
 
-export function uploadEndpoints(
-  guards: ApplicationGuards,
-  uploads: Uploads,
-  recordings: Recordings,
-  links: Links,
-): Endpoint[] {
+export interface UploadParts {
+  readonly uploads: Uploads;
+  readonly recordings: Recordings;
+  readonly links: Links;
+}
+
+export function uploadEndpoints(guards: ApplicationGuards, { uploads, recordings, links }: UploadParts): Endpoint[] {
   const tag = "recordings";
   return [
     endpoint({

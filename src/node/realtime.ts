@@ -1,14 +1,10 @@
-/** The realtime half of a node, put together. */
+/** Builds the realtime part of a node: connections, channels and the engine that joins it to other nodes. */
 import { randomUUID } from "node:crypto";
 import { Blocks } from "../access/blocks.ts";
 import { Follow } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
 import { Throttle } from "../access/throttle.ts";
-import { ConfigError } from "../config/load.ts";
-import type { Config } from "../config/settings.ts";
-import { NatsEngine } from "../engine/cluster/cluster-engine.ts";
 import type { Engine } from "../engine/engine.ts";
-import { Exchange } from "../engine/local.ts";
 import { type Clock, guardedClock, systemClock } from "../realtime/clock.ts";
 import { Dispatch } from "../realtime/dispatch.ts";
 import { Gateway } from "../realtime/gateway.ts";
@@ -16,54 +12,53 @@ import { Hub } from "../realtime/hub.ts";
 import { RealtimeMetrics } from "../realtime/metrics.ts";
 import type { Broadcast } from "../realtime/socket.ts";
 import { Usage } from "../realtime/usage.ts";
-import type { Snapshot, Store } from "../store/store.ts";
-import type { Faults } from "../telemetry/faults.ts";
-import type { Log } from "../telemetry/log.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
+import type { Snapshot } from "../store/store.ts";
+import type { NodeContext } from "./context.ts";
+import { connectEngine } from "./engine.ts";
 
-export interface Heart {
+export interface Realtime {
   readonly hub: Hub;
   readonly gateway: Gateway;
-  /** With a boundary around what it calls. */
+  /** Catches and counts what its callbacks throw. */
   readonly clock: Clock;
-  /** Requests of secret keys, over REST; and the work of checking their tokens. */
+  /** Rate per secret key: REST requests, and the work of checking its tokens. */
   readonly keyRate: Throttle;
   readonly usage: Usage;
   readonly blocks: Blocks;
   readonly engine: Engine;
-  /** Where other nodes write to the store too. */
+  /** Present if other nodes write to the same store. */
   readonly follow: Follow | undefined;
 }
 
-export async function buildHeart(
-  config: Config,
-  nodeId: string,
-  log: Log,
-  store: Store,
-  keyring: Keyring,
-  metrics: Metrics,
-  faults: Faults,
-  broadcast: Broadcast,
-  changed: (snapshot: Snapshot) => void,
-): Promise<Heart> {
+export interface RealtimeParts extends NodeContext {
+  readonly keyring: Keyring;
+  /** Writes to the sockets of the public listener. */
+  readonly broadcast: Broadcast;
+  /** Called when another node's changes have been read. */
+  readonly snapshotLoaded: (snapshot: Snapshot) => void;
+}
+
+export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
+  const { config, log, store, metrics, faults, keyring, broadcast, snapshotLoaded } = context;
   const clock = guardedClock(systemClock, faults);
   const realtimeMetrics = new RealtimeMetrics(metrics);
   const usage = new Usage(store, clock, log);
   await usage.load();
   const blocks = new Blocks();
   blocks.load(await store.blocks(clock.nowMs()));
-  const engine = await engineOf(config, nodeId, log, metrics, faults);
+  const engine = await connectEngine(context);
   const { presenceTickMs, framesPerSecond, framesBurst, maxPendingBytes } = config;
-  // Of this life of the process: two with the same PARLEY_NODE_ID are still two.
+  // One per process: two processes with the same PARLEY_NODE_ID must stay distinct.
   const id = randomUUID();
+  const blockedPeers = new BlockedPeers();
   const follow = store.isShared
     ? new Follow({
         store,
         keyring,
         blocks,
         clock,
-        changed,
-        blocked: (app, peerId) => hub.kicked(app, peerId),
+        changed: snapshotLoaded,
+        blocked: (app, peerId) => blockedPeers.add(app, peerId),
         away: (err) => log.error({ err }, "the store does not answer; what is known of keys stays in force"),
         back: () => log.info("the store answers again"),
       })
@@ -86,6 +81,7 @@ export async function buildHeart(
     maxPendingBytes,
   };
   const hub = new Hub({ ...parts, blocks, nudged });
+  blockedPeers.onAdd((app, peerId) => hub.kicked(app, peerId));
   keyring.onChange((keyId) => hub.keyChanged(keyId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections);
   metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.channelCount);
@@ -117,25 +113,18 @@ export async function buildHeart(
   return { hub, gateway, clock, keyRate, usage, blocks, engine, follow };
 }
 
-/** Alone, or joined to the nodes on the same NATS. */
-async function engineOf(config: Config, nodeId: string, log: Log, metrics: Metrics, faults: Faults): Promise<Engine> {
-  const { natsUrl, natsPrefix } = config;
-  if (natsUrl === "") return new Exchange().engine();
-  let engine: NatsEngine;
-  try {
-    engine = await NatsEngine.connect({
-      url: natsUrl,
-      name: `parley ${nodeId}`,
-      prefix: natsPrefix,
-      warn: (text) => log.warn(text),
-      fault: (error, context) => faults.caught("engine", error, context),
-      changed: (isUp) => (isUp ? log.info("NATS is back") : log.error("NATS is away: other nodes cannot be reached")),
-    });
-  } catch (error) {
-    // The address may hold a credential: it is not shown.
-    throw new ConfigError(`PARLEY_NATS_URL: no server there lets us in: ${(error as Error).message}`);
+/**
+ * Peers that other nodes have blocked, on their way from the follower to the hub. The hub needs the follower, so the
+ * follower is built first and reports here; it reports nothing before it is started.
+ */
+class BlockedPeers {
+  private listener: (app: string, peerId: string) => void = () => undefined;
+
+  onAdd(listener: (app: string, peerId: string) => void): void {
+    this.listener = listener;
   }
-  metrics.gauge("parley_other_nodes", "Other nodes that this one hears.", () => engine.others);
-  metrics.gauge("parley_nats_up", "Whether NATS is connected.", () => Number(engine.isUp));
-  return engine;
+
+  add(app: string, peerId: string): void {
+    this.listener(app, peerId);
+  }
 }

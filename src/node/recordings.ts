@@ -1,4 +1,4 @@
-/** Recordings, put together: where their bytes are, and what works on them. */
+/** Builds recordings: the storage that the settings name, and the services that work on it. */
 import { join } from "node:path";
 import type { Vault } from "../access/vault.ts";
 import { ConfigError } from "../config/load.ts";
@@ -18,34 +18,29 @@ import { Uploads } from "../recordings/uploads.ts";
 import { Writers } from "../recordings/writers.ts";
 import { findRoom } from "../rooms/rooms.ts";
 import { hasMarkedStorage, noteMarkedStorage, storeId } from "../store/identity.ts";
-import type { Store } from "../store/store.ts";
-import type { Faults } from "../telemetry/faults.ts";
-import type { Log } from "../telemetry/log.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
+import type { NodeContext } from "./context.ts";
 
 export type StorageState = "ok" | "full" | "missing";
 
-export interface Archive {
+export interface RecordingService {
   readonly uploads: Uploads;
   readonly recordings: Recordings;
   readonly links: Links;
-  /** Whether the storage takes bytes at the moment. */
+  /** Whether the storage accepts bytes now. */
   readonly state: () => Promise<StorageState>;
   start(): void;
-  /** What deleted applications had goes in the background. */
+  /** Removes the recordings of deleted applications in the background. */
   clearDeleted(): void;
-  /** When nobody asks any more: what is under way comes to its end. */
+  /** To be called after the last request: resolves when running writes have ended. */
   stop(): Promise<void>;
 }
 
-export function buildArchive(
-  config: Config,
-  log: Log,
-  store: Store,
-  vault: Vault,
-  metrics: Metrics,
-  faults: Faults,
-): Archive {
+export interface RecordingParts extends NodeContext {
+  readonly vault: Vault;
+}
+
+export function buildRecordings(context: RecordingParts): RecordingService {
+  const { config, log, store, vault, metrics, faults } = context;
   const { nowMs } = clock;
   const storage = openStorage(config);
   const writers = new Writers({ store: store.recordings, leases: store.leases, storage, log });
@@ -85,7 +80,7 @@ export function buildArchive(
   };
 }
 
-/** One that does not answer counts as ok here: the log says so, and clients would fare no better on another node. */
+/** A storage that does not answer counts as ok: the log reports it, and other nodes use the same storage. */
 async function stateOf(storage: Storage, ownership: Ownership): Promise<StorageState> {
   try {
     if (await ownership.isMissing()) return "missing";
@@ -98,7 +93,7 @@ async function stateOf(storage: Storage, ownership: Ownership): Promise<StorageS
 
 function openStorage(config: Config): Storage {
   const { storageUrl, data, minFreeDiskBytes, maxRecordingBytes } = config;
-  // A recording that was uploaded to one node would not be found on another.
+  // In a folder of its own, each node would not find recordings that were uploaded to another.
   if (storageUrl === "" && config.natsUrl !== "" && !config.storageShared)
     throw new ConfigError(
       `with several nodes (${SETTINGS.natsUrl.env}) recordings need a bucket (${SETTINGS.storageUrl.env}), or a folder that all nodes share: then set ${SETTINGS.storageShared.env}=on`,

@@ -1,20 +1,20 @@
-/** Every address a node answers, public and the operator's. */
+/** Every path that a node answers: the public ones and the operator's. */
 import type { Directory } from "../access/directory.ts";
 import type { Keyring } from "../access/keyring.ts";
 import { ADMIN_WRONG_TRIES_PER_MINUTE } from "../access/limits.ts";
 import { Throttle } from "../access/throttle.ts";
-import type { Config } from "../config/settings.ts";
 import { accessTokenEndpoints } from "../http/access-tokens.ts";
-import { applicationGuards, applicationRoutes } from "../http/application.ts";
+import { type ApplicationGuards, applicationGuards, applicationRoutes } from "../http/application.ts";
 import { appEndpoints } from "../http/apps.ts";
 import { makeAudit } from "../http/audit.ts";
 import type { Call } from "../http/call.ts";
 import { channelEndpoints } from "../http/channels.ts";
 import { connectHandler } from "../http/connect.ts";
 import { docsPage } from "../http/docs.ts";
+import type { Endpoint } from "../http/endpoint.ts";
 import { factsEndpoint, type NodeFacts } from "../http/facts.ts";
 import { fileEndpoints } from "../http/files.ts";
-import { makeGuards } from "../http/guards.ts";
+import { type Guards, makeGuards } from "../http/guards.ts";
 import { keyEndpoints } from "../http/keys.ts";
 import type { Quota } from "../http/messages.ts";
 import { openapiDocument } from "../http/openapi.ts";
@@ -26,41 +26,37 @@ import { recordingEndpoints } from "../http/recordings.ts";
 import { roomEndpoints } from "../http/rooms.ts";
 import { routesOf } from "../http/router.ts";
 import { startPage } from "../http/start.ts";
+import type { Cut } from "../http/streamed-array.ts";
 import { Streams } from "../http/streams.ts";
 import { tokenEndpoints } from "../http/tokens.ts";
 import type { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { uploadEndpoints } from "../http/uploads.ts";
 import { usageEndpoints } from "../http/usage.ts";
 import { Problem } from "../protocol/codes.ts";
-import { systemClock as clock } from "../realtime/clock.ts";
-import type { AccessTokens } from "../rooms/access-token.ts";
-import type { Rooms } from "../rooms/rooms.ts";
-import type { Store } from "../store/store.ts";
-import type { Log } from "../telemetry/log.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
+import { systemClock } from "../realtime/clock.ts";
 import { VERSION } from "../version.ts";
+import type { AdminToken } from "./admin-token.ts";
+import type { NodeContext } from "./context.ts";
 import { DEMO } from "./first-run.ts";
-import type { Heart } from "./realtime.ts";
-import type { Archive } from "./recordings.ts";
+import type { Realtime } from "./realtime.ts";
+import type { RecordingService } from "./recordings.ts";
+import type { RoomService } from "./rooms.ts";
 
+const { nowMs, monotonicMs } = systemClock;
+/** How long GET /v1/usage waits for what other nodes have counted. */
 const GATHER_MS = 1500;
 
-export interface RouteParts {
-  readonly config: Config;
-  readonly log: Log;
-  readonly store: Store;
+export interface RouteParts extends NodeContext {
   readonly keyring: Keyring;
   readonly directory: Directory;
-  readonly metrics: Metrics;
-  readonly heart: Heart;
-  readonly rooms: Rooms;
-  readonly archive: Archive;
-  readonly accessTokens: AccessTokens;
+  readonly adminToken: AdminToken;
+  readonly realtime: Realtime;
+  readonly rooms: RoomService;
+  readonly recordings: RecordingService;
   readonly checks: ReadyChecks;
   readonly pipeline: RequestPipeline;
   readonly unauthenticated: UnauthenticatedLimit;
   readonly facts: () => NodeFacts;
-  readonly adminTokenDigest: () => string;
 }
 
 export interface NodeRoutes {
@@ -69,71 +65,18 @@ export interface NodeRoutes {
 }
 
 export function buildRoutes(parts: RouteParts): NodeRoutes {
-  const { config, log, store, keyring, directory, metrics, heart, rooms, checks, pipeline, adminTokenDigest } = parts;
-  const { nowMs, monotonicMs } = clock;
-  const { hub, usage, gateway, keyRate, engine, follow: changes } = heart;
-  metrics.gauge("parley_keys", "Live keys.", () => keyring.size);
-  metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);
-  const perSecond = config.restRequestsPerSecond;
-  const ownHosts = new OwnHosts(config.publicUrl);
-  const guards = makeGuards({
-    keyring,
-    nowMs,
-    requests: keyRate,
-    wrongTries: new Throttle(ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60, monotonicMs),
-    adminTokenDigest,
-    isOwnHost: (call) => ownHosts.has(call.host),
-    changes,
-  });
-  const audit = makeAudit(log);
-  const { rotationGraceSeconds } = config;
-  const quota: Quota = (app) => {
-    const cap = keyring.app(app)?.maxMessagesPerPeriod ?? null;
-    if (cap !== null && usage.messagesUsed(app) >= cap) throw new Problem("over_message_quota");
-  };
-  /** A store that does not answer is not waited for: what is known here is told then. */
-  const gather = async (app: string): Promise<void> => {
-    if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
-  };
-  const streams = new Streams(heart.clock);
+  const { config, keyring, metrics, realtime, checks, pipeline } = parts;
+  const guards = guardsOf(parts);
+  const streams = new Streams(realtime.clock);
   metrics.gauge("parley_streamed_lists", "Long lists that are being sent.", () => streams.size);
-  const realtime = [
-    ...tokenEndpoints(guards.minting, keyRate, nowMs),
-    ...channelEndpoints(guards.secret, {
-      hub,
-      quota,
-      streams,
-      cut: (...cut) => pipeline.cut("/v1/channels/:channel/peers", ...cut),
-    }),
-    ...peerEndpoints(guards.secret, { hub, quota, store, blocks: heart.blocks, nowMs }),
-    ...usageEndpoints(guards.secret, { keyring, hub, usage, gather }),
-  ];
-  const control = [
-    ...appEndpoints(guards.admin, directory, audit, rotationGraceSeconds, () => parts.archive.clearDeleted()),
-    ...keyEndpoints(guards.admin, { directory, keyring, audit, nowMs, rotationGraceSeconds, changes }),
-    factsEndpoint(guards.admin, parts.facts),
-  ];
-  const appGuards = applicationGuards({
-    keyring,
-    nowMs,
-    requests: new Throttle(perSecond, perSecond, monotonicMs),
-    unauthenticated: parts.unauthenticated,
-    changes,
-  });
-  const { recordings, uploads, links } = parts.archive;
-  const application = [
-    ...roomEndpoints(appGuards, rooms, streams, (...cut) => pipeline.cut("/api/v1/rooms", ...cut)),
-    ...accessTokenEndpoints(appGuards, parts.accessTokens),
-    ...recordingEndpoints(appGuards, recordings, config.linkSeconds),
-    ...uploadEndpoints(appGuards, uploads, recordings, links),
-    ...fileEndpoints(appGuards, recordings, links, nowMs),
-  ];
-  const endpoints = [healthEndpoint, ...realtime, ...control, ...application];
-  const document = openapiDocument(endpoints, VERSION, config.domain);
+  const service = [healthEndpoint, ...realtimeEndpoints(parts, guards, streams)];
+  const control = controlEndpoints(parts, guards);
+  const application = applicationEndpoints(parts, streams);
+  const document = openapiDocument([...service, ...control, ...application], VERSION, config.domain);
   const start = startPage(() => keyring.openKeyOf(DEMO));
   const publicRoutes: Routes = {
-    "/v1": connectHandler(pipeline, gateway),
-    ...routesOf(pipeline, [healthEndpoint, ...realtime]),
+    "/v1": connectHandler(pipeline, realtime.gateway),
+    ...routesOf(pipeline, service),
     "/readyz": pipeline.handler(pipeline.route("/readyz", () => readyResponse(checks))),
     "/openapi.json": pipeline.handler(
       pipeline.publicRoute("/openapi.json", (call) => Response.json(document(call.origin))),
@@ -151,4 +94,77 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     "/metrics": pipeline.handler(pipeline.route("/metrics", metricsPage, { hosts: "own" })),
   };
   return { publicRoutes, adminRoutes };
+}
+
+function guardsOf({ config, keyring, adminToken, realtime: { keyRate, follow } }: RouteParts): Guards {
+  const ownHosts = new OwnHosts(config.publicUrl);
+  return makeGuards({
+    keyring,
+    nowMs,
+    requests: keyRate,
+    wrongTries: new Throttle(ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60, monotonicMs),
+    adminTokenDigest: () => adminToken.digest,
+    isOwnHost: (call) => ownHosts.has(call.host),
+    changes: follow,
+  });
+}
+
+function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams): Endpoint[] {
+  const { store, keyring, pipeline } = parts;
+  const { hub, usage, keyRate, engine, blocks } = parts.realtime;
+  const quota: Quota = (app) => {
+    const cap = keyring.app(app)?.maxMessagesPerPeriod ?? null;
+    if (cap !== null && usage.messagesUsed(app) >= cap) throw new Problem("over_message_quota");
+  };
+  /** Has a timeout: while the store is unreachable, the answer holds what this node knows. */
+  const gather = async (app: string): Promise<void> => {
+    if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
+  };
+  const cut: Cut = (...cut) => pipeline.cut("/v1/channels/:channel/peers", ...cut);
+  return [
+    ...tokenEndpoints(guards.minting, keyRate, nowMs),
+    ...channelEndpoints(guards.secret, { hub, quota, streams, cut }),
+    ...peerEndpoints(guards.secret, { hub, quota, store, blocks, nowMs }),
+    ...usageEndpoints(guards.secret, { keyring, hub, usage, gather }),
+  ];
+}
+
+function controlEndpoints(parts: RouteParts, { admin }: Guards): Endpoint[] {
+  const { directory, keyring, recordings, facts } = parts;
+  const { rotationGraceSeconds } = parts.config;
+  const audit = makeAudit(parts.log);
+  const clearDeleted = (): void => recordings.clearDeleted();
+  return [
+    ...appEndpoints(admin, { directory, audit, rotationGraceSeconds, clearDeleted }),
+    ...keyEndpoints(admin, {
+      directory,
+      keyring,
+      audit,
+      nowMs,
+      rotationGraceSeconds,
+      changes: parts.realtime.follow,
+    }),
+    factsEndpoint(admin, facts),
+  ];
+}
+
+function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
+  const { config, keyring, unauthenticated, pipeline } = parts;
+  const perSecond = config.restRequestsPerSecond;
+  const guards: ApplicationGuards = applicationGuards({
+    keyring,
+    nowMs,
+    requests: new Throttle(perSecond, perSecond, monotonicMs),
+    unauthenticated,
+    changes: parts.realtime.follow,
+  });
+  const { rooms, accessTokens } = parts.rooms;
+  const { recordings, uploads, links } = parts.recordings;
+  return [
+    ...roomEndpoints(guards, { rooms, streams, cut: (...cut) => pipeline.cut("/api/v1/rooms", ...cut) }),
+    ...accessTokenEndpoints(guards, accessTokens),
+    ...recordingEndpoints(guards, recordings, config.linkSeconds),
+    ...uploadEndpoints(guards, { uploads, recordings, links }),
+    ...fileEndpoints(guards, { recordings, links, nowMs }),
+  ];
 }

@@ -12,7 +12,7 @@ const BARE: Readonly<Record<string, string>> = {
   "engine/cluster/": "has its own boundary, which reports to the node's",
   "realtime/clock.ts": "the system's clock; a node uses it through guardedClock",
   "telemetry/faults.ts": "is the boundary",
-  "node/node.ts": "resolves a promise",
+  "node/listeners.ts": "resolves a promise",
   "access/block-sweep.ts": "catches and reports what a sweep throws",
   "realtime/hub.ts": "closes each connection inside the boundary",
   "http/streamed-array.ts": "resolves a promise",

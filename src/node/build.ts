@@ -1,0 +1,96 @@
+/** Builds a node from its parts, in the order in which they need each other. Starts nothing. */
+import { BlockSweep } from "../access/block-sweep.ts";
+import { Throttle } from "../access/throttle.ts";
+import type { Config } from "../config/settings.ts";
+import { countOpenFiles, HeadLimit, setHeadLimit } from "../http/head-limit.ts";
+import { RequestPipeline } from "../http/pipeline.ts";
+import { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
+import { systemClock as clock } from "../realtime/clock.ts";
+import type { SocketData } from "../realtime/gateway.ts";
+import type { Store } from "../store/store.ts";
+import { Faults } from "../telemetry/faults.ts";
+import type { Log } from "../telemetry/log.ts";
+import { Metrics, processMetrics } from "../telemetry/metrics.ts";
+import { VERSION } from "../version.ts";
+import { type Access, buildAccess } from "./access.ts";
+import type { NodeContext } from "./context.ts";
+import { factsOf } from "./facts.ts";
+import { Listeners } from "./listeners.ts";
+import { readyChecks } from "./readiness.ts";
+import { buildRealtime, type Realtime } from "./realtime.ts";
+import { buildRecordings, type RecordingService } from "./recordings.ts";
+import { buildRooms, type RoomService } from "./rooms.ts";
+import { buildRoutes, type NodeRoutes } from "./routes.ts";
+
+export interface NodeParts {
+  readonly context: NodeContext;
+  readonly access: Access;
+  readonly listeners: Listeners<SocketData>;
+  readonly realtime: Realtime;
+  readonly rooms: RoomService;
+  readonly recordings: RecordingService;
+  readonly blockSweep: BlockSweep;
+  readonly headLimit: HeadLimit;
+  readonly pipeline: RequestPipeline;
+  readonly routes: NodeRoutes;
+}
+
+export interface Origin {
+  readonly config: Config;
+  readonly nodeId: string;
+  readonly log: Log;
+  readonly store: Store;
+}
+
+export async function buildNode(origin: Origin): Promise<NodeParts> {
+  const context = contextOf(origin);
+  const { config, nodeId, log, store, metrics, faults } = context;
+  const access = await buildAccess(context);
+  const { keyring, directory, vault, adminToken, host } = access;
+  if (config.natsUrl !== "" && !store.isShared)
+    log.warn("PARLEY_NATS_URL without PARLEY_DATABASE_URL: other nodes do not know this one's keys");
+  const listeners = new Listeners<SocketData>(config, host);
+  const { broadcast } = listeners;
+  const { snapshotLoaded } = access;
+  const realtime = await buildRealtime({ ...context, keyring, broadcast, snapshotLoaded });
+  const { follow } = realtime;
+  if (follow) directory.onChange(() => realtime.engine.nudge());
+  const rooms = await buildRooms({ ...context, vault });
+  const recordings = buildRecordings({ ...context, vault });
+  const blockSweep = new BlockSweep({
+    blocks: realtime.blocks,
+    store,
+    nowMs: clock.nowMs,
+    failed: (err) => log.error({ err }, "blocks that have ended could not be removed; trying again in a minute"),
+  });
+  const headLimit = new HeadLimit({
+    openFiles: countOpenFiles,
+    webSockets: () => realtime.hub.connections,
+    set: setHeadLimit,
+    guarded: (callback) => faults.guarded("timer", callback),
+  });
+  metrics.gauge("parley_request_head_limit_bytes", "How long a request head may be.", () => headLimit.bytes);
+  const checks = readyChecks({
+    store,
+    keyring,
+    isFollowing: () => follow?.isUp !== false,
+    isDraining: () => realtime.gateway.isDraining,
+    recordings: recordings.state,
+    monotonicMs: clock.monotonicMs,
+    failed: (err) => log.error({ err }, "the store cannot be written to"),
+  });
+  const perMinute = config.httpRequestsPerMinutePerIp;
+  const unauthenticated = new UnauthenticatedLimit(new Throttle(perMinute, perMinute / 60, clock.monotonicMs));
+  const { trustedProxies, domain } = config;
+  const pipeline = new RequestPipeline({ log, metrics, trustedProxies, domain, unauthenticated });
+  const facts = factsOf({ config, nodeId, host, sealedKeys: () => keyring.sealed.length });
+  const services = { keyring, directory, adminToken, realtime, rooms, recordings };
+  const routes = buildRoutes({ ...context, ...services, checks, pipeline, unauthenticated, facts });
+  return { context, access, listeners, realtime, rooms, recordings, blockSweep, headLimit, pipeline, routes };
+}
+
+function contextOf({ config, nodeId, log, store }: Origin): NodeContext {
+  const metrics = new Metrics();
+  processMetrics(metrics, VERSION, nodeId);
+  return { config, nodeId, log, store, metrics, faults: new Faults(log, metrics) };
+}

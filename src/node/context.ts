@@ -1,0 +1,15 @@
+/** What every part of a node is built with. */
+import type { Config } from "../config/settings.ts";
+import type { Store } from "../store/store.ts";
+import type { Faults } from "../telemetry/faults.ts";
+import type { Log } from "../telemetry/log.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+
+export interface NodeContext {
+  readonly config: Config;
+  readonly nodeId: string;
+  readonly log: Log;
+  readonly store: Store;
+  readonly metrics: Metrics;
+  readonly faults: Faults;
+}

@@ -1,0 +1,20 @@
+/** Stops a node: clients are sent elsewhere first, then each part ends after those that use it. */
+import type { RunningNode } from "./start.ts";
+
+export async function drainNode(node: RunningNode): Promise<void> {
+  const { context, listeners, realtime, rooms, recordings, blockSweep, headLimit } = node;
+  const drainMs = context.config.drainSeconds * 1000;
+  await realtime.gateway.drain(drainMs);
+  await listeners.drain(drainMs);
+  listeners.close();
+  node.stopWatchingEventLoop();
+  headLimit.stop();
+  await rooms.expiry.stop();
+  await blockSweep.stop();
+  await recordings.stop();
+  await realtime.usage.stop();
+  // After everything that waits for the store: the follower notices that the store is unreachable and ends those waits.
+  await realtime.follow?.stop();
+  await realtime.engine.close();
+  await context.store.close();
+}

@@ -1,0 +1,77 @@
+/** The addresses a node listens on: the public one, and one for the operator where PARLEY_ADMIN_LISTEN asks for it. */
+import type { WebSocketHandler } from "bun";
+import type { Config } from "../config/settings.ts";
+import { Listener } from "../http/listener.ts";
+import type { Handler } from "../http/pipeline.ts";
+import type { Broadcast } from "../realtime/socket.ts";
+import type { NodeRoutes } from "./routes.ts";
+
+export interface Service<Data> {
+  readonly routes: NodeRoutes;
+  /** Answers every path that has no route. */
+  readonly fallback: Handler;
+  readonly websocket: WebSocketHandler<Data>;
+}
+
+/** Built before the service that it serves, because that service writes to its sockets; `listen` opens the ports. */
+export class Listeners<Data> {
+  private readonly main: Listener<Data>;
+  private readonly admin: Listener<Data> | undefined;
+
+  constructor(config: Config, host: string) {
+    const tls = config.tlsCert === "" ? undefined : { cert: config.tlsCert, key: config.tlsKey };
+    this.main = new Listener({ tls, host, port: config.port, settings: { host: "--host", port: "--port" } });
+    if (config.adminListen === "") return;
+    const colon = config.adminListen.lastIndexOf(":");
+    this.admin = new Listener({
+      tls,
+      host: config.adminListen.slice(0, colon).replace(/^\[|\]$/g, ""),
+      port: Number(config.adminListen.slice(colon + 1)),
+      settings: { host: "--admin-listen", port: "--admin-listen" },
+    });
+  }
+
+  listen({ routes: { publicRoutes, adminRoutes }, ...common }: Service<Data>): void {
+    if (!this.admin) return this.main.listen({ ...common, routes: { ...publicRoutes, ...adminRoutes } });
+    const health = Object.fromEntries(
+      ["/healthz", "/readyz"].map((path) => [path, publicRoutes[path] ?? common.fallback]),
+    );
+    this.main.listen({ ...common, routes: publicRoutes });
+    this.admin.listen({ ...common, routes: { ...adminRoutes, ...health } });
+  }
+
+  readonly broadcast: Broadcast = (topic, text, except) => this.main.broadcast(topic, text, except);
+
+  get url(): string {
+    return this.main.url;
+  }
+
+  get port(): number {
+    return this.main.port;
+  }
+
+  get adminPort(): number {
+    return (this.admin ?? this.main).port;
+  }
+
+  reloadTls(): void {
+    for (const listener of this.all) listener.reloadTls();
+  }
+
+  /** Takes no new requests; resolves when those under way are answered, or after `withinMs`. */
+  async drain(withinMs: number): Promise<void> {
+    const { promise: timedOut, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, withinMs);
+    await Promise.race([Promise.all(this.all.map((listener) => listener.stop())), timedOut]);
+    clearTimeout(timer);
+  }
+
+  /** Closes every connection that is still open. */
+  close(): void {
+    for (const listener of this.all) listener.kill();
+  }
+
+  private get all(): Listener<Data>[] {
+    return this.admin ? [this.main, this.admin] : [this.main];
+  }
+}

@@ -1,0 +1,19 @@
+/** Starts a node's parts. */
+import { watchEventLoop } from "../realtime/metrics.ts";
+import type { NodeParts } from "./build.ts";
+
+export interface RunningNode extends NodeParts {
+  readonly stopWatchingEventLoop: () => void;
+}
+
+export async function startParts(parts: NodeParts): Promise<RunningNode> {
+  const { context, listeners, realtime, rooms, recordings, blockSweep, headLimit, pipeline, routes } = parts;
+  // Before the ports are open: the first request must find the keys that other nodes have made.
+  await realtime.follow?.start();
+  listeners.listen({ routes, fallback: pipeline.notFound, websocket: realtime.gateway.handlers() });
+  await rooms.expiry.start();
+  blockSweep.start();
+  recordings.start();
+  headLimit.start();
+  return { ...parts, stopWatchingEventLoop: watchEventLoop(context.metrics, context.faults) };
+}
