@@ -4,9 +4,10 @@ import type { ActionSet } from "../protocol/actions.ts";
 import type { Code } from "../protocol/codes.ts";
 import type { Scope } from "../protocol/glob.ts";
 import type { Blocks } from "./blocks.ts";
+import type { KeyRate } from "./coverage.ts";
 import type { Keyring, PublishableKey, SecretKey } from "./keyring.ts";
 import { originAllowed } from "./origin.ts";
-import { type KeyRate, TokenRefusal, verifyToken } from "./token.ts";
+import { TokenRefusal, verifyToken } from "./token.ts";
 
 /** What admission found out; lives as long as the connection. */
 export interface Grant {
