@@ -4,7 +4,7 @@ import { type Address, clientAddress, contains, isLoopback, parseAddress, parseC
 const ip = (text: string): Address => parseAddress(text) as Address;
 const trusted = ["10.0.0.0/8", "fd00::/8"].map((text) => parseCidr(text)!);
 
-test("addresses in every dress", () => {
+test("addresses are parsed in every notation", () => {
   expect(ip("1.2.3.4")).toEqual([1, 2, 3, 4]);
   expect(ip("::ffff:1.2.3.4")).toEqual([1, 2, 3, 4]);
   expect(ip("::1")).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
@@ -12,7 +12,7 @@ test("addresses in every dress", () => {
   for (const wrong of ["", "1.2.3", "1.2.3.4.5", "::g", "localhost"]) expect(parseAddress(wrong)).toBeUndefined();
 });
 
-test("CIDR blocks", () => {
+test("a CIDR block contains addresses of its own family only", () => {
   expect(contains(parseCidr("10.1.0.0/15")!, ip("10.0.255.1"))).toBe(true);
   expect(contains(parseCidr("10.1.0.0/16")!, ip("10.0.255.1"))).toBe(false);
   expect(contains(parseCidr("0.0.0.0/0")!, ip("9.9.9.9"))).toBe(true);
@@ -20,7 +20,7 @@ test("CIDR blocks", () => {
   for (const wrong of ["10.0.0.0/33", "x/8", "10.0.0.0/", "10.0.0.0/8/8"]) expect(parseCidr(wrong)).toBeUndefined();
 });
 
-test("X-Forwarded-For is believed only from trusted proxies, from the right", () => {
+test("X-Forwarded-For is read from the right, and only when it comes from a trusted proxy", () => {
   const client = (socket: string, header: string | null) => clientAddress(ip(socket), header, trusted).join(".");
   expect(client("9.9.9.9", "1.1.1.1")).toBe("9.9.9.9");
   expect(client("10.0.0.1", "1.1.1.1")).toBe("1.1.1.1");
@@ -31,12 +31,12 @@ test("X-Forwarded-For is believed only from trusted proxies, from the right", ()
   expect(client("10.0.0.1", null)).toBe("10.0.0.1");
 });
 
-test("IPv6 is counted by /64", () => {
+test("IPv6 addresses of one /64 share a rate", () => {
   expect(rateKey(ip("2001:db8::1"))).toBe(rateKey(ip("2001:db8::ffff")));
   expect(rateKey(ip("2001:db8:0:1::1"))).not.toBe(rateKey(ip("2001:db8::1")));
 });
 
-test("loopback", () => {
+test("loopback addresses are recognised in IPv4, IPv6 and mapped form", () => {
   expect(["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"].every((text) => isLoopback(ip(text)))).toBe(true);
   expect(["128.0.0.1", "::2"].some((text) => isLoopback(ip(text)))).toBe(false);
 });

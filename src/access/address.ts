@@ -1,7 +1,7 @@
-/** IP addresses: who is calling, past proxies we trust, and the key that rates are counted under. */
+/** IP addresses: the client behind trusted proxies, and the key under which its rate is counted. */
 import { isIP } from "node:net";
 
-/** Network byte order: 4 or 16 numbers. An IPv4 address in IPv6 clothes counts as IPv4. */
+/** Network byte order: 4 or 16 bytes. An IPv4-mapped IPv6 address is held as IPv4. */
 export type Address = readonly number[];
 
 export interface Cidr {
@@ -16,7 +16,7 @@ export function parseAddress(text: string): Address | undefined {
     case 4:
       return plain.split(".").map(Number);
     case 6:
-      return unmapped(parseV6(plain));
+      return withoutMapping(parseV6(plain));
     default:
       return undefined;
   }
@@ -34,7 +34,7 @@ function parseV6(text: string): number[] {
   return [...front, ...middle, ...back].flatMap((group) => [group >> 8, group & 255]);
 }
 
-function unmapped(bytes: number[]): Address {
+function withoutMapping(bytes: number[]): Address {
   const mapped = bytes.slice(0, 10).every((byte) => byte === 0) && bytes[10] === 255 && bytes[11] === 255;
   return mapped ? bytes.slice(12) : bytes;
 }
@@ -43,9 +43,9 @@ export function parseCidr(text: string): Cidr | undefined {
   const [host = "", prefix, ...rest] = text.trim().split("/");
   const base = parseAddress(host);
   if (!base || rest.length > 0) return undefined;
-  const most = base.length * 8;
-  if (prefix === undefined) return { base, bits: most };
-  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > most) return undefined;
+  const bitsMax = base.length * 8;
+  if (prefix === undefined) return { base, bits: bitsMax };
+  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > bitsMax) return undefined;
   return { base, bits: Number(prefix) };
 }
 
@@ -63,13 +63,13 @@ const LOOPBACK: readonly Cidr[] = ["127.0.0.0/8", "::1/128"].flatMap((text) => p
 
 export const isLoopback = (address: Address): boolean => LOOPBACK.some((cidr) => contains(cidr, address));
 
-/** IPv6 callers own a whole /64: counting single addresses would count nothing. */
+/** An IPv6 client owns a whole /64: counted by single addresses, it would have no limit. */
 export const rateKey = (address: Address): string =>
   address.length === 4 ? address.join(".") : address.slice(0, 8).join(":");
 
 /**
- * The client behind a request: the socket's address; if that is a trusted proxy, the right-most entry of X-Forwarded-For
- * that is not. Entries to its left are whatever the client claims.
+ * The client behind a request: the socket's address or, if that is a trusted proxy, the right-most entry of X-Forwarded-For
+ * that is not one. The client can forge every entry to the left of that.
  */
 export function clientAddress(socket: Address, forwardedFor: string | null, trusted: readonly Cidr[]): Address {
   const isTrusted = (address: Address) => trusted.some((cidr) => contains(cidr, address));

@@ -1,4 +1,4 @@
-/** A request to connect → what it is granted, or why it is refused: checks 4 to 13 of the connect, in their order. */
+/** Turns a connect request into a grant or a refusal: checks 4 to 13 of the connect (protocol, section 1), in their order. */
 import { randomUUID } from "node:crypto";
 import type { ActionSet } from "../protocol/actions.ts";
 import type { Code } from "../protocol/codes.ts";
@@ -9,22 +9,22 @@ import type { Keyring, PublishableKey, SecretKey } from "./keyring.ts";
 import { originAllowed } from "./origin.ts";
 import { TokenRefusal, verifyToken } from "./token.ts";
 
-/** What admission found out; lives as long as the connection. */
+/** The result of admission; it lives as long as the connection. */
 export interface Grant {
   readonly app: string;
   readonly key: PublishableKey | SecretKey;
   readonly peerId: string;
-  /** The token's own claims; what it leaves to the key is undefined. */
+  /** The token's own claims; undefined where the key's apply. */
   readonly tokenScope: Scope | undefined;
   readonly tokenActions: ActionSet | undefined;
-  /** Which of the key's secrets verified the token, and until when that one does. */
+  /** Which of the key's secrets verified the token, and until when that secret is valid. */
   readonly secretSeq: number | undefined;
   readonly secretEndsMs: number | null;
   readonly expiresAtMs: number | null;
   readonly peerMetadataJson: string | undefined;
-  /** Sent in welcome and forgotten. */
+  /** Sent once, in `welcome`. */
   readonly metadataJson: string | undefined;
-  /** What finding it out has cost, in connects beyond this one. */
+  /** What the check has cost, in connects beyond this one. */
   readonly extraConnects: number;
 }
 
@@ -33,11 +33,11 @@ export class Refusal {
     readonly code: Code,
     /** For the log. */
     readonly reason: string,
-    /** The key as another node may have changed it just now could let it in. */
+    /** Another node may have just changed the key in a way that would let the client in. */
     readonly isPerhapsEarly = false,
-    /** What finding it out has cost, in connects beyond this one. */
+    /** What the check has cost, in connects beyond this one. */
     readonly extraConnects = 0,
-    /** Of `rate_limited`. */
+    /** Only with the code `rate_limited`. */
     readonly retryAfterSeconds?: number,
   ) {}
 }
@@ -51,7 +51,7 @@ export interface ConnectRequest {
 export interface AdmitParts {
   readonly keyring: Keyring;
   readonly blocks: Blocks;
-  /** Pays for tokens that are costly to check. */
+  /** Charged for tokens that are costly to check. */
   readonly keyRate: KeyRate;
 }
 
@@ -67,8 +67,8 @@ export function admit(request: ConnectRequest, parts: AdmitParts, nowMs: number)
 
 function withKey(id: string, origin: string | null, keyring: Keyring): Grant | Refusal {
   const key = keyring.key(id);
-  if (key?.type !== "publishable") return new Refusal("unauthorized", "no live publishable key of that id", true);
-  // A request without an Origin is no browser's: the rule protects browsers only.
+  if (key?.type !== "publishable") return new Refusal("unauthorized", "no live publishable key has that id", true);
+  // Only browsers send an Origin, and the rule protects only them: without one there is nothing to check.
   if (origin !== null && !originAllowed(origin, key.origins))
     return new Refusal("origin_not_allowed", "origin not allowed", true);
   return {

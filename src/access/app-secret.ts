@@ -1,22 +1,21 @@
-/** The secret key of an application, through its rotations: each generation works until the end of its grace. */
-
+/** The secret key of an application across rotations: each generation works until its grace ends. */
 import type { AppRow } from "../store/store.ts";
 import { isLive } from "./keyring.ts";
 import { PREVIOUS_SECRETS_MAX } from "./limits.ts";
-import { DUMMY_DIGEST, fittingOf } from "./vault.ts";
+import { DUMMY_DIGEST, indexOfMatch } from "./vault.ts";
 
 /**
- * The generation (`seq`) of the live secret that was presented, or undefined if it is none of them. Works without an
- * application too, and always compares as many digests, so that the time says nothing.
+ * The generation (`seq`) of the live secret that was presented, or undefined if it matches none. The number of digests compared
+ * is always the same, also without an application, so that the response time reveals nothing.
  */
 export function generationOf(presented: string, app: AppRow | undefined, nowMs: number): number | undefined {
   const live = app?.previousSecrets.filter((one) => isLive(one, nowMs)) ?? [];
   const secrets = app ? [{ seq: app.secretSeq, digest: app.secretDigest }, ...live] : [];
   const digests = secrets.map((one) => one.digest);
   while (digests.length <= PREVIOUS_SECRETS_MAX) digests.push(DUMMY_DIGEST);
-  return secrets[fittingOf(presented, digests)]?.seq;
+  return secrets[indexOfMatch(presented, digests)]?.seq;
 }
 
-/** Whether what was made under that generation of the secret is still good. */
+/** Whether what was made under that generation of the secret is still valid. */
 export const isLiveGeneration = (app: AppRow, seq: number, nowMs: number): boolean =>
   seq === app.secretSeq || app.previousSecrets.some((one) => one.seq === seq && isLive(one, nowMs));

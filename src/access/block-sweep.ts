@@ -1,4 +1,4 @@
-/** Blocks that have ended are forgotten once a minute, in memory and in the store. */
+/** Removes blocks that have ended, once a minute, from memory and from the store. */
 import type { Store } from "../store/store.ts";
 import type { Blocks } from "./blocks.ts";
 
@@ -23,13 +23,13 @@ export class BlockSweep {
     }, everyMs);
   }
 
-  /** Resolves when nothing of it works on the store any more. */
+  /** Resolves when no sweep uses the store any more. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await this.running;
   }
 
-  /** Never throws: what could not be removed from the store is tried again a minute later. */
+  /** Never throws: what could not be removed from the store is retried a minute later. */
   async sweep(): Promise<void> {
     const { blocks, store, nowMs, failed } = this.parts;
     try {

@@ -7,7 +7,7 @@ import { BLOCKS_PER_APP_MAX } from "./limits.ts";
 
 const newFolder = newFolders();
 
-test("a block ends at its time, and blocks of other peers and applications are others", () => {
+test("a block ends at its time, and holds for one peer of one application", () => {
   const blocks = new Blocks();
   blocks.add({ app: "a", peerId: "ann", untilMs: 100 });
   expect(blocks.isBlocked("a", "ann", 99)).toBe(true);
@@ -19,7 +19,7 @@ test("a block ends at its time, and blocks of other peers and applications are o
   expect(blocks.isBlocked("a", "ann", 199)).toBe(true);
 });
 
-test("those that have ended are forgotten, in memory and in the store", async () => {
+test("blocks that have ended are removed from memory and from the store", async () => {
   const store = await openStore(newFolder());
   const blocks = new Blocks();
   for (let i = 0; i < 100; i++) {
@@ -33,12 +33,12 @@ test("those that have ended are forgotten, in memory and in the store", async ()
   expect(blocks.size).toBe(10);
   expect(await store.blocks(0)).toHaveLength(10);
   await store.close();
-  // A store that is away is asked again the next time.
+  // A store that is unreachable is retried by the next sweep.
   await sweep.sweep();
   expect(failures).toHaveLength(1);
 });
 
-test("an application may block so many at once; ended ones make way, and one that is blocked may be blocked longer", () => {
+test("an application has a maximum of blocks; ended ones make room, and a blocked peer may be blocked for longer", () => {
   const blocks = new Blocks();
   for (let i = 0; i < BLOCKS_PER_APP_MAX; i++) blocks.add({ app: "a", peerId: `p${i}`, untilMs: i === 0 ? 100 : 900 });
   expect(blocks.hasRoomFor("a", "one more", 50)).toBe(false);

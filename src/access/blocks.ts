@@ -1,12 +1,11 @@
-/** Peers that may not connect for a while, in memory; the store keeps them over a restart. */
-
+/** Blocked peers, which may not connect for a while. Held in memory; the store keeps them across restarts. */
 import type { BlockRow } from "../store/store.ts";
 import { BLOCKS_PER_APP_MAX } from "./limits.ts";
 
 export class Blocks {
   /**
-   * Application → peer → Unix ms until which it is blocked. Bound: BLOCKS_PER_APP_MAX per application; those that have ended
-   * go with `sweep`, once a minute (block-sweep.ts).
+   * Application → peer → Unix ms until which it is blocked. Bound: BLOCKS_PER_APP_MAX per application; `sweep` removes those that
+   * have ended, once a minute (block-sweep.ts).
    */
   private readonly byApp = new Map<string, Map<string, number>>();
 
@@ -14,7 +13,7 @@ export class Blocks {
     for (const row of rows) this.add(row);
   }
 
-  /** false: it was known already. */
+  /** false: this block was known already. */
   add({ app, peerId, untilMs }: BlockRow): boolean {
     let peers = this.byApp.get(app);
     if (!peers) {
@@ -26,11 +25,11 @@ export class Blocks {
     return true;
   }
 
-  /** Whether that peer may be blocked: one that is blocked already always may. */
+  /** Whether a block for this peer fits the limit; replacing an existing block always does. */
   hasRoomFor(app: string, peerId: string, nowMs: number): boolean {
     const peers = this.byApp.get(app);
     if (!peers || peers.size < BLOCKS_PER_APP_MAX || peers.has(peerId)) return true;
-    forgetEnded(peers, nowMs);
+    removeEnded(peers, nowMs);
     return peers.size < BLOCKS_PER_APP_MAX;
   }
 
@@ -39,10 +38,9 @@ export class Blocks {
     return until !== undefined && until > nowMs;
   }
 
-  /** Forgets those that have ended. */
   sweep(nowMs: number): void {
     for (const [app, peers] of this.byApp) {
-      forgetEnded(peers, nowMs);
+      removeEnded(peers, nowMs);
       if (peers.size === 0) this.byApp.delete(app);
     }
   }
@@ -52,6 +50,6 @@ export class Blocks {
   }
 }
 
-function forgetEnded(peers: Map<string, number>, nowMs: number): void {
+function removeEnded(peers: Map<string, number>, nowMs: number): void {
   for (const [peerId, until] of peers) if (until <= nowMs) peers.delete(peerId);
 }

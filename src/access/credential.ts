@@ -1,4 +1,4 @@
-/** `Authorization: Bearer <sk_id>:<sk_secret>` → the key and which of its secrets was shown, or nothing. */
+/** Finds the key, and which of its secrets was presented, from `Authorization: Bearer <sk_id>:<sk_secret>`. */
 import {
   isLive,
   type Keyring,
@@ -13,18 +13,18 @@ export type Credential =
   | { readonly key: SecretKey; readonly secret: SigningSecret }
   | { readonly key: SealedKey; readonly secret: KnownSecret };
 
-/** A rotated secret in its grace may still mint, and nothing else. */
+/** A rotated secret in its grace may only mint tokens. */
 export const isPrevious = (credential: Credential): boolean => credential.secret.ends !== null;
 
 export const bearer = (header: string | null): string | undefined => header?.match(/^Bearer +(\S+) *$/i)?.[1];
 
-/** All failures are alike, in the answer and in time. */
+/** All failures have the same answer and take the same time, so that they do not reveal which ids exist. */
 export function authenticate(header: string | null, keyring: Keyring, nowMs: number): Credential | undefined {
-  const shown = bearer(header);
-  const colon = shown?.indexOf(":") ?? -1;
-  if (shown === undefined || colon < 0) return undefined;
-  const key = keyring.key(shown.slice(0, colon));
-  const presented = shown.slice(colon + 1);
+  const text = bearer(header);
+  const colon = text?.indexOf(":") ?? -1;
+  if (text === undefined || colon < 0) return undefined;
+  const key = keyring.key(text.slice(0, colon));
+  const presented = text.slice(colon + 1);
   if (!key || key.type === "publishable") {
     fits(presented, DUMMY_DIGEST);
     return undefined;

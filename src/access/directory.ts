@@ -1,7 +1,7 @@
 /**
- * The one door for changes to applications and keys: written to the store first, then shown in the keyring before the
- * next change begins. When a call has resolved, the change is durable and in force on this node, and on every other that can
- * be asked.
+ * The only place that changes applications and keys. A change is written to the store first, then applied to the keyring before
+ * the next change begins. When a call has resolved, the change is durable and in force on this node, and on every other node that
+ * is reachable.
  */
 import { type Action, actionList, actionSet } from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
@@ -21,7 +21,7 @@ export interface NewKey {
   readonly label: string | null;
 }
 
-/** Fields that are absent stay as they are. */
+/** Absent fields stay unchanged. */
 export type KeyEdit = Partial<Pick<NewKey, "channelPatterns" | "actions" | "allowedOrigins" | "label">>;
 export type AppEdit = Partial<
   Pick<AppRow, "planName" | "maxConcurrentConnections" | "maxMessagesPerPeriod" | "retentionDays">
@@ -29,7 +29,7 @@ export type AppEdit = Partial<
 
 export interface RotateOptions {
   readonly graceSeconds: number;
-  /** After a leak: every earlier secret ends now. */
+  /** For a secret that leaked: every earlier one ends now. */
   readonly retirePrevious: boolean;
 }
 
@@ -50,7 +50,7 @@ export class Directory {
     private readonly nowMs: () => number,
   ) {}
 
-  /** Called when a change is durable and in force here; the change waits for it. */
+  /** Called when a change is durable and in force on this node; the change resolves after its listeners. */
   onChange(listener: () => Promise<void>): void {
     this.listeners.push(listener);
   }
@@ -60,7 +60,7 @@ export class Directory {
   }
 
   async app(idOrName: string): Promise<AppRow> {
-    return known(await this.store.app(idOrName), "application");
+    return existing(await this.store.app(idOrName), "application");
   }
 
   async keys(app?: string): Promise<KeyRow[]> {
@@ -68,11 +68,11 @@ export class Directory {
   }
 
   async key(id: string): Promise<KeyRow> {
-    return known(await this.store.key(id), "key");
+    return existing(await this.store.key(id), "key");
   }
 
   createApp(name: string): Promise<{ app: AppRow; secret: string }> {
-    return this.apply(async (change) => {
+    return this.change(async (change) => {
       if ((await change.apps()).some((app) => app.name === name))
         throw new Problem("conflict", `There is already an application named ${name}.`);
       const id = newObjectId(this.nowMs());
@@ -96,17 +96,17 @@ export class Directory {
   }
 
   editApp(idOrName: string, edit: AppEdit): Promise<AppRow> {
-    return this.apply(async (change) => {
-      const app = { ...known(await change.app(idOrName), "application"), ...edit };
+    return this.change(async (change) => {
+      const app = { ...existing(await change.app(idOrName), "application"), ...edit };
       await change.putApp(app);
       return { result: app, touched: { apps: [app] } };
     });
   }
 
   deleteApp(idOrName: string): Promise<AppRow> {
-    return this.apply(async (change) => {
+    return this.change(async (change) => {
       const now = this.nowMs();
-      const app = { ...known(await change.app(idOrName), "application"), deleted: now };
+      const app = { ...existing(await change.app(idOrName), "application"), deleted: now };
       const keys = (await change.keys(app.id))
         .filter((key) => key.revoked === null)
         .map((key) => ({ row: { ...key, revoked: now }, secrets: [] }));
@@ -117,7 +117,7 @@ export class Directory {
     });
   }
 
-  /** In clear; a 503 where the master key does not open it. */
+  /** In clear text; a Problem with status 503 if the master key does not open it. */
   async appSecret(idOrName: string): Promise<string> {
     const app = await this.app(idOrName);
     const secret = this.vault.open(app.secretSealed, appSecretIdentity(app.id));
@@ -129,8 +129,8 @@ export class Directory {
     idOrName: string,
     options: RotateOptions,
   ): Promise<{ app: AppRow; secret: string; previousEndsMs: number }> {
-    return this.apply(async (change) => {
-      const old = known(await change.app(idOrName), "application");
+    return this.change(async (change) => {
+      const old = existing(await change.app(idOrName), "application");
       const now = this.nowMs();
       const ends = options.retirePrevious ? now : now + options.graceSeconds * 1000;
       const earlier = [{ seq: old.secretSeq, digest: old.secretDigest, ends }, ...old.previousSecrets];
@@ -144,10 +144,10 @@ export class Directory {
     });
   }
 
-  /** `secret` is there for secret keys, and nowhere else ever again. */
+  /** `secret` is set for secret keys. This is the only time it is returned. */
   createKey(wanted: NewKey): Promise<{ key: KeyRow; secret?: string }> {
-    return this.apply<{ key: KeyRow; secret?: string }>(async (change) => {
-      const app = known(await change.app(wanted.app), "application");
+    return this.change<{ key: KeyRow; secret?: string }>(async (change) => {
+      const app = existing(await change.app(wanted.app), "application");
       const live = (await change.keys(app.id)).filter((key) => key.revoked === null).length;
       if (live >= KEYS_PER_APP_MAX)
         throw new Problem("conflict", `An application has at most ${KEYS_PER_APP_MAX} live keys; revoke one first.`);
@@ -173,7 +173,7 @@ export class Directory {
   }
 
   editKey(id: string, edit: KeyEdit): Promise<KeyRow> {
-    return this.apply(async (change) => {
+    return this.change(async (change) => {
       const old = liveKey(await change.key(id));
       if (edit.allowedOrigins && old.type === "secret")
         throw new Problem("invalid_request", "allowedOrigins: a secret key has none; browsers never hold it.");
@@ -183,10 +183,10 @@ export class Directory {
     });
   }
 
-  /** Idempotent: a key that is revoked already keeps the time of the first revocation. */
+  /** Idempotent: a revoked key keeps the time of its first revocation. */
   revokeKey(id: string): Promise<KeyRow> {
-    return this.apply(async (change) => {
-      const old = known(await change.key(id), "key");
+    return this.change(async (change) => {
+      const old = existing(await change.key(id), "key");
       const key = { ...old, revoked: old.revoked ?? this.nowMs() };
       await change.putKey(key);
       return { result: key, touched: { keys: [{ row: key, secrets: [] }] } };
@@ -194,7 +194,7 @@ export class Directory {
   }
 
   rotateKey(id: string, options: RotateOptions): Promise<{ secret: string; previousEndsMs: number }> {
-    return this.apply(async (change) => {
+    return this.change(async (change) => {
       const old = liveKey(await change.key(id));
       if (old.type === "publishable") throw new Problem("conflict", "A publishable key has no secret to rotate.");
       const now = this.nowMs();
@@ -213,19 +213,19 @@ export class Directory {
     });
   }
 
-  /** Writes the secrets of a key, newest first, and forgets retired ones beyond those we remember. */
+  /** Writes the secrets of a key, newest first, and removes retired ones beyond RETIRED_SECRETS_KEPT. */
   private async keepSecrets(change: Change, secrets: readonly SecretRow[], nowMs: number): Promise<SecretRow[]> {
     const retired = secrets.filter((secret) => !isLive(secret, nowMs));
-    const forgotten = new Set(retired.sort((a, b) => (b.ends ?? 0) - (a.ends ?? 0)).slice(RETIRED_SECRETS_KEPT));
+    const removed = new Set(retired.sort((a, b) => (b.ends ?? 0) - (a.ends ?? 0)).slice(RETIRED_SECRETS_KEPT));
     for (const secret of secrets) {
-      if (forgotten.has(secret)) await change.removeSecret(secret.keyId, secret.seq);
+      if (removed.has(secret)) await change.removeSecret(secret.keyId, secret.seq);
       else await change.putSecret(secret);
     }
-    return secrets.filter((secret) => !forgotten.has(secret));
+    return secrets.filter((secret) => !removed.has(secret));
   }
 
-  private async apply<T>(work: (change: Change) => Promise<Outcome<T>>): Promise<T> {
-    const { result } = await this.store.change(work, ({ touched }, revision) => this.keyring.show(touched, revision));
+  private async change<T>(work: (change: Change) => Promise<Outcome<T>>): Promise<T> {
+    const { result } = await this.store.change(work, ({ touched }, revision) => this.keyring.apply(touched, revision));
     await Promise.all(this.listeners.map((listener) => listener()));
     return result;
   }
@@ -246,13 +246,13 @@ const tooManyInGrace = (): Problem =>
     `${PREVIOUS_SECRETS_MAX} previous secrets are still in their grace; wait for one to end, or use graceSec 0 or retirePrevious.`,
   );
 
-function known<T>(row: T | undefined, what: string): T {
+function existing<T>(row: T | undefined, what: string): T {
   if (row === undefined) throw new Problem("not_found", `There is no such ${what}.`);
   return row;
 }
 
 function liveKey(row: KeyRow | undefined): KeyRow {
-  const key = known(row, "key");
+  const key = existing(row, "key");
   if (key.revoked !== null) throw new Problem("conflict", "This key is revoked.");
   return key;
 }

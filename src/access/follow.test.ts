@@ -135,7 +135,7 @@ describe("changes of other nodes", () => {
     // The other node has made 2, this one 3 on top of it.
     it.store.put(key("k"), key("theirs"));
     it.store.put(key("k"), key("theirs"), key("ours"));
-    it.keyring.show({ keys: [{ row: key("ours"), secrets: [] }] }, 3);
+    it.keyring.apply({ keys: [{ row: key("ours"), secrets: [] }] }, 3);
     expect(it.keyring.isBehind).toBe(true);
     await it.pass(1000);
     expect([it.keyring.key("theirs")?.id, it.keyring.isBehind]).toEqual(["theirs", false]);
@@ -148,14 +148,14 @@ describe("changes of other nodes", () => {
     it.store.gate = promise;
     await it.pass(600);
     it.store.put(key("k"), key("theirs"), key("ours"));
-    it.keyring.show({ keys: [{ row: key("ours"), secrets: [] }] }, 3);
+    it.keyring.apply({ keys: [{ row: key("ours"), secrets: [] }] }, 3);
     it.store.gate = undefined;
     resolve();
     await it.pass(1000);
     expect([it.keyring.key("theirs")?.id, it.keyring.key("ours")?.id]).toEqual(["theirs", "ours"]);
     it.store.put(key("k"));
     await it.pass(1000);
-    it.keyring.show({ keys: [{ row: key("ours"), secrets: [] }] }, 3);
+    it.keyring.apply({ keys: [{ row: key("ours"), secrets: [] }] }, 3);
     expect(it.keyring.key("ours")).toBeUndefined();
   });
 

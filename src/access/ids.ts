@@ -1,4 +1,4 @@
-/** Identifiers and secrets, all from the system's CSPRNG. */
+/** Identifiers and secrets, all from the system's secure random generator. */
 import { randomBytes } from "node:crypto";
 
 const hex = (bytes: number): string => randomBytes(bytes).toString("hex");
@@ -17,11 +17,11 @@ export const newAdminToken = (): string => `parley_admin_${urlSafe(48)}`;
 let lastMs = 0;
 let tail = 0n;
 
-/** 24 hex digits: 6 bytes of milliseconds, 6 random ones. Two of the same millisecond still come out in order. */
+/** 24 hex digits: 6 bytes of milliseconds, then 6 random bytes. Ids made in the same millisecond are ascending too. */
 export function newObjectId(nowMs: number): string {
   if (nowMs > lastMs) {
     lastMs = nowMs;
-    // The top bit stays clear so that counting up cannot overflow.
+    // The top bit stays clear, so that counting up within a millisecond cannot overflow.
     tail = BigInt(`0x${hex(6)}`) >> 1n;
   } else tail += 1n;
   return lastMs.toString(16).padStart(12, "0") + tail.toString(16).padStart(12, "0");

@@ -1,6 +1,6 @@
 /**
- * Signed texts in the compact form of JWTs, HS256 only: because we say so, and not because a header does. What a token means
- * is the affair of those who use this.
+ * Signed texts in the compact form of JWTs. Only HS256 is accepted, whatever the header says. What the payload means is up to the
+ * callers: connect tokens and access tokens.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
@@ -22,7 +22,7 @@ export function signJws(header: object, payload: object | string, key: Buffer): 
   return `${input}.${hmac(input, key).toString("base64url")}`;
 }
 
-/** Its parts, none of them trusted yet; or what is wrong with it. */
+/** The parts of a token, none of them trusted yet; or what is wrong with it. */
 export function parseJws(text: string, maxChars: number): ParsedJws | string {
   const parts = text.length <= maxChars ? text.split(".") : [];
   const [head, payload, signature] = parts.map(decodeBase64Url);
@@ -30,10 +30,10 @@ export function parseJws(text: string, maxChars: number): ParsedJws | string {
   const header = parseUtf8Json(head);
   if (!isObject(header)) return "its header is not a JSON object";
   if (header.alg !== "HS256") return "the header's alg must be HS256";
-  // In any case: RFC 7519, 5.1 recommends upper case, and some libraries write "jwt".
+  // In upper or lower case: RFC 7519, 5.1 recommends upper case, but some libraries write "jwt".
   if (header.typ !== undefined && !(typeof header.typ === "string" && /^jwt$/i.test(header.typ)))
     return "the header's typ must be JWT or absent";
-  // Extensions that a verifier must understand; we understand none (RFC 7515, 4.1.11).
+  // crit lists extensions that a verifier must understand (RFC 7515, 4.1.11); we support none.
   if (header.crit !== undefined) return "the header must not have crit";
   return { header, payload, signingInput: `${parts[0]}.${parts[1]}`, signature };
 }
@@ -43,7 +43,7 @@ export function isSignedBy({ signingInput, signature }: ParsedJws, key: Buffer):
   return signature.length === expected.length && timingSafeEqual(signature, expected);
 }
 
-/** Strict: only the alphabet, no padding, no stray bits at the end. One token has one spelling. */
+/** Strict: only the alphabet, no padding, no spare bits at the end. Otherwise one token could be written in several ways. */
 function decodeBase64Url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "base64url");
   return bytes.length > 0 && bytes.toString("base64url") === text ? bytes : undefined;
@@ -51,7 +51,7 @@ function decodeBase64Url(text: string): Buffer | undefined {
 
 export const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** undefined: not valid UTF-8, not valid JSON, or with a key twice. */
+/** undefined: not valid UTF-8, not valid JSON, or an object has a key twice. */
 export function parseUtf8Json(bytes: Buffer): unknown {
   try {
     const parsed = parseStrict(UTF8.decode(bytes));

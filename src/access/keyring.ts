@@ -1,6 +1,6 @@
 /**
- * The keys and applications that are live, in memory: authentication never waits for the disk. Only a `secret` key has
- * material that can reach HMAC; one whose secret did not open is `sealed`, and everything that needs it must say so.
+ * All live keys and applications, in memory: authentication never waits for the disk. Only a `secret` key holds an HMAC key; a key
+ * whose secret could not be decrypted is `sealed`, so the types force every caller to handle that case.
  */
 import { type ActionSet, actionSet } from "../protocol/actions.ts";
 import { type Glob, parseGlob, Scope } from "../protocol/glob.ts";
@@ -33,7 +33,7 @@ export interface SigningSecret extends KnownSecret {
 
 export interface SecretKey extends Common {
   readonly type: "secret";
-  /** Newest first; the first is the current one. Ended ones stay to tell "expired" from "never valid". */
+  /** Newest first; the first is the current one. Retired ones are kept to tell "expired" from "never valid". */
   readonly secrets: readonly SigningSecret[];
 }
 
@@ -44,13 +44,13 @@ export interface SealedKey extends Common {
 
 export type Key = PublishableKey | SecretKey | SealedKey;
 
-/** Rows that a change has written. */
+/** The rows that a change has written. */
 export interface Touched {
   readonly apps?: readonly AppRow[];
   readonly keys?: readonly { readonly row: KeyRow; readonly secrets: readonly SecretRow[] }[];
 }
 
-/** A key as it is used, and the rows it was made from: where they are the same, so is the key. */
+/** A key, and the rows it was made from: a key whose rows have not changed is not made again. */
 interface Held {
   readonly key: Key;
   readonly rows: string;
@@ -62,19 +62,19 @@ export class Keyring {
   private keys = new Map<string, Held>();
   private apps = new Map<string, AppRow>();
   private appsByName = new Map<string, AppRow>();
-  private seen = 0;
-  private skipped = false;
-  private shown = 0;
+  private currentRevision = 0;
+  private hasGap = false;
+  private applied = 0;
   private readonly listeners: ((keyId: string) => void)[] = [];
 
   constructor(private readonly vault: Vault) {}
 
-  /** Called when a key has changed or gone; the ring shows the new state already. */
+  /** Called after a key has changed or was removed. */
   onChange(listener: (keyId: string) => void): void {
     this.listeners.push(listener);
   }
 
-  /** The whole state, in place of whatever was known. Keys that are as they were stay as they are. */
+  /** Replaces the whole state. Keys whose rows have not changed stay the same objects. */
   load(snapshot: Omit<Snapshot, "meta">): void {
     const before = this.keys;
     this.keys = new Map();
@@ -83,40 +83,40 @@ export class Keyring {
     for (const app of snapshot.apps) this.putApp(app);
     const secrets = Map.groupBy(snapshot.secrets, (secret) => secret.keyId);
     for (const key of snapshot.keys) this.putKey(key, secrets.get(key.id) ?? [], before);
-    this.seen = snapshot.revision;
-    this.skipped = false;
+    this.currentRevision = snapshot.revision;
+    this.hasGap = false;
     for (const id of new Set([...before.keys(), ...this.keys.keys()]))
-      if (before.get(id) !== this.keys.get(id)) this.tell(id);
+      if (before.get(id) !== this.keys.get(id)) this.notify(id);
   }
 
-  /** The revision of the store that this ring shows. */
+  /** The revision of the store that this keyring reflects. */
   get revision(): number {
-    return this.seen;
+    return this.currentRevision;
   }
 
-  /** Somebody else has changed the store in between: what is shown is not all. */
+  /** Another node has changed the store in between, and that change is missing here. */
   get isBehind(): boolean {
-    return this.skipped;
+    return this.hasGap;
   }
 
-  /** Rises with every `show`: a snapshot that was read while it rose may lack what was shown. */
+  /** Incremented by every `apply`: a snapshot that was read meanwhile may lack what was applied. */
   get edition(): number {
-    return this.shown;
+    return this.applied;
   }
 
-  /** Shows what a change has made of some applications and keys. */
-  show(touched: Touched, revision: number): void {
-    // A later state has been loaded meanwhile, and this change is in it.
-    if (revision <= this.seen) return;
+  /** Applies one change of this node to the applications and keys it has touched. */
+  apply(touched: Touched, revision: number): void {
+    // A later snapshot has been loaded meanwhile, and contains this change.
+    if (revision <= this.currentRevision) return;
     for (const app of touched.apps ?? []) this.putApp(app);
     for (const { row, secrets } of touched.keys ?? []) this.putKey(row, secrets);
-    this.skipped ||= revision !== this.seen + 1;
-    this.seen = revision;
-    this.shown++;
-    for (const { row } of touched.keys ?? []) this.tell(row.id);
+    this.hasGap ||= revision !== this.currentRevision + 1;
+    this.currentRevision = revision;
+    this.applied++;
+    for (const { row } of touched.keys ?? []) this.notify(row.id);
   }
 
-  private tell(keyId: string): void {
+  private notify(keyId: string): void {
     for (const listener of this.listeners) listener(keyId);
   }
 
@@ -124,12 +124,12 @@ export class Keyring {
     return this.keys.size;
   }
 
-  /** Keys whose signing secret the master key does not open. */
+  /** Ids of keys whose signing secret the master key does not open. */
   get sealed(): readonly string[] {
     return [...this.keys.values()].flatMap(({ key }) => (key.type === "sealed" ? [key.id] : []));
   }
 
-  /** How many secret keys can be used, and how many cannot because the master key does not open them. */
+  /** How many secret keys are usable, and how many are not because the master key does not open them. */
   get secretKeys(): { readonly usable: number; readonly sealed: number } {
     const count = { usable: 0, sealed: 0 };
     for (const { key } of this.keys.values()) {
@@ -147,12 +147,12 @@ export class Keyring {
     return this.apps.get(idOrName) ?? this.appsByName.get(idOrName);
   }
 
-  /** By name alone: a host names an application, never its id. */
+  /** By name only: a host contains the name of an application, never its id. */
   appNamed(name: string): AppRow | undefined {
     return this.appsByName.get(name);
   }
 
-  /** A publishable key of that application which every origin may use. */
+  /** The id of a publishable key of that application which allows every origin. */
   openKeyOf(appName: string): string | undefined {
     const app = this.appsByName.get(appName);
     if (!app) return undefined;

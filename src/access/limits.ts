@@ -2,18 +2,18 @@
 import { KIB } from "../protocol/limits.ts";
 
 export const BLOCK_MAX_SECONDS = 86_400;
-/** Peers of one application that are blocked at the same time. */
+/** Peers of one application that can be blocked at the same time. */
 export const BLOCKS_PER_APP_MAX = 10_000;
 
 export const TOKEN_CHANNELS_MAX = 100;
 export const TOKEN_PERMISSIONS_MAX = 16;
 export const TOKEN_DEFAULT_SECONDS = 3600;
 export const TOKEN_MAX_SECONDS = 86_400;
-/** `iat` and `nbf` may lie this far in the future: clocks of backends drift. */
+/** `iat` and `nbf` may lie this far in the future, because the clocks of backends drift. */
 export const TOKEN_SKEW_SECONDS = 60;
-/** A token with less left than this counts as expired. */
+/** A token that expires sooner than this counts as expired. */
 export const TOKEN_MIN_LEFT_MS = 1000;
-/** A minted token can be used for a connect for at least this long. */
+/** A minted token can be used to connect for at least this long. */
 export const TOKEN_CONNECT_MARGIN_MS = 500;
 export const TOKEN_METADATA_MAX_BYTES = 8 * KIB;
 export const TOKEN_PEER_METADATA_MAX_BYTES = 4 * KIB;
@@ -23,15 +23,15 @@ export const ORIGIN_MAX_CHARS = 256;
 export const LABEL_MAX_CHARS = 128;
 export const APP_NAME_MAX_CHARS = 63;
 
-/** Live keys of one application. */
+/** Live keys per application. */
 export const KEYS_PER_APP_MAX = 50;
-/** Previous secrets of one key that still verify. */
+/** Previous secrets in their grace, per key or application. */
 export const PREVIOUS_SECRETS_MAX = 5;
-/** Retired secrets are remembered only to answer `token_expired` instead of `invalid_token`. */
+/** Retired secrets are kept per key, only to answer `token_expired` instead of `invalid_token`. */
 export const RETIRED_SECRETS_KEPT = 20;
 export const ROTATION_GRACE_MAX_SECONDS = 2_592_000;
 
-/** Wrong admin tokens from one address before it has to wait. */
+/** Wrong admin tokens per address before it has to wait. */
 export const ADMIN_WRONG_TRIES_PER_MINUTE = 10;
-/** A shorter admin token stops the start: it could be guessed. */
+/** A server does not start with a shorter admin token: it could be guessed. */
 export const ADMIN_TOKEN_MIN_CHARS = 16;

@@ -1,10 +1,10 @@
-/** Browser origins: which a key allows, and whether a request's is one of them. */
+/** Browser origins: their normal form, and whether a key allows the origin of a request. */
 import { ORIGIN_MAX_CHARS } from "./limits.ts";
 
 const FORM = /^([a-z][a-z0-9+.-]*):\/\/(\*\.)?([a-z0-9_]([a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::(\d{1,5}))?$/;
 const DEFAULT_PORT: Readonly<Record<string, string>> = { http: "80", https: "443", ws: "80", wss: "443" };
 
-/** Lower case, default port dropped; undefined if it is not an origin (`*` and wildcard hosts are origins here). */
+/** Lower case, without a default port; undefined if it is not an origin. `*` and wildcard hosts count as origins. */
 export function normalizeOrigin(text: string): string | undefined {
   if (text === "*") return text;
   const lower = text.toLowerCase();
@@ -14,7 +14,7 @@ export function normalizeOrigin(text: string): string | undefined {
   return port !== undefined && port === DEFAULT_PORT[scheme] ? lower.slice(0, -port.length - 1) : lower;
 }
 
-/** `allowed` holds normalized entries. `https://*.example.com` allows exactly one more label. */
+/** `allowed` holds normalized entries. A wildcard, as in `https://*.example.com`, stands for exactly one label. */
 export function originAllowed(origin: string, allowed: readonly string[]): boolean {
   if (allowed.includes("*")) return true;
   const own = normalizeOrigin(origin);

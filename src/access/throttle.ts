@@ -1,11 +1,11 @@
-/** Token buckets by key: a burst at once, then a steady rate. Buckets that are full again are forgotten. */
+/** Token buckets by key: a burst at once, then a steady rate. Full buckets are removed. */
 interface Bucket {
   left: number;
   at: number;
 }
 
 const SWEEP_EVERY = 10_000;
-/** Bound: of more keys than these the oldest begins anew, as if it had never asked. */
+/** Bound: beyond this number of buckets the oldest is removed, and its key starts with a full one. */
 export const BUCKETS_MAX = 100_000;
 
 export class Throttle {
@@ -19,19 +19,19 @@ export class Throttle {
     private readonly now: () => number,
   ) {}
 
-  /** Takes one; the answer is 0, or the seconds to wait until there is one again. */
+  /** Takes one; returns 0, or the seconds to wait until one is available. */
   take(key: string): number {
     if (this.perSecond === 0) return 0;
     const bucket = this.refilled(key);
     if (bucket.left < 1) return this.secondsToWait(bucket);
     bucket.left -= 1;
-    if (this.buckets.size >= BUCKETS_MAX && !this.buckets.has(key)) this.forgetOldest();
+    if (this.buckets.size >= BUCKETS_MAX && !this.buckets.has(key)) this.removeOldest();
     this.buckets.set(key, bucket);
     if (++this.calls % SWEEP_EVERY === 0) this.sweep();
     return 0;
   }
 
-  /** Takes so many more, also where fewer are left: then it takes longer until there is one again. Less than 0: gives back. */
+  /** Takes `cost` more, also where fewer are left: the key then waits longer. A negative cost gives back. */
   charge(key: string, cost: number): void {
     if (this.perSecond === 0) return;
     const bucket = this.refilled(key);
@@ -39,7 +39,7 @@ export class Throttle {
     this.buckets.set(key, bucket);
   }
 
-  /** Seconds to wait if more was charged than there was; 0 if nothing is owed. Takes nothing. */
+  /** Seconds to wait if more was charged than was left; 0 without a debt. Takes nothing. */
   debt(key: string): number {
     if (this.perSecond === 0) return 0;
     const bucket = this.refilled(key);
@@ -70,7 +70,7 @@ export class Throttle {
     return Math.max(1, Math.ceil((1 - bucket.left) / this.perSecond));
   }
 
-  private forgetOldest(): void {
+  private removeOldest(): void {
     const [oldest] = this.buckets.keys();
     if (oldest !== undefined) this.buckets.delete(oldest);
   }

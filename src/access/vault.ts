@@ -1,6 +1,6 @@
 /**
- * Secrets at rest: AES-256-GCM under the master key, the row's identity as associated data, so that a sealed value moved
- * to another row does not open. Keys for other uses are derived from the master key, one label a use.
+ * Encrypts secrets at rest: AES-256-GCM under the master key, with the row's identity as associated data, so that a sealed value
+ * moved to another row does not open. Keys for other uses are derived from the master key, with one label per use.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
@@ -18,7 +18,7 @@ export class Vault {
     this.sealKey = this.derive("secrets at rest");
   }
 
-  /** A key for one use. The label is part of the stored format: changing one makes its old values unreadable. */
+  /** A key for one use. The label is part of the stored format: values made under another label cannot be read. */
   derive(label: string): Buffer {
     return Buffer.from(hkdfSync("sha256", this.master, "", `parley ${label}`, 32));
   }
@@ -46,17 +46,17 @@ export class Vault {
   }
 }
 
-/** What a sealed value is bound to. */
+/** The associated data that a sealed value is bound to. */
 export const keySecretIdentity = (keyId: string, seq: number): string => `key_secret ${keyId} ${seq}`;
 export const appSecretIdentity = (appId: string): string => `app_secret ${appId}`;
 
 export const digestOf = (secret: string): string => createHash("sha256").update(secret, "utf8").digest("hex");
 
-/** Whether a presented secret has that digest, in time that does not depend on where they differ. */
-export const fits = (presented: string, digestHex: string): boolean => fittingOf(presented, [digestHex]) === 0;
+/** Whether a presented secret has that digest, in constant time. */
+export const fits = (presented: string, digestHex: string): boolean => indexOfMatch(presented, [digestHex]) === 0;
 
-/** The index of the digest that fits, or -1; the time does not depend on which of them it is. */
-export function fittingOf(presented: string, digestsHex: readonly string[]): number {
+/** The index of the matching digest, or -1; the time does not depend on which one matches. */
+export function indexOfMatch(presented: string, digestsHex: readonly string[]): number {
   const digest = createHash("sha256").update(presented, "utf8").digest();
   let found = -1;
   for (let i = 0; i < digestsHex.length; i++)
@@ -64,7 +64,7 @@ export function fittingOf(presented: string, digestsHex: readonly string[]): num
   return found;
 }
 
-/** What unknown ids are compared against, so that they take as long as known ones. */
+/** Secrets of unknown ids are compared with this, so that they take as long as known ones. */
 export const DUMMY_DIGEST = digestOf(randomBytes(32).toString("hex"));
 
 export const masterKeyFile = (dataFolder: string): string => join(dataFolder, "master.key");
@@ -78,7 +78,7 @@ export function readMasterKey(dataFolder: string): Buffer | undefined {
   return key;
 }
 
-/** Writes a fresh key and has it on the disk, whole, before anything is sealed with it. */
+/** Writes a new key and flushes it to disk before anything is sealed with it. */
 export function makeMasterKey(dataFolder: string): Buffer {
   const key = randomBytes(32);
   const path = masterKeyFile(dataFolder);

@@ -165,7 +165,7 @@ export class World {
       const sealed = sealedSecret(id, seq);
       return { keyId: id, seq, sealed, digest: "", created: 0, ends: endsMs };
     });
-    this.keyring.show({ keys: [{ row, secrets }] }, ++this.revision);
+    this.keyring.apply({ keys: [{ row, secrets }] }, ++this.revision);
   }
 
   token(key: KeyState, seq: number, claims: Claims): string {

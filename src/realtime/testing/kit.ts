@@ -254,13 +254,13 @@ export class World {
 
   editApp(edit: Partial<AppRow>): void {
     this.app = { ...this.app, ...edit };
-    this.keyring.show({ apps: [this.app] }, ++this.revision);
+    this.keyring.apply({ apps: [this.app] }, ++this.revision);
   }
 
   editKey(id: string, edit: Partial<Pick<KeyRow, "channelPatterns" | "actions" | "revoked">>): void {
     const key = this.keyOf(id);
     key.row = { ...key.row, ...edit };
-    this.keyring.show({ keys: [key] }, ++this.revision);
+    this.keyring.apply({ keys: [key] }, ++this.revision);
   }
 
   /** A new secret; the ones before it verify until their grace ends. */
@@ -271,7 +271,7 @@ export class World {
       this.secret((key.secrets[0]?.seq ?? 0) + 1),
       ...key.secrets.map((secret) => ({ ...secret, ends: secret.ends ?? ends })),
     ];
-    this.keyring.show({ keys: [key] }, ++this.revision);
+    this.keyring.apply({ keys: [key] }, ++this.revision);
   }
 
   private keyOf(id: string): { row: KeyRow; secrets: SecretRow[] } {
