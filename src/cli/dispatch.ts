@@ -1,6 +1,6 @@
 /** From the words of a command line to a command that runs, and from how it ended to an exit code. */
 
-import { didYouMean } from "../protocol/near.ts";
+import { didYouMean } from "../protocol/did-you-mean.ts";
 import { type Args, parseArgs } from "./args.ts";
 import type { Command } from "./command.ts";
 import { commandAt, commandsUnder, FLAG_KINDS } from "./commands/all.ts";

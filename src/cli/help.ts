@@ -1,6 +1,6 @@
 /** `parley help`, printed from the table of commands. */
 
-import { didYouMean } from "../protocol/near.ts";
+import { didYouMean } from "../protocol/did-you-mean.ts";
 import type { Answer, Command, Flag } from "./command.ts";
 import { COMMANDS, commandAt, commandsUnder, FIRST_WORDS, GROUPS } from "./commands/all.ts";
 import { UsageError } from "./errors.ts";

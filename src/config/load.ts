@@ -1,6 +1,6 @@
 /** The settings in force: flags win over the environment, the environment over the file. */
 import { readFileSync } from "node:fs";
-import { didYouMean } from "../protocol/near.ts";
+import { didYouMean } from "../protocol/did-you-mean.ts";
 import { type Config, keyOf, NAMES, nameOf, SETTINGS, type Setting, type SettingName } from "./settings.ts";
 
 export type Source = "flag" | "environment" | "file" | "default";

@@ -4,8 +4,8 @@
  */
 import { z } from "zod";
 import { Problem } from "../protocol/codes.ts";
+import { didYouMean, nearest } from "../protocol/did-you-mean.ts";
 import { isObject } from "../protocol/json.ts";
-import { didYouMean, nearest } from "../protocol/near.ts";
 
 /** A longer name is not shown: people paste secrets into the wrong place, and ours are all longer than this. */
 const NAME_SHOWN_MAX_CHARS = 40;

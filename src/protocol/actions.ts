@@ -1,4 +1,4 @@
-/** The four things a peer may do. A set of them is a small bit mask, so that asking is one AND. */
+/** The four actions a peer may take. A set of actions is a bit mask, so that a check is one AND. */
 export const ACTIONS = ["publish", "subscribe", "presence", "send"] as const;
 
 export type Action = (typeof ACTIONS)[number];

@@ -1,52 +1,52 @@
 /**
- * Several globs as one automaton. State i of a glob means "its first i literals are matched"; a state loops on whatever the
- * gap at that place lets through, and there are no other transitions. So a set of states is a bit set, one symbol costs one
- * pass over its words, and no pattern can make matching worse than linear.
+ * Several globs as one automaton. State i of a glob means "its first i literals are matched"; a state loops on what the gap at
+ * that position accepts, and there are no other transitions. A set of states is therefore a bit set, one symbol costs one pass
+ * over the integers of that set, and no pattern can make matching worse than linear.
  */
 import type { Glob } from "./glob.ts";
 
 export const SLASH = 47;
 
 /**
- * A symbol is a UTF-16 unit or one of these two, which stand for a part of a text that is not known: a run that holds no `/`
- * and no character of any pattern, and a run of anything. Only gaps that let every such run through take them.
+ * A symbol is a UTF-16 unit or one of these two, which stand for an unknown part of a text: FILL for a run without `/` and without
+ * any character of the patterns, DEEP for any run. Only gaps that accept every such run match them.
  */
 export const FILL = -1;
 export const DEEP = -2;
 
-/** No symbol at all. */
+/** Not a symbol. */
 const NONE = -3;
 
-/** A set of states, one bit each. */
+/** A set of states, one bit per state. */
 export type States = Int32Array<ArrayBuffer>;
 
 const statesOf = (globs: readonly Glob[]): number => globs.reduce((sum, glob) => sum + glob.gaps.length, 0);
 
-/** Words that a set of these globs' states has. */
-export const wordsOf = (globs: readonly Glob[]): number => (statesOf(globs) + 31) >>> 5;
+/** How many 32-bit integers a set of these globs' states takes. */
+export const widthOf = (globs: readonly Glob[]): number => (statesOf(globs) + 31) >>> 5;
 
 export class Automaton {
-  /** Words of a set of states: the cost of one step. */
-  readonly words: number;
+  /** The 32-bit integers of a set of states: the cost of one step. */
+  readonly width: number;
   private readonly start: States;
   private readonly final: States;
   private readonly loops: States;
   private readonly loopsExceptSlash: States;
-  /** The literal that leads out of a state; NONE at the end of a glob. */
+  /** The literal that leads out of a state; NONE in the last state of a glob. */
   private readonly literals: Int32Array;
   /**
-   * The states that a literal leads out of, as words with a mask each, those of one unit together: units[i] has the places
-   * from begins[i] to begins[i + 1]. Flat and sparse, because a connection holds one of these for its token's patterns, and a
-   * hundred of them can name thousands of units: a set for each would take 20 MB.
+   * The states that each literal leads out of, grouped by UTF-16 unit: entries begins[i] to begins[i + 1] belong to units[i], and
+   * each is the index of an integer of a state set and the mask of its states. Flat and sparse, because every connection holds
+   * one automaton for its token's patterns, and a hundred patterns can contain thousands of units: one set per unit would take 20 MB.
    */
   private readonly units: Int32Array;
   private readonly begins: Int32Array;
-  private readonly stepWords: Int32Array;
+  private readonly stepIndexes: Int32Array;
   private readonly stepMasks: Int32Array;
 
   constructor(globs: readonly Glob[]) {
     const states = statesOf(globs);
-    this.words = wordsOf(globs);
+    this.width = widthOf(globs);
     this.start = this.empty();
     this.final = this.empty();
     this.loops = this.empty();
@@ -67,13 +67,13 @@ export class Automaton {
     ({
       units: this.units,
       begins: this.begins,
-      words: this.stepWords,
+      indexes: this.stepIndexes,
       masks: this.stepMasks,
     } = stepsByUnit(this.literals));
   }
 
   empty(): States {
-    return new Int32Array(this.words);
+    return new Int32Array(this.width);
   }
 
   /** The index of a unit among `units`, or -1. */
@@ -101,46 +101,46 @@ export class Automaton {
     return this.final.slice();
   }
 
-  /** Writes into `to` where the states `from` lead on a symbol; false if nowhere. */
+  /** Writes into `to` the states that `from` reaches on a symbol; false if there are none. */
   step(from: States, symbol: number, to: States): boolean {
     const loops = this.loopsOn(symbol);
     let alive = 0;
-    for (let w = 0; w < this.words; w++) {
+    for (let w = 0; w < this.width; w++) {
       const stays = (from[w] as number) & (loops[w] as number);
       to[w] = stays;
       alive |= stays;
     }
     const unit = this.find(symbol);
     if (unit < 0) return alive !== 0;
-    const { stepWords, stepMasks } = this;
+    const { stepIndexes, stepMasks } = this;
     const end = this.begins[unit + 1] as number;
     for (let i = this.begins[unit] as number; i < end; i++) {
-      const w = stepWords[i] as number;
+      const w = stepIndexes[i] as number;
       const moved = (from[w] as number) & (stepMasks[i] as number);
       if (moved === 0) continue;
       to[w] = (to[w] as number) | (moved << 1);
-      // The last state of a glob has no literal, so this never leads into another glob, nor beyond the last word.
+      // The last state of a glob has no literal, so this never leads into another glob, nor beyond the last integer.
       if (moved < 0) to[w + 1] = (to[w + 1] as number) | 1;
       alive = 1;
     }
     return alive !== 0;
   }
 
-  /** Writes into `from` which states lead into one of `to` on a symbol. */
+  /** Writes into `from` the states that lead into one of `to` on a symbol. */
   stepBack(to: States, symbol: number, from: States): void {
     const loops = this.loopsOn(symbol);
-    for (let w = 0; w < this.words; w++) from[w] = (to[w] as number) & (loops[w] as number);
+    for (let w = 0; w < this.width; w++) from[w] = (to[w] as number) & (loops[w] as number);
     const unit = this.find(symbol);
     if (unit < 0) return;
     const end = this.begins[unit + 1] as number;
     for (let i = this.begins[unit] as number; i < end; i++) {
-      const w = this.stepWords[i] as number;
+      const w = this.stepIndexes[i] as number;
       const next = ((to[w] as number) >>> 1) | ((to[w + 1] ?? 0) << 31);
       from[w] = (from[w] as number) | (next & (this.stepMasks[i] as number));
     }
   }
 
-  /** Which states lead into one of `states` on a symbol. Both lists are in descending order. */
+  /** The states that lead into one of `states` on a symbol. Both lists are in descending order. */
   before(states: readonly number[], symbol: number): number[] {
     const loops = this.loopsOn(symbol);
     const found: number[] = [];
@@ -152,7 +152,7 @@ export class Automaton {
   }
 
   accepts(states: States): boolean {
-    for (let w = 0; w < this.words; w++) if ((states[w] as number) & (this.final[w] as number)) return true;
+    for (let w = 0; w < this.width; w++) if ((states[w] as number) & (this.final[w] as number)) return true;
     return false;
   }
 
@@ -178,10 +178,10 @@ export class Automaton {
   }
 }
 
-/** More than the states of a hundred patterns of 256 bytes. */
+/** More than the states of PATTERNS_MAX patterns of PATTERN_MAX_BYTES. */
 const STATES_MAX = 2 ** 20;
 
-/** The steps of all states that have a literal, in the order of units, and of words for each. */
+/** The steps of all states that have a literal, sorted by unit, then by index. */
 function stepsByUnit(literals: Int32Array) {
   const keys = new Float64Array(literals.length);
   let count = 0;
@@ -189,7 +189,7 @@ function stepsByUnit(literals: Int32Array) {
     if (literals[state] !== NONE) keys[count++] = (literals[state] as number) * STATES_MAX + state;
   const units: number[] = [];
   const begins: number[] = [];
-  const words: number[] = [];
+  const indexes: number[] = [];
   const masks: number[] = [];
   for (const key of keys.subarray(0, count).sort()) {
     const unit = Math.floor(key / STATES_MAX);
@@ -197,20 +197,20 @@ function stepsByUnit(literals: Int32Array) {
     const isNew = units.at(-1) !== unit;
     if (isNew) {
       units.push(unit);
-      begins.push(words.length);
+      begins.push(indexes.length);
     }
     const bit = 1 << (state & 31);
-    if (!isNew && words.at(-1) === state >>> 5) masks[masks.length - 1] = (masks.at(-1) as number) | bit;
+    if (!isNew && indexes.at(-1) === state >>> 5) masks[masks.length - 1] = (masks.at(-1) as number) | bit;
     else {
-      words.push(state >>> 5);
+      indexes.push(state >>> 5);
       masks.push(bit);
     }
   }
-  begins.push(words.length);
+  begins.push(indexes.length);
   return {
     units: Int32Array.from(units),
     begins: Int32Array.from(begins),
-    words: Int32Array.from(words),
+    indexes: Int32Array.from(indexes),
     masks: Int32Array.from(masks),
   };
 }

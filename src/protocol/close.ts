@@ -8,7 +8,7 @@ const closing = (code: number, reason: string): Closing => ({ code, reason });
 
 export const GOING_AWAY = closing(1001, "going away");
 export const RESYNC = closing(1001, "resynchronise");
-/** An exception of ours on this connection: what it was is in the log. */
+/** The service threw an exception on this connection; the log has the cause. */
 export const FAULT = closing(1011, "internal error");
 export const KEY_REVOKED = closing(4001, "key revoked");
 export const TOKEN_EXPIRED = closing(4002, "token expired");

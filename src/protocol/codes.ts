@@ -1,7 +1,9 @@
 /**
- * The one table of error codes: what a client is told, over HTTP and on the socket.
- * `wire` is the code in the body where several situations share one; it is the key itself otherwise.
+ * All error codes, with the status and the text that clients get over HTTP and on the socket. `wire` is the code in the body where
+ * several situations share one; otherwise it is the key itself.
  */
+import { CHANNEL_MAX_BYTES, CHANNELS_PER_CONNECTION_MAX, PEER_ID_MAX_CHARS } from "./limits.ts";
+
 interface Row {
   readonly status: number;
   readonly wire?: string;
@@ -14,11 +16,11 @@ const TABLE = {
   unknown_type: { status: 400, text: "There is no frame of this type." },
   invalid_channel: {
     status: 400,
-    text: "A channel name is 1 to 256 bytes of text without control characters and '*'.",
+    text: `A channel name is 1 to ${CHANNEL_MAX_BYTES} bytes of text without control characters and '*'.`,
   },
-  invalid_peer_id: { status: 400, text: "A peer id is 1 to 128 printable ASCII characters." },
+  invalid_peer_id: { status: 400, text: `A peer id is 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters.` },
   missing_data: { status: 400, text: "The frame has no data." },
-  channel_limit_exceeded: { status: 400, text: "A connection holds at most 100 channels." },
+  channel_limit_exceeded: { status: 400, text: `A connection holds at most ${CHANNELS_PER_CONNECTION_MAX} channels.` },
   channel_reserved: { status: 400, text: "This channel name is reserved for the service." },
   invalid_secret_key: {
     status: 400,
@@ -54,7 +56,7 @@ const TABLE = {
     status: 421,
     text: "This host is none of the service's own addresses: name it in PARLEY_PUBLIC_URL, or send the admin token, which is good under every host.",
   },
-  upload_busy: { status: 423, text: "Somebody else is writing to this upload." },
+  upload_busy: { status: 423, text: "Another request is writing to this upload." },
   upgrade_required: { status: 426, text: "This address speaks WebSocket: the credential is good, now upgrade." },
   over_message_quota: { status: 429, text: "The application's messages of this period are used up." },
   rate_limited: { status: 429, text: "Too many requests; try again later." },
@@ -70,20 +72,20 @@ export const CODES: Readonly<Record<Code, Row>> = TABLE;
 
 export const wireCode = (code: Code): string => CODES[code].wire ?? code;
 
-/** One field that is not what it must be. */
+/** One invalid field. */
 export interface Detail {
   readonly field: string;
   readonly message: string;
 }
 
-/** What the application API tells beyond code and message. */
+/** What the application API answers beyond code and message. */
 export interface More {
   readonly details?: readonly Detail[];
-  /** Beside the others in the body: `{offset}` of an upload. */
+  /** Further fields of the body: `{offset}` of an upload. */
   readonly fields?: Readonly<Record<string, string | number>>;
 }
 
-/** A refusal with a code of the table. Its message goes to the client: a cause that must not, goes to the log instead. */
+/** A refusal with a code of the table. Its message goes to the client; a cause that clients must not see goes to the log. */
 export class Problem extends Error {
   constructor(
     readonly code: Code,

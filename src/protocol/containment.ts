@@ -1,51 +1,51 @@
 /**
- * Whether every text that one glob matches is matched by some glob of a set, decided exactly, also where only several of
- * them together do it.
+ * Decides exactly whether every text that one glob (the "part") matches is also matched by some glob of a set, even if it takes
+ * several globs of the set together.
  *
- * No glob can name every character, so texts whose wildcards are filled with a character that no pattern names are the
- * hardest to match: if a pattern matches such a text, a gap of it takes the filling, and would take any other run without
- * `/` as well. What is left to vary is only how many `/` each `**` of the part holds. So:
+ * No glob contains every character. The texts that are hardest to match are therefore those whose wildcards are filled with a
+ * character that no pattern contains: if a pattern matches such a text, one of its gaps accepts the filling, and would accept any
+ * other run without `/` as well. Only the number of `/` in each `**` of the part is left to vary:
  *
- * - A part without `**` is one such text. It is covered if that text is matched, and then by one pattern alone.
- * - A part with `**` is covered if for all numbers of slashes, one for each `**`, the text is matched. The search below goes
- *   through the part from left to right with the set of states that the patterns can be in. From some number of slashes on
- *   that set stays the same, so each `**` has only a few different continuations.
+ * - A part without `**` has one such text. It is covered if that text is matched, and then one pattern covers it alone.
+ * - A part with `**` is covered if the text is matched for every combination of slash counts, one count per `**`. The search below
+ *   goes through the part from left to right with the set of states that the patterns can be in. Above some count that set no
+ *   longer changes, so each `**` has only a few different continuations.
  *
- * Choices at different `**` can combine, and for patterns made for that purpose the question is as hard as any in coNP. The
- * search learns from each success: the few states that were needed are enough wherever they occur again at that place.
- * What remains is bounded by `Effort`, and its end is an answer of its own, not a "no".
+ * Choices at different `**` can combine, and for patterns made for that purpose the problem is coNP-hard. The search learns from
+ * each success: the few states that were needed are sufficient wherever they occur again at that position. `Effort` bounds the
+ * rest, and exceeding it is an answer of its own, not a "no".
  */
 import { type Automaton, add, DEEP, FILL, has, SLASH, type States } from "./automaton.ts";
 import type { Glob } from "./glob.ts";
 import { CONTAINMENT_SEARCH_MAX_STEPS, CONTAINMENT_STEPS_PER_REQUEST } from "./limits.ts";
 
-/** The next piece of work is more than the effort's `allowed`. */
+/** The next piece of work would exceed what the effort allows. */
 export class EffortExceeded extends Error {}
 
-/** The work of one or several questions, in words of state sets that were looked at. */
+/** The work of one or several decisions. A step reads one 32-bit integer of a set of states. */
 export class Effort {
   spent = 0;
-  /** What searches may still look at. */
+  /** Steps that searches may still take. */
   searchLeft = CONTAINMENT_SEARCH_MAX_STEPS;
 
-  /** `allowed`: the most that may be spent in all. */
+  /** `allowed`: the steps that may be spent in all. */
   constructor(private readonly allowed = Number.POSITIVE_INFINITY) {}
 
-  /** Called before the work is done; throws where that is more than is allowed. */
-  spend(words: number): void {
-    if (this.spent + words > this.allowed) throw new EffortExceeded();
-    this.spent += words;
+  /** Called before the work is done; throws if that would exceed the allowed steps. */
+  spend(steps: number): void {
+    if (this.spent + steps > this.allowed) throw new EffortExceeded();
+    this.spent += steps;
   }
 
-  /** As whole requests, for the rate of whoever has caused it. */
+  /** The work in whole requests, to be charged to the rate of the key that caused it. */
   get requests(): number {
     return Math.floor(this.spent / CONTAINMENT_STEPS_PER_REQUEST);
   }
 }
 
 /**
- * `example` makes a text that the part matches and the patterns do not, out of a character that none of them names;
- * undefined: the search had to end before it was decided.
+ * `example` makes a text that the part matches and the patterns do not, from a character that no pattern contains.
+ * `covered: undefined`: the search reached its limit before it was decided.
  */
 export type Containment =
   | { covered: true }
@@ -56,8 +56,8 @@ const COVERED: Containment = { covered: true };
 const UNDECIDED: Containment = { covered: undefined };
 
 /**
- * The part's hardest text. With `**` as DEEP, a pattern that matches it covers the part by itself; with `**` as FILL it is
- * the one where no `**` holds a slash.
+ * The text of the part that is hardest to match. With `**` as DEEP, a pattern that matches it covers the part alone; with `**` as
+ * FILL it is the text where no `**` contains a slash.
  */
 export function hardestText({ gaps, literals }: Glob, any = DEEP): number[] {
   const symbols: number[] = [];
@@ -74,26 +74,26 @@ export function contains(whole: Automaton, part: Glob, effort: Effort): Containm
   try {
     return search.run() ? COVERED : { covered: false, example: (filling) => search.example(filling) };
   } catch (error) {
-    if (error instanceof TooMuch) return UNDECIDED;
+    if (error instanceof SearchExhausted) return UNDECIDED;
     throw error;
   }
 }
 
-class TooMuch extends Error {}
+class SearchExhausted extends Error {}
 
-/** Some states that together are enough for a part to be covered from here on. */
+/** States that together suffice to cover the rest of the part. */
 type Core = readonly number[];
 
 class Search {
-  /** What stands before, between and behind the part's `**`. */
+  /** The symbols before, between and after the `**` of the part. */
   private readonly blocks: readonly (readonly number[])[];
-  /** By place, the `**` with that number being next: the states from which something of the rest can be matched at all. */
+  /** By place, which is the number of the next `**`: the states from which at least part of the rest can be matched. */
   private readonly useful: States[] = [];
-  /** By place: the states each of which covers the rest alone. */
+  /** By place: the states that each cover the rest alone. */
   private readonly alone: States[] = [];
-  /** By place. Bound: `searchLeft`, of which each has cost more than its length. */
+  /** By place. Bound: `searchLeft`; finding a core costs more steps than its length. */
   private readonly learned: Core[][];
-  /** How many slashes were chosen for each `**` so far. */
+  /** The number of slashes chosen for each `**` so far. */
   private readonly slashes: number[] = [];
 
   constructor(
@@ -110,7 +110,7 @@ class Search {
     this.learned = blocks.map(() => []);
   }
 
-  /** false: `example` shows why not. */
+  /** false: `example` returns a text that is not covered. */
   run(): boolean {
     const first = this.through(this.whole.initial(), this.block(0));
     if (this.blocks.length === 1) return this.whole.accepts(first);
@@ -131,14 +131,14 @@ class Search {
     return this.blocks[at] ?? [];
   }
 
-  private spend(words: number): void {
-    this.effort.spend(words);
-    this.effort.searchLeft -= words;
-    if (this.effort.searchLeft < 0) throw new TooMuch();
+  private spend(steps: number): void {
+    this.effort.spend(steps);
+    this.effort.searchLeft -= steps;
+    if (this.effort.searchLeft < 0) throw new SearchExhausted();
   }
 
   private through(states: States, symbols: readonly number[]): States {
-    this.spend(this.whole.words * (symbols.length + 1));
+    this.spend(this.whole.width * (symbols.length + 1));
     let [from, to] = [states.slice(), this.whole.empty()];
     for (const symbol of symbols) {
       this.whole.step(from, symbol, to);
@@ -148,7 +148,7 @@ class Search {
   }
 
   private backThrough(states: States, symbols: readonly number[]): States {
-    this.spend(this.whole.words * (symbols.length + 1));
+    this.spend(this.whole.width * (symbols.length + 1));
     let [to, from] = [states.slice(), this.whole.empty()];
     for (const symbol of symbols.toReversed()) {
       this.whole.stepBack(to, symbol, from);
@@ -171,7 +171,7 @@ class Search {
     }
   }
 
-  /** Some of `states` that are enough for the rest to be covered, however many slashes; undefined if all are not. */
+  /** Those of `states` that suffice to cover the rest for every number of slashes; undefined if all together do not. */
   private coreAt(place: number, states: States): Core | undefined {
     const known = this.knownCore(place, states);
     if (known || place === this.blocks.length) return known;
@@ -183,7 +183,7 @@ class Search {
         const needed = this.coreAt(place + 1, behind);
         if (!needed) return undefined;
         const origins = this.origins(needed, states, place, slashes);
-        // What this branch needs is often enough for the others too: the fewer states are learned, the more they decide.
+        // What this branch needs often suffices for the others too. A smaller core applies to more sets of states.
         const isEnough = done.every((one) => this.suffices(origins, place, one));
         core = isEnough ? origins : [...new Set([...core, ...origins])];
       }
@@ -193,7 +193,7 @@ class Search {
     return core;
   }
 
-  /** The same without a search: undefined may also mean that it is not known. */
+  /** Like `coreAt` without a search: undefined may also mean that it is not known. */
   private knownCore(place: number, states: States): Core | undefined {
     const single = firstOfBoth(states, this.alone[place] as States);
     if (single !== undefined) return [single];
@@ -206,7 +206,7 @@ class Search {
     return undefined;
   }
 
-  /** Whether these states are known to cover the rest where the `**` at `place` holds that many slashes. */
+  /** Whether these states are known to cover the rest if the `**` at `place` contains that number of slashes. */
   private suffices(core: Core, place: number, slashes: number): boolean {
     if (core.length === 0) return false;
     const states = this.whole.empty();
@@ -214,12 +214,12 @@ class Search {
     return this.knownCore(place + 1, this.through(states, this.choice(place, slashes))) !== undefined;
   }
 
-  /** What the `**` at `place` and the block behind it are in the hardest text, with that many slashes. */
+  /** The symbols of the `**` at `place`, with that number of slashes, and of the block after it. */
   private choice(place: number, slashes: number): number[] {
     return [FILL, ...Array.from({ length: slashes }, () => [SLASH, FILL]).flat(), ...this.block(place)];
   }
 
-  /** By the number of slashes in the `**` at `place`: the states behind its block. Those that match least come first. */
+  /** The states after the block at `place`, for each number of slashes in its `**`. The smallest sets come first. */
   private branches(place: number, states: States): Branch[] {
     const useful = this.useful[place + 1] as States;
     const branches: Branch[] = [];
@@ -235,7 +235,7 @@ class Search {
     return branches.sort((one, other) => one.size - other.size);
   }
 
-  /** For each of `reached` one of `states` that leads to it by that choice; one that leads to several counts for all. */
+  /** For each of `reached`, one of `states` that leads to it by that choice; one that leads to several is listed once. */
   private origins(reached: Core, states: States, place: number, slashes: number): Core {
     const path = this.choice(place, slashes).reverse();
     const chosen: number[] = [];
@@ -259,18 +259,18 @@ interface Branch {
   readonly size: number;
 }
 
-/** Takes away from `set` what is not in `other`; how many are left. */
+/** Removes from `set` what is not in `other`; returns how many are left. */
 function keepOnly(set: States, other: States): number {
   let size = 0;
   for (let w = 0; w < set.length; w++) {
-    let word = (set[w] as number) & (other[w] as number);
-    set[w] = word;
-    for (; word !== 0; word &= word - 1) size++;
+    let bits = (set[w] as number) & (other[w] as number);
+    set[w] = bits;
+    for (; bits !== 0; bits &= bits - 1) size++;
   }
   return size;
 }
 
-/** Adds `more` to `set`; whether that has changed anything. */
+/** Adds `more` to `set`; returns whether that changed anything. */
 function include(set: States, more: States): boolean {
   let changed = 0;
   for (let w = 0; w < set.length; w++) {

@@ -1,4 +1,4 @@
-/** Server frames, written once each. Arguments named `…Json` are JSON texts already and go in as they are. */
+/** Encodes server frames. Arguments named `…Json` are JSON texts already and are inserted unchanged. */
 import { CODES, type Code, wireCode } from "./codes.ts";
 import { MESSAGE_MAX_BYTES } from "./limits.ts";
 
@@ -39,7 +39,7 @@ export const message = (
 export const direct = (fromJson: string, metadataJson: string | undefined, dataJson: string): string =>
   `{"type":"direct","from":${fromJson}${fromMetadata(metadataJson)},"data":${dataJson}}`;
 
-/** One member as rosters and changes show it. */
+/** One member in a roster or a presence change. */
 export const presenceEntry = (peerId: string, metadataJson: string | undefined): string =>
   metadataJson === undefined
     ? `{"peerId":${JSON.stringify(peerId)}}`

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { decodeFrame } from "./frames.ts";
 import { rawValue, scanObject } from "./scan.ts";
 
-test("data is the very text that was sent", () => {
+test("data is the exact text that was sent", () => {
   for (const data of [
     "12345678901234567890",
     '{"b":1,"a": 2 }',
@@ -21,7 +21,7 @@ test("data is the very text that was sent", () => {
   }
 });
 
-test("any object's values are found where they stand", () => {
+test("the values of any object are found in its text", () => {
   const key = fc.constantFrom("a", "data", 'q"uote', "back\\slash", "", "é\u2028", "long key with spaces");
   fc.assert(
     fc.property(fc.dictionary(key, fc.jsonValue()), fc.constantFrom(undefined, 2, "\t"), (object, indent) => {
@@ -35,7 +35,7 @@ test("any object's values are found where they stand", () => {
   );
 });
 
-/** One member as text; its value may be written with escapes and blanks, its key may be one that stands first in any object. */
+/** One member as text; its value may be written with escapes and blanks, its key may be one that objects enumerate first. */
 const member = fc
   .tuple(
     fc.constantFrom("data", "type", "to", "channel", "7", "0", "data:", ',"data', "__proto__"),
@@ -49,7 +49,7 @@ const member = fc
     return { key, text: `${blank}${JSON.stringify(key)}:${blank}${shown}`, value: shown };
   });
 
-test("of frames that are strings throughout: data byte for byte, however it is written, and no key twice", () => {
+test("in frames of strings only, data is kept byte for byte however it is written, and a key twice is refused", () => {
   fc.assert(
     fc.property(fc.array(member, { maxLength: 5 }), (members) => {
       const all = [{ key: "type", text: '"type":"publish"', value: "" }, ...members];
@@ -77,15 +77,15 @@ test.each([
   '{"type":"ping","requestId":7}',
   '{"type":"ping","requestId":null}',
   `{"type":"ping","requestId":"${"r".repeat(129)}"}`,
-])("malformed: %s", (text) => {
+])("a malformed frame is refused: %s", (text) => {
   expect(decodeFrame(text)).toBeUndefined();
 });
 
-test("a request id of 128 characters is good, an equal key deeper down is nobody's business", () => {
+test("a request id may have 128 characters, and equal keys inside data are not checked", () => {
   expect(decodeFrame(`{"type":"ping","requestId":"${"r".repeat(128)}"}`)?.requestId).toHaveLength(128);
   expect(decodeFrame('{"type":"publish","data":{"a":1,"a":2}}')?.data).toBe('{"a":1,"a":2}');
 });
 
-test("a type that only an object's prototype has is not there", () => {
+test("a type that comes from the prototype does not count", () => {
   expect(decodeFrame('{"__proto__":{"type":"publish"}}')).toBeUndefined();
 });

@@ -1,9 +1,9 @@
-/** Client frames: text → a frame whose shape is known. What a frame may do is decided elsewhere. */
+/** Decodes client frames: checks their shape only. What a frame may do is decided in realtime/dispatch.ts. */
 import { isObject } from "./json.ts";
 import { REQUEST_ID_MAX_CHARS } from "./limits.ts";
 import { scanObject } from "./scan.ts";
 
-/** Fields as they came: names are not checked yet. */
+/** Fields as they were received: channel names and peer ids are not checked yet. */
 export interface ClientFrame {
   readonly type: string;
   readonly requestId: string | undefined;
@@ -14,7 +14,7 @@ export interface ClientFrame {
   readonly data: string | undefined;
 }
 
-/** undefined: malformed, and nothing of it can be trusted enough to echo. */
+/** undefined: malformed, so that not even its request id can be echoed. */
 export function decodeFrame(text: string): ClientFrame | undefined {
   let parsed: unknown;
   try {
@@ -28,7 +28,7 @@ export function decodeFrame(text: string): ClientFrame | undefined {
   let data = plainData(text, parsed);
   if (data === undefined) {
     const { keys, start, end } = scanObject(text, "data");
-    // JSON.parse kept one of two equal keys: the text means two things.
+    // JSON.parse keeps one of two equal keys: a text with more keys than the object is ambiguous.
     if (keys !== Object.keys(parsed).length) return undefined;
     if (start >= 0) data = text.slice(start, end);
   }
@@ -43,12 +43,12 @@ export function decodeFrame(text: string): ClientFrame | undefined {
 }
 
 const DATA = '"data":"';
-/** Of a member `"key":"value",` with its comma or brace: what is neither key nor value. */
+/** The characters of a member `"key":"value",` that belong neither to the key nor to the value. */
 const MEMBER_MARKS = 6;
 
 /**
- * The usual case without a scan: all values are strings, and the text is exactly as long as they make it. Then it has no blank,
- * no escape and no key twice, for each of them makes it longer; and without escapes a quoted `data` can only be the key.
+ * The common case without a scan: all values are strings, and the text has exactly the length that these make. Then it contains no
+ * blank, no escape and no key twice, because each of them would make it longer; and without escapes `"data"` can only be the key.
  */
 function plainData(text: string, parsed: Readonly<Record<string, unknown>>): string | undefined {
   let length = 1;
@@ -59,7 +59,7 @@ function plainData(text: string, parsed: Readonly<Record<string, unknown>>): str
     if (key === "data") at = length;
     length += key.length + value.length + MEMBER_MARKS;
   }
-  // Keys that look like numbers come first here, wherever they stand in the text.
+  // Keys that look like numbers are enumerated first, wherever they are in the text: then `at` is wrong, and this check fails.
   if (length !== text.length || at < 0 || !text.startsWith(DATA, at)) return undefined;
   const start = at + DATA.length - 1;
   return text.slice(start, start + (parsed.data as string).length + 2);
@@ -68,5 +68,5 @@ function plainData(text: string, parsed: Readonly<Record<string, unknown>>): str
 const isRequestId = (value: unknown): value is string =>
   typeof value === "string" && value.length > 0 && value.length <= REQUEST_ID_MAX_CHARS;
 
-/** Exactly what existing clients send to keep a connection alive: recognised before anything is decoded. */
+/** The exact text that existing clients send to keep a connection alive. It is recognised without decoding. */
 export const PLAIN_PING = '{"type":"ping"}';

@@ -10,23 +10,23 @@ const glob = (source: string): Glob => {
 };
 const scope = (...patterns: string[]) => new Scope(patterns.map(glob));
 
-/** The slow, obvious meaning of a pattern, by recursion over its text. */
-function obvious(pattern: string, text: string): boolean {
+/** The definition of matching, by slow recursion over the text of the pattern. */
+function matchesByDefinition(pattern: string, text: string): boolean {
   if (pattern === "") return text === "";
   if (pattern.startsWith("**")) {
-    for (let i = 0; i <= text.length; i++) if (obvious(pattern.slice(2), text.slice(i))) return true;
+    for (let i = 0; i <= text.length; i++) if (matchesByDefinition(pattern.slice(2), text.slice(i))) return true;
     return false;
   }
   if (pattern.startsWith("*")) {
     for (let i = 0; i <= text.length; i++) {
-      if (obvious(pattern.slice(1), text.slice(i))) return true;
+      if (matchesByDefinition(pattern.slice(1), text.slice(i))) return true;
       if (text[i] === "/") return false;
     }
     return false;
   }
   const escaped = pattern.startsWith("\\");
   const literal = escaped ? pattern[1] : pattern[0];
-  return text[0] === literal && obvious(pattern.slice(escaped ? 2 : 1), text.slice(1));
+  return text[0] === literal && matchesByDefinition(pattern.slice(escaped ? 2 : 1), text.slice(1));
 }
 
 const patternText = fc
@@ -36,7 +36,7 @@ const patternText = fc
 const wildText = patternText.filter((text) => glob(text).exact === undefined);
 const nameText = fc.string({ unit: fc.constantFrom("a", "b", "/", "*", "\\", "c"), maxLength: 9 });
 
-/** Every text over a small alphabet up to a length: enough to contradict any wrong "covered" of small patterns. */
+/** Every text over a small alphabet up to a length: enough to refute any wrong "covered" of small patterns. */
 const allTexts: string[] = [""];
 for (let from = 0, length = 1; length <= 6; length++) {
   const to = allTexts.length;
@@ -44,10 +44,10 @@ for (let from = 0, length = 1; length <= 6; length++) {
 }
 
 describe("matching", () => {
-  test("agrees with the obvious definition", () => {
+  test("agrees with the definition", () => {
     fc.assert(
       fc.property(fc.array(patternText, { minLength: 1, maxLength: 4 }), nameText, (patterns, name) => {
-        expect(scope(...patterns).matches(name)).toBe(patterns.some((pattern) => obvious(pattern, name)));
+        expect(scope(...patterns).matches(name)).toBe(patterns.some((pattern) => matchesByDefinition(pattern, name)));
       }),
       { numRuns: 5000 },
     );
@@ -61,7 +61,7 @@ describe("matching", () => {
     expect(scope("**").matches("anything/at/all")).toBe(true);
   });
 
-  test("reserved names are covered by nothing, in any case of letters", () => {
+  test("no pattern covers reserved names, in upper or lower case", () => {
     for (const name of ["_metered/x", "_Internal/x", "_SYSTEM/", "_parley/a"]) {
       expect(scope("**", name).matches(name)).toBe(false);
       expect(scope("**").covers(glob(name))).toBe(false);
@@ -70,16 +70,16 @@ describe("matching", () => {
     expect(scope("**").covers(glob("_system/*"))).toBe(false);
   });
 
-  test("a hostile pattern costs no more than a plain one of its length", () => {
+  test("a malicious pattern costs no more than a plain one of its length", () => {
     const name = `${"a".repeat(255)}b`;
-    const hostile = scope(`${"*a".repeat(127)}c`);
+    const malicious = scope(`${"*a".repeat(127)}c`);
     const started = process.cpuUsage();
-    for (let i = 0; i < 1000; i++) expect(hostile.matches(name)).toBe(false);
-    // A backtracking matcher needs longer than the universe has for the first of these.
+    for (let i = 0; i < 1000; i++) expect(malicious.matches(name)).toBe(false);
+    // A backtracking matcher would need exponential time for the first of these.
     expect(process.cpuUsage(started).user).toBeLessThan(5_000_000);
   });
 
-  test("more states than one word", () => {
+  test("patterns may have more states than one integer has bits", () => {
     const long = `${"x".repeat(100)}/*/${"y".repeat(100)}`;
     expect(scope("a", long, "b").matches(`${"x".repeat(100)}/mid/${"y".repeat(100)}`)).toBe(true);
     expect(scope("a", long, "b").matches(`${"x".repeat(100)}/m/d/${"y".repeat(100)}`)).toBe(false);
@@ -87,19 +87,19 @@ describe("matching", () => {
 });
 
 describe("containment", () => {
-  test("is exact: 'covered' has no counter-example, 'not covered' comes with one", () => {
+  test("is exact: 'covered' has no counter-example, 'not covered' has one", () => {
     fc.assert(
       fc.property(fc.array(patternText, { minLength: 1, maxLength: 4 }), wildText, (patterns, part) => {
         const whole = scope(...patterns);
         const found = whole.containment(glob(part));
-        const covered = (text: string) => patterns.some((pattern) => obvious(pattern, text));
+        const covered = (text: string) => patterns.some((pattern) => matchesByDefinition(pattern, text));
         if (found.covered === false) {
           const witness = found.example("z");
-          expect(obvious(part, witness)).toBe(true);
+          expect(matchesByDefinition(part, witness)).toBe(true);
           expect(covered(witness)).toBe(false);
         } else {
           expect(found.covered).toBe(true);
-          expect(allTexts.find((text) => obvious(part, text) && !covered(text))).toBeUndefined();
+          expect(allTexts.find((text) => matchesByDefinition(part, text) && !covered(text))).toBeUndefined();
         }
         expect(whole.covers(glob(part))).toBe(found.covered);
       }),
@@ -107,8 +107,8 @@ describe("containment", () => {
     );
   });
 
-  test("is exact where several patterns divide what a '**' may hold among them", () => {
-    // Each '**' of the part by how many slashes it holds: that many, at least that many, or any number.
+  test("is exact where several patterns together cover what a '**' may contain", () => {
+    // Each takes a share of what a '**' may contain: a fixed number of slashes, at least a number, or any number.
     const shares = ["*", "*/*", "*/**", "**/*", "*/*/**", "**", "*/**/*", "a*/**", "**a"];
     const share = fc.constantFrom(...shares);
     const cases = fc.constantFrom(1, 2, 3).chain((gaps) =>
@@ -128,31 +128,31 @@ describe("containment", () => {
         const patterns = choices.map((choice) => woven(literals, choice));
         fc.pre([part, ...patterns].every((pattern) => typeof parseGlob(pattern) !== "string"));
         const found = scope(...patterns).containment(glob(part));
-        const covered = (text: string) => patterns.some((pattern) => obvious(pattern, text));
+        const covered = (text: string) => patterns.some((pattern) => matchesByDefinition(pattern, text));
         if (found.covered === false) {
           const witness = found.example("z");
-          expect(obvious(part, witness)).toBe(true);
+          expect(matchesByDefinition(part, witness)).toBe(true);
           expect(covered(witness)).toBe(false);
         } else {
           expect(found.covered).toBe(true);
           expect(scope(...patterns).covers(glob(part))).toBe(true);
-          expect(allTexts.find((text) => obvious(part, text) && !covered(text))).toBeUndefined();
+          expect(allTexts.find((text) => matchesByDefinition(part, text) && !covered(text))).toBeUndefined();
         }
       }),
       { numRuns: 800 },
     );
   });
 
-  test("decided by the union, not by each pattern alone", () => {
+  test("is decided by the union, not by each pattern alone", () => {
     expect(scope("a/*", "a/**/*").covers(glob("a/**"))).toBe(true);
     expect(scope("x*", "y*").covers(glob("*"))).toBe(false);
     expect(scope("chat/*").covers(glob("chat/**"))).toBe(false);
     expect(scope("chat/**").covers(glob("chat/*/x"))).toBe(true);
   });
 
-  test("a hundred of the longest patterns against a hundred of the longest are decided, whatever they are", () => {
+  test("a hundred of the longest patterns are decided against a hundred of the longest", () => {
     const hundred = (make: (i: number) => string): string[] => Array.from({ length: 100 }, (_, i) => make(i));
-    /** Something that no pattern names. */
+    /** A character that no pattern contains. */
     const other = (i: number): string => String.fromCharCode(0x4e00 + i);
     const cases: [string[], string[], boolean][] = [
       [hundred((i) => `t${i}/**`), hundred((i) => `${`t${i}/`.padEnd(254, "x")}/*`), true],
@@ -167,13 +167,13 @@ describe("containment", () => {
       const effort = new Effort();
       const started = process.cpuUsage();
       expect(parts.map((part) => whole.covers(glob(part), effort))).toEqual(parts.map(() => covered));
-      // 20 million words at most, some 30 ms: the rest is for a slow machine.
+      // 20 million steps at most, about 30 ms; the limit leaves room for a slow machine.
       expect(effort.spent).toBeLessThan(22_000_000);
       expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
     }
   });
 
-  test("a costly answer is remembered, and a bounded number of them", () => {
+  test("costly verdicts are cached, up to a maximum", () => {
     const whole = scope(...Array.from({ length: 20 }, (_, i) => `**${"a*".repeat(i + 60)}`));
     const costOf = (part: string): number => {
       const effort = new Effort();
@@ -188,7 +188,7 @@ describe("containment", () => {
     expect(costOf(part(0))).toBe(first);
   });
 
-  test("a name without wildcards is charged for like a pattern", () => {
+  test("a name without wildcards is charged like a pattern", () => {
     const whole = scope(...Array.from({ length: 20 }, (_, i) => `**${"a*".repeat(i + 60)}`));
     const effort = new Effort();
     expect(whole.covers(glob("a".repeat(250)), effort)).toBe(true);
@@ -196,7 +196,7 @@ describe("containment", () => {
     expect(() => whole.covers(glob("a".repeat(249)), new Effort(1000))).toThrow(EffortExceeded);
   });
 
-  test("patterns that people write cost next to nothing", () => {
+  test("patterns that people write cost almost nothing", () => {
     const effort = new Effort();
     const whole = scope("chat/*", "rooms/*/state", "tenants/acme/**", "news/**");
     for (const part of ["tenants/acme/**", "rooms/7*/state", "chat/a*", "news/*/x", "tenants/acme/x/**/y"])
@@ -204,9 +204,9 @@ describe("containment", () => {
     expect(effort.requests).toBe(0);
   });
 
-  describe("as hard as logic can make it", () => {
+  describe("for propositional formulas written as patterns", () => {
     const names = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    /** Each variable is a '**' between two letters: true where it holds a slash. A positive number is that variable, from 1. */
+    /** Each variable is a '**' between two letters, true if it contains a slash. Literal n is variable n, -n its negation. */
     const partOf = (variables: number): string => `${[...names.slice(0, variables)].join("**")}**${names[variables]}`;
     const termOf = (variables: number, literals: readonly number[]): string =>
       Array.from({ length: variables }, (_, i) => {
@@ -214,7 +214,7 @@ describe("containment", () => {
         return `${names[i]}${gap}`;
       }).join("") + names[variables];
 
-    /** More pigeons than holes: every arrangement has a pigeon without a hole, or two in one. */
+    /** The pigeonhole principle: every arrangement has a pigeon without a hole, or two in one. */
     const pigeons = (holes: number): string[] => {
       const at = (pigeon: number, hole: number): number => pigeon * holes + hole + 1;
       const all = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
@@ -226,7 +226,7 @@ describe("containment", () => {
       return [...homeless, ...crowded].map((literals) => termOf(variables, literals));
     };
 
-    test("pigeons and holes: covered by 81 patterns together, and by no 80 of them", () => {
+    test("the pigeonhole principle is covered by 81 patterns together, and by no 80 of them", () => {
       const patterns = pigeons(5);
       expect(patterns).toHaveLength(81);
       const part = glob(partOf(30));
@@ -234,7 +234,7 @@ describe("containment", () => {
       for (const missing of [0, 40, 80]) expect(scope(...patterns.toSpliced(missing, 1)).covers(part)).toBe(false);
     });
 
-    test("pairs that must be equal are not tried out one by one", () => {
+    test("pairs that must be equal are not enumerated one by one", () => {
       const pairs = Array.from({ length: 20 }, (_, i) => i + 1);
       const unequal = pairs.flatMap((i) => [
         [i, -(i + 20)],
@@ -245,7 +245,7 @@ describe("containment", () => {
       expect(scope(...patterns.slice(0, -1)).covers(glob(partOf(40)))).toBe(false);
     });
 
-    test("where the search has to end there is no answer, rather than a wrong one", () => {
+    test("a search that reaches its limit is undecided, not wrong", () => {
       const effort = new Effort();
       effort.searchLeft = 10_000;
       expect(scope(...pigeons(5)).covers(glob(partOf(30)), effort)).toBeUndefined();
@@ -253,7 +253,7 @@ describe("containment", () => {
   });
 });
 
-describe("refused where they are given", () => {
+describe("parsing", () => {
   test.each([
     ["", "empty"],
     ["a***b", "***"],
@@ -262,11 +262,11 @@ describe("refused where they are given", () => {
     ["a\u0007", "control"],
     ["a\ud800", "well-formed"],
     ["é".repeat(129), "256 bytes"],
-  ])("%j", (source, because) => {
+  ])("refuses %j", (source, because) => {
     expect(parseGlob(source)).toContain(because);
   });
 
-  test("256 bytes are allowed", () => {
+  test("allows 256 bytes", () => {
     expect(typeof parseGlob("é".repeat(128))).toBe("object");
   });
 });

@@ -1,29 +1,29 @@
 /**
- * Channel patterns: `*` is any run without `/`, `**` any run, both possibly empty; `\*` and `\\` are literal. A pattern is a
- * list of literal characters with a gap of some kind before, between and behind them.
+ * Channel patterns: `*` matches any run without `/`, `**` any run, both also the empty one; `\*` and `\\` are literal. A pattern is a
+ * list of literal characters with a gap before, between and after them.
  */
-import { Automaton, FILL, wordsOf } from "./automaton.ts";
+import { Automaton, FILL, widthOf } from "./automaton.ts";
 import { type Containment, contains, Effort, hardestText } from "./containment.ts";
 import { PATTERN_MAX_BYTES } from "./limits.ts";
 import { hasControl, isReserved, isWellFormed, utf8Bytes } from "./names.ts";
 
-/** What the gap at a state lets through: nothing, any run without `/`, any run. */
+/** What a gap accepts: nothing, any run without `/`, any run. */
 type Gap = "none" | "segment" | "any";
 
 export interface Glob {
   readonly source: string;
   /** UTF-16 units that must occur in this order. */
   readonly literals: readonly number[];
-  /** One more than literals: gaps[i] stands before literals[i]. */
+  /** One more than literals: gaps[i] is before literals[i]. */
   readonly gaps: readonly Gap[];
-  /** The pattern without any wildcard, unescaped: then matching is comparing. */
+  /** The unescaped text of a pattern without wildcards, for which matching is a comparison. */
   readonly exact: string | undefined;
-  /** What every match begins and ends with: the literals before the first gap and behind the last. */
+  /** What every match starts and ends with: the literals before the first gap and after the last. */
   readonly head: string;
   readonly tail: string;
 }
 
-/** The compiled pattern, or a sentence that says what is wrong with it. */
+/** The parsed pattern, or a sentence that says what is wrong with it. */
 export function parseGlob(source: string): Glob | string {
   if (source === "") return "a pattern must not be empty";
   if (utf8Bytes(source) > PATTERN_MAX_BYTES) return `a pattern must be at most ${PATTERN_MAX_BYTES} bytes`;
@@ -58,30 +58,30 @@ export function parseGlob(source: string): Glob | string {
   return { source, literals, gaps, exact: undefined, head: text.slice(0, firstGap), tail: text.slice(lastGap) };
 }
 
-/** Up to so many patterns are compared one by one; with more, one pass over all of them is cheaper. */
+/** Up to this number, patterns are compared one by one; above it, one pass over all of them is cheaper. */
 const ONE_BY_ONE_MAX = 8;
 
-/** Verdicts that a scope remembers, so that the tokens of one backend, which are often alike, are decided once. */
+/** Verdicts that a scope caches: the tokens of one backend are often alike, and are then decided once. */
 const VERDICTS_MAX = 128;
-/** Cheaper ones are not worth a place, in words that are looked at. */
-const VERDICT_MIN_WORDS = 1000;
+/** Verdicts that cost fewer steps than this are not cached. */
+const VERDICT_MIN_STEPS = 1000;
 
-/** What building a word of an automaton costs, in words that are looked at. */
-const WORDS_TO_BUILD = 256;
+/** What building one integer of an automaton's state sets costs, in steps. */
+const STEPS_TO_BUILD = 256;
 
-/** A set of patterns, compiled once, asked often. */
+/** A set of patterns, compiled once and matched often. */
 export class Scope {
   readonly patterns: readonly string[];
   private readonly sources: ReadonlySet<string>;
   private readonly exact: ReadonlySet<string>;
   private readonly matcher: Automaton | undefined;
-  /** Made when it is first needed: a token's scope, of which each connection has one, is never asked what it covers. */
+  /** Made on first use: the scope of a token, one per connection, only matches and never needs it. */
   private wildGlobs: readonly Glob[] | undefined;
-  /** Those of `wild` that were needed by themselves. Bound: a scope has at most 100 patterns. */
+  /** Automata of single patterns, made on first use. Bound: a scope has at most PATTERNS_MAX patterns. */
   private readonly single = new Map<Glob, Automaton>();
-  /** What costly questions were answered, by the source of the glob. Bound: VERDICTS_MAX, the oldest goes first. */
+  /** Costly verdicts by the source of the glob. Bound: VERDICTS_MAX, the oldest is removed first. */
   private verdicts: Map<string, boolean> | undefined;
-  /** `**` is among them: the commonest pattern, and the answer to every question. */
+  /** `**` is among the patterns: the most common one, which matches and covers everything. */
   private readonly everything: boolean;
 
   constructor(globs: readonly Glob[]) {
@@ -100,13 +100,13 @@ export class Scope {
     return this.wildGlobs;
   }
 
-  /** Whether a channel of that name is covered. Reserved names never are. */
+  /** Whether a pattern matches this channel name. Reserved names never match. */
   matches(channel: string): boolean {
     if (isReserved(channel)) return false;
     return this.everything || this.exact.has(channel) || (this.matcher?.matches(channel) ?? false);
   }
 
-  /** Whether every name `glob` matches is matched by some pattern of this set; undefined: it takes too much to find out. */
+  /** Whether every name that `glob` matches is matched by some pattern of this set; undefined: deciding it takes too much work. */
   covers(glob: Glob, effort = new Effort()): boolean | undefined {
     if (isReserved(glob.exact ?? glob.source)) return false;
     if (this.everything || this.sources.has(glob.source)) return true;
@@ -115,7 +115,7 @@ export class Scope {
     if (known !== undefined) return known;
     const before = effort.spent;
     const verdict = this.decide(glob, effort);
-    if (verdict !== undefined && effort.spent - before >= VERDICT_MIN_WORDS) this.remember(glob.source, verdict);
+    if (verdict !== undefined && effort.spent - before >= VERDICT_MIN_STEPS) this.remember(glob.source, verdict);
     return verdict;
   }
 
@@ -129,12 +129,12 @@ export class Scope {
   private decide(glob: Glob, effort: Effort): boolean | undefined {
     if (this.coversAlone(glob, effort)) return true;
     if (!glob.gaps.includes("any") || !this.matcher) return false;
-    // Cheap, and most of what is not covered is found out here.
+    // A cheap test that finds most of what is not covered.
     if (!matchesSymbols(this.matcher, hardestText(glob, FILL), effort)) return false;
     return this.containment(glob, effort).covered;
   }
 
-  /** Whether one pattern covers it by itself: the answer for all that people write, and for whatever has no `**`. */
+  /** Whether one pattern covers it alone. This decides all globs without `**`, and almost all that people write. */
   private coversAlone(glob: Glob, effort: Effort): boolean {
     effort.spend(this.wild.length);
     const candidates = this.wild.filter((one) => glob.head.startsWith(one.head) && glob.tail.endsWith(one.tail));
@@ -151,28 +151,30 @@ export class Scope {
     return automaton;
   }
 
-  /** The same, decided by the union of all patterns alone. `glob` must have a wildcard. */
+  /** Like `covers`, decided only by the union of all patterns. `glob` must have a wildcard. */
   containment(glob: Glob, effort = new Effort()): Containment {
-    // A name without wildcards is never part of the answer: the hardest texts hold characters that no pattern has.
-    // The least demanding pattern first: of several that would do, the search relies on the first.
-    const related = this.wild.filter((one) => agree(one, glob)).sort((one, other) => demands(one) - demands(other));
-    effort.spend(wordsOf(related) * WORDS_TO_BUILD);
+    // Patterns without wildcards are left out: the hardest texts contain characters that no pattern has.
+    // The least demanding patterns come first: where several suffice, the search uses the first.
+    const related = this.wild
+      .filter((one) => mayOverlap(one, glob))
+      .sort((one, other) => segmentGaps(one) - segmentGaps(other));
+    effort.spend(widthOf(related) * STEPS_TO_BUILD);
     return contains(new Automaton(related), glob, effort);
   }
 }
 
 function matchesSymbols(automaton: Automaton, symbols: readonly number[], effort: Effort): boolean {
-  effort.spend(automaton.words * symbols.length);
+  effort.spend(automaton.width * symbols.length);
   return automaton.matchesSymbols(symbols);
 }
 
-/** Some literal text and then `**`. */
+/** A literal text followed by `**`. */
 const isPrefix = ({ head, literals, gaps }: Glob): boolean =>
   literals.length === head.length && gaps[literals.length] === "any";
 
-/** Whether there can be a text that both match, as far as its beginning and its end say. */
-const agree = (one: Glob, other: Glob): boolean =>
+/** Whether some text may match both, judged by its start and its end only. */
+const mayOverlap = (one: Glob, other: Glob): boolean =>
   (one.head.startsWith(other.head) || other.head.startsWith(one.head)) &&
   (one.tail.endsWith(other.tail) || other.tail.endsWith(one.tail));
 
-const demands = ({ gaps }: Glob): number => gaps.filter((gap) => gap === "segment").length;
+const segmentGaps = ({ gaps }: Glob): number => gaps.filter((gap) => gap === "segment").length;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { parseStrict } from "./json.ts";
 
-test("agrees with JSON.parse on everything JSON.stringify writes", () => {
+test("strict parsing agrees with JSON.parse on everything JSON.stringify writes", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, "\t"), (value, indent) => {
       const text = JSON.stringify(value, null, indent);
@@ -31,7 +31,7 @@ test("equal keys in different objects, and values that look like keys, are fine"
     expect(parseStrict(text).ok).toBe(true);
 });
 
-test("garbage and depth", () => {
+test("invalid JSON and too deep nesting are refused", () => {
   for (const text of ["", "{", "undefined", "NaN", "{'a':1}", '{"a":01}']) expect(parseStrict(text).ok).toBe(false);
   expect(parseStrict("[".repeat(200) + "]".repeat(200)).ok).toBe(true);
   expect(parseStrict("[".repeat(201) + "]".repeat(201)).ok).toBe(false);

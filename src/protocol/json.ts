@@ -1,6 +1,6 @@
 /**
- * JSON from outside, read strictly. JSON.parse keeps the last of two equal keys where other parsers keep the first: a text
- * that means two things is refused instead.
+ * Strict parsing of JSON from clients. JSON.parse keeps the last of two equal keys where other parsers keep the first, so such an
+ * ambiguous text is refused.
  */
 import { isKey, scanObject, stringEnd } from "./scan.ts";
 
@@ -9,11 +9,11 @@ const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 const OPEN_BRACKET = 91;
 const CLOSE_BRACKET = 93;
-/** Deeper than any honest body; keeps a nest of brackets from costing more than its bytes. */
+/** Deeper than any real body. Bounds the memory that a text of nested brackets takes. */
 const DEPTH_MAX = 200;
 
-/** It names no key: whatever stands in a body may be somebody's secret. */
-const TWICE = "a key occurs twice in one object";
+/** The key is not named, because a body may contain secrets. */
+const KEY_TWICE = "a key occurs twice in one object";
 
 export type JsonObject = { [key: string]: unknown };
 
@@ -23,8 +23,8 @@ export const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * JSON.parse, which also refuses a key that occurs twice in one object and nesting over DEPTH_MAX. With `outermostOnly` what
- * is inside is nobody's business: it is passed on as it is.
+ * JSON.parse that also refuses a key that occurs twice in one object, and nesting over DEPTH_MAX. With `outermostOnly` nested values
+ * are not checked, because they are passed on unchanged.
  */
 export function parseStrict(text: string, outermostOnly = false): StrictJson {
   let value: unknown;
@@ -33,17 +33,17 @@ export function parseStrict(text: string, outermostOnly = false): StrictJson {
   } catch {
     return { ok: false, problem: "it is not valid JSON" };
   }
-  const problem = outermostOnly ? twiceIn(text, value) : typeof value === "object" ? flawIn(text) : undefined;
+  const problem = outermostOnly ? duplicateKey(text, value) : typeof value === "object" ? findProblem(text) : undefined;
   return problem ? { ok: false, problem } : { ok: true, value };
 }
 
-/** JSON.parse keeps one of two equal keys: then the text has more of them than the object. */
-const twiceIn = (text: string, value: unknown): string | undefined =>
-  isObject(value) && scanObject(text, "").keys !== Object.keys(value).length ? TWICE : undefined;
+/** JSON.parse keeps one of two equal keys: then the text has more keys than the object. */
+const duplicateKey = (text: string, value: unknown): string | undefined =>
+  isObject(value) && scanObject(text, "").keys !== Object.keys(value).length ? KEY_TWICE : undefined;
 
 /** One pass over text that is known to be valid JSON. */
-function flawIn(text: string): string | undefined {
-  // Keys of the objects that are open, innermost last; undefined stands for an array.
+function findProblem(text: string): string | undefined {
+  // The keys of each open object, innermost last; undefined for an array.
   const open: (Set<string> | undefined)[] = [];
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
@@ -62,7 +62,7 @@ function flawIn(text: string): string | undefined {
         if (keys && isKey(text, end)) {
           const raw = text.slice(i + 1, end - 1);
           const key: string = raw.includes("\\") ? JSON.parse(text.slice(i, end)) : raw;
-          if (keys.has(key)) return TWICE;
+          if (keys.has(key)) return KEY_TWICE;
           keys.add(key);
         }
         i = end - 1;

@@ -11,7 +11,7 @@ export const isPeerId = (value: unknown): value is string =>
 
 export const hasControl = (text: string): boolean => CONTROL.test(text);
 
-/** A lone surrogate is text that UTF-8 cannot carry: two such names would be one on the wire. */
+/** UTF-8 cannot encode a lone surrogate: two different names with one would be equal on the wire. */
 export const isWellFormed = (text: string): boolean => text.isWellFormed();
 
 export const utf8Bytes = (text: string): number => Buffer.byteLength(text, "utf8");
@@ -25,5 +25,5 @@ export const isChannelName = (value: unknown): value is string =>
   isWellFormed(value) &&
   utf8Bytes(value) <= CHANNEL_MAX_BYTES;
 
-/** Reserved names are never covered by any pattern, whatever it says. */
+/** No pattern covers a reserved name, not even `**`. */
 export const isReserved = (channel: string): boolean => RESERVED.test(channel);

@@ -1,4 +1,4 @@
-/** Finds where things stand in the text of a JSON object, so that a value can be passed on byte for byte. */
+/** Finds the position of a value in the text of a JSON object, so that it can be passed on byte for byte. */
 
 const QUOTE = 34;
 const COMMA = 44;
@@ -10,36 +10,36 @@ const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 
 export interface Scan {
-  /** Keys of the object itself, each counted as often as it occurs. */
+  /** The number of keys of the outermost object, with repetitions. */
   keys: number;
-  /** The wanted key's value is text.slice(start, end); start is -1 if it is not there. */
+  /** The value of the wanted key is text.slice(start, end); start is -1 if the key is absent. */
   start: number;
   end: number;
 }
 
-/** One object for all answers: the caller reads it before it asks again. */
-const answer: Scan = { keys: 0, start: -1, end: -1 };
+/** One object for all results, to avoid an allocation per frame: callers read it before the next call. */
+const result: Scan = { keys: 0, start: -1, end: -1 };
 
-/** `text` must be the valid JSON of an object. The answer is overwritten by the next call. */
+/** `text` must be the valid JSON of an object. The next call overwrites the result. */
 export function scanObject(text: string, wanted: string): Readonly<Scan> {
-  answer.keys = 0;
-  answer.start = -1;
+  result.keys = 0;
+  result.start = -1;
   let i = skipSpace(text, skipSpace(text, 0) + 1);
   while (text.charCodeAt(i) !== CLOSE_BRACE) {
     const keyEnd = stringEnd(text, i);
     const isWanted = keyIs(text, i, keyEnd, wanted);
-    answer.keys++;
+    result.keys++;
     const colon = skipSpace(text, keyEnd);
     const start = skipSpace(text, colon + 1);
     const end = valueEnd(text, start);
     if (isWanted) {
-      answer.start = start;
-      answer.end = end;
+      result.start = start;
+      result.end = end;
     }
     i = skipSpace(text, end);
     if (text.charCodeAt(i) === COMMA) i = skipSpace(text, i + 1);
   }
-  return answer;
+  return result;
 }
 
 /** The text of one value of a JSON object, or undefined. */
@@ -51,7 +51,7 @@ export function rawValue(text: string, key: string): string | undefined {
 function keyIs(text: string, start: number, end: number, wanted: string): boolean {
   const length = end - start - 2;
   if (length === wanted.length && text.startsWith(wanted, start + 1)) return true;
-  // An escape makes a key longer than what it says; one that is no longer cannot be it.
+  // An escape is longer than the character it stands for, so a shorter or equally long text is another key.
   if (length <= wanted.length) return false;
   const raw = text.slice(start, end);
   return raw.includes("\\") && JSON.parse(raw) === wanted;
@@ -68,7 +68,7 @@ function skipSpace(text: string, from: number): number {
   return i;
 }
 
-/** The index behind the closing quote of the string that opens at `start`. */
+/** The index after the closing quote of the string that opens at `start`. */
 export function stringEnd(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1);
   while (text.charCodeAt(quote - 1) === BACKSLASH && isEscaped(text, quote, start))
@@ -76,7 +76,7 @@ export function stringEnd(text: string, start: number): number {
   return quote + 1;
 }
 
-/** An odd number of backslashes stands before it. */
+/** A quote is escaped if an odd number of backslashes precedes it. */
 function isEscaped(text: string, at: number, start: number): boolean {
   let i = at - 1;
   while (i > start && text.charCodeAt(i) === BACKSLASH) i--;
@@ -110,5 +110,5 @@ function nestEnd(text: string, start: number): number {
   }
 }
 
-/** A string is a key if a colon follows it: in valid JSON nothing else can. */
+/** In valid JSON, a string is followed by a colon only if it is a key. */
 export const isKey = (text: string, end: number): boolean => text.charCodeAt(skipSpace(text, end)) === COLON;

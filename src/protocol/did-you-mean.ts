@@ -1,26 +1,29 @@
-/** Which known name a misspelt one probably means. */
+/** Suggests the known name that a misspelt one probably means. */
 
-/** How many letters may differ: in a short name two are already another name. */
-const allowed = (text: string): number => (text.length <= 4 ? 1 : 2);
+/** How many letters may differ: with two, a short name would match many others. */
+const allowedDistance = (text: string): number => (text.length <= 4 ? 1 : 2);
 
-/** Of a name long enough that this is no accident. */
-const isBeginning = (name: string, wanted: string): boolean => name.length > 4 && wanted.startsWith(name);
+/** Whether `wanted` continues a known name. Short names are left out, because they match by accident. */
+const isExtensionOf = (name: string, wanted: string): boolean => name.length > 4 && wanted.startsWith(name);
 
-const plain = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, "");
+const normalized = (name: string): string => name.toLowerCase().replaceAll(/[-_]/g, "");
 
 export function nearest(given: string, known: readonly string[]): string | undefined {
-  const wanted = plain(given);
+  const wanted = normalized(given);
   const ranked = known
-    .map((name) => ({ name, distance: distance(wanted, plain(name)) }))
-    .filter((one) => one.distance <= allowed(wanted))
+    .map((name) => ({ name, distance: distance(wanted, normalized(name)) }))
+    .filter((one) => one.distance <= allowedDistance(wanted))
     .sort((a, b) => a.distance - b.distance);
   if (ranked[0]) return ranked[0].name;
-  // A name cut short, or drawn out: `admin` for `admin-token-file`, `expiresInSeconds` for `expiresInSec`.
+  // A shortened or lengthened name: `admin` for `admin-token-file`, `expiresInSeconds` for `expiresInSec`.
   if (wanted.length < 3) return undefined;
-  return known.find((name) => plain(name).startsWith(wanted)) ?? known.find((name) => isBeginning(plain(name), wanted));
+  return (
+    known.find((name) => normalized(name).startsWith(wanted)) ??
+    known.find((name) => isExtensionOf(normalized(name), wanted))
+  );
 }
 
-/** The end of a sentence about a name nobody knows: `; did you mean "keys"?`, or just its full stop. */
+/** The end of a sentence about an unknown name: `; did you mean "keys"?`, or just a full stop. */
 export function didYouMean(
   given: string,
   known: readonly string[],
@@ -30,7 +33,7 @@ export function didYouMean(
   return name === undefined ? "." : `; did you mean ${shown(name)}?`;
 }
 
-/** Letters to add, drop, change or swap with their neighbour to get from one text to the other. */
+/** Damerau-Levenshtein distance: letters to add, drop, change or swap with their neighbour. */
 function distance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

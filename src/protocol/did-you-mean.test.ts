@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { didYouMean, nearest } from "./near.ts";
+import { didYouMean, nearest } from "./did-you-mean.ts";
 
 const KNOWN = ["up", "apps", "keys", "token", "admin-token-file", "log-level"];
 
@@ -12,11 +12,11 @@ test.each([
   ["log_level", "log-level"],
   ["admin-token", "admin-token-file"],
   ["log-levels-all", "log-level"],
-])("%s is near %s", (given, meant) => {
+])("%s suggests %s", (given, meant) => {
   expect(nearest(given, KNOWN)).toBe(meant);
 });
 
-test.each(["start", "xx", "", "publish"])("%p is near nothing", (given) => {
+test.each(["start", "xx", "", "publish"])("%p suggests nothing", (given) => {
   expect(nearest(given, KNOWN)).toBeUndefined();
 });
 
