@@ -1,4 +1,4 @@
-# Sourced by bin/parley and bin/dev, which set $here to this folder. Leaves $root (the project) and $bun (a working Bun) behind, installing what is missing.
+# Sourced by bin/parley and bin/dev, which set $here to this folder. Sets $root (the project) and $bun (a working Bun), and installs what is missing.
 # $want_dev=1 asks for the development dependencies too.
 
 root=$(dirname "$here")
@@ -15,17 +15,17 @@ if ! complete; then
   command -v npm >/dev/null || { echo "parley: npm is needed to install the dependencies (Node 20 or later)" >&2; exit 1; }
   echo "parley: installing dependencies (once)" >&2
   omit=--omit=dev
-  # Where the development packages are there already, somebody works with them.
+  # Keep the development packages where they are installed already.
   { [ -n "$want_dev" ] || [ -d "$modules/@biomejs/biome" ]; } && omit=--include=dev
-  # What npm says is shown only when it fails: warnings about its own configuration are no concern of a first start.
-  said=$(cd "$root" && npm ci --no-audit --no-fund $omit 2>&1) || {
-    printf '%s\n' "$said" "parley: npm ci failed; its message is above" >&2
+  # The output of npm is shown only if it fails: its warnings about its own configuration would confuse users at the first start.
+  output=$(cd "$root" && npm ci --no-audit --no-fund $omit 2>&1) || {
+    printf '%s\n' "$output" "parley: npm ci failed; its message is above" >&2
     exit 1
   }
   touch "$modules/.package-lock.json"
 fi
 
-# Where npm runs no install scripts, Bun's binary is there but its launcher is not: make it.
+# If npm does not run install scripts, Bun's binary is installed but its launcher is missing: make it.
 if ! "$bun" --version >/dev/null 2>&1; then
   (cd "$modules/bun" && node install.js >&2) && "$bun" --version >/dev/null || {
     echo "parley: Bun cannot run here; tried: node node_modules/bun/install.js" >&2

@@ -1,4 +1,4 @@
-/** Formats everything and mends what the linter can mend. */
+/** Formats all files and applies the fixes of the linter. */
 const { exitCode } = Bun.spawnSync(["node_modules/.bin/biome", "check", "--write", "."], {
   stdio: ["inherit", "inherit", "inherit"],
 });

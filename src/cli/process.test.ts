@@ -62,7 +62,7 @@ test("config shows what is in force, from where, and no secret", async () => {
   expect(stdout).toMatch(/^port +9000 +flag$/m);
   expect(stdout).toMatch(/^domain +example\.com +file$/m);
   expect(stdout).toMatch(/^admin-token +\(hidden\) +environment$/m);
-  expect(stdout).toMatch(/^host +0\.0\.0\.0; 127\.0\.0\.1 where the first start made the demo +default$/m);
+  expect(stdout).toMatch(/^host +0\.0\.0\.0; 127\.0\.0\.1 if the first start made the demo +default$/m);
   expect(stderr).toBe("PARLEY_PRT is not a setting and has no effect\n");
   const json = await parley([...args, "--json"], { env });
   expect(JSON.parse(json.stdout)).toMatchObject({

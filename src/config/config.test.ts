@@ -19,7 +19,7 @@ function withFile<T>(name: string, text: string, use: (path: string) => T): T {
 }
 
 describe("precedence", () => {
-  test("flag, then environment, then file, then default", () => {
+  test("a flag overrides the environment, that the file, and that the default", () => {
     withFile("p.toml", 'port = 1\nhost = "1.1.1.1"\nlog-level = "warn"\n', (config) => {
       const { config: c, sources } = load({ config, port: "3" }, { PARLEY_PORT: "2", PARLEY_HOST: "2.2.2.2" });
       expect([c.port, c.host, c.logLevel, c.drainSeconds]).toEqual([3, "2.2.2.2", "warn", 10]);
@@ -32,14 +32,14 @@ describe("precedence", () => {
     });
   });
 
-  test("JSON files too; an empty variable is not set", () => {
+  test("a file may be JSON, and an empty variable counts as not set", () => {
     withFile("p.json", '{"port": 4}', (config) => {
       expect(load({ config }, { PARLEY_PORT: "" }).config.port).toBe(4);
     });
   });
 });
 
-describe("a wrong value stops the start with its name, the value and what is allowed", () => {
+describe("a wrong value stops the start, with the setting's name, its value and what is allowed", () => {
   test.each([
     ["port", "70000", '--port is "70000"; allowed: a whole number from 0 to 65535'],
     ["port", "80a", '--port is "80a"'],
@@ -53,16 +53,16 @@ describe("a wrong value stops the start with its name, the value and what is all
     expect(() => load({ [key]: value })).toThrow(message);
   });
 
-  test("secrets are not repeated", () => {
+  test("the values of secrets are not repeated", () => {
     expect(() => load({ "master-key": "hunter2" })).toThrow("(hidden)");
     expect(() => load({ "master-key": "hunter2" })).not.toThrow("hunter2");
   });
 
-  test("a certificate without its key", () => {
+  test("a certificate needs its key", () => {
     expect(() => load({ "tls-cert": import.meta.path })).toThrow("PARLEY_TLS_KEY");
   });
 
-  test("a file with an unknown key, or that is no file", () => {
+  test("a file with an unknown key or broken syntax is refused", () => {
     withFile("p.toml", "prot = 1\n", (config) => expect(() => load({ config })).toThrow('no setting "prot"'));
     withFile("p.toml", "loglevel = 1\n", (config) =>
       expect(() => load({ config })).toThrow('did you mean "log-level"'),
@@ -70,7 +70,7 @@ describe("a wrong value stops the start with its name, the value and what is all
     withFile("p.toml", "port = = 1\n", (config) => expect(() => load({ config })).toThrow("TOML"));
   });
 
-  test("a configuration file that is not there, by the name it was given under", () => {
+  test("a missing configuration file is named as it was given", () => {
     expect(() => load({ config: "/no/such.toml" })).toThrow("--config /no/such.toml: there is no such file");
     expect(() => load({}, { PARLEY_CONFIG: "/no/such.toml" })).toThrow(
       "PARLEY_CONFIG /no/such.toml: there is no such file",
@@ -79,11 +79,11 @@ describe("a wrong value stops the start with its name, the value and what is all
   });
 });
 
-test("an unknown PARLEY_ variable is named in a warning", () => {
+test("a warning names an unknown PARLEY_ variable", () => {
   expect(load({}, { PARLEY_PROT: "1" }).warnings).toEqual(["PARLEY_PROT is not a setting and has no effect"]);
 });
 
-test("what our own pages tell people to export does not make the next start warn", async () => {
+test("variables that our own pages tell people to export cause no warning", async () => {
   const root = join(import.meta.dir, "../..");
   const pages = ["README.md", "web/start/index.html"];
   for (const folder of ["docs", "examples", "deploy"])
@@ -102,6 +102,6 @@ test("secrets are hidden when settings are shown", () => {
   expect(shownValue("masterKey", loaded)).toContain("first start");
 });
 
-test("docs/settings.md is what the table says (sh bin/dev scripts/settings.ts writes it)", async () => {
+test("docs/settings.md is up to date (sh bin/dev scripts/settings.ts writes it)", async () => {
   expect(await Bun.file(join(import.meta.dir, "../../docs/settings.md")).text()).toBe(settingsPage());
 });

@@ -1,4 +1,4 @@
-/** The settings in force: flags win over the environment, the environment over the file. */
+/** Loads the settings: flags override the environment, the environment overrides the file. */
 import { readFileSync } from "node:fs";
 import { didYouMean } from "../protocol/did-you-mean.ts";
 import { type Config, keyOf, NAMES, nameOf, SETTINGS, type Setting, type SettingName } from "./settings.ts";
@@ -8,11 +8,11 @@ export type Source = "flag" | "environment" | "file" | "default";
 export interface Loaded {
   readonly config: Config;
   readonly sources: Readonly<Record<SettingName, Source>>;
-  /** Things that are probably not meant, for the log. */
+  /** Probable mistakes, for the log. */
   readonly warnings: readonly string[];
 }
 
-/** A setting that stops the start. Its message names the setting, its value and what is allowed. */
+/** A wrong setting, which stops the start. Its message names the setting, its value and what is allowed. */
 export class ConfigError extends Error {}
 
 export function loadConfig(
@@ -26,9 +26,9 @@ export function loadConfig(
   const sources = {} as Record<SettingName, Source>;
   for (const name of NAMES) {
     const one: Setting<unknown> = SETTINGS[name];
-    const given = pick(name, flags, env, inFile);
-    sources[name] = given?.source ?? "default";
-    values[name] = given ? parsedValue(one, given) : one.initial;
+    const raw = pick(name, flags, env, inFile);
+    sources[name] = raw?.source ?? "default";
+    values[name] = raw ? parsedValue(one, raw) : one.initial;
   }
   const config = values as Config;
   if ((config.tlsCert === "") !== (config.tlsKey === ""))
@@ -36,7 +36,7 @@ export function loadConfig(
   return { config, sources, warnings: unknownVariables(env) };
 }
 
-interface Given {
+interface RawValue {
   readonly text: string;
   readonly source: Source;
   readonly where: string;
@@ -47,26 +47,26 @@ function pick(
   flags: ReadonlyMap<string, string>,
   env: Readonly<Record<string, string | undefined>>,
   inFile: ReadonlyMap<SettingName, string>,
-): Given | undefined {
+): RawValue | undefined {
   const key = keyOf(name);
   const flag = flags.get(key);
   if (flag !== undefined) return { text: flag, source: "flag", where: `--${key}` };
   const variable = SETTINGS[name].env;
-  // An empty variable is how compose files and unit files say "not set".
+  // Compose files and unit files leave a variable empty to say "not set".
   if (env[variable]) return { text: env[variable], source: "environment", where: variable };
   const line = inFile.get(name);
   return line === undefined ? undefined : { text: line, source: "file", where: `${key} in the configuration file` };
 }
 
-function parsedValue(one: Setting<unknown>, given: Given): unknown {
-  const read = one.read(given.text);
+function parsedValue(one: Setting<unknown>, raw: RawValue): unknown {
+  const read = one.read(raw.text);
   if (typeof read !== "string") return read.value;
   throw new ConfigError(
-    `${given.where} is ${one.secret ? "set to something (hidden)" : JSON.stringify(given.text)}; allowed: ${read}`,
+    `${raw.where} is ${one.secret ? "set to something (hidden)" : JSON.stringify(raw.text)}; allowed: ${read}`,
   );
 }
 
-/** `named` is how the file was named, for messages: `--config parley.toml`. */
+/** `named` is how the file was given, for messages: `--config parley.toml`. */
 function readConfigFile(path: string, named: string): Map<SettingName, string> {
   const text = readText(path, named);
   let parsed: unknown;
@@ -78,7 +78,7 @@ function readConfigFile(path: string, named: string): Map<SettingName, string> {
     );
   }
   if (typeof parsed !== "object" || parsed === null)
-    throw new ConfigError(`${named}: it must hold settings: port = 8080`);
+    throw new ConfigError(`${named}: it must contain settings, such as port = 8080`);
   const found = new Map<SettingName, string>();
   for (const [key, value] of Object.entries(parsed)) {
     const name = nameOf(key);
@@ -98,13 +98,13 @@ function readText(path: string, named: string): string {
     const why: Readonly<Record<string, string>> = {
       ENOENT: "there is no such file",
       EISDIR: "it is a folder; name a file",
-      EACCES: "it may not be read by this user",
+      EACCES: "this user is not allowed to read it",
     };
     throw new ConfigError(`${named}: ${why[code ?? ""] ?? message}`);
   }
 }
 
-/** Read by the command line and by the examples, not by a server: our own pages tell people to export them. */
+/** Variables of the command line and the examples, which our pages tell people to export. A server does not read them. */
 const CLIENT_VARIABLES = [
   "PARLEY_CONFIG",
   "PARLEY_URL",
@@ -115,7 +115,7 @@ const CLIENT_VARIABLES = [
   "PARLEY_APP_SECRET",
 ];
 
-/** Only a warning: container platforms inject variables such as PARLEY_SERVICE_HOST on their own. */
+/** Unknown variables cause only a warning, because container platforms inject some, such as PARLEY_SERVICE_HOST. */
 function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
   const known = new Set<string>([...NAMES.map((name) => SETTINGS[name].env), ...CLIENT_VARIABLES]);
   return Object.keys(env)

@@ -1,16 +1,16 @@
-/** Every setting once: its names, unit, default, meaning and what is allowed. docs/settings.md is printed from this table. */
+/** The table of all settings: names, unit, default, meaning and allowed values. docs/settings.md is generated from it. */
 import { existsSync } from "node:fs";
 import { type Cidr, parseCidr } from "../access/address.ts";
 import { ADMIN_TOKEN_MIN_CHARS, ROTATION_GRACE_MAX_SECONDS } from "../access/limits.ts";
-import { LINK_MAX_SECONDS } from "../recordings/limits.ts";
+import { LINK_MAX_SECONDS, QUARANTINE_MS } from "../recordings/limits.ts";
 
-/** Reads one value from text; a string answer says what is allowed instead. */
+/** Parses one value; a string as the result says what is allowed instead. */
 type Read<T> = (text: string) => { value: T } | string;
 
 export interface Setting<T> {
   readonly env: string;
   readonly initial: T;
-  /** How the default is described where the value itself says little. */
+  /** Describes the default where the value itself does not. */
   readonly shown?: string;
   readonly meaning: string;
   readonly read: Read<T>;
@@ -22,6 +22,7 @@ export type SweepStrays = "auto" | "on" | "off";
 export type LogFormat = "auto" | "json" | "pretty";
 
 const GIB = 1024 ** 3;
+const QUARANTINE_DAYS = QUARANTINE_MS / (24 * 3_600_000);
 
 const integer =
   (min: number, max: number): Read<number> =>
@@ -52,7 +53,7 @@ const anyText = matching(/^[\s\S]+$/, "some text");
 
 const file: Read<string> = (text) => (existsSync(text) ? { value: text } : "the path of a file that exists");
 
-/** It travels in a header, and is all that guards the control plane. */
+/** Printable ASCII because it is sent in a header, long because it alone protects the control plane. */
 const adminToken: Read<string> = (text) =>
   /^[\x21-\x7e]+$/.test(text) && text.length >= ADMIN_TOKEN_MIN_CHARS
     ? { value: text }
@@ -66,7 +67,9 @@ const base64Key: Read<string> = (text) =>
 const cidrs: Read<readonly Cidr[]> = (text) => {
   const list = text.split(",").map(parseCidr);
   const good = list.filter((cidr) => cidr !== undefined);
-  return good.length === list.length ? { value: good } : "addresses or CIDR blocks with commas between: 10.0.0.0/8,::1";
+  return good.length === list.length
+    ? { value: good }
+    : "addresses or CIDR blocks, separated by commas: 10.0.0.0/8,::1";
 };
 
 const urls: Read<readonly string[]> = (text) => {
@@ -76,7 +79,7 @@ const urls: Read<readonly string[]> = (text) => {
   );
   return good.length === list.length
     ? { value: good.map((url) => `${url.protocol}//${url.host}`) }
-    : "addresses with commas between: https://realtime.example.com,http://parley:8080";
+    : "addresses, separated by commas: https://realtime.example.com,http://parley:8080";
 };
 
 const setting = <T>(one: Setting<T>): Setting<T> => one;
@@ -85,14 +88,15 @@ export const SETTINGS = {
   port: setting({
     env: "PARLEY_PORT",
     initial: 8080,
-    meaning: "TCP port it listens on; 0 = any free one",
+    meaning: "TCP port to listen on; 0 = any free port",
     read: integer(0, 65_535),
   }),
   host: setting({
     env: "PARLEY_HOST",
     initial: "",
-    shown: "0.0.0.0; 127.0.0.1 where the first start made the demo",
-    meaning: "address it listens on: 0.0.0.0 is every IPv4 address of this machine, 127.0.0.1 this machine only",
+    shown: "0.0.0.0; 127.0.0.1 if the first start made the demo",
+    meaning:
+      "address to listen on: 0.0.0.0 is every IPv4 address of this machine, 127.0.0.1 is reachable from this machine only",
     read: anyText,
   }),
   data: setting({
@@ -104,7 +108,7 @@ export const SETTINGS = {
   domain: setting({
     env: "PARLEY_DOMAIN",
     initial: "localhost",
-    meaning: "applications live at `<app>.<domain>`",
+    meaning: "domain of the applications: each has the host `<app>.<domain>`",
     read: matching(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, "a domain name in lower case, without port"),
   }),
   publicUrl: setting<readonly string[]>({
@@ -112,21 +116,21 @@ export const SETTINGS = {
     initial: [],
     shown: "none",
     meaning:
-      "the service's own addresses, with commas between: control plane and metrics answer only under their hosts, `localhost` and IP addresses (a request with the admin token under any)",
+      "the service's own addresses, separated by commas: control plane and metrics answer only under these hosts, `localhost` and IP addresses (requests with the admin token under any host)",
     read: urls,
   }),
   adminToken: setting({
     env: "PARLEY_ADMIN_TOKEN",
     initial: "",
-    shown: "made at first start",
-    meaning: `opens the control plane; at least ${ADMIN_TOKEN_MIN_CHARS} characters`,
+    shown: "made at the first start",
+    meaning: `credential of the control plane; at least ${ADMIN_TOKEN_MIN_CHARS} characters`,
     read: adminToken,
     secret: true,
   }),
   masterKey: setting({
     env: "PARLEY_MASTER_KEY",
     initial: "",
-    shown: "made at first start, in the data folder",
+    shown: "made at the first start, in the data folder",
     meaning: "encrypts secrets at rest: base64 of 32 bytes",
     read: base64Key,
     secret: true,
@@ -143,21 +147,21 @@ export const SETTINGS = {
     env: "PARLEY_NATS_URL",
     initial: "",
     shown: "none: one node",
-    meaning: "`nats://a,b,c` (with credentials, TLS)",
+    meaning: "NATS servers that connect the nodes: `nats://a,b,c` (`tls://` for TLS, `user:password@` for credentials)",
     read: matching(/^(nats|tls):\/\/.+/, "nats://host:4222"),
     secret: true,
   }),
   natsPrefix: setting({
     env: "PARLEY_NATS_PREFIX",
     initial: "parley",
-    meaning: "separates installations on one NATS",
+    meaning: "prefix of all NATS subjects; separates installations that share one NATS",
     read: matching(/^[A-Za-z0-9_-]+$/, "letters, digits, _ and -"),
   }),
   tlsCert: setting({
     env: "PARLEY_TLS_CERT",
     initial: "",
     shown: "none",
-    meaning: "certificate chain (PEM): serve https and wss itself; read again on SIGHUP",
+    meaning: "certificate chain (PEM), to serve https and wss without a proxy; reloaded on SIGHUP",
     read: file,
   }),
   tlsKey: setting({
@@ -171,7 +175,7 @@ export const SETTINGS = {
     env: "PARLEY_ADMIN_LISTEN",
     initial: "",
     shown: "the same port",
-    meaning: "`host:port` of its own for control plane and metrics; they are then absent on the main port",
+    meaning: "separate `host:port` for control plane and metrics; the main port then does not serve them",
     read: matching(/^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$/, "host:port"),
   }),
   storageUrl: setting({
@@ -186,26 +190,25 @@ export const SETTINGS = {
     env: "PARLEY_STORAGE_SHARED",
     initial: false,
     shown: "off",
-    meaning: "on: the folder of recordings is the same on all nodes (a network file system)",
+    meaning: "on: all nodes share the folder of recordings (a network file system)",
     read: onOff,
   }),
   sweepStrays: setting<SweepStrays>({
     env: "PARLEY_SWEEP_STRAYS",
     initial: "auto",
-    meaning:
-      "files in the storage that belong to no recording: auto sets a few aside for 30 days, then removes them; on: as many as there are, also in a storage of another store, which becomes this one's, as does an empty one in place of the one before; off: none",
+    meaning: `what to do with files in the storage that belong to no recording. auto: move a limited number to a quarantine, and remove them after ${QUARANTINE_DAYS} days; on: do so without the limit, and take over a storage that belongs to another store, or an empty one that replaces the previous one; off: keep them`,
     read: oneOf("auto", "on", "off"),
   }),
   connectsPerMinutePerIp: setting({
     env: "PARLEY_CONNECTS_PER_MINUTE_PER_IP",
     initial: 600,
-    meaning: "connects from one address (IPv6: /64), a refused credential counts as 10; 0 = no limit",
+    meaning: "connects per minute from one address (IPv6: /64); a refused credential counts as 10; 0 = no limit",
     read: integer(0, 1_000_000),
   }),
   httpRequestsPerMinutePerIp: setting({
     env: "PARLEY_HTTP_REQUESTS_PER_MINUTE_PER_IP",
     initial: 600,
-    meaning: "HTTP requests without a valid credential from one address (IPv6: /64); 0 = no limit",
+    meaning: "HTTP requests without a valid credential per minute from one address (IPv6: /64); 0 = no limit",
     read: integer(0, 1_000_000),
   }),
   framesPerSecond: setting({
@@ -217,7 +220,7 @@ export const SETTINGS = {
   framesBurst: setting({
     env: "PARLEY_FRAMES_BURST",
     initial: 500,
-    meaning: "frames a connection may send at once",
+    meaning: "frames that one connection may send in a burst",
     read: integer(1, 1_000_000),
   }),
   restRequestsPerSecond: setting({
@@ -229,19 +232,19 @@ export const SETTINGS = {
   maxRoomsPerApp: setting({
     env: "PARLEY_MAX_ROOMS_PER_APP",
     initial: 100_000,
-    meaning: "rooms of one application that are not archived; 0 = no limit",
+    meaning: "rooms per application, without archived ones; 0 = no limit",
     read: integer(0, 1_000_000_000),
   }),
   maxPendingBytes: setting({
     env: "PARLEY_MAX_PENDING_BYTES",
     initial: 1_048_576,
-    meaning: "bytes that may wait for one slow connection before it is cut",
+    meaning: "bytes that may be queued for one slow connection before it is closed",
     read: integer(65_536, GIB),
   }),
   presenceTickMs: setting({
     env: "PARLEY_PRESENCE_TICK_MS",
     initial: 10,
-    meaning: "milliseconds between two batches of presence",
+    meaning: "milliseconds between two batches of presence changes",
     read: integer(1, 1000),
   }),
   drainSeconds: setting({
@@ -254,7 +257,7 @@ export const SETTINGS = {
     env: "PARLEY_TRUSTED_PROXIES",
     initial: [],
     shown: "none",
-    meaning: "proxies whose X-Forwarded-For, -Host and -Proto are believed: CIDR list",
+    meaning: "proxies whose X-Forwarded-For, -Host and -Proto headers are trusted: CIDR blocks, separated by commas",
     read: cidrs,
   }),
   nodeId: setting({
@@ -262,12 +265,12 @@ export const SETTINGS = {
     initial: "",
     shown: "random",
     meaning: "this node's name in logs and metrics",
-    read: matching(/^[A-Za-z0-9_.-]{1,64}$/, "1 to 64 of letters, digits, _ . -"),
+    read: matching(/^[A-Za-z0-9_.-]{1,64}$/, "1 to 64 letters, digits, _ . -"),
   }),
   rotationGraceSeconds: setting({
     env: "PARLEY_ROTATION_GRACE_SECONDS",
     initial: 86_400,
-    meaning: "how long a rotated secret still verifies when the call does not say",
+    meaning: "how long a rotated secret stays valid, in seconds, if the call does not say",
     read: integer(0, ROTATION_GRACE_MAX_SECONDS),
   }),
   maxRecordingBytes: setting({
@@ -279,13 +282,13 @@ export const SETTINGS = {
   minFreeDiskBytes: setting({
     env: "PARLEY_MIN_FREE_DISK_BYTES",
     initial: GIB / 2,
-    meaning: "free disk in bytes below which no recording is taken (507)",
+    meaning: "free disk space, in bytes, below which uploads are refused (507)",
     read: integer(0, Number.MAX_SAFE_INTEGER),
   }),
   linkSeconds: setting({
     env: "PARLEY_LINK_SECONDS",
     initial: 3600,
-    meaning: "how long links to recordings live when the call does not say, in seconds",
+    meaning: "how long links to recordings are valid, in seconds, if the call does not say",
     read: integer(1, LINK_MAX_SECONDS),
   }),
   logLevel: setting<LogLevel>({
@@ -305,7 +308,7 @@ export const SETTINGS = {
     env: "PARLEY_DEMO",
     initial: true,
     shown: "on",
-    meaning: "off: no demo application at first start",
+    meaning: "off: the first start makes no demo application",
     read: onOff,
   }),
 } as const;
@@ -321,5 +324,5 @@ export const keyOf = (name: SettingName): string =>
 
 const NAME_BY_KEY = new Map(NAMES.map((name) => [keyOf(name), name]));
 
-/** The setting a flag or file key names. */
+/** The setting that a flag or a key in a file names. */
 export const nameOf = (key: string): SettingName | undefined => NAME_BY_KEY.get(key);

@@ -1,9 +1,9 @@
-/** Settings as people see them: `parley config` and docs/settings.md. */
+/** Prints settings, for `parley config` and docs/settings.md. */
 import type { Cidr } from "../access/address.ts";
 import type { Loaded } from "./load.ts";
 import { keyOf, NAMES, SETTINGS, type Setting, type SettingName } from "./settings.ts";
 
-/** A value as people see it: secrets hidden, defaults in words. */
+/** A value for display: secrets are hidden, and defaults described. */
 export function shownValue(name: SettingName, loaded: Loaded): string {
   const one: Setting<unknown> = SETTINGS[name];
   if (loaded.sources[name] === "default") return one.shown ?? String(one.initial);
@@ -21,7 +21,7 @@ const formatAddress = ({ base }: Cidr): string =>
         (((base[2 * i] as number) << 8) | (base[2 * i + 1] as number)).toString(16),
       ).join(":");
 
-/** docs/settings.md. */
+/** The text of docs/settings.md. */
 export function settingsPage(): string {
   const rows = NAMES.map((name) => {
     const one: Setting<unknown> = SETTINGS[name];
@@ -30,12 +30,13 @@ export function settingsPage(): string {
   return [
     "# Settings",
     "",
-    "<!-- Printed from src/config/settings.ts by `sh bin/dev scripts/settings.ts`; a test compares the two. -->",
+    "<!-- Generated from src/config/settings.ts by `sh bin/dev scripts/settings.ts`; a test compares the two. -->",
     "",
     "A setting is taken from the command line (`--port 9000`), else from the environment (`PARLEY_PORT=9000`), else from the",
-    "file that `--config FILE` or `PARLEY_CONFIG` names: TOML (`port = 9000`) or, if its name ends in `.json`, JSON. In a file",
-    "a setting has the name of its flag without the dashes. A value that is not allowed stops the start with its name, the",
-    "value and what is allowed. `parley config` prints what is in force and where each value came from.",
+    "file that `--config FILE` or `PARLEY_CONFIG` names: TOML (`port = 9000`) or, if its name ends in `.json`, JSON. In a file,",
+    "a setting has the name of its flag without the leading dashes. A server does not start with a value that is not allowed; the",
+    "error says which setting it is, its value and what is allowed. `parley config` prints the settings in force and where each",
+    "value comes from.",
     "",
     "| environment | flag | default | meaning |",
     "|---|---|---|---|",

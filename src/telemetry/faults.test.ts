@@ -22,7 +22,7 @@ const here = (message: string): Error => new Error(message);
 const elsewhere = (message: string): Error => new TypeError(message);
 
 describe("a fault", () => {
-  test("is counted by its place, and all places are there from the start", () => {
+  test("is counted by its place, and every place has a counter from the start", () => {
     faults.caught("socket", here("a"));
     expect(metrics.text()).toContain(
       'parley_faults_total{where="timer"} 0\nparley_faults_total{where="socket"} 1\nparley_faults_total{where="engine"} 0',
@@ -47,18 +47,19 @@ describe("a fault", () => {
     expect(causes[3]).not.toBe(causes[0]);
   });
 
-  test("may be anything, also what cannot be described", () => {
-    const hostile = new Error("x");
-    Object.defineProperty(hostile, "stack", {
+  test("may be any value, even one that cannot be described", () => {
+    const undescribable = new Error("x");
+    Object.defineProperty(undescribable, "stack", {
       get: () => {
         throw new Error("no stack");
       },
     });
-    for (const thrown of ["text", undefined, null, 7, { toString: null }, hostile]) faults.caught("timer", thrown);
+    for (const thrown of ["text", undefined, null, 7, { toString: null }, undescribable])
+      faults.caught("timer", thrown);
     expect(metrics.text()).toContain('{where="timer"} 6');
   });
 
-  test("with a long message is cut", () => {
+  test("is logged with at most the start of a long message", () => {
     faults.caught("socket", here("x".repeat(1_000_000)));
     expect(JSON.stringify(lines[0]).length).toBeLessThan(10_000);
   });

@@ -1,6 +1,6 @@
 /**
- * Faults of our own: exceptions that no code expected. A boundary around timers, socket events and engine callbacks catches
- * them, so that a fault costs one connection or one channel and never the process. Here they are counted and logged.
+ * Faults: exceptions that no code expected. Boundaries around timers, socket events and engine callbacks catch them, so that a
+ * fault costs one connection or one channel and never the process. This file counts and logs them.
  */
 import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
@@ -11,7 +11,7 @@ export type FaultPlace = "timer" | "socket" | "engine";
 /** For code that only reports faults. */
 export type FaultLog = Pick<Faults, "caught">;
 
-/** An error's text may hold input: it is cut. */
+/** The text of an error may quote input of any length, so it is cut. */
 const TEXT_MAX_CHARS = 4000;
 
 export class Faults {
@@ -36,11 +36,11 @@ export class Faults {
       const fields = { where, cause: placeInCode(error), ...context, err: causeOf(error) };
       this.log.error(fields, "a fault was caught; everything else goes on");
     } catch {
-      // An error that cannot even be described, such as one whose getters throw: it has been counted.
+      // An error that cannot be described, such as one whose getters throw. It has been counted.
     }
   }
 
-  /** The same callback inside a boundary; one that returns a promise may reject as well. */
+  /** Wraps a callback so that it neither throws nor rejects. */
   guarded(where: FaultPlace, callback: () => unknown): () => void {
     return () => {
       try {
@@ -53,7 +53,7 @@ export class Faults {
   }
 }
 
-/** Type and line of code, not the message: that may hold input, and would make every fault a cause of its own. */
+/** The type and line of code, without the message: that may quote input, and would make every fault a separate cause. */
 function placeInCode(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const [frame = ""] = /^\s+at .*$/m.exec(error.stack ?? "") ?? [];

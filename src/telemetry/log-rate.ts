@@ -1,12 +1,12 @@
 /**
- * Keeps the log bounded, whatever is done to the service: of each reason a few lines are written per minute, then one line
- * that counts the rest. `makeLog` applies it to every warning and error, so no call site can forget it.
+ * Bounds the size of the log, whatever clients do: per minute and reason a few lines are written, then one line that counts the
+ * rest. `makeLog` applies this to every warning and error, so no caller can forget it.
  */
 
-/** Lines of one reason within one window; further ones are only counted. */
+/** Lines per reason and window; further ones are only counted. */
 export const LINES_PER_REASON = 10;
 export const LOG_WINDOW_MS = 60_000;
-/** Bound: a log remembers so many reasons at once; further ones share one allowance. */
+/** Bound: the number of reasons tracked at once; further reasons share one window. */
 export const LOG_REASONS_MAX = 200;
 const OTHER = "(other reasons)";
 
@@ -26,7 +26,7 @@ export class LogRate {
 
   constructor(private readonly clock: LogClock) {}
 
-  /** Whether to write a line now. If not, `sum` is called once when the window ends, with the number of lines left out. */
+  /** Whether to write a line now. If not, `sum` is called once at the end of the window, with the number of lines left out. */
   allows(reason: string, sum: (leftOut: number) => void): boolean {
     const now = this.clock.monotonicMs();
     const [key, window] = this.windowOf(reason, now);
@@ -46,7 +46,7 @@ export class LogRate {
   private windowOf(reason: string, nowMs: number): [key: string, window: Window] {
     const key = this.hasRoomFor(reason, nowMs) ? reason : OTHER;
     let window = this.windows.get(key);
-    // A window that has left lines out is closed by its timer, which counts them.
+    // A window that has left lines out is closed by its timer, which reports their number.
     if (!window || (window.endsMs <= nowMs && window.dropped === 0)) {
       window = { endsMs: nowMs + LOG_WINDOW_MS, written: 0, dropped: 0 };
       this.windows.set(key, window);

@@ -19,7 +19,7 @@ function setup() {
 
 const failure = (code: string): Error => Object.assign(new Error("no"), { code });
 
-test("of one reason a few lines are written, then one that counts the rest, then it begins anew", () => {
+test("a few lines per reason are written, then one that counts the rest, then a new window begins", () => {
   const { lines, clock, log } = setup();
   for (let i = 0; i < 500; i++) log.error({ requestId: String(i), err: failure("E") }, "a request failed");
   expect(lines).toHaveLength(LINES_PER_REASON);
@@ -35,7 +35,7 @@ test("of one reason a few lines are written, then one that counts the rest, then
   expect(lines).toHaveLength(LINES_PER_REASON + 2);
 });
 
-test("lines that keep within the rate are all written, and nothing is counted behind them", () => {
+test("lines within the rate are all written, without a line that counts", () => {
   const { lines, clock, log } = setup();
   for (let i = 0; i < 50; i++) {
     log.warn("slow");
@@ -45,7 +45,7 @@ test("lines that keep within the rate are all written, and nothing is counted be
   expect(lines.some(({ leftOut }) => leftOut !== undefined)).toBe(false);
 });
 
-test("a flood of one reason does not hide another: by level, message, route, cause and kind of error", () => {
+test("many lines of one reason do not hide another level, message, route, cause or kind of error", () => {
   const { lines, log } = setup();
   for (let i = 0; i < 100; i++) log.error({ route: "/a", err: failure("E") }, "failed");
   log.error({ route: "/b", err: failure("E") }, "failed");
@@ -56,7 +56,7 @@ test("a flood of one reason does not hide another: by level, message, route, cau
   expect(lines).toHaveLength(LINES_PER_REASON + 5);
 });
 
-test("made-up reasons share one allowance, and what is remembered stays bounded", () => {
+test("reasons beyond the maximum share one window, so that memory stays bounded", () => {
   const { lines, clock, log } = setup();
   for (let i = 0; i < 10_000; i++) log.error(`reason ${i}`);
   expect(lines).toHaveLength(LOG_REASONS_MAX + LINES_PER_REASON);
@@ -65,7 +65,7 @@ test("made-up reasons share one allowance, and what is remembered stays bounded"
   expect(lines.at(-1)?.msg).toBe("a reason of the next minute");
 });
 
-test("audit lines and requests at level debug are never left out", () => {
+test("lines of level info and debug are never left out", () => {
   const { lines, log } = setup();
   for (let i = 0; i < 100; i++) {
     log.info({ audit: "key created" }, "key created");

@@ -1,10 +1,10 @@
 /**
- * Structured logs. Secrets stay out by construction: nothing logs a URL, a header or a body. The redaction below is the
- * second wall, for the field names under which one could slip in.
+ * Structured logs. Secrets stay out because nothing logs a URL, a header or a body. The redaction below is a second protection, for
+ * field names that could contain one.
  *
- * Warnings and errors have a rate per reason (log-rate.ts), because some can be caused by anybody who can reach the port. Lines of
- * level info are written by starts, timers and holders of the admin token only, and audit lines must not be dropped; level
- * debug is switched on to see every request.
+ * Warnings and errors have a rate per reason (log-rate.ts), because any client that can reach the port can cause some. Level info
+ * has no rate: only starts, timers and holders of the admin token write it, and audit lines must not be dropped. Nor has level
+ * debug, which is switched on to see every request.
  */
 import { writeSync } from "node:fs";
 import pino, { type Logger } from "pino";
@@ -13,7 +13,7 @@ import { type LogClock, LogRate } from "./log-rate.ts";
 export type Log = Pick<Logger, "debug" | "info" | "warn" | "error" | "fatal" | "isLevelEnabled">;
 
 const SECRET_FIELDS = ["secret", "secretKey", "token", "adminToken", "masterKey", "password", "authorization"];
-/** An error's message may quote what a client has sent. */
+/** The message of an error may quote input of any length. */
 const ERROR_TEXT_MAX_CHARS = 4000;
 
 const systemClock: LogClock = {
@@ -67,7 +67,7 @@ function limited(log: Logger, level: "warn" | "error", rate: LogRate): Logger["w
   };
 }
 
-/** Tells causes apart that share a message: a flood of one must not hide another. Never the error's text, which may vary. */
+/** Distinguishes causes that share a message, so that many lines of one do not hide another. Without the error's text, which varies. */
 function kindOf(error: unknown): string {
   const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
   return typeof code === "string" ? code : typeof name === "string" ? name : typeof error;
@@ -87,7 +87,7 @@ function toStandardOutput(line: string): void {
   try {
     writeSync(1, line);
   } catch {
-    // Nobody reads our output any more: no reason to stop serving.
+    // The reader of our output has gone away. The service continues without a log.
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Counters, gauges and histograms in the Prometheus text format. A labelled series is bound once, where the code is set up,
- * so that counting on a hot path is adding to a number. Labels never carry names of channels, peers or applications.
+ * Counters, gauges and histograms in the Prometheus text format. A series is created once, at the start, so that counting on a hot
+ * path only increments a number. Labels never contain names of channels, peers or applications.
  */
 
 export class Counter {
@@ -16,7 +16,7 @@ export class Histogram {
   sum = 0;
   count = 0;
 
-  /** `bounds` ascend; what is above the last lands in +Inf. */
+  /** `bounds` are ascending; values above the last are counted in +Inf only. */
   constructor(readonly bounds: readonly number[]) {
     this.counts = new Array<number>(bounds.length).fill(0);
   }
@@ -56,7 +56,7 @@ export class Metrics {
     return one;
   }
 
-  /** A counter for each combination of labels that is asked for. */
+  /** Returns the counter of a combination of labels, creating it on first use. */
   counters(name: string, help: string): (labels: Labels) => Counter {
     const all = new Map<string, Counter>();
     this.families.push({
@@ -77,7 +77,7 @@ export class Metrics {
     this.reading(name, help, "gauge", read);
   }
 
-  /** A value that is kept elsewhere and read when it is asked for. */
+  /** A value that is kept elsewhere and read when metrics are scraped. */
   reading(name: string, help: string, type: "counter" | "gauge", read: () => number, labels: Labels = {}): void {
     this.families.push({ name, help, type, lines: () => [`${name}${labelText(labels)} ${read()}`] });
   }
@@ -108,7 +108,7 @@ export class Metrics {
   }
 }
 
-/** What every process tells about itself. */
+/** The metrics of the process itself. */
 export function processMetrics(metrics: Metrics, version: string, nodeId: string): void {
   const started = Date.now() / 1000;
   metrics.reading("parley_info", "Version and node, always 1.", "gauge", () => 1, { version, node: nodeId });
