@@ -5,7 +5,7 @@ import { runModule } from "./support/module.ts";
 import { block } from "./support/page.ts";
 import { type Expected, hold, paste } from "./support/shell.ts";
 
-const TOUR = block("README.md", "sh", "A tour, to copy and paste");
+const TOUR = block("README.md", "sh", "Tour");
 
 let server: Server;
 beforeAll(async () => {
