@@ -79,7 +79,7 @@ describe("tokens from a backend", () => {
   }
 
   test("asking the service gives the same", async () => {
-    const script = block(PAGE, "sh", "Or ask the service").replace("localhost:8080", server.url);
+    const script = block(PAGE, "sh", "Ask the service instead").replace("localhost:8080", server.url);
     const { out } = await run(["sh", "-c", script], { env: { PARLEY_KEY: server.keys.secretKey } });
     const { token, expiresAt } = JSON.parse(out) as { token: string; expiresAt: number };
     expect(expiresAt).toBeNumber();
@@ -93,8 +93,8 @@ describe("tokens from a backend", () => {
     expect(all.length - others.length).toBe(LANGUAGES.length);
     expect(others.map(({ heading, language }) => [heading, language])).toEqual([
       ["Connect tokens from your backend", ""],
-      ["Or ask the service", "sh"],
-      ["Hand it to the client", "js"],
+      ["Ask the service instead", "sh"],
+      ["Pass the token to the client", "js"],
     ]);
   });
 

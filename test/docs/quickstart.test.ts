@@ -14,7 +14,7 @@ let exports: string;
 beforeAll(async () => {
   server = await startParley({ env: { PARLEY_ADMIN_TOKEN: "" } });
   const { secretKey, publishableKey, adminToken } = server.keys;
-  exports = block(PAGE, "sh", "2. Take your keys")
+  exports = block(PAGE, "sh", "2. Copy your keys")
     .replace("sk_id_…:sk_secret_…", secretKey)
     .replace("pk_live_…", publishableKey)
     .replace("parley_admin_…", adminToken);
@@ -30,7 +30,7 @@ const json = (text: string): Record<string, unknown> => JSON.parse(text);
 const none = { command: /^export PARLEY_/, holds: () => undefined };
 
 test("what the first start made is what the page shows", () => {
-  const names = [...block(PAGE, "", "1. Start it").matchAll(/^ {4}(\S+(?: \S+)?) {2,}/gm)].map(([, name]) => name);
+  const names = [...block(PAGE, "", "1. Start the server").matchAll(/^ {4}(\S+(?: \S+)?) {2,}/gm)].map(([, name]) => name);
   expect(names).toEqual(["application", "publishable key", "secret key", "app secret", "admin token"]);
   expect(exports).not.toContain("…");
 });
@@ -71,7 +71,7 @@ test("two people talk, and the backend joins in", async () => {
     { command: /publish -H/, holds: ({ out }) => expect(json(out)).toEqual({ channel: "chat/1", published: true }) },
     { command: /send -H/, holds: ({ out }) => expect(json(out)).toEqual({ peerId: "alice", delivered: true }) },
   ];
-  const backend = block(PAGE, "sh", "4. Your backend joins in");
+  const backend = block(PAGE, "sh", "4. Publish from your backend");
   hold(await paste(`${exports}${here(backend)}`, {}), expected);
   await alice.writes(/server: hello from the backend/);
   await bob.writes(/server: hello from the backend/);
@@ -82,7 +82,7 @@ for (const [name, runtime] of [
   ["Node", NODE],
 ] as const)
   test(`the program with the SDK talks, under ${name}`, async () => {
-    const program = here(block(PAGE, "js", "5. With the SDK"));
+    const program = here(block(PAGE, "js", "5. Use the SDK"));
     const env = { PARLEY_PUBLISHABLE_KEY: server.keys.publishableKey };
     const { code, out, err } = await runModule(program, env, runtime);
     expect({ code, out, err }).toEqual({ code: 0, out: "chat/2: hello from the SDK\n", err: "" });
@@ -124,6 +124,6 @@ test("an application of one's own, with its keys", async () => {
     { command: /--type publishable/, holds: ({ out }) => expect(out).toMatch(/^key +pk_live_/m) },
     { command: /keys list/, holds: ({ out }) => expect(out.match(/ live /g)).toHaveLength(2) },
   ];
-  const script = block(PAGE, "sh", "7. An application of your own");
+  const script = block(PAGE, "sh", "7. Make your own application");
   hold(await paste(`${exports}${here(script)}`, { PARLEY_URL: server.url }), expected);
 });
