@@ -1,7 +1,7 @@
 /** Too much of what is allowed: floods, storms, crowds, and peers that are there and yet not. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readFigures } from "../conformance/raw/support/figures.ts";
 import { OPCODE } from "../conformance/raw/support/frames.ts";
+import { readMetrics } from "../conformance/raw/support/metrics.ts";
 import { connect, type Wire } from "../conformance/raw/support/wire.ts";
 import { fresh } from "../conformance/raw/support/world.ts";
 import { bits } from "./support/bytes.ts";
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => siege.stop());
 
-const connections = async (): Promise<number> => (await readFigures(siege.world.server)).get("parley_connections");
+const connections = async (): Promise<number> => (await readMetrics(siege.world.server)).get("parley_connections");
 
 /** Waits until the server has noticed that those of the attack are gone; the healthy pair, or nobody, stays. */
 async function onlyHealthyLeft(): Promise<void> {

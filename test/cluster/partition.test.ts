@@ -1,7 +1,7 @@
 /** A cluster falls into two parts, each of which goes on, and heals. Nodes 0 and 1 are on one NATS server, node 2 on the other. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
-import type { Wire } from "../support/wire.ts";
+import type { LinkProxy } from "../support/link-proxy.ts";
 import { Cluster } from "./support/cluster.ts";
 import { Gathering, peersBeside, told } from "./support/gathering.ts";
 import { LOAD, REPEAT, SETTLE_MS, SPLIT_MS } from "./support/load.ts";
@@ -15,7 +15,7 @@ const THERE = 2;
 
 let postgres: PostgresServer;
 let nats: NatsCluster;
-let between: Wire;
+let between: LinkProxy;
 let cluster: Cluster;
 beforeAll(async () => {
   [postgres, { nats, between }] = await Promise.all([PostgresServer.start(), NatsCluster.pair()]);

@@ -1,7 +1,7 @@
 /** Exceptions planted in a running node: each costs one connection or one channel, and is logged and counted. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { SignallingClient } from "@metered-ca/realtime";
-import { moves } from "../conformance/raw/support/figures.ts";
+import { metricChanges } from "../conformance/raw/support/metrics.ts";
 import { join, startWorld, type World } from "../conformance/raw/support/world.ts";
 import { PLANTED, PLANTING } from "./support/planted.ts";
 
@@ -21,7 +21,7 @@ const causeIs =
 
 test("an exception in a socket event closes that socket with 1011; the others go on", async () => {
   const [victim, ann, ben] = [await world.member("room"), await world.member("room"), await world.member("room")];
-  const by = await moves(world.server, async () => {
+  const by = await metricChanges(world.server, async () => {
     victim.wire.send({ type: "publish", channel: "room", data: PLANTED.message });
     expect(await victim.wire.closed()).toMatchObject({ code: 1011, reason: "internal error" });
   });
@@ -56,7 +56,7 @@ test("a client of the SDK connects again by itself after a 1011", async () => {
 
 test("an exception in a timer resynchronises that channel; the others go on", async () => {
   const [victim, ann] = [await world.guest(), await world.member("room")];
-  const by = await moves(world.server, async () => {
+  const by = await metricChanges(world.server, async () => {
     await victim.wire.request({ type: "subscribe", channel: PLANTED.tick });
     expect(await victim.wire.closed()).toMatchObject({ code: 1001, reason: "resynchronise" });
   });

@@ -1,6 +1,6 @@
 /** An exception planted in what the engine calls: it costs one channel on one node. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { readFigures } from "../conformance/raw/support/figures.ts";
+import { readMetrics } from "../conformance/raw/support/metrics.ts";
 import { join, tokenQuery } from "../conformance/raw/support/world.ts";
 import { PLANTED, PLANTING } from "../faults/support/planted.ts";
 import { selfSigned } from "../support/jwt.ts";
@@ -29,8 +29,8 @@ test("a message that cannot be delivered resynchronises its channel there; other
   await ann.until("presence", ({ left }) => left.some(({ peerId }) => peerId === "ben"));
   expect(await ann.request({ type: "publish", channel: "room", data: 2 })).toMatchObject({ type: "ack" });
   expect(await cat.until("message")).toMatchObject({ from: "ann", data: 2 });
-  const figures = await readFigures({ url: other.url, adminToken: other.adminToken });
-  expect(figures.get('parley_faults_total{where="engine"}')).toBe(1);
+  const metrics = await readMetrics({ url: other.url, adminToken: other.adminToken });
+  expect(metrics.get('parley_faults_total{where="engine"}')).toBe(1);
   const line = await other.logged(({ where }) => where === "engine");
   expect(line).toMatchObject({ level: "error", err: { message: PLANTED.deliver } });
   for (const wire of [ann, cat]) wire.drop();

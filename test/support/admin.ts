@@ -1,4 +1,4 @@
-/** A tiny client of the control plane and of POST /v1/tokens. */
+/** A small client of the control plane and of POST /v1/tokens. */
 import { type Answer, type Call, call, type Json, type Refusal } from "./http.ts";
 
 export const ALL_ACTIONS = ["publish", "subscribe", "presence", "send"];
@@ -53,11 +53,11 @@ export type Minted = { readonly token: string; readonly expiresAt: number } & Re
 export type Observer = (method: string, path: string, answer: Answer) => void;
 
 let names = 0;
-/** Of an application that no other test has. */
+/** A name for an application that no other test uses. */
 export const freshName = (): string => `app-${++names}-${crypto.randomUUID().slice(0, 8)}`;
 
 export class Admin {
-  /** Sees every answer. */
+  /** Called with every response. */
   observe: Observer = () => undefined;
 
   constructor(
@@ -120,7 +120,7 @@ export class Admin {
     return this.must("POST", "/signalling/tokens/check", { token });
   }
 
-  /** Of keys and applications: unchanged means that nothing was changed. */
+  /** The store's revision: if it is the same, no key or application was changed. */
   async revision(): Promise<number> {
     const { text } = await call(`${this.url}/metrics`, { bearer: this.token });
     return Number(/^parley_store_revision (\d+)$/m.exec(text)?.[1]);

@@ -1,4 +1,4 @@
-/** A tiny client of the application API: the application's host in the header, its secret key as a Bearer token. */
+/** A small client of the application API: the application's host in the header, its secret key as a Bearer token. */
 import { expect } from "bun:test";
 import { freshName } from "./admin.ts";
 import { expectFrame } from "./checks.ts";
@@ -15,7 +15,7 @@ export interface AppRefusal {
 }
 
 export class Application {
-  /** Holds every answer against /openapi.json, if it is set. */
+  /** Checks every response against /openapi.json, if it is set. */
   contract: Contract | undefined;
 
   constructor(
@@ -40,7 +40,7 @@ export class Application {
       ...more,
       headers: { Host: this.host, ...(body !== undefined && { "Content-Type": "application/json" }), ...headers },
     });
-    // The document has each address once, without the slash that may stand behind it.
+    // The document has each address once, without the optional trailing slash.
     this.contract?.check(method, whole.replace(/\/(?=\?|$)/, ""), answer as Answer);
     expectFrame(answer);
     return answer;
@@ -54,7 +54,7 @@ export class Application {
   }
 }
 
-/** A fresh application, every answer of whose host is held against /openapi.json. */
+/** A fresh application; every response of its host is checked against /openapi.json. */
 export async function newApplication(server: Server, named = freshName()): Promise<Application> {
   const { _id, name, secretKey } = await server.admin.createApp(named);
   const application = new Application(server.url, name, secretKey, _id);
@@ -62,7 +62,7 @@ export async function newApplication(server: Server, named = freshName()): Promi
   return application;
 }
 
-/** That the answer is this refusal, whole: nothing in its body beside what rooms.md says. */
+/** Expects exactly this refusal: no field in its body besides those that rooms.md describes. */
 export function expectAppRefusal({ status, body, headers }: Answer<unknown>, wanted: number, code: string): AppRefusal {
   const refusal = body as AppRefusal;
   const { details } = refusal.error ?? {};

@@ -1,4 +1,4 @@
-/** What suites expect of many answers alike. */
+/** Expectations that several suites share. */
 import { expect } from "bun:test";
 import type { Admin } from "./admin.ts";
 import { Contract, type Document } from "./contract.ts";
@@ -9,7 +9,7 @@ export const INVALID = [400, "invalid_request"] as const;
 export const NOT_FOUND = [404, "not_found"] as const;
 export const CONFLICT = [409, "conflict"] as const;
 
-/** What every answer has, and what none may have. */
+/** Headers that every response has, and headers that none may have. */
 export function expectFrame({ headers }: Pick<Answer, "headers">): void {
   expect(headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);
   expect(headers.get("cache-control")).toBe("no-store");
@@ -22,7 +22,7 @@ export function expectRefusal({ status, body }: Answer<unknown>, wanted: number,
   return body as Refusal;
 }
 
-/** A call of the control plane that must be refused; its message. */
+/** Expects a call of the control plane to be refused; returns the message. */
 export async function refused(
   admin: Admin,
   [status, error]: readonly [number, string],
@@ -33,7 +33,7 @@ export async function refused(
   return answer.body.message;
 }
 
-/** A server of whose control plane every answer is held against /openapi.json and the frame. */
+/** A server whose control plane responses are all checked against /openapi.json and the common headers. */
 export async function startChecked(options: Options = {}): Promise<Server> {
   const server = await startParley({ ...options, env: { PARLEY_REST_REQUESTS_PER_SECOND: "0", ...options.env } });
   const { body } = await call<Document>(`${server.url}/openapi.json`);
@@ -45,7 +45,7 @@ export async function startChecked(options: Options = {}): Promise<Server> {
   return server;
 }
 
-/** A start that was refused: with a sentence for people, and not with where in our source it was thrown. */
+/** Expects a refused start: with a sentence for people, and without a stack trace. */
 export function expectSentence({ code, output }: { code: number; output: string }, ...parts: string[]): void {
   expect(code).toBeGreaterThan(0);
   for (const part of parts) expect(output).toContain(part);

@@ -1,4 +1,4 @@
-/** Answers held against the service's own OpenAPI document. */
+/** Checks responses against the service's own OpenAPI document. */
 import { z } from "zod";
 import type { Answer } from "./http.ts";
 
@@ -11,7 +11,7 @@ export interface Operation {
   readonly responses: Record<string, { description: string; content?: Record<string, { schema: object }> }>;
 }
 
-/** As much of a JSON Schema as our document uses. */
+/** The part of JSON Schema that our document uses. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly type?: string;
@@ -42,7 +42,7 @@ export class Contract {
   private readonly compiled = new Map<object, z.ZodType>();
 
   constructor(private readonly document: Document) {
-    // A component that is nothing but a reference is one to itself sooner or later: checking against it would never end.
+    // A component that is only a reference could refer to itself, and checking against it would never end.
     for (const [name, schema] of Object.entries(document.components.schemas))
       if ("$ref" in schema) throw new Error(`the component ${name} is only a reference`);
     this.paths = Object.entries(document.paths).map(([path, operations]) => ({
@@ -51,7 +51,7 @@ export class Contract {
     }));
   }
 
-  /** Throws if the document does not say that this call may have this answer. */
+  /** Throws if the document does not allow this response to this call. */
   readonly check = (method: string, path: string, { status, body }: Answer): void => {
     const [bare = ""] = path.split("?");
     const { operations } = this.paths.find(({ form }) => form.test(bare)) ?? {};
@@ -64,7 +64,7 @@ export class Contract {
   private checkAnswer(call: string, operation: Operation, status: number, body: unknown): void {
     const content = operation.responses[status]?.content;
     const schema = content?.["application/json"]?.schema;
-    // Of a file only the status is promised.
+    // For files the document promises only the status.
     if (content && !schema) return;
     if (!schema) throw new Error(`${call}, which the document does not know of`);
     const result = this.compile(schema).safeParse(body);

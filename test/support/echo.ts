@@ -1,4 +1,4 @@
-/** A target for the proxies' own tests: says everything back, and remembers what it got. */
+/** A target for the proxies' own tests: echoes everything, and keeps what it received. */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 export class Echo {
@@ -10,7 +10,7 @@ export class Echo {
     private readonly stop: () => void,
   ) {}
 
-  /** `greeting`: said to everybody who comes, so that one can tell several apart. */
+  /** `greeting`: sent to every client, to distinguish several targets. */
   static async start(greeting = ""): Promise<Echo> {
     const sockets = new Set<Socket>();
     const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -38,7 +38,7 @@ export class Echo {
   }
 }
 
-/** The other end: what came back, and how it ended. */
+/** The client: what it received, and how the connection ended. */
 export class Caller {
   received = "";
   ending: "open" | "end" | "reset" = "open";

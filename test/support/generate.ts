@@ -2,7 +2,7 @@
 import fc, { type Arbitrary } from "fast-check";
 import type { JsonSchema } from "./contract.ts";
 
-/** For what a schema cannot say: a field that must name something that exists, or has rules of its own. */
+/** Values for fields whose rules a schema cannot express, such as the name of something that must exist. */
 export type Hints = Readonly<Record<string, Arbitrary<unknown>>>;
 
 export class Generator {
@@ -39,7 +39,7 @@ export class Generator {
     }
   }
 
-  /** Mostly an object in which one field is something else; now and then no object at all. */
+  /** Usually an object in which one field is wrong; sometimes no object at all. */
   invalid(schema: JsonSchema): Arbitrary<unknown> {
     const names = Object.keys(schema.properties ?? {});
     const broken =
@@ -68,7 +68,7 @@ function text({ minLength = 0, maxLength = 40, pattern }: JsonSchema): Arbitrary
   return fc.string({ minLength, maxLength: Math.min(maxLength, 40), unit: "grapheme" });
 }
 
-/** What people and attackers put where something else belongs. */
+/** Values that people and attackers put in the wrong place. */
 export const ANYTHING: Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
   fc.constantFrom<unknown>(

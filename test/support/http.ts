@@ -1,4 +1,4 @@
-/** HTTP as tests want it: one call, one answer with everything that came back. */
+/** HTTP for tests: one call, one response with everything in it. */
 import { connect } from "node:net";
 
 export type Json = Record<string, unknown>;
@@ -7,7 +7,7 @@ export interface Answer<T = Json> {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** `text` as JSON; {} where it is none. */
+  /** `text` as JSON; {} if it is none. */
   readonly body: T;
 }
 
@@ -19,7 +19,7 @@ export interface Refusal {
 
 export interface Call {
   readonly method?: string;
-  /** Sent as it is if it is text, bytes or a stream (then without Content-Length), as JSON otherwise. */
+  /** Sent unchanged if it is text, bytes or a stream (then without Content-Length), as JSON otherwise. */
   readonly body?: unknown;
   readonly bearer?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -48,7 +48,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The bytes in pieces, so that they travel without a Content-Length. */
+/** The bytes in pieces, so that they are sent without a Content-Length. */
 export function inPieces(bytes: Uint8Array, size = 16_384): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream({
@@ -60,7 +60,7 @@ export function inPieces(bytes: Uint8Array, size = 16_384): ReadableStream<Uint8
   });
 }
 
-/** What `fetch` would never send, byte for byte. Resolves with the first answer, or all that came until the end. */
+/** Sends bytes that `fetch` would never send. Resolves with the first response, or all bytes until the end. */
 export function rawCall(url: string, request: string | Uint8Array): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -71,20 +71,20 @@ export function rawCall(url: string, request: string | Uint8Array): Promise<stri
       if (isWhole(received)) socket.destroy();
     });
     socket.on("close", () => resolve(received));
-    // A server that refuses a head may reset the connection behind its answer: the answer still counts.
+    // A server that refuses a head may reset the connection after its response: the response still counts.
     socket.on("error", (error) => (received === "" ? reject(error) : resolve(received)));
     socket.write(request);
   });
 }
 
 export interface HalfSent {
-  /** Sends the rest; the answer, or all that came until the end. */
+  /** Sends the rest; returns the response, or all bytes until the end. */
   finish(): Promise<string>;
-  /** Cuts the connection. */
+  /** Closes the connection. */
   abort(): Promise<void>;
 }
 
-/** A request of which the head and half of the body are on their way, and the rest waits. */
+/** A request whose head and half of the body have been sent, while the rest waits. */
 export async function halfSent(url: string, head: readonly string[], body: string): Promise<HalfSent> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);

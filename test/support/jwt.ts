@@ -1,7 +1,7 @@
-/** Tokens by hand, also ones that no library would make. */
+/** Tokens built by hand, also invalid ones that no library would make. */
 import { createHmac } from "node:crypto";
 
-/** Text and bytes go in as they are, so that a header may hold a key twice or not be JSON at all. */
+/** Text and bytes are used unchanged, so that a header may hold a key twice or not be JSON at all. */
 type Part = object | string | Uint8Array;
 
 const bytesOf = (part: Part): Uint8Array =>
@@ -19,7 +19,7 @@ export function forge(header: Part, payload: Part, secret: string): string {
 
 export const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 
-/** What a backend would sign itself. */
+/** A token as a backend would sign it. */
 export const selfSigned = (keyId: string, secret: string, claims: object = {}): string =>
   forge({ alg: "HS256", kid: keyId, typ: "JWT" }, { sub: "alice", exp: nowSeconds() + 600, ...claims }, secret);
 

@@ -1,8 +1,8 @@
-/** Looks for secrets where none may be: in clear, and in the encodings in which they travel. */
+/** Looks for secrets where none may be: as plain text, and in the encodings in which they travel. */
 
-/** What is the same in all of a kind gives nothing away. */
+/** Prefixes that all secrets of a kind share; they reveal nothing. */
 const KNOWN_PREFIX = /^(sk_secret_|parley_admin_)/;
-/** A cut secret is found too, as long as this much of either end is left. */
+/** A truncated secret is found too, if this many characters of either end are left. */
 const PIECE_CHARS = 20;
 
 /** All spellings of one secret, each with its name for the report. */
@@ -17,7 +17,7 @@ function spellings(secret: string): [string, Buffer][] {
 }
 
 function encodings(bytes: Buffer): [string, Buffer][] {
-  // Inside a longer text, such as id:secret, a secret may begin at any of three places of a base64 group.
+  // Inside a longer text, such as id:secret, a secret may start at any of three positions of a base64 group.
   const base64 = [0, 1, 2].flatMap((offset): [string, string][] => [
     ["base64", middleOfBase64(bytes, offset, "base64")],
     ["base64url", middleOfBase64(bytes, offset, "base64url")],
@@ -34,16 +34,16 @@ function middleOfBase64(bytes: Buffer, offset: number, encoding: "base64" | "bas
 export class SecretSearch {
   private readonly needles: { secret: string; form: string; bytes: Buffer }[] = [];
 
-  /** `name` is for the report, which must not spread the secret itself. */
+  /** `name` is for the report, which must not repeat the secret itself. */
   add(name: string, secret: string): void {
     if (secret.length < PIECE_CHARS) throw new Error(`${name} is too short to be looked for`);
-    // Of a token the signature is what makes it one; its other parts are looked for by what is in them.
+    // A token is usable only with its signature; its other parts are searched for by their contents.
     const parts = secret.split(".").length === 3 ? secret.split(".").slice(1) : [secret];
     for (const part of parts)
       for (const [form, bytes] of spellings(part)) this.needles.push({ secret: name, form, bytes });
   }
 
-  /** A key that is bytes and no text. */
+  /** A key that is bytes, not text. */
   addBytes(name: string, key: Buffer): void {
     for (const [form, bytes] of [["raw", key] as const, ...encodings(key)])
       this.needles.push({ secret: name, form, bytes });
@@ -53,7 +53,7 @@ export class SecretSearch {
     return new Set(this.needles.map((needle) => needle.secret)).size;
   }
 
-  /** Which secrets are in there, and how they are spelt. */
+  /** The names of the secrets that the text contains, with their encodings. */
   in(haystack: string | Uint8Array): string[] {
     const bytes = Buffer.from(haystack);
     return this.needles.flatMap(({ secret, form, bytes: needle }) =>

@@ -1,10 +1,10 @@
 /**
- * Several nodes behind a balancer that pass for one server: so a suite that was written for one process runs unchanged
- * against a cluster. `startParley` makes these instead where the environment names what joins them:
+ * Several nodes behind a load balancer that act as one server, so that a suite written for one process runs unchanged against a
+ * cluster. `startParley` starts these instead if the environment names what joins them:
  *
- *   PARLEY_TEST_NODES_DATABASE  postgres://… of somebody who may create databases
+ *   PARLEY_TEST_NODES_DATABASE  postgres://… of a user that may create databases
  *   PARLEY_TEST_NODES_NATS      nats://…
- *   PARLEY_TEST_NODES_LOG       a file that gets a line a cluster: how many connections landed on each node
+ *   PARLEY_TEST_NODES_LOG       a file that gets one line per cluster: how many connections reached each node
  */
 import { createHash, randomBytes } from "node:crypto";
 import { appendFileSync } from "node:fs";
@@ -23,14 +23,14 @@ export interface Joint {
   readonly log: string;
 }
 
-/** What joins nodes, if the environment names it. */
+/** The database and NATS server that join nodes, if the environment names them. */
 export function jointOf(env: Readonly<Record<string, string | undefined>>): Joint | undefined {
   const { PARLEY_TEST_NODES_DATABASE, PARLEY_TEST_NODES_NATS, PARLEY_TEST_NODES_LOG } = env;
   if (!PARLEY_TEST_NODES_DATABASE || !PARLEY_TEST_NODES_NATS) return undefined;
   return { database: PARLEY_TEST_NODES_DATABASE, nats: PARLEY_TEST_NODES_NATS, log: PARLEY_TEST_NODES_LOG ?? "" };
 }
 
-/** Several started as one; `data` names their common store as a folder names one node's. */
+/** Several nodes started as one; `data` identifies their shared store as a folder identifies one node's. */
 export async function startNodes(joint: Joint, options: Options): Promise<Server> {
   const data = options.data ?? tempFolder();
   const name = `nodes_${createHash("sha256").update(data).digest("hex").slice(0, 16)}`;
@@ -55,7 +55,7 @@ export async function startNodes(joint: Joint, options: Options): Promise<Server
 
 class Nodes extends Server {
   override readonly exited: Promise<number>;
-  /** In the order in which they were seen here. */
+  /** In the order in which they were read. */
   private readonly lines: LogLine[] = [];
   private readonly seen: number[];
   private isOver = false;
@@ -67,7 +67,7 @@ class Nodes extends Server {
     data: string,
     private readonly isOwnData: boolean,
   ) {
-    // It is a server to those who use it, and no process: the nodes are.
+    // It acts as a server but is no process: the nodes are.
     super(["true"], {}, data, false);
     this.seen = nodes.map(() => 0);
     this.url = balancer.url;
@@ -121,7 +121,7 @@ class Nodes extends Server {
 
 const masterKeys = new Map<string, string>();
 
-/** The same for everybody who starts on the same data, as the file in it would be. */
+/** The same for all starts on the same data, like the file in a data folder. */
 function masterKeyOf(data: string): string {
   let key = masterKeys.get(data);
   if (key === undefined) {

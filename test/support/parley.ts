@@ -1,4 +1,4 @@
-/** A real Parley process for a test: started, watched, killed, and started again on the same data. */
+/** A real Parley process for a test: start, logs, kill, and restart on the same data. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
@@ -9,22 +9,22 @@ const PROJECT = join(import.meta.dir, "../..");
 
 export interface Options {
   readonly env?: Readonly<Record<string, string>>;
-  /** Absent: a fresh folder, which goes when the server is stopped. */
+  /** Default: a fresh folder, which is removed when the server is stopped. */
   readonly data?: string;
   readonly flags?: readonly string[];
-  /** Where it listens; 127.0.0.1 unless a test needs another. */
+  /** The address it listens on; 127.0.0.1 unless a test needs another. */
   readonly host?: string;
-  /** Put before the command: a tracer, or a shell that sets limits. It must become the server, so that signals reach it. */
+  /** Prefix of the command: a tracer, or a shell that sets limits. It must exec the server, so that signals reach it. */
   readonly wrap?: readonly string[];
 }
 
-/** What the first start wrote into first-run.txt. */
+/** The contents of first-run.txt after the first start. */
 export interface FirstRunKeys {
   readonly publishableKey: string;
   /** `<sk_id>:<sk_secret>` */
   readonly secretKey: string;
   readonly appSecret: string;
-  /** "" where the operator set one. */
+  /** "" if the operator set one. */
   readonly adminToken: string;
 }
 
@@ -35,7 +35,7 @@ export interface LogLine {
 }
 
 export class Parley {
-  /** Everything it has written so far, standard error too. */
+  /** All output so far, standard error included. */
   output = "";
   readonly exited: Promise<number>;
   private watchers = new Set<() => void>();
@@ -72,7 +72,7 @@ export class Parley {
       .flatMap((line) => (line.startsWith("{") && line.endsWith("}") ? [JSON.parse(line)] : []));
   }
 
-  /** The first log line for which `fits` holds and that is not among the first `skip` lines. */
+  /** The first log line after the first `skip` lines for which `fits` holds. */
   async logged(fits: (line: LogLine) => boolean, skip = 0): Promise<LogLine> {
     for (;;) {
       const found = this.log.slice(skip).find(fits);
@@ -90,7 +90,7 @@ export class Parley {
     this.child.kill(name);
   }
 
-  /** Ends the process and leaves its data: the default is the end that a loss of power is to software. */
+  /** Ends the process and keeps its data: SIGKILL by default, as in a power loss. */
   async kill(name: NodeJS.Signals = "SIGKILL"): Promise<number> {
     this.child.kill(name);
     return this.exited;
@@ -118,10 +118,10 @@ export class Parley {
   }
 }
 
-/** A node that answers. */
+/** A node that answers requests. */
 export class Server extends Parley {
   url = "";
-  /** The admin token it was started with; "": it makes its own. */
+  /** The admin token it was started with; "": it generates one. */
   setToken = "";
   admin = new Admin("", "");
 
@@ -134,9 +134,9 @@ export class Server extends Parley {
   }
 }
 
-/** One node; or several behind a balancer, where the environment says so (nodes.ts). */
+/** One node; or several behind a load balancer, if the environment says so (nodes.ts). */
 export async function startParley(options: Options = {}): Promise<Server> {
-  // Not at the top: that file needs this one to be there first.
+  // Imported here and not at the top, because nodes.ts imports this file.
   const { jointOf, startNodes } = await import("./nodes.ts");
   const joint = jointOf(process.env);
   return joint ? startNodes(joint, options) : startOne(options);
@@ -150,12 +150,12 @@ async function startOne(options: Options): Promise<Server> {
   return server;
 }
 
-/** Begins a start and does not wait for it. */
+/** Starts a process and does not wait until it is ready. */
 export function launchParley(options: Options = {}): Server {
   const env = {
     PARLEY_LOG_FORMAT: "json",
     PARLEY_ADMIN_TOKEN: `admin_${crypto.randomUUID()}`,
-    // Tests send thousands of bad credentials from one address; those of the limit set it themselves.
+    // Tests send thousands of bad credentials from one address; tests of the limit set it themselves.
     PARLEY_HTTP_REQUESTS_PER_MINUTE_PER_IP: "0",
     ...options.env,
   };
@@ -167,12 +167,12 @@ export function launchParley(options: Options = {}): Server {
   return server;
 }
 
-/** Runs a command of Parley to its end, such as a start that must be refused. */
+/** Runs a command of Parley until it exits, such as a start that must be refused. */
 export async function runParley(
-  words: readonly string[],
+  args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<{ code: number; output: string }> {
-  const process = new Parley(command(words), env, "", false);
+  const process = new Parley(command(args), env, "", false);
   const code = await process.exited;
   return { code, output: process.output };
 }
@@ -181,9 +181,9 @@ export async function runParley(
 export const refusedStart = (data: string, ...flags: string[]): ReturnType<typeof runParley> =>
   runParley(["up", "--port", "0", "--host", "127.0.0.1", "--data", data, ...flags], { PARLEY_LOG_FORMAT: "json" });
 
-const command = (words: readonly string[]): string[] => [process.execPath, "--no-env-file", "src/main.ts", ...words];
+const command = (args: readonly string[]): string[] => [process.execPath, "--no-env-file", "src/main.ts", ...args];
 
-/** The settings of whoever runs the tests are not the settings of the servers under test. */
+/** The environment of the test run without its Parley settings, which must not reach the servers under test. */
 const inherited = (): Record<string, string> =>
   Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>

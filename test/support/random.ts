@@ -1,6 +1,6 @@
 /**
- * 32 random bits at a time that a seed decides (sfc32, by Chris Doty-Humphrey). Its state has 128 bits: runs of different
- * seeds do not meet, and a run of billions of numbers does not repeat. Generators with 32 bits of state do both.
+ * 32 random bits at a time, determined by a seed (sfc32, by Chris Doty-Humphrey). Its state has 128 bits: sequences of different
+ * seeds do not overlap, and a sequence of billions of numbers does not repeat. Generators with 32 bits of state do both.
  */
 export function bitsFrom(seed: number): () => number {
   // A seed may have 53 bits.
@@ -21,5 +21,5 @@ export function bitsFrom(seed: number): () => number {
   return next;
 }
 
-/** Until every bit of the seed has reached every bit of the state. */
+/** Rounds until every bit of the seed has affected every bit of the state. */
 const WARM_UP = 20;

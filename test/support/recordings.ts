@@ -1,4 +1,4 @@
-/** Recordings as a backend makes them: begun, sent, completed. */
+/** Recordings as a backend makes them: begin, upload, complete. */
 import { createHash } from "node:crypto";
 import type { Application, AppRefusal } from "./application.ts";
 import { type Answer, call, type Json } from "./http.ts";
@@ -33,11 +33,11 @@ export type Offset = { readonly offset: number } & AppRefusal;
 
 const EBML = "\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\xf7\x81\x01\x42\xf2\x81\x04\x42\xf3\x81\x08\x42\x82\x84webm";
 
-/** Bytes that begin as a WebM file does; others each time, unless a seed is given. */
+/** Bytes that start like a WebM file; different ones each time, unless a seed is given. */
 export function webm(size: number, seed = Math.floor(Math.random() * 2 ** 31)): Uint8Array<ArrayBuffer> {
-  const words = new Uint32Array(Math.ceil(size / 4));
-  for (let i = 0; i < words.length; i++) words[i] = Math.imul(i + seed, 2654435761);
-  const bytes = new Uint8Array(words.buffer, 0, size);
+  const integers = new Uint32Array(Math.ceil(size / 4));
+  for (let i = 0; i < integers.length; i++) integers[i] = Math.imul(i + seed, 2654435761);
+  const bytes = new Uint8Array(integers.buffer, 0, size);
   bytes.set(Buffer.from(EBML, "latin1").subarray(0, size));
   return bytes;
 }
@@ -51,13 +51,13 @@ export class Backend {
     return String((await this.app.must("POST", "/room", { roomName }))._id);
   }
 
-  /** In a room of its own unless `fields` names one. */
+  /** In a new room unless `fields` names one. */
   async begin(fields: Json = {}): Promise<Begun> {
     const room = fields.room ?? (await this.room());
     return this.app.must("POST", "/recording", { room, participantUsername: "ann", type: "video", ...fields });
   }
 
-  /** The bytes to an address that a beginning gave, whatever the outcome. No secret key goes with them. */
+  /** Sends the bytes to an upload's address, whatever the outcome. No secret key is sent with them. */
   async put(uploadUrl: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Answer<Offset>> {
     const path = uploadUrl.slice(uploadUrl.indexOf("/api/"));
     const answer = await call<Offset>(this.app.url + path, {
@@ -97,7 +97,7 @@ export class Backend {
     return String((await this.app.must("GET", `/recording/${id}/${kind}${query}`)).url);
   }
 
-  /** What is behind a link of ours. */
+  /** Fetches one of our links. */
   async fetch(link: string, init: { method?: string; headers?: Record<string, string> } = {}): Promise<Response> {
     const { pathname, search } = new URL(link);
     return fetch(this.app.url + pathname + search, {
@@ -110,7 +110,7 @@ export class Backend {
 export const asQuery = (query: Readonly<Record<string, string | number>>): string =>
   new URLSearchParams(Object.entries(query).map(([name, value]): [string, string] => [name, String(value)])).toString();
 
-/** A refusal that tells how far the upload is. */
+/** Expects a refusal that says how many bytes the upload has. */
 export const isRefusal = ({ status, body }: Answer<Offset>): { status: number; code: string; offset?: number } => ({
   status,
   code: body.error?.code,

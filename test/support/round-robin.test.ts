@@ -35,7 +35,7 @@ test("requests on one HTTP connection stay on one target", async () => {
   expect(balancer.log).toHaveLength(1);
 });
 
-test("a target that takes no connections is passed over, and the log says so; when none does, the client is reset", async () => {
+test("a target that refuses connections is skipped and logged; when all refuse, the client is reset", async () => {
   const gone = await Echo.start();
   gone[Symbol.dispose]();
   using there = await Echo.start();

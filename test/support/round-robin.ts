@@ -3,16 +3,16 @@ import type { Socket } from "node:net";
 import { reset, TcpProxy } from "./tcp-proxy.ts";
 
 export interface Landing {
-  /** Of the connection, from 1. */
+  /** The connection's number, from 1. */
   readonly number: number;
   /** The target's port. */
   readonly target: number;
-  /** Targets that took no connection and were passed over. */
+  /** Targets that refused the connection and were skipped. */
   readonly passedOver: readonly number[];
 }
 
 export class RoundRobin {
-  /** One entry a connection that landed, in the order they did. */
+  /** One entry per connection that reached a target, in order. */
   readonly log: Landing[] = [];
   private turn = 0;
   private proxy: TcpProxy | undefined;
@@ -33,7 +33,7 @@ export class RoundRobin {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** From now on; connections that are there stay where they are. */
+  /** Takes effect for new connections; open connections stay where they are. */
   use(...targets: number[]): void {
     this.targets = targets;
   }
@@ -53,7 +53,7 @@ export class RoundRobin {
     await this.close();
   }
 
-  /** A target that takes no connections is passed over; when all did not, the client is reset. */
+  /** A target that refuses is skipped; when all refuse, the client is reset. */
   private land(client: Socket, number: number, proxy: TcpProxy, passedOver: readonly number[]): void {
     const target = this.targets[this.turn++ % this.targets.length];
     if (target === undefined || passedOver.length >= this.targets.length || client.destroyed) {

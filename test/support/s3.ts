@@ -1,6 +1,6 @@
 /**
- * A real S3-compatible service for a test: versitygw, a gateway that serves a folder. It checks every signature, and multipart
- * uploads are those of S3. Built once from Go's registry, where Go is installed; `VERSITYGW` may name one that is there.
+ * A real S3-compatible service for a test: versitygw, a gateway that serves a folder. It checks every signature and implements S3's
+ * multipart uploads. Built once from Go's registry, where Go is installed; `VERSITYGW` may name an existing binary.
  */
 import { existsSync, mkdirSync } from "node:fs";
 import { createServer } from "node:net";
@@ -17,9 +17,9 @@ export interface S3Service {
   readonly accessKey: string;
   readonly secretKey: string;
   readonly bucket: string;
-  /** For PARLEY_STORAGE_URL. */
+  /** The value for PARLEY_STORAGE_URL. */
   readonly storageUrl: string;
-  /** Where its objects are, as files. */
+  /** The folder that holds its objects as files. */
   readonly folder: string;
   stop(): Promise<void>;
 }
@@ -80,7 +80,7 @@ function freePort(): Promise<number> {
   });
 }
 
-/** It tells nobody when it is ready: asked until it answers. */
+/** It does not report when it is ready, so this polls until it responds. */
 async function answering(url: string, isOver: () => boolean): Promise<void> {
   const deadline = performance.now() + START_MS;
   for (;;) {

@@ -4,7 +4,7 @@ import { bitsFrom } from "./random.ts";
 import { header, type Line, readLedger, runSlices, seedsIn, totals } from "./seeds.ts";
 import { scratch } from "./temp.ts";
 
-test("seeds are one or a range", () => {
+test("seeds are a number or a range", () => {
   expect(seedsIn("7")).toEqual([7]);
   expect(seedsIn("100-103")).toEqual([100, 101, 102, 103]);
   for (const text of ["", "x", "3-1", "1-", "-1", "1-9999999999"]) expect(seedsIn(text)).toBeUndefined();
@@ -12,12 +12,12 @@ test("seeds are one or a range", () => {
 
 const line = (seed: number, count: number, ok = true): Line => ({ ...header("a", seed), count, ok, seconds: 2 });
 
-test("a seed counts once, by its last line, and one that failed counts nothing", () => {
+test("a seed counts once, by its last line, and a failed seed adds nothing", () => {
   const lines = [line(1, 10), line(2, 0, false), line(1, 10), line(2, 10), line(3, 5, false)];
   expect(totals(lines)).toEqual([{ what: "a", count: 20, seeds: 3, failed: 1, seconds: 6 }]);
 });
 
-test("a run leaves out the seeds that its ledger has, runs failed ones again, and says which command fails or hangs", async () => {
+test("a run skips seeds that passed in its ledger, repeats failed ones, and reports which command fails or hangs", async () => {
   using folder = scratch();
   const ledger = join(folder.path, "ledger.jsonl");
   const script = (seed: number): string =>

@@ -1,6 +1,6 @@
 /**
- * Long runs in slices: each seed is a run of its own in a process of its own, several at a time, one line of JSON for each.
- * The lines are a ledger: a run that is begun again leaves out the seeds that have passed, and no seed is counted twice.
+ * Long runs split by seed: each seed runs in its own process, several at a time, and gives one line of JSON. The lines are a
+ * ledger: a restarted run skips the seeds that have passed, and no seed is counted twice.
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { cpus } from "node:os";
@@ -13,7 +13,7 @@ export interface Line {
   readonly count: number;
   readonly ok: boolean;
   readonly seconds: number;
-  /** The code that it ran on: a commit, with + where files were changed. */
+  /** The version of the code: a commit, with + if files were changed. */
   readonly code: string;
   readonly date: string;
   readonly [figure: string]: unknown;
@@ -30,12 +30,12 @@ export interface Total {
 export interface Slices {
   readonly what: string;
   readonly seeds: readonly number[];
-  /** Of one seed: the command, whose last line is a `Line`. */
+  /** The command of one seed; its last line of output is a `Line`. */
   readonly command: (seed: number) => readonly string[];
   readonly processes: number;
   /** A slice that takes longer is a hang. */
   readonly maxSeconds: number;
-  /** Where lines are kept; absent: only printed. */
+  /** The file that keeps the lines; without it they are only printed. */
   readonly ledger?: string | undefined;
 }
 
@@ -59,7 +59,7 @@ export function readLedger(path: string): Line[] {
     .flatMap((text) => (text.startsWith("{") ? [JSON.parse(text) as Line] : []));
 }
 
-/** A seed counts once, however often it is in there: as its last line says. */
+/** A seed counts once: only its last line in the ledger. */
 export function totals(lines: readonly Line[]): Total[] {
   const byWhat = Map.groupBy(
     new Map(lines.map((line) => [`${line.what} ${line.seed}`, line])).values(),
@@ -74,7 +74,7 @@ export function totals(lines: readonly Line[]): Total[] {
   }));
 }
 
-/** Runs the seeds that the ledger does not have; true: all were well. */
+/** Runs the seeds that have not passed yet; returns whether all of them passed. */
 export async function runSlices({ what, seeds, command, processes, maxSeconds, ledger }: Slices): Promise<boolean> {
   const done = new Set(
     ledger === undefined
@@ -114,7 +114,7 @@ async function runOne(what: string, seed: number, command: readonly string[], ma
   return { ...header(what, seed), count: 0, ok: false, seconds, why, output: output.slice(-5000) };
 }
 
-/** What every line begins with. */
+/** The fields that every line starts with. */
 export const header = (what: string, seed: number): Pick<Line, "what" | "seed" | "code" | "date"> => ({
   what,
   seed,

@@ -6,7 +6,7 @@ const PING = Buffer.from([0x89, 1, 0x31]);
 const texts = ["", "short", "x".repeat(125), "y".repeat(126), "ü".repeat(20_000)];
 const stream = Buffer.concat([HEAD, ...texts.flatMap((text) => [textFrame(text), PING])]);
 
-test.each([1, 2, 3, 7, 1000, stream.length])("cut into pieces of %i bytes it gives the same frames", (size) => {
+test.each([1, 2, 3, 7, 1000, stream.length])("a stream cut into pieces of %i bytes gives the same frames", (size) => {
   const cutter = new FrameCutter();
   const bytes: Buffer[] = [];
   const heard: (string | undefined)[] = [];

@@ -1,9 +1,9 @@
-/** Cuts what a server says over a WebSocket into frames (RFC 6455, 5.2); before it, the answer to the handshake. */
+/** Splits a server's WebSocket stream into frames (RFC 6455, 5.2), after the handshake's response. */
 
 export interface ServerFrame {
-  /** The whole frame, head included. */
+  /** The whole frame, header included. */
   readonly bytes: Buffer;
-  /** undefined: a control frame, a part of a message, or the answer to the handshake. */
+  /** undefined: a control frame, a fragment, or the handshake's response. */
   readonly text: string | undefined;
 }
 
@@ -13,7 +13,7 @@ export class FrameCutter {
   private rest: Buffer = Buffer.alloc(0);
   private isUpgraded = false;
 
-  /** The frames that are whole by now. */
+  /** The frames that are complete by now. */
   *cut(bytes: Buffer): Generator<ServerFrame> {
     let buffer = this.rest.length > 0 ? Buffer.concat([this.rest, bytes]) : bytes;
     for (;;) {
@@ -25,7 +25,7 @@ export class FrameCutter {
       yield { bytes: whole, text: isText ? whole.toString("utf8", length.head) : undefined };
       buffer = buffer.subarray(length.total);
     }
-    // A copy: the slice would keep all that came with it.
+    // A copy: a slice would keep the whole chunk in memory.
     this.rest = Buffer.from(buffer);
   }
 }
@@ -40,7 +40,7 @@ function headLength(buffer: Buffer): Length | undefined {
   return end < 0 ? undefined : { head: 0, total: end + 4 };
 }
 
-/** Servers do not mask. */
+/** Servers do not mask, so the length field is followed by the payload. */
 function frameLength(buffer: Buffer): Length | undefined {
   const short = (buffer[1] ?? 0) & 0x7f;
   const head = short === 127 ? 10 : short === 126 ? 4 : 2;

@@ -1,4 +1,4 @@
-/** A PUT of one's own pace: the head at once, the body as it is told to. */
+/** A PUT whose body is sent piece by piece: the head at once, the rest when the test says so. */
 import { connect, type Socket } from "node:net";
 
 export class SlowPut {
@@ -13,7 +13,7 @@ export class SlowPut {
     this.ended = new Promise((resolve) => socket.on("close", () => resolve()));
   }
 
-  /** `url` is where the server is, `uploadUrl` the address that a beginning gave. */
+  /** `url` is the server's address, `uploadUrl` that of the upload. */
   static begin(url: string, uploadUrl: string, headers: Readonly<Record<string, string | number>>): Promise<SlowPut> {
     const { hostname, port } = new URL(url);
     const { host, pathname, search } = new URL(uploadUrl);
@@ -33,7 +33,7 @@ export class SlowPut {
     return new Promise((resolve) => this.socket.write(bytes, () => resolve()));
   }
 
-  /** The status of the answer, when the connection has ended; 0: there was none. */
+  /** The response's status once the connection has ended; 0: there was none. */
   async status(): Promise<number> {
     await this.ended;
     return Number(/^HTTP\/1\.1 (\d{3}) /.exec(this.text)?.[1] ?? 0);

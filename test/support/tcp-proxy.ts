@@ -1,6 +1,6 @@
 /**
- * A TCP proxy for tests: takes connections on a port of its own and joins each to a target. What passes in between is for
- * others to decide (wire.ts, round-robin.ts).
+ * A TCP proxy for tests: accepts connections on its own port and joins each to a target. What passes in between is decided by
+ * link-proxy.ts and round-robin.ts.
  */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
@@ -9,13 +9,13 @@ export type Direction = "up" | "down";
 
 /** One connection and its two sockets; both may be half-closed. */
 export interface Link {
-  /** From 1, in the order they came. */
+  /** From 1, in the order they were accepted. */
   readonly number: number;
   readonly client: Socket;
   readonly target: Socket;
 }
 
-/** Ends a connection the way a crashed machine does. */
+/** Resets a connection, as a crashed machine would. */
 export function reset(socket: Socket): void {
   if (!socket.destroyed) socket.resetAndDestroy();
 }
@@ -26,7 +26,7 @@ export class TcpProxy {
 
   private constructor(private readonly server: Server) {}
 
-  /** The client's bytes wait until `onClient` has them read. */
+  /** The client's bytes are not read until `onClient` resumes it. */
   static async listen(onClient: (client: Socket, number: number, proxy: TcpProxy) => void): Promise<TcpProxy> {
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
     const proxy = new TcpProxy(server);
@@ -45,7 +45,7 @@ export class TcpProxy {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** A connection to a target; `failed` if there is none to be had. */
+  /** A connection to a target; calls `failed` if the target is unreachable. */
   dial(port: number, failed: () => void): Socket {
     const socket = connect({ host: "127.0.0.1", port, allowHalfOpen: true, noDelay: true });
     socket.pause();
@@ -69,7 +69,7 @@ export class TcpProxy {
   private own(socket: Socket): Socket {
     this.sockets.add(socket);
     socket.on("close", () => this.sockets.delete(socket));
-    // The other side of the link is told by the "close" that follows.
+    // The other side of the link is closed by the "close" event that follows.
     socket.on("error", () => undefined);
     return socket;
   }

@@ -1,4 +1,4 @@
-/** Folders that tests may fill. */
+/** Temporary folders for tests. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ export const tempFolder = (): string => mkdtempSync(join(tmpdir(), "parley-test-
 
 export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true });
 
-/** `using folder = scratch()`: goes with the test, also with one that fails. */
+/** `using folder = scratch()`: removed at the end of the test, also when it fails. */
 export function scratch(): Disposable & { readonly path: string } {
   const path = tempFolder();
   return { path, [Symbol.dispose]: () => removeFolder(path) };

@@ -1,4 +1,4 @@
-/** A program on a terminal, as a person runs it: what it shows, and what is typed. */
+/** A program on a terminal, as a person runs it: its output, and typed input. */
 
 const PROJECT = `${import.meta.dir}/../..`;
 
@@ -6,7 +6,7 @@ export class Terminal {
   private shown = "";
   private isDrained = false;
   private wake: () => void = () => undefined;
-  /** Everything it wrote has been read. */
+  /** Resolves when all output has been read. */
   private readonly drained = Promise.withResolvers<void>();
   private readonly child;
 
@@ -16,7 +16,7 @@ export class Terminal {
       cwd: PROJECT,
       env: { PATH: process.env.PATH ?? "", TERM: "xterm", ...env },
       terminal: {
-        // Wide: a terminal that breaks lines would have tests look for line breaks.
+        // Wide enough that no output wraps: tests would have to match the line breaks.
         cols: 500,
         rows: 100,
         data: (_terminal: unknown, bytes: Uint8Array) => {
@@ -32,12 +32,12 @@ export class Terminal {
     });
   }
 
-  /** Its exit code, once all that it wrote is shown. */
+  /** Its exit code, after all its output has been read. */
   get exited(): Promise<number> {
     return Promise.all([this.child.exited, this.drained.promise]).then(([code]) => code);
   }
 
-  /** Everything shown so far, once it fits. Throws if the program ends before. */
+  /** Waits until the output fits, and returns it. Throws if the program ends before. */
   async shows(pattern: RegExp): Promise<string> {
     for (;;) {
       const text = this.text;
@@ -49,7 +49,7 @@ export class Terminal {
     }
   }
 
-  /** What is shown, with plain line ends. */
+  /** The output with plain line ends. */
   get text(): string {
     return this.shown.replaceAll("\r\n", "\n");
   }

@@ -1,8 +1,8 @@
 /** Broken lines are no faults of the service, as long as nobody whose line holds misses anything. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Fleet, FleetError, type FleetOptions } from "../../src/verify/fleet.ts";
+import { LinkProxy } from "../support/link-proxy.ts";
 import { type Server, startParley } from "../support/parley.ts";
-import { Wire } from "../support/wire.ts";
 
 const SETTLE_MS = 15_000;
 
@@ -14,8 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const plan = (wires: readonly Wire[], more: Partial<FleetOptions> = {}): FleetOptions => ({
-  urls: wires.map((wire) => `ws://127.0.0.1:${wire.port}`),
+const plan = (links: readonly LinkProxy[], more: Partial<FleetOptions> = {}): FleetOptions => ({
+  urls: links.map((link) => `ws://127.0.0.1:${link.port}`),
   secretKey: server.keys.secretKey,
   clients: 12,
   channels: 3,
@@ -24,8 +24,8 @@ const plan = (wires: readonly Wire[], more: Partial<FleetOptions> = {}): FleetOp
 });
 
 test("clients whose line is cut come back, over another if there is one, and the others missed nothing", async () => {
-  await using good = await Wire.to(port);
-  await using bad = await Wire.to(port);
+  await using good = await LinkProxy.to(port);
+  await using bad = await LinkProxy.to(port);
   await using fleet = await Fleet.open(plan([good, bad]));
   fleet.talk();
   await Bun.sleep(300);
@@ -42,15 +42,15 @@ test("clients whose line is cut come back, over another if there is one, and the
 });
 
 test("a line that stalls and goes on has lost nothing and doubled nothing", async () => {
-  await using wire = await Wire.to(port);
-  await using steady = await Wire.to(port);
-  await using fleet = await Fleet.open(plan([wire, steady]));
+  await using link = await LinkProxy.to(port);
+  await using steady = await LinkProxy.to(port);
+  await using fleet = await Fleet.open(plan([link, steady]));
   fleet.talk();
   await Bun.sleep(200);
-  wire.stall();
+  link.stall();
   await Bun.sleep(700);
-  wire.resume();
-  wire.delay(40);
+  link.resume();
+  link.delay(40);
   await Bun.sleep(300);
   fleet.hush();
   const { problems, figures } = await fleet.settle(SETTLE_MS);
@@ -59,17 +59,17 @@ test("a line that stalls and goes on has lost nothing and doubled nothing", asyn
 });
 
 test("whoever cannot come back is named", async () => {
-  await using wire = await Wire.to(port);
-  await using fleet = await Fleet.open(plan([wire], { reconnect: false }));
+  await using link = await LinkProxy.to(port);
+  await using fleet = await Fleet.open(plan([link], { reconnect: false }));
   await fleet.talkFor(0.2);
-  wire.cut();
+  link.cut();
   const { problems } = await fleet.settle(300);
   expect(problems).toMatchObject([{ kind: "absent", count: 12 }]);
 });
 
 test("a kicked peer stays away, and the others see it leave", async () => {
-  await using wire = await Wire.to(port);
-  await using fleet = await Fleet.open(plan([wire]));
+  await using link = await LinkProxy.to(port);
+  await using fleet = await Fleet.open(plan([link]));
   fleet.talk();
   const [victim] = fleet.clients;
   const answer = await fetch(`${server.url}/v1/peers/${victim?.peer}`, {
@@ -87,13 +87,13 @@ test("a kicked peer stays away, and the others see it leave", async () => {
 });
 
 test("a service that lets nobody in is named, without the token", async () => {
-  await using wire = await Wire.to(port);
+  await using link = await LinkProxy.to(port);
   const [keyId] = server.keys.secretKey.split(":");
-  const refused = await Fleet.open(plan([wire], { secretKey: `${keyId}:sk_secret_wrong` })).catch((error) => error);
+  const refused = await Fleet.open(plan([link], { secretKey: `${keyId}:sk_secret_wrong` })).catch((error) => error);
   expect(refused).toBeInstanceOf(FleetError);
   expect(refused.message).toMatch(/^ws:\/\/127\.0\.0\.1:\d+ refused a connection: invalid_token: [^?]+$/);
-  wire.cut();
-  const cut = await Fleet.open(plan([wire])).catch((error) => error);
+  link.cut();
+  const cut = await Fleet.open(plan([link])).catch((error) => error);
   expect(cut).toBeInstanceOf(FleetError);
   expect(cut.message).toMatch(/^ws:\/\/127\.0\.0\.1:\d+ cannot be reached: [^?]+$/);
 });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { FaultyLine } from "../support/faulty-line.ts";
+import { FaultyProxy } from "../support/faulty-proxy.ts";
 import { call } from "../support/http.ts";
 import { runParley, type Server, startParley } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
@@ -31,9 +31,9 @@ test("a right service: a short report and exit code 0; the key comes from a file
 });
 
 test("a wrong one: what was wrong in words, and exit code 1", async () => {
-  const line = await FaultyLine.to(port(), "drop", { every: 100 });
-  await using wire = line.wire;
-  const { code, output } = await runParley(few(`ws://127.0.0.1:${wire.port}`), { PARLEY_KEY: server.keys.secretKey });
+  const line = await FaultyProxy.to(port(), "drop", { every: 100 });
+  await using link = line.link;
+  const { code, output } = await runParley(few(`ws://127.0.0.1:${link.port}`), { PARLEY_KEY: server.keys.secretKey });
   expect([code, output]).toEqual([1, expect.stringMatching(/^verdict +WRONG$/m)]);
   expect(output).toMatch(
     new RegExp(

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Kind } from "../../src/verify/findings.ts";
 import { Fleet, type Report } from "../../src/verify/fleet.ts";
-import { type Fault, FaultyLine } from "../support/faulty-line.ts";
+import { type Fault, FaultyProxy } from "../support/faulty-proxy.ts";
 import { type Server, startParley } from "../support/parley.ts";
 
 const ONE_IN = 10_000;
@@ -17,9 +17,9 @@ afterAll(() => server.stop());
 
 /** Talks until enough was delivered, with a fault planted in every ten-thousandth delivery. */
 async function run(fault: Fault): Promise<{ report: Report; deliveries: number; planted: number }> {
-  const line = await FaultyLine.to(Number(new URL(server.url).port), fault, { every: ONE_IN, most: FAULTS });
-  await using wire = line.wire;
-  const url = `ws://127.0.0.1:${wire.port}`;
+  const line = await FaultyProxy.to(Number(new URL(server.url).port), fault, { every: ONE_IN, most: FAULTS });
+  await using link = line.link;
+  const url = `ws://127.0.0.1:${link.port}`;
   // Few messages to many: what is counted here are deliveries.
   await using fleet = await Fleet.open({
     urls: [url],

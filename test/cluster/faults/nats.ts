@@ -66,15 +66,15 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
     fleet.talk();
     await Bun.sleep(300);
     const at = cluster().serverOf(0);
-    const wire = cluster().wires(0)[at]!;
-    wire.stall();
+    const link = cluster().links(0)[at]!;
+    link.stall();
     const movedMs = await until("node 0 stays on it", () =>
       cluster()
-        .wires(0)
+        .links(0)
         .some(({ open }, other) => other !== at && open > 0),
     );
     await Bun.sleep(UNDER_FAULT_MS);
-    wire.mend();
+    link.mend();
     fleet.hush();
     const { problems, figures } = await fleet.settle(SETTLE_MS);
     show("a stalled link", { movedWithinMs: Math.round(movedMs), ...figures });
@@ -85,16 +85,16 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
 
   test("ways to NATS that are cut, again and again, and ones that are slow: nothing is lost, nobody flaps", async () => {
     await using fleet = await cluster().fleet();
-    for (const wire of cluster().wires(1)) wire.delay(SLOW_MS);
+    for (const link of cluster().links(1)) link.delay(SLOW_MS);
     fleet.talk();
     for (let cuts = 0; cuts < (IS_FULL ? 10 : 3); cuts++) {
       const at = cluster().serverOf(0);
-      cluster().wires(0)[at]?.cut();
+      cluster().links(0)[at]?.cut();
       await until("node 0 finds no other way", () => cluster().serverOf(0) >= 0);
-      cluster().wires(0)[at]?.mend();
+      cluster().links(0)[at]?.mend();
       await Bun.sleep(UNDER_FAULT_MS / 5);
     }
-    for (const wire of cluster().wires(1)) wire.mend();
+    for (const link of cluster().links(1)) link.mend();
     fleet.hush();
     const { problems, figures } = await fleet.settle(SETTLE_MS);
     show("cut and slow links", figures);

@@ -1,15 +1,15 @@
 /**
  * Parley processes on one PostgreSQL and a cluster of NATS servers, all of them real. Each node's way to each NATS server is
- * a wire of its own, so that a fault hits exactly the link that is meant.
+ * a link of its own, so that a fault hits exactly the link that is meant.
  */
 import { randomBytes } from "node:crypto";
 import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import { Fleet, type FleetOptions } from "../../../src/verify/fleet.ts";
 import { Admin, type SecretKey } from "../../support/admin.ts";
 import { call } from "../../support/http.ts";
+import { LinkProxy } from "../../support/link-proxy.ts";
 import { launchParley, type Server } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
-import { Wire } from "../../support/wire.ts";
 import { LOAD } from "./load.ts";
 import type { NatsCluster } from "./nats.ts";
 import { until } from "./until.ts";
@@ -28,7 +28,7 @@ interface Place {
   readonly env: Env;
   readonly data: string;
   /** To NATS servers, in their order. */
-  readonly wires: readonly Wire[];
+  readonly links: readonly LinkProxy[];
 }
 
 export class Cluster {
@@ -69,18 +69,18 @@ export class Cluster {
   /** One more node: its number. */
   async add(nodeId: string, servers: readonly number[] = this.options.nats.ports.map((_, at) => at)): Promise<number> {
     const at = this.places.length;
-    const wires: Wire[] = [];
-    const place = { data: tempFolder(), wires, env: { ...this.env, PARLEY_NODE_ID: nodeId } };
+    const links: LinkProxy[] = [];
+    const place = { data: tempFolder(), links, env: { ...this.env, PARLEY_NODE_ID: nodeId } };
     this.places.push(place);
-    for (const server of servers) wires.push(await Wire.to(this.options.nats.ports[server] ?? 0));
+    for (const server of servers) links.push(await LinkProxy.to(this.options.nats.ports[server] ?? 0));
     await this.begin(at);
     return at;
   }
 
   /** A new process in the place of one that has ended. */
   async begin(at: number): Promise<Server> {
-    const { env, data, wires } = this.place(at);
-    const PARLEY_NATS_URL = `nats://${wires.map(({ port }) => `127.0.0.1:${port}`).join(",")}`;
+    const { env, data, links } = this.place(at);
+    const PARLEY_NATS_URL = `nats://${links.map(({ port }) => `127.0.0.1:${port}`).join(",")}`;
     const server = launchParley({ env: { ...env, PARLEY_NATS_URL }, data });
     this.nodes[at] = server;
     const ready = await server.logged(({ msg }) => msg === "parley is ready");
@@ -95,13 +95,13 @@ export class Cluster {
     return node;
   }
 
-  wires(at: number): readonly Wire[] {
-    return this.place(at).wires;
+  links(at: number): readonly LinkProxy[] {
+    return this.place(at).links;
   }
 
   /** Which of the NATS servers it knows a node is connected to. */
   serverOf(at: number): number {
-    return this.wires(at).findIndex(({ open }) => open > 0);
+    return this.links(at).findIndex(({ open }) => open > 0);
   }
 
   get urls(): string[] {
@@ -146,7 +146,7 @@ export class Cluster {
 
 async function discard(place: Place | undefined): Promise<void> {
   if (!place) return;
-  for (const wire of place.wires) await wire.close();
+  for (const link of place.links) await link.close();
   removeFolder(place.data);
 }
 

@@ -1,6 +1,6 @@
 /** NATS servers that form a cluster, each of which can be killed and begun again. */
 import { freePort, type NatsServer, startNats } from "../../../src/engine/testing/nats-server.ts";
-import { Wire } from "../../support/wire.ts";
+import { LinkProxy } from "../../support/link-proxy.ts";
 
 interface Place {
   readonly port: number;
@@ -12,7 +12,7 @@ export class NatsCluster {
 
   private constructor(
     private readonly places: readonly Place[],
-    private readonly wires: readonly Wire[] = [],
+    private readonly links: readonly LinkProxy[] = [],
   ) {}
 
   /** Each has a route to each other. */
@@ -33,11 +33,11 @@ export class NatsCluster {
     return new NatsCluster(places).started();
   }
 
-  /** Two, and one way between them, over a wire that can be cut. Neither tells the other of a way past it. */
-  static async pair(): Promise<{ readonly nats: NatsCluster; readonly between: Wire }> {
+  /** Two, and one way between them, over a link that can be cut. Neither tells the other of a way past it. */
+  static async pair(): Promise<{ readonly nats: NatsCluster; readonly between: LinkProxy }> {
     const routes = [await freePort(), await freePort()] as const;
-    const between = await Wire.to(routes[0]);
-    const nowhere = await Wire.to(routes[1]);
+    const between = await LinkProxy.to(routes[0]);
+    const nowhere = await LinkProxy.to(routes[1]);
     nowhere.cut();
     const places = [
       { port: await freePort(), args: member(routes[0], ["--cluster_advertise", `127.0.0.1:${between.port}`]) },
@@ -78,7 +78,7 @@ export class NatsCluster {
 
   async stop(): Promise<void> {
     await this.killAll();
-    for (const wire of this.wires) await wire.close();
+    for (const link of this.links) await link.close();
   }
 
   private async started(): Promise<this> {
@@ -94,7 +94,7 @@ export class NatsCluster {
 
 const routeTo = (port: number): string => `nats://127.0.0.1:${port}`;
 
-/** Clients are not told of the other servers: they keep to the wires that were given to them. */
+/** Clients are not told of the other servers: they keep to the links that were given to them. */
 const member = (route: number, more: readonly string[]): string[] => [
   "--cluster_name",
   "parley-test",

@@ -1,4 +1,4 @@
-/** protocol.md 6: how connections end, and what the others see of it. 1001 is in shutdown.test.ts, 4011 in delivery.test.ts. */
+/** protocol.md 6: how connections end, and what other members see. 1001 is in shutdown.test.ts, 4011 in delivery.test.ts. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { closePayload, OPCODE } from "./support/frames.ts";
 import { type Frame, ids } from "./support/shapes.ts";
@@ -15,10 +15,10 @@ beforeAll(async () => {
 afterEach(() => world.hangUp());
 afterAll(() => world.stop());
 
-/** Two seconds from now, or a little more: a token with less than one left is not let in. */
+/** At least two seconds from now: a token with less than one second left is refused. */
 const soon = (): number => Math.floor((Date.now() + 2700) / 1000);
 
-/** A watcher in a channel with one more peer, which is about to end. */
+/** Two members of a channel: one that watches, and one that the test is about to end. */
 async function pair(claims: object = {}): Promise<{ channel: string; watcher: Guest; guest: Guest }> {
   const channel = fresh("room");
   const watcher = await world.member(channel);
@@ -34,8 +34,8 @@ const leaving = (channel: string, peerId: string): Frame<"presence"> => ({
   left: [{ peerId }],
 });
 
-describe("4002: a token's time is up", () => {
-  // All of them wait at the same time. They are not among those that go after each test.
+describe("4002: the token has expired", () => {
+  // All connections wait at the same time, so they are kept out of the clean-up after each test.
   let own: World;
   let exp: number;
   let channel: string;
@@ -62,14 +62,14 @@ describe("4002: a token's time is up", () => {
   });
   afterAll(() => own.hangUp());
 
-  /** How long before a time, Unix seconds, it was closed with 4002. */
+  /** How many seconds before a time (Unix seconds) the connection was closed with 4002. */
   async function closedBefore({ wire }: Guest, seconds: number): Promise<number> {
     const { code, at } = await wire.closed();
     expect(code).toBe(4002);
     return seconds * 1000 - (performance.timeOrigin + at);
   }
 
-  test("also while it keeps sending", async () => {
+  test("closes a connection that keeps sending", async () => {
     const { wire } = busy;
     while (!wire.events.some(({ kind }) => kind === "close")) {
       wire.send({ type: "unsubscribe", channel: "x" });
@@ -78,7 +78,7 @@ describe("4002: a token's time is up", () => {
     expect(await closedBefore(busy, exp)).toBeGreaterThan(0);
   });
 
-  test("about 250 ms before exp and never after it; the others see it leave", async () => {
+  test("closes about 250 ms before exp and never after it; other members see it leave", async () => {
     expect(member.welcome.expiresAt).toBe(exp);
     const left = await closedBefore(member, exp);
     expect(left).toBeGreaterThan(0);
@@ -87,14 +87,14 @@ describe("4002: a token's time is up", () => {
     expect(member.wire.frames.filter(({ type }) => type === "error")).toEqual([]);
   });
 
-  test("at the effective expiry where that is earlier than exp", async () => {
+  test("closes at the effective expiry when that is earlier than exp", async () => {
     expect(early.welcome.expiresAt).toBe(exp);
     const left = await closedBefore(early, exp);
     expect(left).toBeGreaterThan(0);
     expect(left).toBeLessThanOrEqual(260);
   });
 
-  test("for each of many at its own time, while those with longer tokens stay", async () => {
+  test("closes each connection at its own expiry, while those with longer tokens stay", async () => {
     for (const { guest, exp: own } of others) {
       const left = await closedBefore(guest, own);
       expect(left).toBeGreaterThan(0);
@@ -105,7 +105,7 @@ describe("4002: a token's time is up", () => {
 });
 
 describe("4001: the key is revoked", () => {
-  test("all its connections end within a second, those of other keys stay", async () => {
+  test("all connections of the key end within a second; those of other keys stay", async () => {
     const key = await world.admin.createKey(world.app._id);
     const publishable = await world.admin.createPublishable(world.app._id);
     const channel = fresh("room");
@@ -128,7 +128,7 @@ describe("4001: the key is revoked", () => {
     expect(await watcher.wire.sync()).toEqual([]);
   });
 
-  test("so do all of an application that is deleted", async () => {
+  test("all connections of a deleted application end", async () => {
     const other = await newApp(world.server);
     const publishable = await world.admin.createPublishable(other.app._id);
     const [one, two] = [await other.guest(), await other.visitor(publishable.keyId)];
@@ -147,7 +147,7 @@ describe("4010: the concurrent cap", () => {
   });
   afterEach(() => small.hangUp());
 
-  test("the upgrade succeeds, then the close comes before any welcome", async () => {
+  test("the upgrade succeeds, and the close comes before any welcome", async () => {
     await small.guest();
     await small.guest();
     const wire = await attempt(world.url, { query: tokenQuery(small.token()) });
@@ -160,7 +160,7 @@ describe("4010: the concurrent cap", () => {
 });
 
 describe("4020: kicked by the backend", () => {
-  test("all connections of the peer end, and only those; the answer counts them", async () => {
+  test("all connections of the peer end, and no others; the response counts them", async () => {
     const { channel, watcher, guest } = await pair();
     const twin = await world.guest({ sub: guest.peerId });
     const { status, body } = await world.rest("DELETE", `/v1/peers/${guest.peerId}`);
@@ -170,7 +170,7 @@ describe("4020: kicked by the backend", () => {
     expect(await watcher.wire.sync()).toEqual([]);
   });
 
-  test("it may come back at once if it is not blocked", async () => {
+  test("the peer may reconnect at once if it is not blocked", async () => {
     const { guest } = await pair();
     await world.rest("DELETE", `/v1/peers/${guest.peerId}?blockSec=0`);
     expect((await guest.wire.closed()).code).toBe(4020);
@@ -179,8 +179,8 @@ describe("4020: kicked by the backend", () => {
   });
 });
 
-describe("what the client ends", () => {
-  test("a close is answered with its code, and the others see it leave", async () => {
+describe("closes by the client", () => {
+  test("a close is answered with its code, and other members see it leave", async () => {
     for (const code of [1000, 1001, 3000, 4999]) {
       const { channel, watcher, guest } = await pair();
       guest.wire.close(code, "bye");
@@ -190,13 +190,13 @@ describe("what the client ends", () => {
     }
   });
 
-  test("a connection that just breaks leaves presence too", async () => {
+  test("a connection that breaks without a close leaves presence too", async () => {
     const { channel, watcher, guest } = await pair();
     guest.wire.drop();
     expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
   });
 
-  test("frames behind a close are not acted on", async () => {
+  test("frames after a close are ignored", async () => {
     const channel = fresh("room");
     const receiver = await world.guest({ permissions: ["subscribe"] });
     await receiver.wire.request({ type: "subscribe", channel });
@@ -208,7 +208,7 @@ describe("what the client ends", () => {
   });
 });
 
-describe("what is no WebSocket", () => {
+describe("invalid WebSocket frames", () => {
   for (const [what, expected, offend] of [
     ["an unmasked frame", 1002, (wire: Wire) => wire.frameOf(OPCODE.text, '{"type":"ping"}', { masked: false })],
     ["a frame with reserved bits", 1002, (wire: Wire) => wire.frameOf(OPCODE.text | 0x40, "x")],
@@ -218,18 +218,18 @@ describe("what is no WebSocket", () => {
     ["text that is not UTF-8", 1007, (wire: Wire) => wire.frameOf(OPCODE.text, '{"type":"\u00ff\u00fe"}')],
     ["a close code that must not be sent", 1002, (wire: Wire) => wire.frameOf(OPCODE.close, closePayload(1005))],
   ] as const)
-    test(`${what} ends the connection, for the others too`, async () => {
+    test(`${what} ends the connection, and other members see it leave`, async () => {
       const { channel, watcher, guest } = await pair();
       offend(guest.wire);
       const end = await guest.wire.next(({ kind }) => kind === "close" || kind === "end");
-      // Whoever breaks the protocol may be cut without a word; what is said must be true.
+      // The service may end the connection without a close frame; a close frame that it does send must carry the right code.
       if (end.kind === "close") expect(end.code).toBe(expected);
       expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
     });
 });
 
-describe("what comes after the close", () => {
-  test("is nothing: no text frame follows a close frame, and the connection ends", async () => {
+describe("after the service's close frame", () => {
+  test("no text frame follows, and the connection ends", async () => {
     const { guest } = await pair();
     await world.rest("DELETE", `/v1/peers/${guest.peerId}`);
     await guest.wire.closed();
@@ -237,8 +237,8 @@ describe("what comes after the close", () => {
     expect(guest.wire.events.slice(-2).map(({ kind }) => kind)).toEqual(["close", "end"]);
   });
 
-  test("is an ended connection also for a client that does not answer the close", async () => {
-    // The raw client never answers a close: the end must come from the service all the same.
+  test("the connection ends even if the client does not answer the close", async () => {
+    // The raw client never answers a close, so the service has to end the connection.
     const { guest } = await pair();
     await world.rest("DELETE", `/v1/peers/${guest.peerId}`);
     const { at } = await guest.wire.closed();
@@ -247,7 +247,7 @@ describe("what comes after the close", () => {
   });
 });
 
-test("a close has a reason of its own for each code", async () => {
+test("each close code has its own reason", async () => {
   const { guest } = await pair();
   await world.rest("DELETE", `/v1/peers/${guest.peerId}`);
   const { reason } = await guest.wire.closed();
@@ -256,7 +256,7 @@ test("a close has a reason of its own for each code", async () => {
 });
 
 describe.if(process.env.PARLEY_TEST_LONG !== undefined)("liveness", () => {
-  test("a ping every 30 s; who answers stays, who is silent for 60 s leaves presence, also while it is sent to", async () => {
+  test("pings every 30 s; a peer that answers stays, one silent for 60 s leaves presence even while messages are sent to it", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const lively = await world.member(channel);

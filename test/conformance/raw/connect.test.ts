@@ -1,4 +1,4 @@
-/** protocol.md 1: who is let in, who is not, and which of two faults is named. */
+/** protocol.md 1: which connects are accepted, which are refused, and which of two errors is reported. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mintToken, type SecretKey } from "../../support/admin.ts";
 import { forge, nowSeconds, selfSigned } from "../../support/jwt.ts";
@@ -50,7 +50,7 @@ describe("the path", () => {
       expect(answer.body.message).toBeString();
     });
 
-  test("comes before the credential", async () => {
+  test("is checked before the credential", async () => {
     expect(await outcome(world.url, { path: "/v2" })).toBe("404 not_found");
     expect(await outcome(world.url, { path: "/v1/usage", query: "key=nonsense" })).toBe("404 not_found");
   });
@@ -62,7 +62,7 @@ describe("exactly one of key and token", () => {
     keyId = (await world.admin.createPublishable(world.app._id)).keyId;
   });
 
-  test("one of them is enough, also among parameters we do not know", async () => {
+  test("one of them is enough, also among unknown parameters", async () => {
     expect(await outcome(world.url, { query: `key=${keyId}` })).toBe("in");
     expect(await outcome(world.url, { query: `v=2&${tokenQuery(world.token())}&x` })).toBe("in");
   });
@@ -81,7 +81,7 @@ describe("exactly one of key and token", () => {
       expect([query, await outcome(world.url, { query })]).toEqual([query, "401 unauthorized"]);
   });
 
-  test("comes before anything about either of them", async () => {
+  test("is checked before the key or the token itself", async () => {
     const expired = tokenQuery(world.token({ exp: nowSeconds() - 5 }));
     expect(await outcome(world.url, { query: `${expired}&${expired}` })).toBe("401 unauthorized");
     const closed = await world.admin.createPublishable(world.app._id, { allowedOrigins: [] });
@@ -91,7 +91,7 @@ describe("exactly one of key and token", () => {
 });
 
 describe("a publishable key", () => {
-  test("that is unknown, secret, revoked or of a deleted application is refused in the same words", async () => {
+  test("that is unknown, secret, revoked or of a deleted application gets the same refusal", async () => {
     const revoked = await world.admin.createPublishable(world.app._id);
     await world.admin.revoke(revoked.keyId);
     const gone = await world.admin.createApp();
@@ -113,7 +113,7 @@ describe("a publishable key", () => {
     }
   });
 
-  test("that is unknown is not told from one whose origin does not fit", async () => {
+  test("that is unknown cannot be distinguished from one whose origin is not allowed", async () => {
     expect(await withKey(`pk_live_${"0".repeat(32)}`, "https://evil.example")).toBe("401 unauthorized");
   });
 
@@ -142,7 +142,7 @@ describe("a publishable key", () => {
       "http://plain.example.com",
       "https://a.port.example.com:8443",
     ])
-      test(`${origin} passes`, async () => {
+      test(`${origin} is allowed`, async () => {
         expect(await withKey(keyId, origin)).toBe("in");
       });
 
@@ -171,11 +171,11 @@ describe("a publishable key", () => {
       "*",
       "file://",
     ])
-      test(`${JSON.stringify(origin)} does not pass`, async () => {
+      test(`${JSON.stringify(origin)} is not allowed`, async () => {
         expect(await withKey(keyId, origin)).toBe("401 origin_not_allowed");
       });
 
-    test("two Origin headers are not one that is allowed", async () => {
+    test("two Origin headers are refused, even if one is allowed", async () => {
       const headers = [
         ["Origin", "https://app.example.com"],
         ["Origin", "https://evil.example"],
@@ -183,18 +183,18 @@ describe("a publishable key", () => {
       expect(await outcome(world.url, { query: `key=${keyId}`, headers })).toBe("401 origin_not_allowed");
     });
 
-    test("a request without Origin passes: the rule protects browsers only", async () => {
+    test("a request without Origin is allowed: the rule protects browsers only", async () => {
       expect(await withKey(keyId)).toBe("in");
     });
   });
 
-  test("with * lets every origin in, null too", async () => {
+  test("with * allows every origin, null too", async () => {
     const { keyId } = await world.admin.createPublishable(world.app._id, { allowedOrigins: ["*"] });
     for (const origin of ["https://anything.example", "null", "http://localhost:1"])
       expect([origin, await withKey(keyId, origin)]).toEqual([origin, "in"]);
   });
 
-  test("with an empty list lets no browser in, but whoever sends no Origin", async () => {
+  test("with an empty list allows no browser, but clients that send no Origin", async () => {
     const { keyId } = await world.admin.createPublishable(world.app._id, { allowedOrigins: [] });
     for (const origin of ["https://app.example.com", "null", "http://127.0.0.1"])
       expect([origin, await withKey(keyId, origin)]).toEqual([origin, "401 origin_not_allowed"]);
@@ -212,7 +212,7 @@ describe("a token", () => {
     forge(header, payload, world.key.secret);
   const kid = (): string => world.key.keyId;
 
-  test("with typ JWT or none, and header fields we do not know, is let in", async () => {
+  test("with typ JWT or none, and unknown header fields, is accepted", async () => {
     expect(await withToken(made({ alg: "HS256", kid: kid(), typ: "JWT" }))).toBe("in");
     expect(await withToken(made({ alg: "HS256", kid: kid(), typ: "jwt" }))).toBe("in");
     expect(await withToken(made({ alg: "HS256", kid: kid() }))).toBe("in");
@@ -265,7 +265,7 @@ describe("a token", () => {
     expect(await withClaims({}, key)).toBe("401 invalid_token");
   });
 
-  test("whose signature does not fit is invalid_token", async () => {
+  test("with a wrong signature is invalid_token", async () => {
     const good = made({ alg: "HS256", kid: kid() });
     const otherBody = good.replace(
       /\.[^.]+\./,
@@ -281,7 +281,7 @@ describe("a token", () => {
     expect(await withToken(selfSigned(other.keyId, world.key.secret))).toBe("401 invalid_token");
   });
 
-  test("is let in under a previous secret in its grace, token_expired under a retired one, invalid_token under none", async () => {
+  test("is accepted under a previous secret in its grace, token_expired under a retired one, invalid_token under none", async () => {
     const key = await world.admin.createKey(world.app._id);
     const { secret: second } = await world.admin.rotate(key.keyId, { graceSec: 600 });
     expect(await withToken(selfSigned(key.keyId, key.secret))).toBe("in");
@@ -296,13 +296,13 @@ describe("a token", () => {
   test("whose exp has passed, or has less than a second left, is token_expired", async () => {
     for (const exp of [0, nowSeconds() - DAY, nowSeconds() - 1, nowSeconds()])
       expect(await withClaims({ exp })).toBe("401 token_expired");
-    // At the very first millisecond of a second this one would have a whole second left: not then.
+    // In the first millisecond of a second this token would have a whole second left, so the test avoids that moment.
     while (Date.now() % 1000 < 5 || Date.now() % 1000 > 900) await Bun.sleep(1);
     expect(await withClaims({ exp: nowSeconds() + 1 })).toBe("401 token_expired");
     expect(await withClaims({ exp: nowSeconds() + 3 })).toBe("in");
   });
 
-  test("lives 24 hours from its issue at most, and welcome tells the effective expiry", async () => {
+  test("is valid for at most 24 hours from its issue, and welcome carries the effective expiry", async () => {
     const now = nowSeconds();
     const expiry = async (times: object): Promise<number | null> => (await world.guest({ ...times })).welcome.expiresAt;
     expect(await expiry({ exp: now + 600 })).toBe(now + 600);
@@ -310,7 +310,7 @@ describe("a token", () => {
     expect(await expiry({ exp: now + 600, iat: now - DAY + 100 })).toBe(now + 100);
     const capped = await expiry({ exp: now + 3 * DAY, iat: now });
     expect(capped).toBe(now + DAY);
-    // An iat that lies ahead counts as now.
+    // An iat in the future counts as now.
     const ahead = (await expiry({ exp: now + 3 * DAY, iat: now + 50 })) as number;
     expect(ahead).toBeGreaterThanOrEqual(now + DAY);
     expect(ahead).toBeLessThan(now + DAY + 20);
@@ -319,7 +319,7 @@ describe("a token", () => {
     expect(await withClaims({ exp: now + DAY - 5 })).toBe("in");
   });
 
-  test("nbf and iat may lie 60 s ahead and no more", async () => {
+  test("nbf and iat may be up to 60 s in the future", async () => {
     const now = nowSeconds();
     for (const name of ["nbf", "iat"]) {
       expect([name, await withClaims({ [name]: now + 50 })]).toEqual([name, "in"]);
@@ -375,7 +375,7 @@ describe("a token", () => {
     expect(await withToken(made({ alg: "HS256", kid: kid() }, payload))).toBe("401 invalid_token");
   });
 
-  test("with every claim at its limit is let in", async () => {
+  test("with every claim at its limit is accepted", async () => {
     for (const right of [
       { sub: "~".repeat(128) },
       { sub: " " },
@@ -392,7 +392,7 @@ describe("a token", () => {
       expect([right, await withClaims(right)]).toEqual([right, "in"]);
   });
 
-  test("that claims more than its key has is refused whole", async () => {
+  test("that claims more than its key has is refused completely", async () => {
     const narrow = await world.admin.createKey(world.app._id, {
       channelPatterns: ["chat/*", "news/**"],
       actions: ["subscribe", "publish"],
@@ -416,7 +416,7 @@ describe("a token", () => {
   });
 
   test("of the longest legal length connects, minted and self-signed", async () => {
-    // Characters that JSON has to escape: the longest that names of 256 bytes can become.
+    // Characters that JSON escapes: the longest encoding that names of 256 bytes can have.
     for (const letter of ["c", '"']) {
       const channels = Array.from({ length: 100 }, (_, i) => `${letter.repeat(253)}${String(i).padStart(3, "0")}`);
       const whole = { channels, metadata: bagOf(8192), peerMetadata: bagOf(4096) };
@@ -447,14 +447,14 @@ describe("a blocked peer", () => {
     expect(await withClaims({ sub: blocked }, other)).toBe("401 unauthorized");
   });
 
-  test("is so in its application only, and by its exact name", async () => {
+  test("is blocked in its application only, and by its exact name", async () => {
     const elsewhere = await newApp(world.server);
     expect(await withClaims({ sub: blocked }, elsewhere.key)).toBe("in");
     expect(await withClaims({ sub: `${blocked}x` })).toBe("in");
     expect(await withClaims({ sub: blocked.toUpperCase() })).toBe("in");
   });
 
-  test("comes after everything about the token, before the cap", async () => {
+  test("is checked after the token and before the cap", async () => {
     expect(await withClaims({ sub: blocked, exp: nowSeconds() - 5 })).toBe("401 token_expired");
     expect(await withClaims({ sub: blocked, channels: 5 })).toBe("401 invalid_token");
     const narrow = await world.admin.createKey(world.app._id, { channelPatterns: ["chat/*"] });
@@ -467,7 +467,7 @@ describe("a blocked peer", () => {
   });
 });
 
-describe("of two faults of a token the earlier one is named", () => {
+describe("of two faults of a token, the earlier check's is reported", () => {
   const past = (): number => nowSeconds() - 5;
 
   test("a bad header before the signature and the expiry", async () => {
@@ -501,7 +501,7 @@ describe("a plain GET", () => {
   const ask = (query: string, headers: Record<string, string> = {}): Promise<Refused> =>
     refusal(world.url, { query, headers: { ...PLAIN_GET, ...headers } });
 
-  test("is 426 upgrade_required where the upgrade would have been let in, open to every origin", async () => {
+  test("is 426 upgrade_required where the upgrade would be accepted, with CORS open to every origin", async () => {
     const { keyId } = await world.admin.createPublishable(world.app._id, {
       allowedOrigins: ["https://app.example.com"],
     });
@@ -517,7 +517,7 @@ describe("a plain GET", () => {
     }
   });
 
-  test("says why the upgrade would have been refused, open to every origin", async () => {
+  test("reports why the upgrade would be refused, with CORS open to every origin", async () => {
     const { keyId } = await world.admin.createPublishable(world.app._id, { allowedOrigins: [] });
     const blocked = fresh("blocked");
     await world.rest("DELETE", `/v1/peers/${blocked}?blockSec=600`);
@@ -545,7 +545,7 @@ describe("a plain GET", () => {
     small.hangUp();
   });
 
-  test("no other answer is open to other origins: refused upgrades, REST and other paths", async () => {
+  test("no other response is open to other origins: refused upgrades, REST and other paths", async () => {
     const origin = { Origin: "https://app.example.com" };
     const upgrade = await refusal(world.url, { query: "key=x", headers: origin });
     expect(upgrade.headers.get("access-control-allow-origin")).toBeNull();
@@ -565,30 +565,30 @@ describe("a plain GET", () => {
 });
 
 describe("the handshake", () => {
-  test("that is malformed is 400, after the credential was looked at", async () => {
+  test("that is malformed is 400, and checked after the credential", async () => {
     for (const headers of [{ "Sec-WebSocket-Key": null }, { "Sec-WebSocket-Key": "short" }]) {
       expect(await withToken(world.token(), { headers })).toBe("400 invalid_request");
       expect(await withToken("x", { headers })).toBe("401 invalid_token");
     }
   });
 
-  test("takes Upgrade in any case", async () => {
+  test("accepts Upgrade in upper and lower case", async () => {
     expect(await withToken(world.token(), { headers: { Upgrade: "WebSocket" } })).toBe("in");
   });
 
-  test("answers with the accept value of RFC 6455", async () => {
+  test("responds with the accept value of RFC 6455", async () => {
     const headers = { "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==" };
     const { wire } = await world.welcomed({ query: tokenQuery(world.token()), headers });
     expect(wire.headers.get("sec-websocket-accept")).toBe("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
   });
 
-  test("agrees to no compression", async () => {
+  test("negotiates no compression", async () => {
     const headers = { "Sec-WebSocket-Extensions": "permessage-deflate; client_max_window_bits" };
     const { wire } = await world.welcomed({ query: tokenQuery(world.token()), headers });
     expect(wire.headers.get("sec-websocket-extensions")).toBeNull();
   });
 
-  test("agrees to no subprotocol", async () => {
+  test("negotiates no subprotocol", async () => {
     const headers = { "Sec-WebSocket-Protocol": "chat, superchat" };
     const { wire } = await world.welcomed({ query: tokenQuery(world.token()), headers });
     expect(wire.headers.get("sec-websocket-protocol")).toBeNull();
@@ -596,7 +596,7 @@ describe("the handshake", () => {
 });
 
 describe("signing material that cannot be used", () => {
-  test("is 503 internal_error for tokens; publishable keys go on", async () => {
+  test("is 503 internal_error for tokens; publishable keys still work", async () => {
     const data = tempFolder();
     const master = (fill: number): Record<string, string> => ({
       PARLEY_MASTER_KEY: Buffer.alloc(32, fill).toString("base64"),
@@ -614,11 +614,11 @@ describe("signing material that cannot be used", () => {
   });
 });
 
-test("nothing of a query string is logged, also not at level debug", async () => {
+test("nothing of a query string is logged, even at level debug", async () => {
   const publishable = await world.admin.createPublishable(world.app._id, { allowedOrigins: [] });
   const token = world.token({ exp: 5 });
   const good = world.token();
-  // The audit line of the key's creation names it; nothing after that may.
+  // The audit line of the key's creation contains it; no later line may.
   await world.server.logged((line) => line.keyId === publishable.keyId);
   const before = world.server.output.length;
   for (const query of [

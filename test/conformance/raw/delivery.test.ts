@@ -1,4 +1,4 @@
-/** protocol.md 4: who gets what, in which order, how fast one may send, and what happens to those who do not read. */
+/** protocol.md 4: who receives a message, in which order, the rate limits, and what happens to clients that do not read. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { OPCODE } from "./support/frames.ts";
 import { type AnyFrame, type Frame, ids } from "./support/shapes.ts";
@@ -7,9 +7,9 @@ import { fresh, type Guest, join, newApp, startWorld, type World } from "./suppo
 
 setDefaultTimeout(60_000);
 
-/** Without rates: some tests here send a lot. */
+/** Rate limits are off: some tests here send a lot. */
 let world: World;
-/** With the rates as they are. */
+/** Rate limits are the defaults. */
 let paced: World;
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ const messageData = (frames: readonly AnyFrame[]): unknown[] =>
   frames.map((frame) => (frame.type === "message" || frame.type === "direct" ? frame.data : frame));
 
 describe("publish", () => {
-  test("reaches every subscriber once, and nobody else", async () => {
+  test("reaches every subscriber once, and no other peer", async () => {
     const channel = fresh("room");
     const members = await Promise.all(Array.from({ length: 5 }, () => subscribed(channel)));
     const stranger = await subscribed(fresh("room"));
@@ -46,10 +46,10 @@ describe("publish", () => {
     expect(await wire.sync()).toEqual([]);
   });
 
-  // The two variants travel on topics of their own: the sender is left out of both.
+  // Messages with and without metadata use different topics; the sender must be left out of both.
   for (const own of [false, true])
     for (const others of [false, true])
-      test(`is not echoed to its connection (metadata: sender ${own}, another ${others}), but to its peer's others`, async () => {
+      test(`is not echoed to its connection (metadata: sender ${own}, another ${others}), but to the peer's other connections`, async () => {
         const channel = fresh("room");
         const sub = fresh("peer");
         const peerMetadata = { a: 1 };
@@ -72,7 +72,7 @@ describe("publish", () => {
         expect(await twin.wire.sync()).toEqual([]);
       });
 
-  test("flows from the ack of the subscribe on, before the roster", async () => {
+  test("is received from the subscribe's ack on, before the roster", async () => {
     const channel = fresh("room");
     const { wire } = await world.guest({}, { answersPings: false });
     await wire.request({ type: "subscribe", channel });
@@ -82,7 +82,7 @@ describe("publish", () => {
     expect(await wire.frame("presence")).toMatchObject({ snapshot: true });
   });
 
-  test("ends with the ack of the unsubscribe", async () => {
+  test("is no longer received after the unsubscribe's ack", async () => {
     const channel = fresh("room");
     const { wire } = await subscribed(channel);
     const sender = await quiet();
@@ -91,7 +91,7 @@ describe("publish", () => {
     expect(await wire.sync()).toEqual([]);
   });
 
-  test("that was subscribed to twice is got once", async () => {
+  test("is received once by a connection that subscribed twice", async () => {
     const channel = fresh("room");
     const { wire } = await subscribed(channel);
     await wire.request({ type: "subscribe", channel });
@@ -104,7 +104,7 @@ describe("publish", () => {
   });
 });
 
-/** Whether a peer that has gone a moment ago is there cannot always be found out at once: `backend_error` means to try again. */
+/** A node may not know at once whether a peer that has just left is still online elsewhere: `backend_error` means retry. */
 async function findOut(wire: Wire, to: string): Promise<unknown> {
   for (;;) {
     const answer = await wire.request({ type: "send", to, data: 1 });
@@ -122,7 +122,7 @@ describe("send", () => {
       expect(await guest.wire.sync()).toEqual([{ type: "direct", from: peerId, data: 1 }]);
   });
 
-  test("to oneself reaches one's other connections; peer_not_found if there is none", async () => {
+  test("to the sender's own peer reaches its other connections; peer_not_found if it has none", async () => {
     const { wire, peerId } = await quiet();
     expect(await wire.request({ type: "send", to: peerId, data: 1 })).toMatchObject({ code: "peer_not_found" });
     const twin = await quiet({ sub: peerId });
@@ -134,7 +134,7 @@ describe("send", () => {
     expect(await findOut(wire, peerId)).toMatchObject({ code: "peer_not_found" });
   });
 
-  test("to somebody who has gone is peer_not_found", async () => {
+  test("to a peer that has left is peer_not_found", async () => {
     const gone = await quiet();
     gone.wire.close();
     await gone.wire.closed();
@@ -168,7 +168,7 @@ describe("order", () => {
       expect(messageData(await receiver.sync())).toEqual(expected[at]!);
   });
 
-  test("answers of publishes come in the order of the requests, and so do those of sends", async () => {
+  test("acks of publishes come in the order of the requests, and so do those of sends", async () => {
     const { wire } = await quiet();
     const channel = fresh("room");
     wire.send(
@@ -178,7 +178,7 @@ describe("order", () => {
           : { type: "send", to: "nobody", data: n, requestId: `send ${n}` },
       ),
     );
-    // Whether a peer is there may have to be found out elsewhere: that takes longer than to say that a message is accepted.
+    // A send may have to look for the peer on other nodes, which takes longer than to accept a publish.
     const answers: string[] = [];
     while (answers.length < 300) {
       const frame = await wire.frame();
@@ -190,7 +190,7 @@ describe("order", () => {
       );
   });
 
-  test("each of several senders' messages stay in their order", async () => {
+  test("the messages of each of several senders stay in order", async () => {
     const channel = fresh("room");
     const receiver = await subscribed(channel);
     const senders = await Promise.all(Array.from({ length: 4 }, () => quiet()));
@@ -231,7 +231,7 @@ describe("applications are separate", () => {
   });
 });
 
-describe("before a peer's words come, what waits to be told about it", () => {
+describe("a peer's pending presence changes come before its messages", () => {
   test("a newcomer that publishes at once has joined before its message, and joins once", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
@@ -241,13 +241,13 @@ describe("before a peer's words come, what waits to be told about it", () => {
     expect(await watcher.wire.frame()).toEqual({ type: "presence", channel, joined: [entry], left: [] });
     expect(await watcher.wire.frame()).toMatchObject({ type: "message", from: peerId });
     expect(ids((await wire.frame("presence")).joined)).toEqual([watcher.peerId]);
-    // The next thing anybody hears of presence is somebody else.
+    // The next presence change is of another peer.
     const third = await world.member(channel);
     for (const other of [watcher.wire, wire])
       expect(await other.frame()).toEqual({ type: "presence", channel, joined: [{ peerId: third.peerId }], left: [] });
   });
 
-  test("a newcomer that sends at once has joined before its direct message", async () => {
+  test("a newcomer that sends directly at once has joined before its direct message", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const { wire, peerId } = await world.guest({}, { answersPings: false });
@@ -256,22 +256,22 @@ describe("before a peer's words come, what waits to be told about it", () => {
     expect(await watcher.wire.frame()).toMatchObject({ type: "direct", from: peerId });
   });
 
-  for (const [what, words] of [
+  for (const [what, messageOf] of [
     ["sends", (to: string) => ({ type: "send", to, data: 1 })],
     ["publishes", (_to: string, channel: string) => ({ type: "publish", channel, data: 1 })],
   ] as const)
-    test(`somebody who unsubscribes and then ${what} has left before the words`, async () => {
+    test(`a peer that unsubscribes and then ${what} has left before the message`, async () => {
       const channel = fresh("room");
       const watcher = await world.member(channel);
       const { wire, peerId } = await world.member(channel);
       await watcher.wire.until("presence");
-      wire.send({ type: "unsubscribe", channel }, words(watcher.peerId, channel));
+      wire.send({ type: "unsubscribe", channel }, messageOf(watcher.peerId, channel));
       expect(await watcher.wire.frame()).toEqual({ type: "presence", channel, joined: [], left: [{ peerId }] });
       expect(await watcher.wire.frame()).toMatchObject({ from: peerId, data: 1 });
       expect(await watcher.wire.sync()).toEqual([]);
     });
 
-  test("whichever of its connections speaks", async () => {
+  test("for a message from any of its connections", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const sub = fresh("peer");
@@ -283,12 +283,12 @@ describe("before a peer's words come, what waits to be told about it", () => {
     expect(await watcher.wire.frame()).toMatchObject({ type: "direct", from: sub });
   });
 
-  test("also when the backend speaks in its name", async () => {
+  test("for a message that the backend publishes in its name", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const { wire, peerId } = await world.guest({}, { answersPings: false });
     await wire.request({ type: "subscribe", channel });
-    // A backend that speaks in somebody's name knows that he is there.
+    // A backend that publishes in a peer's name knows that the peer is online.
     const { body: present } = await world.rest<{ peers: { peerId: string }[] }>("GET", `/v1/channels/${channel}/peers`);
     expect(ids(present.peers)).toContain(peerId);
     const body = { data: 1, from: peerId };
@@ -297,7 +297,7 @@ describe("before a peer's words come, what waits to be told about it", () => {
     expect(await watcher.wire.frame()).toMatchObject({ type: "message", from: peerId });
   });
 
-  test("new metadata too", async () => {
+  test("for new metadata too", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const sub = fresh("peer");
@@ -314,7 +314,7 @@ describe("before a peer's words come, what waits to be told about it", () => {
     expect(await watcher.wire.frame()).toMatchObject({ type: "message", from: sub });
   });
 
-  test("is told in every channel it concerns", async () => {
+  test("in every channel that they concern", async () => {
     const channels = [fresh("room"), fresh("room")];
     const watcher = await world.member(channels[0]!);
     await join(watcher.wire, channels[1]!);
@@ -331,12 +331,12 @@ describe("before a peer's words come, what waits to be told about it", () => {
   });
 });
 
-describe("a reader that does not read", () => {
+describe("a client that does not read", () => {
   const BIG = "x".repeat(60_000);
-  /** More than the kernel and the service together hold for one connection. */
+  /** More than the kernel and the service together buffer for one connection. */
   const MOST = 2000;
 
-  test("is cut, without a gap in what it got; the others go on and see it leave", async () => {
+  test("is closed, without a gap in what it received; other members continue and see it leave", async () => {
     const channel = fresh("room");
     const slow = await world.member(channel);
     const healthy = await world.member(channel);
@@ -371,7 +371,7 @@ describe("a reader that does not read", () => {
     expect(read).toEqual(Array.from({ length: read.length }, (_, n) => n));
   });
 
-  test("is cut for direct messages too: from then on it is not found", async () => {
+  test("is closed for direct messages too, and then is peer_not_found", async () => {
     const slow = await quiet();
     const sender = await quiet();
     slow.wire.stopReading();
@@ -391,7 +391,7 @@ describe("a reader that does not read", () => {
 
 describe("a peer with one connection that reads and one that does not", () => {
   for (const order of ["slow first", "slow second"] as const)
-    test(`gets every direct message on the one that reads, also the one that cuts the other (${order})`, async () => {
+    test(`receives every direct message on the one that reads, including the message that closes the other (${order})`, async () => {
       const sub = fresh("peer");
       const first = await quiet({ sub });
       const second = await quiet({ sub });
@@ -421,7 +421,7 @@ describe("the rate of one connection", () => {
     Array.from({ length: count }, (_, n) => frame(n));
   const harmless = (n: number): object => ({ type: "unsubscribe", channel: "x", requestId: `n${n}` });
 
-  /** How many text frames came before the close, which must be 4011; and how long it took. */
+  /** How many text frames came before the close, which must be 4011, and how long that took. */
   async function cut(wire: Wire, started: number): Promise<{ answered: number; seconds: number }> {
     const { code, at } = await wire.closed();
     expect(code).toBe(4011);
@@ -440,7 +440,7 @@ describe("the rate of one connection", () => {
       },
     ],
   ] as const)
-    test(`${what}: a burst of ${BURST} is answered, then 4011`, async () => {
+    test(`${what}: a burst of ${BURST} is answered, then it closes with 4011`, async () => {
       const started = performance.now();
       const { wire } = await quiet({}, paced);
       send(wire);
@@ -453,7 +453,7 @@ describe("the rate of one connection", () => {
     ["bare", () => ({ type: "ping" })],
     ["with a requestId", (n: number) => ({ type: "ping", requestId: `n${n}` })],
   ] as const)
-    test(`pings ${what}: a burst of ${PING_BURST} is answered, then 4011`, async () => {
+    test(`pings ${what}: a burst of ${PING_BURST} is answered, then it closes with 4011`, async () => {
       const started = performance.now();
       const { wire } = await quiet({}, paced);
       wire.send(...many(60, frame));
@@ -462,7 +462,7 @@ describe("the rate of one connection", () => {
       expect(answered).toBeLessThanOrEqual(PING_BURST + Math.ceil(seconds * PINGS_PER_SECOND));
     });
 
-  test("pings have a bucket of their own: neither takes from the other", async () => {
+  test("pings and other frames have separate buckets", async () => {
     const { wire } = await quiet({}, paced);
     wire.send(
       ...many(PING_BURST / 2, () => ({ type: "ping" })),
@@ -471,12 +471,12 @@ describe("the rate of one connection", () => {
     );
     await wire.answerTo(`p${PING_BURST / 2 - 1}`);
     expect(wire.frames).toHaveLength(1 + BURST + PING_BURST);
-    // Both are empty now, or nearly: one more burst of frames is too much.
+    // Both buckets are nearly empty, so one more burst of frames exceeds the limit.
     wire.send(...many(BURST, harmless));
     expect((await wire.closed()).code).toBe(4011);
   });
 
-  test("comes back with time", async () => {
+  test("refills over time", async () => {
     const { wire } = await quiet({}, paced);
     wire.send(...many(BURST, harmless));
     await wire.answerTo(`n${BURST - 1}`);
@@ -487,7 +487,7 @@ describe("the rate of one connection", () => {
     expect((await wire.closed()).code).toBe(4011);
   });
 
-  test("does not grow beyond the burst", async () => {
+  test("does not refill beyond the burst", async () => {
     const { wire } = await quiet({}, paced);
     await Bun.sleep(300);
     const started = performance.now();
@@ -496,7 +496,7 @@ describe("the rate of one connection", () => {
     expect(answered).toBeLessThanOrEqual(BURST + Math.ceil(seconds * PER_SECOND));
   });
 
-  test("is each connection's own, also of the same peer; the others see the cut one leave", async () => {
+  test("is per connection, also for the same peer; other members see the closed one leave", async () => {
     const channel = fresh("room");
     const watcher = await paced.member(channel);
     const sub = fresh("peer");
@@ -509,7 +509,7 @@ describe("the rate of one connection", () => {
     expect(await twin.wire.sync()).toEqual([]);
   });
 
-  test("nothing behind the cut is done", async () => {
+  test("no frame after the close takes effect", async () => {
     const channel = fresh("room");
     const receiver = await paced.guest(QUIET);
     await receiver.wire.request({ type: "subscribe", channel });
@@ -531,7 +531,7 @@ describe("the size of a frame", () => {
   };
 
   for (const letter of ["x", "é", "😀"])
-    test(`${MOST} bytes pass and arrive, ${MOST + 1} close with 1009, counted in bytes (${letter})`, async () => {
+    test(`${MOST} bytes are delivered, ${MOST + 1} close with 1009, counted in bytes (${letter})`, async () => {
       const channel = fresh("room");
       const receiver = await subscribed(channel);
       const { wire } = await quiet();
@@ -557,7 +557,7 @@ describe("the size of a frame", () => {
     expect((await wire.closed()).code).toBe(1009);
   });
 
-  test("is the same for binary frames", async () => {
+  test("has the same limit for binary frames", async () => {
     const { wire } = await quiet();
     wire.frameOf(OPCODE.binary, "x".repeat(MOST));
     expect(await wire.frame("error")).toMatchObject({ code: "malformed_message" });
@@ -574,7 +574,7 @@ describe("the size of a frame", () => {
     expect((await receiver.wire.frame("message")).data).toBe(data);
   });
 
-  test("one that is cut for it leaves presence", async () => {
+  test("a connection that is closed for it leaves presence", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const { wire, peerId } = await world.member(channel);

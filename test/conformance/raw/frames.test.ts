@@ -1,4 +1,4 @@
-/** protocol.md 2 and 3: every client frame, every error and the order of the checks, every field of what comes back. */
+/** protocol.md 2 and 3: every client frame, every error and the order of the checks, every field of the responses. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { forge, nowSeconds } from "../../support/jwt.ts";
 import { OPCODE } from "./support/frames.ts";
@@ -9,7 +9,7 @@ import { fresh, type Guest, join, newApp, startWorld, tokenQuery, type World } f
 setDefaultTimeout(30_000);
 
 let world: World;
-/** An application whose messages are used up from the start. */
+/** An application whose message quota is used up from the start. */
 let spent: World;
 
 beforeAll(async () => {
@@ -23,7 +23,7 @@ afterEach(() => {
 });
 afterAll(() => world.stop());
 
-/** Neither sees presence nor is shown: nothing comes that was not asked for. */
+/** A peer that neither sees presence nor appears in it, so nothing arrives that it did not request. */
 const QUIET = { permissions: ["publish", "subscribe", "send"] };
 const quiet = (claims: object = {}): Promise<Guest> => world.guest({ ...QUIET, ...claims });
 
@@ -34,7 +34,7 @@ const error = (code: string, requestId?: string): Frame<"error"> => ({
   message: expect.any(String) as unknown as string,
 });
 
-/** What one frame brings, exactly: everything that comes before the pong behind it. */
+/** Every frame that one frame causes: all that come before the pong to the ping sent after it. */
 async function brings(wire: Wire, frame: object | string): Promise<AnyFrame[]> {
   wire.send(frame);
   return wire.sync();
@@ -64,7 +64,7 @@ describe("welcome", () => {
     expect(wire.events[0]).toMatchObject({ kind: "text" });
   });
 
-  test("has no metadata where the token has none", async () => {
+  test("has no metadata when the token has none", async () => {
     const { welcome } = await world.guest();
     expect(Object.keys(welcome).sort()).toEqual(["expiresAt", "maxMessageSize", "peerId", "serverTime", "type"]);
   });
@@ -102,7 +102,7 @@ describe("welcome", () => {
     expect(peerId).not.toBe("me");
   });
 
-  test("private metadata never reaches anybody else", async () => {
+  test("private metadata never reaches another peer", async () => {
     const room = fresh("room");
     const watcher = await world.member(room);
     await join(watcher.wire, room, { includeSenderMetadata: true });
@@ -122,7 +122,7 @@ const textAt = (wire: Wire, at: number): string => {
   return event?.kind === "text" ? event.text : "";
 };
 
-/** Whether a field of a frame is spelled exactly so. */
+/** Whether the frame contains exactly this spelling of a field. */
 const carries = (text: string, field: string, raw: string): boolean =>
   text.includes(`"${field}":${raw},`) || text.includes(`"${field}":${raw}}`);
 
@@ -155,7 +155,7 @@ describe("with a requestId", () => {
   });
 
   for (const requestId of ["1", "x".repeat(128), 'quote " and \\', "é😀", "line\nbreak\u0000", "\u2028", "null"])
-    test(`${JSON.stringify(requestId).slice(0, 40)} comes back as it was`, async () => {
+    test(`${JSON.stringify(requestId).slice(0, 40)} is echoed unchanged`, async () => {
       const { wire } = await quiet();
       expect(await brings(wire, { type: "unsubscribe", channel: "c", requestId })).toEqual([
         { type: "ack", requestId },
@@ -185,7 +185,7 @@ describe("with a requestId", () => {
 });
 
 describe("without a requestId", () => {
-  test("there is no ack, but it is done", async () => {
+  test("there is no ack, but the frame takes effect", async () => {
     const channel = fresh("room");
     const { wire, peerId } = await quiet();
     const other = await quiet();
@@ -199,7 +199,7 @@ describe("without a requestId", () => {
     expect(await wire.sync()).toEqual([]);
   });
 
-  test("errors are sent all the same, without the key requestId", async () => {
+  test("errors are still sent, without the key requestId", async () => {
     const { wire } = await quiet();
     for (const [frame, code] of [
       [{ type: "nonsense" }, "unknown_type"],
@@ -214,7 +214,7 @@ describe("without a requestId", () => {
     }
   });
 
-  test("a ping is answered by a bare pong, however it is spelled", async () => {
+  test("a ping is answered by a pong without fields, however the ping is written", async () => {
     const { wire } = await quiet();
     for (const text of [
       '{"type":"ping"}',
@@ -261,7 +261,7 @@ describe("malformed_message", () => {
     ["channel", '{"type":"publish","channel":"a","channel":"b","data":1}'],
     ["data", '{"type":"publish","channel":"a","data":1,"data":2}'],
     ["to", '{"type":"send","to":"a","to":"b","data":1}'],
-    ["a field nobody knows", '{"type":"ping","x":1,"y":2,"x":1}'],
+    ["an unknown field", '{"type":"ping","x":1,"y":2,"x":1}'],
     ["a key once spelled with an escape", '{"type":"publish","channel":"a","data":1,"d\\u0061ta":2}'],
     ["__proto__", '{"type":"ping","__proto__":1,"__proto__":2}'],
   ] as const)
@@ -273,13 +273,13 @@ describe("malformed_message", () => {
       expect(answer).not.toHaveProperty("requestId");
     });
 
-  test("is not for a key that occurs twice inside data, or in data and outside", async () => {
+  test("is not sent for a key that occurs twice inside data, or in data and outside", async () => {
     const { wire } = await quiet();
     const text = '{"type":"publish","channel":"c","data":{"a":1,"a":2,"type":3,"data":4},"requestId":"r"}';
     expect(await brings(wire, text)).toEqual([{ type: "ack", requestId: "r" }]);
   });
 
-  test("for a binary frame, whatever it holds", async () => {
+  test("for a binary frame, whatever it contains", async () => {
     const room = fresh("room");
     const member = await quiet();
     await member.wire.request({ type: "subscribe", channel: room });
@@ -307,7 +307,7 @@ describe("malformed_message", () => {
     });
 });
 
-describe("what WebSocket allows", () => {
+describe("WebSocket features", () => {
   test("a text frame in fragments, with a ping between them, is one frame", async () => {
     const { wire } = await quiet();
     wire.frameOf(OPCODE.text, '{"type":"pi', { final: false });
@@ -326,7 +326,7 @@ describe("what WebSocket allows", () => {
     }
   });
 
-  test("an unsolicited pong is taken without a word", async () => {
+  test("an unsolicited pong is ignored", async () => {
     const { wire } = await quiet();
     for (const payload of ["", "1", "-1", "NaN", "nonsense", "99999999999999999999"]) wire.pong(payload);
     expect(await wire.sync()).toEqual([]);
@@ -342,10 +342,10 @@ describe("unknown_type", () => {
     });
 });
 
-describe("a type that is the name of something every object has", () => {
-  // A service of its own: what is tried here has ended one before.
+describe("a type that names a property of every object", () => {
+  // A separate service: such a frame once ended the process.
   for (const type of ["constructor", "toString", "__proto__"])
-    test(`${type} is unknown_type, and the service lives on`, async () => {
+    test(`${type} is unknown_type, and the service keeps running`, async () => {
       const own = await startWorld();
       const { wire } = await own.guest(QUIET);
       const other = await own.guest(QUIET);
@@ -359,7 +359,7 @@ test("extra fields are ignored", async () => {
   const channel = fresh("room");
   const { wire } = await quiet();
   const other = await quiet();
-  const extra = { from: "somebody", fromMetadata: { a: 1 }, snapshot: true, x: [1, { y: 2 }], requestid: "no" };
+  const extra = { from: "another", fromMetadata: { a: 1 }, snapshot: true, x: [1, { y: 2 }], requestid: "no" };
   expect(await brings(wire, { type: "subscribe", channel, ...extra, requestId: "r" })).toEqual([
     { type: "ack", requestId: "r" },
   ]);
@@ -412,7 +412,7 @@ describe("channel names", () => {
     ["a reserved prefix further in", "a/_metered/b"],
     ["one more underscore", "__system/a"],
   ] as const)
-    test(`${what} is a name, and arrives as it is`, async () => {
+    test(`${what} is a valid name, and arrives unchanged`, async () => {
       const { wire } = await quiet();
       const other = await quiet();
       expect(await wire.request({ type: "subscribe", channel })).toMatchObject({ type: "ack" });
@@ -420,7 +420,7 @@ describe("channel names", () => {
       expect(await wire.frame("message")).toMatchObject({ channel, from: other.peerId });
     });
 
-  test("are told apart by case, and by how a letter is composed", async () => {
+  test("differ by case, and by how a letter is composed", async () => {
     const stem = fresh("Room");
     const { wire } = await quiet();
     const other = await quiet();
@@ -439,7 +439,7 @@ describe("channel names", () => {
     "_SYSTEM/a/b",
     "_pArLeY/x",
   ])
-    test(`${channel} is reserved, whatever the key's patterns say`, async () => {
+    test(`${channel} is reserved, even if the key's patterns allow it`, async () => {
       const { wire } = await quiet();
       for (const frame of both(channel)) expect(await brings(wire, frame)).toEqual([error("channel_reserved", "r")]);
     });
@@ -464,7 +464,7 @@ describe("peer ids of send", () => {
     });
 
   for (const to of ["~".repeat(128), " ", '"\\', "__proto__", "constructor"])
-    test(`${JSON.stringify(to).slice(0, 20)} may be one: peer_not_found as long as it is not here, then it arrives`, async () => {
+    test(`${JSON.stringify(to).slice(0, 20)} is valid: peer_not_found while the peer is offline, then it arrives`, async () => {
       const { wire, peerId } = await quiet();
       const frame = { type: "send", to, data: 1, requestId: "r" };
       expect(await brings(wire, frame)).toEqual([error("peer_not_found", "r")]);
@@ -531,7 +531,7 @@ describe("subscribe.includeSenderMetadata", () => {
   const METADATA = { name: "Ann", role: "host" };
   let sender: Guest;
   let channel: string;
-  /** What a subscriber sees of one more message. */
+  /** The next message, as this subscriber receives it. */
   const seen = async (wire: Wire): Promise<AnyFrame> => {
     await sender.wire.request({ type: "publish", channel, data: 1 });
     return wire.frame();
@@ -556,7 +556,7 @@ describe("subscribe.includeSenderMetadata", () => {
     expect(await seen(third)).toEqual(full());
   });
 
-  test("of a repeated subscribe counts: the last one, absent being false", async () => {
+  test("the last subscribe decides, where absent means false", async () => {
     const wire = await setUp();
     for (const [fields, expected] of [
       [{}, plain],
@@ -572,7 +572,7 @@ describe("subscribe.includeSenderMetadata", () => {
     }
   });
 
-  test("is each connection's own choice", async () => {
+  test("is set per connection", async () => {
     const one = await setUp();
     const two = (await quiet()).wire;
     await one.request({ type: "subscribe", channel, includeSenderMetadata: true });
@@ -584,7 +584,7 @@ describe("subscribe.includeSenderMetadata", () => {
     expect(await seen(one)).toEqual(plain());
   });
 
-  test("gives nothing where the sender has no metadata", async () => {
+  test("adds nothing when the sender has no metadata", async () => {
     const wire = await setUp();
     await wire.request({ type: "subscribe", channel, includeSenderMetadata: true });
     sender = await quiet();
@@ -594,7 +594,7 @@ describe("subscribe.includeSenderMetadata", () => {
     expect(await seen(wire)).toEqual(plain());
   });
 
-  test("has no say in direct messages: they carry it whenever there is any", async () => {
+  test("does not affect direct messages: they carry metadata whenever the sender has any", async () => {
     const wire = await setUp();
     const receiver = await quiet();
     await sender.wire.request({ type: "send", to: receiver.peerId, data: 1 });
@@ -610,7 +610,7 @@ describe("subscribe.includeSenderMetadata", () => {
 });
 
 describe("a connection holds 100 channels", () => {
-  test("the 101st is channel_limit_exceeded; one that is held, and one after an unsubscribe, is not", async () => {
+  test("the 101st is channel_limit_exceeded; one already subscribed, and one after an unsubscribe, is not", async () => {
     const { wire } = await quiet();
     const name = fresh("room");
     for (let i = 0; i < 100; i++) wire.send({ type: "subscribe", channel: `${name}/${i}` });
@@ -633,7 +633,7 @@ describe("a connection holds 100 channels", () => {
   });
 });
 
-describe("what a token may do", () => {
+describe("permissions of a token", () => {
   test("each action is needed for its frame, and for no other", async () => {
     const receiver = await quiet();
     const frames = {
@@ -652,7 +652,7 @@ describe("what a token may do", () => {
     }
   });
 
-  test("ping and unsubscribe need nothing", async () => {
+  test("ping and unsubscribe need no action", async () => {
     const { wire } = await world.guest({ permissions: [], channels: [] });
     expect(await brings(wire, { type: "ping" })).toEqual([{ type: "pong" }]);
     expect(await brings(wire, { type: "unsubscribe", channel: "x", requestId: "r" })).toEqual([
@@ -660,7 +660,7 @@ describe("what a token may do", () => {
     ]);
   });
 
-  test("subscribe does not let it publish, nor publish subscribe", async () => {
+  test("the action subscribe does not allow publish, nor publish subscribe", async () => {
     const channel = fresh("room");
     const reader = await world.guest({ permissions: ["subscribe"] });
     const writer = await world.guest({ permissions: ["publish"] });
@@ -673,7 +673,7 @@ describe("what a token may do", () => {
     expect(await reader.wire.frame()).toMatchObject({ type: "message", from: writer.peerId });
   });
 
-  test("its channels are the claim's patterns: * without a slash and empty too, ** any run, \\* a star", async () => {
+  test("channels are matched by pattern: * any text without a slash, ** any text, \\* a star", async () => {
     const { wire } = await quiet({ channels: ["chat/*", "news/**", "room", "a*c/x"] });
     for (const [channel, allowed] of [
       ["chat/1", true],
@@ -700,7 +700,7 @@ describe("what a token may do", () => {
         });
   });
 
-  test("an empty list of channels is none; an absent one is the key's", async () => {
+  test("an empty list of channels allows none; an absent one allows the key's", async () => {
     const key = await world.admin.createKey(world.app._id, { channelPatterns: ["chat/*"] });
     const none = await world.guest({ ...QUIET, channels: [] }, {}, key);
     const all = await world.guest({ ...QUIET }, {}, key);
@@ -727,7 +727,7 @@ describe("what a token may do", () => {
     });
   });
 
-  test("the text of a refusal says whether the token or the key is too narrow", async () => {
+  test("the text of a refusal says whether the token or the key does not allow it", async () => {
     const key = await world.admin.createKey(world.app._id, {
       channelPatterns: ["chat/*"],
       actions: ["subscribe", "publish"],
@@ -761,8 +761,8 @@ describe("what a token may do", () => {
   });
 });
 
-describe("of two faults of a frame the earlier one is named", () => {
-  /** May do nothing, nowhere. */
+describe("of two faults of a frame, the earlier check's is reported", () => {
+  /** A peer without any action or channel. */
   const powerless = (): Promise<Guest> => world.guest({ permissions: [], channels: [] });
 
   for (const [earlier, later, frame, code] of [
@@ -780,24 +780,24 @@ describe("of two faults of a frame the earlier one is named", () => {
     ["a bad peer id", "the action and data", { type: "send", to: "" }, "invalid_peer_id"],
     ["the action, sending", "data", { type: "send", to: "x" }, "action_not_permitted"],
   ] as const)
-    test(`${earlier} before ${later}`, async () => {
+    test(`${earlier} is checked before ${later}`, async () => {
       const { wire } = await powerless();
       expect(await brings(wire, frame)).toEqual([error(code)]);
     });
 
-  test("the channel before data", async () => {
+  test("the channel is checked before data", async () => {
     const { wire } = await quiet({ channels: ["mine"] });
     expect(await brings(wire, { type: "publish", channel: "x" })).toEqual([error("channel_not_authorized")]);
   });
 
-  test("the channel before the limit of channels", async () => {
+  test("the channel is checked before the limit of channels", async () => {
     const { wire } = await quiet({ channels: ["mine/*"] });
     for (let i = 0; i < 100; i++) wire.send({ type: "subscribe", channel: `mine/${i}` });
     expect(await brings(wire, { type: "subscribe", channel: "x" })).toEqual([error("channel_not_authorized")]);
     expect(await brings(wire, { type: "subscribe", channel: "mine/100" })).toEqual([error("channel_limit_exceeded")]);
   });
 
-  test("data before the quota, the quota before the peer", async () => {
+  test("data is checked before the quota, and the quota before the peer", async () => {
     const { wire } = await spent.guest(QUIET);
     expect(await brings(wire, { type: "publish", channel: "x" })).toEqual([error("missing_data")]);
     expect(await brings(wire, { type: "publish", channel: "x", data: 1 })).toEqual([error("over_message_quota")]);
@@ -805,7 +805,7 @@ describe("of two faults of a frame the earlier one is named", () => {
     expect(await brings(wire, { type: "send", to: fresh("nobody"), data: 1 })).toEqual([error("over_message_quota")]);
   });
 
-  test("the channel and the action before the quota", async () => {
+  test("the channel and the action are checked before the quota", async () => {
     const { wire } = await spent.guest({ permissions: ["publish"], channels: ["mine"] });
     expect(await brings(wire, { type: "publish", channel: "x", data: 1 })).toEqual([error("channel_not_authorized")]);
     expect(await brings(wire, { type: "send", to: "x", data: 1 })).toEqual([error("action_not_permitted")]);
@@ -813,7 +813,7 @@ describe("of two faults of a frame the earlier one is named", () => {
 });
 
 describe("unsubscribe", () => {
-  test("of a channel that is not held acks", async () => {
+  test("from a channel without a subscription is acked", async () => {
     const { wire } = await quiet();
     const frame = { type: "unsubscribe", channel: fresh("room"), requestId: "r" };
     expect(await brings(wire, frame)).toEqual([{ type: "ack", requestId: "r" }]);
@@ -832,7 +832,7 @@ describe("unsubscribe", () => {
   });
 });
 
-test("presence frames have both arrays, and snapshot only where it is a roster", async () => {
+test("presence frames have both arrays, and snapshot only in a roster", async () => {
   const room = fresh("room");
   const watcher = await world.member(room);
   expect(watcher.roster).toEqual({ type: "presence", channel: room, joined: [], left: [], snapshot: true });

@@ -1,7 +1,7 @@
-/** The figures an operator runs the service by: each moves when it should, and by how much it should. */
+/** The metrics that operators rely on: each one changes when it should, and by the right amount. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { moves, readFigures } from "./support/figures.ts";
 import { OPCODE } from "./support/frames.ts";
+import { metricChanges, readMetrics } from "./support/metrics.ts";
 import { attempt, refusal, type Wire } from "./support/wire.ts";
 import { fresh, type Guest, newApp, startWorld, tokenQuery, type World } from "./support/world.ts";
 
@@ -15,10 +15,10 @@ beforeAll(async () => {
     env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1", PARLEY_CONNECTS_PER_MINUTE_PER_IP: String(CONNECTS) },
   });
 });
-/** A test begins when nothing of the one before is under way. */
+/** Waits until nothing of the previous test is still in progress. */
 afterEach(async () => {
   world.hangUp();
-  while ((await readFigures(world.server)).get("parley_connections") > 0) await Bun.sleep(2);
+  while ((await readMetrics(world.server)).get("parley_connections") > 0) await Bun.sleep(2);
 });
 afterAll(() => world.stop());
 
@@ -35,24 +35,24 @@ const closes = (code: number): string => `parley_closes_total{code="${code}"}`;
 const refused = (code: string): string => `parley_connects_refused_total{code="${code}"}`;
 
 describe("connections", () => {
-  test("are counted while they are open, and as they are made", async () => {
+  test("are counted while they are open, and when they are opened", async () => {
     const guests: Guest[] = [];
-    const by = await moves(world.server, async () => {
+    const by = await metricChanges(world.server, async () => {
       for (let i = 0; i < 3; i++) guests.push(await quiet());
     });
     expect([by("parley_connections"), by("parley_connects_total")]).toEqual([3, 3]);
-    const later = await moves(
+    const later = await metricChanges(
       world.server,
       async () => {
         guests[0]!.wire.close();
         guests[1]!.wire.drop();
       },
-      (moved) => moved("parley_connections") === -2,
+      (added) => added("parley_connections") === -2,
     );
     expect([later("parley_connections"), later("parley_connects_total")]).toEqual([-2, 0]);
   });
 
-  test("that are refused are counted by reason, and as nothing else", async () => {
+  test("that are refused are counted by reason, and under no other metric", async () => {
     const closed = await world.admin.createPublishable(world.app._id, { allowedOrigins: [] });
     const blocked = fresh("blocked");
     await world.rest("DELETE", `/v1/peers/${blocked}?blockSec=600`);
@@ -64,14 +64,14 @@ describe("connections", () => {
       ["invalid_token", "token=x", {}],
       ["token_expired", tokenQuery(world.token({ exp: 5 })), {}],
     ] as const) {
-      const by = await moves(world.server, () => refusal(world.url, { query, headers }));
+      const by = await metricChanges(world.server, () => refusal(world.url, { query, headers }));
       expect([code, by(refused(code)), by("parley_connects_total")]).toEqual([code, 1, 0]);
     }
   });
 
   test("that come too fast are counted as rate_limited", async () => {
     const headers = { "X-Forwarded-For": "203.0.113.50" };
-    const by = await moves(world.server, () =>
+    const by = await metricChanges(world.server, () =>
       Promise.all(Array.from({ length: CONNECTS + 20 }, () => attempt(world.url, { query: "key=x", headers }))),
     );
     expect(by(refused("rate_limited"))).toBeGreaterThan(0);
@@ -91,39 +91,39 @@ describe("client frames", () => {
     ["other", "{"],
     ["other", { type: "publish", requestId: 5 }],
   ] as const)
-    test(`${JSON.stringify(frame)} counts as ${type}, refused or not`, async () => {
+    test(`${JSON.stringify(frame)} counts as ${type}, whether refused or not`, async () => {
       const { wire } = await quiet();
-      const by = await moves(world.server, async () => {
+      const by = await metricChanges(world.server, async () => {
         wire.send(frame, frame, frame);
         await wire.sync();
       });
-      // `sync` is one unsubscribe itself.
+      // `sync` itself sends one unsubscribe.
       expect(by(framesIn(type))).toBe(type === "unsubscribe" ? 4 : 3);
     });
 
-  test("a binary one counts as other", async () => {
+  test("a binary frame counts as other", async () => {
     const { wire } = await quiet();
-    const by = await moves(world.server, async () => {
+    const by = await metricChanges(world.server, async () => {
       wire.frameOf(OPCODE.binary, "x");
       await wire.sync();
     });
     expect(by(framesIn("other"))).toBe(1);
   });
 
-  test("bytes are those of their payloads", async () => {
+  test("the byte count is that of their payloads", async () => {
     const { wire } = await quiet();
     const text = JSON.stringify({ type: "publish", channel: "x", data: "y".repeat(1000), requestId: "bytes" });
-    const by = await moves(world.server, async () => {
+    const by = await metricChanges(world.server, async () => {
       wire.send(text);
       await wire.answerTo("bytes");
     });
     expect(by("parley_bytes_in_total")).toBe(text.length);
   });
 
-  test("bytes are bytes, not characters", async () => {
+  test("the byte count is in bytes, not characters", async () => {
     const { wire } = await quiet();
     const text = JSON.stringify({ type: "publish", channel: "x", data: "é😀".repeat(100), requestId: "bytes" });
-    const by = await moves(world.server, async () => {
+    const by = await metricChanges(world.server, async () => {
       wire.send(text);
       await wire.answerTo("bytes");
     });
@@ -132,12 +132,12 @@ describe("client frames", () => {
 });
 
 describe("server frames", () => {
-  test("are counted by type, messages once for each who gets them", async () => {
+  test("are counted by type, messages once per receiver", async () => {
     const channel = fresh("room");
     const receivers = [await subscribed(channel), await subscribed(channel), await subscribed(channel)];
     const sender = await subscribed(channel);
     const twin = await world.guest({ ...QUIET, sub: receivers[0]!.peerId });
-    const by = await moves(world.server, async () => {
+    const by = await metricChanges(world.server, async () => {
       await sender.wire.request({ type: "publish", channel, data: 1 });
       await sender.wire.request({ type: "send", to: receivers[0]!.peerId, data: 2 });
       await sender.wire.request({ type: "publish", channel: "", data: 1 });
@@ -154,7 +154,7 @@ describe("server frames", () => {
 
   test("pongs are counted too", async () => {
     const { wire } = await quiet();
-    const by = await moves(world.server, async () => {
+    const by = await metricChanges(world.server, async () => {
       wire.send({ type: "ping" }, { type: "ping" });
       await wire.sync();
     });
@@ -165,18 +165,18 @@ describe("server frames", () => {
     const key = await world.admin.createKey(world.app._id);
     const { wire } = await world.guest(QUIET, {}, key);
     await wire.request({ type: "subscribe", channel: "a" });
-    const by = await moves(world.server, async () => {
+    const by = await metricChanges(world.server, async () => {
       await world.admin.patchKey(key.keyId, { channelPatterns: [] });
       await wire.frame("error");
     });
     expect(by(framesOut("error"))).toBe(1);
   });
 
-  test("bytes grow by at least what the receivers got", async () => {
+  test("the byte count grows by at least what the receivers got", async () => {
     const channel = fresh("room");
     const receivers = [await subscribed(channel), await subscribed(channel)];
     const sender = await quiet();
-    const by = await moves(world.server, async () => {
+    const by = await metricChanges(world.server, async () => {
       await sender.wire.request({ type: "publish", channel, data: "y".repeat(5000) });
       for (const { wire } of receivers) await wire.frame("message");
     });
@@ -185,12 +185,12 @@ describe("server frames", () => {
     expect(by("parley_bytes_out_total")).toBeLessThan(2 * size + 1000);
   });
 
-  test("bytes hold the sender's metadata for those who get it", async () => {
+  test("the byte count includes the sender's metadata for those who receive it", async () => {
     const channel = fresh("room");
     const { wire } = await quiet();
     await wire.request({ type: "subscribe", channel, includeSenderMetadata: true });
     const sender = await world.guest({ ...QUIET, peerMetadata: { fill: "m".repeat(3000) } });
-    const by = await moves(world.server, async () => {
+    const by = await metricChanges(world.server, async () => {
       await sender.wire.request({ type: "publish", channel, data: 1 });
       await wire.frame("message");
     });
@@ -200,7 +200,7 @@ describe("server frames", () => {
   test("messages from REST are counted like any other", async () => {
     const channel = fresh("room");
     const { wire, peerId } = await subscribed(channel);
-    const by = await moves(world.server, async () => {
+    const by = await metricChanges(world.server, async () => {
       await world.rest("POST", `/v1/channels/${channel}/publish`, { body: { data: 1 } });
       await world.rest("POST", `/v1/peers/${peerId}/send`, { body: { data: 1 } });
       await wire.until("direct");
@@ -210,29 +210,29 @@ describe("server frames", () => {
 });
 
 describe("channels and presence", () => {
-  test("channels are those with subscribers", async () => {
+  test("the number of channels is that of channels with subscribers", async () => {
     const { wire } = await quiet();
-    const by = await moves(world.server, async () => {
+    const by = await metricChanges(world.server, async () => {
       for (const channel of ["one", "two", "two"]) await wire.request({ type: "subscribe", channel });
     });
     expect(by("parley_channels")).toBe(2);
-    const later = await moves(world.server, () => wire.request({ type: "unsubscribe", channel: "one" }));
+    const later = await metricChanges(world.server, () => wire.request({ type: "unsubscribe", channel: "one" }));
     expect(later("parley_channels")).toBe(-1);
   });
 
-  test("each join and leave is one change, and each frame about it one of type presence", async () => {
+  test("each join and leave is one change, and each frame that announces it counts as one of type presence", async () => {
     const channel = fresh("room");
     const [one, two] = [await world.member(channel), await world.member(channel)];
     await one.wire.until("presence");
     let guest: Guest | undefined;
-    const joined = await moves(world.server, async () => {
+    const joined = await metricChanges(world.server, async () => {
       guest = await world.member(channel);
       for (const { wire } of [one, two]) await wire.until("presence");
     });
     expect(joined("parley_presence_changes_total")).toBe(1);
-    // Its roster, and one frame to each of the two.
+    // The newcomer's roster, and one frame to each of the two members.
     expect(joined(framesOut("presence"))).toBe(3);
-    const left = await moves(world.server, async () => {
+    const left = await metricChanges(world.server, async () => {
       guest!.wire.close();
       for (const { wire } of [one, two]) await wire.until("presence");
     });
@@ -240,7 +240,7 @@ describe("channels and presence", () => {
     expect(left(framesOut("presence"))).toBe(2);
   });
 
-  test("a subscribe that is repeated at once does not count its presence twice from then on", async () => {
+  test("a subscribe that is repeated at once does not make later presence frames count twice", async () => {
     const channel = fresh("room");
     const { wire } = await world.guest();
     for (let i = 0; i < 5; i++) {
@@ -250,18 +250,18 @@ describe("channels and presence", () => {
     await wire.until("presence");
     await world.member(fresh("elsewhere"));
     await wire.sync();
-    const by = await moves(world.server, async () => {
+    const by = await metricChanges(world.server, async () => {
       await world.member(channel);
       await wire.until("presence", ({ joined }) => joined.length === 1);
     });
-    // The newcomer's roster, and the one frame that tells us.
+    // The newcomer's roster, and the one frame that announces it to us.
     expect(by(framesOut("presence"))).toBe(2);
   });
 });
 
 describe("how connections end", () => {
   const closedWith = async (code: number, work: () => Promise<unknown>): Promise<void> => {
-    const by = await moves(world.server, work, (moved) => moved(closes(code)) > 0);
+    const by = await metricChanges(world.server, work, (added) => added(closes(code)) > 0);
     expect([code, by(closes(code))]).toEqual([code, 1]);
   };
 
@@ -282,15 +282,15 @@ describe("how connections end", () => {
     await closedWith(4010, () => attempt(world.url, { query: tokenQuery(full.token()) }));
   });
 
-  test("cuts for the rate are counted, each once", async () => {
+  test("connections closed for their rate are counted, each once", async () => {
     const { wire } = await quiet();
-    const by = await moves(
+    const by = await metricChanges(
       world.server,
       async () => {
         wire.send(...Array.from({ length: 900 }, () => ({ type: "unsubscribe", channel: "x" })));
         await wire.closed();
       },
-      (moved) => moved(closes(4011)) > 0,
+      (added) => added(closes(4011)) > 0,
     );
     expect([by("parley_rate_cuts_total"), by(closes(4011))]).toEqual([1, 1]);
   });
@@ -299,35 +299,35 @@ describe("how connections end", () => {
     ["messages", (channel: string, _to: string, data: string) => ({ type: "publish", channel, data })],
     ["direct messages", (_channel: string, to: string, data: string) => ({ type: "send", to, data })],
   ] as const)
-    test(`cuts of those who do not read ${way} are counted, each once; ordinary ends are not`, async () => {
+    test(`closes of clients that do not read ${way} are counted, each once; ordinary ends are not`, async () => {
       const channel = fresh("room");
       const slow = await subscribed(channel);
       const sender = await quiet();
       const big = "x".repeat(60_000);
-      const isCut = async (): Promise<boolean> => (await readFigures(world.server)).get("parley_connections") === 1;
-      const by = await moves(world.server, async () => {
+      const isCut = async (): Promise<boolean> => (await readMetrics(world.server)).get("parley_connections") === 1;
+      const by = await metricChanges(world.server, async () => {
         slow.wire.stopReading();
         for (let sent = 0; sent < 400 && !(await isCut()); sent++)
           await sender.wire.request(frame(channel, slow.peerId, big));
       });
       expect(by("parley_slow_cuts_total")).toBe(1);
-      const later = await moves(
+      const later = await metricChanges(
         world.server,
         async () => {
           const other: Wire = (await quiet()).wire;
           other.close();
           await other.closed();
         },
-        (moved) => moved(closes(1000)) > 0,
+        (added) => added(closes(1000)) > 0,
       );
       expect(later("parley_slow_cuts_total")).toBe(0);
     });
 });
 
 describe("times", () => {
-  test("a publish is one observation, with a time above nothing", async () => {
+  test("a publish is one observation, with a time above zero", async () => {
     const { wire } = await quiet();
-    const by = await moves(world.server, async () => {
+    const by = await metricChanges(world.server, async () => {
       for (let i = 0; i < 5; i++) await wire.request({ type: "publish", channel: "x", data: 1 });
       await wire.request({ type: "publish", channel: "x" });
     });
@@ -336,28 +336,28 @@ describe("times", () => {
     expect(by('parley_publish_seconds_bucket{le="+Inf"}')).toBe(5);
   });
 
-  test("the event loop's lag is looked at all the time", async () => {
-    const by = await moves(
+  test("the event loop's lag is measured continuously", async () => {
+    const by = await metricChanges(
       world.server,
       async () => undefined,
-      (moved) => moved("parley_event_loop_lag_seconds_count") >= 2,
+      (added) => added("parley_event_loop_lag_seconds_count") >= 2,
     );
     expect(by("parley_event_loop_lag_seconds_count")).toBeGreaterThanOrEqual(2);
     expect(by("parley_event_loop_lag_seconds_sum")).toBeGreaterThanOrEqual(0);
   });
 
   test("buckets are cumulative and end in +Inf", async () => {
-    const figures = await readFigures(world.server);
+    const metrics = await readMetrics(world.server);
     for (const name of ["parley_publish_seconds", "parley_event_loop_lag_seconds"]) {
-      const counts = figures.of(`${name}_bucket`).map((series) => figures.get(series));
+      const counts = metrics.of(`${name}_bucket`).map((series) => metrics.get(series));
       expect(counts).toEqual(counts.toSorted((a, b) => a - b));
-      expect(counts.at(-1)).toBe(figures.get(`${name}_count`));
+      expect(counts.at(-1)).toBe(metrics.get(`${name}_count`));
       expect(counts.length).toBeGreaterThan(5);
     }
   });
 });
 
-test("no channel, peer, key or application is named anywhere", async () => {
+test("no metric contains the name of a channel, peer, key or application", async () => {
   const mark = fresh("needle");
   const own = await newApp(world.server);
   const publishable = await world.admin.createPublishable(own.app._id, { label: mark });
@@ -376,7 +376,7 @@ test("no channel, peer, key or application is named anywhere", async () => {
   await refusal(world.url, { query: `key=${mark}` });
   await own.rest("DELETE", `/v1/peers/${sub}`);
   await watcher.wire.closed();
-  const { text } = await readFigures(world.server);
+  const { text } = await readMetrics(world.server);
   for (const name of [
     mark,
     mark.replace(/\W/g, "").toUpperCase(),
@@ -390,8 +390,8 @@ test("no channel, peer, key or application is named anywhere", async () => {
   own.hangUp();
 });
 
-test("every line is one that Prometheus reads, and every name has its help and type", async () => {
-  const { text } = await readFigures(world.server);
+test("Prometheus can read every line, and every name has its help and type", async () => {
+  const { text } = await readMetrics(world.server);
   const described = new Set<string>();
   for (const line of text.trimEnd().split("\n")) {
     const meta = /^# (HELP|TYPE) ([a-z_]+) (.+)$/.exec(line);

@@ -32,7 +32,7 @@ const leaving = (channel: string, peerId: string): Frame<"presence"> => ({
   left: [{ peerId }],
 });
 
-/** Somebody of a key that never changes, and somebody of one that is about to. */
+/** A peer whose key never changes, and a peer whose key is about to change. */
 async function pair(key: SecretKey, claims: object = {}): Promise<{ channel: string; watcher: Guest; guest: Guest }> {
   const channel = `chat/${fresh("room")}`;
   const watcher = await world.member(channel);
@@ -41,8 +41,8 @@ async function pair(key: SecretKey, claims: object = {}): Promise<{ channel: str
   return { channel, watcher, guest };
 }
 
-describe("an edit that takes channels away", () => {
-  test("ends those subscriptions at once: an error for each, the others see it leave, it stays connected", async () => {
+describe("an edit that removes channels", () => {
+  test("ends those subscriptions at once: an error for each, other members see it leave, it stays connected", async () => {
     const key = await makeKey();
     const { channel, watcher, guest } = await pair(key);
     const kept = `kept/${fresh("room")}`;
@@ -70,7 +70,7 @@ describe("an edit that takes channels away", () => {
     expect(await guest.wire.request({ type: "publish", channel: kept, data: 3 })).toMatchObject({ type: "ack" });
   });
 
-  test("each error says in its text which channel is meant, and has no requestId", async () => {
+  test("sends errors that name the channel in their text and have no requestId", async () => {
     const key = await makeKey();
     const { channel, guest } = await pair(key);
     await world.admin.patchKey(key.keyId, { channelPatterns: [] });
@@ -79,7 +79,7 @@ describe("an edit that takes channels away", () => {
     expect(error.message).toContain(channel);
   });
 
-  test("leaves a token's own channels what the key still covers, and lets that token in no more", async () => {
+  test("leaves an open connection the channels that the key still covers, and refuses new connects with its token", async () => {
     const key = await makeKey();
     const [kept, gone] = [fresh("kept"), fresh("gone")];
     const token = world.token({ channels: [kept, gone], permissions: ["subscribe", "publish"] }, key);
@@ -91,14 +91,14 @@ describe("an edit that takes channels away", () => {
     expect(await wire.request({ type: "publish", channel: gone, data: 1 })).toMatchObject({
       code: "channel_not_authorized",
     });
-    // The key covers it, the token does not name it.
+    // The key covers this channel, the token does not name it.
     expect(await wire.request({ type: "publish", channel: `${kept}x`, data: 1 })).toMatchObject({
       code: "channel_not_authorized",
     });
     expect((await refusal(world.url, { query: tokenQuery(token) })).body.error).toBe("invalid_token");
   });
 
-  test("that is undone gives nothing back by itself, but lets it subscribe again", async () => {
+  test("does not restore subscriptions when it is undone, but a new subscribe succeeds", async () => {
     const key = await makeKey();
     const { channel, watcher, guest } = await pair(key);
     await world.admin.patchKey(key.keyId, { channelPatterns: [] });
@@ -112,7 +112,7 @@ describe("an edit that takes channels away", () => {
     expect(await watcher.wire.frame()).toMatchObject({ joined: [{ peerId: guest.peerId }] });
   });
 
-  test("between an ack and its roster: the roster does not come any more", async () => {
+  test("between an ack and its roster prevents the roster", async () => {
     const key = await makeKey();
     const channel = `chat/${fresh("room")}`;
     const [watcher, other] = [await world.member(channel), fresh("other")];
@@ -126,7 +126,7 @@ describe("an edit that takes channels away", () => {
     expect(await watcher.wire.sync()).toEqual([]);
   });
 
-  test("of a publishable key does the same to its connections", async () => {
+  test("of a publishable key has the same effect on its connections", async () => {
     const { keyId } = await world.admin.createPublishable(world.app._id);
     const channel = `chat/${fresh("room")}`;
     const watcher = await world.member(channel);
@@ -138,7 +138,7 @@ describe("an edit that takes channels away", () => {
     expect(await watcher.wire.frame()).toEqual(leaving(channel, peerId));
   });
 
-  test("does nothing to connections of other keys, nor to what is still allowed", async () => {
+  test("does not affect connections of other keys, nor what is still allowed", async () => {
     const [key, other] = [await makeKey(), await makeKey()];
     const { channel, watcher, guest } = await pair(key);
     const bystander = await world.member(channel, {}, other);
@@ -152,7 +152,7 @@ describe("an edit that takes channels away", () => {
     for (const { wire } of [watcher, bystander]) expect(await wire.frame()).toEqual(leaving(channel, guest.peerId));
   });
 
-  test("keeps a peer a member as long as another of its connections is", async () => {
+  test("keeps a peer a member while another of its connections is subscribed", async () => {
     const key = await makeKey();
     const { channel, watcher, guest } = await pair(key);
     const twin = await world.member(channel, { sub: guest.peerId });
@@ -163,8 +163,8 @@ describe("an edit that takes channels away", () => {
   });
 });
 
-describe("an edit that takes actions away", () => {
-  test("publish: refused from then on; it stays subscribed", async () => {
+describe("an edit that removes actions", () => {
+  test("publish: a publish is refused from then on; it stays subscribed", async () => {
     const key = await makeKey();
     const { channel, watcher, guest } = await pair(key);
     await world.admin.patchKey(key.keyId, { actions: without("publish") });
@@ -176,7 +176,7 @@ describe("an edit that takes actions away", () => {
     expect(await watcher.wire.sync()).toEqual([]);
   });
 
-  test("send: refused from then on, also to a token that names it", async () => {
+  test("send: a send is refused from then on, also for a token that names it", async () => {
     const key = await makeKey();
     const { watcher, guest } = await pair(key, { permissions: ALL_ACTIONS });
     await world.admin.patchKey(key.keyId, { actions: without("send") });
@@ -186,7 +186,7 @@ describe("an edit that takes actions away", () => {
     expect(await watcher.wire.sync()).toEqual([]);
   });
 
-  test("subscribe: every subscription ends with error channel_not_authorized, and the others see it leave", async () => {
+  test("subscribe: every subscription ends with error channel_not_authorized, and other members see it leave", async () => {
     const key = await makeKey();
     const { channel, watcher, guest } = await pair(key);
     await world.admin.patchKey(key.keyId, { actions: without("subscribe") });
@@ -196,7 +196,7 @@ describe("an edit that takes actions away", () => {
     expect(await guest.wire.request({ type: "subscribe", channel })).toMatchObject({ code: "action_not_permitted" });
   });
 
-  test("presence: the others see it leave and it sees nobody any more; messages go on", async () => {
+  test("presence: other members see it leave, it receives no more presence, messages continue", async () => {
     const key = await makeKey();
     const { channel, watcher, guest } = await pair(key);
     await world.admin.patchKey(key.keyId, { actions: without("presence") });
@@ -214,7 +214,7 @@ describe("an edit that takes actions away", () => {
     expect(await watcher.wire.frame()).toMatchObject({ joined: [{ peerId: last.peerId }], left: [] });
   });
 
-  test("presence, between an ack and its roster: no roster, and nobody hears of it", async () => {
+  test("presence, between an ack and its roster: no roster is sent, and no member sees it join", async () => {
     const key = await makeKey();
     const channel = fresh("room");
     const watcher = await world.member(channel);
@@ -228,7 +228,7 @@ describe("an edit that takes actions away", () => {
     expect(await wire.sync()).toEqual([]);
   });
 
-  test("does not touch a token that had not named them", async () => {
+  test("does not touch a token that does not name them", async () => {
     const key = await makeKey();
     const { guest, watcher } = await pair(key, { permissions: without("send") });
     await world.admin.patchKey(key.keyId, { actions: without("send") });
@@ -236,8 +236,8 @@ describe("an edit that takes actions away", () => {
   });
 });
 
-describe("an edit that gives", () => {
-  test("actions and channels counts at once for a token that leaves them to the key", async () => {
+describe("an edit that adds", () => {
+  test("actions and channels takes effect at once for a token that names none", async () => {
     const key = await makeKey({ channelPatterns: ["a"], actions: ["subscribe"] });
     const { wire } = await world.guest({}, {}, key);
     expect(await wire.request({ type: "publish", channel: "a", data: 1 })).toMatchObject({
@@ -247,7 +247,7 @@ describe("an edit that gives", () => {
     expect(await wire.request({ type: "publish", channel: "b", data: 1 })).toMatchObject({ type: "ack" });
   });
 
-  test("never more than the token names", async () => {
+  test("never grants more than the token names", async () => {
     const key = await makeKey({ channelPatterns: ["a"], actions: ["subscribe"] });
     const { wire } = await world.guest({ channels: ["a"], permissions: ["subscribe"] }, {}, key);
     await world.admin.patchKey(key.keyId, { channelPatterns: ["**"], actions: ALL_ACTIONS });
@@ -257,7 +257,7 @@ describe("an edit that gives", () => {
     expect(await wire.request({ type: "subscribe", channel: "b" })).toMatchObject({ code: "channel_not_authorized" });
   });
 
-  test("presence: the next subscribe brings the roster and shows it, also of a channel it holds already", async () => {
+  test("presence: the next subscribe brings the roster and announces it, also for a channel already subscribed", async () => {
     const key = await makeKey({ actions: without("presence") });
     const [held, fresher] = [fresh("room"), fresh("room")];
     const watcher = await world.member(held);
@@ -270,7 +270,7 @@ describe("an edit that gives", () => {
     expect(await watcher.wire.frame()).toMatchObject({ joined: [{ peerId }] });
   });
 
-  test("origins: connections that are open stay", async () => {
+  test("origins: open connections stay", async () => {
     const { keyId } = await world.admin.createPublishable(world.app._id);
     const { wire } = await world.visitor(keyId, { headers: { Origin: "https://a.example" } });
     await world.admin.patchKey(keyId, { allowedOrigins: [] });
@@ -287,14 +287,14 @@ describe("a rotation", () => {
     return at;
   }
 
-  test("with its usual grace does nothing to open connections", async () => {
+  test("with its default grace period does not affect open connections", async () => {
     const key = await makeKey();
     const { guest, watcher } = await pair(key);
     await world.admin.rotate(key.keyId);
     for (const { wire } of [guest, watcher]) expect(await wire.sync()).toEqual([]);
   });
 
-  test("ends, after its grace, those whose token the old secret signed; the others see them leave", async () => {
+  test("ends connections whose token the old secret signed after the grace period; other members see them leave", async () => {
     const key = await makeKey();
     const { channel, watcher, guest } = await pair(key);
     const started = performance.now();
@@ -314,7 +314,7 @@ describe("a rotation", () => {
     expect([answer.status, answer.body.error]).toEqual([401, "token_expired"]);
   });
 
-  test("with no grace, and with retirePrevious, ends them at once", async () => {
+  test("ends them at once without a grace period, and with retirePrevious", async () => {
     for (const options of [{ graceSec: 0 }, { retirePrevious: true }, { retirePrevious: true, graceSec: 600 }]) {
       const key = await makeKey();
       const { channel, watcher, guest } = await pair(key);
@@ -326,7 +326,7 @@ describe("a rotation", () => {
     }
   });
 
-  test("retirePrevious ends every earlier generation", async () => {
+  test("with retirePrevious ends the tokens of every earlier secret", async () => {
     const key = await makeKey();
     const first = await world.guest({}, {}, key);
     const { secret: second } = await world.admin.rotate(key.keyId, { graceSec: 600 });
@@ -338,7 +338,7 @@ describe("a rotation", () => {
     for (const one of [first, middle, last]) await expectRetired(one);
   });
 
-  test("leaves each previous secret its own end", async () => {
+  test("keeps the end of each earlier secret's grace period", async () => {
     const key = await makeKey();
     const first = await world.guest({}, {}, key);
     const started = performance.now();
@@ -351,7 +351,7 @@ describe("a rotation", () => {
     expect(await second.wire.sync()).toEqual([]);
   });
 
-  test("does not outlive the token: exp before the end of the grace is a plain 4002", async () => {
+  test("does not extend a token: exp before the end of the grace period is an ordinary 4002", async () => {
     const key = await makeKey();
     const exp = Math.floor((Date.now() + 2700) / 1000);
     const { wire } = await world.guest({ exp }, {}, key);
@@ -363,7 +363,7 @@ describe("a rotation", () => {
 });
 
 describe("a revocation", () => {
-  test("ends a connection between an ack and its roster, and nobody hears of it", async () => {
+  test("ends a connection between an ack and its roster, and no member sees it join", async () => {
     const key = await makeKey();
     const channel = fresh("room");
     const watcher = await world.member(channel);
@@ -393,7 +393,7 @@ describe("a block", () => {
     return outcome instanceof Wire;
   };
 
-  test("is in force before the connections close: who comes back at once is refused", async () => {
+  test("is in force before the connections close: a peer that reconnects at once is refused", async () => {
     for (let i = 0; i < 10; i++) {
       const { wire, peerId } = await world.guest();
       const kicked = block(peerId, 60);
@@ -403,7 +403,7 @@ describe("a block", () => {
     }
   });
 
-  test("lets nobody slip in before the connections close: all that came meanwhile end too", async () => {
+  test("also ends connections that the peer opened while it was being set", async () => {
     const sub = fresh("peer");
     const came: Wire[] = [];
     let over = false;
@@ -420,7 +420,7 @@ describe("a block", () => {
     for (const wire of came) expect((await wire.closed()).code).toBe(4020);
   });
 
-  test("ends when its time is over", async () => {
+  test("ends after its time", async () => {
     const peerId = fresh("peer");
     const started = performance.now();
     await block(peerId, 1);
@@ -430,21 +430,21 @@ describe("a block", () => {
     expect(performance.now() - started).toBeLessThan(2000);
   });
 
-  test("is not lifted by a kick without one", async () => {
+  test("is not lifted by a kick without a block", async () => {
     const peerId = fresh("peer");
     await block(peerId, 60);
     await world.rest("DELETE", `/v1/peers/${peerId}`);
     expect(await isIn(peerId)).toBe(false);
   });
 
-  test("leaves everybody else alone", async () => {
+  test("does not affect other peers", async () => {
     const { wire, peerId } = await world.guest();
     await block(`${peerId}x`, 60);
     expect(await wire.sync()).toEqual([]);
     expect(await isIn(peerId)).toBe(true);
   });
 
-  test("survives a restart, and so does its end", async () => {
+  test("survives a restart, with the same end time", async () => {
     const data = tempFolder();
     const before = await startWorld({ data });
     const [long, short] = [fresh("peer"), fresh("peer")];

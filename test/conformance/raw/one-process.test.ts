@@ -1,12 +1,12 @@
 /**
- * Rules that each process keeps for itself. Behind several nodes they hold on each of them: the rate of connects from an address is
- * counted by the node that is asked, ticks are a node's own, and messages that other nodes have passed count against the cap
- * within five seconds.
+ * Rules that each process applies by itself. With several nodes they hold on each of them: the rate of connects from an address is
+ * counted by the node that takes the connect, each node has its own ticks, and messages that other nodes have accepted count against
+ * the cap within five seconds.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { watchMembers } from "./support/members-seen.ts";
 import { codeOf, outcome, PLAIN_GET } from "./support/outcome.ts";
 import { type Frame, ids } from "./support/shapes.ts";
-import { learn } from "./support/truth.ts";
 import { attempt, type ConnectOptions, type Refused, refusal, Wire } from "./support/wire.ts";
 import { type Claims, fresh, type Guest, join, newApp, startWorld, tokenQuery, type World } from "./support/world.ts";
 
@@ -23,7 +23,7 @@ describe("the rate of connects from one address", () => {
   afterAll(() => strict.stop());
 
   let used = 0;
-  /** An address that no other test speaks for. */
+  /** An address that no other test uses. */
   const address = (): string => `198.51.${100 + Math.floor(++used / 250)}.${(used % 250) + 1}`;
   const from = (forwardedFor: string, rest: ConnectOptions = {}): Promise<string> =>
     outcome(strict.url, {
@@ -36,7 +36,7 @@ describe("the rate of connects from one address", () => {
     expect(await from(forwardedFor)).toBe("429 rate_limited");
   };
 
-  test("lets a minute's worth in at once, then answers 429 with Retry-After", async () => {
+  test("accepts a minute's worth at once, then responds 429 with Retry-After", async () => {
     const ip = address();
     await exhaust(ip);
     const answer = await refusal(strict.url, {
@@ -49,7 +49,7 @@ describe("the rate of connects from one address", () => {
     expect(seconds).toBeLessThanOrEqual(60 / LIMIT);
   });
 
-  test("refills with time: a bucket, not a window", async () => {
+  test("refills over time: a bucket, not a window", async () => {
     const quick = await startWorld({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "60" } });
     const query = (): ConnectOptions => ({ query: tokenQuery(quick.token()) });
     const started = performance.now();
@@ -87,7 +87,7 @@ describe("the rate of connects from one address", () => {
     await guessed.stop();
   });
 
-  test("comes after the path and before the credential", async () => {
+  test("is checked after the path and before the credential", async () => {
     const ip = address();
     await exhaust(ip);
     const headers = { "X-Forwarded-For": ip };
@@ -96,12 +96,12 @@ describe("the rate of connects from one address", () => {
     expect(await from(ip, { query: "token=x", headers })).toBe("429 rate_limited");
   });
 
-  test("is each address's own", async () => {
+  test("is counted per address", async () => {
     await exhaust(address());
     expect(await from(address())).toBe("in");
   });
 
-  test("takes the right-most entry that is no trusted proxy: what stands to its left is a claim", async () => {
+  test("uses the right-most entry that is no trusted proxy: entries to its left can be forged", async () => {
     const ip = address();
     await exhaust(ip);
     expect(await from(`${address()}, ${ip}`)).toBe("429 rate_limited");
@@ -114,14 +114,14 @@ describe("the rate of connects from one address", () => {
     expect(await from("", { headers: twice })).toBe("429 rate_limited");
   });
 
-  test("knows an address with a port, and IPv4 in IPv6 clothes", async () => {
+  test("recognises an address with a port, and IPv4-mapped IPv6 addresses", async () => {
     const ip = address();
     await exhaust(ip);
     expect(await from(`${ip}:4711`)).toBe("429 rate_limited");
     expect(await from(`::ffff:${ip}`)).toBe("429 rate_limited");
   });
 
-  test("counts for the proxy itself what it forwards for nobody in particular", async () => {
+  test("counts requests without a forwarded address for the proxy itself", async () => {
     await exhaust("nonsense");
     expect(await from("unknown")).toBe("429 rate_limited");
     expect(await from(`${address()}, nonsense`)).toBe("429 rate_limited");
@@ -135,7 +135,7 @@ describe("the rate of connects from one address", () => {
     expect(await from(`${net}:2::1`)).toBe("in");
   });
 
-  test("does not believe X-Forwarded-For from whoever is not a trusted proxy", async () => {
+  test("ignores X-Forwarded-For from clients that are no trusted proxy", async () => {
     const direct = await startWorld({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "2" } });
     const asked = (ip: string): Promise<string> =>
       outcome(direct.url, { query: tokenQuery(direct.token()), headers: { "X-Forwarded-For": ip } });
@@ -147,7 +147,7 @@ describe("the rate of connects from one address", () => {
 });
 
 const SLOW_TICK_MS = 200;
-/** Ticks so far apart that what a test does in one go falls between two of them. */
+/** Ticks are far enough apart that everything a test does at once falls between two of them. */
 let slow: World;
 beforeAll(async () => {
   slow = await startWorld({ env: { PARLEY_PRESENCE_TICK_MS: String(SLOW_TICK_MS) } });
@@ -159,7 +159,7 @@ const change = (channel: string, joined: object[], left: object[]): Frame<"prese
   ({ type: "presence", channel, joined, left }) as Frame<"presence">;
 
 describe("in one tick", () => {
-  /** A watcher and so many members, all known to each other; the next tick begins with what the test does. */
+  /** A watcher and that many members, all known to each other; a tick has just passed, so the test's changes share the next one. */
   async function setUp(
     count: number,
     claims: Claims = {},
@@ -167,11 +167,11 @@ describe("in one tick", () => {
     const channel = fresh("room");
     const watcher = await slow.member(channel);
     const members = await Promise.all(Array.from({ length: count }, () => slow.member(channel, claims)));
-    await learn(watcher.wire, channel, ({ members: known }) => known.size === count);
+    await watchMembers(watcher.wire, channel, ({ members: known }) => known.size === count);
     return { channel, watcher, members };
   }
 
-  test("newcomers are in each other's rosters, not announced to each other again, and in one frame for the others", async () => {
+  test("newcomers are in each other's rosters, are not announced to each other, and share one frame to other members", async () => {
     const { channel, watcher } = await setUp(0);
     const newcomers = await Promise.all(Array.from({ length: 3 }, () => slow.guest()));
     const all = newcomers.map(({ peerId }) => peerId);
@@ -184,7 +184,7 @@ describe("in one tick", () => {
       expect(await wire.frame()).toEqual(change(channel, [{ peerId: last.peerId }], []));
   });
 
-  test("several who leave are in one frame", async () => {
+  test("several peers that leave share one frame", async () => {
     const { channel, watcher, members } = await setUp(3);
     members[0]!.wire.send({ type: "unsubscribe", channel });
     members[1]!.wire.close();
@@ -195,7 +195,7 @@ describe("in one tick", () => {
     expect(await watcher.wire.sync()).toEqual([]);
   });
 
-  test("who leaves and who joins are in one frame", async () => {
+  test("peers that leave and peers that join share one frame", async () => {
     const { channel, watcher, members } = await setUp(1, { peerMetadata: { old: true } });
     const newcomer = await slow.guest({ peerMetadata: { young: true } });
     members[0]!.wire.send({ type: "unsubscribe", channel });
@@ -217,7 +217,7 @@ describe("in one tick", () => {
     expect(await watcher.wire.sync()).toEqual([]);
   });
 
-  test("so do they over a new connection", async () => {
+  test("a leave and a join over a new connection cancel out too", async () => {
     const { channel, watcher, members } = await setUp(1, { peerMetadata: { a: 1 } });
     const { wire, peerId } = members[0]!;
     wire.close();
@@ -227,7 +227,7 @@ describe("in one tick", () => {
     expect(await watcher.wire.sync()).toEqual([]);
   });
 
-  test("with other metadata it is announced as joined again, and has not left", async () => {
+  test("a leave and a join with other metadata are announced as joined only", async () => {
     const { channel, watcher, members } = await setUp(1, { peerMetadata: { a: 1 } });
     const { wire, peerId } = members[0]!;
     wire.close();
@@ -237,7 +237,7 @@ describe("in one tick", () => {
     expect(await watcher.wire.sync()).toEqual([]);
   });
 
-  test("a join and a leave of the same newcomer are not heard of", async () => {
+  test("a join and a leave of the same newcomer are not announced", async () => {
     const { channel, watcher } = await setUp(0);
     const { wire } = await slow.guest();
     expect(await wire.request({ type: "subscribe", channel })).toMatchObject({ type: "ack" });
@@ -248,7 +248,7 @@ describe("in one tick", () => {
   });
 });
 
-test("the message cap lets so many through, over the socket and over REST together, then refuses and delivers nothing", async () => {
+test("the message cap counts the socket and REST together; beyond it messages are refused and not delivered", async () => {
   const world = await newApp(slow.server);
   await world.admin.must("PATCH", `/apps/${world.app._id}`, { plan: { maxMessagesPerPeriod: 4 } });
   const receiver = await world.guest({ permissions: ["subscribe"] });

@@ -1,7 +1,7 @@
-/** protocol.md 5: rosters behind the pong, who is announced when, and what is told in one tick. */
+/** protocol.md 5: rosters after the pong, when a peer is announced, and which changes share a tick. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { MembersSeen, watchMembers } from "./support/members-seen.ts";
 import { type Frame, ids } from "./support/shapes.ts";
-import { learn, Truth } from "./support/truth.ts";
 import { isRosterPing, type Wire, type WireEvent } from "./support/wire.ts";
 import { type Claims, fresh, type Guest, join, startWorld, type World } from "./support/world.ts";
 
@@ -9,11 +9,11 @@ setDefaultTimeout(60_000);
 
 const SLOW_TICK_MS = 200;
 const ROSTER_WAIT_MS = 500;
-/** What a busy machine may add to a time. */
+/** Allowance for a busy machine. */
 const LATE_MS = 250;
 
 let world: World;
-/** Ticks so far apart that what a test does in one go falls between two of them. */
+/** Ticks are far enough apart that everything a test does at once falls between two of them. */
 let slow: World;
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ afterEach(() => {
 });
 afterAll(() => Promise.all([world.stop(), slow.stop()]));
 
-/** Types of text frames and kinds of the others; pings that only ask whether we are there may come at any time. */
+/** Types of text frames and kinds of other events; liveness pings, which may come at any time, are left out. */
 const kinds = (events: readonly WireEvent[]): string[] =>
   events
     .filter((event) => event.kind !== "ping" || isRosterPing(event))
@@ -37,17 +37,17 @@ const kinds = (events: readonly WireEvent[]): string[] =>
 const change = (channel: string, joined: object[], left: object[]): Frame<"presence"> =>
   ({ type: "presence", channel, joined, left }) as Frame<"presence">;
 
-/** A peer that does not answer pings: its roster waits until `letIn`, or its time is up. */
+/** A peer that does not answer pings: its roster waits until `letIn` or the timeout. */
 const silent = (claims: Claims = {}, from = world): Promise<Guest> => from.guest(claims, { answersPings: false });
 
-/** Subscribes, and gives the payload of the ping behind the ack. */
+/** Subscribes and returns the payload of the ping after the ack. */
 async function knock(wire: Wire, channel: string, fields: object = {}): Promise<string> {
   const answer = await wire.request({ type: "subscribe", channel, ...fields });
   expect(answer.type).toBe("ack");
   return wire.rosterPing();
 }
 
-/** Some ticks pass: another peer joins channels, and each join takes one at least. */
+/** Waits for several ticks: another peer joins channels, and each join takes at least one tick. */
 async function ticksPass(count = 3): Promise<void> {
   const { wire } = await world.guest();
   for (let i = 0; i < count; i++) await join(wire, fresh("elsewhere"));
@@ -66,7 +66,7 @@ describe("a subscribe", () => {
     expect(await watcher.wire.sync()).toEqual([]);
   });
 
-  test("without a requestId brings ping and roster all the same", async () => {
+  test("without a requestId still brings ping and roster", async () => {
     const { wire } = await world.guest();
     wire.send({ type: "subscribe", channel: fresh("room") });
     await wire.until("presence");
@@ -92,7 +92,7 @@ describe("a subscribe", () => {
     expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId }], []));
   });
 
-  test("brings the roster 500 ms after the ack at the latest, to a client that never answers pings", async () => {
+  test("brings the roster within 500 ms of the ack to a client that never answers pings", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const { wire, peerId } = await silent();
@@ -105,7 +105,7 @@ describe("a subscribe", () => {
     expect(await wire.sync()).toEqual([]);
   });
 
-  test("brings the roster within 500 ms also where ticks are far apart", async () => {
+  test("brings the roster within 500 ms even when ticks are far apart", async () => {
     const channel = fresh("room");
     const { wire } = await slow.guest();
     const started = performance.now();
@@ -114,7 +114,7 @@ describe("a subscribe", () => {
     expect(roster.at - started).toBeLessThan(ROSTER_WAIT_MS + LATE_MS);
   });
 
-  test("is not answered by a pong that nobody asked for", async () => {
+  test("does not accept an unsolicited pong as the answer", async () => {
     const channel = fresh("room");
     const { wire } = await silent();
     await knock(wire, channel);
@@ -123,7 +123,7 @@ describe("a subscribe", () => {
     expect(await wire.sync()).toEqual([]);
   });
 
-  test("waits for its own pong, not for that of an earlier one", async () => {
+  test("waits for its own pong, not for that of an earlier subscribe", async () => {
     const [one, two] = [fresh("room"), fresh("room")];
     const { wire } = await silent();
     const first = await knock(wire, one);
@@ -136,7 +136,7 @@ describe("a subscribe", () => {
     expect(await wire.frame()).toMatchObject({ type: "presence", channel: two });
   });
 
-  test("of a channel held already waits for its own pong too", async () => {
+  test("to a channel already subscribed waits for its own pong too", async () => {
     const channel = fresh("room");
     const { wire } = await silent();
     const first = await knock(wire, channel);
@@ -150,20 +150,20 @@ describe("a subscribe", () => {
     expect(await wire.frame()).toMatchObject({ type: "presence", snapshot: true });
   });
 
-  test("that is taken back before the roster brings none, and nobody hears of it", async () => {
+  test("that is undone before the roster brings none, and is not announced", async () => {
     const [channel, later] = [fresh("room"), fresh("room")];
     const watcher = await world.member(channel);
     const { wire } = await silent();
     await knock(wire, channel);
     await knock(wire, later);
     expect(await wire.request({ type: "unsubscribe", channel })).toMatchObject({ type: "ack" });
-    // Both would be due, this one last.
+    // Both rosters would be due by then, this one last.
     expect(await wire.frame()).toMatchObject({ type: "presence", channel: later });
     expect(await wire.sync()).toEqual([]);
     expect(await watcher.wire.sync()).toEqual([]);
   });
 
-  test("of somebody who goes before the roster is never heard of", async () => {
+  test("of a peer that disconnects before the roster is never announced", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const { wire } = await silent();
@@ -176,13 +176,13 @@ describe("a subscribe", () => {
 });
 
 describe("the roster", () => {
-  test("comes also when it is empty", async () => {
+  test("is sent even when it is empty", async () => {
     const channel = fresh("room");
     const { roster } = await world.member(channel);
     expect(roster).toEqual({ type: "presence", channel, joined: [], left: [], snapshot: true });
   });
 
-  test("holds everybody, with metadata where they have it, but oneself", async () => {
+  test("holds all other members, with metadata where they have it", async () => {
     const channel = fresh("room");
     const one = await world.member(channel, { peerMetadata: { n: 1 } });
     const two = await world.member(channel, { peerMetadata: {} });
@@ -199,7 +199,7 @@ describe("the roster", () => {
     expect(ids(roster.joined)).not.toContain(peerId);
   });
 
-  test("does not hold one's own other connections", async () => {
+  test("does not hold the peer's own other connections", async () => {
     const channel = fresh("room");
     const sub = fresh("peer");
     await world.member(channel, { sub, peerMetadata: { n: 1 } });
@@ -207,7 +207,7 @@ describe("the roster", () => {
     expect(roster.joined).toEqual([]);
   });
 
-  test("comes again on a repeated subscribe, whole, and nobody else hears of that", async () => {
+  test("is sent in full again on a repeated subscribe, and nothing is announced to other members", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const { wire } = await world.member(channel);
@@ -220,7 +220,7 @@ describe("the roster", () => {
     expect(await wire.sync()).toEqual([]);
   });
 
-  test("is the first presence frame of its channel behind the ack: what happens meanwhile is in it", async () => {
+  test("is the first presence frame of its channel after the ack: changes in between are part of it", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const leaver = await world.member(channel);
@@ -241,7 +241,7 @@ describe("the roster", () => {
     expect(ids((await watcher.wire.frame("presence")).joined)).toEqual([peerId]);
   });
 
-  test("is so for a repeated subscribe too", async () => {
+  test("is the first presence frame after a repeated subscribe too", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const { wire } = await silent();
@@ -264,7 +264,7 @@ describe("the roster", () => {
     expect(await wire.frame("presence")).toEqual(change(channel, [{ peerId: last.peerId }], []));
   });
 
-  test("of one channel does not hold back presence of another", async () => {
+  test("of one channel does not delay presence of another", async () => {
     const [held, other] = [fresh("room"), fresh("room")];
     const { wire } = await silent();
     wire.pong(await knock(wire, other));
@@ -276,7 +276,7 @@ describe("the roster", () => {
 });
 
 describe("a member is a peer, not a connection", () => {
-  test("it joins with its first and leaves after its last", async () => {
+  test("it joins with its first connection and leaves after its last", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const sub = fresh("peer");
@@ -337,7 +337,7 @@ describe("a member is a peer, not a connection", () => {
     expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId: sub }], []));
   });
 
-  test("who leaves is shown with the metadata it had", async () => {
+  test("a member that leaves is shown with the metadata it had", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const { wire, peerId } = await world.member(channel, { peerMetadata: { n: 1 } });
@@ -346,7 +346,7 @@ describe("a member is a peer, not a connection", () => {
     expect(await watcher.wire.frame()).toEqual(change(channel, [], [{ peerId, metadata: { n: 1 } }]));
   });
 
-  test("one's own other connections are told of one's changes like everybody's", async () => {
+  test("a peer's other connections receive its changes like every member", async () => {
     const channel = fresh("room");
     const sub = fresh("peer");
     const { wire } = await world.member(channel, { sub, peerMetadata: { v: 1 } });
@@ -356,14 +356,14 @@ describe("a member is a peer, not a connection", () => {
   });
 });
 
-describe("a peer that comes back before its old connection is gone never flaps", () => {
-  async function setUp(): Promise<{ channel: string; watcher: Guest; old: Guest; again: Claims }> {
+describe("a peer that reconnects before its old connection ends is not announced", () => {
+  async function setUp(): Promise<{ channel: string; watcher: Guest; old: Guest; claims: Claims }> {
     const channel = fresh("room");
     const watcher = await world.member(channel);
-    const again = { sub: fresh("peer"), peerMetadata: { a: 1 } };
-    const old = await world.member(channel, again);
+    const claims = { sub: fresh("peer"), peerMetadata: { a: 1 } };
+    const old = await world.member(channel, claims);
     await watcher.wire.until("presence");
-    return { channel, watcher, old, again };
+    return { channel, watcher, old, claims };
   }
 
   for (const [how, end] of [
@@ -372,19 +372,19 @@ describe("a peer that comes back before its old connection is gone never flaps",
     ["unsubscribes", (wire: Wire, channel: string) => wire.send({ type: "unsubscribe", channel })],
   ] as const) {
     test(`when the old one ${how} after the new one's roster`, async () => {
-      const { channel, watcher, old, again } = await setUp();
-      const { roster, wire } = await world.member(channel, again);
+      const { channel, watcher, old, claims } = await setUp();
+      const { roster, wire } = await world.member(channel, claims);
       expect(ids(roster.joined)).toEqual([watcher.peerId]);
       end(old.wire, channel);
       await ticksPass();
       expect(await watcher.wire.sync()).toEqual([]);
       wire.close();
-      expect(await watcher.wire.frame()).toMatchObject({ left: [{ peerId: again.sub as string }] });
+      expect(await watcher.wire.frame()).toMatchObject({ left: [{ peerId: claims.sub as string }] });
     });
 
     test(`when the old one ${how} between the new one's ack and its roster`, async () => {
-      const { channel, watcher, old, again } = await setUp();
-      const { wire } = await silent(again);
+      const { channel, watcher, old, claims } = await setUp();
+      const { wire } = await silent(claims);
       const payload = await knock(wire, channel);
       end(old.wire, channel);
       await ticksPass();
@@ -395,16 +395,16 @@ describe("a peer that comes back before its old connection is gone never flaps",
     });
   }
 
-  test("and with other metadata it only joins again", async () => {
-    const { channel, watcher, old, again } = await setUp();
-    const { wire } = await silent({ ...again, peerMetadata: { a: 2 } });
+  test("but with other metadata it is announced as joined", async () => {
+    const { channel, watcher, old, claims } = await setUp();
+    const { wire } = await silent({ ...claims, peerMetadata: { a: 2 } });
     const payload = await knock(wire, channel);
     old.wire.close();
     await ticksPass();
     wire.pong(payload);
     await wire.frame("presence");
     expect(await watcher.wire.frame()).toEqual(
-      change(channel, [{ peerId: again.sub as string, metadata: { a: 2 } }], []),
+      change(channel, [{ peerId: claims.sub as string, metadata: { a: 2 } }], []),
     );
     expect(await watcher.wire.sync()).toEqual([]);
   });
@@ -413,7 +413,7 @@ describe("a peer that comes back before its old connection is gone never flaps",
 describe("the action presence", () => {
   const BLIND = { permissions: ["subscribe", "publish", "send"] };
 
-  test("missing: it gets no ping and no roster, and sees nobody join or leave", async () => {
+  test("missing: it gets no ping and no roster, and receives no joins or leaves", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const { wire } = await world.guest(BLIND);
@@ -426,7 +426,7 @@ describe("the action presence", () => {
     expect(kinds(wire.events)).toEqual(["welcome", "ack", "ack"]);
   });
 
-  test("missing: nobody sees it join or leave, nor is it in a roster", async () => {
+  test("missing: its joins and leaves are not announced, and it is in no roster", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const { wire } = await world.guest(BLIND);
@@ -442,7 +442,7 @@ describe("the action presence", () => {
     expect(await watcher.wire.sync()).toEqual([]);
   });
 
-  test("missing: messages flow all the same", async () => {
+  test("missing: messages are still delivered", async () => {
     const channel = fresh("room");
     const { wire } = await world.guest(BLIND);
     await wire.request({ type: "subscribe", channel });
@@ -451,7 +451,7 @@ describe("the action presence", () => {
     expect(await wire.frame()).toMatchObject({ type: "message", data: 1 });
   });
 
-  test("missing on one of a peer's connections: that one does not count", async () => {
+  test("missing on one of a peer's connections: that connection does not count", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
     const sub = fresh("peer");
@@ -466,7 +466,7 @@ describe("the action presence", () => {
 });
 
 describe("channels do not mix", () => {
-  test("presence is told only in the channel it happens in", async () => {
+  test("presence is announced only in its own channel", async () => {
     const [one, two] = [fresh("room"), fresh("room")];
     const first = await world.member(one);
     const second = await world.member(two);
@@ -481,7 +481,7 @@ describe("channels do not mix", () => {
     expect(await second.wire.sync()).toEqual([]);
   });
 
-  test("a channel that everybody has left begins anew", async () => {
+  test("a channel that all members have left starts empty", async () => {
     const channel = fresh("room");
     const { wire } = await world.member(channel, { peerMetadata: { n: 1 } });
     await wire.request({ type: "unsubscribe", channel });
@@ -491,18 +491,18 @@ describe("channels do not mix", () => {
 });
 
 describe("a crowd", () => {
-  test("30 that join at the same moment know exactly the other 29, each told once", async () => {
+  test("30 peers that join at the same moment each see the other 29 exactly once", async () => {
     const channel = fresh("room");
     const guests = await Promise.all(Array.from({ length: 30 }, (_, n) => world.guest({ peerMetadata: { n } })));
     const all = guests.map(({ peerId }) => peerId);
     for (const { wire } of guests) wire.send({ type: "subscribe", channel });
-    const truths = await Promise.all(
-      guests.map(({ wire }) => learn(wire, channel, ({ members }) => members.size === 29)),
+    const views = await Promise.all(
+      guests.map(({ wire }) => watchMembers(wire, channel, ({ members }) => members.size === 29)),
     );
-    for (const [at, truth] of truths.entries()) {
-      expect(truth.peerIds).toEqual(all.filter((_, i) => i !== at).sort());
-      expect(truth.rosters).toBe(1);
-      expect(truth.noise).toEqual([]);
+    for (const [at, seen] of views.entries()) {
+      expect(seen.peerIds).toEqual(all.filter((_, i) => i !== at).sort());
+      expect(seen.rosters).toBe(1);
+      expect(seen.redundant).toEqual([]);
     }
     await ticksPass();
     for (const { wire } of guests) expect(await wire.sync()).toEqual([]);
@@ -516,24 +516,24 @@ describe("a roster over 960,000 characters", () => {
   let crowd: World;
   let channel: string;
   let members: Guest[];
-  /** The first one there; knows everybody. */
+  /** The first member; it has seen all others join. */
   let host: Guest;
 
   beforeAll(async () => {
-    // Nobody is cut here: what is told about so many to so many is more than usual.
+    // No connection is closed for not reading: presence of this many members to this many members exceeds the usual limits.
     const env = { PARLEY_MAX_PENDING_BYTES: String(512 * 1024 * 1024), PARLEY_FRAMES_PER_SECOND: "0" };
     crowd = await startWorld({ env });
     channel = fresh("room");
     host = await crowd.member(channel);
     members = await Promise.all(Array.from({ length: MEMBERS }, () => crowd.guest({ peerMetadata: METADATA })));
-    // All at once, and none looks at its own roster: they are there to be seen.
+    // All connect at once, and none reads its own roster: they only have to be members.
     await Promise.all(
       members.map(async ({ wire }) => {
         await knock(wire, channel);
         wire.stopLooking();
       }),
     );
-    await learn(host.wire, channel, ({ members: known }) => known.size === MEMBERS);
+    await watchMembers(host.wire, channel, ({ members: known }) => known.size === MEMBERS);
   });
   afterAll(() => crowd.stop());
 
@@ -543,7 +543,7 @@ describe("a roster over 960,000 characters", () => {
     extras.push(guest);
     return guest;
   };
-  /** Whoever a test has brought goes, and only the crowd is left. */
+  /** Ends the connections that a test has opened, so that only the crowd is left. */
   afterEach(async () => {
     for (const { wire } of extras.splice(0)) if (!wire.isOver) wire.drop();
     const there = members.map(({ peerId }) => peerId).sort();
@@ -557,18 +557,18 @@ describe("a roster over 960,000 characters", () => {
       return frame.type === "presence" ? [{ text: event.text, frame }] : [];
     });
 
-  const knownTo = ({ wire }: Guest): Truth => {
-    const truth = new Truth();
-    for (const { frame } of presenceFrames(wire)) truth.take(frame);
-    return truth;
+  const knownTo = ({ wire }: Guest): MembersSeen => {
+    const seen = new MembersSeen();
+    for (const { frame } of presenceFrames(wire)) seen.take(frame);
+    return seen;
   };
 
-  test("comes in parts, each a roster and none too long, that hold everybody once", async () => {
+  test("comes in parts, each a roster within the limit, that together hold every member once", async () => {
     const { wire } = await extra();
     wire.send({ type: "subscribe", channel });
-    const truth = await learn(wire, channel, ({ members: known }) => known.size > MEMBERS);
-    expect(truth.peerIds).toEqual([host, ...members].map(({ peerId }) => peerId).sort());
-    expect(truth.noise).toEqual([]);
+    const seen = await watchMembers(wire, channel, ({ members: known }) => known.size > MEMBERS);
+    expect(seen.peerIds).toEqual([host, ...members].map(({ peerId }) => peerId).sort());
+    expect(seen.redundant).toEqual([]);
     const parts = presenceFrames(wire).filter(({ frame }) => frame.snapshot);
     expect(parts.length).toBeGreaterThanOrEqual(2);
     expect(parts.flatMap(({ frame }) => frame.joined)).toHaveLength(MEMBERS + 1);
@@ -579,28 +579,28 @@ describe("a roster over 960,000 characters", () => {
     expect(parts[0]!.text.length).toBeGreaterThan(PART_MAX - 5000);
   });
 
-  test("is followed by what happens later, and by nothing about oneself or about those who came in the same tick", async () => {
+  test("is followed by later changes, but not by the peer itself or by newcomers of the same tick", async () => {
     const newcomers = await Promise.all(Array.from({ length: 3 }, extra));
     for (const { wire } of newcomers) wire.send({ type: "subscribe", channel });
     await Promise.all(
-      newcomers.map(({ wire }) => learn(wire, channel, ({ members: known }) => known.size >= MEMBERS + 3)),
+      newcomers.map(({ wire }) => watchMembers(wire, channel, ({ members: known }) => known.size >= MEMBERS + 3)),
     );
     const late = await extra();
     late.wire.send({ type: "subscribe", channel });
     const there = [host, late, ...members, ...newcomers].map(({ peerId }) => peerId);
     for (const guest of newcomers) {
       await guest.wire.until("presence", ({ joined }) => ids(joined).includes(late.peerId));
-      const truth = knownTo(guest);
-      expect(truth.noise).toEqual([]);
-      expect(truth.peerIds).toEqual(there.filter((id) => id !== guest.peerId).sort());
+      const seen = knownTo(guest);
+      expect(seen.redundant).toEqual([]);
+      expect(seen.peerIds).toEqual(there.filter((id) => id !== guest.peerId).sort());
     }
   });
 
-  test("that its reader does not take: later presence waits behind the last part", async () => {
+  test("later presence waits behind the last part when the client does not read", async () => {
     const { wire, peerId } = await extra();
     const filler = await extra();
     wire.stopReading();
-    // More than the kernel holds: from here on bytes wait in the service.
+    // More than the kernel buffers: from here on bytes wait in the service.
     for (let i = 0; i < 400; i++) filler.wire.send({ type: "send", to: peerId, data: "f".repeat(60_000) });
     await filler.wire.sync();
     wire.send({ type: "subscribe", channel });
@@ -614,8 +614,8 @@ describe("a roster over 960,000 characters", () => {
     await host.wire.until("presence", ({ left }) => ids(left).includes(leaver.peerId));
     wire.goOnReading();
     const there = [host, joiner, ...members].map((guest) => guest.peerId).sort();
-    const truth = await learn(wire, channel, ({ peerIds }) => Bun.deepEquals(peerIds, there));
-    expect(truth.noise).toEqual([]);
+    const seen = await watchMembers(wire, channel, ({ peerIds }) => Bun.deepEquals(peerIds, there));
+    expect(seen.redundant).toEqual([]);
     const order = presenceFrames(wire).map(({ frame }) => frame.snapshot === true);
     expect(order.filter(Boolean).length).toBeGreaterThanOrEqual(2);
     expect(order.lastIndexOf(true)).toBeLessThan(order.indexOf(false));

@@ -1,4 +1,4 @@
-/** protocol.md 7: each call of the realtime host, what it does to open connections, and the order of its errors. */
+/** protocol.md 7: each call of the realtime host, its effect on open connections, and the order of its errors. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mint, type SecretKey } from "../../support/admin.ts";
 import { type Answer, inPieces, rawCall, statusOf } from "../../support/http.ts";
@@ -13,9 +13,9 @@ const KIB = 1024;
 const BODY_MAX = 128 * KIB;
 
 let world: World;
-/** chat/* only, and no actions at all. */
+/** Channels chat/* only, and no actions. */
 let powerless: SecretKey;
-/** chat/* only, every action. */
+/** Channels chat/* only, all actions. */
 let narrow: SecretKey;
 let spent: World;
 
@@ -47,7 +47,7 @@ const send = (to: string, body: unknown, credential = world.key.credential): Pro
 
 const codeOf = ({ status, body }: Answer): string => `${status} ${body.error}`;
 
-/** The address exactly as written: fetch would tidy it. */
+/** The address exactly as written: fetch would normalise it. */
 async function raw(
   method: string,
   path: string,
@@ -72,8 +72,8 @@ const CALLS: readonly { method: string; path: string; body?: object }[] = [
   { method: "GET", path: "/v1/channels" },
   { method: "GET", path: "/v1/channels/chat%2F1/peers" },
   { method: "POST", path: "/v1/channels/chat%2F1/publish", body: { data: 1 } },
-  { method: "POST", path: "/v1/peers/nobody-at-all/send", body: { data: 1 } },
-  { method: "DELETE", path: "/v1/peers/nobody-at-all" },
+  { method: "POST", path: "/v1/peers/no-such-peer/send", body: { data: 1 } },
+  { method: "DELETE", path: "/v1/peers/no-such-peer" },
   { method: "GET", path: "/v1/usage" },
 ];
 
@@ -119,7 +119,7 @@ describe("every call", () => {
       for (const { body: said } of failures) expect(said).toEqual(failures[0]!.body);
     });
 
-    test(`${name} carries its headers, in success and in failure`, async () => {
+    test(`${name} has the common headers, in success and in failure`, async () => {
       const good = await world.rest(method, path, options);
       expect([200, 404]).toContain(good.status);
       const bad = await world.rest(method, path, { ...options, credential: "x:y" });
@@ -132,7 +132,7 @@ describe("every call", () => {
       expect(good.headers.get("x-request-id")).not.toBe(bad.headers.get("x-request-id"));
     });
 
-    test(`${name}: a previous secret in its grace mints and does nothing else`, async () => {
+    test(`${name}: a previous secret in its grace period can only mint tokens`, async () => {
       const key = await world.admin.createKey(world.app._id);
       await world.admin.rotate(key.keyId, { graceSec: 600 });
       const answer = await world.rest(method, path, { ...options, credential: key.credential });
@@ -169,7 +169,7 @@ describe("the order of errors", () => {
     const post = (body: unknown, credential: string): Promise<string> =>
       world.rest("POST", path, { body, credential }).then(codeOf);
 
-    test(`${path}: 401 before 413, 413 before 400, with and without Content-Length`, async () => {
+    test(`${path}: 401 comes before 413, and 413 before 400, with and without Content-Length`, async () => {
       for (const body of [tooLarge, "x".repeat(BODY_MAX + 1)]) {
         expect(await post(body, "x:y")).toBe("401 unauthorized");
         expect(await post(body, powerless.credential)).toBe("413 invalid_request");
@@ -177,7 +177,7 @@ describe("the order of errors", () => {
       }
     });
 
-    test(`${path}: 400 before 403`, async () => {
+    test(`${path}: 400 comes before 403`, async () => {
       for (const body of ["", "{", "[]", "null", '"x"', "{}", '{"data":1,"data":2}', Uint8Array.of(0x7b, 0xff, 0x7d)])
         expect([body, await post(body, powerless.credential)]).toEqual([body, "400 invalid_request"]);
     });
@@ -239,11 +239,11 @@ describe("POST /v1/channels/:channel/publish", () => {
       expect(await wire.sync()).toEqual([{ type: "message", channel, from: "server", data: { a: [1] } }]);
   });
 
-  test("needs nobody to be there", async () => {
+  test("succeeds without subscribers", async () => {
     expect((await publish(fresh("room"), { data: null })).status).toBe(200);
   });
 
-  test("does not look at the content type", async () => {
+  test("ignores the content type", async () => {
     const path = `/v1/channels/${fresh("room")}/publish`;
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "nonsense"])
       expect((await world.rest("POST", path, { body: '{"data":1}', headers: { "Content-Type": type } })).status).toBe(
@@ -251,7 +251,7 @@ describe("POST /v1/channels/:channel/publish", () => {
       );
   });
 
-  test("from is who it says; a subscriber of that name gets it too", async () => {
+  test("from names the sender; a subscriber of that name receives it too", async () => {
     const channel = fresh("room");
     const { wire, peerId } = await subscriber(channel);
     await publish(channel, { data: 1, from: peerId });
@@ -261,7 +261,7 @@ describe("POST /v1/channels/:channel/publish", () => {
     expect(await wire.frame()).toEqual({ type: "message", channel, from: longest, data: 2 });
   });
 
-  test("peerMetadata is delivered as fromMetadata to those who opted in, and not to the others", async () => {
+  test("peerMetadata is delivered as fromMetadata only to subscribers that opted in", async () => {
     const channel = fresh("room");
     const plain = await subscriber(channel);
     const full = await subscriber(channel, { includeSenderMetadata: true });
@@ -278,7 +278,7 @@ describe("POST /v1/channels/:channel/publish", () => {
     expect(await full.wire.frame()).toEqual({ type: "message", channel, from: "server", data: 2 });
   });
 
-  test("refuses what is out of shape or over a limit", async () => {
+  test("refuses invalid fields and values over a limit", async () => {
     const channel = fresh("room");
     const { wire } = await subscriber(channel);
     const bag = (bytes: number): object => ({ a: "x".repeat(bytes - '{"a":""}'.length) });
@@ -299,7 +299,7 @@ describe("POST /v1/channels/:channel/publish", () => {
       expect([body, codeOf(await publish(channel, body))]).toEqual([body, "400 invalid_request"]);
     expect(await wire.sync()).toEqual([]);
     expect((await publish(channel, { data: 1, peerMetadata: bag(4096) })).status).toBe(200);
-    // As it travels, spaces included.
+    // The limit counts the data as sent, spaces included.
     const spaced = (bytes: number): string => `{"data":1,"peerMetadata":{${" ".repeat(bytes - 2)}}}`;
     expect((await publish(channel, spaced(4096))).status).toBe(200);
     expect(codeOf(await publish(channel, spaced(4097)))).toBe("400 invalid_request");
@@ -324,7 +324,7 @@ describe("POST /v1/peers/:peerId/send", () => {
     expect(await wire.frame()).toEqual({ type: "direct", from: "bot", fromMetadata: { name: "Bot" }, data: 1 });
   });
 
-  test("somebody who is not there, or in another application, is 404 peer_not_found", async () => {
+  test("a peer that is offline, or in another application, is 404 peer_not_found", async () => {
     const other = await newApp(world.server);
     const { peerId } = await other.guest();
     expect(codeOf(await send(peerId, { data: 1 }))).toBe("404 peer_not_found");
@@ -332,7 +332,7 @@ describe("POST /v1/peers/:peerId/send", () => {
     other.hangUp();
   });
 
-  test("needs no channel: a key of narrow patterns sends to anybody", async () => {
+  test("needs no channel: a key with narrow patterns can send to any peer", async () => {
     const { wire, peerId } = await world.guest();
     expect((await send(peerId, { data: 1 }, narrow.credential)).status).toBe(200);
     expect(await wire.frame("direct")).toMatchObject({ data: 1 });
@@ -366,7 +366,7 @@ describe("data over REST", () => {
     });
 });
 
-test("who is in a channel is listed with metadata byte for byte", async () => {
+test("members of a channel are listed with metadata byte for byte", async () => {
   const channel = fresh("room");
   const peerMetadata = '{"id":1234567890123456789, "big":1e400}';
   const body = `{"peerId":"alice","peerMetadata":${peerMetadata}}`;
@@ -413,7 +413,7 @@ describe("channels in the path", () => {
       expect(listed).toEqual({ status: 200, body: { channel, peers: [{ peerId: guest.peerId }] } });
     });
 
-  // Folded, these would reach a channel that nobody named.
+  // If dots and slashes were normalised, these would reach a different channel.
   for (const [path, channel, folded] of [
     ["a/../b", "a/../b", "b"],
     ["a/./b", "a/./b", "a/b"],
@@ -429,7 +429,7 @@ describe("channels in the path", () => {
     });
 
   for (const path of ["%zz", "%", "%ff", "a%e9", "a/%zz", "a/%ff"])
-    test(`${path} is no percent-encoding of text: 400`, async () => {
+    test(`${path} is no percent-encoded UTF-8: 400`, async () => {
       for (const answer of [
         await raw("POST", `/v1/channels/${path}/publish`, '{"data":1}'),
         await raw("GET", `/v1/channels/${path}/peers`),
@@ -437,7 +437,7 @@ describe("channels in the path", () => {
         expect([answer.status, answer.body.error]).toEqual([400, "invalid_request"]);
     });
 
-  test("a name that no channel may have is 400", async () => {
+  test("an invalid channel name is 400", async () => {
     for (const path of ["%00", "a%0Ab", "%7F", "a*", "%2A", "x".repeat(257), "%C3%A9".repeat(129), "a/b*"])
       for (const answer of [
         await raw("POST", `/v1/channels/${path}/publish`, '{"data":1}'),
@@ -481,7 +481,7 @@ describe("peers in the path", () => {
       expect((await wire.closed()).code).toBe(4020);
     });
 
-  test("a name that no peer may have is 400", async () => {
+  test("an invalid peer id is 400", async () => {
     for (const path of ["%C3%A9", "%0A", "%00", "%7F", "x".repeat(129), "%zz", "%ff"])
       for (const answer of [
         await raw("POST", `/v1/peers/${path}/send`, '{"data":1}'),
@@ -522,7 +522,7 @@ describe("GET /v1/channels", () => {
     expect((await list({ prefix: one })).data).toEqual([{ channel: one, peers: 2, connections: 2 }]);
   });
 
-  test("forgets a channel with its last subscriber", async () => {
+  test("drops a channel with its last subscriber", async () => {
     const channel = fresh("room");
     const { wire } = await world.member(channel);
     expect((await list({ prefix: channel })).data).toHaveLength(1);
@@ -530,7 +530,7 @@ describe("GET /v1/channels", () => {
     expect((await list({ prefix: channel })).data).toEqual([]);
   });
 
-  test("does not count as active what is only published to", async () => {
+  test("does not list channels without subscribers", async () => {
     const channel = fresh("room");
     await publish(channel, { data: 1 });
     expect((await list({ prefix: channel })).data).toEqual([]);
@@ -558,7 +558,7 @@ describe("GET /v1/channels", () => {
     expect(await list({ prefix, after: whole.at(-1)! })).toEqual({ data: [], next: null });
   });
 
-  test("has 100 to a page unless told otherwise", async () => {
+  test("has 100 per page by default", async () => {
     const prefix = `${fresh("many")}/`;
     for (const half of [0, 1]) {
       const { wire } = await world.guest(QUIET);
@@ -571,7 +571,7 @@ describe("GET /v1/channels", () => {
     expect((await list({ prefix, limit: "1000" })).data).toHaveLength(102);
   });
 
-  test("shows only what the key covers, of its own application", async () => {
+  test("lists only channels of its own application that the key covers", async () => {
     const channel = `chat/${fresh("room")}`;
     const hidden = `other/${fresh("room")}`;
     const { wire } = await world.guest(QUIET);
@@ -586,7 +586,7 @@ describe("GET /v1/channels", () => {
     other.hangUp();
   });
 
-  test("refuses a limit that is none", async () => {
+  test("refuses an invalid limit", async () => {
     for (const limit of ["0", "1001", "-1", "1.5", "x", ""])
       expect([limit, codeOf(await world.rest("GET", `/v1/channels?limit=${limit}`))]).toEqual([
         limit,
@@ -617,17 +617,17 @@ describe("GET /v1/channels/:channel/peers", () => {
     expect(peers).toContainEqual({ peerId: bare.peerId });
   });
 
-  test("does not list those without the action presence", async () => {
+  test("does not list peers without the action presence", async () => {
     const channel = fresh("room");
     await subscriber(channel);
     expect(await peersOf(channel)).toEqual([]);
   });
 
-  test("is empty where nobody is", async () => {
+  test("is empty for a channel without members", async () => {
     expect(await peersOf(fresh("room"))).toEqual([]);
   });
 
-  test("is so at once: after the ack of a subscribe, after the ack of an unsubscribe, after an end", async () => {
+  test("is up to date at once after the ack of a subscribe, the ack of an unsubscribe, and the end of a connection", async () => {
     const channel = fresh("room");
     const { wire, peerId } = await world.guest({}, { answersPings: false });
     await wire.request({ type: "subscribe", channel });
@@ -668,7 +668,7 @@ describe("DELETE /v1/peers/:peerId", () => {
     expect((await wire.closed()).code).toBe(4020);
   });
 
-  test("refuses a blockSec that is none, and kicks nobody then", async () => {
+  test("refuses an invalid blockSec, and then closes no connection", async () => {
     const { wire, peerId } = await world.guest();
     for (const blockSec of ["-1", "86401", "1.5", "x", "", "1e3"])
       expect([blockSec, codeOf(await kick(peerId, `?blockSec=${blockSec}`))]).toEqual([
@@ -681,7 +681,7 @@ describe("DELETE /v1/peers/:peerId", () => {
 });
 
 describe("POST /v1/tokens", () => {
-  test("mints what connects, with nothing in it that was not asked for", async () => {
+  test("mints a token that connects, with only the requested claims", async () => {
     const sub = fresh("peer");
     const { body } = await mint(world.url, world.key.credential, { peerId: sub });
     expect(Object.keys(payloadOf(body.token)).sort()).toEqual(["exp", "iat", "sub"]);
@@ -706,7 +706,7 @@ describe("POST /v1/tokens", () => {
     expect(await wire.request({ type: "publish", channel, data: 1 })).toMatchObject({ code: "action_not_permitted" });
   });
 
-  test("with a previous secret mints only within its grace", async () => {
+  test("with a previous secret mints only within its grace period", async () => {
     const key = await world.admin.createKey(world.app._id);
     const { previousSecretExpiresAt } = await world.admin.rotate(key.keyId, { graceSec: 100 });
     const { status, body } = await mint(world.url, key.credential, { peerId: "p" });
@@ -718,7 +718,7 @@ describe("POST /v1/tokens", () => {
 });
 
 describe("the rate per key", () => {
-  test("is a burst, then 429 with Retry-After; another key has its own", async () => {
+  test("is a burst, then 429 with Retry-After; another key has its own rate", async () => {
     const strict = await startWorld({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "5" } });
     const other = await strict.admin.createKey(strict.app._id);
     const statuses: number[] = [];
@@ -738,7 +738,7 @@ describe("the rate per key", () => {
   });
 });
 
-test("a publish over REST is not seen as the presence of anybody", async () => {
+test("a publish over REST does not make its sender a member", async () => {
   const channel = fresh("room");
   const watcher = await world.member(channel);
   await publish(channel, { data: 1, from: fresh("bot") });

@@ -1,4 +1,4 @@
-/** Drain on SIGTERM and SIGINT: readyz fails, upgrades are refused, everybody is told and closed, then exit 0. */
+/** Drain on SIGTERM and SIGINT: readyz fails, upgrades are refused, connections get going_away and a close, then exit 0. */
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect as connectTcp } from "node:net";
 import { call } from "../../support/http.ts";
@@ -24,12 +24,12 @@ async function start(env: Record<string, string> = {}): Promise<World> {
   return world;
 }
 
-/** So many that a drain takes a while: a small service drains at once. */
+/** Enough connections that a drain takes a while: a small service drains at once. */
 const CROWD = 200;
 const crowd = (world: World, count = CROWD): Promise<Guest[]> =>
   Promise.all(Array.from({ length: count }, () => world.guest({ permissions: ["subscribe"] })));
 
-/** A request whose body never ends: a drain waits for it, as long as it may. */
+/** A request whose body never ends: a drain waits for it up to its timeout. */
 function hangingRequest(world: World): Promise<{ end: () => void }> {
   const { hostname, port, host } = new URL(world.url);
   return new Promise((resolve, reject) => {
@@ -45,7 +45,7 @@ function hangingRequest(world: World): Promise<{ end: () => void }> {
   });
 }
 
-/** going_away with what it must say, then 1001, and nothing in between or behind. */
+/** going_away with its fields, then 1001, and nothing in between or after. */
 async function expectSentAway(wire: Wire): Promise<void> {
   const { code } = await wire.closed();
   expect(code).toBe(1001);
@@ -59,7 +59,7 @@ async function expectSentAway(wire: Wire): Promise<void> {
 
 for (const signal of ["SIGTERM", "SIGINT"] as const)
   describe(signal, () => {
-    test("everybody gets going_away, then 1001; it exits 0 and says so", async () => {
+    test("every connection gets going_away, then 1001; the process exits 0 and logs it", async () => {
       const world = await start();
       const channel = fresh("room");
       const [one, two] = [await world.member(channel), await world.member(channel)];
@@ -68,12 +68,12 @@ for (const signal of ["SIGTERM", "SIGINT"] as const)
       world.server.signal(signal);
       for (const { wire } of [one, two, idle]) await expectSentAway(wire);
       expect(await world.server.exited).toBe(0);
-      // A small service does not take its ten seconds.
+      // A small service does not use the whole ten seconds.
       expect(performance.now() - started).toBeLessThan(4000);
       expect(world.server.log.at(-1)?.msg).toBe("stopped");
     });
 
-    test("a second signal within milliseconds is ignored: nobody is cut", async () => {
+    test("a second signal within milliseconds is ignored: no connection is closed early", async () => {
       const world = await start();
       const guests = await crowd(world, 60);
       world.server.signal(signal);
@@ -83,7 +83,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const)
       expect(await world.server.exited).toBe(0);
     });
 
-    test("one a second later ends at once", async () => {
+    test("a signal one second later ends the process at once", async () => {
       const world = await start({ PARLEY_DRAIN_SECONDS: "30" });
       const hanging = await hangingRequest(world);
       const { wire } = await world.guest();
@@ -99,14 +99,14 @@ for (const signal of ["SIGTERM", "SIGINT"] as const)
   });
 
 describe("a drain", () => {
-  test("while it drains readyz fails and connects get 503 with Retry-After, after the path and before all else", async () => {
+  test("fails readyz and refuses connects with 503 and Retry-After, after the path check and before all others", async () => {
     const world = await start({
       PARLEY_TRUSTED_PROXIES: "127.0.0.1",
       PARLEY_CONNECTS_PER_MINUTE_PER_IP: String(CROWD + 10),
     });
     const guests = await crowd(world);
     const limited = { "X-Forwarded-For": "203.0.113.9" };
-    // An address that has used up its connects, to see which refusal comes first.
+    // An address that has used up its connects, to see which of the two refusals comes first.
     const used = await Promise.all(
       Array.from({ length: CROWD + 11 }, () => attempt(world.url, { query: "key=x", headers: limited })),
     );
@@ -114,7 +114,7 @@ describe("a drain", () => {
     const { body: before, status } = await call<{ ready: boolean }>(`${world.url}/readyz`);
     expect([status, before.ready]).toEqual([200, true]);
     world.server.signal("SIGTERM");
-    // The first of them is told at once: from then on it drains.
+    // The first connection gets going_away at once: from then on the drain is running.
     await Promise.any(guests.map(({ wire }) => wire.until("going_away")));
     const [ready, good, bad, over, plain, elsewhere] = await Promise.all([
       call<{ ready: boolean }>(`${world.url}/readyz`),
@@ -137,7 +137,7 @@ describe("a drain", () => {
     expect(await world.server.exited).toBe(0);
   });
 
-  test("spreads the closes of many over time, within what it is given", async () => {
+  test("spreads many closes over time, within its timeout", async () => {
     const world = await start({ PARLEY_DRAIN_SECONDS: "1" });
     const guests = await crowd(world, 300);
     const started = performance.now();
@@ -149,7 +149,7 @@ describe("a drain", () => {
     expect(await world.server.exited).toBe(0);
   });
 
-  test("waits for a request under way, no longer than it may, and still exits 0", async () => {
+  test("waits for a request in progress up to its timeout, and still exits 0", async () => {
     const world = await start({ PARLEY_DRAIN_SECONDS: "1" });
     const hanging = await hangingRequest(world);
     const { wire } = await world.guest();
@@ -162,7 +162,7 @@ describe("a drain", () => {
     hanging.end();
   });
 
-  test("is not held up by a client that answers nothing", async () => {
+  test("is not delayed by a client that answers nothing", async () => {
     const world = await start();
     const { wire } = await world.guest({}, { answersPings: false });
     wire.stopReading();
@@ -172,7 +172,7 @@ describe("a drain", () => {
     expect(performance.now() - started).toBeLessThan(4000);
   });
 
-  test("goes on with REST and with those who are not closed yet", async () => {
+  test("continues to serve REST and connections that are not closed yet", async () => {
     const world = await start();
     const channel = fresh("room");
     const guests = await crowd(world, 150);
@@ -187,7 +187,7 @@ describe("a drain", () => {
     expect(await world.server.exited).toBe(0);
   });
 
-  test("loses nothing of what was counted", async () => {
+  test("loses no usage counts", async () => {
     const data = tempFolder();
     const before = await startWorld({ data });
     const { wire } = await before.guest();
@@ -200,7 +200,7 @@ describe("a drain", () => {
     removeFolder(data);
   });
 
-  test("takes no connection in behind it", async () => {
+  test("accepts no connection afterwards", async () => {
     const world = await start();
     world.server.signal("SIGTERM");
     expect(await world.server.exited).toBe(0);

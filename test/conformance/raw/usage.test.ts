@@ -1,4 +1,4 @@
-/** Quotas and what is counted: protocol.md 1 (check 14), 2, 6 (4010) and 7 (usage). */
+/** Quotas and usage counters: protocol.md 1 (check 14), 2, 6 (4010) and 7 (usage). */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Json } from "../../support/http.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
@@ -15,7 +15,7 @@ interface Usage {
 }
 
 let host: World;
-/** An application of each test's own. */
+/** Each test has its own application. */
 let world: World;
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ const usage = async (of = world): Promise<Usage> => (await of.rest<Usage>("GET",
 const publish = (wire: Wire, data: unknown = 1): Promise<Json> =>
   wire.request({ type: "publish", channel: "c", data }) as Promise<unknown> as Promise<Json>;
 
-/** "in" or the close code; who is in stays in. */
+/** "in" or the close code; an accepted connection stays open. */
 async function tryConnect(from = world, claims: Json = {}): Promise<string> {
   const outcome = await attempt(from.url, { query: tokenQuery(from.token(claims)) });
   if (!(outcome instanceof Wire)) return String(outcome.status);
@@ -73,7 +73,7 @@ describe("GET /v1/usage", () => {
     });
   });
 
-  test("shows the plan as it is now", async () => {
+  test("shows the current plan", async () => {
     await withPlan({ name: "small", maxConcurrentConnections: 3, maxMessagesPerPeriod: 100 });
     expect((await usage()).plan).toEqual({
       name: "small",
@@ -90,7 +90,7 @@ describe("GET /v1/usage", () => {
     for (const { wire } of [one, two, three]) await wire.request({ type: "subscribe", channel: "c" });
     await publish(one.wire);
     expect((await usage()).messagesUsed).toBe(1);
-    await one.wire.request({ type: "publish", channel: fresh("nobody-here"), data: 1 });
+    await one.wire.request({ type: "publish", channel: fresh("empty"), data: 1 });
     expect((await usage()).messagesUsed).toBe(2);
     await world.guest({ sub: two.peerId });
     await one.wire.request({ type: "send", to: two.peerId, data: 1 });
@@ -101,7 +101,7 @@ describe("GET /v1/usage", () => {
     expect((await usage()).messagesUsed).toBe(5);
   });
 
-  test("does not count what was refused, nor frames that carry no message", async () => {
+  test("does not count refused messages, nor frames that carry no message", async () => {
     await withPlan();
     const { wire } = await world.guest({ channels: ["c"] });
     for (const frame of [
@@ -121,7 +121,7 @@ describe("GET /v1/usage", () => {
     expect((await usage()).messagesUsed).toBe(0);
   });
 
-  test("counts connections, not peers, and remembers the most there were", async () => {
+  test("counts connections, not peers, and keeps the peak", async () => {
     await withPlan();
     const sub = fresh("peer");
     const guests = [await world.guest({ sub }), await world.guest({ sub }), await world.guest()];
@@ -133,7 +133,7 @@ describe("GET /v1/usage", () => {
     expect(await usage()).toMatchObject({ concurrentNow: 3, peakConcurrent: 3 });
   });
 
-  test("is each application's own", async () => {
+  test("is counted per application", async () => {
     await withPlan();
     const other = await newApp(host.server);
     const { wire } = await world.guest();
@@ -143,7 +143,7 @@ describe("GET /v1/usage", () => {
 });
 
 describe("the concurrent cap", () => {
-  test("lets so many in and closes the next with 4010 before its welcome", async () => {
+  test("accepts that many connections and closes the next with 4010 before its welcome", async () => {
     await withPlan({ maxConcurrentConnections: 2 });
     expect([await tryConnect(), await tryConnect(), await tryConnect()]).toEqual(["in", "in", "close 4010"]);
     expect(kept[2]!.frames).toEqual([]);
@@ -156,12 +156,12 @@ describe("the concurrent cap", () => {
     expect([await tryConnect(world, { sub }), await tryConnect(world, { sub })]).toEqual(["in", "close 4010"]);
   });
 
-  test("of 0 lets nobody in", async () => {
+  test("of 0 accepts no connection", async () => {
     await withPlan({ maxConcurrentConnections: 0 });
     expect(await tryConnect()).toBe("close 4010");
   });
 
-  test("gives a slot back on every kind of end", async () => {
+  test("frees a slot on every kind of end", async () => {
     await withPlan({ maxConcurrentConnections: 1 });
     for (const end of [
       async (wire: Wire) => {
@@ -189,7 +189,7 @@ describe("the concurrent cap", () => {
     expect(await tryConnect()).toBe("in");
   });
 
-  test("is not taken by connects that are refused, over the cap, or malformed", async () => {
+  test("does not count connects that are refused, over the cap, or malformed", async () => {
     await withPlan({ maxConcurrentConnections: 1 });
     const query = tokenQuery(world.token());
     for (let i = 0; i < 3; i++) {
@@ -206,7 +206,7 @@ describe("the concurrent cap", () => {
     expect((await usage()).concurrentNow).toBe(1);
   });
 
-  test("holds when many come at the same moment", async () => {
+  test("holds when many connect at the same moment", async () => {
     await withPlan({ maxConcurrentConnections: 5 });
     const outcomes = await Promise.all(Array.from({ length: 40 }, () => tryConnect()));
     expect(outcomes.filter((one) => one === "in")).toHaveLength(5);
@@ -214,7 +214,7 @@ describe("the concurrent cap", () => {
     expect(await usage()).toMatchObject({ concurrentNow: 5, peakConcurrent: 5 });
   });
 
-  test("lowered drops nobody; raised lets in at once; is each application's own", async () => {
+  test("closes no connection when lowered, accepts at once when raised, and is per application", async () => {
     await withPlan({ maxConcurrentConnections: 2 });
     const [one, two] = [await world.guest(), await world.guest()];
     await setPlan({ maxConcurrentConnections: 1 });
@@ -230,7 +230,7 @@ describe("the concurrent cap", () => {
 });
 
 describe("the message cap", () => {
-  test("stops nothing else: the connection stays, subscribes, sees presence", async () => {
+  test("affects only messages: the connection stays, subscribes, sees presence", async () => {
     await withPlan({ maxMessagesPerPeriod: 0 });
     const watcher = await world.member("c");
     const { wire, peerId } = await world.guest();
@@ -239,7 +239,7 @@ describe("the message cap", () => {
     expect(await watcher.wire.frame()).toMatchObject({ type: "presence", joined: [{ peerId }] });
   });
 
-  test("raised lets through at once", async () => {
+  test("accepts messages at once when raised", async () => {
     await withPlan({ maxMessagesPerPeriod: 1 });
     const { wire } = await world.guest();
     expect(await publish(wire)).toMatchObject({ type: "ack" });
@@ -251,7 +251,7 @@ describe("the message cap", () => {
     expect(await publish(wire)).toMatchObject({ type: "ack" });
   });
 
-  test("is each application's own", async () => {
+  test("is per application", async () => {
     await withPlan({ maxMessagesPerPeriod: 0 });
     const other = await newApp(host.server);
     const { wire } = await other.guest();
@@ -261,7 +261,7 @@ describe("the message cap", () => {
 });
 
 describe("the counters", () => {
-  test("survive a restart: messages, the peak, and so the cap", async () => {
+  test("survive a restart: messages, the peak, and therefore the cap", async () => {
     const data = tempFolder();
     const before = await startWorld({ data });
     await before.admin.must("PATCH", `/apps/${before.app._id}`, { plan: { maxMessagesPerPeriod: 5 } });
@@ -269,28 +269,28 @@ describe("the counters", () => {
     for (let i = 0; i < 4; i++) await publish(guests[0]!.wire);
     await before.server.kill("SIGTERM");
     const after = await startWorld({ data });
-    const again = new World(after.server, before.app, before.key);
-    expect(await usage(again)).toMatchObject({ concurrentNow: 0, peakConcurrent: 3, messagesUsed: 4 });
-    const { wire } = await again.guest();
+    const restarted = new World(after.server, before.app, before.key);
+    expect(await usage(restarted)).toMatchObject({ concurrentNow: 0, peakConcurrent: 3, messagesUsed: 4 });
+    const { wire } = await restarted.guest();
     expect(await publish(wire)).toMatchObject({ type: "ack" });
     expect(await publish(wire)).toMatchObject({ code: "over_message_quota" });
-    again.hangUp();
+    restarted.hangUp();
     await after.stop();
     removeFolder(data);
   });
 
-  test("lose at most five seconds to a kill", async () => {
+  test("lose at most five seconds when the process is killed", async () => {
     const data = tempFolder();
     const before = await startWorld({ data });
     const { wire } = await before.guest();
     for (let i = 0; i < 10; i++) await publish(wire);
-    // Five seconds and what a busy machine adds: what is older than that must be on the disk.
+    // Five seconds plus an allowance for a busy machine: older counts must be on disk.
     await Bun.sleep(5600);
     for (let i = 0; i < 3; i++) await publish(wire);
     await before.server.kill("SIGKILL");
     const after = await startWorld({ data });
-    const again = new World(after.server, before.app, before.key);
-    const { messagesUsed, peakConcurrent } = await usage(again);
+    const restarted = new World(after.server, before.app, before.key);
+    const { messagesUsed, peakConcurrent } = await usage(restarted);
     expect(messagesUsed).toBeGreaterThanOrEqual(10);
     expect(messagesUsed).toBeLessThanOrEqual(13);
     expect(peakConcurrent).toBe(1);

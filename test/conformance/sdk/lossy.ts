@@ -1,4 +1,4 @@
-/** A socket whose network goes: its client takes it for closed, while the service has not noticed yet. */
+/** A socket that loses its network: the client sees it as closed, while the service has not noticed yet. */
 import type { OpenSocket, Socket } from "./wire.ts";
 
 type Listen = Socket["addEventListener"];
@@ -8,7 +8,7 @@ export class Lossy implements Socket {
 
   constructor(readonly real: Socket) {}
 
-  /** A way to open sockets, and the ones that were opened so. */
+  /** A WebSocket constructor for the client, and the sockets it has created. */
   static opener(open: OpenSocket): { open: OpenSocket; sockets: Lossy[] } {
     const sockets: Lossy[] = [];
     return {

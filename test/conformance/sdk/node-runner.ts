@@ -1,4 +1,4 @@
-/** Under Node: plays the scenario that is named, prints one line of JSON about it, and ends when nothing is left open. */
+/** Runs under Node: plays the named scenario, prints one line of JSON about it, and exits when nothing is left open. */
 import { WebSocket } from "ws";
 import { play } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios/all.ts";

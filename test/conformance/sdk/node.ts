@@ -1,4 +1,4 @@
-/** Plays scenarios under Node: our code bundled, the SDK and `ws` as they lie in node_modules. */
+/** Plays scenarios under Node: our code is bundled, the SDK and `ws` are loaded from node_modules. */
 import { mkdirSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { removeFolder } from "../../support/temp.ts";
@@ -6,7 +6,7 @@ import type { Outcome } from "./node-runner.ts";
 import type { Env } from "./service.ts";
 
 const PROJECT = join(import.meta.dir, "../../..");
-/** A client that was not closed keeps its process. The SDK's own timer of a second behind each close is none. */
+/** A client that was not closed keeps the process alive. The SDK's own one-second timer after each close does not count. */
 const END_MS = 10_000;
 
 const running = new Set<Bun.Subprocess>();
@@ -19,7 +19,7 @@ export class NodeRunner {
   private readonly ends: Promise<void>[] = [];
 
   async build(): Promise<void> {
-    // Inside the project, so that Node finds its node_modules; inside those, so that nothing else sees it.
+    // Inside the project, so that Node finds node_modules; inside node_modules, so that no other tool sees it.
     const cache = join(PROJECT, "node_modules/.cache");
     mkdirSync(cache, { recursive: true });
     this.folder = mkdtempSync(join(cache, "parley-test-"));
@@ -34,7 +34,7 @@ export class NodeRunner {
     });
   }
 
-  /** Throws what went wrong there. */
+  /** Throws the scenario's failure. */
   async play(name: string, env: Env): Promise<void> {
     const node = Bun.which("node");
     if (!node) throw new Error("these tests need Node 20 or later: there is no `node` on the PATH");

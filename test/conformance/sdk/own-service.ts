@@ -1,20 +1,20 @@
-/** A service of our own for when the environment names none, with all that a scenario may need. */
+/** A service for the suite when the environment names none, with everything that a scenario may need. */
 import { createServer } from "node:net";
 import { Server } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 import type { Env } from "./service.ts";
 
-/** Below the ports that systems give to outgoing connections: nobody takes ours while the service is down. */
+/** Below the ephemeral port range, so that no other process takes the port while the service is down. */
 const PORTS_FROM = 20_000;
 const PORTS = 10_000;
 
 export interface Running {
-  /** For `Service`. */
+  /** Environment variables for `Service`. */
   readonly env: Env;
   stop(): Promise<void>;
 }
 
-/** What the environment names, or one that is started here. */
+/** The service that the environment names, or a newly started one. */
 export async function serviceToTest(env: Env): Promise<Running> {
   return env.PARLEY_TEST_URL === undefined ? startOwn() : { env, stop: async () => undefined };
 }
@@ -25,7 +25,7 @@ async function startOwn(): Promise<Running> {
   const adminToken = `admin_${crypto.randomUUID()}`;
   let server = await start(port, data, adminToken);
   const path = `/${crypto.randomUUID()}`;
-  // Scenarios run in another process under Node: this is how they reach ours.
+  // Under Node, scenarios run in another process and reach our service through this address.
   const restarter = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,

@@ -1,4 +1,4 @@
-/** A scenario is written once, in what Bun and Node 20 have in common, and run under both. */
+/** A scenario is written once, with what Bun and Node 20 have in common, and runs under both. */
 import { Scene } from "./scene.ts";
 import type { Means, Service } from "./service.ts";
 import type { OpenSocket } from "./wire.ts";

@@ -1,20 +1,20 @@
-/** Where a scenario plays: it makes the clients, waits for what they see, and clears everything away. */
+/** The context of a scenario: it creates the clients, waits for what they see, and closes everything. */
 import type { JoinOptions, SignallingClientOptions } from "@metered-ca/realtime";
 import type { Json } from "../../support/http.ts";
-import { Caller, Member } from "./people.ts";
+import { Caller, Member } from "./clients.ts";
 import type { Service } from "./service.ts";
 import { type OpenSocket, Wire } from "./wire.ts";
 
-/** Generous: a busy machine is no failure. */
+/** Generous, because a busy machine is no failure. */
 const PATIENCE_MS = 30_000;
 
 export interface Role extends Pick<SignallingClientOptions, "apiKey" | "tokenProvider" | "inactivityTimeoutMs"> {
-  /** Absent: the runtime's own. */
+  /** Default: the runtime's own WebSocket. */
   readonly open?: OpenSocket;
 }
 
 export class Scene {
-  /** Names of this scene are nobody else's: a deployment may have other users, and other runs of this suite. */
+  /** Names are unique to this scene: a deployment may have other users, and other runs of this suite. */
   private readonly tag = crypto.randomUUID().slice(0, 8);
   private readonly people: (Caller | Member)[] = [];
   private readonly watching = new Set<() => void>();
@@ -34,7 +34,7 @@ export class Scene {
     return `sdk-${this.tag}/${name}`;
   }
 
-  /** The same token at every connect. */
+  /** Returns the same token at every connect. */
   async token(name: string, claims: Json = {}): Promise<Role & { tokenProvider: () => Promise<string> }> {
     const { token } = await this.service.mint({ peerId: this.id(name), ...claims });
     return { tokenProvider: async () => token };
@@ -66,7 +66,7 @@ export class Scene {
     return member;
   }
 
-  /** So many members, all at the same moment; everybody knows everybody when this resolves. */
+  /** That many members, joining at the same moment; resolves when each knows all others. */
   async crowd(channel: string, count: number, claims: Json = {}): Promise<Member[]> {
     const names = Array.from({ length: count }, (_, at) => `peer${at}`);
     const roles = await Promise.all(names.map((name) => this.token(name, claims)));
@@ -87,18 +87,18 @@ export class Scene {
   }
 
   /**
-   * One more joins, and everybody has seen it. Presence of a channel comes in order, so whatever else was on its way to
-   * them before is there now: after this, "exactly once" can be asserted without a sleep.
+   * One more peer joins, and every member has seen it. Presence of a channel comes in order, so every earlier change has
+   * arrived by then: after this, "exactly once" can be asserted without a sleep.
    */
   async curtain(channel: string, members: readonly Member[]): Promise<Member> {
     const last = await this.join(channel, await this.token(`curtain${this.people.length}`));
-    await this.until("somebody has not seen the last one join", () =>
+    await this.until("a member has not seen the last one join", () =>
       members.every((member) => member.known.includes(last.id)),
     );
     return last;
   }
 
-  /** Looks again after events of the clients of this scene. `lacking` says what was waited for in vain. */
+  /** Checks the condition after each event of this scene's clients. `lacking` is the text of the failure. */
   until(lacking: string | (() => string), holds: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       const stop = (): void => {
@@ -130,7 +130,7 @@ export class Scene {
     return one;
   }
 
-  /** Once for all events of a turn: a look after each of thousands would stall the very clients that are watched. */
+  /** One check for all events of a turn: a check after each of thousands would stall the clients under test. */
   private readonly changed = (): void => {
     if (this.looking) return;
     this.looking = true;

@@ -1,4 +1,4 @@
-/** The public SDK, unmodified, under Node with `ws` in its default settings: one process a scenario. */
+/** The public SDK, unmodified, under Node with `ws` in its default settings: one process per scenario. */
 import { afterAll, beforeAll } from "bun:test";
 import { NodeRunner } from "./node.ts";
 import { suite } from "./suite.ts";

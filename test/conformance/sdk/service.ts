@@ -16,7 +16,7 @@ import { type Answer, call, type Json } from "../../support/http.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** What a scenario may need beyond the address and the keys. */
+/** What a scenario may need besides the address and the keys. */
 export type Means = "admin" | "restart";
 
 export const VARIABLE_OF: Readonly<Record<Means, string>> = {
@@ -31,7 +31,7 @@ export class Service {
     return this.needed("PARLEY_TEST_URL").replace(/\/$/, "");
   }
 
-  /** What the SDK takes: the origin, with the scheme of WebSockets. */
+  /** The address for the SDK: the origin, with the WebSocket scheme. */
   get socketUrl(): string {
     return this.url.replace(/^http/, "ws");
   }
@@ -58,7 +58,7 @@ export class Service {
     return call(`${this.url}/v1/peers/${peerId}`, { method: "DELETE", bearer: this.secretKey });
   }
 
-  /** Resolves when it is there again. */
+  /** Resolves when the service is ready again. */
   async restart(): Promise<void> {
     const { status, text } = await call(this.needed(VARIABLE_OF.restart), { method: "POST" });
     if (status !== 200) throw new Error(`the service could not be restarted: ${status} ${text}`);

@@ -5,11 +5,11 @@ import type { Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios/all.ts";
 import { type Env, VARIABLE_OF } from "./service.ts";
 
-/** Above the patience of a scenario, so that its own words are the ones to be read. */
+/** Longer than a scenario's own timeout, so that the scenario's failure text is reported. */
 const TEST_MS = 90_000;
 const START_MS = 60_000;
 
-/** Why it cannot be played against the deployment that the environment names, if that is so. */
+/** Why the scenario cannot run against the named deployment; undefined if it can. */
 function lacking({ needs }: Scenario): string | undefined {
   if (needs === undefined || process.env.PARLEY_TEST_URL === undefined) return undefined;
   const variable = VARIABLE_OF[needs];

@@ -1,7 +1,7 @@
-/** What really went over a client's sockets: the SDK drops what it has seen before, so doubles show only here. */
+/** The frames on a client's sockets: the SDK drops what it has seen before, so duplicates show only here. */
 import type { PresencePeer, WebSocketLike } from "@metered-ca/realtime";
 
-/** Bun's WebSocket and that of `ws` both can be ended without a handshake. */
+/** Both Bun's WebSocket and that of `ws` can be ended without a handshake. */
 export type Socket = WebSocketLike & { terminate(): void };
 export type OpenSocket = (url: string) => Socket;
 
@@ -15,15 +15,15 @@ export interface Frame {
   readonly metadata?: unknown;
 }
 
-export interface Told {
+export interface SeenPresence {
   readonly joined: readonly string[];
   readonly left: readonly string[];
   readonly rosters: number;
 }
 
-/** One socket and the frames that came over it. */
+/** One socket and the frames that it received. */
 export class Line {
-  /** Read only when they are asked for: the runtime under test shall be busy with the SDK, not with us. */
+  /** Parsed only when needed, so that the runtime under test spends its time on the SDK. */
   private readonly unread: string[] = [];
   private readonly read: Frame[] = [];
   /** undefined while it is open. */
@@ -41,7 +41,7 @@ export class Line {
       this.closeCode = (event as { code: number }).code;
       this.changed();
     });
-    // Under `ws` an error that nobody listens to ends the process, and the SDK stops listening before we do.
+    // Under `ws` an unhandled error event ends the process, and the SDK removes its listener before we do.
     socket.addEventListener("error", () => undefined);
   }
 
@@ -50,8 +50,8 @@ export class Line {
     return this.read;
   }
 
-  /** Peer ids that presence named, in order, doubles included; `from`: frames to leave out. */
-  told(channel: string, from = 0): Told {
+  /** Peer ids in presence frames, in order, duplicates included; `from`: number of frames to skip. */
+  presenceOf(channel: string, from = 0): SeenPresence {
     const frames = this.frames.slice(from).filter((frame) => frame.type === "presence" && frame.channel === channel);
     const ids = (entries: readonly PresencePeer[] = []): string[] => entries.map((entry) => entry.peerId);
     return {
@@ -66,7 +66,7 @@ export class Line {
   }
 }
 
-/** A client's lines, one after the other. */
+/** A client's sockets, in the order they were opened. */
 export class Wire {
   readonly lines: Line[] = [];
 
@@ -81,7 +81,7 @@ export class Wire {
     return socket;
   };
 
-  /** The newest. */
+  /** The newest socket. */
   get line(): Line {
     const line = this.lines.at(-1);
     if (!line) throw new Error("this client has not connected yet");

@@ -1,15 +1,15 @@
-/** RFC 6455 frames, both ways: masked ones to the service, bare ones from it. */
+/** RFC 6455 frames in both directions: masked ones to the service, unmasked ones from it. */
 
 export const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
 export interface FrameOptions {
-  /** Absent: true. A frame that is not the last fragment of its message. */
+  /** Default: true. False for a fragment that is not the last of its message. */
   readonly final?: boolean;
-  /** Absent: true. What a client must never do is sent with false. */
+  /** Default: true. False sends an unmasked frame, which clients must never do. */
   readonly masked?: boolean;
 }
 
-/** One frame as a client sends it. */
+/** Encodes one frame of a client. */
 export function encodeFrame(
   opcode: number,
   payload: Uint8Array,
@@ -42,12 +42,12 @@ export interface ServerFrame {
   readonly payload: Buffer;
 }
 
-/** Bytes of a server → its frames. What a server must never send is an error. */
+/** Decodes a server's bytes into frames. Throws on what a server must never send. */
 export class FrameReader {
   private chunks: Buffer[] = [];
   private held = 0;
 
-  /** The frames that are whole now. */
+  /** The frames that are complete now. */
   push(bytes: Uint8Array): ServerFrame[] {
     this.chunks.push(Buffer.from(bytes));
     this.held += bytes.length;
@@ -74,7 +74,7 @@ export class FrameReader {
     return { opcode: first & 0x0f, payload: all.subarray(head, head + length) };
   }
 
-  /** The first chunk, made to hold at least that much if there is that much. */
+  /** The first chunk, merged so that it holds at least that many bytes if they have arrived. */
   private joined(wanted: number): Buffer {
     const first = this.chunks[0] as Buffer;
     if (first.length >= Math.min(wanted, this.held)) return first;

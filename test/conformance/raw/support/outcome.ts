@@ -1,7 +1,7 @@
-/** What became of an attempt to connect, in short. */
+/** The outcome of a connect attempt as a short text. */
 import { attempt, type ConnectOptions, type Refused, Wire } from "./wire.ts";
 
-/** Headers that make no upgrade of it. */
+/** Headers without an upgrade: a plain GET. */
 export const PLAIN_GET = { Upgrade: null, Connection: null, "Sec-WebSocket-Key": null, "Sec-WebSocket-Version": null };
 
 export const codeOf = ({ status, body }: Refused): string => `${status} ${body.error}`;

@@ -1,7 +1,7 @@
 /**
- * A WebSocket client that hides nothing: every frame that comes is recorded in its order, pings, pongs and closes too; pongs
- * can be withheld and reading can be stopped. What must not come is proven with `sync`: a frame that must be acked is sent
- * behind it, and everything that came before that ack is the answer.
+ * A raw WebSocket client that records every event in order, including pings, pongs and closes; pongs can be withheld and reading
+ * can be paused. To prove that nothing more arrives, use `sync`: it sends a frame that must be acked, and returns everything that
+ * came before that ack.
  */
 import type { Socket } from "bun";
 import { jointOf } from "../../../support/nodes.ts";
@@ -18,7 +18,7 @@ export type WireEvent =
 
 export type TextEvent = Extract<WireEvent, { kind: "text" }>;
 
-/** An HTTP answer instead of an upgrade. */
+/** An HTTP response instead of an upgrade. */
 export interface Refused {
   readonly status: number;
   readonly headers: Headers;
@@ -26,20 +26,20 @@ export interface Refused {
 }
 
 export interface ConnectOptions {
-  /** Absent: /v1 */
+  /** Default: /v1 */
   readonly path?: string;
   /** Without the question mark. */
   readonly query?: string;
-  /** Beside those of a handshake; null leaves one of those out. */
+  /** Additions to the handshake's headers; null removes one of those. */
   readonly headers?: Readonly<Record<string, string | null>> | readonly (readonly [string, string])[];
-  /** Absent: true. */
+  /** Default: true. */
   readonly answersPings?: boolean;
 }
 
-/** From another node things come when they come: no frame of ours can be put behind them. On one node it can. */
+/** With several nodes, messages of another node can arrive at any time: no frame of ours can prove that they have. */
 const UNDER_WAY_MS = jointOf(process.env) ? 150 : 0;
 
-/** Long enough for a busy machine; nothing here waits that long when all is well. */
+/** Long enough for a busy machine; a test that passes never waits this long. */
 export const PATIENCE_MS = 8000;
 
 const HANDSHAKE: Readonly<Record<string, string>> = {
@@ -51,15 +51,15 @@ const HANDSHAKE: Readonly<Record<string, string>> = {
 let requests = 0;
 
 export class Wire {
-  /** Everything that has come, in order. */
+  /** All events so far, in order. */
   readonly events: WireEvent[] = [];
-  /** Of the handshake's answer. */
+  /** From the handshake's response. */
   headers = new Headers();
   bytesReceived = 0;
   answersPings: boolean;
-  /** Events before this one have been read by the test. */
+  /** Events before this index have been read by the test. */
   private readTo = 0;
-  /** Those behind it that were answers and are read already. */
+  /** Events after it that were responses and have been read already. */
   private readonly readAhead = new Set<WireEvent>();
   private readonly reader = new FrameReader();
   private readonly wakers = new Set<() => void>();
@@ -76,7 +76,7 @@ export class Wire {
     this.answersPings = answersPings;
   }
 
-  /** What the socket's handlers call */
+  // Called by the socket's handlers.
 
   received(bytes: Uint8Array): void {
     this.bytesReceived += bytes.length;
@@ -125,14 +125,14 @@ export class Wire {
     }
   }
 
-  /** Sending */
+  // Sending.
 
   raw(bytes: Uint8Array): void {
     this.unsent = this.unsent.length === 0 ? Buffer.from(bytes) : Buffer.concat([this.unsent, bytes]);
     this.flush();
   }
 
-  /** A text frame: objects as their JSON, text as it is. */
+  /** A text frame: objects as their JSON, strings as they are. */
   send(...frames: (object | string)[]): void {
     this.raw(
       Buffer.concat(
@@ -159,13 +159,13 @@ export class Wire {
     this.frameOf(OPCODE.close, closePayload(code, reason));
   }
 
-  /** As a client whose process or network is gone: no close frame. */
+  /** Ends like a client whose process or network has failed: without a close frame. */
   drop(): void {
     this.socket.terminate();
     this.over();
   }
 
-  /** Stops reading: what the service sends stays in buffers, the kernel's first. */
+  /** Stops reading: what the service sends stays in buffers, first in the kernel's. */
   stopReading(): void {
     this.socket.pause();
   }
@@ -174,15 +174,15 @@ export class Wire {
     this.socket.resume();
   }
 
-  /** Reads on, but looks at nothing any more: for members of a crowd. */
+  /** Keeps reading and discards everything: for members of a crowd. */
   stopLooking(): void {
     this.deaf = true;
-    // Pings go unanswered from here on: a roster is late then, never absent.
+    // Pings go unanswered from here on: a roster is then late, but still sent.
   }
 
-  /** Waiting */
+  // Waiting.
 
-  /** The first event not read yet for which `fits` holds. What stands before it counts as read. */
+  /** The first unread event for which `fits` holds. Events before it count as read. */
   async next<E extends WireEvent>(fits: (event: WireEvent) => event is E, ms?: number): Promise<E>;
   async next(fits: (event: WireEvent) => boolean, ms?: number): Promise<WireEvent>;
   async next(fits: (event: WireEvent) => boolean, ms = PATIENCE_MS): Promise<WireEvent> {
@@ -196,14 +196,14 @@ export class Wire {
     return this.next(() => true, ms);
   }
 
-  /** The next text frame. WebSocket pings and pongs are passed over, an end is not. */
+  /** The next text frame. WebSocket pings and pongs are skipped; an end of the connection throws. */
   async text(ms?: number): Promise<string> {
     const event = await this.next(({ kind }) => kind !== "ping" && kind !== "pong", ms);
     if (event.kind !== "text") throw new Error(`a text frame was expected, not ${show(event)}${this.story()}`);
     return event.text;
   }
 
-  /** The next text frame, parsed. With a type: it must be of that one. */
+  /** The next text frame, parsed. With a type: it must be of that type. */
   async frame(): Promise<AnyFrame>;
   async frame<T extends FrameType>(type: T): Promise<Frame<T>>;
   async frame(type?: FrameType): Promise<AnyFrame> {
@@ -213,7 +213,7 @@ export class Wire {
     return frame;
   }
 
-  /** Reads on until a frame of that type for which `fits` holds. */
+  /** Reads until a frame of that type for which `fits` holds. */
   async until<T extends FrameType>(type: T, fits: (frame: Frame<T>) => boolean = () => true): Promise<Frame<T>> {
     const { text } = await this.next((event): event is TextEvent => {
       if (event.kind !== "text") return false;
@@ -223,14 +223,14 @@ export class Wire {
     return JSON.parse(text) as Frame<T>;
   }
 
-  /** Sends a frame with a requestId and gives its answer; what comes before the answer stays to be read. */
+  /** Sends a frame with a requestId and returns its response; events before the response stay unread. */
   async request(frame: object): Promise<Frame<"ack"> | Frame<"error">> {
     const requestId = `r${++requests}`;
     this.send({ ...frame, requestId });
     return (await this.answerTo(requestId)) as Frame<"ack"> | Frame<"error">;
   }
 
-  /** The answer to a requestId, wherever it stands among what is not read yet. */
+  /** The response to a requestId, wherever it is among the unread events. */
   async answerTo(requestId: string): Promise<AnyFrame> {
     const needle = `"requestId":${JSON.stringify(requestId)}`;
     const at = await this.find((event) => event.kind === "text" && event.text.includes(needle), PATIENCE_MS);
@@ -239,17 +239,17 @@ export class Wire {
     return JSON.parse(event.text) as AnyFrame;
   }
 
-  /** The payload of the next ping that a roster waits for. Those without one only ask whether we are there. */
+  /** The payload of the next ping that a roster waits for. Pings without a payload only check liveness. */
   async rosterPing(): Promise<string> {
     const ping = await this.next(isRosterPing);
     return ping.payload;
   }
 
-  /** Every text frame that was under way to us before now. [] proves that nothing was. */
+  /** Every text frame that was sent to us before now. [] proves that there was none. */
   async sync(): Promise<AnyFrame[]> {
     if (UNDER_WAY_MS > 0) await Bun.sleep(UNDER_WAY_MS);
     const requestId = `s${++requests}`;
-    // Needs no action and has no effect; a ping would have a small bucket of its own to pay from.
+    // Needs no action and has no effect; a ping would use its own small rate bucket.
     this.send({ type: "unsubscribe", channel: "never held", requestId });
     const ack = `{"type":"ack","requestId":"${requestId}"}`;
     const frames: AnyFrame[] = [];
@@ -257,7 +257,7 @@ export class Wire {
     return frames;
   }
 
-  /** The close frame; text frames that come before it are passed over. */
+  /** The close frame; text frames before it are skipped. */
   async closed(ms?: number): Promise<{ code: number; reason: string; at: number }> {
     const event = await this.next(({ kind }) => kind === "close" || kind === "end", ms);
     if (event.kind !== "close") throw new Error(`it ended without a close frame${this.story()}`);
@@ -269,7 +269,7 @@ export class Wire {
     await this.next(({ kind }) => kind === "end", ms);
   }
 
-  /** All text frames that have come, read or not. */
+  /** All text frames so far, read or not. */
   get frames(): AnyFrame[] {
     return this.events.flatMap((event) => (event.kind === "text" ? [JSON.parse(event.text) as AnyFrame] : []));
   }
@@ -307,7 +307,7 @@ export class Wire {
     for (const waker of this.wakers) waker();
   }
 
-  /** The last things that came, for whoever reads the failure. */
+  /** The last events, for the failure's text. */
   private story(): string {
     return `; the last events were\n${this.events.slice(-12).map(show).join("\n")}`;
   }
@@ -329,7 +329,7 @@ function show(event: WireEvent): string {
   }
 }
 
-/** Asks to connect: a connection, or the HTTP answer that was given instead. */
+/** Tries to connect: a connection, or the HTTP response that came instead. */
 export function attempt(url: string, options: ConnectOptions = {}): Promise<Wire | Refused> {
   const { hostname, port } = new URL(url);
   const { path = "/v1", query = "", answersPings = true } = options;
@@ -380,14 +380,14 @@ export function attempt(url: string, options: ConnectOptions = {}): Promise<Wire
   return promise;
 }
 
-/** A connection; a refusal is an error. */
+/** A connection; throws if it is refused. */
 export async function connect(url: string, options: ConnectOptions = {}): Promise<Wire> {
   const outcome = await attempt(url, options);
   if (outcome instanceof Wire) return outcome;
   throw new Error(`the connect was refused: ${outcome.status} ${JSON.stringify(outcome.body)}`);
 }
 
-/** The HTTP answer; being let in is an error. */
+/** The HTTP response; throws if the connect is accepted. */
 export async function refusal(url: string, options: ConnectOptions = {}): Promise<Refused> {
   const outcome = await attempt(url, options);
   if (!(outcome instanceof Wire)) return outcome;

@@ -1,4 +1,4 @@
-/** A server of one's own, an application with a key that may do everything, and quick ways to connect to it. */
+/** A server, an application with a key that may do everything, and helpers to connect to it. */
 import { type Admin, ALL_ACTIONS, type App, type SecretKey } from "../../../support/admin.ts";
 import { type Answer, type Call, call, type Json, type Refusal } from "../../../support/http.ts";
 import { selfSigned } from "../../../support/jwt.ts";
@@ -7,15 +7,15 @@ import type { Frame } from "./shapes.ts";
 import { type ConnectOptions, connect, type Wire } from "./wire.ts";
 
 let names = 0;
-/** A name that no other test has. */
+/** A name that no other test uses. */
 export const fresh = (stem: string): string => `${stem}-${++names}-${crypto.randomUUID().slice(0, 6)}`;
 
 export const tokenQuery = (token: string): string => `token=${encodeURIComponent(token)}`;
 
-/** Claims with which a token may be signed; `sub` is a fresh name if there is none. */
+/** Claims for a signed token; `sub` defaults to a fresh name. */
 export type Claims = Json & { readonly sub?: string };
 
-/** A connection that has been welcomed. */
+/** A connection that has received its welcome. */
 export interface Guest {
   readonly wire: Wire;
   readonly peerId: string;
@@ -60,7 +60,7 @@ export class World {
     return { wire, peerId: welcome.peerId, welcome };
   }
 
-  /** Connects, subscribes and has read the roster. */
+  /** Connects, subscribes and reads the roster. */
   async member(channel: string, claims: Claims = {}, key?: SecretKey): Promise<Guest & { roster: Frame<"presence"> }> {
     const guest = await this.guest(claims, {}, key);
     return { ...guest, roster: await join(guest.wire, channel) };
@@ -75,7 +75,7 @@ export class World {
     return call<T & Refusal>(this.url + path, { method, bearer: credential, ...options });
   }
 
-  /** What a test left open goes, so that the next finds a quiet server. */
+  /** Closes what a test left open, so that the next test starts on an idle server. */
   hangUp(): void {
     for (const wire of this.open.splice(0)) if (!wire.isOver) wire.drop();
   }
@@ -86,14 +86,14 @@ export class World {
   }
 }
 
-/** Subscribes and reads on to the roster. */
+/** Subscribes and reads until the roster. */
 export async function join(wire: Wire, channel: string, fields: object = {}): Promise<Frame<"presence">> {
   const answer = await wire.request({ type: "subscribe", channel, ...fields });
   if (answer.type !== "ack") throw new Error(`${channel}: ${JSON.stringify(answer)}`);
   return wire.until("presence", (frame) => frame.channel === channel && frame.snapshot === true);
 }
 
-/** No rates unless a test is about them. */
+/** Rate limits are off unless a test is about them. */
 const QUIET = { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0", PARLEY_REST_REQUESTS_PER_SECOND: "0", PARLEY_DEMO: "off" };
 
 export async function startWorld(options: Options = {}): Promise<World> {

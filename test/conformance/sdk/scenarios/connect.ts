@@ -52,7 +52,7 @@ export const connect: readonly Scenario[] = [
     },
   },
   {
-    name: "a credential that is no good refuses the first connect, and the SDK does not try again",
+    name: "an invalid credential is refused at the first connect, and the SDK does not retry",
     run: async (scene) => {
       for (const role of [{ apiKey: `pk_live_${"0".repeat(32)}` }, { tokenProvider: async () => "a.b.c" }]) {
         const caller = scene.caller(role);

@@ -1,17 +1,17 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { neverCut } from "../check.ts";
-import type { Caller, Member } from "../people.ts";
+import type { Caller, Member } from "../clients.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Scene } from "../scene.ts";
 import type { Line } from "../wire.ts";
 
-/** Far more than the bucket takes: 500 at once, 100 a second. */
+/** Far more than the bucket allows: 500 at once, 100 per second. */
 const FLOOD_FRAMES = 1000;
-/** The runtime sweeps away every four seconds what it has closed: a close must survive that, or its code is lost. */
+/** Every four seconds the runtime frees sockets that it has closed; the close code must still arrive. */
 const FLOOD_MS = 4500;
 const FLOOD_PAUSE_MS = 50;
 
-/** Sends for so long and reads nothing meanwhile. */
+/** Sends for that long, and reads nothing in the meantime. */
 function flood({ socket }: Line, frame: string): void {
   const end = performance.now() + FLOOD_MS;
   while (performance.now() < end) {
@@ -21,7 +21,7 @@ function flood({ socket }: Line, frame: string): void {
   }
 }
 
-/** Resolves when both have ended for good. */
+/** Resolves when both have ended permanently. */
 async function ended(scene: Scene, caller: Caller, member: Member, code: number, errorName: string): Promise<void> {
   await scene.until(`the clients do not end with ${code}`, () =>
     [caller.client.state, member.peer.state].every((state) => state === "closed"),
@@ -40,11 +40,11 @@ async function ended(scene: Scene, caller: Caller, member: Member, code: number,
 
 export const endings: readonly Scenario[] = [
   {
-    name: "4002: the token provider is asked again, and subscriptions are replayed",
+    name: "4002: the token provider is called again, and subscriptions are replayed",
     run: async (scene) => {
       const expiries: number[] = [];
       const tokenProvider = async (): Promise<string> => {
-        // Only the first is short: a token with less than a second left is refused, so 3 s are 1 to 2 in the end.
+        // Only the first token is short: one with less than a second left is refused, so 3 s are effectively 1 to 2 s.
         const expiresInSec = expiries.length === 0 ? 3 : 600;
         const { token, expiresAt } = await scene.service.mint({ peerId: scene.id("alice"), expiresInSec });
         expiries.push(expiresAt);
@@ -59,7 +59,7 @@ export const endings: readonly Scenario[] = [
         [[4002, true]],
       );
       await scene.until(
-        "it does not connect again",
+        "it does not reconnect",
         () => alice.connects.length === 2 && alice.wire.line.count("ack") === 1,
       );
       equal(expiries.length, 2);
@@ -114,7 +114,7 @@ export const endings: readonly Scenario[] = [
     },
   },
   {
-    name: "4011 does not end the SDK: who floods learns why it was cut, and comes back with its subscriptions",
+    name: "4011 does not end the SDK: a client that floods learns why it was closed, and reconnects with its subscriptions",
     run: async (scene) => {
       const channel = scene.channel();
       const flooder = await scene.connect(await scene.token("flooder"));

@@ -9,27 +9,27 @@ const STALLS_EVERY = 10;
 const STALL_MS = 50;
 
 const joinsPresent = (count: number): Scenario => ({
-  name: `who joins a channel of ${count} sees each of them exactly once, and is seen once by each`,
+  name: `a peer that joins a channel of ${count} sees each member exactly once, and is seen once by each`,
   run: async (scene) => {
     const channel = scene.channel();
     const present = await scene.crowd(channel, count, { peerMetadata: { name: "was here" } });
     const newcomer = await scene.join(channel, await scene.token("newcomer", { peerMetadata: { name: "new" } }));
-    await scene.until("the newcomer has no roster", () => newcomer.wire.line.told(channel).rosters === 1);
+    await scene.until("the newcomer has no roster", () => newcomer.wire.line.presenceOf(channel).rosters === 1);
     await scene.acquainted([...present, newcomer]);
-    const everybody = [...present, newcomer];
-    const last = await scene.curtain(channel, everybody);
+    const members = [...present, newcomer];
+    const last = await scene.curtain(channel, members);
     sawEachOnce(newcomer, channel, idsOf([...present, last]));
-    equal(newcomer.wire.line.told(channel).rosters, 1);
-    for (const member of present) sawEachOnce(member, channel, [...others(everybody, member), last.id]);
+    equal(newcomer.wire.line.presenceOf(channel).rosters, 1);
+    for (const member of present) sawEachOnce(member, channel, [...others(members, member), last.id]);
     for (const remote of newcomer.joined.slice(0, count)) deepEqual(remote.metadata, { name: "was here" });
     for (const { joined } of present) deepEqual(joined.find(({ id }) => id === newcomer.id)?.metadata, { name: "new" });
-    everybody.forEach(neverCut);
+    members.forEach(neverCut);
   },
 });
 
 /**
- * Right after its subscribe is sent, this client's event loop stands still, as when a page renders. What the service sends
- * meanwhile is read at once: a roster among it would reach the SDK before its join() has gone on, and be lost.
+ * Right after its subscribe is sent, this client's event loop blocks, as when a page renders. What the service sends meanwhile is
+ * then read in one go: a roster among it would reach the SDK before its join() has continued, and be lost.
  */
 const stalling =
   (open: OpenSocket): OpenSocket =>
@@ -50,7 +50,7 @@ export const join: readonly Scenario[] = [
   joinsPresent(1),
   joinsPresent(50),
   {
-    name: `${JOINERS} join at the same moment, some with a stalled event loop: everybody knows the others, each once`,
+    name: `${JOINERS} join at the same moment, some with a stalled event loop: each sees every other exactly once`,
     run: async (scene) => {
       const channel = scene.channel();
       const roles = await Promise.all(Array.from({ length: JOINERS }, (_, at) => scene.token(`peer${at}`)));
@@ -68,7 +68,7 @@ export const join: readonly Scenario[] = [
     },
   },
   {
-    name: "who closes is seen leaving once, and who comes again is seen joining again",
+    name: "a peer that closes is seen leaving once, and a peer that returns is seen joining once more",
     run: async (scene) => {
       const channel = scene.channel();
       const members = await scene.crowd(channel, 3);
@@ -76,12 +76,12 @@ export const join: readonly Scenario[] = [
       await scene.acquainted([...members, leaver]);
       await leaver.close();
       await scene.acquainted(members);
-      const again = await scene.join(channel, await scene.token("leaver"));
-      await scene.acquainted([...members, again]);
+      const returned = await scene.join(channel, await scene.token("leaver"));
+      await scene.acquainted([...members, returned]);
       const last = await scene.curtain(channel, members);
       for (const member of members) {
-        const { joined, left } = member.wire.line.told(channel);
-        sameIds(joined, [...others(members, member), leaver.id, again.id, last.id], `announced to ${member.id}`);
+        const { joined, left } = member.wire.line.presenceOf(channel);
+        sameIds(joined, [...others(members, member), leaver.id, returned.id, last.id], `announced to ${member.id}`);
         deepEqual(left, [leaver.id]);
         equal(member.left.length, 1);
       }

@@ -4,7 +4,7 @@ import { neverCut } from "../check.ts";
 import type { Scenario } from "../scenario.ts";
 
 const LARGEST_BYTES = 65_536;
-/** As JSON, so many bytes; the quotes count. */
+/** A string of that many bytes as JSON, quotes included. */
 const text = (bytes: number): string => "x".repeat(bytes - 2);
 
 const INACTIVITY_MS = 3000;
@@ -19,7 +19,7 @@ export const limits: readonly Scenario[] = [
       await bob.client.subscribe(channel);
       await rejects(alice.client.publish(channel, text(LARGEST_BYTES + 1)), OversizedPayloadError);
       await rejects(alice.client.send(bob.id, text(LARGEST_BYTES + 1)), OversizedPayloadError);
-      // Bytes count, not characters.
+      // The limit counts bytes, not characters.
       await rejects(alice.client.send(bob.id, "ä".repeat(LARGEST_BYTES / 2)), OversizedPayloadError);
       await alice.client.publish(channel, text(LARGEST_BYTES));
       await alice.client.send(bob.id, text(LARGEST_BYTES));
@@ -46,7 +46,7 @@ export const limits: readonly Scenario[] = [
     run: async (scene) => {
       const idle = await scene.connect({ ...(await scene.token("idle")), inactivityTimeoutMs: INACTIVITY_MS });
       const started = performance.now();
-      // A third of the limit, once a ping: four are past it, and the clock says so too.
+      // A third of the limit between pings: four of them exceed it, and the clock confirms it.
       await scene.until("its pings are not answered", () => idle.wire.line.count("pong") === 4);
       ok(performance.now() - started > INACTIVITY_MS);
       deepEqual(

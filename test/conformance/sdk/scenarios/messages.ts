@@ -18,7 +18,7 @@ export const messages: readonly Scenario[] = [
       await plain.client.subscribe(channel);
       await elsewhere.client.subscribe(scene.channel("other"));
       await Promise.all(SAMPLES.map((data) => alice.client.publish(channel, data)));
-      // No subscription is needed to publish; and this peer has no metadata to show.
+      // Publishing needs no subscription, and this peer has no metadata to show.
       await elsewhere.client.publish(channel, "from outside");
       const count = SAMPLES.length + 1;
       await scene.until("the messages have not arrived", () =>
@@ -42,12 +42,12 @@ export const messages: readonly Scenario[] = [
       for (const [said, options] of [{}, { includeSenderMetadata: true }, {}].entries()) {
         await bob.client.subscribe(channel, options);
         await alice.client.publish(channel, options);
-        // Acked is accepted: it may still be on its way.
+        // Acked means accepted: the message may still be on its way.
         await scene.until("what alice says has not come", () => bob.messages.length > said);
       }
       await bob.client.unsubscribe(channel);
       await alice.client.publish(channel, "unheard");
-      // What is sent to bob later comes later: when this is there, the unheard one will not come any more.
+      // Messages to bob arrive in order: once this one is there, the filtered one will not come.
       await alice.client.send(bob.id, "end");
       await scene.until("the end has not come", () => bob.directs.length === 1);
       deepEqual(
@@ -61,25 +61,25 @@ export const messages: readonly Scenario[] = [
     run: async (scene) => {
       const alice = await scene.connect(await scene.token("alice", { peerMetadata: ALICE }));
       const bob = await scene.connect(await scene.token("bob"));
-      const nobody = await scene.connect({ apiKey: scene.service.publishableKey });
+      const guest = await scene.connect({ apiKey: scene.service.publishableKey });
       await Promise.all(SAMPLES.map((data) => alice.client.send(bob.id, data)));
-      await nobody.client.send(bob.id, "from a publishable key");
-      await bob.client.send(nobody.id, "back");
+      await guest.client.send(bob.id, "from a publishable key");
+      await bob.client.send(guest.id, "back");
       await scene.until(
         "the direct messages have not arrived",
-        () => bob.directs.length === SAMPLES.length + 1 && nobody.directs.length === 1,
+        () => bob.directs.length === SAMPLES.length + 1 && guest.directs.length === 1,
       );
       deepEqual(bob.directs, [
         ...SAMPLES.map((data) => ({ from: alice.id, fromMetadata: ALICE, data })),
-        { from: nobody.id, data: "from a publishable key" },
+        { from: guest.id, data: "from a publishable key" },
       ]);
-      deepEqual(nobody.directs, [{ from: bob.id, data: "back" }]);
+      deepEqual(guest.directs, [{ from: bob.id, data: "back" }]);
       deepEqual(alice.directs, []);
       await rejects(alice.client.send(scene.id("stranger"), 1), { name: "peer_not_found" });
     },
   },
   {
-    name: "MeteredPeers broadcast and send; broadcasts carry sender metadata only for who joined with it",
+    name: "MeteredPeers broadcast and send; broadcasts carry sender metadata only to peers that joined with it",
     run: async (scene) => {
       const channel = scene.channel();
       const alice = await scene.join(channel, await scene.token("alice", { peerMetadata: ALICE }));
@@ -101,17 +101,17 @@ export const messages: readonly Scenario[] = [
     },
   },
   {
-    name: "who speaks right after its join, before its roster, is known to those who hear it",
+    name: "a peer that sends right after its join, before its roster, is known to the receivers",
     run: async (scene) => {
       const channel = scene.channel();
       const listener = await scene.join(channel, await scene.token("listener"));
-      await scene.until("the listener has no roster", () => listener.wire.line.told(channel).rosters === 1);
-      // Each kind of word is the first of its speaker. A MeteredPeer drops what comes from somebody it does not know.
+      await scene.until("the listener has no roster", () => listener.wire.line.presenceOf(channel).rosters === 1);
+      // Each message is the first of its sender. A MeteredPeer drops messages from peers that it does not know.
       const whisper = await scene.join(channel, await scene.token("whisper"));
-      await whisper.peer.sendTo(listener.id, "first words");
+      await whisper.peer.sendTo(listener.id, "first message");
       const shout = await scene.join(channel, await scene.token("shout"));
-      await shout.peer.send("first words");
-      await scene.until("the first words do not arrive", () => listener.data.length === 2);
+      await shout.peer.send("first message");
+      await scene.until("the first messages do not arrive", () => listener.data.length === 2);
       const { frames } = listener.wire.line;
       for (const { id } of [whisper, shout]) {
         const known = frames.findIndex(({ joined = [] }) => joined.some(({ peerId }) => peerId === id));

@@ -1,7 +1,7 @@
 import { deepEqual, equal, notEqual } from "node:assert/strict";
 import { neverCut, others, sameIds } from "../check.ts";
+import type { Member } from "../clients.ts";
 import { Lossy } from "../lossy.ts";
-import type { Member } from "../people.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Scene } from "../scene.ts";
 
@@ -11,7 +11,7 @@ interface Crowd {
   readonly channel: string;
   readonly dropped: Member;
   readonly rest: readonly Member[];
-  /** Where the frames of each of the rest stood before the drop. */
+  /** How many frames each of the others had before the drop. */
   readonly marks: readonly number[];
 }
 
@@ -23,13 +23,13 @@ async function gather(scene: Scene, open = scene.open): Promise<Crowd> {
   return { channel, dropped, rest, marks: rest.map((member) => member.wire.line.frames.length) };
 }
 
-/** Resolves when it is back; checks that it lost nobody, and that its subscription works both ways. */
+/** Resolves when it has reconnected; checks that it lost no member, and that its subscription works both ways. */
 async function dropAndReturn(scene: Scene, { dropped, rest }: Crowd, drop: () => void): Promise<void> {
   const before = new Map(dropped.peer.remotePeers.map((remote) => [remote.id, remote]));
   drop();
-  await scene.until("it does not connect again", () => dropped.wire.lines.length === 2);
+  await scene.until("it does not reconnect", () => dropped.wire.lines.length === 2);
   await scene.acquainted([...rest, dropped]);
-  equal(dropped.joined.length, CROWD - 1, "somebody was announced to it again");
+  equal(dropped.joined.length, CROWD - 1, "a known peer was announced to it again");
   deepEqual(dropped.left, []);
   deepEqual(dropped.errors, []);
   for (const remote of dropped.peer.remotePeers) equal(remote, before.get(remote.id), "a RemotePeer was replaced");
@@ -37,7 +37,7 @@ async function dropAndReturn(scene: Scene, { dropped, rest }: Crowd, drop: () =>
   await dropped.peer.send("I am");
   const heard = (member: Member, text: string): boolean => member.data.some(({ data }) => data === text);
   await scene.until(
-    "messages do not flow again",
+    "messages are not delivered after the reconnect",
     () => heard(dropped, "are you back?") && rest.every((member) => heard(member, "I am")),
   );
 }
@@ -50,15 +50,15 @@ export const reconnect: readonly Scenario[] = [
       const { channel, dropped, rest, marks } = crowd;
       await dropAndReturn(scene, crowd, () => dropped.wire.line.socket.terminate());
       const last = await scene.curtain(channel, [...rest, dropped]);
-      const { joined, rosters } = dropped.wire.line.told(channel);
-      sameIds(joined, [...others(rest, dropped), last.id], "told to who came back");
+      const { joined, rosters } = dropped.wire.line.presenceOf(channel);
+      sameIds(joined, [...others(rest, dropped), last.id], "announced to the peer that reconnected");
       equal(rosters, 1);
       for (const [at, member] of rest.entries()) {
-        const told = member.wire.line.told(channel, marks[at]);
-        // Where a machine is so busy that both fall into one tick, they cancel out.
-        const own = told.left.length === 0 ? [] : [dropped.id];
-        deepEqual(told.left, own);
-        sameIds(told.joined, [...own, last.id], `announced to ${member.id}`);
+        const seen = member.wire.line.presenceOf(channel, marks[at]);
+        // On a very busy machine the leave and the join can fall into one tick and cancel out.
+        const own = seen.left.length === 0 ? [] : [dropped.id];
+        deepEqual(seen.left, own);
+        sameIds(seen.joined, [...own, last.id], `announced to ${member.id}`);
         neverCut(member);
       }
     },
@@ -71,17 +71,21 @@ export const reconnect: readonly Scenario[] = [
       const { channel, dropped, rest, marks } = crowd;
       const [lost] = sockets;
       await dropAndReturn(scene, crowd, () => lost?.lose());
-      // Now the service notices. A clean close is answered, so that we know when it has.
+      // Now the service notices. A clean close is answered, which shows when it has.
       lost?.close(1000, "");
       await scene.until("the old connection does not end", () => dropped.wire.lines[0]?.closeCode === 1000);
       const last = await scene.curtain(channel, [...rest, dropped]);
       for (const [at, member] of rest.entries()) {
-        const told = member.wire.line.told(channel, marks[at]);
-        deepEqual(told.left, []);
-        deepEqual(told.joined, [last.id], `announced to ${member.id}`);
+        const seen = member.wire.line.presenceOf(channel, marks[at]);
+        deepEqual(seen.left, []);
+        deepEqual(seen.joined, [last.id], `announced to ${member.id}`);
         neverCut(member);
       }
-      sameIds(dropped.wire.line.told(channel).joined, [...others(rest, dropped), last.id], "told to who came back");
+      sameIds(
+        dropped.wire.line.presenceOf(channel).joined,
+        [...others(rest, dropped), last.id],
+        "announced to the peer that reconnected",
+      );
     },
   },
   {
@@ -118,7 +122,7 @@ export const reconnect: readonly Scenario[] = [
     },
   },
   {
-    name: "a peer of a publishable key comes back as somebody new, to the same channel",
+    name: "a peer of a publishable key reconnects as a new peer, to the same channel",
     run: async (scene) => {
       const channel = scene.channel();
       const members = await scene.crowd(channel, 2);

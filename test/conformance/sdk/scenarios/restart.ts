@@ -12,19 +12,25 @@ export const restart: readonly Scenario[] = [
       const channel = scene.channel();
       const members = await scene.crowd(channel, CROWD, { peerMetadata: { seat: 7 } });
       await scene.service.restart();
-      await scene.until("somebody does not connect again", () => members.every(({ wire }) => wire.lines.length > 1));
+      await scene.until("a member does not reconnect", () => members.every(({ wire }) => wire.lines.length > 1));
       await scene.acquainted(members);
       const last = await scene.curtain(channel, members);
       for (const member of members) {
         equal(member.wire.lines[0]?.closeCode, 1001);
-        sameIds(member.wire.line.told(channel).joined, [...others(members, member), last.id], `told to ${member.id}`);
-        deepEqual(member.wire.line.told(channel).left, []);
+        sameIds(
+          member.wire.line.presenceOf(channel).joined,
+          [...others(members, member), last.id],
+          `announced to ${member.id}`,
+        );
+        deepEqual(member.wire.line.presenceOf(channel).left, []);
         deepEqual(member.errors, []);
         for (const remote of member.peer.remotePeers)
           if (remote.id !== last.id) deepEqual(remote.metadata, { seat: 7 });
       }
-      await members[0]?.peer.send("here again");
-      await scene.until("messages do not flow again", () => members.slice(1).every(({ data }) => data.length === 1));
+      await members[0]?.peer.send("after the restart");
+      await scene.until("messages are not delivered after the restart", () =>
+        members.slice(1).every(({ data }) => data.length === 1),
+      );
     },
   },
   {
@@ -36,10 +42,7 @@ export const restart: readonly Scenario[] = [
       for (const { client } of [alice, guest]) await client.subscribe(scene.channel());
       await scene.service.restart();
       for (const one of [alice, guest]) {
-        await scene.until(
-          "it does not connect again",
-          () => one.connects.length === 2 && one.wire.line.count("ack") === 1,
-        );
+        await scene.until("it does not reconnect", () => one.connects.length === 2 && one.wire.line.count("ack") === 1);
         equal(one.goingAway.length, 1);
         equal(one.disconnects[0]?.code, 1001);
         for (const { willReconnect } of one.disconnects) equal(willReconnect, true);

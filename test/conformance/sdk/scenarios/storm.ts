@@ -4,7 +4,7 @@ import type { Scenario } from "../scenario.ts";
 
 const JOINERS = 20;
 const CANDIDATES = 15;
-/** About what a browser writes for one camera and one microphone. */
+/** About the size that a browser writes for one camera and one microphone. */
 const SDP_CHARS = 3000;
 
 const SIGNALS = [
@@ -17,10 +17,10 @@ const SIGNALS = [
 
 export const storm: readonly Scenario[] = [
   {
-    name: `${JOINERS} join at once, each sends everybody an offer and ${CANDIDATES} candidates: nobody is cut, all arrive in order`,
+    name: `${JOINERS} join at once, each sends the others an offer and ${CANDIDATES} candidates: no connection is closed, all arrive in order`,
     run: async (scene) => {
       const members = await scene.crowd(scene.channel(), JOINERS);
-      // As WebRTC does when everybody comes at the same time, and all in one turn: 304 frames from each connection.
+      // As WebRTC does when many peers join at the same time, in one turn of the event loop: 304 frames per connection.
       await Promise.all(
         members.flatMap(({ peer }) => peer.remotePeers.flatMap((remote) => SIGNALS.map((one) => remote.send(one)))),
       );

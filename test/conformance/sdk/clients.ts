@@ -1,4 +1,4 @@
-/** The SDK's two clients, each with everything that happened to it. */
+/** The SDK's two clients, each with a record of its events. */
 import {
   type ChannelMessage,
   type DirectMessageEvent,
@@ -43,7 +43,7 @@ export class Caller {
     this.client.on("state-change", changed);
   }
 
-  /** Of its newest connection. */
+  /** The peer id of its newest connection. */
   get id(): string {
     return this.connects.at(-1)?.peerId ?? "";
   }
@@ -60,7 +60,7 @@ export class Member {
   readonly left: RemotePeer[] = [];
   readonly data: MeteredPeerEventMap["data"][] = [];
   readonly errors: Error[] = [];
-  /** What the SDK would have given to each RTCPeerConnection. */
+  /** What the SDK would pass to each RTCPeerConnection. */
   readonly rtcConfigurations: unknown[] = [];
 
   constructor(
@@ -105,7 +105,7 @@ export class Member {
     return this.peer.peerId ?? "";
   }
 
-  /** The peer ids it knows. */
+  /** The peer ids that it knows. */
   get known(): string[] {
     return this.peer.remotePeers.map((remote) => remote.id);
   }

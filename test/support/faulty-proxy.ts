@@ -1,20 +1,21 @@
-/** Between clients and a real Parley: passes everything on as it is, but for one delivery in so many, which it spoils. */
-import { FrameCutter, textFrame } from "./server-frames.ts";
-import { type Alter, Wire } from "./wire.ts";
+/** A proxy between clients and a real Parley: passes everything on unchanged, but plants a fault in every nth delivery. */
 
-/** `flap`: its receiver is told that the sender left, and then that it is back; `left`: only that it left. */
+import { type Alter, LinkProxy } from "./link-proxy.ts";
+import { FrameCutter, textFrame } from "./server-frames.ts";
+
+/** `flap`: the receiver sees the sender leave and join again; `left`: it only sees it leave. */
 export type Fault = "none" | "drop" | "double" | "swap" | "flap" | "left";
 
-/** A frame of type message, as far as a fault needs to know it. */
+/** The fields of a message frame that a fault needs. */
 interface Delivery {
   readonly channel: string;
   readonly from: string;
 }
 
-export class FaultyLine {
-  /** Messages that the server wrote, over all connections. */
+export class FaultyProxy {
+  /** Messages from the server, over all connections. */
   deliveries = 0;
-  /** Faults that are done, a swap when both are. */
+  /** Faults that are complete: a swap counts when both messages are sent. */
   planted = 0;
 
   private begun = 0;
@@ -25,15 +26,15 @@ export class FaultyLine {
     private readonly most: number,
   ) {}
 
-  /** Spoils the `every`th delivery, and each `every`th after it, at most so many. */
+  /** Plants the fault in every `every`th delivery, at most `most` times. */
   static async to(
     target: number,
     fault: Fault,
     { every = 10_000, most = Number.POSITIVE_INFINITY } = {},
-  ): Promise<FaultyLine & { readonly wire: Wire }> {
-    const line = new FaultyLine(fault, every, most);
-    const wire = await Wire.to(target, { alter: { down: () => line.spoiler() } });
-    return Object.assign(line, { wire });
+  ): Promise<FaultyProxy & { readonly link: LinkProxy }> {
+    const line = new FaultyProxy(fault, every, most);
+    const link = await LinkProxy.to(target, { alter: { down: () => line.spoiler() } });
+    return Object.assign(line, { link });
   }
 
   private spoiler(): Alter {
@@ -48,7 +49,7 @@ export class FaultyLine {
 
   private passed(bytes: Buffer, delivery: Delivery | undefined, held: Map<string, Buffer>): Buffer[] {
     if (!delivery) return [bytes];
-    // Only of one sender in one channel does the order matter.
+    // The order matters only within one sender and channel.
     const sender = `${delivery.from} ${delivery.channel}`;
     const waiting = held.get(sender);
     if (waiting) {

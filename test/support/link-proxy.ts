@@ -1,27 +1,27 @@
-/** A link that can be made to stall, to be slow, or to break: a TCP proxy in front of one target. */
+/** A TCP proxy in front of one target whose connections can be stalled, delayed or cut. */
 import type { Socket } from "node:net";
 import { type Direction, type Link, reset, TcpProxy } from "./tcp-proxy.ts";
 
 export type { Direction } from "./tcp-proxy.ts";
 
-/** Sees all bytes of one direction of one connection, and answers what goes on instead. */
+/** Gets all bytes of one direction of one connection, and returns the bytes to pass on instead. */
 export type Alter = (bytes: Buffer) => Buffer;
 
-export interface WireOptions {
-  /** For each connection anew. */
+export interface LinkProxyOptions {
+  /** Called once per connection. */
   readonly alter?: Partial<Record<Direction, (link: Link) => Alter>>;
 }
 
 const BOTH: readonly Direction[] = ["up", "down"];
-/** So much may wait in one direction of a slow or stalled link; then it is the sender who waits, as on a real one. */
+/** The most that may wait in one direction of a slow or stalled link; beyond it the sender has to wait, as on a real link. */
 const WAITING_MAX_BYTES = 256 * 1024;
 
-export class Wire {
-  /** Bytes that came to the other end. */
+export class LinkProxy {
+  /** Bytes that have reached the other end. */
   readonly bytes: Record<Direction, number> = { up: 0, down: 0 };
-  /** Refused while it was cut. */
+  /** Connections refused while the link was cut. */
   refused = 0;
-  private readonly lanes = new Set<Lane>();
+  private readonly pipes = new Set<Pipe>();
   private readonly stalled = new Set<Direction>();
   private readonly delays: Record<Direction, number> = { up: 0, down: 0 };
   private isCut = false;
@@ -29,13 +29,13 @@ export class Wire {
 
   private constructor(
     private readonly target: number,
-    private readonly options: WireOptions,
+    private readonly options: LinkProxyOptions,
   ) {}
 
-  static async to(target: number, options: WireOptions = {}): Promise<Wire> {
-    const wire = new Wire(target, options);
-    wire.proxy = await TcpProxy.listen((client, number, proxy) => wire.take(client, number, proxy));
-    return wire;
+  static async to(target: number, options: LinkProxyOptions = {}): Promise<LinkProxy> {
+    const link = new LinkProxy(target, options);
+    link.proxy = await TcpProxy.listen((client, number, proxy) => link.take(client, number, proxy));
+    return link;
   }
 
   get port(): number {
@@ -46,35 +46,35 @@ export class Wire {
     return this.proxy?.accepted ?? 0;
   }
 
-  /** Connections that are joined at this moment. */
+  /** Connections that are open now. */
   get open(): number {
-    return Math.ceil(this.lanes.size / 2);
+    return Math.ceil(this.pipes.size / 2);
   }
 
-  /** No byte passes, and no end; connections stay, new ones are taken and hear nothing. */
+  /** Passes neither bytes nor ends; connections stay open, new ones are accepted and receive nothing. */
   stall(...directions: Direction[]): void {
     for (const direction of directions.length > 0 ? directions : BOTH) this.stalled.add(direction);
     this.refresh();
   }
 
-  /** Everything that waited passes, in order. */
+  /** Passes everything that waited, in order. */
   resume(...directions: Direction[]): void {
     for (const direction of directions.length > 0 ? directions : BOTH) this.stalled.delete(direction);
     this.refresh();
   }
 
-  /** Each byte arrives so much later, in order; 0 = no delay. What is on its way already keeps its time. */
+  /** Delays each byte by `ms`, in order; 0 = no delay. Bytes already on their way keep their time. */
   delay(ms: number, ...directions: Direction[]): void {
     for (const direction of directions.length > 0 ? directions : BOTH) this.delays[direction] = ms;
   }
 
   /**
-   * Resets every connection, and each new one as soon as it comes. The port stays taken, so that nobody else gets it before
-   * `mend`; that is why a connect succeeds and then ends, instead of being refused.
+   * Resets every connection, and each new one as soon as it is accepted. The proxy keeps its port, so that no other process takes
+   * it before `mend`; that is why a connect succeeds and then ends, instead of being refused.
    */
   cut(): void {
     this.isCut = true;
-    for (const lane of [...this.lanes]) lane.reset();
+    for (const pipe of [...this.pipes]) pipe.reset();
   }
 
   /** Undoes `cut`, `stall` and `delay`. */
@@ -85,7 +85,7 @@ export class Wire {
   }
 
   async close(): Promise<void> {
-    for (const lane of this.lanes) lane.reset();
+    for (const pipe of this.pipes) pipe.reset();
     await this.proxy?.close();
   }
 
@@ -107,21 +107,21 @@ export class Wire {
 
   private join(link: Link, direction: Direction, from: Socket, to: Socket): void {
     const alter = this.options.alter?.[direction]?.(link);
-    const lane: Lane = new Lane(from, to, {
+    const pipe: Pipe = new Pipe(from, to, {
       passed: (bytes) => {
         this.bytes[direction] += bytes;
       },
       alter: alter ?? ((bytes) => bytes),
       delayMs: () => this.delays[direction],
       isStalled: () => this.stalled.has(direction),
-      done: () => this.lanes.delete(lane),
+      done: () => this.pipes.delete(pipe),
     });
-    this.lanes.add(lane);
-    lane.flow();
+    this.pipes.add(pipe);
+    pipe.flow();
   }
 
   private refresh(): void {
-    for (const lane of this.lanes) lane.flow();
+    for (const pipe of this.pipes) pipe.flow();
   }
 }
 
@@ -130,18 +130,18 @@ interface Rules {
   readonly alter: Alter;
   readonly delayMs: () => number;
   readonly isStalled: () => boolean;
-  /** Nothing will pass any more. */
+  /** Nothing more will pass. */
   readonly done: () => void;
 }
 
 interface Parcel {
-  /** An end and a reset wait in line like bytes: on a stalled link nobody hears of them either. */
+  /** An end and a reset wait in the queue like bytes: on a stalled link they do not arrive either. */
   readonly what: Buffer | "end" | "reset";
   readonly dueMs: number;
 }
 
 /** One direction of one connection. */
-class Lane {
+class Pipe {
   private readonly waiting: Parcel[] = [];
   private waitingBytes = 0;
   private timer: Timer | undefined;
@@ -166,7 +166,7 @@ class Lane {
     reset(this.to);
   }
 
-  /** Passes on what may pass now, and comes back when more may. */
+  /** Passes on what is due, and sets a timer for the rest. */
   flow(): void {
     clearTimeout(this.timer);
     if (this.rules.isStalled()) {

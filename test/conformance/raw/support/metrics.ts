@@ -1,8 +1,8 @@
-/** The figures of a node as it tells them, and how far they have moved. */
+/** A node's metrics, and how much they change. */
 import { call } from "../../../support/http.ts";
 import type { Server } from "../../../support/parley.ts";
 
-export class Figures {
+export class Metrics {
   private readonly values = new Map<string, number>();
 
   constructor(readonly text: string) {
@@ -13,7 +13,7 @@ export class Figures {
     }
   }
 
-  /** 0 where a series has not begun. */
+  /** 0 for a series that does not exist yet. */
   get(series: string): number {
     return this.values.get(series) ?? 0;
   }
@@ -24,25 +24,25 @@ export class Figures {
   }
 }
 
-type Told = Pick<Server, "url" | "adminToken">;
+type Scraped = Pick<Server, "url" | "adminToken">;
 
-export const readFigures = async ({ url, adminToken }: Told): Promise<Figures> => {
+export const readMetrics = async ({ url, adminToken }: Scraped): Promise<Metrics> => {
   const { status, text } = await call(`${url}/metrics`, { bearer: adminToken });
   if (status !== 200) throw new Error(`GET /metrics: ${status}`);
-  return new Figures(text);
+  return new Metrics(text);
 };
 
-/** What `work` adds to each series. Those that settle late are waited for until `settled` says so. */
-export async function moves(
-  server: Told,
+/** How much `work` adds to each series. Metrics that change late are read until `settled` holds. */
+export async function metricChanges(
+  server: Scraped,
   work: () => Promise<unknown>,
   settled: (by: (series: string) => number) => boolean = () => true,
 ): Promise<(series: string) => number> {
-  const before = await readFigures(server);
+  const before = await readMetrics(server);
   await work();
   const deadline = performance.now() + 5000;
   for (;;) {
-    const after = await readFigures(server);
+    const after = await readMetrics(server);
     const by = (series: string): number => after.get(series) - before.get(series);
     if (settled(by) || performance.now() > deadline) return by;
     await Bun.sleep(5);
