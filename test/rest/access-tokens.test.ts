@@ -1,4 +1,4 @@
-/** Access tokens: rooms.md, its section, line by line. Every answer is also held against /openapi.json. */
+/** Access tokens: the section of rooms.md, line by line. Every response is also checked against /openapi.json. */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Application, type AppRefusal, expectAppRefusal, newApplication } from "../support/application.ts";
 import { startChecked } from "../support/checks.ts";
@@ -21,11 +21,11 @@ afterAll(() => server.stop());
 const mint = async (body: Json = {}): Promise<string> =>
   (await app.must<{ token: string }>("POST", "/token", body)).token;
 
-/** Without the secret key: anybody may ask. */
+/** Without the secret key: this call needs no credential. */
 const ask = (token: unknown, more: Json = {}, of = app): Promise<Answer<Json & AppRefusal>> => {
-  const anybody = new Application(of.url, of.name, "");
-  anybody.contract = of.contract;
-  return anybody.call("POST", "/token/validate", { token, ...more }, { headers: { Authorization: "" } });
+  const guest = new Application(of.url, of.name, "");
+  guest.contract = of.contract;
+  return guest.call("POST", "/token/validate", { token, ...more }, { headers: { Authorization: "" } });
 };
 
 async function good(token: string, more: Json = {}): Promise<Json> {
@@ -40,13 +40,13 @@ const bad = async (token: unknown, more: Json = {}): Promise<string> =>
 
 const room = (roomName: string, fields: Json = {}): Promise<Json> => app.must("POST", "/room", { roomName, ...fields });
 
-/** A field of the token's body, so that what is refused is named. */
+/** A field of the token request, so that the refusal names it. */
 const refused = async (body: Json): Promise<unknown> =>
   expectAppRefusal(await app.call("POST", "/token", body), 400, "invalid_request").error.details?.map(
     (one) => one.field,
   );
 
-/** Resolves a little behind the whole second `unixSeconds`. */
+/** Resolves shortly after the whole second `unixSeconds`. */
 const until = (unixSeconds: number): Promise<void> => Bun.sleep(Math.max(0, unixSeconds * 1000 - Date.now()) + 20);
 
 const EVERYTHING = {
@@ -68,7 +68,7 @@ const EVERYTHING = {
 };
 
 describe("POST /token", () => {
-  test("→ {token}: HS256, payload {data:{…body, appName}, iat, exp?, nbf?}", async () => {
+  test("returns {token}: HS256, payload {data:{…body, appName}, iat, exp?, nbf?}", async () => {
     const { _id } = await room("one");
     const answer = await app.must("POST", "/token", EVERYTHING);
     expect(Object.keys(answer)).toEqual(["token"]);
@@ -86,7 +86,7 @@ describe("POST /token", () => {
     expect(await good(token)).toEqual({ ...EVERYTHING, appName: app.name });
   });
 
-  test("all fields are optional; exp and nbf are there only if they were asked for", async () => {
+  test("all fields are optional; exp and nbf are present only if they were requested", async () => {
     const payload = payloadOf(await mint());
     const bare = { data: { appName: app.name }, iat: expect.any(Number), gen: 1 };
     expect(payload).toEqual(bare);
@@ -95,7 +95,7 @@ describe("POST /token", () => {
     expect(payloadOf(await mint(nulls))).toEqual(bare);
   });
 
-  test("a number as roomName is its text", async () => {
+  test("a number as roomName is read as its text", async () => {
     await room("7");
     expect(await good(await mint({ roomName: 7 }))).toEqual({ roomName: "7", appName: app.name });
   });
@@ -114,7 +114,7 @@ describe("POST /token", () => {
       expectAppRefusal(await app.call("POST", "/token", { roomName }), 404, "room_not_found");
   });
 
-  test("under a secret made for this, not the secretKey; one an application", async () => {
+  test("tokens are signed with a separate secret per application, not with the secretKey", async () => {
     const other = await newApplication(server);
     const token = await mint();
     const [head, payload, mac] = token.split(".");
@@ -124,7 +124,7 @@ describe("POST /token", () => {
     expectAppRefusal(await ask(token, {}, other), 400, "invalid_access_token");
   });
 
-  test("fractions of times are cut off", async () => {
+  test("fractions of a second are cut off", async () => {
     const soon = nowSeconds() + 600;
     const payload = payloadOf(await mint({ expireUnixSec: soon + 0.75, notBeforeUnixSec: soon - 60.25 }));
     expect(payload).toMatchObject({ exp: soon, nbf: soon - 61 });
@@ -145,7 +145,7 @@ describe("POST /token", () => {
     },
   );
 
-  test("an admin of every room has to be asked for by name", async () => {
+  test("a token for an admin of every room has to name globalToken", async () => {
     await room("one");
     expect(await refused({ isAdmin: true })).toEqual(["isAdmin"]);
     expect(await refused({ isAdmin: true, globalToken: false })).toEqual(["isAdmin"]);
@@ -156,7 +156,7 @@ describe("POST /token", () => {
     await good(await mint({ isAdmin: false }));
   });
 
-  test("what is minted can be validated: no token is longer than that call takes", async () => {
+  test("every minted token can be validated: none is longer than that call accepts", async () => {
     const longest = "\u4e00".repeat(256);
     const texts = { name: longest, email: longest, externalUserId: longest };
     await good(await mint({ ...texts, meta: "\u4e00".repeat(1000) }));
@@ -198,7 +198,7 @@ describe("POST /token", () => {
       expectAppRefusal(megabyte, 413, "body_too_large");
     });
 
-  test("one that could never be good is refused: past, or over before it begins", async () => {
+  test("a token that could never be valid is refused: already expired, or expired before it begins", async () => {
     const now = nowSeconds();
     expect(await refused({ expireUnixSec: now - 1 })).toEqual(["expireUnixSec"]);
     expect(await refused({ expireUnixSec: now + 100, notBeforeUnixSec: now + 100 })).toEqual(["expireUnixSec"]);
@@ -210,12 +210,12 @@ describe("POST /token", () => {
 });
 
 describe("POST /token/validate", () => {
-  test("no secretKey → 200 {success:true, data:{…}, valid:true}, or 400", async () => {
+  test("needs no secretKey; responds 200 {success:true, data:{…}, valid:true}, or 400", async () => {
     expect(await good(await mint({ name: "Ann" }))).toEqual({ name: "Ann", appName: app.name });
     expect(await bad("x.y.z")).toBe("The access token is not valid.");
   });
 
-  test("changed in any character, it is no token", async () => {
+  test("a token changed in any character is invalid", async () => {
     const token = await mint({ name: "Ann" });
     for (let at = 0; at < token.length; at++) {
       const other = token[at] === "A" ? "B" : "A";
@@ -223,7 +223,7 @@ describe("POST /token/validate", () => {
     }
   });
 
-  test("forged, cut, padded, unsigned, of another kind: no token", async () => {
+  test("forged, truncated, padded, unsigned tokens and other kinds are invalid", async () => {
     const token = await mint();
     const [head = "", payload = "", mac = ""] = token.split(".");
     const none = encodePart({ alg: "none", typ: "JWT" });
@@ -247,21 +247,21 @@ describe("POST /token/validate", () => {
       await bad(wrong);
   });
 
-  test("an application that has minted none, and one that does not exist, answer alike", async () => {
+  test("an application without tokens and one that does not exist get the same response", async () => {
     const token = await mint();
     const fresh = await newApplication(server);
-    const nobody = new Application(app.url, "nobody", "");
-    const answers = [await ask(token, {}, fresh), await ask(token, {}, nobody)];
+    const missing = new Application(app.url, "no-such-app", "");
+    const answers = [await ask(token, {}, fresh), await ask(token, {}, missing)];
     const [one, two] = answers.map((answer) => expectAppRefusal(answer, 400, "invalid_access_token").message);
     expect(one).toBe(String(two));
   });
 
-  test.each([undefined, null, 1, true, {}])("%p is no token, and named", async (token) => {
+  test.each([undefined, null, 1, true, {}])("%p is refused as a token, and the field is named", async (token) => {
     const { error } = expectAppRefusal(await ask(token), 400, "invalid_request");
     expect(error.details?.map(({ field }) => field)).toEqual(["token"]);
   });
 
-  test("not after its expireUnixSec, not before its notBeforeUnixSec", async () => {
+  test("a token is invalid after its expireUnixSec and before its notBeforeUnixSec", async () => {
     const soon = nowSeconds() + 2;
     const [ends, begins] = [await mint({ expireUnixSec: soon }), await mint({ notBeforeUnixSec: soon })];
     await good(ends);
@@ -275,11 +275,11 @@ describe("POST /token/validate", () => {
     expectAppRefusal(await ask("x".repeat(8192)), 413, "body_too_large");
     const form = `token=x&${"a=1&".repeat(30_000)}`;
     const headers = { Authorization: "", "Content-Type": "application/x-www-form-urlencoded" };
-    const anybody = new Application(app.url, app.name, "");
-    expectAppRefusal(await anybody.call("POST", "/token/validate", form, { headers }), 413, "body_too_large");
+    const guest = new Application(app.url, app.name, "");
+    expectAppRefusal(await guest.call("POST", "/token/validate", form, { headers }), 413, "body_too_large");
   });
 
-  test("not for another room that has its room's name later", async () => {
+  test("a token is invalid for another room that later takes its room's name", async () => {
     await room("one", { privacy: "private" });
     const token = await mint({ roomName: "one", isAdmin: true });
     await app.must("DELETE", "/room/one");
@@ -288,7 +288,7 @@ describe("POST /token/validate", () => {
     await bad(token, { roomName: "one" });
   });
 
-  test("for its room also under another name, and not for the one that takes the old name", async () => {
+  test("a token stays valid for its renamed room, and not for the room that takes the old name", async () => {
     await room("one", { privacy: "private" });
     const token = await mint({ roomName: "one" });
     await app.must("PUT", "/room/one", { roomName: "two" });
@@ -297,7 +297,7 @@ describe("POST /token/validate", () => {
     expect(await bad(token, { roomName: "one" })).toBe("The access token is for another room.");
   });
 
-  test("not when its room is archived, over, or not open yet", async () => {
+  test("a token is invalid when its room is archived, has ended, or is not open yet", async () => {
     const now = nowSeconds();
     await room("one");
     const token = await mint({ roomName: "one" });
@@ -312,7 +312,7 @@ describe("POST /token/validate", () => {
     await bad(token);
   });
 
-  test("a token's values win over the room's", async () => {
+  test("a token's values take precedence over the room's", async () => {
     const now = nowSeconds();
     await room("one", { notBeforeUnixSec: now + 600, expireUnixSec: now + 700 });
     await good(await mint({ roomName: "one", notBeforeUnixSec: now - 5 }));
@@ -320,15 +320,15 @@ describe("POST /token/validate", () => {
     await good(await mint({ roomName: "one", expireUnixSec: now + 100 }));
   });
 
-  test("survives a restart; under another master key it is nobody's, for its secret is derived from that", async () => {
+  test("a token survives a restart; under another master key it is invalid, because its secret is derived from it", async () => {
     const own = await startParley();
     const demo = new Application(own.url, "demo", own.keys.appSecret);
     const { token } = await demo.must<{ token: string }>("POST", "/token", { name: "Ann" });
     await own.kill();
-    const again = await startParley({ data: own.data });
-    const { status, body } = await ask(token, {}, new Application(again.url, "demo", ""));
+    const restarted = await startParley({ data: own.data });
+    const { status, body } = await ask(token, {}, new Application(restarted.url, "demo", ""));
     expect([status, body.data as unknown]).toEqual([200, { name: "Ann", appName: "demo" }]);
-    await again.stop();
+    await restarted.stop();
     const foreign = Buffer.alloc(32, 7).toString("base64");
     const sealed = await startParley({ data: own.data, env: { PARLEY_MASTER_KEY: foreign } });
     const locked = new Application(sealed.url, "demo", demo.secretKey);
@@ -339,7 +339,7 @@ describe("POST /token/validate", () => {
 });
 
 describe("which room a token opens (privacy)", () => {
-  test("no roomName and no globalToken: global; so is one that says so", async () => {
+  test("a token without roomName and globalToken is global, like one with globalToken", async () => {
     await room("one", { privacy: "private" });
     for (const body of [{}, { globalToken: true }, { globalToken: true, roomName: "one" }, { globalToken: false }]) {
       const token = await mint(body);
@@ -349,7 +349,7 @@ describe("which room a token opens (privacy)", () => {
     }
   });
 
-  test("private: a token for this room or for all; public: anyone joins", async () => {
+  test("a private room needs a token for this room or a global one; a public room needs none", async () => {
     await room("mine", { privacy: "private" });
     await room("other", { privacy: "private" });
     await room("open");
@@ -361,7 +361,7 @@ describe("which room a token opens (privacy)", () => {
     await good(token, { roomName: "other" });
   });
 
-  test("the room that is asked about must be there and in its time; the token's times win in its own room only", async () => {
+  test("the requested room must exist and be open; the token's times take precedence in its own room only", async () => {
     const now = nowSeconds();
     await room("mine", { privacy: "private", expireUnixSec: now + 600 });
     await room("over", { expireUnixSec: now - 1 });

@@ -22,7 +22,7 @@ const rotate = async ({ id }: Application, body?: Json, by = admin): Promise<str
 
 const withKey = (app: Application, secretKey: string): Application => new Application(app.url, app.name, secretKey);
 
-/** Whether each of these opens the application API. */
+/** Whether each of these secret keys opens the application API. */
 const opens = (app: Application, keys: readonly string[]): Promise<boolean[]> =>
   Promise.all(
     keys.map(async (key) => {
@@ -37,13 +37,13 @@ const mint = async (app: Application, body: Json = {}): Promise<string> =>
 const isGood = async (app: Application, token: string): Promise<boolean> =>
   (await withKey(app, "").call("POST", "/token/validate", { token })).status === 200;
 
-/** Resolves when the answer is yes. */
+/** Resolves when the condition holds. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await Bun.sleep(50);
 }
 
 describe("the old secret key", () => {
-  test("works on for a day unless told otherwise, beside the new one", async () => {
+  test("keeps working for a day by default, beside the new one", async () => {
     const app = await newApplication(server);
     const fresh = await rotate(app);
     expect(await opens(app, [app.secretKey, fresh])).toEqual([true, true]);
@@ -55,28 +55,28 @@ describe("the old secret key", () => {
     expect(Date.parse(String(line.previousEnds)) - Date.now()).toBeWithin(86_300_000, 86_400_001);
   });
 
-  test("works until its grace is over", async () => {
+  test("works until the end of its grace period", async () => {
     const app = await newApplication(server);
     const fresh = await rotate(app, { graceSec: 1 });
     await until(async () => !(await opens(app, [app.secretKey]))[0]);
     expect(await opens(app, [app.secretKey, fresh])).toEqual([false, true]);
   });
 
-  test("keeps its own end through later rotations; graceSec 0 ends only the present one", async () => {
+  test("keeps its own end through later rotations; graceSec 0 ends only the current one", async () => {
     const app = await newApplication(server);
     const second = await rotate(app, { graceSec: 1000 });
     const third = await rotate(app, { graceSec: 0 });
     expect(await opens(app, [app.secretKey, second, third])).toEqual([true, false, true]);
   });
 
-  test("ends at once with retirePrevious, and so do all before it", async () => {
+  test("ends at once with retirePrevious, and so do all earlier ones", async () => {
     const app = await newApplication(server);
     const second = await rotate(app, { graceSec: 1000 });
     const third = await rotate(app, { retirePrevious: true });
     expect(await opens(app, [app.secretKey, second, third])).toEqual([false, false, true]);
   });
 
-  test("five can be in their grace; the sixth has to wait", async () => {
+  test("five can be in their grace period; a sixth rotation is refused", async () => {
     const app = await newApplication(server);
     const keys = [app.secretKey];
     for (let i = 0; i < 5; i++) keys.push(await rotate(app, { graceSec: 1000 + i }));
@@ -96,7 +96,7 @@ describe("the old secret key", () => {
     },
   );
 
-  test("survives a restart, and is not in the store in clear", async () => {
+  test("survives a restart, and is not stored as plain text", async () => {
     using folder = scratch();
     const first = await startChecked({ data: folder.path });
     const app = await newApplication(first);
@@ -107,13 +107,13 @@ describe("the old secret key", () => {
       for (const secret of [app.secretKey, fresh]) expect(bytes).not.toContain(secret);
     }
     await using second = await startChecked({ data: folder.path });
-    const again = new Application(second.url, app.name, "", app.id);
-    expect(await opens(again, [app.secretKey, fresh])).toEqual([true, true]);
+    const restarted = new Application(second.url, app.name, "", app.id);
+    expect(await opens(restarted, [app.secretKey, fresh])).toEqual([true, true]);
   });
 });
 
 describe("access tokens", () => {
-  test("made under the old one live through its grace, and no longer", async () => {
+  test("minted before a rotation stay valid through the grace period, and no longer", async () => {
     const app = await newApplication(server);
     const token = await mint(app);
     const second = await rotate(app, { graceSec: 1000 });
@@ -125,7 +125,7 @@ describe("access tokens", () => {
     expect(await isGood(app, token)).toBe(false);
   });
 
-  test("minted with the old one during its grace end with it, not with the new one", async () => {
+  test("minted with the old key during its grace period end with that key, not with the new one", async () => {
     const app = await newApplication(server);
     const fresh = await rotate(app, { graceSec: 1000 });
     const token = await mint(app, { globalToken: true, isAdmin: true });
@@ -135,7 +135,7 @@ describe("access tokens", () => {
     expect(await isGood(app, token)).toBe(false);
   });
 
-  test("minted with the old one during a short grace end when it is over", async () => {
+  test("minted with the old key during a short grace period end with it", async () => {
     const app = await newApplication(server);
     const fresh = await rotate(app, { graceSec: 3 });
     const token = await mint(app);
@@ -145,7 +145,7 @@ describe("access tokens", () => {
     expect(await isGood(app, newer)).toBe(true);
   });
 
-  test("end when the grace does", async () => {
+  test("end with the grace period", async () => {
     const app = await newApplication(server);
     const token = await mint(app);
     await rotate(app, { graceSec: 1 });

@@ -1,4 +1,4 @@
-/** Host, credential and errors of the application API: rooms.md, its first section, line by line. */
+/** Host, credential and errors of the application API: the first section of rooms.md, line by line. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Application, expectAppRefusal, newApplication } from "../support/application.ts";
 import { expectRefusal, startChecked } from "../support/checks.ts";
@@ -21,22 +21,22 @@ const rooms = (host: string, more: Record<string, string> = {}, bearer = app.sec
   call(`${app.url}/api/v1/rooms`, { bearer, headers: { Host: host, ...more } });
 
 describe("the application is the one label of the Host header under the configured domain", () => {
-  test("demo.localhost works out of the box, with the key that the first start showed", async () => {
+  test("demo.localhost works without configuration, with the key that the first start showed", async () => {
     await using own = await startParley();
     const demo = new Application(own.url, "demo", own.keys.appSecret);
     expect(own.keys.appSecret).toMatch(/^[A-Za-z0-9_-]{48}$/);
     expect((await demo.call("GET", "/rooms")).text).toBe("[]");
   });
 
-  test.each(["", ":80", ":12345", "."])("port dropped, and the root's dot: %p", async (end) => {
+  test.each(["", ":80", ":12345", "."])("a port and a trailing dot are ignored: %p", async (end) => {
     expect((await rooms(`${app.name}.localhost${end}`)).status).toBe(200);
   });
 
-  test("lower-cased", async () => {
+  test("the host is lower-cased", async () => {
     expect((await rooms(`${app.name}.localhost`.toUpperCase())).status).toBe(200);
   });
 
-  test("exactly one label, and under this domain alone", async () => {
+  test("the host has exactly one label under this domain", async () => {
     for (const host of [
       "localhost",
       "127.0.0.1",
@@ -49,11 +49,11 @@ describe("the application is the one label of the Host header under the configur
       expectRefusal(await rooms(host), 404, "not_found");
   });
 
-  test("an id in the place of the name is no host", async () => {
+  test("an id instead of the name is refused", async () => {
     expectAppRefusal(await rooms(`${app.id}.localhost`), 400, "invalid_secret_key");
   });
 
-  test("a domain of one's own", async () => {
+  test("the domain can be configured", async () => {
     await using own = await startParley({ env: { PARLEY_DOMAIN: "meet.example.com" } });
     const ask = (host: string) =>
       call(`${own.url}/api/v1/rooms`, { bearer: own.keys.appSecret, headers: { Host: host } });
@@ -61,12 +61,12 @@ describe("the application is the one label of the Host header under the configur
     expect((await ask("demo.localhost")).status).toBe(404);
   });
 
-  test("X-Forwarded-Host says nothing where its sender is not trusted", async () => {
+  test("X-Forwarded-Host is ignored if its sender is not trusted", async () => {
     expect((await rooms("localhost", { "X-Forwarded-Host": app.host })).status).toBe(404);
     expect((await rooms(app.host, { "X-Forwarded-Host": "localhost" })).status).toBe(200);
   });
 
-  test("X-Forwarded-Host from a trusted proxy is the host; its right-most entry is the proxy's own", async () => {
+  test("X-Forwarded-Host from a trusted proxy is the host; its right-most entry is the one that the proxy added", async () => {
     await using own = await startParley({ env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1" } });
     const ask = (path: string, host: string, forwarded: string, bearer: string) =>
       call(own.url + path, { bearer, headers: { Host: host, "X-Forwarded-Host": forwarded } });
@@ -75,7 +75,7 @@ describe("the application is the one label of the Host header under the configur
     expect((await ask("/api/v1/rooms", "localhost", "evil.example, demo.localhost:443", appSecret)).status).toBe(200);
     expect((await ask("/api/v1/rooms", "demo.localhost", "localhost", appSecret)).status).toBe(404);
     expect((await ask("/api/v1/rooms", "localhost", "demo.localhost, localhost", appSecret)).status).toBe(404);
-    // The control plane is absent as soon as either of the two names an application.
+    // The control plane is absent if either of the two headers names an application.
     const control = "/api/internal/v1/apps";
     expect((await ask(control, "localhost", "localhost", own.adminToken)).status).toBe(200);
     expect((await ask(control, "localhost", "demo.localhost", own.adminToken)).status).toBe(404);
@@ -90,7 +90,7 @@ describe("the application is the one label of the Host header under the configur
     expect(status).toBe(404);
   });
 
-  test("what is nowhere, and the wrong method, are refused in the application's words", async () => {
+  test("an unknown path and a wrong method are refused with the application API's error body", async () => {
     expectAppRefusal(await app.call("GET", "/nothing"), 404, "not_found");
     const wrong = await app.call("PATCH", "/rooms", {});
     expectAppRefusal(wrong, 405, "method_not_allowed");
@@ -106,14 +106,14 @@ describe("X-Parley-App names the application on the realtime host", () => {
       headers: { "X-Parley-App": app.name, ...rest.headers },
     });
 
-  test("in any case of letters, by a number or a name", async () => {
+  test("by name in any case, or by number", async () => {
     expect((await onRealtimeHost("/rooms")).status).toBe(200);
     expect((await onRealtimeHost("/rooms", { headers: { "X-Parley-App": app.name.toUpperCase() } })).status).toBe(200);
     expect((await onRealtimeHost("/rooms", { headers: { Host: "realtime.example.com" } })).status).toBe(200);
   });
 
-  test("an application that does not exist answers like a wrong key, in this API's own words", async () => {
-    for (const name of ["nobody", "not a name", "a.b"])
+  test("an application that does not exist responds like a wrong key, with this API's error body", async () => {
+    for (const name of ["no-such-app", "not a name", "a.b"])
       expectAppRefusal(
         await onRealtimeHost("/rooms", { headers: { "X-Parley-App": name } }),
         400,
@@ -123,18 +123,18 @@ describe("X-Parley-App names the application on the realtime host", () => {
     expectRefusal(await onRealtimeHost("/rooms", { headers: { "X-Parley-App": "" } }), 404, "not_found");
   });
 
-  test("the host of an application goes before the header", async () => {
+  test("an application's host takes precedence over the header", async () => {
     const other = await newApplication(server);
     const answer = await onRealtimeHost("/rooms", { headers: { Host: app.host, "X-Parley-App": other.name } });
     expect(answer.status).toBe(200);
   });
 
-  test("the control plane is there all the same", async () => {
+  test("the control plane still answers", async () => {
     const headers = { "X-Parley-App": app.name };
     expect((await call(`${app.url}/api/internal/v1/apps`, { bearer: server.adminToken, headers })).status).toBe(200);
   });
 
-  test("upload addresses and links work for whoever follows them without the header", async () => {
+  test("upload addresses and links work without the header", async () => {
     const { roomName } = (await onRealtimeHost("/room", { body: {} })).body;
     const upload = { room: roomName, participantUsername: "ann", type: "video" };
     const { body } = await onRealtimeHost("/recording", { body: upload });
@@ -146,25 +146,25 @@ describe("X-Parley-App names the application on the realtime host", () => {
     const { url } = (await onRealtimeHost(`/recording/${body._id}/view`)).body;
     const file = await fetch(String(url));
     expect([file.status, sha256(await file.bytes())]).toEqual([200, sha256(bytes)]);
-    // The proof is over the application too: another name in the link opens nothing.
+    // The signature covers the application: another name in the link makes it invalid.
     const other = await newApplication(server);
     const moved = String(url).replace(`app=${app.name}`, `app=${other.name}`);
     expect(moved).not.toBe(url);
     expect((await call(moved)).status).toBe(403);
-    // Where no link is followed, the query says nothing.
+    // On addresses that are not signed links, the query parameter has no effect.
     expect((await call(`${app.url}/api/v1/rooms?app=${app.name}`, { bearer: app.secretKey })).status).toBe(404);
   });
 });
 
 describe("credential", () => {
-  test("?secretKey= or Authorization: Bearer", async () => {
+  test("is accepted as ?secretKey= or Authorization: Bearer", async () => {
     const asQuery = (key: string) => call(`${app.url}/api/v1/rooms?secretKey=${key}`, { headers: { Host: app.host } });
     expect((await asQuery(app.secretKey)).status).toBe(200);
     expect((await rooms(app.host)).status).toBe(200);
     expectAppRefusal(await asQuery(`${app.secretKey}x`), 400, "invalid_secret_key");
   });
 
-  test("missing, wrong, of another application, and an unknown application: the same 400", async () => {
+  test("a missing key, a wrong key, another application's key and an unknown application get the same 400", async () => {
     const other = await newApplication(server);
     const answers = [
       await call(`${app.url}/api/v1/rooms`, { headers: { Host: app.host } }),
@@ -174,7 +174,7 @@ describe("credential", () => {
       await rooms(app.host, {}, other.secretKey),
       await rooms(app.host, {}, (await server.admin.createKey(app.name)).credential),
       await rooms(app.host, {}, server.adminToken),
-      await rooms("nobody.localhost"),
+      await rooms("no-such-app.localhost"),
       await rooms("www.localhost"),
     ];
     const [first, ...rest] = answers.map((answer) => {
@@ -184,13 +184,13 @@ describe("credential", () => {
     for (const body of rest) expect(body).toEqual(first as typeof body);
   });
 
-  test("it comes before the body: a stranger learns nothing of what would be taken", async () => {
+  test("it is checked before the body: a caller without a credential learns nothing about valid bodies", async () => {
     const stranger = new Application(app.url, app.name, "x".repeat(48));
     for (const body of ["not json", { roomName: "!" }, "x".repeat(1_000_000)])
       expectAppRefusal(await stranger.call("POST", "/room", body), 400, "invalid_secret_key");
   });
 
-  test("a rotated one opens nothing any more, and neither does that of a deleted application", async () => {
+  test("a rotated key and that of a deleted application are refused", async () => {
     const own = await newApplication(server);
     const rotate = `/apps/${own.id}/secret-key/rotate`;
     const { secretKey } = await server.admin.must<{ secretKey: string }>("POST", rotate, { graceSec: 0 });
@@ -201,7 +201,7 @@ describe("credential", () => {
     expectAppRefusal(await renewed.call("GET", "/rooms"), 400, "invalid_secret_key");
   });
 
-  test("never in a log line, an error text or a metric label", async () => {
+  test("it is never in a log line, an error text or a metric label", async () => {
     await using own = await startParley({ env: { PARLEY_LOG_LEVEL: "debug" } });
     const { appSecret } = own.keys;
     const ask = (path: string, body?: unknown) =>
@@ -224,7 +224,7 @@ describe("credential", () => {
     for (const text of [own.output, metrics, ...texts]) expect(text).not.toContain(appSecret);
   });
 
-  test("kept encrypted", async () => {
+  test("it is stored encrypted", async () => {
     await using own = await startParley();
     const { appSecret } = own.keys;
     for (const file of new Bun.Glob("parley.sqlite*").scanSync(own.data))
@@ -232,8 +232,8 @@ describe("credential", () => {
   });
 });
 
-describe("answers", () => {
-  test("carry no-store and no-referrer; nothing redirects", async () => {
+describe("responses", () => {
+  test("carry no-store and no-referrer; none is a redirect", async () => {
     for (const path of ["/rooms", "/rooms/", "/room/none", "/nothing", "/nothing/"]) {
       const { status, headers } = await app.call("GET", path);
       expect(status).not.toBeWithin(300, 400);
@@ -248,7 +248,7 @@ describe("answers", () => {
     await app.must("DELETE", "/room/slash/");
   });
 
-  test("429 with Retry-After, per application", async () => {
+  test("are 429 with Retry-After over the rate, per application", async () => {
     await using own = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "3" } });
     const demo = new Application(own.url, "demo", own.keys.appSecret);
     const made = await own.admin.createApp();
@@ -263,28 +263,28 @@ describe("answers", () => {
     expect((await other.call("GET", "/rooms")).status).toBe(200);
   });
 
-  test("500 internal_error is bland; the cause is in the log under the same requestId", async () => {
+  test("a 500 internal_error shows no cause; the log has it under the same requestId", async () => {
     await using own = await startParley();
     const demo = new Application(own.url, "demo", own.keys.appSecret);
-    // A row that no release has ever written stands for a fault of ours.
+    // A row that no release has ever written stands for an internal error.
     await own.kill();
     const { Database } = await import("bun:sqlite");
     const database = new Database(`${own.data}/parley.sqlite`);
     const { id } = database.query("SELECT id FROM apps").get() as { id: string };
     database.run("INSERT INTO rooms VALUES ('0', ?, 'broken', 'no json', 0, NULL, NULL, 1)", [id]);
     database.close();
-    await using again = await startParley({ data: own.data });
-    const answer = await new Application(again.url, "demo", demo.secretKey).call("GET", "/room/broken");
+    await using restarted = await startParley({ data: own.data });
+    const answer = await new Application(restarted.url, "demo", demo.secretKey).call("GET", "/room/broken");
     const { message, requestId } = expectAppRefusal(answer, 500, "internal_error");
     expect(message).toBe("Something went wrong on our side.");
-    const line = await again.logged((one) => one.requestId === requestId);
+    const line = await restarted.logged((one) => one.requestId === requestId);
     expect(line.level).toBe("error");
     expect(JSON.stringify(line.err)).toContain("JSON");
   });
 });
 
 describe("bodies", () => {
-  test("an empty body is {}, whatever it is called", async () => {
+  test("an empty body is {}, whatever its content type", async () => {
     for (const type of ["application/json", "text/plain", ""]) {
       const headers = type === "" ? {} : { "Content-Type": type };
       const { status, body } = await app.call("POST", "/room", undefined, { headers });
@@ -292,7 +292,7 @@ describe("bodies", () => {
     }
   });
 
-  test("form encoding: true/false/1/0, decimal integers", async () => {
+  test("form fields are read as true/false/1/0 and decimal integers", async () => {
     const form =
       "roomName=form&enableChat=false&autoJoin=1&joinVideoOn=0&audioOnlyRoom=true&maxParticipants=12&lang=fr";
     const { status, body } = await app.call("POST", "/room", form, { headers: FORM });
@@ -331,7 +331,7 @@ describe("bodies", () => {
     expectAppRefusal(twice, 400, "invalid_request");
   });
 
-  test("JSON that curl -d calls a form is JSON", async () => {
+  test("JSON that curl -d labels as a form is read as JSON", async () => {
     const { status, body } = await app.call("POST", "/room", '{"roomName":"curl","enableChat":false}', {
       headers: FORM,
     });
@@ -365,7 +365,7 @@ describe("bodies", () => {
     },
   );
 
-  test("bytes that are no UTF-8 are no body", async () => {
+  test("a body that is not UTF-8 is refused", async () => {
     const answer = await app.call("POST", "/room", Buffer.from([0x7b, 0xff, 0x7d]));
     expectAppRefusal(answer, 400, "invalid_request");
   });
@@ -379,7 +379,7 @@ describe("bodies", () => {
     await app.must("DELETE", "/room/typo");
   });
 
-  test("unknown query parameters are named there too, with those of the body, each once and at most 20", async () => {
+  test("unknown query parameters are named there too, together with the body's, each once and at most 20", async () => {
     const ignored = async (method: string, path: string, body?: object): Promise<string | null> => {
       const { status, headers } = await app.call(method, path, body);
       expect(status).toBe(200);
@@ -393,14 +393,14 @@ describe("bodies", () => {
     expect((await ignored("DELETE", `/room/typo2?${many}`))?.split(", ")).toHaveLength(20);
   });
 
-  test("a known field of the wrong type or value is a 400 that names it, each of several", async () => {
+  test("a known field of the wrong type or value is a 400 that names every such field", async () => {
     const answer = await app.call("POST", "/room", { enableChat: "yes", lang: 5, maxParticipants: -1 });
     const { message, error } = expectAppRefusal(answer, 400, "invalid_request");
     expect(message).toContain("enableChat");
     expect(error.details?.map(({ field }) => field).sort()).toEqual(["enableChat", "lang", "maxParticipants"]);
   });
 
-  test("an upgrade to WebSocket is none of this API's", async () => {
+  test("a WebSocket upgrade is refused", async () => {
     const request = `GET /api/v1/rooms HTTP/1.1\r\nHost: ${app.host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n`;
     expect(statusOf(await rawCall(app.url, request))).toBe(404);
   });

@@ -1,4 +1,4 @@
-/** Applications over the control plane (protocol.md 8). Every answer is also held against /openapi.json. */
+/** Applications over the control plane (protocol.md 8). Every response is also checked against /openapi.json. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type Admin, type App, freshName, mint, mintToken } from "../support/admin.ts";
 import { CONFLICT, INVALID, NOT_FOUND, refused, startChecked } from "../support/checks.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test("created with a secret, then shown without it, by id and by name", async () => {
+test("an application is created with a secret, then shown without it, by id and by name", async () => {
   const name = freshName();
   const before = nowSeconds();
   const { secretKey, ...app } = await admin.createApp(name);
@@ -72,14 +72,14 @@ test.each([
   expect(await admin.revision()).toBe(before);
 });
 
-test("a name that is taken is a conflict, also when both ask at once", async () => {
+test("a name that is taken is a conflict, also when two requests come at once", async () => {
   const name = freshName();
   const statuses = await Promise.all([1, 2, 3, 4].map(async () => (await admin.call("POST", APPS, { name })).status));
   expect(statuses.sort()).toEqual([200, 409, 409, 409]);
   await refused(admin, CONFLICT, "POST", APPS, { name });
 });
 
-test("PATCH changes only what it names", async () => {
+test("PATCH changes only the given fields", async () => {
   const { _id } = await admin.createApp();
   const path = `${APPS}/${_id}`;
   const patch = (body: Json): Promise<App> => admin.must("PATCH", path, body);
@@ -115,7 +115,7 @@ test.each<Json>([
   expect(await admin.must<App>("GET", `${APPS}/${_id}`)).toEqual(before);
 });
 
-test("its secret can be shown and replaced", async () => {
+test("an application's secret can be shown and replaced", async () => {
   const { _id, name, secretKey } = await admin.createApp();
   const path = `${APPS}/${name}/secret-key`;
   expect(await admin.must<Json>("GET", path)).toEqual({ secretKey });
@@ -137,7 +137,7 @@ test.each<[string, Json, string]>([
   expect(await admin.revision()).toBe(before);
 });
 
-test("deleted: answers its end, revokes its keys, frees its name", async () => {
+test("deleting an application returns its end, revokes its keys and frees its name", async () => {
   const app = await admin.createApp();
   const key = await admin.createKey(app._id);
   const other = await admin.createKey((await admin.createApp()).name);
@@ -159,7 +159,7 @@ test("deleted: answers its end, revokes its keys, frees its name", async () => {
   expect((await mint(server.url, key.credential)).status).toBe(401);
   expect(await admin.check(token)).toMatchObject({ valid: false, error: "invalid_token" });
   expect((await mint(server.url, other.credential)).status).toBe(200);
-  const again = await admin.createApp(app.name);
-  expect(again._id).not.toBe(app._id);
-  expect(await admin.keys(again.name)).toEqual([]);
+  const successor = await admin.createApp(app.name);
+  expect(successor._id).not.toBe(app._id);
+  expect(await admin.keys(successor.name)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The control plane as a whole: who gets in, where it is, and the frame of its answers (protocol.md 8). */
+/** The control plane as a whole: credentials, addresses, and what all responses have in common (protocol.md 8). */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Admin, mint } from "../support/admin.ts";
 import { expectFrame, INVALID, NOT_FOUND, refused, startChecked } from "../support/checks.ts";
@@ -20,13 +20,13 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 describe("tokens/check", () => {
-  test("refuses what is not a request for a check", async () => {
+  test("refuses an invalid request", async () => {
     for (const body of [{}, { token: "" }, { token: 1 }, "x", '{"token":"a","token":"b"}'])
       await refused(admin, INVALID, "POST", "/signalling/tokens/check", body);
   });
 });
 
-test("/node says how the node is set up", async () => {
+test("/node reports the node's configuration", async () => {
   expect((await admin.call("GET", "/node")).body).toMatchObject({
     host: "127.0.0.1",
     hasTls: false,
@@ -36,14 +36,14 @@ test("/node says how the node is set up", async () => {
   });
 });
 
-describe("the frame", () => {
+describe("common rules", () => {
   const bodies: [string, string, string][] = [
     ["malformed JSON", '{"name":', "not valid JSON"],
     ["a key twice", '{"name":"a","name":"b"}', "twice"],
     ["a list", "[]", "object"],
   ];
 
-  test.each(bodies)("%s is a 400 that says so", async (_name, body, says) => {
+  test.each(bodies)("%s is a 400 that names the fault", async (_name, body, says) => {
     expect(await refused(admin, INVALID, "POST", APPS, body)).toContain(says);
   });
 
@@ -70,7 +70,7 @@ describe("the frame", () => {
     }
   });
 
-  test("an address that is nothing is a 404, a wrong method a 405 that names the right ones", async () => {
+  test("an unknown address is a 404, a wrong method a 405 that names the allowed ones", async () => {
     for (const path of ["/nothing", "/apps/", "/apps/a/b", "", "/signalling", `${KEYS}/x/y`])
       await refused(admin, NOT_FOUND, "GET", path);
     const allowed = async (method: string, path: string): Promise<string[] | undefined> => {
@@ -86,7 +86,7 @@ describe("the frame", () => {
     expect({ status, allow: headers.get("allow") }).toEqual({ status: 405, allow: "POST" });
   });
 
-  test("a browser gets no leave from it: no CORS headers, not even to a preflight", async () => {
+  test("no response has CORS headers, not even to a preflight", async () => {
     for (const method of ["OPTIONS", "GET", "POST"]) {
       const answer = await call(`${server.url}/api/internal/v1/apps`, {
         method,
@@ -97,7 +97,7 @@ describe("the frame", () => {
     }
   });
 
-  test("each answer has an id of its own, whatever the caller sends", async () => {
+  test("each response has a new request id, whatever the caller sends", async () => {
     const ids = await Promise.all(
       Array.from({ length: 5 }, async () => {
         const { headers } = await call(`${server.url}/healthz`, { headers: { "X-Request-Id": "mine" } });
@@ -122,7 +122,7 @@ describe("the frame", () => {
     },
   );
 
-  test.each(["localhost", "127.0.0.1", "localhost:8080", "parley.example"])("it does on %s", async (host) => {
+  test.each(["localhost", "127.0.0.1", "localhost:8080", "parley.example"])("it answers on %s", async (host) => {
     const answer = await rawCall(
       server.url,
       `GET /api/internal/v1/apps HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${admin.token}\r\n\r\n`,
@@ -135,10 +135,10 @@ describe("guessing the admin token", () => {
   const wrong = (url: string, headers: Record<string, string> = {}): Promise<Answer> =>
     call(`${url}/api/internal/v1/apps`, { bearer: "wrong", headers });
 
-  test("ten wrong tries, then 429 with Retry-After; the right token passes all the same", async () => {
+  test("ten wrong attempts, then 429 with Retry-After; the right token still works", async () => {
     await using own = await startParley();
     for (let i = 0; i < 20; i++) expect((await call(`${own.url}/api/internal/v1/apps`)).status).toBe(401);
-    // All at once, so that a slow machine does not refill the bucket on the way.
+    // All at once, so that the bucket does not refill on a slow machine.
     const answers = await Promise.all(Array.from({ length: 30 }, () => wrong(own.url)));
     const statuses = answers.map((answer) => answer.status);
     expect(statuses.filter((status) => status === 401).length).toBeGreaterThanOrEqual(10);
@@ -150,18 +150,18 @@ describe("guessing the admin token", () => {
     expect(wait).toBeLessThanOrEqual(60);
     expectFrame(refused);
     expect((await call(`${own.url}/api/internal/v1/apps`, { bearer: own.adminToken })).status).toBe(200);
-    // It gives no new tries either.
+    // The right token does not refill the bucket either.
     expect((await Promise.all(Array.from({ length: 5 }, () => wrong(own.url)))).at(-1)?.status).toBe(429);
-    // An address that a caller merely claims does not help.
+    // A forged client address does not help.
     const claimed = await Promise.all(
       Array.from({ length: 10 }, (_, i) => wrong(own.url, { "X-Forwarded-For": `10.0.0.${i}` })),
     );
     expect(claimed.filter((answer) => answer.status === 401).length).toBeLessThanOrEqual(1);
-    // Tenants do not notice.
+    // Other API calls are not affected.
     expect((await mint(own.url, own.keys.secretKey)).status).toBe(200);
   });
 
-  test("behind a trusted proxy each client is counted by itself, IPv6 by /64", async () => {
+  test("behind a trusted proxy each client is counted separately, IPv6 by /64", async () => {
     await using own = await startParley({ env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1" } });
     const from = (address: string): Promise<Answer> => wrong(own.url, { "X-Forwarded-For": address });
     await Promise.all(Array.from({ length: 30 }, () => from("203.0.113.7")));

@@ -1,4 +1,4 @@
-/** SIGTERM to the first process of every way of starting ends the server behind it, drained, and leaves no orphan. */
+/** SIGTERM to the first process of every way to start drains and ends the server, and leaves no orphan. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Server } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
@@ -6,13 +6,13 @@ import { Terminal } from "../support/terminal.ts";
 
 setDefaultTimeout(60_000);
 
-/** An orphan would hold the pipes of its output open for ever. */
+/** An orphan would keep its output pipes open, so reading them needs a timeout. */
 const ENDED_WITHIN_MS = 20_000;
 
 const WAYS: Readonly<Record<string, readonly string[]>> = {
   "npm start": ["npm", "start", "--"],
   "bin/parley": ["bin/parley", "up"],
-  // As an init system runs a script whose first line it does not read.
+  // As an init system runs a script without its shebang line.
   "sh bin/parley": ["sh", "bin/parley", "up"],
 };
 
@@ -31,7 +31,7 @@ for (const [name, command] of Object.entries(WAYS))
       socket.onmessage = resolve;
     });
 
-    // Not to its group: an orchestrator knows one process id.
+    // Not to the process group: an orchestrator knows one process id.
     const late = Bun.sleep(ENDED_WITHIN_MS).then(() => "the server goes on");
     expect(await Promise.race([server.kill("SIGTERM"), late])).toBe(0);
     expect(await closed.promise).toBe(1001);
@@ -39,7 +39,7 @@ for (const [name, command] of Object.entries(WAYS))
     expect(fetch(`${url}/healthz`)).rejects.toThrow();
   });
 
-test("npm start: one Ctrl-C drains it, although it arrives as two signals", async () => {
+test("npm start: one Ctrl-C drains the server, although it arrives as two signals", async () => {
   using folder = scratch();
   const flags = ["--port", "0", "--host", "127.0.0.1", "--data", folder.path];
   await using terminal = new Terminal(["npm", "start", "--", ...flags], { HOME: folder.path });
@@ -57,14 +57,14 @@ test("npm start: one Ctrl-C drains it, although it arrives as two signals", asyn
   expect(terminal.text).toMatch(/stopped\n/);
 });
 
-/** A server that outlives its starter is what this file looks for: it must not outlive the test too. */
+/** A server that outlives its starter is the fault that this file looks for: it must not outlive the test as well. */
 function endsWithTest(pid: number): Disposable {
   return {
     [Symbol.dispose]: () => {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // It has ended, as it should.
+        // It has ended, as expected.
       }
     },
   };

@@ -1,4 +1,4 @@
-/** What a first start makes, where it listens, and what every start says of itself. */
+/** What a first start creates, where it listens, and what every start reports. */
 import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
@@ -13,7 +13,7 @@ setDefaultTimeout(60_000);
 
 const TOKEN = "an-admin-token-of-the-operator";
 
-/** A start to which nobody says where to listen, then its end; what it said when it was ready. */
+/** Starts without a listen address and stops; returns the log line that says it is ready. */
 async function started(data: string, env: Record<string, string> = {}, ...flags: string[]): Promise<LogLine> {
   const command = [process.execPath, "--no-env-file", "src/main.ts", "up", "--port", "0", "--data", data, ...flags];
   await using server = new Server(command, { PARLEY_LOG_FORMAT: "json", ...env }, data, false);
@@ -23,8 +23,8 @@ async function started(data: string, env: Record<string, string> = {}, ...flags:
 
 const HOW_TO_OPEN = "--host 0.0.0.0 or PARLEY_HOST=0.0.0.0";
 
-describe("where a start listens when no setting says so", () => {
-  test("on this machine only once it has made the demo, also at later starts; it says how to open it", async () => {
+describe("the listen address without a setting", () => {
+  test("is loopback once the demo exists, also at later starts; the log says how to open it", async () => {
     using folder = scratch();
     for (const _start of ["first", "second"]) {
       const ready = await started(folder.path);
@@ -34,17 +34,17 @@ describe("where a start listens when no setting says so", () => {
     const opened = await started(folder.path, { PARLEY_HOST: "0.0.0.0" });
     expect(opened.host).toBe("0.0.0.0");
     expect(opened.log).not.toContain(HOW_TO_OPEN);
-    // What was chosen for one start is not remembered: the demo's keys are still there.
+    // A setting of one start is not stored: the demo's keys still exist, so the next start uses loopback.
     expect((await started(folder.path)).host).toBe("127.0.0.1");
   });
 
-  test("everywhere without a demo", async () => {
+  test("is all interfaces without a demo", async () => {
     using folder = scratch();
     for (const _start of ["first", "second"])
       expect((await started(folder.path, { PARLEY_DEMO: "off" })).host).toBe("0.0.0.0");
   });
 
-  test("everywhere on a store from before there was a choice", async () => {
+  test("is all interfaces on a store of a version before this rule", async () => {
     using folder = scratch();
     await started(folder.path);
     {
@@ -58,7 +58,7 @@ describe("where a start listens when no setting says so", () => {
 describe("first-run.txt", () => {
   const isThere = (data: string): boolean => existsSync(join(data, "first-run.txt"));
 
-  test("is written when something was made, be it only the admin token", async () => {
+  test("is written when something was created, even only the admin token", async () => {
     using folder = scratch();
     const { log } = await started(folder.path, { PARLEY_DEMO: "off" });
     expect([isThere(folder.path), String(log).includes("first-run.txt")]).toEqual([true, true]);
@@ -68,14 +68,14 @@ describe("first-run.txt", () => {
     using folder = scratch();
     const { log } = await started(folder.path, { PARLEY_DEMO: "off", PARLEY_ADMIN_TOKEN: TOKEN });
     expect([isThere(folder.path), String(log).includes("first-run.txt")]).toEqual([false, false]);
-    // And that was the first start: the next one makes nothing either.
+    // That was the first start, so the next one creates nothing either.
     await started(folder.path);
     expect(isThere(folder.path)).toBe(false);
   });
 });
 
-describe("what a start says", () => {
-  test("version, data folder and addresses are fields of the line that says it is ready", async () => {
+describe("what a start reports", () => {
+  test("version, data folder and addresses are fields of the log line that says it is ready", async () => {
     using folder = scratch();
     const ready = await started(folder.path);
     expect(ready).toMatchObject({
@@ -89,13 +89,13 @@ describe("what a start says", () => {
     expect(everywhere.host).toBe("0.0.0.0");
   });
 
-  test("an IPv6 address stands in brackets", async () => {
+  test("an IPv6 address is in brackets", async () => {
     using folder = scratch();
     const { url } = await started(folder.path, {}, "--host", "::1");
     expect(url).toMatch(/^http:\/\/\[::1\]:\d+$/);
   });
 
-  test("on a terminal it says so plainly, with the keys of the first start below", async () => {
+  test("on a terminal it is readable text, followed by the keys of the first start", async () => {
     using folder = scratch();
     const command = [process.execPath, "--no-env-file", "src/main.ts", "up", "--port", "0", "--data", folder.path];
     for (const start of ["first", "second"]) {
@@ -110,7 +110,7 @@ describe("what a start says", () => {
     }
   });
 
-  test("on a terminal, one that listens everywhere names this machine's addresses too", async () => {
+  test("on a terminal, a server on all interfaces lists this machine's addresses too", async () => {
     using folder = scratch();
     const command = [process.execPath, "--no-env-file", "src/main.ts", "up", "--port", "0", "--data", folder.path];
     await using terminal = new Terminal([...command, "--host", "0.0.0.0"], { PARLEY_DEMO: "off" });
@@ -122,7 +122,7 @@ describe("what a start says", () => {
     for (const address of others) expect((await fetch(`${address}healthz`)).status).toBe(200);
   });
 
-  test("an admin token that is too short stops it, with the name of the setting and the least length", async () => {
+  test("an admin token that is too short refuses the start, with the setting's name and the minimum length", async () => {
     using folder = scratch();
     const refusal = await runParley(["up", "--port", "0", "--data", folder.path], {
       PARLEY_ADMIN_TOKEN: "fifteen-letters",
@@ -132,7 +132,7 @@ describe("what a start says", () => {
     expect(existsSync(join(folder.path, "parley.sqlite"))).toBe(false);
   });
 
-  test("an address that is not this machine's names --host", async () => {
+  test("an address that is not this machine's is refused with --host in the text", async () => {
     using folder = scratch();
     const refusal = await runParley(["up", "--port", "0", "--data", folder.path, "--host", "203.0.113.7"]);
     expectSentence(refusal, "203.0.113.7 is not an address of this machine", "--host");

@@ -1,4 +1,4 @@
-/** Keys over the control plane (protocol.md 8). Every answer is also held against /openapi.json. */
+/** Keys over the control plane (protocol.md 8). Every response is also checked against /openapi.json. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type Admin, ALL_ACTIONS, type Key, mint, mintToken } from "../support/admin.ts";
 import { CONFLICT, INVALID, NOT_FOUND, refused, startChecked } from "../support/checks.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test("a secret key: its fields, its forms, and its secret this once", async () => {
+test("a secret key has its fields and formats, and shows its secret only once", async () => {
   const app = await admin.createApp();
   const body = {
     app: app.name,
@@ -46,7 +46,7 @@ test("a secret key: its fields, its forms, and its secret this once", async () =
   expect((await admin.keys()).filter((one) => one.keyId === key.keyId)).toEqual([key]);
 });
 
-test("a publishable key: origins in their plain form, no secret", async () => {
+test("a publishable key has normalised origins and no secret", async () => {
   const app = await admin.createApp();
   const key = await admin.createPublishable(app._id, {
     allowedOrigins: ["HTTPS://Example.com:443", "https://*.example.com", "http://localhost:3000", "*"],
@@ -91,7 +91,7 @@ test.each<[string, Json]>([
   expect(await admin.keys(app._id)).toEqual([]);
 });
 
-test("what is at the limits is taken", async () => {
+test("values at the limits are accepted", async () => {
   const app = await admin.createApp();
   const key = await admin.createKey(app._id, {
     channelPatterns: Array.from({ length: 100 }, (_, i) => `${i}`.padEnd(256, "x")),
@@ -101,13 +101,13 @@ test("what is at the limits is taken", async () => {
   expect((await admin.createKey(app._id, { label: null })).label).toBeNull();
 });
 
-test("an application that does not exist has no keys, old or new", async () => {
+test("keys of an application that does not exist can neither be listed nor created", async () => {
   const body = { app: "no-such-app", type: "secret", channelPatterns: [], actions: [] };
   await refused(admin, NOT_FOUND, "POST", KEYS, body);
   await refused(admin, NOT_FOUND, "GET", `${KEYS}?app=no-such-app`);
 });
 
-test("at most 50 live keys an application, however they are asked for", async () => {
+test("an application has at most 50 live keys, also with requests at the same time", async () => {
   const app = await admin.createApp();
   const body = { app: app._id, type: "secret", channelPatterns: [], actions: [] };
   const statuses = await Promise.all(
@@ -123,7 +123,7 @@ test("at most 50 live keys an application, however they are asked for", async ()
   expect((await admin.keys(app._id)).length).toBe(51);
 });
 
-test("PATCH changes only what it names, and counts at once", async () => {
+test("PATCH changes only the given fields, and takes effect at once", async () => {
   const app = await admin.createApp();
   const key = await admin.createKey(app._id, { channelPatterns: ["a"], actions: ["publish"], label: "one" });
   const { secret: _secret, credential: _credential, ...plain } = key;
@@ -170,7 +170,7 @@ test.each<[Json, string]>([
   expect(await admin.key(key.keyId)).toEqual(before);
 });
 
-test("revoked: refused at once, still listed, and its end does not move", async () => {
+test("a revoked key is refused at once, still listed, and its end does not change", async () => {
   const app = await admin.createApp();
   const key = await admin.createKey(app._id);
   const token = await mintToken(server.url, key.credential);
@@ -188,7 +188,7 @@ test.each([`sk_id_${"0".repeat(32)}`, "__proto__", "..", "%2e%2e", "a%2fb", "%00
   "there is no key %p",
   async (keyId) => {
     await refused(admin, NOT_FOUND, "GET", `${KEYS}/${keyId.slice(0, 200)}`);
-    // The raw path, which fetch would fold.
+    // The raw path, which fetch would normalise.
     const raw = (method: string, path: string): Promise<string> =>
       rawCall(
         server.url,

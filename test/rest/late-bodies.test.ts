@@ -1,4 +1,4 @@
-/** A credential is good when it is used, not only when its request began: bodies that come after a revocation do nothing. */
+/** A credential must be valid when it is used, not only when its request began: bodies that arrive after a revocation have no effect. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type HalfSent, halfSent, statusOf } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
@@ -18,7 +18,7 @@ const begin = (path: string, bearer: string, body: object, host = "127.0.0.1"): 
     JSON.stringify(body),
   );
 
-describe("a request whose body comes after its key was revoked", () => {
+describe("a request whose body arrives after its key was revoked", () => {
   test.each([
     ["mints nothing", "/v1/tokens", { peerId: "alice" }],
     ["publishes nothing", "/v1/channels/room/publish", { data: "late" }],
@@ -35,7 +35,7 @@ describe("a request whose body comes after its key was revoked", () => {
     });
   });
 
-  test("acts within what the key may do by then", async () => {
+  test("may do only what the key allows by then", async () => {
     const app = await server.admin.createApp();
     const key = await server.admin.createKey(app.name);
     const late = await begin("/v1/channels/room/publish", key.credential, { data: "late" });
@@ -43,14 +43,14 @@ describe("a request whose body comes after its key was revoked", () => {
     expect(statusOf(await late.finish())).toBe(403);
   });
 
-  test("and one whose key is as it was is answered, and paid for once", async () => {
+  test("a request whose key is unchanged succeeds, and counts once against the rate", async () => {
     const app = await server.admin.createApp();
     const key = await server.admin.createKey(app.name);
     expect(statusOf(await (await begin("/v1/tokens", key.credential, { peerId: "alice" })).finish())).toBe(200);
   });
 });
 
-test("a room that was half asked for with a secret key that is replaced meanwhile is not made", async () => {
+test("a request to create a room fails if its secret key is replaced before the body is complete", async () => {
   const app = await server.admin.createApp();
   const host = `${app.name}.localhost`;
   const late = await begin("/api/v1/room", app.secretKey, { roomName: "late" }, host);

@@ -1,4 +1,4 @@
-/** What an operator's machines ask for: health, figures, the document; rates, and an address of its own. */
+/** What an operator's tools request: health, metrics, the OpenAPI document; rates, and a separate admin address. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createServer } from "node:net";
 import { mint } from "../support/admin.ts";
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A port that was free a moment ago. */
+/** A port that was free when checked. */
 async function freePort(): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
   const listener = createServer().listen(0, "127.0.0.1", () => {
@@ -32,12 +32,12 @@ describe("health", () => {
     expect({ status, body }).toEqual({ status: 200, body: { ready: true, degraded: [], checks } });
   });
 
-  test("HEAD is GET without the body", async () => {
+  test("HEAD responds like GET without the body", async () => {
     const { status, text } = await call(`${server.url}/healthz`, { method: "HEAD" });
     expect({ status, text }).toEqual({ status: 200, text: "" });
   });
 
-  test("a signal right behind the line that says it is ready finds its handler", async () => {
+  test("a signal right after the log line that says it is ready is handled", async () => {
     const codes = await Promise.all(
       Array.from({ length: 8 }, async () => {
         await using own = await startParley({ env: { PARLEY_DEMO: "off" } });
@@ -57,7 +57,7 @@ describe("health", () => {
 });
 
 describe("/metrics", () => {
-  test("answers this machine, in the Prometheus text format", async () => {
+  test("answers requests from this machine, in the Prometheus text format", async () => {
     await mint(server.url, "wrong");
     const { status, headers, text } = await call(`${server.url}/metrics`);
     expect(status).toBe(200);
@@ -67,7 +67,7 @@ describe("/metrics", () => {
       expect(line).toMatch(/^(|# (HELP|TYPE) \w+ .+|\w+(\{(\w+="[^"]*",?)+\})? -?[0-9.e+]+(Inf)?)$/);
   });
 
-  test("asks everybody else for the admin token, also those a proxy on this machine speaks for", async () => {
+  test("requires the admin token from other clients, also behind a proxy on this machine", async () => {
     for (const headers of [{ "X-Forwarded-For": "203.0.113.7" }, { Forwarded: "for=203.0.113.7" }]) {
       expect((await call(`${server.url}/metrics`, { headers })).status).toBe(401);
       const { status, text } = await call(`${server.url}/metrics`, { headers, bearer: server.adminToken });
@@ -76,7 +76,7 @@ describe("/metrics", () => {
     }
   });
 
-  test("a made-up path or method does not make up a series", async () => {
+  test("an unknown path or method does not create a series", async () => {
     for (let i = 0; i < 3; i++) await call(`${server.url}/nothing-${i}`, { method: "PROPFIND" });
     const { text } = await call(`${server.url}/metrics`);
     expect(text).not.toContain("nothing-");
@@ -117,7 +117,7 @@ describe("/openapi.json", () => {
     );
   });
 
-  test("is OpenAPI 3.1 in shape", () => {
+  test("is valid OpenAPI 3.1", () => {
     expect(document.openapi).toMatch(/^3\.1\.\d+$/);
     expect(document.info).toMatchObject({ title: expect.any(String), version: expect.any(String) });
     const ids: string[] = [];
@@ -138,7 +138,7 @@ describe("/openapi.json", () => {
     for (const id of ids) expect(id).toMatch(/^\w+$/);
   });
 
-  test("the servers of the application API are where the caller reached us, so that its calls work", async () => {
+  test("lists the application API under the address that the caller used, so that its calls work", async () => {
     const serversFor = async (headers: Record<string, string>) => {
       const { body } = await call<Document>(`${server.url}/openapi.json`, { headers });
       return body.paths["/api/v1/rooms"]?.get?.servers;
@@ -146,7 +146,7 @@ describe("/openapi.json", () => {
     const app = { app: { default: "demo", description: expect.any(String) } };
     const { host, port } = new URL(server.url);
     expect(await serversFor({ Host: host })).toEqual([{ url: `http://{app}.localhost:${port}`, variables: app }]);
-    // Without a port there is none; what is claimed of the host goes no further.
+    // Without a port there is none; a forged host is not repeated.
     expect(await serversFor({ Host: "evil.example" })).toEqual([{ url: "http://{app}.localhost", variables: app }]);
     await using proxied = await startParley({
       env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1", PARLEY_DOMAIN: "meet.example.com" },
@@ -156,7 +156,7 @@ describe("/openapi.json", () => {
     expect(body.paths["/api/v1/rooms"]?.get?.servers?.[0]?.url).toBe("https://{app}.meet.example.com");
   });
 
-  test("every reference leads to a schema that says something", () => {
+  test("every reference leads to a non-empty schema", () => {
     const targets = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, target]) => target);
     expect(targets.length).toBeGreaterThan(0);
     for (const target of targets) {
@@ -166,7 +166,7 @@ describe("/openapi.json", () => {
     }
   });
 
-  test("/docs shows it to people and asks nobody else for anything", async () => {
+  test("/docs shows it in a browser and loads nothing from other hosts", async () => {
     const { status, headers, text } = await call(`${server.url}/docs`);
     expect(status).toBe(200);
     expect(headers.get("content-type")).toStartWith("text/html");
@@ -178,7 +178,7 @@ describe("/openapi.json", () => {
 });
 
 describe("requests per second and key", () => {
-  test("over it: 429 with Retry-After, then it works again; other keys do not notice", async () => {
+  test("over the rate: 429 with Retry-After, then requests succeed again; other keys are not affected", async () => {
     await using own = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "1" } });
     const app = await own.admin.createApp();
     const [busy, quiet] = [await own.admin.createKey(app.name), await own.admin.createKey(app.name)];
@@ -195,16 +195,16 @@ describe("requests per second and key", () => {
       expect(headers.get("retry-after")).toBe("1");
     }
     expect((await mint(own.url, quiet.credential)).status).toBe(200);
-    // A wrong secret costs the key nothing: otherwise anybody who knows its id could shut it out.
+    // A wrong secret does not count against the key: otherwise any client that knows its id could lock it out.
     expect((await mint(own.url, `${busy.keyId}:wrong`)).status).toBe(401);
-    let again = 429;
-    while (again === 429) again = (await mint(own.url, busy.credential)).status;
-    expect(again).toBe(200);
+    let status = 429;
+    while (status === 429) status = (await mint(own.url, busy.credential)).status;
+    expect(status).toBe(200);
   });
 });
 
 describe("PARLEY_ADMIN_LISTEN", () => {
-  test("moves the control plane and the figures to an address of their own", async () => {
+  test("moves the control plane and the metrics to a separate address", async () => {
     const adminUrl = `http://127.0.0.1:${await freePort()}`;
     await using own = await startParley({ env: { PARLEY_ADMIN_LISTEN: new URL(adminUrl).host } });
     const bearer = own.adminToken;

@@ -1,4 +1,4 @@
-/** Under which names the control plane and the figures answer (DNS rebinding), and what a health check says. */
+/** Host names under which the control plane and the metrics answer (DNS rebinding), and what a health check responds. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { rawCall, statusOf } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
@@ -17,7 +17,7 @@ const ask = (path: string, ...lines: string[]): Promise<string> =>
   rawCall(server.url, [`GET ${path} HTTP/1.1`, ...lines, "", ""].join("\r\n"));
 const withToken = (): string => `Authorization: Bearer ${server.adminToken}`;
 
-describe("a name that is none of the service's own", () => {
+describe("a host name that is not the service's own", () => {
   test.each(["evil.example", "evil.example:8080", "localhost.evil.example", "realtime.example.com.evil.example", "x"])(
     "%s: 421 that says what to set",
     async (host) => {
@@ -30,11 +30,11 @@ describe("a name that is none of the service's own", () => {
     },
   );
 
-  test("passes with the admin token, so that proxies go on working", async () => {
+  test("is accepted with the admin token, so that proxies keep working", async () => {
     for (const path of PATHS) expect(statusOf(await ask(path, "Host: evil.example", withToken()))).toBe(200);
   });
 
-  test("a wrong token is counted there as well", async () => {
+  test("counts a wrong token as well", async () => {
     const tries = await Promise.all(
       Array.from({ length: 15 }, () => ask("/metrics", "Host: evil.example", "Authorization: Bearer wrong")),
     );
@@ -71,13 +71,13 @@ describe("through a proxy on this machine", () => {
     },
   );
 
-  test("one that is trusted and tells nothing is not this machine either", async () => {
+  test("a trusted proxy that forwards no address does not count as this machine", async () => {
     await using own = await startParley({ env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1" } });
     const answer = await rawCall(own.url, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     expect(statusOf(answer)).toBe(401);
   });
 
-  test("the name counts that a trusted one tells, and not the one it uses itself", async () => {
+  test("the name that a trusted proxy forwards counts, not the one it connects to", async () => {
     await using own = await startParley({ env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1" } });
     const host = (name: string): Promise<string> =>
       rawCall(own.url, `GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-Host: ${name}\r\n\r\n`);

@@ -1,4 +1,4 @@
-/** Links to recordings: GET /recording/:id/view, /download, and what is behind them. */
+/** Links to recordings: GET /recording/:id/view and /download, and the files that they lead to. */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect } from "node:net";
 import { expectAppRefusal, newApplication } from "../support/application.ts";
@@ -28,7 +28,7 @@ const ask = (range: string, headers: Record<string, string> = {}): Promise<Respo
 const link = (kind: "view" | "download", query = ""): Promise<string> => backend.link(made._id, kind, query);
 
 describe("GET /recording/:id/view, /download", () => {
-  test("{url, expiresAt}: as long as the setting says, or expiresInSec up to 43200", async () => {
+  test("return {url, expiresAt}: valid as long as the setting says, or expiresInSec up to 43200", async () => {
     for (const kind of ["view", "download"]) {
       const path = `/recording/${made._id}/${kind}`;
       const answer = await backend.app.must<{ url: string; expiresAt: number }>("GET", path);
@@ -41,7 +41,7 @@ describe("GET /recording/:id/view, /download", () => {
     }
   });
 
-  test("the file whole, typed by its signature, with nosniff, sandbox, private and no-store", async () => {
+  test("lead to the whole file, with the type of its signature, nosniff, sandbox, private and no-store", async () => {
     for (const [kind, how] of [
       ["view", "inline"],
       ["download", "attachment"],
@@ -62,7 +62,7 @@ describe("GET /recording/:id/view, /download", () => {
     }
   });
 
-  test("HEAD tells the same, without the bytes", async () => {
+  test("HEAD responds the same, without the bytes", async () => {
     const response = await backend.fetch(await link("view"), { method: "HEAD" });
     expect([response.status, response.headers.get("content-length")]).toEqual([200, "100000"]);
     expect(await response.text()).toBe("");
@@ -84,7 +84,7 @@ describe("GET /recording/:id/view, /download", () => {
     }
   });
 
-  test("an audio recording is audio", async () => {
+  test("an audio recording has an audio type", async () => {
     const one = await backend.record({ type: "audio" }, Buffer.from("OggS\0\x02rest", "latin1"));
     expect((await backend.fetch(await backend.link(one._id))).headers.get("content-type")).toBe("audio/ogg");
   });
@@ -124,7 +124,7 @@ describe("Range", () => {
     },
   );
 
-  test("If-Range: the part only if the file is the one that was meant", async () => {
+  test("with If-Range, the part is sent only if the file is unchanged", async () => {
     const etag = (await ask("bytes=0-0")).headers.get("etag") ?? "";
     expect(etag).toMatch(/^"[0-9a-f]{24}"$/);
     expect((await ask("bytes=0-9", { "If-Range": etag })).status).toBe(206);
@@ -133,7 +133,7 @@ describe("Range", () => {
 });
 
 describe("a link", () => {
-  test("changed in any byte is not one", async () => {
+  test("changed in any byte is refused", async () => {
     const whole = await link("view");
     const path = whole.slice(whole.indexOf("/api/"));
     const origin = whole.slice(0, whole.indexOf("/api/"));
@@ -145,7 +145,7 @@ describe("a link", () => {
     }
   });
 
-  test("of another kind, time, recording or application is not one", async () => {
+  test("of another kind, time, recording or application is refused", async () => {
     const other = await backend.record({}, bytes);
     const [view, download] = [await link("view"), await link("download")];
     const elsewhere = new Backend(await newApplication(server));
@@ -166,12 +166,12 @@ describe("a link", () => {
       expect(((await response.json()) as { error: Json }).error.code).toBe("link_not_valid");
     }
     expect((await elsewhere.fetch(view)).status).toBe(403);
-    // Nobody learns which applications exist: one that does not answers the same.
-    const nowhere = await backend.fetch(view, { headers: { Host: `nobody-here.localhost` } });
+    // An unknown application gives the same response, so that links do not reveal which applications exist.
+    const nowhere = await backend.fetch(view, { headers: { Host: `no-such-app.localhost` } });
     expect(nowhere.status).toBe(403);
   });
 
-  test("that has expired is 403, and says so", async () => {
+  test("that has expired is 403 with that reason", async () => {
     const url = await link("view", "?expiresInSec=1");
     expect((await backend.fetch(url)).status).toBe(200);
     const end = Number(/expires=(\d+)/.exec(url)?.[1]) * 1000;
@@ -181,7 +181,7 @@ describe("a link", () => {
     expect(((await response.json()) as { error: Json }).error.code).toBe("link_expired");
   });
 
-  test("of a deleted one is 404", async () => {
+  test("of a deleted recording is 404", async () => {
     const url = await link("view");
     await backend.app.must("DELETE", `/recording/${made._id}`);
     const response = await backend.fetch(url);
@@ -189,7 +189,7 @@ describe("a link", () => {
     expect(((await response.json()) as { error: Json }).error.code).toBe("recording_not_found");
   });
 
-  test("leads back to where the client came from, behind a proxy that is trusted too", async () => {
+  test("uses the address that the client used, also behind a trusted proxy", async () => {
     await using behind = await startChecked({
       env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1", PARLEY_DOMAIN: "example.test" },
     });
@@ -209,7 +209,7 @@ describe("a link", () => {
   });
 });
 
-test("a player that pauses longer than a listener waits for a silent client goes on where it was", async () => {
+test("a player that pauses longer than the idle timeout resumes at its position", async () => {
   const large = webm(24 * 1024 * 1024);
   const one = await backend.record({}, large);
   const { pathname, search } = new URL(await backend.link(one._id));

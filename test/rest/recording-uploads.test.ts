@@ -1,4 +1,4 @@
-/** Uploads of recordings: POST /recording, PUT <uploadUrl>, POST /recording/:id/complete, row by row, and what may go wrong. */
+/** Uploads of recordings: POST /recording, PUT <uploadUrl>, POST /recording/:id/complete, row by row, and their failures. */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -29,13 +29,13 @@ const range = (first: number, last: number, total: number | string) => ({
   "Content-Range": `bytes ${first}-${last}/${total}`,
 });
 
-/** The head of a PUT, as bytes: for what `fetch` would not send. */
+/** The head of a PUT, as bytes: for requests that `fetch` would not send. */
 const head = (uploadUrl: string, headers: Readonly<Record<string, string | number>>): string => {
   const lines = Object.entries({ Host: backend.app.host, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   return `PUT ${uploadUrl.slice(uploadUrl.indexOf("/api/"))} HTTP/1.1\r\n${lines.join("")}\r\n`;
 };
 
-/** A connection of one's own to write to. */
+/** A raw connection to write to. */
 function line(): Promise<Socket> {
   const { hostname, port } = new URL(server.url);
   return new Promise((resolve) => {
@@ -46,12 +46,12 @@ function line(): Promise<Socket> {
 const write = (socket: Socket, bytes: string | Uint8Array): Promise<void> =>
   new Promise((resolve, reject) => socket.write(bytes, (error) => (error ? reject(error) : resolve())));
 
-/** Asks until so many bytes are held: they are on their way. */
+/** Polls until the upload holds that many bytes. */
 async function untilHeld(uploadUrl: string, total: number, wanted: number): Promise<void> {
   while ((await backend.offset(uploadUrl, total)) !== wanted) await Bun.sleep(5);
 }
 
-/** Until the server has noticed that the writer before is gone. */
+/** Waits until the server has noticed that the previous writer is gone. */
 async function putWhenFree(uploadUrl: string, body: Uint8Array, headers: Readonly<Record<string, string>>) {
   for (;;) {
     const answer = await backend.put(uploadUrl, body, headers);
@@ -65,7 +65,7 @@ async function bytesOf(id: string): Promise<Uint8Array> {
 }
 
 describe("POST /recording", () => {
-  test("answers _id and uploadUrl; absent sessions are fresh 24-hex ids, absent startTime is now", async () => {
+  test("returns _id and uploadUrl; absent sessions are fresh 24-hex ids, absent startTime is now", async () => {
     const before = nowSeconds();
     const begun = await backend.begin();
     expect(begun).toEqual({
@@ -82,7 +82,7 @@ describe("POST /recording", () => {
     expect(one.startTime).toBeWithin(before, nowSeconds() + 1);
   });
 
-  test("room must name a room that lives, by id or name", async () => {
+  test("room must name an existing room, by id or name", async () => {
     const id = await backend.room("here");
     expect((await backend.record({ room: "here" })).room).toBe(id);
     expect((await backend.record({ room: id })).room).toBe(id);
@@ -94,7 +94,7 @@ describe("POST /recording", () => {
     }
   });
 
-  test("null is absent, and a fraction of a second is cut off", async () => {
+  test("null means absent, and a fraction of a second is cut off", async () => {
     const absent = await backend.record({ startTime: null, meetingSession: null, participantSession: null });
     expect([absent.meetingSession, absent.participantSession].every((id) => HEX24.test(id))).toBe(true);
     expect((await backend.record({ startTime: 1000.9 })).startTime).toBe(1000);
@@ -123,7 +123,7 @@ describe("POST /recording", () => {
     expect((await backend.app.call("POST", "/recording", body)).status).toBe(413);
   });
 
-  test("at most 20 open uploads an application, however they are asked for; completing or deleting makes room", async () => {
+  test("an application has at most 20 open uploads, also with requests at the same time; completing or deleting frees one", async () => {
     const room = await backend.room();
     const body = { room, participantUsername: "ann", type: "video" };
     const answers = await Promise.all(Array.from({ length: 25 }, () => backend.app.call("POST", "/recording", body)));
@@ -140,7 +140,7 @@ describe("POST /recording", () => {
     await new Backend(await newApplication(server)).begin();
   });
 
-  test("a form is accepted too, and what is not known is named", async () => {
+  test("a form is accepted too, and unknown fields are named", async () => {
     const room = await backend.room();
     const { status, headers } = await backend.app.call(
       "POST",
@@ -153,7 +153,7 @@ describe("POST /recording", () => {
 });
 
 describe("PUT <uploadUrl>", () => {
-  test("no Content-Range = all of them, with or without a length", async () => {
+  test("without Content-Range the body is the whole file, with or without a length", async () => {
     const bytes = webm(300_000);
     for (const body of [bytes, inPieces(bytes)]) {
       const { _id, uploadUrl } = await backend.begin();
@@ -163,7 +163,7 @@ describe("PUT <uploadUrl>", () => {
     }
   });
 
-  test("in parts: each begins at the offset held; `bytes */T` asks", async () => {
+  test("parts each begin at the current offset; `bytes */T` queries it", async () => {
     const bytes = webm(250_001);
     const { _id, uploadUrl } = await backend.begin();
     expect(await backend.offset(uploadUrl, bytes.length)).toBe(0);
@@ -176,7 +176,7 @@ describe("PUT <uploadUrl>", () => {
     expect(sha256(await bytesOf(_id))).toBe(sha256(bytes));
   });
 
-  test("a not the offset held → 409 {offset}: a gap, a repetition, everything again", async () => {
+  test("a part that does not begin at the current offset is 409 {offset}: a gap, a repetition, the whole file again", async () => {
     const { uploadUrl } = await backend.begin();
     const bytes = webm(100);
     const mismatch = (offset: number) => ({ status: 409, code: "offset_mismatch", offset });
@@ -192,11 +192,11 @@ describe("PUT <uploadUrl>", () => {
       );
     expect(isRefusal(await backend.put(uploadUrl, bytes))).toEqual(mismatch(60));
     expect(await backend.mustPut(uploadUrl, bytes.slice(60), range(60, 99, 100))).toBe(100);
-    // Sent twice: the second is told that all is there.
+    // Sent twice: the response to the second says that all bytes are there.
     expect(isRefusal(await backend.put(uploadUrl, bytes.slice(60), range(60, 99, 100)))).toEqual(mismatch(100));
   });
 
-  test("T is fixed by the first; asking fixes nothing", async () => {
+  test("the first part fixes the total T; a query does not", async () => {
     const { _id, uploadUrl } = await backend.begin();
     expect(await backend.offset(uploadUrl, 77)).toBe(0);
     await backend.mustPut(uploadUrl, webm(10), range(0, 9, 20));
@@ -232,7 +232,7 @@ describe("PUT <uploadUrl>", () => {
     expect(await backend.offset(uploadUrl, 10)).toBe(0);
   });
 
-  test("a length that is not that of the range is 400, and nothing of it is kept", async () => {
+  test("a length that differs from the range is 400, and no byte is kept", async () => {
     const { uploadUrl } = await backend.begin();
     for (const size of [9, 11]) {
       expect((await backend.put(uploadUrl, webm(size), range(0, 9, 20))).status).toBe(400);
@@ -240,28 +240,28 @@ describe("PUT <uploadUrl>", () => {
     }
   });
 
-  test("more bytes than announced, without a length: 400, and what was announced is kept", async () => {
+  test("more bytes than the range, without a length, are 400, and the bytes of the range are kept", async () => {
     const bytes = webm(50_000);
     const { _id, uploadUrl } = await backend.begin();
     const answer = await backend.put(uploadUrl, inPieces(webm(90_000), 7000), range(0, 9999, 50_000));
     expect(isRefusal(answer)).toEqual({ status: 400, code: "invalid_request", offset: 10_000 });
     expect(await backend.offset(uploadUrl, 50_000)).toBe(10_000);
     await backend.app.must("DELETE", `/recording/${_id}`);
-    const again = await backend.begin();
-    await backend.put(again.uploadUrl, inPieces(bytes, 7000), range(0, 9999, 50_000));
-    await backend.mustPut(again.uploadUrl, bytes.slice(10_000), range(10_000, 49_999, 50_000));
-    await backend.complete(again._id);
-    expect(sha256(await bytesOf(again._id))).toBe(sha256(bytes));
+    const second = await backend.begin();
+    await backend.put(second.uploadUrl, inPieces(bytes, 7000), range(0, 9999, 50_000));
+    await backend.mustPut(second.uploadUrl, bytes.slice(10_000), range(10_000, 49_999, 50_000));
+    await backend.complete(second._id);
+    expect(sha256(await bytesOf(second._id))).toBe(sha256(bytes));
   });
 
-  test("fewer than announced, without a length: 400, and the offset tells how many", async () => {
+  test("fewer bytes than the range, without a length, are 400, and the offset says how many arrived", async () => {
     const { uploadUrl } = await backend.begin();
     const answer = await backend.put(uploadUrl, inPieces(webm(4000)), range(0, 9999, 10_000));
     expect(isRefusal(answer)).toEqual({ status: 400, code: "invalid_request", offset: 4000 });
     expect(await backend.offset(uploadUrl, 10_000)).toBe(4000);
   });
 
-  test("over the largest recording: 413, announced or not", async () => {
+  test("a recording over the maximum size is 413, with or without a length", async () => {
     const announced = await backend.begin();
     expect(isRefusal(await backend.put(announced.uploadUrl, webm(10), range(0, 9, MAX_BYTES + 1)))).toEqual({
       status: 413,
@@ -271,12 +271,12 @@ describe("PUT <uploadUrl>", () => {
     expect(await backend.offset(announced.uploadUrl, 10)).toBe(0);
     const silent = await backend.begin();
     expect((await backend.put(silent.uploadUrl, inPieces(webm(MAX_BYTES + 70_000)))).status).toBe(413);
-    // Nothing can become of that one: it has ended.
+    // That upload has ended: it can never be completed.
     expect((await backend.put(silent.uploadUrl, webm(10))).status).toBe(404);
     expect((await backend.record({}, webm(MAX_BYTES))).sizeInBytes).toBe(MAX_BYTES);
   });
 
-  test("cut at any byte: what came is held, and the rest completes it", async () => {
+  test("after a break at any byte the received bytes are kept, and the rest completes them", async () => {
     const bytes = webm(120_000);
     for (const cut of [0, 1, 63, 64, 16_383, 65_536, 119_999]) {
       const { _id, uploadUrl } = await backend.begin();
@@ -293,7 +293,7 @@ describe("PUT <uploadUrl>", () => {
     }
   });
 
-  test("one writer at a time: 423 for another, and for who completes or deletes meanwhile", async () => {
+  test("one writer at a time: a second one is 423, and so are complete and delete meanwhile", async () => {
     const { _id, uploadUrl } = await backend.begin();
     const socket = await line();
     await write(socket, head(uploadUrl, { "Content-Length": 1000 }));
@@ -310,7 +310,7 @@ describe("PUT <uploadUrl>", () => {
     await backend.complete(_id);
   });
 
-  test("a slow writer is not cut; a connection whose upload has ended, or is another's, is closed like any other", async () => {
+  test("a slow writer is not closed; a connection whose upload has ended, or belongs to another writer, has the usual idle timeout", async () => {
     const { uploadUrl } = await backend.begin();
     const socket = await line();
     await write(socket, head(uploadUrl, { "Content-Length": 1000 }));
@@ -327,7 +327,7 @@ describe("PUT <uploadUrl>", () => {
       ...Array.from({ length: 20 }, () => ({ status: 409, url: ended.uploadUrl, length: 1000, body: "" })),
       { status: 404, url: cancelled.uploadUrl, length: 1000, body: "" },
       { status: 423, url: uploadUrl, length: 1000, body: "" },
-      // Taken, and then the connection is kept without a word.
+      // The upload is complete, and then the connection stays idle.
       { status: 200, url: whole.uploadUrl, length: 3, body: "abc" },
     ];
     const closed = idle.map(async ({ status, url, length, body }) => {
@@ -346,7 +346,7 @@ describe("PUT <uploadUrl>", () => {
     socket.destroy();
   });
 
-  test("a body whose application is deleted while it comes is not taken, and nothing of it stays", async () => {
+  test("a body whose application is deleted meanwhile is refused, and none of it is kept", async () => {
     const { uploadUrl, _id } = await backend.begin();
     const socket = await line();
     const answered = new Promise<string>((resolve) => {
@@ -368,7 +368,7 @@ describe("PUT <uploadUrl>", () => {
     while (left().some((name) => name.startsWith(_id))) await Bun.sleep(5);
   });
 
-  test("sent in parallel: one is taken, and the file is one of them, whole", async () => {
+  test("of bodies sent in parallel one is accepted, and the file is exactly that one", async () => {
     const { _id, uploadUrl } = await backend.begin();
     const all = Array.from({ length: 8 }, (_, i) => webm(200_000, i + 1));
     const answers = await Promise.all(all.map((bytes) => backend.put(uploadUrl, bytes)));
@@ -378,7 +378,7 @@ describe("PUT <uploadUrl>", () => {
     expect(all.map(sha256)).toContain(sha256(await bytesOf(_id)));
   });
 
-  test("after completion 409", async () => {
+  test("a body after completion is 409", async () => {
     const { _id, uploadUrl } = await backend.begin();
     await backend.mustPut(uploadUrl, webm(10));
     await backend.complete(_id);
@@ -390,7 +390,7 @@ describe("PUT <uploadUrl>", () => {
       });
   });
 
-  test("an address changed in any character of its proof, or of another upload or application, is 403", async () => {
+  test("an address changed in any character of its signature, or of another upload or application, is 403", async () => {
     const [one, two] = [await backend.begin(), await backend.begin()];
     const proof = one.uploadUrl.slice(-43);
     const wrong = [
@@ -412,7 +412,7 @@ describe("PUT <uploadUrl>", () => {
     expect(await backend.offset(one.uploadUrl, 1)).toBe(0);
   });
 
-  test("an empty body fixes no total: the bytes may still come, whole or in parts", async () => {
+  test("an empty body fixes no total: the bytes may still follow, whole or in parts", async () => {
     for (const headers of [{}, range(0, 9, 10)]) {
       const { _id, uploadUrl } = await backend.begin();
       expect(statusOf(await rawCall(server.url, head(uploadUrl, { "Content-Length": 0 })))).toBe(200);
@@ -425,7 +425,7 @@ describe("PUT <uploadUrl>", () => {
     }
   });
 
-  test("an empty body is an empty recording; garbage in the head is refused", async () => {
+  test("an empty body is an empty recording; invalid headers are refused", async () => {
     const { _id, uploadUrl } = await backend.begin();
     expect(statusOf(await rawCall(server.url, head(uploadUrl, { "Content-Length": 0 })))).toBe(200);
     expect((await backend.complete(_id)).sizeInBytes).toBe(0);
@@ -437,7 +437,7 @@ describe("PUT <uploadUrl>", () => {
 });
 
 describe("POST /recording/:id/complete", () => {
-  test("409 while bytes are missing, with the offset; not listed before", async () => {
+  test("is 409 with the offset while bytes are missing; the recording is not listed before", async () => {
     const { _id, uploadUrl } = await backend.begin();
     const complete = () => backend.app.call<{ offset: number }>("POST", `/recording/${_id}/complete`);
     const missing = (offset: number) => ({ status: 409, code: "upload_incomplete", offset });
@@ -451,7 +451,7 @@ describe("POST /recording/:id/complete", () => {
     expect((await backend.list()).data.map((one) => one._id)).toEqual([_id]);
   });
 
-  test("asked again, also by several at once, it answers the same", async () => {
+  test("a repeated call responds the same, also with several at once", async () => {
     const { _id, uploadUrl } = await backend.begin();
     await backend.mustPut(uploadUrl, webm(10));
     const path = `/recording/${_id}/complete`;
@@ -461,14 +461,14 @@ describe("POST /recording/:id/complete", () => {
     expect((await backend.list()).total).toBe(1);
   });
 
-  test("of another application, of none: 404", async () => {
+  test("is 404 for another application's upload and for an unknown one", async () => {
     const { _id } = await backend.begin();
     const other = await newApplication(server);
     expectAppRefusal(await other.call("POST", `/recording/${_id}/complete`), 404, "recording_not_found");
     expectAppRefusal(await other.call("POST", "/recording/x/complete"), 404, "recording_not_found");
   });
 
-  test("fileName: .webm, .ogg, .mp4 by the bytes' own signature", async () => {
+  test("sets the ending of fileName by the file's signature: .webm, .ogg, .mp4", async () => {
     const heads = { ogg: "OggS\0\x02", mp4: "\0\0\0\x20ftypisom", webm: "<!doctype html><script>alert(1)</script>" };
     for (const [extension, head] of Object.entries(heads)) {
       const { fileName } = await backend.record({}, Buffer.from(head, "latin1"));
@@ -478,7 +478,7 @@ describe("POST /recording/:id/complete", () => {
   });
 });
 
-test("below the floor of free disk: 507, at the beginning and on the way; nothing is listed or lost", async () => {
+test("with too little free disk space: 507, at the start and during an upload; nothing is listed or lost", async () => {
   await using full = await startParley({ env: { PARLEY_MIN_FREE_DISK_BYTES: String(2 ** 52) } });
   const poor = new Backend(await newApplication(full));
   const body = { room: await poor.room(), participantUsername: "ann", type: "video" };

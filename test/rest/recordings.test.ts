@@ -1,4 +1,4 @@
-/** Recordings: the table of calls of rooms.md, row by row. Every answer is also held against /openapi.json. */
+/** Recordings: the table of calls of rooms.md, row by row. Every response is also checked against /openapi.json. */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ const files = (): string[] =>
     .map((entry) => entry.name);
 
 describe("GET /recordings", () => {
-  test("the envelope of service.md 2.6 with the records of 2.5", async () => {
+  test("returns the envelope of service.md 2.6 with the records of 2.5", async () => {
     const room = await backend.room("standup");
     const made = await backend.record({
       room: "standup",
@@ -58,11 +58,11 @@ describe("GET /recordings", () => {
     expect(Object.keys(page)).toEqual(["data", "total", "limit", "currEndId"]);
   });
 
-  test("an empty page: data [], currEndId empty", async () => {
+  test("an empty page has data [] and an empty currEndId", async () => {
     expect(await backend.list()).toEqual({ data: [], total: 0, limit: 50, currEndId: "" });
   });
 
-  test("only parameter the secret key, in the query; missing or wrong: 400 with success false and a message", async () => {
+  test("works with only the secret key in the query; a missing or wrong one is 400 with success false and a message", async () => {
     await backend.record();
     const { secretKey } = backend.app;
     const inQuery = await backend.app.call<Page>("GET", `/recordings?secretKey=${secretKey}`, undefined, {
@@ -75,7 +75,7 @@ describe("GET /recordings", () => {
     }
   });
 
-  test("limit 1 to 100, default 50; endId is the last currEndId, and currEndId its alias; newest first", async () => {
+  test("pages by limit 1 to 100 (default 50) and endId, the last currEndId (also its alias); newest first", async () => {
     const made = (await many(5)).map((one) => one._id);
     const first = await backend.list({ limit: 2 });
     expect([ids(first), first.total, first.limit, first.currEndId]).toEqual([made.slice(3).reverse(), 5, 2, made[3]!]);
@@ -96,7 +96,7 @@ describe("GET /recordings", () => {
     expect((await backend.list({ limit: 100 })).limit).toBe(100);
   });
 
-  test("order=asc reverses, and a poller with it sees what is completed later", async () => {
+  test("order=asc reverses the order, and a poller that uses it sees recordings completed later", async () => {
     const made = (await many(3)).map((one) => one._id);
     const page = await backend.list({ order: "asc" });
     expect(ids(page)).toEqual(made);
@@ -105,7 +105,7 @@ describe("GET /recordings", () => {
     expectAppRefusal(await backend.app.call("GET", "/recordings?order=up"), 400, "invalid_request");
   });
 
-  test("ordered by completion, not by beginning, so that a poller misses none", async () => {
+  test("the order is by completion, not by beginning, so that a poller misses none", async () => {
     const [one, two] = [await backend.begin(), await backend.begin()];
     for (const { uploadUrl } of [one, two]) await backend.mustPut(uploadUrl, webm(10));
     await backend.complete(two._id);
@@ -158,13 +158,13 @@ describe("GET /recordings", () => {
     }
   });
 
-  test("room: 24 hex is tried as id first, then as name; recordings of an archived room are found by its id", async () => {
+  test("room: 24 hex digits are tried as an id first, then as a name; recordings of an archived room are found by its id", async () => {
     const name = "0123456789abcdef01234567";
     const [named, other] = [await backend.room(name), await backend.room("other")];
     const inNamed = await backend.record({ room: name });
     expect(inNamed.room).toBe(named);
     expect(ids(await backend.list({ room: name }))).toEqual([inNamed._id]);
-    // A room that is named as another one's id: the id is meant.
+    // A room whose name is another room's id: the filter means the id.
     const decoy = await backend.app.must("POST", "/room", { roomName: other });
     const inOther = await backend.record({ room: other });
     expect(inOther.room).toBe(other);
@@ -194,7 +194,7 @@ describe("GET /recordings", () => {
     expect(message).toStartWith(`${query.slice(0, query.indexOf("="))}: `);
   });
 
-  test("a cursor stays good when its row is deleted", async () => {
+  test("a cursor stays valid when its row is deleted", async () => {
     const made = (await many(4)).map((one) => one._id);
     const page = await backend.list({ limit: 2 });
     await backend.app.must("DELETE", `/recording/${page.currEndId}`);
@@ -202,7 +202,7 @@ describe("GET /recordings", () => {
     expect(ids(await backend.list({ limit: 2, endId: page.currEndId, order: "asc" }))).toEqual([made[3]!]);
   });
 
-  test("a cursor of another application, of an open upload, garbage: 400", async () => {
+  test("a cursor of another application, of an open upload, or an invalid one is 400", async () => {
     const other = new Backend(await newApplication(server));
     const foreign = await other.record();
     const open = await backend.begin();
@@ -223,7 +223,7 @@ describe("GET /recordings", () => {
     }
   });
 
-  test("stable while rows come and go between pages", async () => {
+  test("pages stay stable while rows are added and deleted", async () => {
     const made = (await many(6)).map((one) => one._id);
     const first = await backend.list({ limit: 2 });
     await backend.record();
@@ -236,7 +236,7 @@ describe("GET /recordings", () => {
 });
 
 describe("GET /recording/:id", () => {
-  test("one record; of another application, of an open upload, of none: 404", async () => {
+  test("returns one record; another application's, an open upload's or an unknown id is 404", async () => {
     const made = await backend.record();
     expect(await backend.app.must<Recording>("GET", `/recording/${made._id}`)).toEqual(made);
     const foreign = await new Backend(await newApplication(server)).record();
@@ -248,7 +248,7 @@ describe("GET /recording/:id", () => {
 });
 
 describe("DELETE /recording/:id", () => {
-  test("file and row; a second time 404", async () => {
+  test("removes file and row; a second time is 404", async () => {
     const made = await backend.record();
     expect(files()).toContain(made._id);
     expect(await backend.app.must("DELETE", `/recording/${made._id}`)).toEqual({
@@ -261,7 +261,7 @@ describe("DELETE /recording/:id", () => {
     expect((await backend.list()).total).toBe(0);
   });
 
-  test("of an open upload: it ends, with its bytes", async () => {
+  test("ends an open upload and removes its bytes", async () => {
     const { _id, uploadUrl } = await backend.begin();
     await backend.mustPut(uploadUrl, webm(10), { "Content-Range": "bytes 0-9/20" });
     expect(files()).toContain(_id);
@@ -271,7 +271,7 @@ describe("DELETE /recording/:id", () => {
     expectAppRefusal(await backend.app.call("POST", `/recording/${_id}/complete`), 404, "recording_not_found");
   });
 
-  test("nobody deletes another application's", async () => {
+  test("does not delete another application's recording", async () => {
     const made = await backend.record();
     const other = await newApplication(server);
     expectAppRefusal(await other.call("DELETE", `/recording/${made._id}`), 404, "recording_not_found");
@@ -281,7 +281,7 @@ describe("DELETE /recording/:id", () => {
 });
 
 describe("DELETE /recordings", () => {
-  test("in bulk, by the same filters", async () => {
+  test("deletes in bulk, by the same filters", async () => {
     const room = await backend.room();
     const kept = await backend.record({ room, type: "audio" });
     const gone = await many(3, { room, type: "video" });
@@ -306,7 +306,7 @@ describe("DELETE /recordings", () => {
   );
 });
 
-test("times: endTime is now if absent, given if given, and not before startTime", async () => {
+test("endTime defaults to now, and is not before startTime", async () => {
   const before = nowSeconds();
   const { startTime, endTime } = await backend.record();
   for (const time of [startTime, endTime]) expect(time).toBeWithin(before, nowSeconds() + 1);
@@ -329,8 +329,8 @@ describe("DELETE /apps/:app", () => {
     await server.admin.must("DELETE", `/apps/${backend.app.id}`);
     while (files().some((name) => gone.has(name))) await Bun.sleep(20);
     expect((await other.list()).data).toEqual([kept]);
-    // The name is free, and its next owner finds nothing there.
-    const again = new Backend(await newApplication(server, backend.app.name));
-    expect([(await again.list()).total, (await again.app.call("GET", "/rooms")).text]).toEqual([0, "[]"]);
+    // The name is free, and its next owner finds no recordings there.
+    const successor = new Backend(await newApplication(server, backend.app.name));
+    expect([(await successor.list()).total, (await successor.app.call("GET", "/rooms")).text]).toEqual([0, "[]"]);
   });
 });

@@ -1,4 +1,4 @@
-/** `deleteOnExp`: rooms are archived when their time comes, also when nobody was there to see it. */
+/** `deleteOnExp`: rooms are archived at their expiry, also when the service was down at that time. */
 import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Application, expectAppRefusal } from "../support/application.ts";
@@ -28,7 +28,7 @@ function archived(data: string): string[] {
   return rows.map((row) => String(row.name));
 }
 
-test("on time: there a moment before, gone at it, its name free; without deleteOnExp it stays", async () => {
+test("a room exists until its expiry, then is gone and its name is free; without deleteOnExp it stays", async () => {
   await using server = await startParley();
   const demo = demoOf(server);
   const at = nowSeconds() + 2;
@@ -39,13 +39,13 @@ test("on time: there a moment before, gone at it, its name free; without deleteO
   await until(at);
   expectAppRefusal(await demo.call("GET", "/room/goes"), 404, "room_not_found");
   expect((await demo.must<Json[]>("GET", "/rooms")).map((room) => room.roomName)).toEqual(["stays"]);
-  // Marked in the store right then, and not at the next look ten seconds later.
+  // Archived in the store at that moment, not at the next check ten seconds later.
   await whenExpired(server, 1);
   expect(Date.now() - at * 1000).toBeLessThan(2000);
   await demo.must("POST", "/room", { roomName: "goes" });
 });
 
-test("set, moved and taken away by edits", async () => {
+test("edits set, move and remove the expiry", async () => {
   await using server = await startParley();
   const demo = demoOf(server);
   const at = nowSeconds() + 4;
@@ -75,7 +75,7 @@ test("a time that has passed already archives at once", async () => {
   await whenExpired(server, 2);
 });
 
-test("also when the service was down at that moment", async () => {
+test("rooms that expired while the service was down are archived at its start", async () => {
   const server = await startParley();
   const demo = demoOf(server);
   const at = nowSeconds() + 2;
@@ -84,17 +84,17 @@ test("also when the service was down at that moment", async () => {
   await server.kill();
   expect(archived(server.data)).toEqual([]);
   await until(at);
-  const again = await startParley({ data: server.data });
-  expect(await expired(again)).toBe(4);
-  expect((await demoOf(again, demo.secretKey).must<Json[]>("GET", "/rooms")).map((room) => room.roomName)).toEqual([
+  const restarted = await startParley({ data: server.data });
+  expect(await expired(restarted)).toBe(4);
+  expect((await demoOf(restarted, demo.secretKey).must<Json[]>("GET", "/rooms")).map((room) => room.roomName)).toEqual([
     "r4",
   ]);
-  await again.kill("SIGTERM");
+  await restarted.kill("SIGTERM");
   expect(archived(server.data)).toEqual(["r0", "r1", "r2", "r3"]);
   await server.stop();
 });
 
-test("thousands at once, and the service answers meanwhile", async () => {
+test("thousands of rooms expire at once while the service answers requests", async () => {
   const server = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" } });
   const demo = demoOf(server);
   await demo.must("POST", "/room", { roomName: "stays" });
@@ -107,10 +107,10 @@ test("thousands at once, and the service answers meanwhile", async () => {
   })();
   insert.finalize();
   database.close();
-  const again = await startParley({ data: server.data });
-  expect((await demoOf(again, demo.secretKey).must<Json[]>("GET", "/rooms")).length).toBe(1);
-  await whenExpired(again, 3000);
-  expect(await expired(again)).toBe(3000);
-  await again.stop();
+  const restarted = await startParley({ data: server.data });
+  expect((await demoOf(restarted, demo.secretKey).must<Json[]>("GET", "/rooms")).length).toBe(1);
+  await whenExpired(restarted, 3000);
+  expect(await expired(restarted)).toBe(3000);
+  await restarted.stop();
   await server.stop();
 });

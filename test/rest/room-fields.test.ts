@@ -1,4 +1,4 @@
-/** The table of fields of rooms.md, row by row: default, what is taken, what unsets, what is refused. */
+/** The table of fields of rooms.md, row by row: default, accepted values, values that unset it, refused values. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { FIELD_NAMES } from "../../src/rooms/fields.ts";
 import { type Application, expectAppRefusal, newApplication } from "../support/application.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 interface Row {
-  /** undefined: the record does not have it before it is set. */
+  /** undefined: the record does not have the field before it is set. */
   readonly initial?: unknown;
   readonly good: readonly unknown[];
   readonly bad: readonly unknown[];
@@ -29,7 +29,7 @@ const flag = (initial?: boolean): Row => ({ initial, good: [true, false], bad: N
 
 const NOT_NUMBERS = [-1, "10", "", true, [], {}, 1e300, "x"];
 const limit = (max: number): Row => ({ good: [1, max], bad: [...NOT_NUMBERS, 1.5, max + 1], unsets: [0, null] });
-/** A time in milliseconds is a mistake, and not the year 50000. */
+/** A time in milliseconds is a mistake, not the year 50000. */
 const time: Row = {
   good: [1, 1_900_000_000, 253_402_300_799],
   bad: [...NOT_NUMBERS, 1_900_000_000_000],
@@ -88,7 +88,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   meetingEndedWebhook: webhook,
 };
 
-test("every field there is has its row here", () => {
+test("every field has its row in this test", () => {
   expect(Object.keys(ROWS).sort()).toEqual([...FIELD_NAMES].sort());
 });
 
@@ -107,19 +107,19 @@ for (const [field, { initial, good, bad, unsets = [] }] of Object.entries(ROWS))
       await app.must("POST", "/room", { roomName: room });
     });
 
-    test(`is ${initial ?? "absent"} where it was not set`, async () => {
+    test(`is ${initial ?? "absent"} if it was not set`, async () => {
       const { [field]: value } = await app.must("GET", `/room/${room}`);
       expect(value).toBe(initial);
     });
 
-    test("is taken, kept and returned, at creation and by an edit", async () => {
+    test("is accepted, stored and returned, at creation and by an edit", async () => {
       for (const value of good) {
         const { roomName, ...made } = await app.must("POST", "/room", { [field]: value });
         expect(made[field]).toEqual(value);
         await app.must("DELETE", `/room/${roomName}`);
         expect((await put(value))[field]).toEqual(value);
         expect((await app.must("GET", `/room/${room}`))[field]).toEqual(value);
-        // An edit of something else leaves it alone.
+        // An edit of another field does not change it.
         expect((await app.must("PUT", `/room/${room}`, {}))[field]).toEqual(value);
       }
     });
@@ -136,7 +136,7 @@ for (const [field, { initial, good, bad, unsets = [] }] of Object.entries(ROWS))
         }
       });
 
-    test("is refused and named where it is of the wrong type or out of range, and nothing is made or changed", async () => {
+    test("is refused and named if it has the wrong type or is out of range, and nothing is created or changed", async () => {
       const before = await app.must("GET", `/room/${room}`);
       const count = (await app.must<Json[]>("GET", "/rooms")).length;
       for (const value of [...bad, "x".repeat(120_000)]) {
@@ -150,13 +150,13 @@ for (const [field, { initial, good, bad, unsets = [] }] of Object.entries(ROWS))
     });
   });
 
-test("fractions of times are cut off", async () => {
+test("fractions of a second are cut off", async () => {
   const made = await app.must("POST", "/room", { expireUnixSec: 1_900_000_000.75, notBeforeUnixSec: 0.5 });
   expect(made.expireUnixSec).toBe(1_900_000_000);
   expect(made).not.toHaveProperty("notBeforeUnixSec");
 });
 
-test("null where it unsets nothing means that the field is absent", async () => {
+test("null means absent for a field that it does not unset", async () => {
   const { roomName } = await app.must("POST", "/room", { roomName: null, privacy: "private", enableChat: false });
   const nulls = { roomName: null, privacy: null, enableChat: null, lang: null };
   const { status, body } = await app.call("PUT", `/room/${roomName}`, nulls);
@@ -164,13 +164,13 @@ test("null where it unsets nothing means that the field is absent", async () => 
   expect(body).toMatchObject({ roomName, privacy: "private", enableChat: false, lang: "en" });
 });
 
-test("a form may write True and False", async () => {
+test("a form may use True and False", async () => {
   const headers = { "Content-Type": "application/x-www-form-urlencoded" };
   const { body } = await app.call("POST", "/room", "enableChat=False&autoJoin=TRUE", { headers });
   expect(body).toMatchObject({ enableChat: false, autoJoin: true });
 });
 
-test("a webhook's address is never contacted on write", async () => {
+test("a webhook's address is not contacted when it is set", async () => {
   let asked = 0;
   using listener = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(String(++asked)) });
   const hook = `http://127.0.0.1:${listener.port}/`;

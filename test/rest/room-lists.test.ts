@@ -1,4 +1,4 @@
-/** Lists of very many rooms: bounded in memory, in time for others, and never half a list that looks whole. */
+/** Lists of very many rooms: bounded memory, no delay for other requests, and never a partial list that looks complete. */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -31,7 +31,7 @@ afterAll(async () => {
   removeFolder(data);
 });
 
-/** Straight into the file: over HTTP it would take minutes. */
+/** Written directly to the database file: over HTTP it would take minutes. */
 function fill(folder: string, appId: string): void {
   using database = new Database(join(folder, "parley.sqlite"));
   const add = database.prepare("INSERT INTO rooms VALUES (?, ?, ?, '{}', 1800000000000, NULL, NULL, 1)");
@@ -40,11 +40,11 @@ function fill(folder: string, appId: string): void {
   })();
 }
 
-/** The highest it ever was, in bytes. */
+/** The peak memory, in bytes. */
 const peakMemory = (): number =>
   Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${server.pid}/status`, "utf8"))?.[1]) * 1024;
 
-test("200,000 rooms are listed whole, within bounded memory, and others are answered meanwhile", async () => {
+test("200,000 rooms are listed completely, within bounded memory, while other requests are answered", async () => {
   const before = peakMemory();
   let isListed = false;
   const listing = app.call<Json[]>("GET", "/rooms").finally(() => {
@@ -65,28 +65,28 @@ test("200,000 rooms are listed whole, within bounded memory, and others are answ
   expect(body.at(0)?.roomName).toBe(`room-${ROOMS - 1}`);
   expect(body.at(-1)?.roomName).toBe("room-0");
   expect(new Set(body.map((room) => room._id)).size).toBe(ROOMS);
-  // It took 850 MB and held everybody up for seconds.
+  // Without streaming it took 850 MB and blocked other requests for seconds.
   expect((peakMemory() - before) / MIB).toBeLessThan(150);
   expect(asked).toBeGreaterThan(20);
   expect(slowestMs).toBeLessThan(3000);
 });
 
-test("a page of them knows the total at once", async () => {
+test("a page of them has the total at once", async () => {
   const started = performance.now();
   const page = await app.must<{ total: number; data: Json[] }>("GET", "/rooms?limit=2");
   expect([page.total, page.data.length]).toEqual([ROOMS, 2]);
   expect(performance.now() - started).toBeLessThan(1000);
 });
 
-test("over the cap nothing more is made, and what is there stays readable", async () => {
+test("over the cap no room is created, and existing ones stay readable", async () => {
   const { status, body } = await app.call("POST", "/room", { roomName: "one-more" });
   expect([status, body.error.code]).toEqual([409, "room_limit_reached"]);
   expect(body.message).toContain("PARLEY_MAX_ROOMS_PER_APP");
   expect((await app.call("GET", "/room/room-7")).status).toBe(200);
 });
 
-describe("while a list is on its way", () => {
-  /** Begins to read a list and stops, so that most of it waits at the server. */
+describe("while a list is being sent", () => {
+  /** Starts to read a list and stops, so that most of it waits at the server. */
   async function paused(): Promise<{ begun: string; leave: () => void; rest: () => Promise<string> }> {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
@@ -117,7 +117,7 @@ describe("while a list is on its way", () => {
     };
   }
 
-  test("rooms that come and go leave it whole, and no room is in it twice", async () => {
+  test("created and deleted rooms leave it complete, and no room is in it twice", async () => {
     const { rest } = await paused();
     await app.must("DELETE", "/room/room-0");
     await app.must("DELETE", `/room/room-${ROOMS - 1}`);
@@ -127,12 +127,12 @@ describe("while a list is on its way", () => {
     expect(new Set(rooms.map((room) => room._id)).size).toBe(ROOMS - 1);
   });
 
-  test("eight are sent at once, the ninth is 429, and a reader that leaves makes room", async () => {
+  test("eight are sent at once, the ninth is 429, and a reader that disconnects frees a slot", async () => {
     const readers = await Promise.all(Array.from({ length: 8 }, paused));
     expect(readers.map(({ begun }) => begun.slice(0, 12))).toEqual(readers.map(() => "HTTP/1.1 200"));
     const ninth = await app.call("GET", "/rooms");
     expect([ninth.status, ninth.body.error.code, ninth.headers.get("retry-after")]).toEqual([429, "rate_limited", "1"]);
-    // Pages are ordinary answers.
+    // Pages are ordinary responses.
     expect((await app.call("GET", "/rooms?limit=5")).status).toBe(200);
     for (const { leave } of readers) leave();
     let next = await paused();
@@ -141,7 +141,7 @@ describe("while a list is on its way", () => {
     next.leave();
   });
 
-  test("the end of its key is its end, and what has come is no whole array", async () => {
+  test("revoking its key ends it, and the received part is no complete array", async () => {
     const { rest } = await paused();
     const rotated = await server.admin.must<{ secretKey: string }>("POST", "/apps/demo/secret-key/rotate", {
       graceSec: 0,
@@ -154,7 +154,7 @@ describe("while a list is on its way", () => {
   });
 });
 
-/** The body of a raw answer that came in chunks. */
+/** The decoded body of a raw chunked response. */
 function dechunked(answer: string): string {
   const parts: string[] = [];
   for (let at = answer.indexOf("\r\n\r\n") + 4; ; ) {

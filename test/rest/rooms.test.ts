@@ -1,4 +1,4 @@
-/** Rooms: the table of calls of rooms.md, row by row. Every answer is also held against /openapi.json. */
+/** Rooms: the table of calls of rooms.md, row by row. Every response is also checked against /openapi.json. */
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Application, expectAppRefusal, newApplication } from "../support/application.ts";
 import { startChecked } from "../support/checks.ts";
@@ -51,7 +51,7 @@ const record = (roomName: string): Json => ({
 });
 
 describe("POST /room", () => {
-  test("a room made with only a name answers exactly the record of service.md 2.4", async () => {
+  test("a room created with only a name returns exactly the record of service.md 2.4", async () => {
     const before = Date.now();
     const room = await create("standup");
     expect(room).toEqual(record("standup"));
@@ -59,17 +59,17 @@ describe("POST /room", () => {
     expect(Date.parse(String(room.created))).toBeWithin(before - 1000, Date.now() + 1000);
   });
 
-  test("and so does one made with privacy public", async () => {
+  test("a room created with privacy public returns it too", async () => {
     expect(await create("open", { privacy: "public" })).toEqual(record("open"));
   });
 
-  test("roomName is optional: 10 lower-case letters are made up, others each time", async () => {
+  test("roomName is optional: 10 random lower-case letters are used, different each time", async () => {
     const made = await Promise.all(Array.from({ length: 20 }, () => create()));
     for (const { roomName } of made) expect(roomName).toMatch(/^[a-z]{10}$/);
     expect(new Set(names(made)).size).toBe(20);
   });
 
-  test("a name that is taken is 409 room_already_exists, also when all ask at once", async () => {
+  test("a name that is taken is 409 room_already_exists, also with requests at the same time", async () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => app.call("POST", "/room", { roomName: "one" })));
     const refused = answers.filter(({ status }) => status !== 200);
     expect(refused).toHaveLength(7);
@@ -122,7 +122,7 @@ describe("roomName", () => {
     expectAppRefusal(await app.call("POST", "/room", { roomName: "42" }), 409, "room_already_exists");
   });
 
-  test("is unique in its application, in upper and lower case apart; another application has its own", async () => {
+  test("is unique and case-sensitive per application", async () => {
     const other = await newApplication(server);
     await create("same");
     await create("Same");
@@ -132,7 +132,7 @@ describe("roomName", () => {
     expect((await app.call("GET", "/room/same")).status).toBe(200);
   });
 
-  test("of the path: what is no name is no room, whatever tricks it tries", async () => {
+  test("in the path: an invalid name is no room, however it is encoded", async () => {
     for (const path of ["..", "%2e%2e", "a%2Fb", "%00", "%zz", "%ff", "*", "a%20b", "..%2f..%2fapps", "x".repeat(9000)])
       for (const method of ["GET", "PUT", "DELETE"]) {
         const answer = await app.call(method, `/room/${path}`, method === "PUT" ? {} : undefined, {});
@@ -142,7 +142,7 @@ describe("roomName", () => {
 });
 
 describe("GET /rooms", () => {
-  test("is a bare array, newest first, archived left out", async () => {
+  test("is a plain array, newest first, without archived rooms", async () => {
     expect(await app.must<Json[]>("GET", "/rooms")).toEqual([]);
     for (const name of ["a", "b", "c", "d"]) await create(name);
     await app.must("DELETE", "/room/b");
@@ -157,7 +157,7 @@ describe("GET /rooms", () => {
     expect(names(await app.must<Json[]>("GET", "/rooms"))).toEqual(["c", "b", "z"]);
   });
 
-  test("with limit or endId: envelope {data,total,limit,currEndId}", async () => {
+  test("with limit or endId is an envelope {data,total,limit,currEndId}", async () => {
     for (let i = 0; i < 7; i++) await create(`r${i}`);
     const first = await app.must<Page>("GET", "/rooms?limit=3");
     expect(first).toEqual({
@@ -178,7 +178,7 @@ describe("GET /rooms", () => {
     });
   });
 
-  test("pages stay where they are when rooms come and go, and a cursor outlives its room", async () => {
+  test("pages stay stable while rooms are created and deleted, and a cursor outlives its room", async () => {
     for (let i = 0; i < 6; i++) await create(`r${i}`);
     const first = await app.must<Page>("GET", "/rooms?limit=2");
     await create("late");
@@ -196,7 +196,7 @@ describe("GET /rooms", () => {
     },
   );
 
-  test("a cursor of another application, or garbage, is 400", async () => {
+  test("a cursor of another application, or an invalid one, is 400", async () => {
     const other = await newApplication(server);
     const { _id } = await other.must("POST", "/room", {});
     await create("mine");
@@ -206,7 +206,7 @@ describe("GET /rooms", () => {
 });
 
 describe("GET /room/:roomName", () => {
-  test("is the record; archived = not found", async () => {
+  test("is the record; an archived room is not found", async () => {
     const made = await create("one", { maxParticipants: 4 });
     expect(await app.must("GET", "/room/one")).toEqual(made);
     await app.must("DELETE", "/room/one");
@@ -214,12 +214,12 @@ describe("GET /room/:roomName", () => {
     expect(message).toBe("room not found");
   });
 
-  test("an id is no name", async () => {
+  test("an id is not accepted as a name", async () => {
     const { _id } = await create("one");
     expectAppRefusal(await app.call("GET", `/room/${_id}`), 404, "room_not_found");
   });
 
-  test("no key named roomName anywhere in an error body", async () => {
+  test("an error body has no key named roomName", async () => {
     for (const answer of [
       await app.call("GET", "/room/none"),
       await app.call("POST", "/room", { roomName: "!" }),
@@ -230,7 +230,7 @@ describe("GET /room/:roomName", () => {
 });
 
 describe("PUT /room/:roomName", () => {
-  test("is a merge of the given fields; 200 = the whole record", async () => {
+  test("merges the given fields and returns the whole record", async () => {
     const made = await create("one", { maxParticipants: 4, enableChat: false });
     const changed = await app.must("PUT", "/room/one", { maxParticipants: 5, lang: "de" });
     expect(changed).toEqual({ ...made, maxParticipants: 5, lang: "de" });
@@ -238,7 +238,7 @@ describe("PUT /room/:roomName", () => {
     expect(await app.must("GET", "/room/one")).toEqual(changed);
   });
 
-  test("one wrong field, and nothing is changed", async () => {
+  test("one wrong field leaves everything unchanged", async () => {
     const made = await create("one");
     expectAppRefusal(await app.call("PUT", "/room/one", { lang: "de", enableChat: 1 }), 400, "invalid_request");
     expect(await app.must("GET", "/room/one")).toEqual(made);
@@ -252,7 +252,7 @@ describe("PUT /room/:roomName", () => {
     expect(await app.must("PUT", "/room/new", { roomName: "new", lang: "fr" })).toMatchObject({ _id, lang: "fr" });
   });
 
-  test("409 if the name is taken, and nothing is changed", async () => {
+  test("is 409 if the name is taken, and changes nothing", async () => {
     await create("a");
     const b = await create("b");
     expectAppRefusal(await app.call("PUT", "/room/b", { roomName: "a", lang: "fr" }), 409, "room_already_exists");
@@ -266,7 +266,7 @@ describe("PUT /room/:roomName", () => {
     expect(await app.must("GET", "/room/one")).toMatchObject(Object.fromEntries(flags.map((flag) => [flag, false])));
   });
 
-  test("one name for several at the same moment is given once", async () => {
+  test("of several renames to one name at the same moment one succeeds", async () => {
     for (const name of ["a", "b", "c", "d"]) await create(name);
     const answers = await Promise.all(
       ["a", "b", "c", "d"].map((name) => app.call("PUT", `/room/${name}`, { roomName: "z" })),
@@ -275,14 +275,14 @@ describe("PUT /room/:roomName", () => {
     expect(await app.must<Json[]>("GET", "/rooms")).toHaveLength(4);
   });
 
-  test("a room that is not there, or archived, is 404", async () => {
+  test("a missing or archived room is 404", async () => {
     await create("gone");
     await app.must("DELETE", "/room/gone");
     for (const name of ["gone", "never"])
       expectAppRefusal(await app.call("PUT", `/room/${name}`, { lang: "de" }), 404, "room_not_found");
   });
 
-  test("a record that was read can be put back as it is: what is not ours to set is ignored", async () => {
+  test("a record can be written back unchanged: read-only fields are ignored", async () => {
     const made = await create("one", { expireUnixSec: nowSeconds() + 600 });
     const { body, headers } = await app.call("PUT", "/room/one", made);
     expect(body as Json).toEqual(made);
@@ -291,16 +291,16 @@ describe("PUT /room/:roomName", () => {
 });
 
 describe("DELETE /room/:roomName", () => {
-  test("is soft: sets archived, frees the name, answers its sentence", async () => {
+  test("archives the room, frees the name, and returns its sentence", async () => {
     const { _id } = await create("one");
     expect(await app.must("DELETE", "/room/one")).toEqual({ success: true, message: "Room successfully archived" });
     expectAppRefusal(await app.call("DELETE", "/room/one"), 404, "room_not_found");
-    const again = await create("one");
-    expect(again._id).not.toBe(_id);
+    const successor = await create("one");
+    expect(successor._id).not.toBe(_id);
     await app.must("DELETE", "/room/one");
   });
 
-  test("its row stays, marked", async () => {
+  test("keeps the row, marked as archived", async () => {
     const own = await startChecked();
     const demo = await newApplication(own);
     await demo.must("POST", "/room", { roomName: "kept" });

@@ -22,7 +22,7 @@ afterAll(() => server.stop());
 
 const newKey = async () => admin.createKey((await admin.createApp())._id);
 
-test("the id stays, the secret is new, the old one keeps verifying for the configured grace", async () => {
+test("the id stays, the secret is new, the old one keeps verifying for the configured grace period", async () => {
   const key = await newKey();
   const old = await mintToken(server.url, key.credential);
   const before = nowSeconds();
@@ -58,7 +58,7 @@ test("graceSec 0 ends the old secret at once: its tokens say token_expired", asy
   expect((await mint(server.url, key.credential)).status).toBe(401);
 });
 
-test("a grace that ends turns valid into token_expired, and never back", async () => {
+test("the end of a grace period turns valid into token_expired, permanently", async () => {
   const key = await newKey();
   const token = selfSigned(key.keyId, key.secret);
   const { previousSecretExpiresAt: ends } = await admin.rotate(key.keyId, { graceSec: 2 });
@@ -66,7 +66,7 @@ test("a grace that ends turns valid into token_expired, and never back", async (
     const asked = Date.now();
     const { valid, error } = await admin.check(token);
     const answered = Date.now();
-    // The end is told in whole seconds, so it may really lie up to a second later.
+    // The end is shown in whole seconds, so it may be up to a second later.
     if (valid) expect(asked).toBeLessThan((ends + 1) * 1000);
     else {
       expect(error).toBe("token_expired");
@@ -77,7 +77,7 @@ test("a grace that ends turns valid into token_expired, and never back", async (
   expect((await mint(server.url, key.credential)).status).toBe(401);
 });
 
-test("each previous secret keeps its own end; the sixth has to wait", async () => {
+test("each previous secret keeps its own end; a sixth rotation is refused", async () => {
   const key = await newKey();
   const secrets = [key.secret];
   const ends: number[] = [];
@@ -96,7 +96,7 @@ test("each previous secret keeps its own end; the sixth has to wait", async () =
   await expectAll(true);
   expect((await mint(server.url, `${key.keyId}:${secrets[5]}`)).status).toBe(200);
 
-  // What a previous secret mints shows its own end: the later rotations have not moved it.
+  // A token that a previous secret mints shows that secret's end: the later rotations have not moved it.
   for (const [i, secret] of secrets.slice(0, 5).entries()) {
     const { body } = await mint(server.url, `${key.keyId}:${secret}`, { peerId: "a" });
     expect(body.expiresAt).toBeLessThanOrEqual(Math.min(ends[i]!, nowSeconds() + 3601));
@@ -104,7 +104,7 @@ test("each previous secret keeps its own end; the sixth has to wait", async () =
     expect((await mint(server.url, `${key.keyId}:${secret}`, over)).status).toBe(400);
   }
 
-  // Neither of these two adds one that is still live.
+  // Neither of these two rotations leaves another live previous secret.
   secrets.push((await admin.rotate(key.keyId, { graceSec: 0 })).secret);
   await expectAll(true);
   expect((await admin.check(selfSigned(key.keyId, secrets[5]!))).error).toBe("token_expired");
@@ -118,7 +118,7 @@ test("each previous secret keeps its own end; the sixth has to wait", async () =
   await admin.rotate(key.keyId);
 });
 
-test("the last 20 retired secrets are remembered, and no more", async () => {
+test("the last 20 retired secrets are remembered, and none before them", async () => {
   const key = await newKey();
   const secrets = [key.secret];
   for (let i = 0; i < 21; i++) secrets.push((await admin.rotate(key.keyId, { graceSec: 0 })).secret);
@@ -129,7 +129,7 @@ test("the last 20 retired secrets are remembered, and no more", async () => {
   expect((await admin.check(selfSigned(key.keyId, current))).valid).toBe(true);
 });
 
-test("a previous secret only mints: signed with itself, ending no later than its grace", async () => {
+test("a previous secret only mints: tokens are signed with it and end with its grace period", async () => {
   const key = await newKey();
   const { secret, previousSecretExpiresAt: ends } = await admin.rotate(key.keyId, { graceSec: 100 });
   const { status, body } = await mint(server.url, key.credential, { peerId: "a" });
@@ -152,7 +152,7 @@ test("a previous secret only mints: signed with itself, ending no later than its
   expect((await admin.check(fresh)).error).toBe("token_expired");
 });
 
-test("a previous secret opens nothing else that the key opens, nor the control plane", async () => {
+test("a previous secret is refused by all other calls, and by the control plane", async () => {
   const key = await newKey();
   const { secret } = await admin.rotate(key.keyId);
   const { body: document } = await call<Document>(`${server.url}/openapi.json`);
@@ -186,13 +186,13 @@ test.each<Json>([
   expect((await mint(server.url, key.credential)).status).toBe(200);
 });
 
-test("30 days is the longest grace", async () => {
+test("the grace period is at most 30 days", async () => {
   const key = await newKey();
   const { previousSecretExpiresAt } = await admin.rotate(key.keyId, { graceSec: 2_592_000 });
   expect(previousSecretExpiresAt).toBeGreaterThan(nowSeconds() + 2_591_000);
 });
 
-test("a publishable key has nothing to rotate, an unknown one neither", async () => {
+test("a publishable or unknown key cannot be rotated", async () => {
   const publishable = await admin.createPublishable((await admin.createApp())._id);
   await refused(admin, CONFLICT, "POST", `${KEYS}/${publishable.keyId}/rotate`, {});
   await refused(admin, NOT_FOUND, "POST", `${KEYS}/sk_id_${"0".repeat(32)}/rotate`, {});

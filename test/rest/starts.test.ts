@@ -1,4 +1,4 @@
-/** Starts that are refused with a sentence, and what a start leaves on the disk. */
+/** Starts that are refused with a readable error, and what a start leaves on disk. */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -16,20 +16,20 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-describe("starts that are refused, with a sentence", () => {
-  test("a second one on the same data folder; the first does not notice", async () => {
+describe("starts that are refused, with a readable error", () => {
+  test("a second start on the same data folder; the first keeps running", async () => {
     expectSentence(await refusedStart(server.data), "another Parley process", server.data);
     expect((await mint(server.url, server.keys.secretKey)).status).toBe(200);
   });
 
-  test("a port that is taken", async () => {
+  test("a port in use", async () => {
     using folder = scratch();
     const { port } = new URL(server.url);
     const taken = await runParley(["up", "--host", "127.0.0.1", "--port", port, "--data", folder.path]);
     expectSentence(taken, `port ${port} of 127.0.0.1 is in use`, "--port");
   });
 
-  describe("by what is in the data folder", () => {
+  describe("because of the data folder", () => {
     let data: string;
     beforeAll(async () => {
       data = tempFolder();
@@ -40,7 +40,7 @@ describe("starts that are refused, with a sentence", () => {
     const store = (): string => join(data, "parley.sqlite");
     const masterKey = (): string => join(data, "master.key");
 
-    test("a store that a newer version has written, which stays as it is", async () => {
+    test("a store of a newer version, which stays unchanged", async () => {
       {
         using db = new Database(store());
         db.run("INSERT INTO migrations (version, applied) VALUES (999, 0)");
@@ -54,24 +54,24 @@ describe("starts that are refused, with a sentence", () => {
       await (await startParley({ data })).stop();
     });
 
-    test("a missing master key with a filled store: no new one is made", async () => {
+    test("a missing master key with a filled store: no new key is created", async () => {
       const kept = readFileSync(masterKey());
       rmSync(masterKey());
       expectSentence(await refusedStart(data), "master key is missing", masterKey());
       expect(existsSync(masterKey())).toBe(false);
       writeFileSync(masterKey(), kept, { mode: 0o600 });
-      await using again = await startParley({ data });
-      expect((await mint(again.url, again.keys.secretKey)).status).toBe(200);
+      await using restored = await startParley({ data });
+      expect((await mint(restored.url, restored.keys.secretKey)).status).toBe(200);
     });
 
-    test("a master key that is none", async () => {
+    test("an invalid master key", async () => {
       const kept = readFileSync(masterKey());
       writeFileSync(masterKey(), kept.subarray(0, 20));
       expectSentence(await refusedStart(data), masterKey());
       writeFileSync(masterKey(), kept);
     });
 
-    test("a damaged store, wherever the damage is first met", async () => {
+    test("a damaged store, wherever the damage is found first", async () => {
       const kept = readFileSync(store());
       const appsAt = pageOf(store(), "apps");
       const damaged = async (from: number, bytes: number): Promise<void> => {
@@ -83,7 +83,7 @@ describe("starts that are refused, with a sentence", () => {
         expect(refusal.code).toBe(1);
       };
       try {
-        // The second is met by a statement of the start, not by opening: the applications, in a page of their own.
+        // The second damage is found by a statement of the start, not by opening: the applications, in their own page.
         await damaged(100, kept.length - 100);
         await damaged(appsAt, 4096);
       } finally {
@@ -92,7 +92,7 @@ describe("starts that are refused, with a sentence", () => {
       await (await startParley({ data })).stop();
     });
 
-    test("a file that is no store", async () => {
+    test("a file that is not a store", async () => {
       using folder = scratch();
       const other = folder.path;
       writeFileSync(join(other, "parley.sqlite"), "something else ".repeat(100));
@@ -102,7 +102,7 @@ describe("starts that are refused, with a sentence", () => {
   });
 });
 
-/** Where a table begins in its file. */
+/** The offset of a table's first page in its file. */
 function pageOf(file: string, table: string): number {
   using db = new Database(file, { readonly: true });
   const { page_size } = db.query("PRAGMA page_size").get() as { page_size: number };
@@ -110,8 +110,8 @@ function pageOf(file: string, table: string): number {
   return (rootpage - 1) * page_size;
 }
 
-describe("what is on the disk", () => {
-  test("only its owner may read it", async () => {
+describe("files on disk", () => {
+  test("only their owner may read them", async () => {
     using folder = scratch();
     await using own = await startParley({ data: join(folder.path, "made", "by", "us") });
     const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
@@ -120,7 +120,7 @@ describe("what is on the disk", () => {
       expect({ name, mode: modeOf(join(own.data, name)) }).toEqual({ name, mode: "600" });
   });
 
-  test("the store is in WAL mode and says whose it is", async () => {
+  test("the store is in WAL mode and has the application id", async () => {
     using folder = scratch();
     await using own = await startParley({ data: folder.path });
     await own.admin.createApp("kept");
@@ -134,11 +134,11 @@ describe("what is on the disk", () => {
 
   const strace = Bun.which("strace");
   if (!strace) console.warn("strace is not installed: that a change is synced before its answer is NOT tested here");
-  test.skipIf(!strace)("a change is on the disk before its answer is on the wire", async () => {
+  test.skipIf(!strace)("a change is on disk before its response is sent", async () => {
     using folder = scratch();
     const trace = join(folder.path, "trace");
     const calls = "trace=pwrite64,fdatasync,fsync,write,writev,sendto,sendmsg";
-    // -D: the server stays our own child, so that it gets our signals; -y: names of files instead of numbers.
+    // -D: the server stays our direct child, so that it gets our signals; -y: file names instead of descriptors.
     const wrap = ["strace", "-D", "-f", "-y", "-s", "4096", "-e", calls, "-o", trace];
     await using own = await startParley({ data: join(folder.path, "data"), wrap });
     const key = await own.admin.createKey("demo");

@@ -1,4 +1,4 @@
-/** What somebody without a credential can cause: requests at a rate, aborts that are counted, no lines in the log. */
+/** What a client without a credential can cause: rate-limited requests, counted aborts, no log lines. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Application } from "../support/application.ts";
 import { type Answer, call, halfSent } from "../support/http.ts";
@@ -13,7 +13,7 @@ const figure = async (server: Server, name: string): Promise<number> => {
   return Number(new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1] ?? 0);
 };
 
-test("five hundred aborted bodies: no error in the log, no 5xx in the figures, five hundred aborts", async () => {
+test("five hundred aborted bodies: no error in the log, no 5xx in the metrics, five hundred aborts", async () => {
   await using server = await startParley();
   const { appSecret } = server.keys;
   const lines = server.log.length;
@@ -38,8 +38,8 @@ describe(LIMIT, () => {
     Promise.all(Array.from({ length: count }, ask));
   const refused = (answers: readonly Answer[]): Answer[] => answers.filter(({ status }) => status === 429);
 
-  test("bounds what everybody may read, and what is refused, with 429 and Retry-After", async () => {
-    // One process for all, and an address of its own for each.
+  test("limits public reads and refused requests, with 429 and Retry-After", async () => {
+    // One process for all cases, and a separate address for each.
     await using server = await startParley({ env: { [LIMIT]: "20", PARLEY_TRUSTED_PROXIES: "127.0.0.1" } });
     const demo = new Application(server.url, "demo", "wrong");
     const asks: ((headers: Record<string, string>) => Promise<Answer>)[] = [
@@ -63,7 +63,7 @@ describe(LIMIT, () => {
     }
   });
 
-  test("never touches valid credentials, proven addresses, health checks and connects behind the same address", async () => {
+  test("never affects valid credentials, signed addresses, health checks and connects from the same address", async () => {
     await using server = await startParley({ env: { [LIMIT]: "5", PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0" } });
     const demo = new Application(server.url, "demo", server.keys.appSecret);
     await demo.must("POST", "/room", { roomName: "r" });

@@ -1,4 +1,4 @@
-/** TLS by two settings, and a certificate that is replaced while the server runs. */
+/** TLS by two settings, and replacing a certificate while the server runs. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ class SecureServer {
     return promise;
   }
 
-  /** The name in the certificate that a new connection gets. */
+  /** The common name in the certificate that a new connection gets. */
   async shownName(): Promise<string> {
     const socket = await this.connect();
     const name = String(socket.getPeerCertificate().subject.CN);
@@ -48,7 +48,7 @@ class SecureServer {
     return name;
   }
 
-  /** Sends SIGHUP and waits for what the log says to it. */
+  /** Sends SIGHUP and waits for the log line about it. */
   reload(): Promise<{ level: string; msg: string }> {
     const seen = this.server.log.length;
     this.server.signal("SIGHUP");
@@ -74,7 +74,7 @@ test("two settings make it https", async () => {
   await expect(fetch(secure.url.replace("https:", "http:"))).rejects.toThrow();
 });
 
-test("SIGHUP reads the certificate again; a request under way is still answered", async () => {
+test("SIGHUP reloads the certificate; a request in progress is still answered", async () => {
   await using secure = await SecureServer.start();
   const underWay = await secure.connect();
   const answered = new Promise<string>((resolve, reject) => {
@@ -85,7 +85,7 @@ test("SIGHUP reads the certificate again; a request under way is still answered"
   const { secretKey } = secure.server.keys;
   const head = `POST /v1/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${secretKey}\r\n`;
   underWay.write(`${head}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`);
-  // An answer to a later request shows that the server has seen the half before the signal.
+  // A response to a later request shows that the server read the first half before the signal.
   expect((await call(`${secure.url}/healthz`)).status).toBe(200);
   install(secure.folder, "two");
   expect((await secure.reload()).level).toBe("info");
@@ -101,7 +101,7 @@ test("SIGHUP reads the certificate again; a request under way is still answered"
 
 test.each<[string, (folder: string) => void]>([
   ["no certificate at all", (folder) => writeFileSync(join(folder, "tls.crt"), "not a certificate")],
-  // What a renewal looks like in the middle of writing.
+  // A renewal that is only partly written.
   ["an empty certificate", (folder) => writeFileSync(join(folder, "tls.crt"), "")],
   ["an empty key", (folder) => writeFileSync(join(folder, "tls.key"), "")],
   ["another one's key", (folder) => install(folder, "one", "two")],
@@ -117,7 +117,7 @@ test.each<[string, (folder: string) => void]>([
   expect(await secure.shownName()).toBe("two.parley.test");
 });
 
-test("one that cannot be used at the start stops the start", async () => {
+test("an unusable certificate refuses the start", async () => {
   using folder = scratch();
   const other = folder.path;
   install(other, "one", "two");
@@ -126,9 +126,9 @@ test("one that cannot be used at the start stops the start", async () => {
   expectSentence(await refusedStart(join(other, "data"), ...flags.slice(0, 2)), "PARLEY_TLS_CERT and PARLEY_TLS_KEY");
 });
 
-test("without TLS a SIGHUP does no harm", async () => {
+test("without TLS a SIGHUP has no effect", async () => {
   await using server = await startParley();
-  // An answer first: the signal is meant for a server that is up.
+  // A response first, so that the signal reaches a running server.
   expect((await call(`${server.url}/healthz`)).status).toBe(200);
   const seen = server.log.length;
   server.signal("SIGHUP");

@@ -1,4 +1,4 @@
-/** Which channels a token may name (protocol.md 1): decided exactly, for whatever a legal request can hold, and at a price. */
+/** Which channels a token may name (protocol.md 1): decided exactly for every legal request, with its cost charged to the key. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { type Admin, mint, type SecretKey } from "../support/admin.ts";
 import { expectRefusal } from "../support/checks.ts";
@@ -25,7 +25,7 @@ const keyFor = (channelPatterns: readonly string[]): Promise<SecretKey> => admin
 const post = (key: SecretKey, channels: readonly string[]): ReturnType<typeof mint> =>
   mint(server.url, key.credential, { peerId: "a", channels });
 
-test("a hundred long entries inside a hundred long patterns are granted, minted and self-signed", async () => {
+test("a hundred long entries inside a hundred long patterns are granted, both minted and self-signed", async () => {
   for (const [patterns, channels] of [
     [hundred((i) => `t${i}/**`), hundred((i) => `${`t${i}/`.padEnd(254, "x")}/*`)],
     [hundred((i) => `${`t${i}/`.padEnd(250, "x")}/*/z`), hundred((i) => `${`t${i}/`.padEnd(250, "x")}/a*/z`)],
@@ -45,13 +45,13 @@ test("several patterns together may cover an entry", async () => {
 });
 
 /**
- * Each edge of a graph is a '**' that holds a slash or not; each vertex has patterns for every wrong number of slashes around
- * it. With an odd sum no choice is right everywhere, but to find that out one has to try.
+ * Each edge of a graph is a '**' that contains a slash or not; each vertex has patterns for every wrong number of slashes around
+ * it. With an odd sum no choice fits every vertex, and that can only be found by trying.
  */
 function oddGraph(vertices: number): { patterns: string[]; part: string } {
   const names = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   const steps = [1, Math.floor(vertices / 2)];
-  // A ring with chords; the edges in an order that keeps neighbours apart.
+  // A ring with chords, with the edges ordered so that neighbours are far apart.
   const edges = steps
     .flatMap((step) =>
       Array.from({ length: step === 1 ? vertices : vertices / 2 }, (_, v) => [v, (v + step) % vertices]),
@@ -70,7 +70,7 @@ function oddGraph(vertices: number): { patterns: string[]; part: string } {
   return { patterns, part: woven(() => "**") };
 }
 
-test("what takes too much work to decide is 400 and says so, and costs the key its rate", async () => {
+test("a request that takes too much work to decide is 400 with that reason, and counts against the key's rate", async () => {
   await using own = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "20" } });
   const { patterns, part } = oddGraph(24);
   const app = (await own.admin.createApp())._id;
@@ -79,7 +79,7 @@ test("what takes too much work to decide is 400 and says so, and costs the key i
     mint(own.url, credential, { peerId: "a", channels });
   const { message } = expectRefusal(await mintAt(costly.credential, [part]), 400, "invalid_request");
   expect(message).toContain("channels.0: whether the key's patterns cover it takes too much work");
-  // 4 million steps are 200 requests more: at 20 a second the key owes for nine seconds, and no other key does.
+  // 4 million steps cost 200 additional requests: at 20 per second the key is limited for nine seconds, and no other key is.
   const answer = await mintAt(costly.credential, [part]);
   expectRefusal(answer, 429, "rate_limited");
   expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
@@ -87,7 +87,7 @@ test("what takes too much work to decide is 400 and says so, and costs the key i
   expect((await mintAt(cheap.credential, ["x"])).status).toBe(200);
 });
 
-test("costly requests that were let in together, and whose bodies end together, are not all worked on", async () => {
+test("of costly requests whose bodies end at the same time, only some are processed", async () => {
   await using own = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "40" } });
   const { patterns, part } = oddGraph(24);
   const key = await own.admin.createKey((await own.admin.createApp())._id, { channelPatterns: patterns });
@@ -102,7 +102,7 @@ test("costly requests that were let in together, and whose bodies end together, 
   for (const answer of refused) expect(answer).toMatch(/retry-after: [1-9]/i);
 });
 
-test("a costly self-signed token is paid for by its key, from whatever address; cheap ones still connect", async () => {
+test("a costly self-signed token counts against its key, from any address; cheap ones still connect", async () => {
   const env = { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "60000", PARLEY_REST_REQUESTS_PER_SECOND: "20" };
   await using own = await startParley({ env });
   const { patterns, part } = oddGraph(24);
@@ -110,14 +110,14 @@ test("a costly self-signed token is paid for by its key, from whatever address; 
   const ask = (channels: readonly string[]): ReturnType<typeof call> =>
     call(`${own.url}/v1?token=${selfSigned(key.keyId, key.secret, { channels })}`);
   expect((await ask([part])).status).toBe(401);
-  const again = await ask([part]);
-  expectRefusal(again, 429, "rate_limited");
-  expect(Number(again.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  const repeated = await ask([part]);
+  expectRefusal(repeated, 429, "rate_limited");
+  expect(Number(repeated.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
   expect((await ask(["x/y"])).status).toBe(426);
   expectRefusal(await mint(own.url, key.credential, { peerId: "a" }), 429, "rate_limited");
 });
 
-test("a costly self-signed token costs its address its connects", async () => {
+test("a costly self-signed token counts against its address's connects", async () => {
   await using own = await startParley({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "600" } });
   const { patterns, part } = oddGraph(24);
   const key = await own.admin.createKey((await own.admin.createApp())._id, { channelPatterns: patterns });

@@ -1,4 +1,4 @@
-/** Every row of service.md 7.1, provoked for real, and in which order they come (protocol.md 7). */
+/** Every row of service.md 7.1, caused by a real request, and their order (protocol.md 7). */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { type Admin, mint, mintToken, type SecretKey } from "../support/admin.ts";
@@ -14,9 +14,9 @@ const BODY_MAX_BYTES = 128 * KIB;
 
 let server: Server;
 let admin: Admin;
-/** May do everything. */
+/** A key that may do everything. */
 let wide: SecretKey;
-/** chat/* and news/**, publish and subscribe. */
+/** A key for chat/* and news/**, publish and subscribe. */
 let narrow: SecretKey;
 
 beforeAll(async () => {
@@ -87,7 +87,7 @@ describe("400 invalid_request", () => {
     expectRefusal(await post(body), 400, "invalid_request");
   });
 
-  test("heads that mean two things never reach us", async () => {
+  test("ambiguous request heads are refused by the listener", async () => {
     const head = `POST /v1/tokens HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${wide.credential}\r\n`;
     const body = '{"peerId":"a"}';
     for (const lengths of [
@@ -99,7 +99,7 @@ describe("400 invalid_request", () => {
       expect(statusOf(await rawCall(server.url, `${head}${lengths}\r\n${body}`))).toBe(400);
   });
 
-  test("none of it changes anything", async () => {
+  test("a refused request changes nothing", async () => {
     const before = { revision: await admin.revision(), keys: await admin.keys() };
     for (const [, body] of cases) expect((await post(body)).status).toBe(400);
     expect({ revision: await admin.revision(), keys: await admin.keys() }).toEqual(before);
@@ -108,7 +108,7 @@ describe("400 invalid_request", () => {
 });
 
 describe("401 unauthorized", () => {
-  test("every wrong credential gets the same answer", async () => {
+  test("every wrong credential gets the same response", async () => {
     const { app } = wide;
     const other = await admin.createKey((await admin.createApp()).name);
     const revoked = await admin.createKey(app);
@@ -161,7 +161,7 @@ describe("401 unauthorized", () => {
     expect(answers).toEqual(headers.map(([name]) => ({ ...first!, name, status: 401 })));
   });
 
-  test("the scheme's case and spaces around it do not matter", async () => {
+  test("the case of the scheme and spaces around it are ignored", async () => {
     for (const header of [`bearer ${wide.credential}`, `BEARER  ${wide.credential} `]) {
       const headers = { Authorization: header };
       expect((await call(`${server.url}/v1/tokens`, { body: { peerId: "a" }, headers })).status).toBe(200);
@@ -189,7 +189,7 @@ describe("403", () => {
     },
   );
 
-  test("channel_not_authorized: a reserved name, in any case, whatever the key covers", async () => {
+  test("channel_not_authorized: a reserved name, in any case, even if the key covers it", async () => {
     for (const channel of ["_metered/x", "_INTERNAL/x", "_System/**", "_parley/*"]) {
       const answer = await post({ peerId: "a", channels: ["ok", channel] });
       expect(expectRefusal(answer, 403, "channel_not_authorized").message).toBe(
@@ -210,7 +210,7 @@ describe("403", () => {
     expect(message).toBe("permissions.1: this is no action; there are publish, subscribe, presence, send.");
   });
 
-  test("a key without patterns or actions can mint, but nothing beyond itself", async () => {
+  test("a key without patterns or actions can mint, but grants nothing", async () => {
     const none = await admin.createKey(wide.app, { channelPatterns: [], actions: [] });
     expect((await post({ peerId: "a" }, none)).status).toBe(200);
     expect((await post({ peerId: "a", channels: [], permissions: [] }, none)).status).toBe(200);
@@ -218,7 +218,7 @@ describe("403", () => {
     expectRefusal(await post({ peerId: "a", permissions: ["send"] }, none), 403, "action_not_permitted");
   });
 
-  test("an edit of the key counts at once", async () => {
+  test("an edit of the key takes effect at once", async () => {
     const key = await admin.createKey(wide.app, { channelPatterns: ["a"] });
     await admin.patchKey(key.keyId, { channelPatterns: ["b"] });
     expectRefusal(await post({ peerId: "a", channels: ["a"] }, key), 403, "channel_not_authorized");
@@ -226,7 +226,7 @@ describe("403", () => {
   });
 });
 
-describe("which refusal comes first", () => {
+describe("order of the refusals", () => {
   const tooLarge = `{"peerId":"${"x".repeat(BODY_MAX_BYTES)}`;
 
   test("401, then 413, then 400, then 403 for channels, then 403 for actions", async () => {
@@ -241,7 +241,7 @@ describe("which refusal comes first", () => {
     expectRefusal(await post({ ...outside, peerId: "a", channels: ["chat/1"] }, narrow), 403, "action_not_permitted");
   });
 
-  test("503 last: a key whose secret the master key does not open", async () => {
+  test("503 comes last: a key whose secret the master key does not open", async () => {
     using folder = scratch();
     const data = folder.path;
     const env = { PARLEY_REST_REQUESTS_PER_SECOND: "0", PARLEY_MASTER_KEY: randomBytes(32).toString("base64") };
@@ -268,7 +268,7 @@ describe("which refusal comes first", () => {
     expectRefusal(await ask({ peerId: "a", channels: ["chat/1"] }), 503, "internal_error");
     expect(await second.admin.check(token)).toMatchObject({ valid: false, error: "internal_error" });
 
-    // No secret key can be used: this node is not ready.
+    // No secret key can be used, so this node is not ready.
     const readiness = async (): Promise<unknown[]> => {
       const { status, body } = await call<{ degraded: string[]; checks: Json }>(`${second.url}/readyz`);
       return [status, body.degraded, body.checks.keys];
@@ -276,10 +276,10 @@ describe("which refusal comes first", () => {
     const of = (sealed: number): string => `the master key does not open ${sealed} of 2 secret keys: they answer 503`;
     expect(await readiness()).toEqual([503, [], of(2)]);
 
-    // The way out: a new secret is sealed with the master key in force.
+    // The fix: a new secret is sealed with the current master key.
     const { secret } = await second.admin.rotate(key.keyId);
     expect((await ask({ peerId: "a" }, secret)).status).toBe(200);
-    // The demo's key still cannot: that is said, and nobody is sent elsewhere for it.
+    // The demo's key is still unusable: the node reports it, but stays ready.
     let found = await readiness();
     while (found[0] === 503) found = await readiness();
     expect(found).toEqual([200, ["keys"], of(1)]);

@@ -1,4 +1,4 @@
-/** POST /v1/tokens over real HTTP: what it gives and its limits (service.md 2.2, 2.3, 4.1 and 8; protocol.md 7). */
+/** POST /v1/tokens over real HTTP: its response and its limits (service.md 2.2, 2.3, 4.1 and 8; protocol.md 7). */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { jwtVerify, SignJWT } from "jose";
 import { type Admin, ALL_ACTIONS, mint, mintToken, type SecretKey } from "../support/admin.ts";
@@ -14,9 +14,9 @@ const BODY_MAX_BYTES = 128 * KIB;
 
 let server: Server;
 let admin: Admin;
-/** May do everything. */
+/** A key that may do everything. */
 let wide: SecretKey;
-/** chat/* and news/**, publish and subscribe. */
+/** A key for chat/* and news/**, publish and subscribe. */
 let narrow: SecretKey;
 
 beforeAll(async () => {
@@ -38,8 +38,8 @@ const keyOf = (secret: string): Uint8Array => new TextEncoder().encode(secret);
 const bagOf = (bytes: number): object => ({ ü: "x".repeat(bytes - '{"ü":""}'.length - 1) });
 const named = (count: number): string[] => Array.from({ length: count }, (_, i) => `c${i}`);
 
-describe("what a minted token holds", () => {
-  test("only sub, exp and iat when nothing else is asked for; an hour by default", async () => {
+describe("a minted token", () => {
+  test("holds only sub, exp and iat by default, and is valid for an hour", async () => {
     const before = nowSeconds();
     const { status, body } = await post({ peerId: "alice" });
     const after = nowSeconds();
@@ -54,7 +54,7 @@ describe("what a minted token holds", () => {
     expect(body.expiresAt - (iat as number)).toBeWithin(3600, 3602);
   });
 
-  test("the answer says what the token grants: what was asked for, or all that the key has", async () => {
+  test("the response lists what the token grants: what was requested, or all that the key has", async () => {
     expect((await post({ peerId: "a" }, narrow)).body).toMatchObject({
       channels: ["chat/*", "news/**"],
       permissions: ["publish", "subscribe"],
@@ -67,7 +67,7 @@ describe("what a minted token holds", () => {
     });
   });
 
-  test("metadata arrives as it was written: long numbers, 1e400, spaces", async () => {
+  test("keeps metadata byte for byte: long numbers, 1e400, spaces", async () => {
     const metadata = '{"id":1234567890123456789, "big" : 1e400,"text":"\\u00fc"}';
     const { body } = await post(`{"peerId":"a","metadata":${metadata},"peerMetadata":{"n":12345678901234567890}}`);
     const text = Buffer.from(body.token.split(".")[1] ?? "", "base64url").toString();
@@ -82,7 +82,7 @@ describe("what a minted token holds", () => {
     expect(Object.keys(payloadOf(body.token)).sort()).toEqual(["exp", "iat", "sub"]);
   });
 
-  test("everything that is asked for, unchanged", async () => {
+  test("holds everything requested, unchanged", async () => {
     const asked = {
       channels: ["chat/42", "news/**"],
       permissions: ["subscribe"],
@@ -97,20 +97,20 @@ describe("what a minted token holds", () => {
     expect(sub).toBe("alice");
   });
 
-  test("empty lists stay in it: they mean none, not all", async () => {
+  test("keeps empty lists: they mean none, not all", async () => {
     const token = await mintToken(server.url, wide.credential, { peerId: "a", channels: [], permissions: [] });
     expect(payloadOf(token)).toMatchObject({ channels: [], permissions: [] });
     expect(await admin.check(token)).toMatchObject({ valid: true, channels: [], permissions: [] });
   });
 
-  test("a __proto__ in metadata is a key like any other", async () => {
+  test("__proto__ in metadata is a key like any other", async () => {
     const { body } = await post('{"peerId":"a","metadata":{"__proto__":{"admin":true}}}');
     const text = Buffer.from(body.token.split(".")[1] ?? "", "base64url").toString();
     expect(text).toContain('"metadata":{"__proto__":{"admin":true}}');
     expect(payloadOf(body.token).sub).toBe("a");
   });
 
-  test("the content type does not matter", async () => {
+  test("the content type is ignored", async () => {
     const { status } = await call(`${server.url}/v1/tokens`, {
       bearer: wide.credential,
       body: '{"peerId":"a"}',
@@ -135,7 +135,7 @@ describe("what a minted token holds", () => {
     expect(message).toContain(hint);
   });
 
-  test("an unknown name of any spelling does no harm, and a long one is not shown: it may be a secret", async () => {
+  test("an unknown field of any name is ignored, and a long one is not shown: it may be a secret", async () => {
     expectRefusal(await post({ peerId: "a", "\ud800": 1 }), 400, "invalid_request");
     for (const name of [wide.secret, "x".repeat(41), "x".repeat(100_000)]) {
       const { message } = expectRefusal(await post({ peerId: "a", [name]: 1 }), 400, "invalid_request");
@@ -145,11 +145,11 @@ describe("what a minted token holds", () => {
 });
 
 describe("a token of one second", () => {
-  test("can connect, whatever the fraction of the second it was made in", async () => {
+  test("can connect, whenever within a second it was minted", async () => {
     for (let fraction = 0; fraction < 1000; fraction += 125) {
       await Bun.sleep((1000 + fraction - (Date.now() % 1000)) % 1000);
       const { body } = await post({ peerId: "a", expiresInSec: 1 });
-      // A plain GET runs the checks of a connect, and says where it would have been let in.
+      // A plain GET runs the checks of a connect, and reports whether it would be accepted.
       const { status, text } = await call(`${server.url}/v1?token=${body.token}`);
       expect({ fraction, status, text: status === 426 ? "" : text }).toEqual({ fraction, status: 426, text: "" });
       expect(body.expiresAt - Date.now() / 1000).toBeLessThan(2.6);
@@ -158,7 +158,7 @@ describe("a token of one second", () => {
 });
 
 describe("minted and self-signed tokens are equivalent", () => {
-  test("jose verifies a minted one under the secret", async () => {
+  test("jose verifies a minted token with the secret", async () => {
     const token = await mintToken(server.url, wide.credential, { peerId: "alice", metadata: { a: 1 } });
     const { payload, protectedHeader } = await jwtVerify(token, keyOf(wide.secret), { algorithms: ["HS256"] });
     expect(payload).toMatchObject({ sub: "alice", metadata: { a: 1 } });
@@ -166,7 +166,7 @@ describe("minted and self-signed tokens are equivalent", () => {
     await expect(jwtVerify(token, keyOf(narrow.secret))).rejects.toThrow();
   });
 
-  test("one signed by jose is accepted, with the scope it asks for", async () => {
+  test("a token signed by jose is accepted, with the scope it requests", async () => {
     const exp = nowSeconds() + 300;
     const token = await new SignJWT({ channels: ["chat/1"], permissions: ["publish"], iss: "shop", peerMetadata: {} })
       .setProtectedHeader({ alg: "HS256", kid: narrow.keyId })
@@ -185,7 +185,7 @@ describe("minted and self-signed tokens are equivalent", () => {
     });
   });
 
-  test("one that names neither channels nor permissions has the key's", async () => {
+  test("a token that names neither channels nor permissions has the key's", async () => {
     const token = await mintToken(server.url, narrow.credential, { peerId: "a" });
     expect(await admin.check(token)).toMatchObject({
       channels: ["chat/*", "news/**"],
@@ -194,7 +194,7 @@ describe("minted and self-signed tokens are equivalent", () => {
   });
 });
 
-describe("limits: the last value that is taken and the first that is not", () => {
+describe("limits: the last accepted value and the first refused one", () => {
   test.each<[string, object, object]>([
     ["peerId of 128 characters", { peerId: "~".repeat(128) }, { peerId: "~".repeat(129) }],
     ["peerId of one character", { peerId: " " }, { peerId: "" }],
@@ -210,7 +210,7 @@ describe("limits: the last value that is taken and the first that is not", () =>
     expectRefusal(await post({ peerId: "a", ...bad }), 400, "invalid_request");
   });
 
-  test("a body of 128 KiB, with and without Content-Length", async () => {
+  test("a body of 128 KiB is accepted, with and without Content-Length", async () => {
     const bodyOf = (bytes: number): Buffer => {
       const head = '{"peerId":"a"';
       return Buffer.from(`${head}${" ".repeat(bytes - head.length - 1)}}`);
@@ -236,8 +236,8 @@ describe("limits: the last value that is taken and the first that is not", () =>
     expectRefusal(await post(escaped(max / 6 + 1)), 400, "invalid_request");
   });
 
-  test("the longest legal token mints, verifies, and travels as a query", async () => {
-    // Quotes and backslashes are the worst: each is one byte of a name and two of the JSON around it.
+  test("the longest legal token can be minted, verified, and used in a query", async () => {
+    // Quotes and backslashes are the worst case: one byte in a name, two in JSON.
     const channels = Array.from({ length: 100 }, (_, i) => `${i}`.padEnd(256, '"'));
     const fill = (bytes: number): object => ({ a: "x".repeat(bytes - '{"a":""}'.length) });
     const asked = { channels, metadata: fill(8 * KIB), peerMetadata: fill(4 * KIB), permissions: ALL_ACTIONS };
@@ -252,7 +252,7 @@ describe("limits: the last value that is taken and the first that is not", () =>
     expect(asQuery.headers.get("x-request-id")).toBeString();
   });
 
-  test("a hundred of the longest patterns are within a key that covers everything", async () => {
+  test("a hundred of the longest patterns are granted by a key that covers everything", async () => {
     const channels = Array.from({ length: 100 }, (_, i) => `${`${i}`.padEnd(254, "x")}/*`);
     const { status, text } = await post({ peerId: "a", channels });
     expect({ status, text: status === 200 ? "" : text }).toEqual({ status: 200, text: "" });

@@ -1,9 +1,9 @@
 /**
- * A walk over /openapi.json: every operation of the service, with what its schemas allow and with what they do not. Nothing
- * may answer 500, and no answer may be one that the document does not describe.
+ * A walk over /openapi.json: every operation of the service, with input that its schemas allow and input that they do not. No
+ * response may be 500, and every response must be one that the document describes.
  *
- * Each operation gets a world of its own (an application with keys, a room, a recording), so that what one deletes is nobody
- * else's. PARLEY_TEST_FULL=1 walks ten times as far.
+ * Each operation has its own fixtures (an application with keys, a room, a recording), so that a deletion affects no other
+ * operation. PARLEY_TEST_FULL=1 makes ten times as many requests.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
@@ -20,7 +20,7 @@ setDefaultTimeout(300_000);
 const MORE_WALKS = 20;
 const RUNS = process.env.PARLEY_TEST_FULL ? 300 : 30;
 
-/** One server for all; the document is needed to name the tests. */
+/** One server for all tests; started here, because its document gives the tests their names. */
 const server: Server = await startParley({
   env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" },
 });
@@ -30,7 +30,7 @@ afterAll(() => server.stop());
 
 interface Step {
   readonly method: string;
-  /** As the document has it: /v1/peers/{peerId}. */
+  /** The path as in the document: /v1/peers/{peerId}. */
   readonly path: string;
   readonly operation: Operation;
 }
@@ -39,13 +39,13 @@ const steps: Step[] = Object.entries(document.paths).flatMap(([path, operations]
   Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
 );
 
-/** Everything that an address or a body may name, and that is there. */
+/** Everything that a path or a body may refer to. */
 interface World {
   readonly names: Readonly<Record<string, string>>;
   readonly application: Application;
   readonly credentials: Readonly<Record<string, string>>;
   readonly hints: Hints;
-  /** Addresses that carry their own proof, by operation. */
+  /** Addresses that carry a signature, by operation. */
   readonly links: Readonly<Record<string, string>>;
 }
 
@@ -73,7 +73,7 @@ async function newWorld(): Promise<World> {
     hints: {
       app: fc.constantFrom(name, _id),
       name: fc.nat().map(() => freshName()),
-      // New names for rooms, so that most are free.
+      // New names for rooms, so that most of them are free.
       roomName: fc.oneof(fc.stringMatching(/^[A-Za-z0-9_-]{8,30}$/), fc.integer({ min: 1e9 })),
       room: fc.constantFrom(String(room.roomName), String(room._id)),
       token: fc.constantFrom(accessToken, await mintToken(url, key.credential)),
@@ -95,7 +95,7 @@ async function newWorld(): Promise<World> {
   };
 }
 
-/** One that is begun, sent and complete, its links, and the address of an upload that has only begun. */
+/** A complete recording with its links, and the address of an upload that has only begun. */
 async function newRecording(application: Application, room: string): Promise<Pick<World, "links"> & { id: string }> {
   const begin = () =>
     application.must<{ _id: string; uploadUrl: string }>("POST", "/recording", {
@@ -128,7 +128,7 @@ interface Draw {
   readonly body: string | undefined;
 }
 
-/** undefined in a body's place: none is sent. */
+/** undefined as body: none is sent. */
 function draws({ operation, path }: Step, world: World, isValid: boolean): fc.Arbitrary<Draw> {
   const generator = new Generator(document.components.schemas, world.hints);
   const parameters = operation.parameters.filter((one) => one.in === "query");
@@ -181,7 +181,7 @@ async function take(step: Step, world: World, draw: Draw, isValid = false): Prom
     },
   });
   expect(answer.status).not.toBe(500);
-  // A path that is no longer the one that was meant (`..`) is somebody else's, or nobody's: then it is not described.
+  // A path that the server normalises (`..`) is another operation or none, which the document does not describe here.
   if (isSamePath(filled)) contract.check(method, filled, answer);
   if (answer.status !== 206) expectFrameOf(answer);
   return answer;
@@ -189,15 +189,15 @@ async function take(step: Step, world: World, draw: Draw, isValid = false): Prom
 
 const isSamePath = (path: string): boolean => new URL(path, "http://x").pathname === path && !/%2F|%00/i.test(path);
 
-/** A file has headers of its own; what every answer has is the id and that nobody keeps it. */
+/** A file has its own headers; common to every response are the request id and no-store. */
 function expectFrameOf(answer: Answer): void {
   if (answer.headers.get("content-type")?.startsWith("application/json")) expectFrame(answer);
   else expect(answer.headers.get("cache-control")).toContain("no-store");
 }
 
-/** What cannot succeed here, with the reason. */
+/** Operations that cannot succeed here, with the reason. */
 const NEVER: Readonly<Record<string, string>> = {
-  "POST /v1/peers/{peerId}/send": "nobody is connected in this world",
+  "POST /v1/peers/{peerId}/send": "no peer is connected",
 };
 
 let worlds = 0;
@@ -207,7 +207,7 @@ beforeAll(() => {
 
 for (const step of steps) {
   const title = `${step.method} ${step.path}`;
-  // A world that is only looked at serves for all.
+  // One set of fixtures is enough for operations that only read.
   const lasting = step.method === "GET" ? newWorld() : undefined;
   const world = (): Promise<World> => {
     worlds++;
@@ -217,7 +217,7 @@ for (const step of steps) {
   const walk = async (isValid: boolean): Promise<Set<number>> => {
     const seen = new Set<number>();
     for (let left = RUNS; left > 0; left -= 5) {
-      // Some calls end the world they are made in: a new one every few.
+      // Some calls delete their fixtures, so new ones are created after every few.
       const here = await world();
       await fc.assert(
         fc.asyncProperty(draws(step, here, isValid), async (draw) => {
@@ -229,21 +229,21 @@ for (const step of steps) {
     return seen;
   };
 
-  test(`${title}: what its schema allows`, async () => {
+  test(`${title}: input that its schema allows`, async () => {
     const seen = await walk(true);
     if (title in NEVER) return;
-    // Chance may draw only what is allowed and yet not so: a token for another room, say. Then it draws again.
+    // Random input may be allowed by the schema and still wrong, such as a token for another room; then it is drawn again.
     for (let more = 0; more < MORE_WALKS && !seen.has(200); more++)
       for (const status of await walk(true)) seen.add(status);
     expect([...seen]).toContain(200);
   });
 
-  test(`${title}: what its schema does not allow`, async () => {
+  test(`${title}: input that its schema does not allow`, async () => {
     await walk(false);
   });
 }
 
-test("a body of every operation that takes one is refused where it is wrong: the walk has seen 400s", async () => {
+test("every operation with a body has refused a wrong one with 400", async () => {
   const here = await newWorld();
   for (const step of steps.filter((one) => one.operation.requestBody?.content["application/json"])) {
     const names = here.names;
