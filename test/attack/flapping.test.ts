@@ -1,4 +1,4 @@
-/** A member that keeps coming and going: what each byte of it makes the service write to a channel of a hundred. */
+/** A member that joins and leaves all the time: how much each of its bytes makes the service write to a channel of a hundred. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh, join } from "../conformance/raw/support/world.ts";
@@ -10,11 +10,11 @@ const SEEN = { permissions: ["publish", "subscribe", "send", "presence"] };
 const MEMBERS = 100;
 /** One of the members. */
 const FRIEND = "friend";
-/** Of the one that flaps: as much as is allowed, since every change of it carries it. */
+/** The flapping peer's metadata has the maximum size, because every change carries it. */
 const PEER_METADATA = { about: "m".repeat(4096 - '{"about":""}'.length) };
-/** A presence frame about it alone: its metadata, and what stands around it. */
+/** The size of a presence frame about this peer alone: its metadata and the frame around it. */
 const CHANGE_MAX_BYTES = 4096 + 300;
-/** Within 10 s: five changes, and a join that a message makes necessary. */
+/** The limit within 10 s: five changes, and one join that has to precede a message. */
 const CHANGES_MAX = 6;
 
 let siege: Siege;
@@ -29,7 +29,7 @@ beforeAll(async () => {
     await join(wire, channel);
     return wire;
   });
-  // Everybody knows everybody: what comes from here on is about those who flap.
+  // All members know each other by now, so every later frame is about the flapping peer.
   await received();
 });
 afterAll(() => siege.stop());
@@ -40,7 +40,7 @@ async function received(): Promise<number> {
   return members.reduce((sum, { bytesReceived }) => sum + bytesReceived, 0);
 }
 
-/** What the acks of `received` itself come to. */
+/** The size of the acks that `received` itself causes. */
 const SYNC_MAX_BYTES = MEMBERS * 100;
 
 interface Cost {
@@ -48,7 +48,7 @@ interface Cost {
   readonly bytesOut: number;
 }
 
-/** `attack` gives the frames that are sent in one go, and is called until it gives none. */
+/** `attack` returns the frames to send at once, and is called until it returns none. */
 async function costOf(attack: (turn: number) => readonly object[] | undefined): Promise<Cost> {
   const before = await received();
   const wire = await siege.wire({ ...SEEN, peerMetadata: PEER_METADATA });
@@ -59,7 +59,7 @@ async function costOf(attack: (turn: number) => readonly object[] | undefined): 
     wire.send(...frames);
     for (const frame of frames) bytesIn += JSON.stringify(frame).length + 6;
     await wire.sync();
-    // Longer than a channel of this size waits between two ticks: each turn's state could be shown.
+    // Longer than the pause between two ticks of a channel of this size, so that each state can be announced.
     await Bun.sleep(80);
   }
   const bytesOut = (await received()) - before - SYNC_MAX_BYTES;
@@ -69,23 +69,23 @@ async function costOf(attack: (turn: number) => readonly object[] | undefined): 
 
 const subscribe = (): object => ({ type: "subscribe", channel });
 const unsubscribe = (): object => ({ type: "unsubscribe", channel });
-const sendToNobody = { type: "send", to: "nobody", data: 1 };
+const sendToMissingPeer = { type: "send", to: "no-such-peer", data: 1 };
 
-test("coming and going with direct messages to nobody in between costs one change at most", async () => {
-  const flap = [subscribe(), sendToNobody, unsubscribe(), sendToNobody];
+test("joining and leaving with direct messages to a missing peer in between costs at most one change", async () => {
+  const flap = [subscribe(), sendToMissingPeer, unsubscribe(), sendToMissingPeer];
   const { bytesIn, bytesOut } = await costOf((turn) => (turn === 0 ? Array(50).fill(flap).flat() : undefined));
   expect(bytesIn).toBeGreaterThan(9000);
-  // Nobody receives anything, so nothing is shown ahead of its tick, and at the tick it is as it was.
+  // No peer receives a message, so nothing is announced before its tick, and at the tick nothing has changed.
   expect(bytesOut).toBeLessThanOrEqual(MEMBERS * CHANGE_MAX_BYTES);
 });
 
-test("coming and going slowly enough to be shown costs five changes within 10 s", async () => {
+test("joining and leaving slowly enough to be announced costs five changes within 10 s", async () => {
   const { bytesOut } = await costOf((turn) => (turn < 12 ? [turn % 2 === 0 ? subscribe() : unsubscribe()] : undefined));
   expect(bytesOut).toBeGreaterThan(2 * MEMBERS * 4096);
   expect(bytesOut).toBeLessThanOrEqual(CHANGES_MAX * MEMBERS * CHANGE_MAX_BYTES);
 });
 
-test("coming and going with messages in between costs those messages and six changes", async () => {
+test("joining and leaving with messages in between costs those messages and six changes", async () => {
   const publish = { type: "publish", channel, data: 1 };
   const flap = [subscribe(), publish, unsubscribe(), publish];
   const { bytesOut } = await costOf((turn) => (turn === 0 ? Array(50).fill(flap).flat() : undefined));
@@ -93,10 +93,10 @@ test("coming and going with messages in between costs those messages and six cha
   expect(bytesOut).toBeLessThanOrEqual(messagesMaxBytes + CHANGES_MAX * MEMBERS * CHANGE_MAX_BYTES);
 });
 
-test("coming and going with direct messages to one member shows it to that member alone", async () => {
+test("joining and leaving with direct messages to one member is announced to that member alone", async () => {
   const send = { type: "send", to: FRIEND, data: 1 };
   const flap = [subscribe(), send, unsubscribe(), send];
   const { bytesOut } = await costOf((turn) => (turn === 0 ? Array(50).fill(flap).flat() : undefined));
-  // A hundred direct messages with the sender's metadata, six changes, and at the tick nothing.
+  // A hundred direct messages with the sender's metadata, six changes, and nothing at the tick.
   expect(bytesOut).toBeLessThanOrEqual((100 + CHANGES_MAX + 1) * CHANGE_MAX_BYTES);
 });

@@ -1,4 +1,4 @@
-/** Frames that no client should send (RFC 6455 5): each ends its own connection with the right code and nobody else's. */
+/** Frames that no client should send (RFC 6455 5): each ends its own connection with the right code, and no other connection. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { closePayload, OPCODE } from "../conformance/raw/support/frames.ts";
 import { type Bits, bits } from "./support/bytes.ts";
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => siege.stop());
 
-/** The connection is closed with that code, and then over. */
+/** Expects the connection to be closed with that code and then ended. */
 const closes = (code: number, ...frames: Bits[]): Promise<void> => closesAfter(code, Buffer.concat(frames.map(bits)));
 
 function closesAfter(code: number, bytes: Uint8Array): Promise<void> {
@@ -33,7 +33,7 @@ function closesAfter(code: number, bytes: Uint8Array): Promise<void> {
   });
 }
 
-/** The connection stays; `answers` are the text frames that come back. */
+/** Expects the connection to stay open; `answers` are the text frames that it receives. */
 function stays(answers: string[], ...frames: Bits[]): Promise<void> {
   return siege.withstands(async () => {
     await crowd(TIMES, AT_ONCE, async () => {
@@ -45,7 +45,7 @@ function stays(answers: string[], ...frames: Bits[]): Promise<void> {
   });
 }
 
-describe("the head of a frame", () => {
+describe("the header of a frame", () => {
   test("an unmasked frame closes with 1002", () => closes(1002, { opcode: text, payload: PING, masked: false }));
   test.each([1, 2, 4, 7])("reserved bits %p close with 1002", (reserved) =>
     closes(1002, { opcode: text, payload: PING, reserved }),
@@ -53,7 +53,7 @@ describe("the head of a frame", () => {
   test.each([3, 4, 5, 6, 7, 11, 12, 13, 14, 15])("reserved opcode %p closes with 1002", (opcode) =>
     closes(1002, { opcode, payload: PING }),
   );
-  test("a length written longer than need be is understood", () =>
+  test("a length in a longer encoding than needed is accepted", () =>
     stays(
       ["pong", "pong"],
       { opcode: text, payload: PING, form: "medium" },
@@ -61,7 +61,7 @@ describe("the head of a frame", () => {
     ));
 });
 
-describe("a length that is a lie", () => {
+describe("a wrong length", () => {
   test.each([
     ["of 63 bits", (1n << 63n) - 1n],
     ["of 64 bits", (1n << 64n) - 1n],
@@ -70,7 +70,7 @@ describe("a length that is a lie", () => {
     ["one over the limit", 67_585n],
   ])("%s closes with 1009 before it comes", (_, length) => closes(1009, { opcode: text, payload: PING, length }));
 
-  test("100 announced frames whose bytes never come keep nobody out", () =>
+  test("100 announced frames whose bytes never arrive block no other client", () =>
     siege.withstands(async () => {
       await crowd(100, 20, async () => {
         const wire = await siege.wire();
@@ -80,7 +80,7 @@ describe("a length that is a lie", () => {
       expect(await late.sync()).toEqual([]);
     }));
 
-  test("a head that stops in the middle keeps nobody out", () =>
+  test("an incomplete header blocks no other client", () =>
     siege.withstands(async () => {
       await crowd(100, 20, async (at) => {
         const wire = await siege.wire();
@@ -101,32 +101,32 @@ describe("text that is not UTF-8", () => {
     ["a continuation byte alone", [0x80]],
   ])("%s closes with 1007", (_, bytes) => closes(1007, { opcode: text, payload: Buffer.from(bytes) }));
 
-  test("a sequence cut by a fragment closes with 1007", () =>
+  test("a sequence truncated at a fragment closes with 1007", () =>
     closes(
       1007,
       { opcode: text, final: false, payload: Buffer.from([0x22, 0xe2, 0x82]) },
       { opcode: continuation, payload: Buffer.from([0x22]) },
     ));
 
-  test("a character that spans two fragments is understood", () =>
+  test("a character that spans two fragments is accepted", () =>
     stays(
       ["error"],
       { opcode: text, final: false, payload: Buffer.from([0x22, 0xe2, 0x82]) },
       { opcode: continuation, payload: Buffer.from([0xac, 0x22]) },
     ));
 
-  test("in a binary frame nobody minds", () =>
+  test("in a binary frame is no protocol error", () =>
     stays(["error"], { opcode: binary, payload: Buffer.from([0xff, 0xfe]) }));
 });
 
 describe("fragments", () => {
   test("a continuation of nothing closes with 1002", () => closes(1002, { opcode: continuation, payload: PING }));
-  test("the beginning of a continuation of nothing closes with 1002", () =>
+  test("the first part of a continuation of nothing closes with 1002", () =>
     closes(1002, { opcode: continuation, payload: PING, final: false }));
   test("a new message inside another closes with 1002", () =>
     closes(1002, { opcode: text, payload: "{", final: false }, { opcode: text, payload: PING }));
 
-  test("control frames between them are answered, and the message still understood", () =>
+  test("control frames between them are answered, and the message is still accepted", () =>
     siege.withstands(async () => {
       const wire = await siege.wire();
       const frames: Bits[] = [{ opcode: text, payload: "", final: false }];
@@ -143,7 +143,7 @@ describe("fragments", () => {
       expect(pongs.join("")).toBe(PING);
     }));
 
-  test("without end, of a byte each, close with 1009 at the limit of a frame", () =>
+  test("of one byte each without a last one close with 1009 at the limit of a frame", () =>
     siege.withstands(async () => {
       const one = bits({ opcode: continuation, payload: "a", final: false });
       const bytes = Buffer.concat([bits({ opcode: text, final: false }), ...Array<Buffer>(67_700).fill(one)]);
@@ -154,7 +154,7 @@ describe("fragments", () => {
       });
     }));
 
-  test("without end and empty cost the server nothing", () =>
+  test("that are empty and never end cost the server nothing", () =>
     siege.withstands(async () => {
       const one = bits({ opcode: continuation, final: false });
       const bytes = Buffer.concat([bits({ opcode: text, final: false }), ...Array<Buffer>(50_000).fill(one)]);
@@ -165,7 +165,7 @@ describe("fragments", () => {
       });
     }));
 
-  test("200 messages left without their end keep nobody out", () =>
+  test("200 incomplete messages block no other client", () =>
     siege.withstands(async () => {
       await crowd(200, 20, async () => {
         const wire = await siege.wire();
@@ -188,7 +188,7 @@ describe("control frames", () => {
   test.each([ping, pong, close])("control opcode %p in fragments closes with 1002", (opcode) =>
     closes(1002, { opcode, final: false }),
   );
-  test("a pong that answers no ping of ours changes nothing", () =>
+  test("an unsolicited pong changes nothing", () =>
     stays(
       [],
       ...["", "1", "-1", "NaN", "1e999", "0x10", "9".repeat(125), "\0", "🙂"].map((payload) => ({
@@ -205,10 +205,10 @@ describe("close frames", () => {
   );
   test("a reason that is not UTF-8 closes with 1007", () =>
     closes(1007, { opcode: close, payload: Buffer.concat([closePayload(1000), Buffer.from([0xff, 0xfe])]) }));
-  test("one in the middle of a message closes as asked", () =>
+  test("a close in the middle of a message closes with its code", () =>
     closes(1000, { opcode: text, payload: "{", final: false }, { opcode: close, payload: closePayload(1000) }));
 
-  test("what comes behind one is not looked at", () =>
+  test("frames after one are ignored", () =>
     siege.withstands(async () => {
       const channel = "behind-a-close";
       const listener = await siege.wire();
@@ -224,11 +224,11 @@ describe("close frames", () => {
     }));
 });
 
-test("random bytes in place of frames end the connection, whatever they are", () =>
+test("random bytes instead of frames end the connection", () =>
   siege.withstands(async () => {
     await crowd(200, 20, async () => {
       const wire = await siege.wire();
-      // The first has a reserved opcode: what else is in there must not matter any more.
+      // The first frame has a reserved opcode, so the rest of the bytes must not matter.
       wire.raw(Buffer.concat([Buffer.from([0x83]), crypto.getRandomValues(new Uint8Array(4000))]));
       expect((await wire.closed()).code).toBe(1002);
     });

@@ -1,14 +1,14 @@
-/** Handshakes that are none: refused, held open, or cut, while everybody else goes on. */
+/** Invalid handshakes: refused, held open, or cut off, while other clients continue. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { PLAIN_PING } from "../../src/protocol/frames.ts";
 import { OPCODE } from "../conformance/raw/support/frames.ts";
 import { bits } from "./support/bytes.ts";
-import { handshake, Line } from "./support/line.ts";
+import { handshake, RawConnection } from "./support/connection.ts";
 import { crowd, FULL, Siege } from "./support/siege.ts";
 
 setDefaultTimeout(150_000);
 
-/** How often each malformed handshake comes in one attack. */
+/** How many times each malformed handshake is sent in one attack. */
 const TIMES = 20;
 const AT_ONCE = 20;
 
@@ -18,14 +18,14 @@ beforeAll(async () => {
 });
 afterAll(() => siege.stop());
 
-/** What the server says to it, over and over. 0: it hangs up without a word. */
+/** Expects this status for each of many attempts. 0: the connection is closed without a response. */
 async function answersWith(status: number, request: (query: string) => string | Uint8Array): Promise<void> {
   await siege.withstands(async () => {
     const statuses = await crowd(TIMES, AT_ONCE, async () => {
-      const line = siege.keep(await Line.open(siege.url));
-      line.write(request(siege.query()));
-      const answer = await line.status();
-      line.drop();
+      const connection = siege.keep(await RawConnection.open(siege.url));
+      connection.write(request(siege.query()));
+      const answer = await connection.status();
+      connection.drop();
       return answer;
     });
     expect([...new Set(statuses)]).toEqual([status]);
@@ -36,24 +36,25 @@ const numbered = (count: number, value = "v"): Record<string, string> =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`X-${i}`, value]));
 
 describe("the key of a handshake", () => {
-  test("must be there", () => answersWith(400, (q) => handshake(q, { "Sec-WebSocket-Key": undefined })));
+  test("must be present", () => answersWith(400, (q) => handshake(q, { "Sec-WebSocket-Key": undefined })));
   test("must not be empty", () => answersWith(400, (q) => handshake(q, { "Sec-WebSocket-Key": "" })));
   test("must not be too short", () => answersWith(400, (q) => handshake(q, { "Sec-WebSocket-Key": "abc" })));
   test("must not be too long", () => answersWith(400, (q) => handshake(q, { "Sec-WebSocket-Key": "A".repeat(1000) })));
   test("must be base64", () => answersWith(400, (q) => handshake(q, { "Sec-WebSocket-Key": `${"!".repeat(22)}==` })));
-  test("must be one", () => answersWith(400, (q) => handshake(q, { "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" })));
+  test("must occur once", () =>
+    answersWith(400, (q) => handshake(q, { "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" })));
 });
 
 describe("the version of a handshake", () => {
-  test("must be there", () => answersWith(426, (q) => handshake(q, { "Sec-WebSocket-Version": undefined })));
+  test("must be present", () => answersWith(426, (q) => handshake(q, { "Sec-WebSocket-Version": undefined })));
   test("must be 13", () => answersWith(426, (q) => handshake(q, { "Sec-WebSocket-Version": "8" })));
-  test("must be one", () => answersWith(426, (q) => handshake(q, { "sec-websocket-version": "8" })));
+  test("must occur once", () => answersWith(426, (q) => handshake(q, { "sec-websocket-version": "8" })));
 
-  test("is named in the answer to a wrong one, which says what is wrong", async () => {
-    const line = siege.keep(await Line.open(siege.url));
-    line.write(handshake(siege.query(), { "Sec-WebSocket-Version": "8" }));
-    const [head = "", body = ""] = (await line.hears((received) => received.includes("}"))).split("\r\n\r\n");
-    line.drop();
+  test("is named in the response to a wrong one", async () => {
+    const connection = siege.keep(await RawConnection.open(siege.url));
+    connection.write(handshake(siege.query(), { "Sec-WebSocket-Version": "8" }));
+    const [head = "", body = ""] = (await connection.hears((received) => received.includes("}"))).split("\r\n\r\n");
+    connection.drop();
     expect(head).toMatch(/^sec-websocket-version: 13$/im);
     expect(JSON.parse(body)).toEqual({
       error: "upgrade_required",
@@ -62,14 +63,16 @@ describe("the version of a handshake", () => {
   });
 });
 
-describe("a request that is no handshake", () => {
+describe("a request that is not a handshake", () => {
   test("POST is refused", () =>
     answersWith(405, (q) => handshake(q, { "Content-Length": "0" }, `POST /v1?${q} HTTP/1.1`)));
-  test("a made-up method ends the connection", () => answersWith(0, (q) => handshake(q, {}, `BREW /v1?${q} HTTP/1.1`)));
+  test("an unknown method ends the connection", () =>
+    answersWith(0, (q) => handshake(q, {}, `BREW /v1?${q} HTTP/1.1`)));
   test("HTTP/0.9 is refused", () => answersWith(505, (q) => `GET /v1?${q}\r\n\r\n`));
   test("HTTP/2.0 is refused", () => answersWith(505, (q) => handshake(q, {}, `GET /v1?${q} HTTP/2.0`)));
   test("the preface of HTTP/2 is refused", () => answersWith(400, () => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
-  test("an upgrade to two things at once is none", () => answersWith(426, (q) => handshake(q, { upgrade: "h2c" })));
+  test("an upgrade to two protocols at once is refused", () =>
+    answersWith(426, (q) => handshake(q, { upgrade: "h2c" })));
   test("a request without a Host is refused", () => answersWith(400, (q) => handshake(q, { Host: undefined })));
   test("a TLS hello is refused", () =>
     answersWith(400, () => `\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03${"a".repeat(500)}`));
@@ -77,7 +80,7 @@ describe("a request that is no handshake", () => {
     answersWith(400, () =>
       Buffer.concat(Array<Buffer>(1000).fill(bits({ opcode: OPCODE.ping, payload: PLAIN_PING }))),
     ));
-  test("line ends without end are refused", () => answersWith(400, () => "\r\n".repeat(5000)));
+  test("an endless run of line breaks is refused", () => answersWith(400, () => "\r\n".repeat(5000)));
 });
 
 describe("malformed headers are refused", () => {
@@ -93,18 +96,18 @@ describe("malformed headers are refused", () => {
   test("a length of twenty digits", () => answersWith(400, (q) => handshake(q, { "Content-Length": "9".repeat(20) })));
 });
 
-// RFC 6455 4.2.1 asks for more of a handshake; Bun does not. It must be a whole connection then, under all our checks.
-describe("taken for a handshake all the same", () => {
+// RFC 6455 4.2.1 requires more of a handshake than Bun checks. Such a connection must still pass all our own checks.
+describe("incomplete handshakes that are accepted", () => {
   const connects = (request: (query: string) => string): Promise<void> =>
     siege.withstands(async () => {
       await crowd(TIMES, AT_ONCE, async () => {
-        const line = siege.keep(await Line.open(siege.url));
-        line.write(request(siege.query()));
-        await line.hears((received) => received.includes('"welcome"'));
-        line.write(bits({ opcode: OPCODE.text, payload: PLAIN_PING }));
-        expect(await line.hears((received) => received.includes('"pong"'))).toStartWith("HTTP/1.1 101");
+        const connection = siege.keep(await RawConnection.open(siege.url));
+        connection.write(request(siege.query()));
+        await connection.hears((received) => received.includes('"welcome"'));
+        connection.write(bits({ opcode: OPCODE.text, payload: PLAIN_PING }));
+        expect(await connection.hears((received) => received.includes('"pong"'))).toStartWith("HTTP/1.1 101");
       });
-      const forged = siege.keep(await Line.open(siege.url));
+      const forged = siege.keep(await RawConnection.open(siege.url));
       forged.write(request("token=forged"));
       expect(await forged.status()).toBe(401);
     });
@@ -114,86 +117,86 @@ describe("taken for a handshake all the same", () => {
   test("two Host headers", () => connects((q) => handshake(q, { host: "b" })));
 });
 
-describe("behind a request", () => {
-  test("garbage is refused, and the request still answered", () =>
+describe("after a request", () => {
+  test("garbage is refused, and the request is still answered", () =>
     siege.withstands(async () => {
       await crowd(TIMES, AT_ONCE, async () => {
-        const line = siege.keep(await Line.open(siege.url));
-        line.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n\x00\x01garbage\r\n\r\n");
-        await line.ended;
-        expect(line.received.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
+        const connection = siege.keep(await RawConnection.open(siege.url));
+        connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n\x00\x01garbage\r\n\r\n");
+        await connection.ended;
+        expect(connection.received.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
       });
     }));
 
-  test("500 more in the same packet are answered in turn", () =>
+  test("500 more in the same packet are answered in order", () =>
     siege.withstands(async () => {
       await crowd(4, 4, async () => {
-        const line = siege.keep(await Line.open(siege.url));
-        line.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n".repeat(500));
+        const connection = siege.keep(await RawConnection.open(siege.url));
+        connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n".repeat(500));
         const count = (text: string): number => text.match(/HTTP\/1\.1 200/g)?.length ?? 0;
-        expect(count(await line.hears((received) => count(received) === 500))).toBe(500);
+        expect(count(await connection.hears((received) => count(received) === 500))).toBe(500);
       });
     }));
 
-  test.each(["/openapi.json", "/v1"])("10,000 more for %s whose answers nobody reads pile up nowhere", (path) =>
+  test.each(["/openapi.json", "/v1"])("10,000 more for %s whose responses are not read do not fill memory", (path) =>
     siege.withstands(async () => {
-      const line = siege.keep(await Line.open(siege.url));
-      line.socket.pause();
+      const connection = siege.keep(await RawConnection.open(siege.url));
+      connection.socket.pause();
       let most = 0;
       for (let i = 0; i < 5; i++) {
-        line.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(2000));
+        connection.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(2000));
         await Bun.sleep(30);
         most = Math.max(most, siege.rss);
       }
-      // The answers together are 370 MB of the one and 6 MB of the other.
+      // The responses together are 370 MB for the one path and 6 MB for the other.
       expect(most).toBeLessThan(200e6);
     }),
   );
 
-  test("HTTP in place of frames closes a connection with 1002", () =>
+  test("HTTP instead of frames closes a connection with 1002", () =>
     siege.withstands(async () => {
       await crowd(TIMES, AT_ONCE, async () => {
-        const line = siege.keep(await Line.open(siege.url));
-        line.write(`${handshake(siege.query())}GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n`);
-        await line.ended;
-        expect(line.received).toStartWith("HTTP/1.1 101");
-        expect(line.received).toContain("\x03\xea");
-        expect(line.received).not.toContain('{"status"');
+        const connection = siege.keep(await RawConnection.open(siege.url));
+        connection.write(`${handshake(siege.query())}GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n`);
+        await connection.ended;
+        expect(connection.received).toStartWith("HTTP/1.1 101");
+        expect(connection.received).toContain("\x03\xea");
+        expect(connection.received).not.toContain('{"status"');
       });
     }));
 
-  test("what a body claims to be is not taken for frames", () =>
+  test("a request body that looks like frames is not read as frames", () =>
     siege.withstands(async () => {
       await crowd(TIMES, AT_ONCE, async () => {
-        const line = siege.keep(await Line.open(siege.url));
-        line.write(`${handshake(siege.query(), { "Content-Length": "21" })}\x81\x8f\0\0\0\0{"type":"ping"}`);
-        await line.hears((received) => received.includes('"welcome"'));
-        expect(line.received).not.toContain('"pong"');
+        const connection = siege.keep(await RawConnection.open(siege.url));
+        connection.write(`${handshake(siege.query(), { "Content-Length": "21" })}\x81\x8f\0\0\0\0{"type":"ping"}`);
+        await connection.hears((received) => received.includes('"welcome"'));
+        expect(connection.received).not.toContain('"pong"');
       });
     }));
 });
 
 describe("held open", () => {
-  test("500 half-sent heads and 500 silent connections keep nobody out", () =>
+  test("500 incomplete heads and 500 silent connections block no other client", () =>
     siege.withstands(async () => {
       const half = await crowd(500, 50, async () => {
-        const line = siege.keep(await Line.open(siege.url));
-        line.write(`GET /v1?${siege.query()} HTTP/1.1\r\nHost: a\r\nUpgr`);
-        return line;
+        const connection = siege.keep(await RawConnection.open(siege.url));
+        connection.write(`GET /v1?${siege.query()} HTTP/1.1\r\nHost: a\r\nUpgr`);
+        return connection;
       });
-      await crowd(500, 50, async () => siege.keep(await Line.open(siege.url)));
+      await crowd(500, 50, async () => siege.keep(await RawConnection.open(siege.url)));
       const wire = await siege.wire();
       expect(await wire.sync()).toEqual([]);
-      expect(half.every((line) => line.received === "")).toBe(true);
+      expect(half.every((connection) => connection.received === "")).toBe(true);
     }));
 
-  test("with 1,100 connections that are none yet, long heads are refused and ordinary ones connect; then all is as before", async () => {
-    const lines = await crowd(1100, 50, async () => siege.keep(await Line.open(siege.url)));
+  test("with 1,100 unfinished connections, long heads are refused and ordinary ones connect; afterwards all heads are accepted", async () => {
+    const connections = await crowd(1100, 50, async () => siege.keep(await RawConnection.open(siege.url)));
     const status = async (headBytes: number): Promise<number> => {
-      const line = await Line.open(siege.url);
-      line.write(handshake(siege.query(), { "X-Big": "a".repeat(headBytes) }));
-      const answer = await line.status();
-      line.drop();
+      const connection = await RawConnection.open(siege.url);
+      connection.write(handshake(siege.query(), { "X-Big": "a".repeat(headBytes) }));
+      const answer = await connection.status();
+      connection.drop();
       return answer;
     };
     const eventually = async (expected: number): Promise<void> => {
@@ -203,40 +206,40 @@ describe("held open", () => {
     };
     await eventually(431);
     expect(await status(10_000)).toBe(101);
-    for (const line of lines) line.drop();
+    for (const connection of connections) connection.drop();
     await eventually(101);
   });
 
-  test("100 heads that come byte by byte keep nobody out, and the patient ones get in", () =>
+  test("100 heads sent byte by byte block no other client, and still connect", () =>
     siege.withstands(async () => {
       await crowd(100, 100, async () => {
-        const line = siege.keep(await Line.open(siege.url));
+        const connection = siege.keep(await RawConnection.open(siege.url));
         const head = handshake(siege.query());
-        // Whole but for its end, which then comes as slowly as somebody can who means harm for a second.
-        line.write(head.slice(0, -60));
+        // Complete except for its end, which is then sent as slowly as an attacker could within a second.
+        connection.write(head.slice(0, -60));
         for (const byte of head.slice(-60)) {
-          line.write(byte);
+          connection.write(byte);
           await Bun.sleep(8);
         }
-        expect(await line.status()).toBe(101);
+        expect(await connection.status()).toBe(101);
       });
     }));
 
-  test("bodies that never come keep nobody out", () =>
+  test("bodies that never arrive block no other client", () =>
     siege.withstands(async () => {
       await crowd(200, 50, async () => {
-        const line = siege.keep(await Line.open(siege.url));
-        line.write("POST /v1/tokens HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n{");
+        const connection = siege.keep(await RawConnection.open(siege.url));
+        connection.write("POST /v1/tokens HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n{");
       });
       const wire = await siege.wire();
       expect(await wire.sync()).toEqual([]);
     }));
 
-  test.if(FULL)("half-sent heads are cut in time, also those that go on byte by byte", () =>
+  test.if(FULL)("incomplete heads are closed in time, also those that continue byte by byte", () =>
     siege.withstands(async () => {
-      const half = siege.keep(await Line.open(siege.url));
+      const half = siege.keep(await RawConnection.open(siege.url));
       half.write("GET /v1 HTTP/1.1\r\nHost: a\r\n");
-      const slow = siege.keep(await Line.open(siege.url));
+      const slow = siege.keep(await RawConnection.open(siege.url));
       const head = handshake(siege.query(), { "X-Long": "a".repeat(1000) });
       for (let at = 0; at < 60 && !slow.isOver; at++) {
         slow.write(head[at] ?? "");

@@ -1,4 +1,4 @@
-/** JSON that is meant to hurt whoever reads it. Every one of these is within the size that is allowed. */
+/** JSON that is costly or dangerous to parse. Every text is within the allowed size. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { scanObject } from "../../src/protocol/scan.ts";
 import type { AnyFrame } from "../conformance/raw/support/shapes.ts";
@@ -8,7 +8,7 @@ import { crowd, Siege } from "./support/siege.ts";
 setDefaultTimeout(60_000);
 
 const PEERS = 4;
-/** Frames of each peer in one attack: under the burst that is allowed. */
+/** Frames per peer in one attack: below the allowed burst. */
 const FRAMES = 12;
 const LONG = 64_000;
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => siege.stop());
 
-/** Several peers send it over and over; `fits` looks at the answers to each peer's last one. */
+/** Several peers send it repeatedly; `fits` checks the responses to each peer's last one. */
 function survives(text: string, fits: (answers: AnyFrame[]) => void): Promise<void> {
   return siege.withstands(async () => {
     await crowd(PEERS, PEERS, async () => {
@@ -46,8 +46,8 @@ const nest = (open: string, close: string, depth: number, inner = ""): string =>
 describe("nested brackets", () => {
   test("30,000 deep as a whole frame are malformed", () =>
     survives(nest("[", "]", 30_000), refused("malformed_message")));
-  test("64,000 that never close are malformed", () => survives("[".repeat(LONG), refused("malformed_message")));
-  test("12,000 objects deep that never close are malformed", () =>
+  test("64,000 unclosed are malformed", () => survives("[".repeat(LONG), refused("malformed_message")));
+  test("12,000 objects deep without a close are malformed", () =>
     survives('{"a":'.repeat(12_000), refused("malformed_message")));
 
   test.each([
@@ -71,10 +71,9 @@ describe("nested brackets", () => {
 });
 
 describe("numbers", () => {
-  test("of 64,000 digits pass as they are", () => survives(publish("9".repeat(LONG)), nothing));
-  test("with an exponent of 60,000 digits pass as they are", () =>
-    survives(publish(`1e${"9".repeat(60_000)}`), nothing));
-  test("with 60,000 zeros in front of the point are malformed", () =>
+  test("of 64,000 digits pass unchanged", () => survives(publish("9".repeat(LONG)), nothing));
+  test("with an exponent of 60,000 digits pass unchanged", () => survives(publish(`1e${"9".repeat(60_000)}`), nothing));
+  test("with 60,000 zeros before the point are malformed", () =>
     survives(publish(`${"0".repeat(60_000)}.1`), refused("malformed_message")));
   test.each(["NaN", "Infinity", "-Infinity", "0x10", "1_000", "+1", ".5", "1.", "--1"])("%s is malformed", (number) =>
     survives(publish(number), refused("malformed_message")),
@@ -82,19 +81,18 @@ describe("numbers", () => {
 });
 
 describe("strings", () => {
-  test("64,000 backslashes are a string", () => survives(publish(`"${"\\".repeat(LONG)}"`), nothing));
-  test("63,999 backslashes never end", () =>
+  test("64,000 backslashes are a valid string", () => survives(publish(`"${"\\".repeat(LONG)}"`), nothing));
+  test("63,999 backslashes are an unterminated string", () =>
     survives(publish(`"${"\\".repeat(LONG - 1)}"`), refused("malformed_message")));
   test("64,000 backslashes outside a string are malformed", () =>
     survives("\\".repeat(LONG), refused("malformed_message")));
-  test("32,000 escaped quotes are a string", () => survives(publish(`"${'\\"'.repeat(LONG / 2)}"`), nothing));
+  test("32,000 escaped quotes are a valid string", () => survives(publish(`"${'\\"'.repeat(LONG / 2)}"`), nothing));
   test("a key of 30,000 escaped backslashes is ignored", () =>
     survives(`{"type":"publish","channel":"json","${"\\\\".repeat(30_000)}":1,"data":1}`, nothing));
-  test("5,000 escaped lone surrogates pass as they are", () =>
-    survives(publish(`"${"\\ud800".repeat(5000)}"`), nothing));
+  test("5,000 escaped lone surrogates pass unchanged", () => survives(publish(`"${"\\ud800".repeat(5000)}"`), nothing));
   test("9,000 strings of escapes are read in one pass", () =>
     survives(publish(`[${Array<string>(9000).fill('"\\\\\\""').join(",")}]`), nothing));
-  test("64,000 spaces around a frame are nothing", () => survives(`${" ".repeat(LONG)}${publish("1")}`, nothing));
+  test("64,000 spaces around a frame are ignored", () => survives(`${" ".repeat(LONG)}${publish("1")}`, nothing));
 });
 
 describe("keys", () => {
@@ -103,7 +101,7 @@ describe("keys", () => {
     return survives(`{"type":"publish","channel":"json","data":1,${keys}}`, nothing);
   });
 
-  test("5,000 of them are looked through in one pass, also without an escape anywhere behind them", () => {
+  test("5,000 of them are scanned in one pass, also without any escape after them", () => {
     const tail = "x".repeat(19_000);
     const object = (value: string): string => `{${`"a":"${value}",`.repeat(5000)}"b":"${tail}"}`;
     const quickest = (text: string): number => {
@@ -115,31 +113,31 @@ describe("keys", () => {
       }
       return least;
     };
-    // The same keys and the same length: where one is much slower, each key is searched for a backslash to the end of the text.
+    // The same keys and the same length: if one is much slower, each key causes a search for a backslash through the rest of the text.
     expect(quickest(object("nn")) / quickest(object("\\n"))).toBeLessThan(2.5);
   });
 
-  test("a key twice is malformed, however it is spelt", () =>
+  test("a duplicate key is malformed, also if it is escaped differently", () =>
     survives('{"type":"publish","channel":"json","data":1,"d\\u0061ta":2}', refused("malformed_message")));
-  test("__proto__ gives a frame nothing it does not have", () =>
+  test("__proto__ adds no field to a frame", () =>
     survives('{"__proto__":{"type":"publish","channel":"json","data":1}}', refused("malformed_message")));
-  test("__proto__ beside the rest is an extra field", () =>
+  test("__proto__ beside other fields is an extra field", () =>
     survives('{"type":"publish","channel":"json","data":1,"__proto__":{"requestId":"polluted"}}', nothing));
   test("__proto__ twice is malformed", () =>
     survives('{"type":"ping","__proto__":1,"__proto__":2}', refused("malformed_message")));
-  test("constructor.prototype changes nobody's objects", () =>
+  test("constructor.prototype changes no object", () =>
     survives(
       '{"type":"publish","channel":"json","data":1,"constructor":{"prototype":{"requestId":"polluted","data":2}}}',
       nothing,
     ));
 });
 
-/** Names that every object answers to. */
+/** Names of properties that every object inherits. */
 const INHERITED = ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf", "__defineGetter__"];
 
-describe("names that every object has", () => {
+describe("names of inherited properties", () => {
   test.each(INHERITED)("%s is an unknown type", (type) => survives(JSON.stringify({ type }), refused("unknown_type")));
-  test.each(INHERITED)("nobody has the peerId %s", (to) =>
+  test.each(INHERITED)("no peer has the peerId %s", (to) =>
     survives(JSON.stringify({ type: "send", to, data: 1 }), refused("peer_not_found")),
   );
 
@@ -157,13 +155,13 @@ describe("names that every object has", () => {
   );
 });
 
-test("a type of 64,000 characters is unknown, and not repeated back", () =>
+test("a type of 64,000 characters is unknown, and not echoed", () =>
   survives(JSON.stringify({ type: "x".repeat(LONG) }), (answers) => {
     refused("unknown_type")(answers);
     expect(JSON.stringify(answers).length).toBeLessThan(500);
   }));
 
-test("fields of every wrong kind are refused one by one", () => {
+test("fields of every wrong type are each refused", () => {
   const values = ["null", "[]", "{}", "1", "true", '""', '["a"]', '{"toString":"a"}', '"\\u0000"', '"\\ud800"'];
   const fields = ["type", "channel", "to", "requestId", "includeSenderMetadata"];
   return siege.withstands(async () => {

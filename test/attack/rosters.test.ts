@@ -1,4 +1,4 @@
-/** More rosters at once than a connection's buffers hold: one that reads gets all of them. */
+/** More rosters at once than a connection's buffers hold: a client that reads gets all of them. */
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { Frame } from "../conformance/raw/support/shapes.ts";
 import { connect, type Wire } from "../conformance/raw/support/wire.ts";
@@ -9,7 +9,7 @@ setDefaultTimeout(60_000);
 const KIB = 1024;
 /** A roster of about 800 kB. */
 const CROWD = { members: 200, metadataBytes: 4096 };
-/** So many that they exceed what the kernel takes, up to 4 MiB at the sender's end, and what may wait besides. */
+/** Enough channels to exceed the kernel's buffer, up to 4 MiB at the sender's end, plus the service's own. */
 const CHANNELS = Array.from({ length: 12 }, (_, i) => `room/${i}`);
 
 let node: CrowdedNode;
@@ -30,7 +30,7 @@ async function reader(): Promise<Wire> {
 const subscribeToAll = (wire: Wire, channels: readonly string[]): void =>
   wire.send(...channels.map((channel) => ({ type: "subscribe", channel })));
 
-/** Reads on until a roster of each of these channels is complete. */
+/** Reads until the roster of each of these channels is complete. */
 async function rosters(wire: Wire, channels: readonly string[]): Promise<void> {
   const missing = new Map(channels.map((channel) => [channel, CROWD.members]));
   while (missing.size > 0) {
@@ -41,7 +41,7 @@ async function rosters(wire: Wire, channels: readonly string[]): Promise<void> {
   }
 }
 
-test("a reader of twelve channels with 800 kB of roster each gets all of them and stays", async () => {
+test("a client that subscribes to twelve channels with 800 kB of roster each gets all of them and stays connected", async () => {
   node = startCrowded({ ...CROWD, maxPendingBytes: 1024 * KIB });
   const wire = await reader();
   subscribeToAll(wire, CHANNELS);
@@ -50,7 +50,7 @@ test("a reader of twelve channels with 800 kB of roster each gets all of them an
   expect(node.hub.connections).toBe(1);
 });
 
-test("where 64 KiB may wait for a connection, the same rosters come in parts and nobody is cut", async () => {
+test("with a limit of 64 KiB per connection, the same rosters come in parts and no connection is closed", async () => {
   node = startCrowded({ ...CROWD, maxPendingBytes: 64 * KIB });
   const channels = CHANNELS.slice(0, 3);
   const wire = await reader();
@@ -61,12 +61,12 @@ test("where 64 KiB may wait for a connection, the same rosters come in parts and
     if (type === "presence") expect([snapshot, JSON.stringify(frame).length <= 64 * KIB]).toEqual([true, true]);
 });
 
-test("one that reads only now and then gets them as it reads, and stays", async () => {
+test("a client that reads only occasionally gets them as it reads, and stays connected", async () => {
   node = startCrowded({ ...CROWD, maxPendingBytes: 1024 * KIB });
   const wire = await reader();
   wire.stopReading();
   subscribeToAll(wire, CHANNELS);
-  // Past the wait for its pong: rosters begin without it.
+  // After the timeout for its pong: the rosters are sent without it.
   await Bun.sleep(700);
   expect([node.hub.connections, wire.bytesReceived < 10_000]).toEqual([1, true]);
   wire.goOnReading();

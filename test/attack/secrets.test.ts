@@ -1,6 +1,6 @@
 /**
- * One long run at log level debug: every call that makes or takes a secret, and secrets in places where they do not belong.
- * Then every secret of that run is looked for in everything that others may read.
+ * One long run at log level debug: every call that creates or accepts a secret, and secrets in places where they do not belong.
+ * Then every secret of that run is searched for in everything that others may read.
  */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
@@ -15,29 +15,29 @@ import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
 
 setDefaultTimeout(60_000);
 
-/** The two files that hold secrets because that is what they are for. */
+/** The two files whose purpose is to hold secrets. */
 const ALLOWED_FILES = ["first-run.txt", "master.key"];
 
 const search = new SecretSearch();
-/** What was answered to calls whose answer is not a secret. */
+/** Responses to calls that must not return a secret. */
 const answers: { what: string; status: number; text: string }[] = [];
-/** Secrets that are put in wrong places, by what they are. */
+/** Secrets that are sent in wrong places, by kind. */
 const misplaced: [string, string][] = [];
 let data: string;
 let server: Server;
 let admin: Admin;
 let log = "";
 let metrics = "";
-/** The files while the server ran, and after it had stopped. */
+/** The files while the server was running, and after it had stopped. */
 const files: { what: string; bytes: Buffer }[] = [];
 
 beforeAll(async () => {
   data = tempFolder();
   server = await startParley({
     data,
-    // No admin token of ours: the one that the first start makes must stay out of the log too.
+    // No admin token is set: the one that the first start generates must stay out of the log too.
     env: { PARLEY_LOG_LEVEL: "debug", PARLEY_ADMIN_TOKEN: "", PARLEY_REST_REQUESTS_PER_SECOND: "200" },
-    // A full disk, after a while: the way to a 500.
+    // The disk is full after a while, which causes a 500.
     wrap: ["sh", "-c", 'trap "" XFSZ; ulimit -f 4000; exec "$@"', "sh"],
   });
   admin = server.admin;
@@ -67,7 +67,7 @@ function keepFiles(when: string): void {
     if (!ALLOWED_FILES.includes(name)) files.push({ what: `${name} ${when}`, bytes: readFileSync(join(data, name)) });
 }
 
-/** Every kind of secret that the service makes, with every call that shows one. */
+/** Creates every kind of secret with every call that shows one. */
 async function makeSecrets(): Promise<void> {
   search.addBytes("master key", Buffer.from(readFileSync(join(data, "master.key"), "utf8"), "base64"));
   search.add("admin token", server.adminToken);
@@ -120,7 +120,7 @@ async function makeSecrets(): Promise<void> {
   );
 }
 
-/** A call whose answer must not hold a secret, whatever was in the request. */
+/** A call whose response must not contain a secret, whatever was in the request. */
 async function ask(what: string, path: string, request: Call = {}): Promise<Answer> {
   const answer = await call(server.url + path, request);
   keep(what, answer);
@@ -224,7 +224,7 @@ async function misplaceSecrets(): Promise<void> {
   }
 }
 
-/** Changes until one cannot be written. */
+/** Makes changes until one cannot be written. */
 async function fillDisk(): Promise<void> {
   const key = await admin.createKey("demo");
   search.add("secret of the full disk", key.secret);
@@ -239,7 +239,7 @@ async function fillDisk(): Promise<void> {
   }
 }
 
-/** The control plane is closed behind this one. */
+/** Afterwards the control plane refuses this address: its wrong admin tokens have used up the attempts. */
 async function exhaustRates(): Promise<void> {
   const [, working] = misplaced.find(([name]) => name === "id and secret") ?? [];
   await Promise.all(
@@ -257,7 +257,7 @@ async function exhaustRates(): Promise<void> {
 }
 
 describe("the run", () => {
-  test("made many secrets and was refused in every way there is", () => {
+  test("created many secrets and got every kind of refusal", () => {
     expect(search.size).toBeGreaterThan(16);
     const statuses = new Set(answers.map((answer) => answer.status));
     for (const status of [400, 401, 404, 405, 413, 429, 431, 500])
@@ -267,17 +267,17 @@ describe("the run", () => {
   });
 });
 
-describe("no secret in clear", () => {
-  test("in the log, at its most talkative", () => {
+describe("no secret as plain text", () => {
+  test("in the log at level debug", () => {
     expect(search.in(log)).toEqual([]);
   });
 
-  test("in the figures", () => {
+  test("in the metrics", () => {
     expect(metrics).toContain("parley_http_requests_total");
     expect(search.in(metrics)).toEqual([]);
   });
 
-  test("in any answer that is not there to show one: neither body nor headers", () => {
+  test("in the body or headers of any response whose purpose is not to show one", () => {
     expect(answers.length).toBeGreaterThan(300);
     const leaks = answers.flatMap(({ what, status, text }) => {
       const found = search.in(text);
@@ -299,8 +299,8 @@ describe("no secret in clear", () => {
   });
 });
 
-/** Values that the error could repeat to say what is wrong: naming the place says it as well. */
-describe("a refusal names the place, not the value", () => {
+/** Values that an error could repeat; naming the field is enough. */
+describe("a refusal names the field, not the value", () => {
   let own: Server;
   beforeAll(async () => {
     own = await startParley();
@@ -349,7 +349,7 @@ describe("the search itself", () => {
     expect(own.in(`GET /v1?token=${token} 101`).join()).toContain("password");
   });
 
-  test("finds one in a SQLite file, and in its log before that is written back", () => {
+  test("finds one in a SQLite file, and in its WAL before a checkpoint", () => {
     using folder = scratch();
     const path = join(folder.path, "store.sqlite");
     const db = new Database(path);
@@ -363,7 +363,7 @@ describe("the search itself", () => {
     expect(planted.in(readFileSync(path))).not.toEqual([]);
   });
 
-  test("finds the ones of the run where they may be", () => {
+  test("finds the run's secrets where they may be", () => {
     const firstRun = search.in(readFileSync(join(data, "first-run.txt"))).join();
     for (const name of ["admin token", "demo app secret", "demo secret key"]) expect(firstRun).toContain(name);
     expect(existsSync(join(data, "master.key"))).toBe(true);

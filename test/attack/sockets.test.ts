@@ -1,18 +1,18 @@
-/** Too much of what is allowed: floods, storms, crowds, and peers that are there and yet not. */
+/** Too much of what is allowed: floods, storms, crowds, and peers that do not read or answer. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { OPCODE } from "../conformance/raw/support/frames.ts";
 import { readMetrics } from "../conformance/raw/support/metrics.ts";
 import { connect, type Wire } from "../conformance/raw/support/wire.ts";
 import { fresh } from "../conformance/raw/support/world.ts";
 import { bits } from "./support/bytes.ts";
-import { handshake, Line } from "./support/line.ts";
+import { handshake, RawConnection } from "./support/connection.ts";
 import { crowd, FULL, Siege } from "./support/siege.ts";
 
 setDefaultTimeout(FULL ? 300_000 : 60_000);
 
 const CONNECTS = FULL ? 10_000 : 1000;
 const PING = '{"type":"ping"}';
-/** All four actions: seen in presence, and sees it. */
+/** All four actions: the peer is announced in presence, and sees it. */
 const SEEN = { permissions: ["publish", "subscribe", "send", "presence"] };
 
 let siege: Siege;
@@ -23,7 +23,7 @@ afterAll(() => siege.stop());
 
 const connections = async (): Promise<number> => (await readMetrics(siege.world.server)).get("parley_connections");
 
-/** Waits until the server has noticed that those of the attack are gone; the healthy pair, or nobody, stays. */
+/** Waits until the server has noticed that the attack's connections are gone; only the healthy pair, if any, stays. */
 async function onlyHealthyLeft(): Promise<void> {
   const deadline = performance.now() + 10_000;
   while ((await connections()) > 2) {
@@ -37,7 +37,7 @@ const textFrame = (payload: object | string): Buffer =>
   bits({ opcode: OPCODE.text, payload: typeof payload === "string" ? payload : JSON.stringify(payload) });
 
 describe("floods of frames", () => {
-  /** Ten peers send it 3,000 times at once; each is closed for it. */
+  /** Ten peers send it 3,000 times at once; each must be closed with 4011. */
   const closesWith4011 = (frame: Uint8Array): Promise<void> =>
     siege.withstands(async () => {
       const flood = times(3000, frame);
@@ -50,8 +50,8 @@ describe("floods of frames", () => {
     });
 
   test("publishes close with 4011", () => closesWith4011(textFrame({ type: "publish", channel: "flood", data: 1 })));
-  test("sends to nobody close with 4011", () =>
-    closesWith4011(textFrame({ type: "send", to: "nobody", data: 1, requestId: "r" })));
+  test("sends to a missing peer close with 4011", () =>
+    closesWith4011(textFrame({ type: "send", to: "no-such-peer", data: 1, requestId: "r" })));
   test("subscribes to one channel close with 4011", () =>
     closesWith4011(textFrame({ type: "subscribe", channel: "flood" })));
   test("pings close with 4011", () => closesWith4011(textFrame(PING)));
@@ -61,10 +61,10 @@ describe("floods of frames", () => {
   test("binary frames close with 4011", () => closesWith4011(bits({ opcode: OPCODE.binary, payload: "x" })));
 
   test("WebSocket pings close with 4011", () => closesWith4011(bits({ opcode: OPCODE.ping, payload: "x" })));
-  test("WebSocket pongs that nobody asked for close with 4011", () =>
+  test("unsolicited WebSocket pongs close with 4011", () =>
     closesWith4011(bits({ opcode: OPCODE.pong, payload: "1" })));
 
-  test("100 WebSocket pings at once are all answered, and as many pongs change nothing", () =>
+  test("100 WebSocket pings at once are all answered, and 100 pongs change nothing", () =>
     siege.withstands(async () => {
       for (const opcode of [OPCODE.ping, OPCODE.pong]) {
         const wire = await siege.wire();
@@ -75,13 +75,13 @@ describe("floods of frames", () => {
       }
     }));
 
-  test("WebSocket pings of somebody who never reads the pongs end with the connection", () =>
+  test("a client that sends WebSocket pings and never reads the pongs is closed", () =>
     siege.withstands(async () => {
       const flood = times(20_000, bits({ opcode: OPCODE.ping, payload: "x".repeat(125) }));
       await crowd(4, 4, async () => {
         const wire = await siege.wire();
         wire.stopReading();
-        // Far more than the kernel and the server hold for it together.
+        // Far more than the kernel and the server together buffer for it.
         for (let i = 0; i < 10; i++) {
           wire.raw(flood);
           await Bun.sleep(1);
@@ -92,29 +92,29 @@ describe("floods of frames", () => {
 });
 
 describe("floods of connects", () => {
-  test("without a credential are refused one by one", () =>
+  test("without a credential are each refused", () =>
     siege.withstands(async () => {
       const statuses = await crowd(300, 50, async (at) => {
-        const line = siege.keep(await Line.open(siege.url));
-        line.write(handshake(["", "key=pk_live_nobody", "token=a.b.c", "key=a&token=b"][at % 4] as string));
-        const status = await line.status();
-        line.drop();
+        const connection = siege.keep(await RawConnection.open(siege.url));
+        connection.write(handshake(["", "key=pk_live_nobody", "token=a.b.c", "key=a&token=b"][at % 4] as string));
+        const status = await connection.status();
+        connection.drop();
         return status;
       });
       expect([...new Set(statuses)]).toEqual([401]);
     }));
 
-  test("dropped before the answer leave nothing behind", () =>
+  test("dropped before the response leave nothing behind", () =>
     siege.withstands(async () => {
       await crowd(500, 50, async () => {
-        const line = siege.keep(await Line.open(siege.url));
-        line.write(handshake(siege.query(SEEN)));
-        line.drop();
+        const connection = siege.keep(await RawConnection.open(siege.url));
+        connection.write(handshake(siege.query(SEEN)));
+        connection.drop();
       });
       await onlyHealthyLeft();
     }));
 
-  test("by one peer are so many connections, and then none", () =>
+  test("by one peer are each counted, and gone afterwards", () =>
     siege.withstands(async () => {
       const sub = fresh("many");
       const wires = await crowd(300, 50, () => siege.wire({ ...SEEN, sub }));
@@ -123,16 +123,16 @@ describe("floods of connects", () => {
       await onlyHealthyLeft();
     }));
 
-  test("from one address are refused past its rate, and nobody else is", async () => {
+  test("from one address are refused past its rate, and those from other addresses are not", async () => {
     const limited = await Siege.start({ PARLEY_CONNECTS_PER_MINUTE_PER_IP: "60" });
     let at = 0;
     try {
       await limited.withstands(async () => {
         const from = `127.0.0.${10 + at++}`;
         const statuses = await crowd(300, 50, async () => {
-          const line = limited.keep(await Line.open(limited.url, { from }));
-          line.write(handshake(limited.query()));
-          return line.status();
+          const connection = limited.keep(await RawConnection.open(limited.url, { from }));
+          connection.write(handshake(limited.query()));
+          return connection.status();
         });
         const admitted = statuses.filter((status) => status === 101).length;
         expect([...new Set(statuses)].sort()).toEqual([101, 429]);
@@ -146,7 +146,7 @@ describe("floods of connects", () => {
 });
 
 describe("connects and drops", () => {
-  test(`${CONNECTS} that come, subscribe and go, each in its own way, leave nothing behind`, () =>
+  test(`${CONNECTS} that connect, subscribe and end in different ways leave nothing behind`, () =>
     siege.withstands(async () => {
       const channel = fresh("come-and-go");
       await crowd(CONNECTS, 40, async (at) => {
@@ -155,7 +155,7 @@ describe("connects and drops", () => {
         wire.send({ type: "subscribe", channel: `${channel}/${at % 20}` });
         if (at % 3 === 0) wire.close();
         else if (at % 3 === 1) await wire.request({ type: "publish", channel: `${channel}/${at % 20}`, data: at });
-        // The rest go in the middle of a frame.
+        // The rest end in the middle of a frame.
         else wire.raw(textFrame(PING).subarray(0, 3));
         wire.drop();
       });
@@ -166,7 +166,7 @@ describe("connects and drops", () => {
 });
 
 describe("storms", () => {
-  test("twenty peers that subscribe and unsubscribe without pause leave no trace", () =>
+  test("twenty peers that subscribe and unsubscribe without pause leave nothing behind", () =>
     siege.withstands(async () => {
       const stem = fresh("storm");
       await crowd(20, 20, async (peer) => {
@@ -183,7 +183,7 @@ describe("storms", () => {
       expect(body.data).toEqual([]);
     }));
 
-  test("channels past the hundredth are refused, and the hundred go with their peer", () =>
+  test("channels past the hundredth are refused, and the hundred end with their peer", () =>
     siege.withstands(async () => {
       const stem = fresh("wide");
       await crowd(10, 10, async (peer) => {
@@ -199,8 +199,8 @@ describe("storms", () => {
     }));
 });
 
-describe("peers that are there and yet not", () => {
-  test("a reader that never reads is cut, and those who read get everything", () =>
+describe("peers that do not read or answer", () => {
+  test("a client that never reads is closed, and clients that read get everything", () =>
     siege.withstands(async () => {
       const channel = fresh("slow");
       const joined = async (): Promise<Wire> => {
@@ -221,7 +221,7 @@ describe("peers that are there and yet not", () => {
       for (const wire of slow) await wire.gone();
     }));
 
-  test("one that asks and never reads the answers is cut", () =>
+  test("a client that sends requests and never reads the responses is closed", () =>
     siege.withstands(async () => {
       const sub = fresh("deaf");
       const wire = await siege.wire({ sub });
@@ -234,21 +234,21 @@ describe("peers that are there and yet not", () => {
       expect(answer).toBe("error");
     }));
 
-  test("one that says it will send no more leaves presence at once", () =>
+  test("a client that half-closes its connection leaves presence at once", () =>
     siege.withstands(async () => {
       const channel = fresh("half");
       const watcher = await siege.wire(SEEN);
       await watcher.request({ type: "subscribe", channel });
       await crowd(20, 20, async (at) => {
         const sub = `half-${at}`;
-        const line = siege.keep(await Line.open(siege.url, { halfOpen: true }));
-        line.write(handshake(siege.query({ ...SEEN, sub })));
-        await line.hears((received) => received.includes('"welcome"'));
-        line.write(textFrame({ type: "subscribe", channel }));
-        // With its roster it is a member.
-        await line.hears((received) => received.includes('"snapshot":true'));
-        line.finish();
-        await line.ended;
+        const connection = siege.keep(await RawConnection.open(siege.url, { halfOpen: true }));
+        connection.write(handshake(siege.query({ ...SEEN, sub })));
+        await connection.hears((received) => received.includes('"welcome"'));
+        connection.write(textFrame({ type: "subscribe", channel }));
+        // It is a member once it has its roster.
+        await connection.hears((received) => received.includes('"snapshot":true'));
+        connection.finish();
+        await connection.ended;
       });
       for (;;) {
         const { body } = await siege.world.rest<{ peers: unknown[] }>("GET", `/v1/channels/${channel}/peers`);
@@ -257,7 +257,7 @@ describe("peers that are there and yet not", () => {
       }
     }));
 
-  test("200 that neither read nor answer pings hold nobody up", () =>
+  test("200 clients that neither read nor answer pings delay no other", () =>
     siege.withstands(async () => {
       const channel = fresh("mute");
       await crowd(200, 50, async () => {
@@ -277,24 +277,26 @@ describe("peers that are there and yet not", () => {
       }
     }));
 
-  test.if(FULL)("50 that fall silent are dropped within 60 s and a few, though they are sent to", () =>
-    siege.withstands(async () => {
-      const channel = fresh("silent");
-      await crowd(50, 50, async () => {
-        const wire = await siege.wire(SEEN);
-        wire.answersPings = false;
-        await wire.request({ type: "subscribe", channel });
-      });
-      const watcher = await siege.wire(SEEN);
-      await watcher.request({ type: "subscribe", channel });
-      const deadline = performance.now() + 100_000;
-      for (;;) {
-        await watcher.request({ type: "publish", channel, data: 1 });
-        const { body } = await siege.world.rest<{ peers: unknown[] }>("GET", `/v1/channels/${channel}/peers`);
-        if (body.peers.length === 1) break;
-        expect(performance.now()).toBeLessThan(deadline);
-        await Bun.sleep(500);
-      }
-    }),
+  test.if(FULL)(
+    "50 clients that fall silent are closed within little more than 60 s, even while messages are sent to them",
+    () =>
+      siege.withstands(async () => {
+        const channel = fresh("silent");
+        await crowd(50, 50, async () => {
+          const wire = await siege.wire(SEEN);
+          wire.answersPings = false;
+          await wire.request({ type: "subscribe", channel });
+        });
+        const watcher = await siege.wire(SEEN);
+        await watcher.request({ type: "subscribe", channel });
+        const deadline = performance.now() + 100_000;
+        for (;;) {
+          await watcher.request({ type: "publish", channel, data: 1 });
+          const { body } = await siege.world.rest<{ peers: unknown[] }>("GET", `/v1/channels/${channel}/peers`);
+          if (body.peers.length === 1) break;
+          expect(performance.now()).toBeLessThan(deadline);
+          await Bun.sleep(500);
+        }
+      }),
   );
 });

@@ -1,4 +1,4 @@
-/** Tokens that somebody would like to be valid: each refused, with the right code (protocol.md 1, checks 7 to 11). */
+/** Forged and invalid tokens: each refused, with the right code (protocol.md 1, checks 7 to 11). */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createSign, generateKeyPairSync } from "node:crypto";
 import { type Admin, mintToken, type SecretKey } from "../support/admin.ts";
@@ -12,7 +12,7 @@ const DAY = 86_400;
 let server: Server;
 let admin: Admin;
 let key: SecretKey;
-/** Of another application. */
+/** A key of another application. */
 let other: SecretKey;
 let publishableId: string;
 
@@ -39,13 +39,13 @@ async function expectRefused(token: string, error: string): Promise<string> {
 }
 const expectInvalid = (token: string): Promise<string> => expectRefused(token, "invalid_token");
 
-/** The token that all the others are one step away from. */
-test("the honest token is accepted", async () => {
+/** All other tokens differ from this one in one step. */
+test("the valid token is accepted", async () => {
   expect(await admin.check(signed(header(), claims()))).toMatchObject({ valid: true, peerId: "alice" });
   expect((await admin.check(withHeader({ typ: undefined }))).valid).toBe(true);
 });
 
-describe("algorithm", () => {
+describe("refused for the algorithm", () => {
   test.each<{ alg: unknown }>([
     { alg: "none" },
     { alg: "None" },
@@ -72,7 +72,7 @@ describe("algorithm", () => {
     await expectInvalid(`${input}.${encodePart("x")}`);
   });
 
-  test("HS512 and HS384, signed so with the right secret", async () => {
+  test("HS512 and HS384, signed with the right secret", async () => {
     for (const [alg, hash] of [
       ["HS512", "sha512"],
       ["HS384", "sha384"],
@@ -80,13 +80,13 @@ describe("algorithm", () => {
       const input = `${encodePart(header({ alg }))}.${encodePart(claims())}`;
       await expectInvalid(`${input}.${signature(input, key.secret, hash)}`);
     }
-    // And under a header that says HS256.
+    // The same signatures under a header that says HS256.
     const input = `${encodePart(header())}.${encodePart(claims())}`;
     await expectInvalid(`${input}.${signature(input, key.secret, "sha512")}`);
     await expectInvalid(`${input}.${signature(input, key.secret, "sha1")}`);
   });
 
-  test("RS256 with a real key, and that key offered in the header", async () => {
+  test("RS256 with a real key, and that key in the header", async () => {
     const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const jwk = publicKey.export({ format: "jwk" });
     for (const alg of ["RS256", "HS256"]) {
@@ -95,13 +95,13 @@ describe("algorithm", () => {
     }
   });
 
-  test("a symmetric key offered in the header", async () => {
+  test("a symmetric key in the header", async () => {
     const k = Buffer.from("mine").toString("base64url");
     await expectInvalid(forge(header({ jwk: { kty: "oct", k }, jku: "https://evil.example/jwks" }), claims(), "mine"));
   });
 });
 
-describe("key", () => {
+describe("refused for the key", () => {
   test.each<[string, unknown]>([
     ["a path", "../../../../etc/passwd"],
     ["a device", "/dev/null"],
@@ -121,7 +121,7 @@ describe("key", () => {
       await expectInvalid(forge(header({ kid }), claims(), secret));
   });
 
-  test("kid is nearly right", async () => {
+  test("a kid that is nearly right", async () => {
     const { keyId } = key;
     for (const kid of [
       keyId.toUpperCase(),
@@ -135,12 +135,12 @@ describe("key", () => {
       await expectInvalid(withHeader({ kid }));
   });
 
-  test("kid is a publishable key's id, signed with anything that could pass for its secret", async () => {
+  test("a publishable key's id as kid, signed with anything that could be taken for its secret", async () => {
     for (const secret of [publishableId, "", key.secret, "undefined"])
       await expectInvalid(forge(header({ kid: publishableId }), claims(), secret));
   });
 
-  test("signed with another application's key, or with this key's id and a secret that is not it", async () => {
+  test("signed with another application's key, or with this key's id and another secret", async () => {
     const random = key.secret.slice("sk_secret_".length);
     for (const secret of [other.secret, "", key.keyId, random, server.adminToken, `${key.secret}\n`])
       await expectInvalid(forge(header(), claims(), secret));
@@ -149,7 +149,7 @@ describe("key", () => {
     await expectInvalid(`${input}.${signature(input, decoded.toString("latin1"))}`);
   });
 
-  test("a key that is revoked", async () => {
+  test("a revoked key", async () => {
     const gone = await admin.createKey(key.app);
     const token = selfSigned(gone.keyId, gone.secret);
     expect((await admin.check(token)).valid).toBe(true);
@@ -158,7 +158,7 @@ describe("key", () => {
   });
 });
 
-describe("header", () => {
+describe("refused for the header", () => {
   test.each<{ typ: unknown }>([
     { typ: "JWE" },
     { typ: "" },
@@ -177,7 +177,7 @@ describe("header", () => {
     },
   );
 
-  test("a key of it twice", async () => {
+  test("a duplicate key", async () => {
     const { keyId } = key;
     for (const text of [
       `{"alg":"HS256","kid":"${keyId}","kid":"${keyId}"}`,
@@ -188,14 +188,14 @@ describe("header", () => {
       await expectInvalid(signed(text, claims()));
   });
 
-  test("no JSON object", async () => {
+  test("a header that is no JSON object", async () => {
     for (const text of ["[]", "null", '"HS256"', "{", "1", `{"alg":"HS256","kid":"${key.keyId}"} x`])
       await expectInvalid(signed(text, claims()));
     await expectInvalid(signed(Buffer.from(`{"alg":"HS256","kid":"${key.keyId}","x":"\xff"}`, "latin1"), claims()));
   });
 });
 
-describe("times", () => {
+describe("refused for the times", () => {
   test.each<[string, (now: number) => object]>([
     ["exp missing", () => ({ exp: undefined })],
     ["exp null", () => ({ exp: null })],
@@ -223,30 +223,30 @@ describe("times", () => {
     await expectRefused(withClaims(fields(nowSeconds())), "token_expired");
   });
 
-  test("what is just inside is accepted, but never for more than 24 hours from issue", async () => {
+  test("values just inside the limits are accepted, but never for more than 24 hours from issue", async () => {
     const now = nowSeconds();
     for (const fields of [{ iat: now + 45 }, { nbf: now + 45 }, { exp: now + DAY - 15 }, { iat: now - DAY + 60 }])
       expect((await admin.check(withClaims(fields))).valid).toBe(true);
     const issued = await admin.check(withClaims({ iat: now - 100, exp: now + 30 * DAY }));
     expect(issued).toMatchObject({ valid: true, expiresAt: now - 100 + DAY });
-    // An iat ahead of our clock does not buy time: the 24 hours count from now.
+    // An iat in the future does not extend the token: the 24 hours count from now.
     const ahead = await admin.check(withClaims({ iat: now + 45, exp: now + 30 * DAY }));
     expect(ahead.expiresAt).toBeLessThanOrEqual(nowSeconds() + DAY);
   });
 
-  test("fractions are cut off, and typ is read in any case: Python and others write them", async () => {
+  test("fractions are cut off and typ is case-insensitive, because Python and others write such tokens", async () => {
     const now = nowSeconds();
     const token = signed(header({ typ: "jwt" }), claims({ iat: now - 0.5, nbf: now - 0.25, exp: now + 600.75 }));
     expect(await admin.check(token)).toMatchObject({ valid: true, expiresAt: now + 600 });
     await expectRefused(withClaims({ exp: now + 0.99 }), "token_expired");
   });
 
-  test("1e999 is no time", async () => {
+  test("1e999 as a time", async () => {
     await expectInvalid(signed(header(), '{"sub":"a","exp":1e999}'));
   });
 });
 
-describe("claims", () => {
+describe("refused for the claims", () => {
   test.each<[string, object]>([
     ["sub missing", { sub: undefined }],
     ["sub empty", { sub: "" }],
@@ -294,12 +294,12 @@ describe("claims", () => {
     await expectInvalid(withClaims(fields));
   });
 
-  test("a reserved channel is refused also where the key's patterns cover everything", async () => {
+  test("a reserved channel is refused even if the key's patterns cover everything", async () => {
     for (const channel of ["_parley/x", "_METERED/**", "_internal/*", "_system/"])
       await expectInvalid(selfSigned(other.keyId, other.secret, { channels: [channel] }));
   });
 
-  test("a key twice, at the top or deep inside", async () => {
+  test("a duplicate key, at the top or nested", async () => {
     const exp = nowSeconds() + 600;
     for (const text of [
       `{"sub":"alice","sub":"admin","exp":${exp}}`,
@@ -311,20 +311,20 @@ describe("claims", () => {
       await expectInvalid(signed(header(), text));
   });
 
-  test("__proto__ gives nothing", async () => {
+  test("__proto__ grants nothing", async () => {
     const exp = nowSeconds() + 600;
     await expectInvalid(signed(header(), `{"exp":${exp},"__proto__":{"sub":"admin"}}`));
     const token = signed(header(), `{"sub":"a","exp":${exp},"__proto__":{"permissions":["send"],"channels":["**"]}}`);
     expect(await admin.check(token)).toMatchObject({ channels: ["chat/*"], permissions: ["publish", "subscribe"] });
   });
 
-  test("no JSON object, or no text", async () => {
+  test("a payload that is no JSON object, or no UTF-8", async () => {
     for (const text of ["[]", "null", '"x"', "1", "{", "", "\u0000", "[".repeat(30_000)])
       await expectInvalid(signed(header(), text));
     const exp = nowSeconds() + 600;
     for (const bytes of [`{"sub":"a","exp":${exp},"iss":"\xff"}`, `\xef\xbb\xbf{"sub":"a","exp":${exp}}`, "\xff\xfe"])
       await expectInvalid(signed(header(), Buffer.from(bytes, "latin1")));
-    // A surrogate in UTF-8 clothes.
+    // A surrogate encoded in UTF-8.
     const smuggled = Buffer.concat([
       Buffer.from(`{"sub":"a","exp":${exp},"iss":"`),
       Buffer.from([0xed, 0xa0, 0x80]),
@@ -334,19 +334,19 @@ describe("claims", () => {
   });
 });
 
-describe("spelling: one token has one", () => {
+describe("each token has exactly one encoding", () => {
   const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-  /** Texts that decode to the same bytes, but have bits set that base64 does not use. */
+  /** Texts that decode to the same bytes, but set bits that base64 does not use. */
   function strayBits(text: string): string[] {
     const spare = text.length % 4 === 3 ? 2 : text.length % 4 === 2 ? 4 : 0;
     const last = ALPHABET.indexOf(text.at(-1) ?? "");
     return Array.from({ length: (1 << spare) - 1 }, (_, i) => text.slice(0, -1) + ALPHABET[last + i + 1]);
   }
 
-  /** Signed over the text as it is: the signature is good, only the spelling is not. */
+  /** Signed over the text as given: the signature is valid, only the encoding is not. */
   const spelt = (h: string, p: string): string => `${h}.${p}.${signature(`${h}.${p}`, key.secret)}`;
-  /** Header and payload of lengths that leave spare bits. */
+  /** A header and a payload whose lengths leave unused bits. */
   const padded = (part: object): string => {
     for (let pad = ""; ; pad += "x") {
       const text = encodePart({ ...part, pad });
@@ -354,7 +354,7 @@ describe("spelling: one token has one", () => {
     }
   };
 
-  test("stray bits behind the last byte of any part", async () => {
+  test("unused bits set after the last byte of any part are refused", async () => {
     const [h, p] = [padded(header()), padded(claims())];
     const good = spelt(h, p);
     expect((await admin.check(good)).valid).toBe(true);
@@ -368,7 +368,7 @@ describe("spelling: one token has one", () => {
     for (const variant of variants) await expectInvalid(variant);
   });
 
-  test("padding, the other alphabet, white space, line ends", async () => {
+  test("padding, the other alphabet, white space and line ends are refused", async () => {
     const [h, p] = [padded(header({ x: "???>>>" })), padded(claims())];
     const good = spelt(h, p);
     expect((await admin.check(good)).valid).toBe(true);
@@ -395,7 +395,7 @@ describe("spelling: one token has one", () => {
       await expectInvalid(variant);
   });
 
-  test("more parts, fewer parts, empty parts", async () => {
+  test("more parts, fewer parts and empty parts are refused", async () => {
     const good = signed(header(), claims());
     const [h, p, s] = good.split(".");
     for (const variant of [
@@ -415,7 +415,7 @@ describe("spelling: one token has one", () => {
       await expectInvalid(variant);
   });
 
-  test("a signature that is cut, lengthened or turned around", async () => {
+  test("a truncated, extended or reversed signature is refused", async () => {
     const good = signed(header(), claims());
     const at = good.lastIndexOf(".") + 1;
     const bytes = Buffer.from(good.slice(at), "base64url");
@@ -430,7 +430,7 @@ describe("spelling: one token has one", () => {
       await expectInvalid(good.slice(0, at) + wrong.toString("base64url"));
   });
 
-  test("no single changed character is accepted", async () => {
+  test("a change of any single character is refused", async () => {
     const good = await mintToken(server.url, key.credential);
     const accepted: number[] = [];
     for (let i = 0; i < good.length; i++) {
@@ -443,18 +443,18 @@ describe("spelling: one token has one", () => {
   });
 });
 
-describe("which code, where several would do", () => {
-  test("a wrong signature hides everything else", async () => {
+describe("which of several faults is reported", () => {
+  test("a wrong signature comes before everything else", async () => {
     await expectInvalid(forge(header(), claims({ exp: 0 }), other.secret));
     await expectInvalid(forge(header({ kid: other.keyId }), claims({ exp: 0 }), key.secret));
   });
 
-  test("expiry before malformed claims and elevation", async () => {
+  test("expiry comes before malformed claims and elevation", async () => {
     for (const fields of [{ sub: "" }, { metadata: [] }, { channels: ["**"] }, { permissions: ["send"] }])
       await expectRefused(withClaims({ exp: 1, ...fields }), "token_expired");
   });
 
-  test("a retired secret before everything in the payload", async () => {
+  test("a retired secret comes before everything in the payload", async () => {
     const rotated = await admin.createKey(key.app);
     await admin.rotate(rotated.keyId, { graceSec: 0 });
     for (const fields of [{}, { exp: 1 }, { sub: "" }, { exp: 1.5 }, { channels: ["_parley/x"] }])

@@ -1,4 +1,4 @@
-/** The unmodified SDK in a real browser: chat, presence, calls between pages, and what it takes to lose the service and find it again. */
+/** The unmodified SDK in a real browser: chat, presence, calls between pages, and reconnects after an outage. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser, BrowserContext } from "playwright-core";
 import { launchChromium } from "./support/chromium.ts";
@@ -54,7 +54,7 @@ let rooms = 0;
 const freshRoom = (): string => `room/${++rooms}`;
 
 describe("chat between two pages", () => {
-  test("with a publishable key: each sees the other, words go both ways, on the channel and directly", async () => {
+  test("with a publishable key: each sees the other, and messages go both ways, on the channel and directly", async () => {
     const [a, b] = await openTwo();
     const room = freshRoom();
     const idA = await a.connect(withKey(), room);
@@ -73,32 +73,32 @@ describe("chat between two pages", () => {
     const room = freshRoom();
     expect(await a.connect({ url: socketUrl(), peerId: "alice" }, room)).toBe("alice");
     expect(await b.connect({ url: socketUrl(), peerId: "bob" }, room)).toBe("bob");
-    await b.publish(room, { text: "who is there?" });
-    expect(await a.heard("who is there?")).toBe("bob");
+    await b.publish(room, { text: "who is online?" });
+    expect(await a.heard("who is online?")).toBe("bob");
   });
 });
 
 describe("a call between two pages", () => {
-  test("a data channel both ways, and cameras whose pictures arrive on the other side", async () => {
+  test("has a data channel both ways, and video from both cameras", async () => {
     const { a, b } = await call(withKey(), withKey());
     await provenCall(a, b, "first");
     await b.shareCamera();
     expect(await a.picture()).toBeGreaterThan(0);
   });
 
-  test("the service restarts in the middle: both come back as new peers, call again and talk", async () => {
+  test("the service restarts during a call: both reconnect as new peers, call again and exchange messages", async () => {
     const { a, b, idA, idB } = await call(withKey(), withKey());
     await service.down();
     await Promise.all([a.reconnecting(), b.reconnecting()]);
     await service.up();
     const [newB, newA] = await Promise.all([a.inCall(), b.inCall()]);
-    // A publishable key's peer is somebody new on every connect.
+    // A publishable key's peer gets a new id on every connect.
     expect([idA, idB]).not.toContain(newA);
     expect([idA, idB]).not.toContain(newB);
     await provenCall(a, b, "after the restart");
   });
 
-  test("the network goes and stays away for a while: both come back as who they were, call again and talk", async () => {
+  test("the network fails for a while: both reconnect as the same peers, call again and exchange messages", async () => {
     const line = await Line.to(service.port);
     try {
       const url = socketUrl(line.port);
@@ -115,7 +115,7 @@ describe("a call between two pages", () => {
   });
 
   /**
-   * A has a camera and so is the only one to offer. When both offer at once, one of them must roll back, and Chromium then
+   * Only A has a camera, so only A sends an offer. When both send one at once, one of them must roll back, and Chromium then
    * gathers no candidates in about one call of thirty: its transport stays "new" although every frame of the two has arrived.
    */
   async function call(first: Credential, second: Credential) {
@@ -128,7 +128,7 @@ describe("a call between two pages", () => {
     return { a, b, idA, idB };
   }
 
-  /** Words through the service and words past it, both ways, and moving pictures of A's camera. */
+  /** Messages through the service and over the data channel, both ways, and video from A's camera. */
   async function provenCall(a: Tab, b: Tab, when: string): Promise<void> {
     await a.say({ text: `${when}, from a` });
     await b.heard(`${when}, from a`);
@@ -136,9 +136,9 @@ describe("a call between two pages", () => {
     await a.heard(`${when}, from b`);
     await a.openChannel();
     await a.tell(`${when}, directly from a`);
-    await b.told(`${when}, directly from a`);
+    await b.received(`${when}, directly from a`);
     await b.tell(`${when}, directly from b`);
-    await a.told(`${when}, directly from b`);
+    await a.received(`${when}, directly from b`);
     expect(await b.picture()).toBeGreaterThan(0);
   }
 });
@@ -155,19 +155,19 @@ describe("the origin rule", () => {
 
   afterAll(() => elsewhere?.stop());
 
-  test("lets the key's own page in", async () => {
+  test("accepts a page of the key's own origin", async () => {
     const tab = await openTab();
     await tab.connect(withKey(apiKey), freshRoom());
     expect(await tab.why(withKey(apiKey))).toMatchObject({ status: 426, error: "upgrade_required" });
   });
 
-  test("refuses a page from elsewhere, and a plain GET tells it why", async () => {
+  test("refuses a page of another origin, and a plain GET reports why", async () => {
     const tab = await openTab(elsewhere.origin);
     expect(await tab.refusal(withKey(apiKey))).not.toBe("connected");
     expect(await tab.why(withKey(apiKey))).toMatchObject({ status: 401, error: "origin_not_allowed" });
   });
 
-  test("is the key's: another key lets the same page in", async () => {
+  test("applies per key: another key accepts the same page", async () => {
     const tab = await openTab(elsewhere.origin);
     expect(await tab.refusal(withKey())).toBe("connected");
   });

@@ -1,4 +1,4 @@
-/** The start page as a newcomer meets it: two tabs that talk, see and call each other, and find the service again. */
+/** The start page for a new user: two tabs that exchange messages, see and call each other, and reconnect. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { launchChromium } from "./support/chromium.ts";
@@ -12,7 +12,7 @@ setDefaultTimeout(90_000);
 let browser: Browser;
 let service: Service;
 let context: BrowserContext;
-/** What the browser has to complain about: errors nobody caught, and what the page's own policy forbids. */
+/** Browser errors: uncaught exceptions, and violations of the page's own policy. */
 let complaints: string[] = [];
 
 beforeAll(async () => {
@@ -37,7 +37,7 @@ afterEach(async () => {
 });
 
 interface Opening {
-  /** The browser itself writes refused connections to the console; whoever provokes them says so. */
+  /** The browser writes refused connections to the console; a test that causes them allows them. */
   readonly refusals?: true;
   readonly prepare?: (page: Page) => Promise<void>;
 }
@@ -56,7 +56,7 @@ async function openPage(address = `${service.url}/`, { refusals, prepare }: Open
 
 const openTwo = async (): Promise<[Page, Page]> => [await openPage(), await openPage()];
 
-/** Resolves when the element's text fits; one that never does says what else was there. */
+/** Resolves when the element's text fits; a timeout reports what the page shows instead. */
 async function shows(page: Page, id: string, text: string | RegExp): Promise<void> {
   try {
     await page.locator(`#${id}`).filter({ hasText: text }).waitFor();
@@ -65,10 +65,10 @@ async function shows(page: Page, id: string, text: string | RegExp): Promise<voi
   }
 }
 
-const said = (page: Page, text: string): Locator => page.locator("#words p").filter({ hasText: text });
+const said = (page: Page, text: string): Locator => page.getByRole("log").locator("p").filter({ hasText: text });
 const button = (page: Page, name: string | RegExp): Locator => page.getByRole("button", { name });
 
-/** What the page calls itself. */
+/** The peer's name as the page shows it. */
 async function nameOf(page: Page): Promise<string> {
   await shows(page, "state", /^Connected as/);
   return /Connected as (\S+)\./.exec((await page.locator("#state").textContent()) ?? "")?.[1] ?? "";
@@ -79,7 +79,7 @@ async function say(page: Page, text: string): Promise<void> {
   await page.getByLabel("Message").press("Enter");
 }
 
-/** Resolves when the video shows pictures that move. */
+/** Resolves when the video shows moving pictures. */
 const moves = (page: Page, id: "mine" | "theirs"): Promise<unknown> =>
   within(
     `moving pictures in ${id}`,
@@ -91,7 +91,7 @@ const moves = (page: Page, id: "mine" | "theirs"): Promise<unknown> =>
 
 const isHidden = (page: Page, id: "mine" | "theirs"): Promise<boolean> => page.locator(`#${id}`).isHidden();
 
-test("two tabs see each other, talk, and see each other go", async () => {
+test("two tabs see each other, exchange messages, and see each other leave", async () => {
   const [a, b] = await openTwo();
   const [nameA, nameB] = [await nameOf(a), await nameOf(b)];
   await Promise.all([shows(a, "roster", `${nameA} (you), ${nameB}`), shows(b, "roster", `${nameB} (you), ${nameA}`)]);
@@ -115,7 +115,7 @@ test("the second tab is one click away and in the same channel", async () => {
   await shows(b, "channel-name", "chat/corner");
 });
 
-test("what the page gives to copy works as it is: the SDK's lines and the backend's", async () => {
+test("the code samples on the page work unchanged: the SDK's and the backend's", async () => {
   const page = await openPage();
   await shows(page, "roster", "(you)");
   const lines = async (id: string): Promise<string> => (await page.locator(`#${id} pre`).textContent()) ?? "";
@@ -130,7 +130,7 @@ test("what the page gives to copy works as it is: the SDK's lines and the backen
   const site = new Site();
   try {
     const elsewhere = await openPage(`${site.origin}/`);
-    // A browser without a bundler finds a package by its address only.
+    // A browser without a bundler finds a package only by its address.
     await elsewhere.addScriptTag({ type: "module", content: sdk.replace("@metered-ca/realtime", "/sdk.mjs") });
     await said(page, "hello from the SDK").waitFor();
   } finally {
@@ -139,7 +139,7 @@ test("what the page gives to copy works as it is: the SDK's lines and the backen
 });
 
 describe("a call", () => {
-  test("from the keyboard: a data channel, moving pictures on both sides, and a hang-up that clears them away", async () => {
+  test("can be made by keyboard: a data channel, moving pictures on both sides, and a hang-up that removes them", async () => {
     const [a, b] = await openTwo();
     const [nameA, nameB] = [await nameOf(a), await nameOf(b)];
     await button(a, `Call ${nameB}`).press("Enter");
@@ -165,7 +165,7 @@ describe("a call", () => {
     await button(a, `Call ${nameB}`).waitFor();
   });
 
-  test("without a camera there is still the data channel", async () => {
+  test("works without a camera, with a data channel only", async () => {
     await context.addInitScript(
       "navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('Permission denied', 'NotAllowedError'))",
     );
@@ -179,7 +179,7 @@ describe("a call", () => {
     }
   });
 
-  test("may be declined", async () => {
+  test("can be declined", async () => {
     const [a, b] = await openTwo();
     await nameOf(a);
     const nameB = await nameOf(b);
@@ -189,7 +189,7 @@ describe("a call", () => {
     await shows(b, "call-state", "The call is over.");
   });
 
-  test("that crosses another becomes one call, whoever was first", async () => {
+  test("that crosses another becomes one call, in either order", async () => {
     const lines = [new Held(), new Held()] as const;
     const a = await openPage(undefined, { prepare: (page) => lines[0].stand(page) });
     const b = await openPage(undefined, { prepare: (page) => lines[1].stand(page) });
@@ -211,7 +211,7 @@ describe("a call", () => {
   });
 });
 
-test("after a restart of the service both tabs come back by themselves and talk, and their call has not noticed", async () => {
+test("after a restart of the service both tabs reconnect by themselves and exchange messages, and their call continues", async () => {
   const [a, b] = [await openPage(undefined, { refusals: true }), await openPage(undefined, { refusals: true })];
   await nameOf(a);
   await button(a, `Call ${await nameOf(b)}`).click();
@@ -227,7 +227,7 @@ test("after a restart of the service both tabs come back by themselves and talk,
   for (const page of [a, b]) await shows(page, "call-state", "In a call with");
 });
 
-test("a connection that opens and says nothing is given up for another", async () => {
+test("a connection that opens but stays silent is replaced by another", async () => {
   let attempts = 0;
   const prepare = async (page: Page): Promise<void> => {
     await page.clock.install();
@@ -251,7 +251,7 @@ describe("without a demo", () => {
 
   afterAll(() => plain?.stop());
 
-  test("the page asks for a key, says why one is refused, and a second tab finds the one that was entered", async () => {
+  test("the page requests a key, shows why one is refused, and a second tab uses the one that was entered", async () => {
     const { _id: app } = await plain.admin.createApp();
     const foreign = await plain.admin.createPublishable(app, { allowedOrigins: ["https://example.com"] });
     const own = await plain.admin.createPublishable(app, { allowedOrigins: [plain.url] });
@@ -273,19 +273,19 @@ describe("without a demo", () => {
     await shows(b, "roster", nameA);
   });
 
-  test("a key without the action presence can talk, and the page says what is missing", async () => {
+  test("a key without the action presence can send messages, and the page says what is missing", async () => {
     const { _id: app } = await plain.admin.createApp();
     const key = await plain.admin.createPublishable(app, { actions: ["publish", "subscribe"] });
     const page = await openPage(`${plain.url}/`);
     await page.getByLabel("Publishable key").fill(key.keyId);
     await button(page, "Connect").click();
     await nameOf(page);
-    await say(page, "anybody?");
-    await said(page, "you anybody?").waitFor();
+    await say(page, "hello?");
+    await said(page, "you hello?").waitFor();
     await shows(page, "roster", "the key lacks the action presence");
   });
 
-  test("at the cap of connections the page says so, and comes in when there is room", async () => {
+  test("at the cap of connections the page shows it, and connects when there is a free slot", async () => {
     const { _id: app } = await plain.admin.createApp();
     const key = await plain.admin.createPublishable(app);
     const cap = (maxConcurrentConnections: number | null) =>
@@ -299,7 +299,7 @@ describe("without a demo", () => {
     await nameOf(page);
   });
 
-  test("a key that is revoked is not tried again", async () => {
+  test("a revoked key is not retried", async () => {
     const { _id: app } = await plain.admin.createApp();
     const key = await plain.admin.createPublishable(app);
     const page = await openPage(`${plain.url}/`, { refusals: true });

@@ -1,6 +1,6 @@
 /**
- * The suites of the protocol, unchanged, against three nodes behind a balancer whose log shows that clients landed on
- * different ones. They run with PARLEY_TEST_FULL=1.
+ * The protocol's suites, unchanged, against three nodes behind a load balancer whose log shows that clients reached different
+ * nodes. They run with PARLEY_TEST_FULL=1.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -15,7 +15,7 @@ setDefaultTimeout(900_000);
 
 const PROJECT = join(import.meta.dir, "../..");
 const RAW = "test/conformance/raw";
-/** Left out: metrics, shutdown and one-process, which are about one process and not about the service. */
+/** Without metrics, shutdown and one-process, which test one process and not the service. */
 const RAW_WHOLE = ["closing", "connect", "delivery", "frames", "narrowing", "presence", "rest", "usage"];
 
 let postgres: PostgresServer;
@@ -53,7 +53,7 @@ async function run(paths: readonly string[], env: Readonly<Record<string, string
   return { code: await child.exited, passed: names("pass").length, failed: [...new Set(names("fail"))], output };
 }
 
-test.skipIf(!IS_FULL)("raw sockets", async () => {
+test.skipIf(!IS_FULL)("the raw socket suite passes against three nodes", async () => {
   const log = join(folder ?? "", "landings");
   const files = RAW_WHOLE.map((name) => `./${RAW}/${name}.test.ts`);
   const { code, passed, failed, output } = await run(files, {
@@ -76,7 +76,7 @@ test.skipIf(!IS_FULL)("raw sockets", async () => {
   expect(clusters.flat().reduce((sum, share) => sum + share, 0)).toBeGreaterThan(30);
 });
 
-test.skipIf(!IS_FULL)("the public SDK, under Bun and under Node", async () => {
+test.skipIf(!IS_FULL)("the public SDK's suite passes against three nodes, under Bun and under Node", async () => {
   await using service = await SdkService.start(postgres, nats);
   const { code, passed, failed, output } = await run(["./test/conformance/sdk"], service.env);
   if (code !== 0) console.log(output);

@@ -1,6 +1,6 @@
 /**
- * Three nodes, three NATS servers and PostgreSQL, all real processes, and faults under load. Every test leaves the cluster as
- * it has found it, so that all share one. PARLEY_TEST_FULL=1: whole loads and outages; PARLEY_TEST_REPEAT: so many times.
+ * Three nodes, three NATS servers and PostgreSQL, all real processes, with faults under load. Every test leaves the cluster as
+ * it found it, so that all share one. PARLEY_TEST_FULL=1: full loads and outages; PARLEY_TEST_REPEAT: number of repetitions.
  */
 import { afterAll, beforeAll, describe, setDefaultTimeout } from "bun:test";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";

@@ -1,9 +1,9 @@
-/** A cluster falls into two parts, each of which goes on, and heals. Nodes 0 and 1 are on one NATS server, node 2 on the other. */
+/** A cluster splits into two parts that both keep working, and heals. Nodes 0 and 1 use one NATS server, node 2 the other. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import type { LinkProxy } from "../support/link-proxy.ts";
 import { Cluster } from "./support/cluster.ts";
-import { Gathering, peersBeside, told } from "./support/gathering.ts";
+import { changesOf, Gathering, peersBeside } from "./support/gathering.ts";
 import { LOAD, REPEAT, SETTLE_MS, SPLIT_MS } from "./support/load.ts";
 import { NatsCluster } from "./support/nats.ts";
 import { show } from "./support/show.ts";
@@ -26,20 +26,20 @@ afterAll(async () => {
   await Promise.all([nats?.stop(), postgres?.stop()]);
 });
 
-/** A part of the load for each side, so that all three fleets together are the load. */
+/** Each side gets a third of the load, so that all three fleets together are the full load. */
 const third = { clients: LOAD.clients / 3, rate: LOAD.rate / 3 };
 
 for (let round = 1; round <= REPEAT; round++)
-  test(`a partition and its healing${REPEAT === 1 ? "" : `, ${round} of ${REPEAT}`}: each side goes on, then all are one again`, async () => {
+  test(`a partition and its healing${REPEAT === 1 ? "" : `, ${round} of ${REPEAT}`}: each side keeps working, then all nodes form one cluster again`, async () => {
     const urls = cluster.urls;
-    await using everybody = await cluster.fleet(third);
+    await using everyone = await cluster.fleet(third);
     await using here = await cluster.fleet({ ...third, urls: urls.slice(0, THERE) });
     await using there = await cluster.fleet({ ...third, urls: urls.slice(THERE) });
     using gathering = await Gathering.in(cluster, 6);
     const sides = [gathering.notOn(THERE), gathering.on(THERE)] as const;
-    // Whoever is on both sides talks before and after: what is said during a split counts for one's own side.
-    await everybody.talkFor(0.5);
-    expect((await everybody.settle(SETTLE_MS)).problems).toEqual([]);
+    // Clients on both sides send before and after: messages during a split reach only the sender's side.
+    await everyone.talkFor(0.5);
+    expect((await everyone.settle(SETTLE_MS)).problems).toEqual([]);
     for (const side of [here, there]) side.talk();
     between.cut();
     const splitMs = await until("the other side's members stay", () =>
@@ -51,11 +51,11 @@ for (let round = 1; round <= REPEAT; round++)
     between.mend();
     const healedMs = await gathering.acquainted();
     for (const side of [here, there]) side.hush();
-    await everybody.talkFor(1);
+    await everyone.talkFor(1);
     for (const [name, fleet, judging] of [
       ["one side", here, {}],
       ["the other side", there, {}],
-      ["both, before and after", everybody, { allowFlaps: true }],
+      ["both, before and after", everyone, { allowFlaps: true }],
     ] as const) {
       const { problems, figures } = await fleet.settle(SETTLE_MS, judging);
       show(name, { leftWithinMs: Math.round(splitMs), healedWithinMs: Math.round(healedMs), ...figures });
@@ -65,14 +65,14 @@ for (let round = 1; round <= REPEAT; round++)
     for (const [at, side] of sides.entries())
       for (const one of side) {
         const others = peersBeside(one, sides[1 - at] ?? []);
-        // Of several nodes on the other side each is judged for itself.
+        // Members of each node on the other side are checked separately.
         expect(
-          told(one)
+          changesOf(one)
             .flatMap(({ left }) => left)
             .toSorted(),
         ).toEqual(others);
         expect(
-          told(one)
+          changesOf(one)
             .flatMap(({ joined }) => joined)
             .toSorted(),
         ).toEqual(others);

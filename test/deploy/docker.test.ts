@@ -1,5 +1,5 @@
 /**
- * The Dockerfile. No image can be built where there is no Docker daemon: it is read, and what its last stage copies is put
+ * The Dockerfile. Without a Docker daemon no image can be built: the file is parsed, and what its last stage copies is put
  * into a folder and run from there, without npm and Node, by another user, with its own health check.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
@@ -29,7 +29,7 @@ describe("the Dockerfile", () => {
     expect(commands.filter((command) => /npm|apt|curl|wget/.test(command))).toEqual([]);
   });
 
-  test("runs as somebody who is not root and owns the data", () => {
+  test("runs as a user other than root who owns the data", () => {
     const [uid = "", gid = ""] = only(image, "USER").split(":");
     expect([Number(uid), Number(gid)]).toEqual([10_001, 10_001]);
     const made = image.instructions.find(({ name }) => name === "RUN")?.text;
@@ -39,22 +39,22 @@ describe("the Dockerfile", () => {
     expect(only(image, "ENV")).toContain("PARLEY_DATA=/data");
   });
 
-  test("listens beyond its container, and makes no demo", () => {
+  test("listens outside its container, and creates no demo", () => {
     expect(only(image, "ENV").split(" ")).toEqual(expect.arrayContaining(["PARLEY_HOST=0.0.0.0", "PARLEY_DEMO=off"]));
   });
 
-  test("becomes parley itself, so that SIGTERM drains it", () => {
+  test("execs parley itself, so that SIGTERM drains it", () => {
     expect(only(image, "STOPSIGNAL")).toBe("SIGTERM");
     expect(exec(only(image, "ENTRYPOINT"))).toEqual(["/app/bin/parley"]);
     expect(exec(only(image, "CMD"))).toEqual(["up"]);
   });
 
-  test("names the version of this project, and holds no secret", () => {
+  test("names the version of this project, and contains no secret", () => {
     for (const [, version] of text.matchAll(/parley:(\d[\d.]*)/g)) expect(version).toBe(manifest.version);
     expect(text).not.toMatch(/PARLEY_(ADMIN_TOKEN|MASTER_KEY|DATABASE_URL|NATS_URL)|\bARG\b|sk_secret|password/i);
   });
 
-  test("is given nothing that it does not copy", () => {
+  test("has nothing in its build context that it does not copy", () => {
     for (const kept of [
       "package.json",
       "package-lock.json",
@@ -82,7 +82,7 @@ describe("the Dockerfile", () => {
       expect([left, reachesBuild(ignore, left)]).toEqual([left, false]);
   });
 
-  test("is told from one that is wrong", () => {
+  test("is recognised as wrong after a change", () => {
     expect(() => parseDockerfile("RUN x\nFROM y")).toThrow("before the first FROM");
     expect(() => parseDockerfile("FROM y\nRUNN x")).toThrow("no instruction RUNN");
     expect(() => only(image, "RUN") + only(build, "USER")).toThrow();
@@ -90,14 +90,14 @@ describe("the Dockerfile", () => {
 });
 
 /** The last stage as a folder. */
-describe("what the image holds", () => {
+describe("the contents of the image", () => {
   const root = tempFolder();
   const app = join(root, "app");
   const data = join(root, "data");
   let port: number;
   let node: Running;
 
-  /** By hard link where that can be, so that 100 MB of binary cost nothing. */
+  /** By hard link where possible, because the binary has 100 MB. */
   const place = (from: string, to: string): void => {
     mkdirSync(dirname(to), { recursive: true });
     try {
@@ -150,9 +150,9 @@ describe("what the image holds", () => {
 
   beforeAll(async () => {
     port = await freePort();
-    for (const { text: words } of image.instructions.filter(({ name }) => name === "COPY")) {
-      const [from = "", to = ""] = words.split(" ").slice(words.startsWith("--from") ? 1 : 0);
-      if (words.startsWith("--from=build")) continue;
+    for (const { text: copied } of image.instructions.filter(({ name }) => name === "COPY")) {
+      const [from = "", to = ""] = copied.split(" ").slice(copied.startsWith("--from") ? 1 : 0);
+      if (copied.startsWith("--from=build")) continue;
       // COPY folder folder; COPY file folder/
       const files = [
         ...filesOf(from),
@@ -164,7 +164,7 @@ describe("what the image holds", () => {
     for (const path of installed()) copy(path);
     const lock = join(app, "node_modules/.package-lock.json");
     place(join(PROJECT, "node_modules/.package-lock.json"), lock);
-    // What the base has of what bin/parley calls; no npm, no node.
+    // The programs of the base image that bin/parley calls; no npm, no node.
     mkdirSync(join(root, "bin"));
     for (const name of ["sh", "dirname", "readlink"]) symlinkSync(`/bin/${name}`, join(root, "bin", name));
     mkdirSync(data, { mode: 0o777 });
@@ -178,25 +178,25 @@ describe("what the image holds", () => {
     removeFolder(root);
   });
 
-  test("is enough to run, with nothing installed at the start", async () => {
+  test("are enough to run, with nothing installed at the start", async () => {
     expect(node.output).toContain("parley is ready");
     expect(node.output).not.toContain("installing");
     expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
     expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(200);
   });
 
-  test("holds no test and no development package", () => {
+  test("include no test and no development package", () => {
     expect(filesOf("src").filter((path) => path.endsWith(".test.ts")).length).toBeGreaterThan(10);
     expect(filesOf("src").filter((path) => path.includes("/testing/")).length).toBeGreaterThan(10);
     expect([...new Bun.Glob("src/**/{*.test.ts,testing/*}").scanSync(app)]).toEqual([]);
     expect(readdirSync(join(app, "node_modules"))).not.toContain("typescript");
   });
 
-  test.skipIf(process.getuid?.() !== 0)("runs as its user, who owns what it wrote", () => {
+  test.skipIf(process.getuid?.() !== 0)("run as the image's user, who owns what it wrote", () => {
     expect(statSync(join(data, "master.key")).uid).toBe(10_001);
   });
 
-  test("is healthy while it answers, and not any more when it has ended", async () => {
+  test("are healthy while the server answers, and unhealthy after it has ended", async () => {
     expect(await health()).toEqual({ code: 0, output: "" });
     await node.stop();
     expect(node.output).toContain('"msg":"stopped"');

@@ -1,5 +1,5 @@
 /**
- * The manifests, held against the types of the Kubernetes API by the TypeScript compiler: a field that does not exist, or has
+ * The manifests, checked against the types of the Kubernetes API by the TypeScript compiler: a field that does not exist, or has
  * another type, is an error. Nothing is applied to a cluster.
  */
 import { describe, expect, test } from "bun:test";
@@ -42,7 +42,7 @@ const settings = only<ConfigMap>("ConfigMap").data!;
 const moduleOf = (apiVersion: string): string =>
   `kubernetes-types/${apiVersion.includes("/") ? apiVersion.replace(".k8s.io", "") : `core/${apiVersion}`}`;
 
-/** What the compiler says to these, each declared to be of the type of its kind. */
+/** The compiler's errors for these objects, each declared as the type of its kind. */
 async function complaints(all: readonly Manifest[]): Promise<string> {
   using folder = scratch();
   const lines = all.map(
@@ -58,12 +58,12 @@ async function complaints(all: readonly Manifest[]): Promise<string> {
 }
 
 describe("the manifests", () => {
-  test("are what the Kubernetes API knows", async () => {
+  test("match the types of the Kubernetes API", async () => {
     expect(manifests.length).toBeGreaterThanOrEqual(7);
     expect(await complaints(manifests)).toBe("");
   });
 
-  test("are told from what it does not know", async () => {
+  test("are recognised as wrong after a change", async () => {
     const changes = [
       ['"readinessProbe"', '"readynessProbe"'],
       ['"replicas":3', '"replicas":"3"'],
@@ -75,7 +75,7 @@ describe("the manifests", () => {
       expect(said).toContain(word);
   });
 
-  test("are all in the kustomization but the secret, which stays out of the repository", () => {
+  test("are all in the kustomization except the secret, which is not in the repository", () => {
     const [{ resources }] = documents<{ resources: string[] }>(`${FOLDER}/kustomization.yaml`) as [
       { resources: string[] },
     ];
@@ -85,8 +85,8 @@ describe("the manifests", () => {
     expect(read(".gitignore")).toContain(`/${FOLDER}/secret.yaml`);
   });
 
-  test.skipIf(!Bun.which("kubectl"))("are put together by kustomize, with selectors that fit the pods", async () => {
-    // No cluster is asked: this command only reads files.
+  test.skipIf(!Bun.which("kubectl"))("can be built by kustomize, with selectors that match the pods", async () => {
+    // No cluster is contacted: this command only reads files.
     const { code, output } = await run(["kubectl", "kustomize", join(PROJECT, FOLDER)], { KUBECONFIG: "/dev/null" });
     expect([code, output]).toEqual([0, expect.any(String)]);
     const built = Bun.YAML.parse(output) as Manifest[];
@@ -107,7 +107,7 @@ describe("the manifests", () => {
 });
 
 describe("a pod", () => {
-  test("is asked whether it is ready and whether it is alive, each at its own address", () => {
+  test("has a readiness and a liveness probe, each at its own address", () => {
     expect(container.readinessProbe?.httpGet?.path).toBe("/readyz");
     expect(container.livenessProbe?.httpGet?.path).toBe("/healthz");
     const ports = (container.ports ?? []).map(({ name }) => name);
@@ -115,20 +115,20 @@ describe("a pod", () => {
       expect(ports).toContain(String(probe?.httpGet?.port));
   });
 
-  test("has longer to end than its preStop and its drain can take", () => {
+  test("has a longer termination period than its preStop and its drain can take", () => {
     const [, wait] = container.lifecycle?.preStop?.exec?.command ?? [];
     const needed = Number(wait) + 2 * Number(settings.PARLEY_DRAIN_SECONDS);
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(needed);
   });
 
-  test("gets no variables from services, and its own settings from what is there", () => {
+  test("gets no variables from services, and its settings from existing objects", () => {
     expect(pod.enableServiceLinks).toBe(false);
     const sources = (container.envFrom ?? []).map((from) => from.configMapRef?.name ?? from.secretRef?.name);
     expect(sources).toEqual(["parley", "parley"]);
     only("Secret");
   });
 
-  test("listens where its ports say", () => {
+  test("listens on its declared ports", () => {
     const port = (name: string) => container.ports?.find((one) => one.name === name)?.containerPort;
     expect(port("http")).toBe(8080);
     expect(settings.PARLEY_ADMIN_LISTEN).toBe(`0.0.0.0:${port("admin")}`);
@@ -137,7 +137,7 @@ describe("a pod", () => {
         expect(port(String(one.targetPort))).toBeDefined();
   });
 
-  test("is the user of the image, without privileges, on a root it cannot write to", () => {
+  test("runs as the image's user, without privileges, on a read-only root", () => {
     expect(read("deploy/Dockerfile")).toContain(
       `USER ${pod.securityContext?.runAsUser}:${pod.securityContext?.runAsGroup}`,
     );
@@ -150,14 +150,14 @@ describe("a pod", () => {
     expect(container.volumeMounts?.map((mount) => mount.mountPath)).toContain("/data");
   });
 
-  test("keeps away from other nodes' machines, and one at most is missing", () => {
+  test("is spread over machines, and at most one is unavailable", () => {
     expect(pod.affinity?.podAntiAffinity).toBeDefined();
     expect(only<PodDisruptionBudget>("PodDisruptionBudget").spec?.maxUnavailable).toBe(1);
     expect(deployment.spec?.strategy?.rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 });
   });
 });
 
-test("the Ingress waits longer than a ping, logs no query, and leads to the service", () => {
+test("the Ingress has a longer timeout than a ping, logs no query, and routes to the service", () => {
   const ingress = only<Ingress>("Ingress");
   const note = (name: string) => ingress.metadata?.annotations?.[`nginx.ingress.kubernetes.io/${name}`];
   for (const name of ["proxy-read-timeout", "proxy-send-timeout"])

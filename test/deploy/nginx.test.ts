@@ -1,4 +1,4 @@
-/** The nginx examples: read by nginx itself, and the one with TLS put in front of a real node. */
+/** The nginx examples: parsed by nginx itself, and the one with TLS used in front of a real node. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { proxySuite } from "./support/proxy.ts";
 const nginx = Bun.which("nginx") ?? ((await Bun.file("/usr/sbin/nginx").exists()) ? "/usr/sbin/nginx" : undefined);
 if (!nginx) console.log("nginx is not here: its examples are only read (apt-get install nginx)");
 
-/** The three files in a folder of their own, nothing else changed. */
+/** The three files in a separate folder, otherwise unchanged. */
 function place(folder: string, main: string): string {
   for (const name of ["parley-http.conf", "parley-proxy.conf"])
     writeFileSync(join(folder, name), read(`deploy/nginx/${name}`));
@@ -58,7 +58,7 @@ describe("the nginx examples", () => {
   const proxy = read("deploy/nginx/parley-proxy.conf");
   const value = (text: string, name: string): string => new RegExp(`^ *${name} (.*);$`, "m").exec(text)?.[1] ?? "";
 
-  test("take the heads, the bodies and the silence that Parley allows", () => {
+  test("allow the request heads, bodies and idle times that Parley allows", () => {
     expect(value(http, "large_client_header_buffers")).toBe(`4 ${REQUEST_HEAD_MAX_BYTES / 1024}k`);
     const megabytes = Number(/^(\d+)m$/.exec(value(proxy, "client_max_body_size"))?.[1]);
     expect(megabytes * 1024 ** 2).toBeGreaterThan(SETTINGS.maxRecordingBytes.initial);
@@ -69,7 +69,7 @@ describe("the nginx examples", () => {
     expect(value(proxy, "proxy_request_buffering")).toBe("off");
   });
 
-  test("log nothing that has the query in it", () => {
+  test("log no query", () => {
     const format = /^log_format[\s\S]*?;$/m.exec(http)?.[0] ?? "";
     expect(format).toContain("$uri");
     expect(format).not.toMatch(/\$(request|request_uri|args|query_string|http_referer|is_args|arg_\w+|http_\w+)\b/);
@@ -81,7 +81,7 @@ describe("the nginx examples", () => {
     }
   });
 
-  test.skipIf(!nginx)("are read by nginx without complaint", async () => {
+  test.skipIf(!nginx)("are valid for nginx", async () => {
     const port = await freePort();
     const plain = (folder: string): string =>
       changed(

@@ -1,4 +1,4 @@
-/** What deploy/ sets are settings, and values that Parley takes. */
+/** Everything that deploy/ sets is a setting, with a value that Parley accepts. */
 import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../src/config/load.ts";
 import { NAMES, SETTINGS, type Setting } from "../../src/config/settings.ts";
@@ -12,7 +12,7 @@ interface ComposeFile {
   readonly services: Record<string, { environment?: Record<string, string> }>;
 }
 
-/** As compose fills them in from a .env that somebody has filled in. */
+/** As compose substitutes them from a completed .env. */
 const GIVEN: Readonly<Record<string, string>> = {
   POSTGRES_PASSWORD: "p1",
   NATS_PASSWORD: "p2",
@@ -31,8 +31,8 @@ function given(): [where: string, name: string, value: string][] {
     for (const [name, value] of Object.entries(environment ?? {})) all.push([service, name, filled(value)]);
   for (const [name, value] of assignments(read("deploy/systemd/parley.env.example")))
     all.push(["parley.env.example", name, value]);
-  for (const [, words = ""] of read("deploy/systemd/parley.service").matchAll(/^Environment=(.*)$/gm))
-    for (const word of words.split(" ")) all.push(["parley.service", word.split("=")[0]!, word.split("=")[1]!]);
+  for (const [, assignments = ""] of read("deploy/systemd/parley.service").matchAll(/^Environment=(.*)$/gm))
+    for (const word of assignments.split(" ")) all.push(["parley.service", word.split("=")[0]!, word.split("=")[1]!]);
   for (const path of ["settings.yaml", "secret.example.yaml"])
     for (const document of documents<Record<string, Record<string, string>>>(`deploy/kubernetes/${path}`))
       for (const [name, value] of Object.entries({ ...document.data, ...document.stringData }))
@@ -52,16 +52,16 @@ test("every PARLEY_ name in deploy/ is a setting", () => {
   expect(unknown).toEqual([]);
 });
 
-describe("a value given in deploy/ is one that the setting takes:", () => {
+describe("a value in deploy/ is accepted by its setting:", () => {
   for (const [where, name, value] of given())
     test(`${where} ${name}`, () => {
-      // Empty is "to be filled in", and Parley's "not set".
+      // Empty means "to be filled in", which Parley reads as "not set".
       if (value === "") expect(byVariable.get(name)?.secret).toBe(true);
       else expect(byVariable.get(name)?.read(value)).toEqual({ value: expect.anything() });
     });
 });
 
-test("the nodes of compose and Kubernetes are told what several nodes need", () => {
+test("the nodes of compose and Kubernetes have the settings that several nodes need", () => {
   const needed = [
     "PARLEY_DATABASE_URL",
     "PARLEY_NATS_URL",
@@ -81,7 +81,7 @@ test("the nodes of compose and Kubernetes are told what several nodes need", () 
   expect(names).toEqual(expect.arrayContaining(needed));
 });
 
-test("the nodes of compose would start with what they are told", () => {
+test("the nodes of compose would start with their settings", () => {
   const { services } = documents<ComposeFile>("deploy/compose/compose.yaml")[0]!;
   const environment = Object.entries(services["parley-1"]?.environment ?? {});
   const env = Object.fromEntries(environment.map(([name, value]) => [name, filled(value)]));
@@ -91,7 +91,7 @@ test("the nodes of compose would start with what they are told", () => {
 test("no file of deploy/ holds a secret", () => {
   const secrets = given().filter(([where, name]) => byVariable.get(name)?.secret && where !== "Dockerfile");
   expect(secrets.length).toBeGreaterThan(5);
-  // A URL has a password's place in it.
+  // A URL may contain a password.
   for (const [where, , value] of secrets)
     if (!/^postgres:|^nats:|^s3:/.test(value))
       expect([where, ["", GIVEN.PARLEY_MASTER_KEY, GIVEN.PARLEY_ADMIN_TOKEN].includes(value)]).toEqual([where, true]);
@@ -103,7 +103,7 @@ test("no file of deploy/ holds a secret", () => {
     ]);
 });
 
-test("every file is one that a test here reads", () => {
+test("every file is read by a test", () => {
   const known = [
     /^deploy\/(README\.md|Dockerfile|health\.ts|grafana-dashboard\.json)$/,
     /^deploy\/compose\/(compose\.yaml|env\.example|nats\.conf|nginx\.conf)$/,
@@ -112,7 +112,7 @@ test("every file is one that a test here reads", () => {
     /^deploy\/systemd\/parley\.(service|env\.example)$/,
     /^deploy\/kubernetes\/[a-z.]+\.yaml$/,
   ];
-  // Filled-in copies of the examples are whoever deploys' own.
+  // Completed copies of the examples belong to the operator.
   const own = ["deploy/compose/.env", "deploy/kubernetes/secret.yaml"];
   expect(filesOf("deploy").filter((path) => !own.includes(path) && !known.some((form) => form.test(path)))).toEqual([]);
 });

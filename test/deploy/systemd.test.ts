@@ -1,4 +1,4 @@
-/** The unit file, by systemd's own tools; it is not started by systemd here. */
+/** The unit file, checked by systemd's own tools; systemd does not start it here. */
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,14 +13,14 @@ const unit = read("deploy/systemd/parley.service");
 const value = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1] ?? "";
 const noTool = !Bun.which("systemd-analyze");
 
-/** Whether /opt/parley is there is not what is asked. */
+/** Whether /opt/parley exists is not part of the check. */
 function inPlace(folder: string, text = unit): string {
   const file = join(folder, "parley.service");
   writeFileSync(file, text.replaceAll("/opt/parley", PROJECT));
   return file;
 }
 
-test("the unit gives a node longer to stop than its drain can take, and tells it by SIGTERM", () => {
+test("the unit gives a node longer to stop than its drain can take, and stops it with SIGTERM", () => {
   expect(Number(value("TimeoutStopSec"))).toBeGreaterThan(2 * SETTINGS.drainSeconds.initial);
   expect(value("KillSignal")).toBe("SIGTERM");
   expect(value("ExecStart")).toBe("/opt/parley/bin/parley up");
@@ -36,7 +36,7 @@ test.skipIf(noTool)("systemd finds nothing wrong with the unit", async () => {
   expect((await run(["systemd-analyze", "verify", "--man=no", inPlace(folder.path, wrong)])).output).toContain("very");
 });
 
-test.skipIf(noTool)("systemd calls it little exposed", async () => {
+test.skipIf(noTool)("systemd rates its exposure as low", async () => {
   using folder = scratch();
   const assess = (text: string) =>
     run(["systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", inPlace(folder.path, text)]);
@@ -44,17 +44,17 @@ test.skipIf(noTool)("systemd calls it little exposed", async () => {
   expect((await assess(unit.replace(/^(Protect|Restrict|Capability|SystemCall).*\n/gm, ""))).code).not.toBe(0);
 });
 
-/** The names in systemd's set, and in the sets within it. */
+/** The names in systemd's set, including nested sets. */
 function members(sets: string, name: string): string[] {
   const own = new RegExp(`^${name}\\n((?: {4}.*\\n)*)`, "m").exec(sets)?.[1] ?? "";
-  const words = own
+  const names = own
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "" && !line.startsWith("#"));
-  return words.flatMap((word) => (word.startsWith("@") ? members(sets, word) : [word]));
+  return names.flatMap((word) => (word.startsWith("@") ? members(sets, word) : [word]));
 }
 
-/** The tracer writes its last line a moment after the traced has ended. */
+/** The tracer writes its last line shortly after the traced process has ended. */
 async function wholeTrace(file: string, pid: number): Promise<string> {
   const end = new RegExp(`^${pid} +\\+\\+\\+ exited with 0`, "m");
   await eventually("the end of the trace", () => end.test(readFileSync(file, "utf8")));

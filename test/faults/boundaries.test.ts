@@ -19,7 +19,7 @@ const causeIs =
   ({ level, err }: { level: string; err?: unknown }): boolean =>
     level === "error" && (err as { message?: string } | undefined)?.message === message;
 
-test("an exception in a socket event closes that socket with 1011; the others go on", async () => {
+test("an exception in a socket event closes that socket with 1011; other sockets are not affected", async () => {
   const [victim, ann, ben] = [await world.member("room"), await world.member("room"), await world.member("room")];
   const by = await metricChanges(world.server, async () => {
     victim.wire.send({ type: "publish", channel: "room", data: PLANTED.message });
@@ -38,7 +38,7 @@ test("an exception in a socket event closes that socket with 1011; the others go
   });
 });
 
-test("a client of the SDK connects again by itself after a 1011", async () => {
+test("an SDK client reconnects by itself after a 1011", async () => {
   const client = new SignallingClient({
     url: world.url.replace("http", "ws"),
     tokenProvider: async () => world.token({ sub: "sdk" }),
@@ -54,7 +54,7 @@ test("a client of the SDK connects again by itself after a 1011", async () => {
   await client.close();
 });
 
-test("an exception in a timer resynchronises that channel; the others go on", async () => {
+test("an exception in a timer resynchronises that channel; other channels are not affected", async () => {
   const [victim, ann] = [await world.guest(), await world.member("room")];
   const by = await metricChanges(world.server, async () => {
     await victim.wire.request({ type: "subscribe", channel: PLANTED.tick });
@@ -68,7 +68,7 @@ test("an exception in a timer resynchronises that channel; the others go on", as
   expect(await world.server.logged(causeIs(PLANTED.tick))).toMatchObject({ where: "timer" });
 });
 
-test("an exception that nothing catches, over and over, drains the node, which ends with 1", async () => {
+test("repeated uncaught exceptions drain the node, which exits with 1", async () => {
   const [victim, ann] = [await world.guest(), await world.guest()];
   await join(ann.wire, "room");
   victim.wire.send({ type: "ping", requestId: PLANTED.uncaught });

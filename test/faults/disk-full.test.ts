@@ -1,4 +1,4 @@
-/** A disk that takes no more: what cannot be kept is refused, and is not in force either. */
+/** A full disk: a change that cannot be stored is refused, and does not take effect. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { mint } from "../support/admin.ts";
 import { call, type Json } from "../support/http.ts";
@@ -7,12 +7,12 @@ import { scratch } from "../support/temp.ts";
 
 setDefaultTimeout(60_000);
 
-test("a change that cannot be written fails whole; what was there goes on, also after a restart", async () => {
+test("a change that cannot be written fails completely; existing state keeps working, also after a restart", async () => {
   using folder = scratch();
   const data = folder.path;
   const env = { PARLEY_REST_REQUESTS_PER_SECOND: "0" };
-  // No file may grow beyond this: the system then answers writes as it does on a full disk. Without the trap it would
-  // end the process instead.
+  // No file may grow beyond this limit: the system then fails writes as on a full disk. Without the trap the signal would end
+  // the process instead.
   const wrap = ["sh", "-c", 'trap "" XFSZ; ulimit -f 800; exec "$@"', "sh"];
   await using full = await startParley({ data, env, wrap });
   const app = await full.admin.createApp();
@@ -51,8 +51,8 @@ test("a change that cannot be written fails whole; what was there goes on, also 
   expect(ready.text).not.toMatch(/sqlite|I\/O/i);
   await full.kill();
 
-  await using again = await startParley({ data, env });
-  expect(await again.admin.key(key.keyId)).toMatchObject({ label: last, revoked: null, rotated: null });
-  expect((await mint(again.url, key.credential, { peerId: "a", channels: [last] })).status).toBe(200);
-  await again.admin.patchKey(key.keyId, { label: "room again" });
+  await using restarted = await startParley({ data, env });
+  expect(await restarted.admin.key(key.keyId)).toMatchObject({ label: last, revoked: null, rotated: null });
+  expect((await mint(restarted.url, key.credential, { peerId: "a", channels: [last] })).status).toBe(200);
+  await restarted.admin.patchKey(key.keyId, { label: "free space" });
 });

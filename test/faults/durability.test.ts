@@ -1,6 +1,6 @@
 /**
- * Writers work on keys while the process is killed: after each restart every change that was answered is there and in
- * force, and none is half there. A change that was not answered may be there or not.
+ * Writers change keys while the process is killed: after each restart every change that was acknowledged is stored and in
+ * effect, and none is partly stored. A change that was not acknowledged may be there or not.
  */
 import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
@@ -14,26 +14,26 @@ import { scratch } from "../support/temp.ts";
 
 const KILLS = Number(process.env.PARLEY_TEST_KILLS ?? 5);
 const WRITERS = 8;
-/** Well under the 50 an application may have, so that creating never stops. */
+/** Well below the 50 per application, so that creating never stops. */
 const LIVE_KEYS_MAX = 12;
-/** A kill comes after so many answers at most; drawn anew each time, so that it hits every kind of change. */
+/** The process is killed after at most this many responses; drawn at random each time, so that it hits every kind of change. */
 const CHANGES_MAX = 120;
-/** The service remembers 20, some of which an unanswered rotation made and nobody knows. */
+/** The service keeps 20, some of which may come from an unacknowledged rotation that the test does not know. */
 const RETIRED_CHECKED = 10;
 
 setDefaultTimeout(30_000 + KILLS * 20_000);
 
-/** A key as the answers have told us it is. */
+/** A key's state according to the responses. */
 interface Known {
   readonly keyId: string;
   label: string | null;
   patterns: string[];
   secret: string;
-  /** Rotated away, still in their grace. */
+  /** Previous secrets that are still in their grace period. */
   previous: string[];
   retired: string[];
   revoked: boolean;
-  /** A change of it was asked for and not answered. */
+  /** A change of it was requested and not acknowledged. */
   unsure: Change | undefined;
 }
 
@@ -41,12 +41,12 @@ type Change = "edit" | "rotate" | "retire" | "revoke";
 
 class Writer {
   readonly keys: Known[] = [];
-  /** Creations that were not answered: so many keys may be there that we do not know of. */
+  /** Creations that were not acknowledged: that many keys may exist that the test does not know. */
   unansweredCreations = 0;
 
   constructor(readonly app: string) {}
 
-  /** One change after the other until the server is gone. `answered` is called after each. */
+  /** Makes one change after the other until the server is gone. `answered` is called after each. */
   async work(admin: Admin, answered: () => void): Promise<void> {
     for (;;) {
       try {
@@ -97,7 +97,7 @@ class Writer {
   }
 
   private async rotate(admin: Admin, key: Known): Promise<void> {
-    // Five may be in their grace at once; then the leak's way.
+    // Five may be in their grace period at once; after that, retirePrevious as after a leak.
     const retirePrevious = key.previous.length === 5 || Math.random() < 0.2;
     key.unsure = retirePrevious ? "retire" : "rotate";
     const path = `/signalling/keys/${key.keyId}/rotate`;
@@ -125,7 +125,7 @@ async function answered<T>(admin: Admin, method: string, path: string, body?: Js
   return answer.body;
 }
 
-test(`${KILLS} times kill -9 under ${WRITERS} writers: what was answered is there, and nothing is half there`, async () => {
+test(`${KILLS} times kill -9 under ${WRITERS} writers: acknowledged changes are stored, and none is partly stored`, async () => {
   using folder = scratch();
   const data = folder.path;
   const env = { PARLEY_REST_REQUESTS_PER_SECOND: "0", PARLEY_DEMO: "off" };
@@ -133,7 +133,7 @@ test(`${KILLS} times kill -9 under ${WRITERS} writers: what was answered is ther
   let changes = 0;
   for (let kills = 0; ; kills++) {
     await using server = await startParley({ data, env });
-    // The start complains about secrets that the master key does not open.
+    // The start warns about secrets that the master key does not open.
     expect(server.log.filter((line) => line.level === "error")).toEqual([]);
     if (kills === 0) writers = await makeWriters(server.admin);
     for (const writer of writers) await expectKept(server, writer);
@@ -150,7 +150,7 @@ async function makeWriters(admin: Admin): Promise<Writer[]> {
   return writers;
 }
 
-/** All of them at once, and the kill in the middle of it. How many changes were answered. */
+/** All writers at once, with a kill in between. Returns how many changes were acknowledged. */
 async function changesUntilKilled(server: Server, writers: readonly Writer[]): Promise<number> {
   const wanted = 1 + Math.floor(Math.random() * CHANGES_MAX);
   const enough = Promise.withResolvers<void>();
@@ -168,7 +168,7 @@ async function changesUntilKilled(server: Server, writers: readonly Writer[]): P
   return changes;
 }
 
-/** The files as the kill has left them, before the server has had a chance to mend them. */
+/** The files as the kill left them, before the server could repair them. */
 function expectWhole(data: string): void {
   using folder = scratch();
   const copy = folder.path;
@@ -203,7 +203,7 @@ async function expectKept(server: Server, writer: Writer): Promise<void> {
   await adopt(server, writer, [...listed.values()]);
 }
 
-/** Each secret does what its state allows, and none answers 503. */
+/** Each secret does what its state allows, and none responds 503. */
 async function expectSecrets(server: Server, known: Known): Promise<void> {
   const { keyId, revoked } = known;
   const checks: [string, string | undefined][] = [
@@ -221,20 +221,20 @@ async function expectSecrets(server: Server, known: Known): Promise<void> {
   }
 }
 
-/** Finds out which of its two outcomes an unanswered change had, and brings what we know in line with it. */
+/** Finds out which of its two outcomes an unacknowledged change had, and updates the expected state. */
 async function settle(server: Server, known: Known, shown: Key): Promise<void> {
   const change = known.unsure;
   known.unsure = undefined;
   if (change === "revoke") known.revoked = shown.revoked !== null;
   else if (change === "edit") {
-    // Both fields or none.
+    // Both fields or neither.
     if (shown.label !== known.label) expect(shown.channelPatterns).not.toEqual(known.patterns);
     known.label = shown.label;
     known.patterns = shown.channelPatterns;
   } else {
     const { status } = await mint(server.url, `${known.keyId}:${known.secret}`);
     expect(change === "retire" ? [200, 401] : [200]).toContain(status);
-    // The new secret, if there is one, was told to nobody: rotating once more gives us one that we know.
+    // No one received the new secret, if there is one: rotating once more gives one that the test knows.
     const { secret } = await server.admin.rotate(known.keyId, { retirePrevious: true });
     known.retired = [known.secret, ...known.previous, ...known.retired].slice(0, RETIRED_CHECKED);
     known.previous = [];
@@ -242,7 +242,7 @@ async function settle(server: Server, known: Known, shown: Key): Promise<void> {
   }
 }
 
-/** Keys that nobody was told of: no more than were asked for, each whole. Rotating makes their secret known. */
+/** Keys whose creation was not acknowledged: no more than were requested, each complete. Rotating makes their secret known. */
 async function adopt(server: Server, writer: Writer, unknown: readonly Key[]): Promise<void> {
   expect(unknown.length).toBeLessThanOrEqual(writer.unansweredCreations);
   writer.unansweredCreations = 0;
@@ -265,7 +265,7 @@ async function adopt(server: Server, writer: Writer, unknown: readonly Key[]): P
 }
 
 test.each(["parley.sqlite", "master.key", "parley.sqlite-wal", "first-run.txt"])(
-  "a first start that is killed when %s appears is done again, whole",
+  "a first start that is killed when %s appears is repeated completely",
   async (name) => {
     using folder = scratch();
     const data = folder.path;
@@ -278,12 +278,12 @@ test.each(["parley.sqlite", "master.key", "parley.sqlite-wal", "first-run.txt"])
     watcher.close();
     await killed.kill("SIGKILL");
 
-    await using again = await startParley({ data });
-    expect((await again.admin.must<{ data: App[] }>("GET", "/apps")).data.map((app) => app.name)).toEqual(["demo"]);
-    const { publishableKey, secretKey, appSecret } = again.keys;
-    expect((await mint(again.url, secretKey)).status).toBe(200);
-    expect((await again.admin.key(publishableKey)).revoked).toBeNull();
-    expect(await again.admin.must<Json>("GET", "/apps/demo/secret-key")).toEqual({ secretKey: appSecret });
-    expect((await again.admin.keys("demo")).length).toBe(2);
+    await using restarted = await startParley({ data });
+    expect((await restarted.admin.must<{ data: App[] }>("GET", "/apps")).data.map((app) => app.name)).toEqual(["demo"]);
+    const { publishableKey, secretKey, appSecret } = restarted.keys;
+    expect((await mint(restarted.url, secretKey)).status).toBe(200);
+    expect((await restarted.admin.key(publishableKey)).revoked).toBeNull();
+    expect(await restarted.admin.must<Json>("GET", "/apps/demo/secret-key")).toEqual({ secretKey: appSecret });
+    expect((await restarted.admin.keys("demo")).length).toBe(2);
   },
 );

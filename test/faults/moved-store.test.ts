@@ -1,4 +1,4 @@
-/** A store that was moved away or replaced, beside a folder of recordings that was not: nothing of it is lost. */
+/** A store that was moved or replaced while its folder of recordings stayed: no recording is lost. */
 import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
@@ -18,12 +18,12 @@ const filesIn = (data: string): string[] =>
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
 
-/** Older than anything that an upload could still belong to. */
+/** Older than any upload can be. */
 function age(data: string): void {
   for (const path of filesIn(data)) utimesSync(path, 1, 1);
 }
 
-/** The sweep of the start is over. */
+/** Waits for the sweep at the start. */
 async function swept(server: Server): Promise<void> {
   while (!(await call(`${server.url}/metrics`)).text.includes('parley_recording_sweeps_total{outcome="done"} 1'))
     await Bun.sleep(20);
@@ -36,7 +36,7 @@ function moveStore(from: string, to: string): void {
 }
 
 test.each(["marked", "of an older version, without a mark"])(
-  "a folder that is %s, and an empty store in place of its own: all recordings stay, and are there again with their store",
+  "a folder that is %s, with an empty store instead of its own: all recordings stay, and are listed again with their store",
   async (kind) => {
     using folder = scratch();
     const data = folder.path;
@@ -64,10 +64,10 @@ test.each(["marked", "of an older version, without a mark"])(
 
     moveStore(data, join(data, "other"));
     moveStore(join(data, "away"), data);
-    await using again = await startParley({ data });
-    await swept(again);
-    expect(again.log.filter(({ level }) => level === "warn")).toEqual([]);
-    const backend = on(again);
+    await using restarted = await startParley({ data });
+    await swept(restarted);
+    expect(restarted.log.filter(({ level }) => level === "warn")).toEqual([]);
+    const backend = on(restarted);
     for (const [i, { _id }] of made.entries()) {
       const bytes = await (await backend.fetch(await backend.link(_id, "download"))).bytes();
       expect(sha256(bytes)).toBe(sha256(all[i] ?? new Uint8Array()));
@@ -75,7 +75,7 @@ test.each(["marked", "of an older version, without a mark"])(
   },
 );
 
-test("PARLEY_SWEEP_STRAYS=on takes the folder over: what it held is set aside, and not removed", async () => {
+test("PARLEY_SWEEP_STRAYS=on adopts the folder: its files are set aside, not removed", async () => {
   using folder = scratch();
   const data = folder.path;
   await using first = await startParley({ data });
@@ -90,7 +90,7 @@ test("PARLEY_SWEEP_STRAYS=on takes the folder over: what it held is set aside, a
   expect(filesIn(data)).toEqual([expect.stringMatching(new RegExp(`/quarantine/[^/]+/[^/]+/${_id}$`))]);
 });
 
-test("a backup from before a completion, restored a day later: the file is set aside, and not removed", async () => {
+test("a backup from before a completion, restored a day later: the file is set aside, not removed", async () => {
   using folder = scratch();
   const data = folder.path;
   await using first = await startParley({ data });
@@ -120,11 +120,11 @@ test("a backup from before a completion, restored a day later: the file is set a
 
   moveStore(data, join(data, "older"));
   moveStore(join(data, "newer"), data);
-  await using again = await startParley({ data });
-  await again.logged((line) => line.msg === "recordings swept" && line.restored === 1);
+  await using restarted = await startParley({ data });
+  await restarted.logged((line) => line.msg === "recordings swept" && line.restored === 1);
 });
 
-test("a volume that is not mounted: nothing is taken or removed, the node says so, and all is there when it is back", async () => {
+test("a volume that is not mounted: nothing is accepted or removed, the node reports it, and all is there once it is mounted", async () => {
   using folder = scratch();
   const data = folder.path;
   const [mounted, unmounted] = [join(data, "recordings"), join(data, "unmounted")];
@@ -153,18 +153,18 @@ test("a volume that is not mounted: nothing is taken or removed, the node says s
   await swept(without);
   expect(filesIn(data)).toEqual([]);
 
-  // It is mounted while the node runs.
+  // The volume is mounted while the node runs.
   renameSync(mounted, join(data, "hidden"));
   renameSync(unmounted, mounted);
   await backend.mustPut(open.uploadUrl, webm(10));
   await backend.complete(open._id);
   await without.kill("SIGTERM");
 
-  await using again = await startParley({ data });
-  await swept(again);
-  expect(again.log.filter(({ level }) => level === "warn")).toEqual([]);
-  const link = await on(again).link(kept._id, "download");
-  expect(sha256(await (await on(again).fetch(link)).bytes())).toBe(sha256(bytes));
+  await using restarted = await startParley({ data });
+  await swept(restarted);
+  expect(restarted.log.filter(({ level }) => level === "warn")).toEqual([]);
+  const link = await on(restarted).link(kept._id, "download");
+  expect(sha256(await (await on(restarted).fetch(link)).bytes())).toBe(sha256(bytes));
   expect(
     filesIn(data)
       .map((path) => path.slice(-24))
@@ -172,7 +172,7 @@ test("a volume that is not mounted: nothing is taken or removed, the node says s
   ).toEqual([kept._id, open._id].sort());
 });
 
-test("PARLEY_SWEEP_STRAYS=on begins with an empty storage in place of the one before", async () => {
+test("PARLEY_SWEEP_STRAYS=on starts with an empty storage instead of the previous one", async () => {
   using folder = scratch();
   const data = folder.path;
   await using first = await startParley({ data });

@@ -1,4 +1,4 @@
-/** A disk that is full, truly: a small tmpfs. A clear error, and nothing lost or half listed. */
+/** A really full disk, on a small tmpfs: a clear error, and nothing lost or partly listed. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -49,7 +49,7 @@ test.skipIf(!mayMount)(
     const [small, large] = [webm(6 * MIB), webm(20 * MIB)];
     const kept = await backend.record({}, small);
     const { _id, uploadUrl } = await backend.begin();
-    // Without a length: nobody can tell before that it will not fit.
+    // Without a length, so that the server cannot know in advance that it will not fit.
     expect(isRefusal(await backend.put(uploadUrl, inPieces(large, 65_536)))).toEqual(INSUFFICIENT);
     const offset = await backend.offset(uploadUrl, large.length);
     expect(offset).toBeWithin(8 * MIB, 20 * MIB);
@@ -85,7 +85,7 @@ test.skipIf(!mayMount)(
   },
 );
 
-test.skipIf(!mayMount)("no room for the row: 507, not listed, and completed once there is room", async () => {
+test.skipIf(!mayMount)("no space for the row: 507, not listed, and completed once there is space", async () => {
   const data = smallDisk(16);
   mkdirSync(join(data, "recordings"), { recursive: true });
   const { server, backend } = await start(data, 0);
@@ -101,7 +101,7 @@ test.skipIf(!mayMount)("no room for the row: 507, not listed, and completed once
       break;
     }
   }
-  // A few changes find room in what the log has already.
+  // A few changes still fit into the existing WAL file.
   let answer = await backend.app.call("POST", `/recording/${_id}/complete`);
   for (let tries = 0; answer.status === 200 && tries < 50; tries++)
     answer = await backend.app.call("POST", "/recording", {

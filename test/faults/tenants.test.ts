@@ -1,4 +1,4 @@
-/** Two applications on one service, and a key that is rotated while everybody uses it. */
+/** Two applications on one service, and a key that is rotated while it is in use. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Admin, type App, type Key, mint, mintToken, type SecretKey } from "../support/admin.ts";
 import { nowSeconds, selfSigned } from "../support/jwt.ts";
@@ -18,7 +18,7 @@ interface Tenant {
   readonly app: App & { secretKey: string };
   readonly publishable: Key;
   readonly keys: readonly SecretKey[];
-  /** A secret that was rotated away and is in its grace, with the key it belongs to. */
+  /** A previous secret in its grace period, with its key. */
   readonly previous: { keyId: string; secret: string };
 }
 
@@ -54,21 +54,21 @@ describe("two applications", () => {
     app.secretKey,
   ];
 
-  test("no secret of one goes with an id of the other", async () => {
+  test("no secret of one works with an id of the other", async () => {
     for (const [mine, theirs] of [
       [one, two],
       [two, one],
     ] as const) {
       for (const id of idsOf(mine))
         for (const secret of secretsOf(theirs)) expect((await mint(server.url, `${id}:${secret}`)).status).toBe(401);
-      // The pairs that do belong together work, so the refusals above are about the mixing.
+      // The matching pairs work, so the refusals above are caused by the mixing.
       for (const key of mine.keys) expect((await mint(server.url, key.credential)).status).toBe(200);
       const { keyId, secret } = mine.previous;
       expect((await mint(server.url, `${keyId}:${secret}`)).status).toBe(200);
     }
   });
 
-  test("no token signed with a secret of one counts as the other's, whatever key it names", async () => {
+  test("no token signed with a secret of one is accepted for the other, whatever key it names", async () => {
     for (const [mine, theirs] of [
       [one, two],
       [two, one],
@@ -105,7 +105,7 @@ describe("two applications", () => {
     expect((await mint(server.url, key.credential)).status).toBe(200);
   });
 
-  test("what happens to the keys of one does not touch the other's", async () => {
+  test("changes to the keys of one do not affect the other's", async () => {
     const token = await mintToken(server.url, two.keys[0]!.credential);
     const gone = await tenant();
     await admin.patchKey(gone.keys[0]!.keyId, { channelPatterns: [], actions: [] });
@@ -127,7 +127,7 @@ describe("rotation under load", () => {
 
   interface Generation {
     readonly secret: string;
-    /** Unix ms until which it must be accepted; told by the rotation that replaces it. */
+    /** Unix ms until which it must be accepted; set by the rotation that replaces it. */
     until: number;
   }
 
@@ -140,13 +140,13 @@ describe("rotation under load", () => {
 
   interface Refused {
     readonly generation: Generation;
-    /** Of the token itself. */
+    /** The token's own expiry. */
     readonly until: number;
     readonly atMs: number;
     readonly what: string;
   }
 
-  test(`not one valid token or secret is refused while a key is rotated ${ROTATIONS} times`, async () => {
+  test(`no valid token or secret is refused while a key is rotated ${ROTATIONS} times`, async () => {
     const app = await admin.createApp();
     const { keyId, secret } = await admin.createKey(app._id);
     const generations: Generation[] = [{ secret, until: Number.POSITIVE_INFINITY }];
@@ -162,7 +162,7 @@ describe("rotation under load", () => {
       if (!valid) refused.push({ generation, until, atMs: Date.now(), what: `${what}: ${error}` });
     }
 
-    /** Mints with the newest secret it knows, signs one itself, and checks these and earlier ones as long as they live. */
+    /** Mints with the newest secret it knows, signs a token itself, and checks these and earlier ones until they expire. */
     async function use(): Promise<void> {
       let held: Held[] = [];
       while (!over) {
@@ -171,7 +171,7 @@ describe("rotation under load", () => {
         counts.minted++;
         const forever = Number.POSITIVE_INFINITY;
         if (status !== 200) refused.push({ generation, until: forever, atMs: Date.now(), what: `mint: ${text}` });
-        // Less than a second left counts as passed (protocol.md 1).
+        // Less than a second left counts as expired (protocol.md 1).
         else held.push({ token: body.token, generation, until: (body.expiresAt - 1) * 1000, what: "minted" });
         const token = selfSigned(keyId, generation.secret, { exp: nowSeconds() + 3600 });
         held.push({ token, generation, until: forever, what: "self-signed" });
@@ -189,7 +189,7 @@ describe("rotation under load", () => {
           `/signalling/keys/${keyId}/rotate`,
           body,
         );
-        // Five are in their grace already: the next try waits for an answer, which is as long as it takes.
+        // Five are in their grace period already, so the next attempt follows the response without a sleep.
         if (status === 409) continue;
         expect(status).toBe(200);
         newest().until = rotated.previousSecretExpiresAt * 1000;
@@ -202,7 +202,7 @@ describe("rotation under load", () => {
     const wrongly = refused.filter(({ generation, until, atMs }) => atMs < Math.min(generation.until, until));
     expect(wrongly).toEqual([]);
     expect(generations.length).toBe(ROTATIONS + 1);
-    // The load was a load, and tokens of earlier secrets were among what was checked.
+    // The load was sufficient, and included tokens of earlier secrets.
     expect(counts.minted).toBeGreaterThan(ROTATIONS);
     expect(counts.previous).toBeGreaterThan(0);
   });

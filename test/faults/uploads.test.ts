@@ -1,6 +1,6 @@
 /**
- * `kill -9` at random points of uploads, eight at a time. Afterwards every listed recording's file is whole, every one whose
- * completion was answered is listed, and nothing lies in the storage that is nobody's.
+ * `kill -9` at random points of uploads, eight at a time. Afterwards the file of every listed recording is complete, every recording
+ * whose completion was acknowledged is listed, and the storage holds no file without an owner.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
@@ -17,9 +17,9 @@ setDefaultTimeout(900_000);
 const UPLOADS = process.env.PARLEY_TEST_FULL === "1" ? 200 : 20;
 const AT_A_TIME = 8;
 const SIZE_MAX = 1_500_000;
-/** How long a server lives before it is killed: from before it is warm to some uploads long. */
+/** How long a server lives before it is killed: from before it is warm to the length of several uploads. */
 const LIFE_MS = [5, 200] as const;
-/** Sent slowly, so that most ends come in the middle of a body. */
+/** Sent slowly, so that most kills come in the middle of a body. */
 const PIECE_BYTES = 32_768;
 const PIECE_EVERY_MS = 3;
 
@@ -28,11 +28,11 @@ const random = (from: number, to: number): number => from + Math.floor(Math.rand
 interface Known {
   readonly hash: string;
   completed: boolean;
-  /** true: answered. "maybe": asked for, and the answer was lost. */
+  /** true: acknowledged. "maybe": requested, and the response was lost. */
   deleted: boolean | "maybe";
 }
 
-/** A server that is killed and started again until it is told to stay. */
+/** A server that is killed and restarted until it is asked to stay. */
 class Mortal {
   server!: Promise<Server>;
   kills = 0;
@@ -70,14 +70,14 @@ class Mortal {
   }
 }
 
-/** Tries until there is an answer: with a server that is dead, once the next one lives. */
+/** Retries until there is a response: if the server is dead, from the next one. */
 async function stubborn<T>(mortal: Mortal, work: (server: Server) => Promise<T>): Promise<T> {
   for (;;) {
     const server = await mortal.server;
     try {
       return await work(server);
     } catch (error) {
-      // Its own end, or an answer that was cut: anything else is a finding.
+      // The server's own end, or a truncated response: anything else is a failure.
       if (!/ECONN|closed|refused|socket|Unable to connect/i.test(String(error))) throw error;
       await Bun.sleep(2);
     }
@@ -108,12 +108,12 @@ class Worker {
   private async delete(id: string, one: Known): Promise<void> {
     one.deleted = "maybe";
     const { status } = await this.ask((backend) => backend.app.call("DELETE", `/recording/${id}`));
-    // 404: an earlier try had been heard.
+    // 404: an earlier attempt was successful.
     expect([200, 404]).toContain(status);
     one.deleted = true;
   }
 
-  /** Where an answer was lost, an upload stays open that nobody knows of: then another application goes on. */
+  /** A lost response leaves an open upload that the test does not know; too many of them, and it uses another application. */
   private async begin(): Promise<Begun> {
     for (;;) {
       this.app ??= await this.newApp();
@@ -131,14 +131,14 @@ class Worker {
       const app = { name: made.name, secretKey: made.secretKey, id: made._id };
       this.app = app;
       const { status } = await this.ask((backend) => backend.app.call("POST", "/room", { roomName: "room" }));
-      // 409: an earlier try had been heard.
+      // 409: an earlier attempt was successful.
       expect([200, 409]).toContain(status);
       this.apps.push(app);
       return app;
     }
   }
 
-  /** As a good client does: asks how far it is, and goes on from there. */
+  /** As a good client does: queries the offset and continues from there. */
   private async send(uploadUrl: string, bytes: Uint8Array): Promise<void> {
     if (bytes.length === 0) {
       const { status } = await this.ask((backend) => backend.put(uploadUrl, bytes));
@@ -190,7 +190,7 @@ const filesIn = (data: string): string[] =>
     .map((entry) => entry.name)
     .sort();
 
-/** The server is stopped: its store is asked directly. */
+/** The server is stopped, so its store is read directly. */
 async function inStore<T>(data: string, work: (sql: Bun.SQL) => Promise<T>): Promise<T> {
   const sql = await openSqlite(sqliteFile(data));
   try {
@@ -214,7 +214,7 @@ async function listed(server: Server, apps: readonly { name: string; secretKey: 
   return all;
 }
 
-test(`${UPLOADS} uploads, ${AT_A_TIME} at a time, killed at random points: what is listed is whole, nothing is lost or nobody's`, async () => {
+test(`${UPLOADS} uploads, ${AT_A_TIME} at a time, killed at random points: listed recordings are complete, nothing is lost or without an owner`, async () => {
   using folder = scratch();
   const data = folder.path;
   const known = new Map<string, Known>();
@@ -233,8 +233,8 @@ test(`${UPLOADS} uploads, ${AT_A_TIME} at a time, killed at random points: what 
   expect(mortal.kills).toBeGreaterThan(UPLOADS / 10);
   await server.kill("SIGKILL");
 
-  const again = await startParley({ data, env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" } });
-  const present = await listed(again, apps);
+  const restarted = await startParley({ data, env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" } });
+  const present = await listed(restarted, apps);
   const ids = present.map(({ recording }) => recording._id);
   expect(new Set(ids).size).toBe(ids.length);
   for (const { backend, recording } of present) {
@@ -249,16 +249,16 @@ test(`${UPLOADS} uploads, ${AT_A_TIME} at a time, killed at random points: what 
     if (completed && deleted === false) expect(ids).toContain(id);
     if (deleted === true) expect(ids).not.toContain(id);
   }
-  await again.kill("SIGTERM");
+  await restarted.kill("SIGTERM");
 
-  // Everything in the storage is a recording's or an open upload's.
+  // Every file in the storage belongs to a recording or an open upload.
   const open = await inStore(data, async (sql) => {
     const rows: { id: string }[] = await sql`SELECT id FROM uploads WHERE ended IS NULL`;
     return rows.map(({ id }) => id);
   });
   for (const name of filesIn(data)) expect([...ids, ...open]).toContain(name);
 
-  // A day later the open ones are abandoned, and only recordings are left.
+  // A day later open uploads are abandoned, and only recordings are left.
   await inStore(data, (sql) => sql`UPDATE uploads SET touched = touched - ${25 * 3_600_000}`);
   await using last = await startParley({ data });
   if (open.length > 0) await last.logged((line) => line.msg === "recordings swept" && line.abandoned === open.length);

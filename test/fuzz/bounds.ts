@@ -1,11 +1,11 @@
-/** What every piece of work of a fuzzer must keep to: it ends soon, and leaves no memory behind. */
+/** Bounds for every piece of work of a fuzzer: it ends soon, and leaves no memory behind. */
 
-/** Far above what any input takes; a machine that is busy with other things must not look like a hang. */
+/** Far above what any input takes, so that a busy machine does not look like a hang. */
 const SLOW_MS = 250;
 const SLOW_TRIES = 3;
 const GROWTH_MAX_MIB = 192;
 
-/** Does the work; throws if it takes much CPU again and again. Not wall time: the machine may be busy. */
+/** Does the work; throws if it takes much CPU time repeatedly. Not wall time, because the machine may be busy. */
 export function soon<T>(work: () => T): T {
   let tookMs = 0;
   for (let tries = 0; tries < SLOW_TRIES; tries++) {
@@ -20,7 +20,7 @@ export function soon<T>(work: () => T): T {
 
 export const ownRssMib = (): number => Math.round(process.memoryUsage.rss() / 1024 ** 2);
 
-/** Of this process. `warmMib` was measured after a part of the work. */
+/** Checks this process. `warmMib` was measured after a part of the work. */
 export function checkGrowth(warmMib: number): void {
   Bun.gc(true);
   const now = ownRssMib();

@@ -1,10 +1,10 @@
 /**
- * Whole connections: several sockets send what is nearly right, as text and as bytes, and come back when they are closed. The
- * server must neither end, nor keep a healthy peer waiting, nor grow.
+ * Whole connections: several sockets send nearly valid text and bytes, and reconnect when they are closed. The server must
+ * neither end, nor keep a healthy peer waiting, nor grow.
  */
 import { readFileSync } from "node:fs";
 import { bits } from "../attack/support/bytes.ts";
-import { handshake, Line } from "../attack/support/line.ts";
+import { handshake, RawConnection } from "../attack/support/connection.ts";
 import { OPCODE } from "../conformance/raw/support/frames.ts";
 import { startWorld, tokenQuery, type World } from "../conformance/raw/support/world.ts";
 import { anyText } from "./frames.ts";
@@ -15,7 +15,7 @@ export interface ConnectionFigures {
   readonly connects: number;
   readonly pings: number;
   readonly slowestPingMs: number;
-  /** When an eighth was done, the most that was seen after it, and at the end. */
+  /** Memory after an eighth of the work, the maximum after that, and at the end. */
   readonly rssMib: { readonly warm: number; readonly most: number; readonly end: number };
   readonly seconds: number;
 }
@@ -23,9 +23,9 @@ export interface ConnectionFigures {
 const SOCKETS = 8;
 const BATCH = 50;
 const PING_MAX_MS = 5000;
-/** Under the rate of pings, which is never off. */
+/** Below the rate of pings, which cannot be turned off. */
 const PING_EVERY_MS = 120;
-/** Longer than any answer takes; a socket that waits so long starts anew. */
+/** Longer than any response takes; a socket that waits this long is replaced. */
 const MARK_MAX_MS = 500;
 const RSS_GROWTH_MAX_MIB = 64;
 const RSS_SETTLES_WITHIN_MS = 30_000;
@@ -79,65 +79,65 @@ class Run {
     return Number(readFileSync(`/proc/${this.world.server.pid}/statm`, "utf8").split(" ")[1]) / 256;
   }
 
-  /** One of the sockets. Each has its own chance, so that what it sends does not depend on how fast the others are. */
+  /** One of the sockets. Each has its own random sequence, so that its frames do not depend on the speed of the others. */
   private async attack(at: number): Promise<void> {
     const chance = new Chance(this.seed * SOCKETS + at);
     let left = Math.ceil(this.frames / SOCKETS);
     while (left > 0) {
-      const line = await this.connect(`fuzz-${at % 5}`);
+      const connection = await this.connect(`fuzz-${at % 5}`);
       try {
-        // Nobody goes on for ever: presence has to come and go too.
+        // Every connection ends at some point, so that presence changes too.
         const until = left - Math.min(left, 1000 + chance.below(4000));
-        while (left > until && !line.isOver) {
+        while (left > until && !connection.isOver) {
           const count = Math.min(BATCH, left);
           left -= count;
           this.sent += count;
-          line.write(batch(chance, count));
-          await this.answered(line);
+          connection.write(batch(chance, count));
+          await this.answered(connection);
         }
       } finally {
-        line.drop();
+        connection.drop();
       }
     }
   }
 
-  private async connect(sub: string): Promise<Line> {
-    const line = await Line.open(this.world.url);
-    line.write(handshake(tokenQuery(this.world.token({ sub }))));
-    await line.hears((received) => received.includes('"welcome"'), PING_MAX_MS);
+  private async connect(sub: string): Promise<RawConnection> {
+    const connection = await RawConnection.open(this.world.url);
+    connection.write(handshake(tokenQuery(this.world.token({ sub }))));
+    await connection.hears((received) => received.includes('"welcome"'), PING_MAX_MS);
     this.connects++;
-    line.received = "";
-    return line;
+    connection.received = "";
+    return connection;
   }
 
-  /** A mark comes back, or the connection is over, or it waits inside a message that we left unfinished. */
-  private async answered(line: Line): Promise<void> {
-    line.received = "";
-    line.write(bits({ opcode: OPCODE.ping, payload: "mark" }));
-    await line
+  /** Returns when a marker ping is answered, the connection is over, or the marker is inside an unfinished message of ours. */
+  private async answered(connection: RawConnection): Promise<void> {
+    connection.received = "";
+    connection.write(bits({ opcode: OPCODE.ping, payload: "mark" }));
+    await connection
       .hears((received) => received.includes("\x8a\x04mark"), MARK_MAX_MS)
       .catch(() => {
-        // Our last frame may have promised more than came, and swallowed the mark: only the healthy peer can tell that apart.
-        line.drop();
+        // Our last frame may have announced more bytes than it had, and swallowed the marker: only the healthy peer shows which it is.
+        connection.drop();
       });
-    line.received = "";
+    connection.received = "";
   }
 
-  /** Its ping is answered all the time. */
+  /** Its pings must be answered all the time. */
   private async healthy(going: () => boolean): Promise<void> {
-    const line = await this.connect("healthy");
+    const connection = await this.connect("healthy");
     while (going()) {
       const started = performance.now();
-      line.received = "";
-      line.write(bits({ opcode: OPCODE.text, payload: '{"type":"ping","requestId":"healthy"}' }));
-      await line.hears((received) => received.includes('"healthy"'), PING_MAX_MS);
-      if (line.isOver) throw new Error("the healthy peer was cut off");
+      connection.received = "";
+      connection.write(bits({ opcode: OPCODE.text, payload: '{"type":"ping","requestId":"healthy"}' }));
+      await connection.hears((received) => received.includes('"healthy"'), PING_MAX_MS);
+      if (connection.isOver) throw new Error("the healthy peer was cut off");
       this.slowestPingMs = Math.max(this.slowestPingMs, performance.now() - started);
       this.pings++;
       this.weigh();
       await Bun.sleep(PING_EVERY_MS);
     }
-    line.drop();
+    connection.drop();
   }
 
   private weigh(): void {
@@ -156,7 +156,7 @@ class Run {
   }
 }
 
-/** Mostly whole text frames, so that connections live; now and then a head that is wrong. */
+/** Mostly complete text frames, so that connections live; sometimes an invalid header. */
 function batch(chance: Chance, count: number): Buffer {
   return Buffer.concat(Array.from({ length: count }, () => anyFrame(chance)));
 }

@@ -1,4 +1,4 @@
-/** `decodeFrame` against JSON.parse: it never throws or hangs, accepts exactly what it should, and loses nothing of that. */
+/** `decodeFrame` compared with JSON.parse: it never throws or hangs, accepts exactly what it should, and loses nothing. */
 import { deepStrictEqual } from "node:assert";
 import { type ClientFrame, decodeFrame } from "../../src/protocol/frames.ts";
 import { checkGrowth, ownRssMib, soon } from "./bounds.ts";
@@ -11,7 +11,7 @@ export interface DecodeFigures {
   readonly seconds: number;
 }
 
-/** Throws with the text that breaks it. */
+/** Throws with the text that fails. */
 export function fuzzDecode(frames: number, seed: number): DecodeFigures {
   const chance = new Chance(seed);
   const started = performance.now();
@@ -34,7 +34,7 @@ export function fuzzDecode(frames: number, seed: number): DecodeFigures {
   return { frames, accepted, seconds: (performance.now() - started) / 1000 };
 }
 
-/** The rule of protocol.md 2 once more, told as plainly as it goes. */
+/** The rule of protocol.md 2 in its simplest form. */
 function isFrame(text: string): boolean {
   let value: unknown;
   try {
@@ -51,7 +51,7 @@ function isFrame(text: string): boolean {
   return new Set(keys).size === keys.length;
 }
 
-/** Of valid JSON. */
+/** For valid JSON. */
 function outermostKeys(text: string): string[] {
   const keys: string[] = [];
   let depth = 0;

@@ -1,4 +1,4 @@
-/** Texts that are frames, nearly frames, and nothing of the kind. */
+/** Texts that are frames, nearly frames, or nothing like them. */
 import type { Chance } from "./random.ts";
 
 const TYPES = ["subscribe", "unsubscribe", "publish", "send", "ping", "welcome", "ack", "", "constructor", "__proto__"];
@@ -14,7 +14,7 @@ const KEYS = [
   "d\\u0061ta",
   "x",
 ];
-/** What JSON readers get wrong: escapes, surrogates, separators, the ends of ranges. */
+/** What JSON parsers get wrong: escapes, surrogates, separators, the ends of ranges. */
 const EDGES = [
   "",
   "\\",
@@ -48,7 +48,7 @@ const NOT_NUMBERS = [...NUMBERS, "01", "1.", ".5", "+1", "NaN", "-"];
 const SPACES = [" ", "\n", "\t", "\r\n", " ", "\n", "\t", "\u00a0"];
 const MARKS = ["{", "}", "[", "]", ",", ":", '"', "\\", " ", "0", "null", "true", "//", "\u0000", "data", "\\u"];
 
-/** One text, of any sort. */
+/** One text of any kind. */
 export function anyText(chance: Chance): string {
   switch (chance.below(10)) {
     case 0:
@@ -73,7 +73,7 @@ export function scraps(chance: Chance, from: readonly string[]): string {
   return text;
 }
 
-/** An object with the fields of a frame; a wild one may have any of them twice, and of any kind. */
+/** An object with the fields of a frame; a wild one may have any of them twice, and of any type. */
 function frame(chance: Chance, wild: boolean): string {
   const fields: [string, string][] = [["type", JSON.stringify(chance.pick(TYPES))]];
   if (!chance.once(4)) fields.push(["channel", JSON.stringify(`fuzz/${chance.below(5)}`)]);

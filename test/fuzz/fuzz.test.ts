@@ -1,4 +1,4 @@
-/** A sample of each fuzzer; run.ts goes on as long as it is told. */
+/** A sample of each fuzzer; run.ts runs them for longer. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { fuzzConnections } from "./connections.ts";
 import { fuzzDecode } from "./decode.ts";
@@ -7,17 +7,17 @@ import { fuzzNats } from "./nats.ts";
 
 setDefaultTimeout(120_000);
 
-/** Another one each day finds more; it is in the name of the test, and run.ts takes it. */
+/** A new seed each day finds more; it is in the name of the test, and can be passed to run.ts. */
 const SEED = Math.floor(Date.now() / 86_400_000);
 
 test(`200,000 texts are decoded or refused, and none is misread (seed ${SEED})`, () => {
   const { accepted } = fuzzDecode(200_000, SEED);
-  // Neither all nor nothing, or it would prove nothing.
+  // Some accepted and some refused, or the run would prove nothing.
   expect(accepted).toBeGreaterThan(20_000);
   expect(accepted).toBeLessThan(180_000);
 });
 
-test(`20,000 frames over connections neither end the server nor hold up a healthy peer (seed ${SEED})`, async () => {
+test(`20,000 frames over connections neither end the server nor delay a healthy peer (seed ${SEED})`, async () => {
   const { frames, connects, pings } = await fuzzConnections(20_000, SEED);
   expect(frames).toBeGreaterThanOrEqual(20_000);
   expect(connects).toBeGreaterThan(20);
@@ -28,18 +28,18 @@ test(`50,000 texts of other nodes are decoded or refused, and what is accepted i
   const { accepted, unknownKinds } = fuzzNats(50_000, SEED);
   expect(accepted).toBeGreaterThan(5000);
   expect(accepted).toBeLessThan(45_000);
-  // The fuzzer makes every kind of item as the nodes do: one that is never accepted is one that it no longer knows.
+  // The fuzzer generates every kind of item that nodes send: a kind that is never accepted is one that it no longer knows.
   expect(unknownKinds).toEqual([]);
 });
 
-test(`3,000 HTTP requests by the document and against it are answered as it says (seed ${SEED})`, async () => {
+test(`3,000 valid and invalid HTTP requests are answered as the document describes (seed ${SEED})`, async () => {
   const { frames, operations, byStatus, neverOk, healthyChecks } = await fuzzHttp(3000, SEED);
   expect(frames).toBeGreaterThanOrEqual(3000);
   expect(operations).toBeGreaterThan(35);
   expect(healthyChecks).toBeGreaterThan(0);
-  // Neither all nor nothing, or it would prove nothing.
+  // Some accepted and some refused, or the run would prove nothing.
   expect(byStatus["200"]).toBeGreaterThan(frames / 4);
   expect(byStatus["400"]).toBeGreaterThan(frames / 20);
-  // Few come in a sample, and nobody is connected who could be sent to.
+  // A sample has few of these requests, and no peer is connected that could receive a message.
   expect(neverOk.length).toBeLessThan(operations / 3);
 });

@@ -1,7 +1,7 @@
 /**
- * HTTP by the service's own document: requests that its schemas allow, nearly allow and do not allow, over keep-alive
- * connections to a real node, on all its hosts. Every one is answered in time, as the document says, without a failure of
- * ours and without anybody's secret; meanwhile a healthy client is served, and memory stays where it was.
+ * HTTP by the service's own document: requests that its schemas allow, nearly allow and do not allow, over keep-alive connections
+ * to a real node, on all its hosts. Every one is answered in time, as the document describes, without a 5xx and without a secret;
+ * meanwhile a healthy client is served, and memory stays where it was.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync } from "node:fs";
@@ -13,8 +13,8 @@ import { call } from "../support/http.ts";
 import { SecretSearch } from "../support/leaks.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { removeFolder } from "../support/temp.ts";
+import { Ended, HttpConnection, Silent } from "./http/connection.ts";
 import { Judge } from "./http/judge.ts";
-import { Ended, HttpLine, Silent } from "./http/line.ts";
 import { type Draft, isSpoiling, Requests } from "./http/requests.ts";
 import { type FuzzWorld, makeWorld } from "./http/world.ts";
 import { Chance } from "./random.ts";
@@ -24,7 +24,7 @@ export interface HttpFigures {
   readonly seconds: number;
   readonly byStatus: Readonly<Record<string, number>>;
   readonly operations: number;
-  /** Operations that never succeeded: there may be few, or the requests are not what they should be. */
+  /** Operations that never succeeded: there should be few, or the requests are not valid enough. */
   readonly neverOk: readonly string[];
   readonly worlds: number;
   readonly slowestMs: number;
@@ -34,14 +34,14 @@ export interface HttpFigures {
 }
 
 export interface HttpOptions {
-  /** The node has low rates: refusals by them are answers like any other. */
+  /** The node has low rates: 429 is a valid response. */
   readonly rates?: boolean;
 }
 
-const LANES = 16;
-/** On a busy machine. */
+const WORKERS = 16;
+/** Generous, for a busy machine. */
 const ANSWER_MAX_MS = 20_000;
-/** What is no HTTP may be waited for by the node, which we do not. */
+/** The node may wait for the rest of what is not HTTP; the fuzzer does not. */
 const ILLEGAL_WAIT_MS = 150;
 const WORLD_REQUESTS_MAX = 400;
 const HEALTHY_EVERY_MS = 200;
@@ -55,12 +55,12 @@ const NO_RATES = {
   PARLEY_HTTP_REQUESTS_PER_MINUTE_PER_IP: "0",
 };
 
-/** Above what the healthy client needs; all else is the default. */
+/** Above what the healthy client needs; all other rates are the defaults. */
 const LOW_RATES = { PARLEY_REST_REQUESTS_PER_SECOND: "10" };
 
 export async function fuzzHttp(frames: number, seed: number, options: HttpOptions = {}): Promise<HttpFigures> {
   const master = randomBytes(32).toString("base64");
-  // In memory, where there is such a folder: this is not about disks, and a sync for each of a million writes takes hours.
+  // In memory, if there is such a folder: this is not about disks, and an fsync for each of a million writes takes hours.
   const data = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "parley-test-"));
   const server = await startParley({
     data,
@@ -108,10 +108,10 @@ class Run {
 
   async go(): Promise<HttpFigures> {
     let going = true;
-    const lanes = Promise.all(Array.from({ length: LANES }, (_, at) => this.lane(at))).finally(() => {
+    const workers = Promise.all(Array.from({ length: WORKERS }, (_, at) => this.worker(at))).finally(() => {
       going = false;
     });
-    await Promise.all([lanes, this.healthy(() => going)]);
+    await Promise.all([workers, this.healthy(() => going)]);
     const end = await this.settled();
     this.checkLog();
     return {
@@ -132,32 +132,32 @@ class Run {
     return this.server.admin;
   }
 
-  /** Each has its own chance, connections and world: what it sends does not depend on the others. */
-  private async lane(at: number): Promise<void> {
-    const chance = new Chance(this.options.seed * LANES + at);
+  /** Each worker has its own random sequence, connections and fixtures, so that its requests do not depend on the others. */
+  private async worker(at: number): Promise<void> {
+    const chance = new Chance(this.options.seed * WORKERS + at);
     const requests = new Requests(chance, this.document, this.port);
-    const lines = new Lines(this.port, `127.0.1.${at + 1}`);
-    let left = Math.ceil(this.options.frames / LANES);
+    const connections = new WorkerConnections(this.port, `127.0.1.${at + 1}`);
+    let left = Math.ceil(this.options.frames / WORKERS);
     try {
       while (left > 0) {
         const world = await this.newWorld();
         for (let used = 0; left > 0 && used < WORLD_REQUESTS_MAX; used++, left--)
-          if (await this.take(requests.next(world), world, lines)) break;
+          if (await this.take(requests.next(world), world, connections)) break;
         await this.removeApp(world.app);
       }
     } finally {
-      lines.drop();
+      connections.drop();
     }
   }
 
-  /** True: the world is not what it was. */
-  private async take(draft: Draft, world: FuzzWorld, lines: Lines): Promise<boolean> {
+  /** Returns true if the fixtures were changed. */
+  private async take(draft: Draft, world: FuzzWorld, connections: WorkerConnections): Promise<boolean> {
     this.sent++;
-    const line = await lines.get(draft.isStranger);
+    const connection = await connections.get(draft.isStranger);
     const started = performance.now();
     const waitMs = draft.expects === "anything" ? ILLEGAL_WAIT_MS : ANSWER_MAX_MS;
     try {
-      const answer = await line.ask(draft.bytes, waitMs, draft.method !== "HEAD");
+      const answer = await connection.ask(draft.bytes, waitMs, draft.method !== "HEAD");
       this.slowestMs = Math.max(this.slowestMs, performance.now() - started);
       const made = this.judge.answered(draft, answer, world.secrets);
       if (made !== undefined) await this.removeApp(made);
@@ -167,12 +167,12 @@ class Run {
       if (draft.expects !== "anything") throw new Error(`${error.message}: ${this.judge.shown(draft)}`);
       return false;
     } finally {
-      // What was no HTTP may have left half a request behind.
-      if (draft.expects === "anything") line.drop();
+      // What was not HTTP may have left half a request behind.
+      if (draft.expects === "anything") connection.drop();
     }
   }
 
-  /** With rates on it may have to wait. */
+  /** With rates on, it may have to wait. */
   private async newWorld(): Promise<FuzzWorld> {
     this.worlds++;
     for (let tries = 1; ; tries++)
@@ -228,26 +228,26 @@ class Run {
   }
 }
 
-/** Connections of one lane, one for requests with the right admin token and one for all others: wrong tries are limited by address. */
-class Lines {
-  private readonly lines = new Map<boolean, HttpLine>();
+/** Connections of one worker: one for requests with the right admin token, one for all others, because wrong attempts are limited by address. */
+class WorkerConnections {
+  private readonly connections = new Map<boolean, HttpConnection>();
 
   constructor(
     private readonly port: number,
     private readonly strangerAddress: string,
   ) {}
 
-  async get(isStranger: boolean): Promise<HttpLine> {
-    const known = this.lines.get(isStranger);
+  async get(isStranger: boolean): Promise<HttpConnection> {
+    const known = this.connections.get(isStranger);
     if (known && !known.isOver) return known;
     known?.drop();
-    const line = await HttpLine.open(this.port, isStranger ? this.strangerAddress : "127.0.0.1");
-    this.lines.set(isStranger, line);
-    return line;
+    const connection = await HttpConnection.open(this.port, isStranger ? this.strangerAddress : "127.0.0.1");
+    this.connections.set(isStranger, connection);
+    return connection;
   }
 
   drop(): void {
-    for (const line of this.lines.values()) line.drop();
+    for (const connection of this.connections.values()) connection.drop();
   }
 }
 

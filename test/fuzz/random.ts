@@ -1,4 +1,4 @@
-/** Chance that can be repeated: the same seed gives the same run. */
+/** Random choices determined by a seed: the same seed gives the same run. */
 import { bitsFrom } from "../support/random.ts";
 
 export class Chance {
@@ -14,7 +14,7 @@ export class Chance {
     return this.bits() % below;
   }
 
-  /** Once in so many times. */
+  /** True once in `times` calls on average. */
   once(times: number): boolean {
     return this.below(times) === 0;
   }

@@ -1,17 +1,17 @@
 /**
- * The fuzzer, as long as it is told:
+ * The fuzzers, for any number of frames and seeds:
  *   sh bin/dev test/fuzz/run.ts --what decode --frames 1000000 --seeds 100-199 --ledger fuzz.jsonl
  *
- *   --what       decode, connections, nats, http, or http-rates (the same with the rates on); absent: decode, and a fifth as
- *                many through connections
- *   --frames     of one seed: frames, texts of nodes, or requests
+ *   --what       decode, connections, nats, http, or http-rates (the same with the rates on); default: decode, and a fifth of
+ *                the frames through connections
+ *   --frames     per seed: frames, texts of nodes, or requests
  *   --seeds      one or a range; --seed is the same
  *   --processes  how many seeds at a time; by default one per core, for those that start a node one per two cores
- *   --ledger     a file that gets a line of JSON for each seed. Seeds that are in it are left out: so a run is resumed
- *   --total      adds up a ledger and runs nothing
+ *   --ledger     a file that gets one line of JSON per seed. Seeds that have passed in it are skipped, which resumes a run
+ *   --total      sums up a ledger and runs nothing
  *
- * The same seed decodes the same texts; over connections and HTTP, what the server answers decides what is sent next, so that
- * runs of one seed are alike but not equal.
+ * The same seed decodes the same texts; over connections and HTTP the server's responses determine what is sent next, so that
+ * runs of one seed are similar but not equal.
  */
 import { parseArgs } from "node:util";
 import { CORES, header, readLedger, runSlices, seedsIn, totals } from "../support/seeds.ts";
@@ -32,9 +32,9 @@ const WORK: Readonly<Record<string, (frames: number, seed: number) => Figures | 
   http: fuzzHttp,
   "http-rates": (frames, seed) => fuzzHttp(frames, seed, { rates: true }),
 };
-/** They start a node beside them. */
+/** These start a node as well. */
 const WITH_NODE = ["connections", "http", "http-rates"];
-/** Slower than this is a hang: a hundredth of what was measured. */
+/** A slower run is a hang: a hundredth of the measured speed. */
 const FRAMES_PER_SECOND_MIN = 200;
 const START_SECONDS = 120;
 
@@ -47,7 +47,7 @@ const { values } = parseArgs({
     processes: { type: "string" },
     ledger: { type: "string" },
     total: { type: "string" },
-    /** Run this one seed here: what the slices are started with. */
+    /** Runs this one seed in this process: used for each slice. */
     here: { type: "boolean", default: false },
   },
 });

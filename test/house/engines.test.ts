@@ -1,4 +1,4 @@
-/** What `npm start` installs runs on every Node that package.json promises: npm warns of EBADENGINE otherwise. */
+/** The packages that `npm start` installs run on every Node version that package.json allows: otherwise npm warns of EBADENGINE. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ interface Lock {
   readonly packages: Readonly<Record<string, Package>>;
 }
 
-test("no package that is installed to run it asks for a newer Node than the one we promise", () => {
+test("no runtime package requires a newer Node than package.json promises", () => {
   const [, oldest = ""] = /^>=(\d+)$/.exec(manifest.engines.node) ?? [];
   expect(oldest).not.toBe("");
   const lock = JSON.parse(readFileSync(join(import.meta.dir, "../../package-lock.json"), "utf8")) as Lock;

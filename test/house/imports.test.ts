@@ -1,11 +1,11 @@
-/** Who may import whom. docs/architecture.md says why. */
+/** Which folder may import which. docs/architecture.md says why. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
 const ROOT = join(import.meta.dir, "../..");
 const SRC = join(ROOT, "src");
-/** A file with more has two subjects. */
+/** A longer file has more than one subject. */
 const LINES_MAX = 350;
 
 /**
@@ -91,12 +91,12 @@ test("imports point one way", () => {
   expect(wrong).toEqual([]);
 });
 
-test("every folder of src/ has its place among the parts", () => {
+test("every folder of src/ is listed with its imports", () => {
   const folders = [...new Set(files.map((file) => partOf(join(SRC, file))))];
   expect(folders.filter((folder) => !MAY_IMPORT[folder])).toEqual([]);
 });
 
-test("web/ and client/ import the protocol and each other, and nothing else of ours", () => {
+test("web/ and client/ import the protocol and each other, and no other part", () => {
   const wrong = Object.entries(BESIDE_MAY_IMPORT).flatMap(([folder, allowed]) =>
     [...new Bun.Glob(`${folder}/**/*.{ts,tsx}`).scanSync(ROOT)].flatMap((file) =>
       importsOf(ROOT, file)
@@ -116,7 +116,7 @@ test("the product imports no test support", () => {
   expect(wrong).toEqual([]);
 });
 
-test("no two files of the product import each other, also not by way of others, but for types", () => {
+test("no files of the product import each other in a circle, except types", () => {
   const values = new Map(product.map((file) => [file, valueImportsOf(file)]));
   const circles: string[] = [];
   const done = new Set<string>();
@@ -131,7 +131,7 @@ test("no two files of the product import each other, also not by way of others, 
   expect(circles).toEqual([]);
 });
 
-/** Without `import type` and imports whose every name is a type. */
+/** Without `import type` and imports whose names are all types. */
 function valueImportsOf(file: string): string[] {
   const text = readFileSync(join(SRC, file), "utf8");
   return [...text.matchAll(/^(?:import|export) (?!type )([^"';]*?)\s*(?:from )?"(\.[^"]+\.ts)"/gm)]

@@ -1,4 +1,4 @@
-/** Everything that input can grow has a bound, and docs/limits.md says which: held against the code, field by field. */
+/** Every collection that input can grow has a bound in docs/limits.md: compared with the code, field by field. */
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -7,10 +7,10 @@ const ROOT = join(import.meta.dir, "../..");
 const SRC = join(ROOT, "src");
 const PAGE = "docs/limits.md";
 
-/** Programs that run for an operator and end: what they hold ends with them. */
+/** Programs that an operator runs and that end: their memory ends with them. */
 const NO_SERVER = ["cli/", "verify/", "config/"];
 
-/** Files of src that a running server loads: what main.ts imports, and what that imports. */
+/** Files of src that a running server loads: the imports of main.ts, and theirs. */
 function serverFiles(): string[] {
   const found = new Set<string>();
   const visit = (file: string): void => {
@@ -33,11 +33,11 @@ const FORMS: readonly RegExp[] = [
   pattern(String.raw`^  (?:(?:private|protected|public|readonly|static|override) )*#?(\w+)(?::.*)? = `),
   // In a module: `const found = new Map()`.
   pattern(String.raw`^(?:export )?(?:const|let) (\w+)(?::.*)? = `),
-  // Made when it is needed: `this.names = new Set(…)`, `member.remote ??= new Map()`, `{ parts: new Map() }`.
+  // Created when needed: `this.names = new Set(…)`, `member.remote ??= new Map()`, `{ parts: new Map() }`.
   pattern(String.raw`\.(\w+) (?:\?\?)?= `),
   /\b(\w+): new (?:Map|Set)\b/,
 ];
-/** `const METHODS = new Set(["GET", …])`: it has what it has. */
+/** `const METHODS = new Set(["GET", …])`: it never grows. */
 const CONSTANT = /^(?:export )?const [A-Z_]+(?::.*)? = .*\(.+/;
 
 /** `file:name` of each collection that lives longer than a call. */
@@ -51,7 +51,7 @@ function collections(file: string): string[] {
     });
 }
 
-/** First cell of each row of the table for maintainers: `file:name`. */
+/** The first cell of each row of the table for maintainers: `file:name`. */
 const listed = (page: string): string[] =>
   [...page.matchAll(/^\| `([\w./-]+\.ts:\w+)` \|([^|]*)\|([^|]*)\|/gm)].map(([, entry = ""]) => entry);
 
@@ -63,7 +63,7 @@ test(`every collection that a server keeps is in ${PAGE} with its bound`, () => 
   expect(rows, `add to the table "By file" of ${PAGE}, sorted by file:\n${rows.join("\n")}\n`).toEqual([]);
 });
 
-test(`every row of ${PAGE} names something that is there, once, with a bound`, () => {
+test(`every row of ${PAGE} names an existing collection, once, with a bound`, () => {
   const page = readFileSync(join(ROOT, PAGE), "utf8");
   const entries = listed(page);
   const gone = entries.filter((entry) => {

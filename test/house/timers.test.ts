@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 const SRC = join(import.meta.dir, "../../src");
 
-/** Where a bare timer is right, and why. Whole folders end with a slash. */
+/** Files in which a bare timer is right, and why. Folders end with a slash. */
 const BARE: Readonly<Record<string, string>> = {
   "cli/": "programs that end with their command",
   "verify/": "a client, not a node",

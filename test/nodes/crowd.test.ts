@@ -1,4 +1,4 @@
-/** Announcements larger than one payload of NATS, on two real nodes: both survive, and both have the right members. */
+/** Announcements larger than one NATS payload, on two real nodes: both keep running, and both have the right members. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import type { SecretKey } from "../support/admin.ts";
@@ -12,7 +12,7 @@ setDefaultTimeout(180_000);
 /** 280 rosters of more than 1 MB each take half a minute; src/realtime/crowd.test.ts is the quick variant. */
 const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
 
-/** Frames of the server are read and dropped. */
+/** Server frames are read and discarded. */
 function open(node: Server, query: string): Promise<WebSocket> {
   const socket = new WebSocket(`${node.url.replace("http", "ws")}/v1?${query}`);
   const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();

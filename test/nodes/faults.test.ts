@@ -1,4 +1,4 @@
-/** An exception planted in what the engine calls: it costs one channel on one node. */
+/** An exception planted in a callback of the engine: it affects one channel on one node. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readMetrics } from "../conformance/raw/support/metrics.ts";
 import { join, tokenQuery } from "../conformance/raw/support/world.ts";
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.stop());
 
-test("a message that cannot be delivered resynchronises its channel there; other channels and nodes go on", async () => {
+test("a message that cannot be delivered resynchronises its channel there; other channels and nodes are not affected", async () => {
   const [one, other] = cluster.pair;
   const app = await one.admin.createApp();
   const key = await one.admin.createKey(app._id);

@@ -1,4 +1,4 @@
-/** Keys, applications and blocks: what one node changes acts on the other, told of it or not. */
+/** Keys, applications and blocks: a change on one node takes effect on the other, with or without a notification. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import { mint, mintToken } from "../support/admin.ts";
@@ -9,7 +9,7 @@ import { Cluster, connect, eventually, refusal } from "./support/cluster.ts";
 
 setDefaultTimeout(60_000);
 
-/** "Within a second", and what a busy machine adds. */
+/** "Within a second", plus an allowance for a busy machine. */
 const SOON_MS = 1500;
 
 describe.each([
@@ -27,7 +27,7 @@ describe.each([
   });
   afterAll(() => cluster.stop());
 
-  test("an application and a key made on one node work at once on the other, whatever they are used for", async () => {
+  test("an application and a key created on one node work at once on the other, for every call", async () => {
     for (let i = 0; i < 5; i++) {
       const made = await one.admin.createApp();
       const key = await one.admin.createKey(made._id);
@@ -44,7 +44,7 @@ describe.each([
     }
   });
 
-  test("an application's own secret too", async () => {
+  test("an application's own secret works at once on the other node too", async () => {
     const made = await one.admin.createApp();
     const { port } = new URL(other.url);
     const rooms = async (secret: string): Promise<number> =>
@@ -58,13 +58,13 @@ describe.each([
       const path = `/apps/${made._id}/secret-key/rotate`;
       return (await one.admin.must<{ secretKey: string }>("POST", path, body)).secretKey;
     };
-    // In its grace the old one works beside the new one.
+    // In its grace period the old secret works beside the new one.
     expect([await rooms(await rotate({ graceSec: 60 })), await rooms(made.secretKey)]).toEqual([200, 200]);
     expect(await rooms(await rotate({ retirePrevious: true }))).toBe(200);
     await eventually("the old one is refused", async () => (await rooms(made.secretKey)) === 400, SOON_MS);
   });
 
-  test("a token signed with the secret of a moment ago is refused nowhere; one of a retired secret soon is", async () => {
+  test("a token signed with a secret that was just rotated is accepted everywhere; one of a retired secret is soon refused", async () => {
     const key = await one.admin.createKey(app);
     let { secret } = key;
     for (let i = 0; i < 10; i++) {
@@ -94,7 +94,7 @@ describe.each([
     expect((await mint(other.url, key.credential)).status).toBe(401);
   });
 
-  test("an edit narrows who is connected elsewhere, and widens what a token of that moment may ask for", async () => {
+  test("an edit narrows connections on the other node, and widens what new tokens may request", async () => {
     const key = await one.admin.createKey(app, { channelPatterns: ["a/*", "b/*"] });
     const wire = await connect(other, tokenQuery(selfSigned(key.keyId, key.secret)));
     expect((await wire.request({ type: "subscribe", channel: "b/1" })).type).toBe("ack");
@@ -124,7 +124,7 @@ describe.each([
     expect((await refusal(other, `key=${key.keyId}`)).status).toBe(401);
   });
 
-  test("a blocked peer is out on every node, and stays out", async () => {
+  test("a blocked peer is disconnected on every node, and refused from then on", async () => {
     const key = await one.admin.createKey(app);
     const token = tokenQuery(selfSigned(key.keyId, key.secret, { sub: "mallory" }));
     const wire = await connect(other, token);
@@ -133,17 +133,17 @@ describe.each([
     expect(put.status).toBe(200);
     expect((await wire.closed()).code).toBe(4020);
     await eventually("it is refused", async () => {
-      const again = await connect(other, token).catch(() => undefined);
-      if (!again) return true;
-      // Whoever slipped in meanwhile is put out as well.
-      expect((await again.closed()).code).toBe(4020);
+      const reconnected = await connect(other, token).catch(() => undefined);
+      if (!reconnected) return true;
+      // A connection that was accepted in between is closed as well.
+      expect((await reconnected.closed()).code).toBe(4020);
       return false;
     });
     expect((await refusal(one, token)).body.error).toBe("unauthorized");
     (await connect(other, tokenQuery(selfSigned(key.keyId, key.secret, { sub: "alice" })))).drop();
   });
 
-  test("strangers with made-up credentials are refused as before", async () => {
+  test("unknown credentials are still refused", async () => {
     const key = await one.admin.createKey(app);
     const refused = await Promise.all(
       Array.from({ length: 100 }, (_, i) =>

@@ -1,4 +1,4 @@
-/** Plans count over all nodes. */
+/** Quotas count over all nodes. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Wire } from "../conformance/raw/support/wire.ts";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
@@ -16,7 +16,7 @@ afterAll(() => cluster.stop());
 
 const CAP = 200;
 
-test("connections: the cap holds over both nodes, within 5 %, when few come at one moment; the peak is of both together", async () => {
+test("connections: the cap holds over both nodes within 5 % when few connect at one moment; the peak counts both together", async () => {
   const [one, other] = cluster.pair;
   const app = await one.admin.createApp();
   await one.admin.must("PATCH", `/apps/${app._id}`, { plan: { maxConcurrentConnections: CAP } });
@@ -42,7 +42,7 @@ test("connections: the cap holds over both nodes, within 5 %, when few come at o
       }),
     );
   };
-  // Some at one moment: those of one moment on two nodes cannot know of each other.
+  // Only a few at one moment: two nodes cannot know each other's connections of the same moment.
   for (let i = 0; i < 38; i++) await rush(8);
   expect(welcomed.length).toBeGreaterThanOrEqual(CAP * 0.95);
   expect(welcomed.length).toBeLessThanOrEqual(CAP * 1.05);
@@ -55,7 +55,7 @@ test("connections: the cap holds over both nodes, within 5 %, when few come at o
   for (const wire of welcomed) wire.drop();
 });
 
-test("messages: what both have used counts on both, and the quota ends them on both", async () => {
+test("messages: usage of both nodes counts on both, and the quota refuses them on both", async () => {
   const [one, other] = cluster.pair;
   const app = await one.admin.createApp();
   await one.admin.must("PATCH", `/apps/${app._id}`, { plan: { maxMessagesPerPeriod: 30 } });

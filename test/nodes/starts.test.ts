@@ -1,4 +1,4 @@
-/** Starts on PostgreSQL: the first one by several nodes at once, the master key, the folder of recordings; and commands. */
+/** Starts on PostgreSQL: a first start of several nodes at once, the master key, the folder of recordings; and commands. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { existsSync, readdirSync, utimesSync } from "node:fs";
@@ -29,7 +29,7 @@ async function refusedStart(env: Readonly<Record<string, string>>): Promise<stri
   return output;
 }
 
-test("of several nodes that start on an empty database at once one makes the demo and the admin token; all use them", async () => {
+test("of several nodes that start on an empty database at once one creates the demo and the admin token, and all use them", async () => {
   const nodes = await cluster.add(3, { PARLEY_ADMIN_TOKEN: "" });
   const makers = nodes.filter(({ data }) => existsSync(join(data, "first-run.txt")));
   expect(makers).toHaveLength(1);
@@ -39,12 +39,12 @@ test("of several nodes that start on an empty database at once one makes the dem
     expect(data.map(({ name }) => name)).toEqual(["demo"]);
     expect((await mint(node.url, secretKey)).status).toBe(200);
     (await connect(node, `key=${publishableKey}`)).drop();
-    // Their folders are not shared, though they are declared so: those of the later ones look like one that is not mounted.
+    // Their folders are declared as shared but are not: those of the later nodes look like a volume that is not mounted.
     const isFolder = (msg: string): boolean => msg.includes("recordings is empty and has no mark");
     const lines = node.log.filter(({ level }) => level === "error" || level === "warn");
     expect(lines.filter(({ msg }) => !isFolder(msg))).toEqual([]);
   }
-  // A new admin token, made while they run, is theirs within a second.
+  // A new admin token is accepted by all running nodes within a second.
   const reset = await runParley(["admin", "reset-token", "--json"], cluster.env);
   expect(reset.code).toBe(0);
   const { adminToken: fresh } = JSON.parse(/\{.*\}/s.exec(reset.output)?.[0] ?? "") as { adminToken: string };
@@ -53,7 +53,7 @@ test("of several nodes that start on an empty database at once one makes the dem
       "it takes the new token",
       async () => (await new Admin(node.url, fresh).call("GET", "/apps")).status === 200,
     );
-    // 429 where the new one was tried too often before it was known: the old one is a wrong one now.
+    // 429 if the new token was tried too many times before it was known: then the old token counts as a wrong one.
     expect([401, 429]).toContain((await new Admin(node.url, adminToken).call("GET", "/apps")).status);
   }
 });
@@ -63,7 +63,7 @@ test("a master key is required", async () => {
   expect(output).toContain("PARLEY_MASTER_KEY is required with PARLEY_DATABASE_URL");
 });
 
-test("a node with another master key says so at its start, and answers 503 where it needs it", async () => {
+test("a node with another master key reports it at its start, and responds 503 to calls that need it", async () => {
   const [right] = await cluster.add(1);
   const [wrong] = await cluster.add(1, { PARLEY_MASTER_KEY: randomBytes(32).toString("base64") });
   if (!right || !wrong) throw new Error("they are not there");
@@ -78,13 +78,13 @@ test("a node with another master key says so at its start, and answers 503 where
   expect((await mint(right.url, key.credential)).status).toBe(200);
 });
 
-test("a folder of recordings that is not declared shared is refused where there are several nodes", async () => {
+test("a folder of recordings that is not declared shared is refused with several nodes", async () => {
   const output = await refusedStart({ ...cluster.env, PARLEY_STORAGE_SHARED: "off" });
   expect(output).toContain("PARLEY_STORAGE_SHARED=on");
   expect(output).toContain("PARLEY_STORAGE_URL");
 });
 
-test("backup and restore name the tools of the server, and touch nothing", async () => {
+test("backup and restore name PostgreSQL's own tools, and change nothing", async () => {
   const data = tempFolder();
   const backup = await runParley(["backup", join(data, "file"), "--data", data], cluster.env);
   expect([backup.code, backup.output]).toEqual([1, expect.stringContaining("pg_dump")]);
@@ -100,7 +100,7 @@ test("a reset on a database without a first start is refused", async () => {
   expect([code, output]).toEqual([1, expect.stringContaining("no server has been started on this database yet")]);
 });
 
-test("a fresh database beside a folder with recordings: all of them stay, and the start says so", async () => {
+test("a fresh database beside a folder with recordings: all of them stay, and the start reports it", async () => {
   using folder = scratch();
   const data = folder.path;
   const start = async (): Promise<Server> => {

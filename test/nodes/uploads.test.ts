@@ -12,7 +12,7 @@ import { Cluster, eventually, frozen } from "./support/cluster.ts";
 setDefaultTimeout(120_000);
 
 const BUSY = { status: 423, code: "upload_busy" };
-/** A lease of a node that fell silent ends after 10 s. */
+/** The lease of a node that stopped responding ends after 10 s. */
 const LEASE_ENDS_MS = 15_000;
 
 const data = tempFolder();
@@ -43,7 +43,7 @@ async function bytesOf(backend: Backend, id: string): Promise<string> {
   return sha256(await (await backend.fetch(await backend.link(id, "download"))).bytes());
 }
 
-/** A body of 1,000,000 bytes of which the first 400,000 have come. */
+/** An upload of 1,000,000 bytes whose first 400,000 have arrived. */
 async function halfSent(backend: Backend, { uploadUrl }: Begun, bytes: Uint8Array): Promise<SlowPut> {
   const put = await SlowPut.begin(backend.app.url, uploadUrl, { "Content-Length": bytes.length });
   await put.send(bytes.subarray(0, 400_000));
@@ -51,7 +51,7 @@ async function halfSent(backend: Backend, { uploadUrl }: Begun, bytes: Uint8Arra
   return put;
 }
 
-test("while one node writes, the others answer 423 to whoever writes, completes or deletes; then they go on", async () => {
+test("while one node writes, the others respond 423 to writes, completions and deletions; afterwards they accept them", async () => {
   const [one, other] = backends;
   const begun = await one.begin();
   const bytes = webm(1_000_000);
@@ -70,7 +70,7 @@ test("while one node writes, the others answer 423 to whoever writes, completes 
   expect(isRefusal(await other.put(begun.uploadUrl, bytes)).status).toBe(409);
 });
 
-test("sent to all nodes at once: one is taken, and the file is that one, whole", async () => {
+test("of bodies sent to all nodes at once one is accepted, and the file is exactly that one", async () => {
   const { _id, uploadUrl } = await backends[0].begin();
   const all = Array.from({ length: 12 }, (_, i) => webm(300_000, i + 1));
   const answers = await Promise.all(
@@ -83,7 +83,7 @@ test("sent to all nodes at once: one is taken, and the file is that one, whole",
   expect(await bytesOf(backends[2], _id)).toBe(sha256(all[taken[0] ?? 0] ?? new Uint8Array()));
 });
 
-test("completed by all nodes at once, twenty times over: every answer is the same recording", async () => {
+test("an upload completed by all nodes at once, twenty times, returns the same recording every time", async () => {
   for (let round = 0; round < 20; round++) {
     const { _id, uploadUrl } = await backends[0].begin();
     await backends[round % 3]?.mustPut(uploadUrl, webm(1000));
@@ -95,22 +95,22 @@ test("completed by all nodes at once, twenty times over: every answer is the sam
   }
 });
 
-test("a node that freezes and one that dies in the middle of a body: another goes on within 15 s, and what the first does when it wakes changes nothing", async () => {
+test("when a node freezes or dies in the middle of a body, another continues within 15 s, and what the first does after it resumes changes nothing", async () => {
   const [one, other, third] = backends;
   const [frozenNode, , dyingNode] = cluster.nodes as [Server, Server, Server];
   const bytes = webm(1_000_000);
-  // What the frozen node still has to write is not what the recording will hold.
+  // The bytes that the frozen node still has to write differ from those of the recording.
   const otherBytes = webm(1_000_000, 5);
   const [stalled, orphaned] = [await one.begin(), await one.begin()];
   const [frozenPut, orphanedPut] = [await halfSent(one, stalled, otherBytes), await halfSent(third, orphaned, bytes)];
   using _thaw = frozen(frozenNode);
-  // It lies in the buffers of the frozen node's socket, and is the first thing that it finds when it wakes.
+  // They are in the socket buffers of the frozen node, which reads them first when it resumes.
   const sent = frozenPut.send(otherBytes.subarray(400_000));
   await dyingNode.kill("SIGKILL");
   orphanedPut.drop();
   const since = performance.now();
 
-  /** As a good client does: asks how far it is, and goes on from there. */
+  /** As a good client does: queries the offset and continues from there. */
   const goOn = async ({ _id, uploadUrl }: Begun, whole: Uint8Array): Promise<number> => {
     let from = await other.offset(uploadUrl, whole.length);
     for (;;) {

@@ -1,4 +1,4 @@
-/** What happens to a crowd while it talks: people leave, return, lose their network, are kicked; keys are rotated and edited. */
+/** Events during a soak: clients leave, return, lose their network, are kicked; keys are rotated and edited. */
 import { Findings, type Problem } from "../../src/verify/findings.ts";
 import { call } from "../support/http.ts";
 import type { Crowd, Seat } from "./crowd.ts";
@@ -22,7 +22,7 @@ const LEAVES = 1 / 20;
 const DEPARTURES = 1 / 50;
 const CUTS = 1 / 50;
 const KICKS = 1 / 100;
-/** Of kicks. */
+/** The duration of a kick's block. */
 const BLOCK_EVERY = 5;
 const BLOCK_SECONDS = 2;
 const AWAY_MAX_MS = 4000;
@@ -71,7 +71,7 @@ export class Chores {
     }, TICK_MS);
   }
 
-  /** Resolves when everybody who was sent away is back, or on the way. */
+  /** Resolves when every client that was removed has returned, or is about to. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await Promise.all(this.underWay);
@@ -82,7 +82,7 @@ export class Chores {
     this.figures.rotations++;
   }
 
-  /** An edit that nobody may notice, then one that ends subscriptions and is taken back. */
+  /** An edit without any effect on clients, then one that ends subscriptions and is undone. */
   async edit(key = this.figures.edits % KEYS): Promise<void> {
     await this.persistently("edit a key", () => this.keys.widen(this.nodes.admin, key));
     this.figures.edits++;
@@ -109,7 +109,7 @@ export class Chores {
     this.debts.set(chore, debt - due);
   }
 
-  /** Somebody who is connected, and whom no other chore is about. */
+  /** A connected client that no other chore is using. */
   private someone(): Seat | undefined {
     for (let tries = 0; tries < 10; tries++) {
       const seat = this.crowd.randomSeat();
@@ -141,7 +141,7 @@ export class Chores {
     });
   };
 
-  /** Closes its connection, and comes back as a new client of the same name. */
+  /** Closes its connection, and returns as a new client of the same name. */
   private readonly depart = (): void => {
     const seat = this.someone();
     if (!seat) return;
@@ -153,7 +153,7 @@ export class Chores {
     });
   };
 
-  /** Its network fails: no close frame. */
+  /** Its network fails: no close frame is sent. */
   private readonly cut = (): void => {
     const seat = this.someone();
     if (!seat) return;
@@ -172,7 +172,7 @@ export class Chores {
       seat.isBlocked = isBlocked;
       const query = isBlocked ? `?blockSec=${BLOCK_SECONDS}` : "";
       await this.persistently("kick", () => this.remove(seat.peer, query));
-      // The connection that it had must end. It may have ended with its node, and the client be back on another one.
+      // Its connection must end. It may have ended with its node already, and the client may have reconnected to another one.
       if (!(await until(() => client.tries > before, KICKED_WITHIN_MS)))
         this.found.add("undone", `${seat.peer} was kicked, and is still connected`);
       if (isBlocked) await Bun.sleep(BLOCK_SECONDS * 1000);
@@ -189,7 +189,7 @@ export class Chores {
     if (status !== 200) throw new Error(`DELETE: ${status} ${text}`);
   }
 
-  /** A node that ends refuses calls and breaks connections: then the caller asks another. Nothing else may go wrong. */
+  /** A node that is ending refuses calls and breaks connections: then the caller tries another. Any other failure counts. */
   private async persistently(what: string, work: () => Promise<void>): Promise<void> {
     for (let tries = 1; ; tries++)
       try {
@@ -205,7 +205,7 @@ export class Chores {
   }
 }
 
-/** 503, or no answer at all. */
+/** 503, or no response at all. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof Error &&
   (/: 503 /.test(error.message) ||

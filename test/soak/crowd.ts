@@ -1,4 +1,4 @@
-/** The clients of a soak: who sits where, on which node, and what they say. One process, one checker for all of them. */
+/** The clients of a soak: their channels, their nodes, and what they send. One process, one checker for all of them. */
 import { Checker } from "../../src/verify/checker.ts";
 import { Client, type Surroundings } from "../../src/verify/client.ts";
 import { Findings, type Problem } from "../../src/verify/findings.ts";
@@ -9,50 +9,50 @@ import type { SoakNodes } from "./nodes.ts";
 
 export interface CrowdOptions {
   readonly connections: number;
-  /** Messages a second, of all together. */
+  /** Messages per second, over all clients. */
   readonly rate: number;
   readonly channelSize: number;
 }
 
-/** A place in the crowd: whoever has it may be replaced, by a client of the same name. */
+/** A place in the crowd: its client may be replaced by another of the same name. */
 export interface Seat {
   readonly index: number;
   readonly peer: string;
   readonly channel: string;
   readonly key: number;
-  /** Its channel can be taken from its key. */
+  /** Its channel can be removed from its key. */
   readonly isNarrow: boolean;
   node: number | undefined;
   client: Client;
-  /** It is blocked: a connection that ended with its node, before it could be kicked, may not come back. */
+  /** It is blocked: a connection that ended with its node, before it could be kicked, may not return. */
   isBlocked?: boolean;
 }
 
 const OPENING_AT_ONCE = 50;
 const PACE_MS = 10;
-/** A debt of more than this is not paid: a burst would run into the rate limit of connections. */
+/** A backlog above this is dropped: a burst would exceed the rate limit of connections. */
 const LARGEST_DEBT_MS = 500;
 const DIRECT_EVERY = 10;
 const NEIGHBOUR_EVERY = 8;
-/** One channel in so many can be taken from its key. */
+/** One in this many channels can be removed from its key. */
 const NARROW_EVERY = 50;
-/** One seat in so many is in one large channel, whose presence all of them follow. */
+/** One in this many seats is in one large channel, whose presence all of them follow. */
 const PLAZA_EVERY = 25;
 const PLAZA = "soak/wide/plaza";
-/** Of what is said by those in it, one in so many goes to all of it: a message there is a message to hundreds. */
+/** One in this many messages of its members goes to the large channel: each is delivered to hundreds. */
 const PLAZA_SPEAKS_EVERY = 4;
-/** A client of a service that only restarts one node at a time is back by then, also on a busy machine. */
+/** When only one node at a time restarts, a client has reconnected by then, even on a busy machine. */
 const ABSENT_MAX_MS = 60_000;
 const FORGET_AFTER_MS = 60_000;
 const REFUSALS_ASKED_MAX = 50;
-/** Refusals that may happen to whoever meets a node that starts, ends, or is busy. Any other is a violation. */
+/** Refusals that are possible while a node starts, ends, or is busy. Any other is a violation. */
 const PASSING_REFUSAL = /cannot be reached|before it was of use|internal_error|rate_limited/;
 
 export class Crowd {
   readonly checker = new Checker(() => performance.now());
   readonly seats: readonly Seat[];
   readonly tally = new Tally();
-  /** What is wrong beside what the checker finds. */
+  /** Violations besides those that the checker finds. */
   readonly violations = new Findings();
   connects = 0;
   private readonly perNode: number[] = [];
@@ -72,7 +72,7 @@ export class Crowd {
       const at = index % channels;
       if (index % PLAZA_EVERY === 1)
         return this.seated({ index, peer: `soak-${index}`, channel: PLAZA, key: index % KEYS, isNarrow: false });
-      // All of a narrow channel have one key, so that they lose it together; in the others keys are mixed.
+      // All members of a narrow channel have the same key, so that they lose it together; in other channels keys are mixed.
       const isNarrow = at % NARROW_EVERY === 0;
       const channel = `soak/${isNarrow ? "narrow" : "wide"}/${at}`;
       const key = isNarrow ? Math.floor(at / NARROW_EVERY) % KEYS : (index + Math.floor(index / channels)) % KEYS;
@@ -105,7 +105,7 @@ export class Crowd {
     }
   }
 
-  /** A new client of the same name: the one before was kicked, or went. */
+  /** A new client of the same name: the previous one was kicked, or left. */
   replace(seat: Seat): void {
     seat.client.stop();
     seat.client = this.clientFor(seat);
@@ -132,12 +132,12 @@ export class Crowd {
     clearInterval(this.pace);
   }
 
-  /** To be called now and then: without it the checker remembers every connection that has been. */
+  /** To be called regularly: without it the checker keeps every connection that ever existed. */
   forget(): void {
     this.checker.forget(FORGET_AFTER_MS);
   }
 
-  /** At rest: waits for what is on the way, at most so long. */
+  /** Without load: waits for messages on their way, up to the timeout. */
   async settle(withinMs: number): Promise<readonly Problem[]> {
     const deadline = performance.now() + withinMs;
     while (this.problems().length > 0 && performance.now() < deadline) await Bun.sleep(250);
@@ -161,7 +161,7 @@ export class Crowd {
     return [...this.checker.verdict(), ...this.violations.problems, ...findings.problems];
   }
 
-  /** To its own channel, to one beside it where it does not listen, or to a neighbour alone. */
+  /** A message to its own channel, to another one that it does not subscribe to, or directly to a neighbour. */
   private sayOne(): void {
     const count = this.seats.length;
     for (let tries = 0; tries < count; tries++) {
@@ -193,7 +193,7 @@ export class Crowd {
     return new Client(index, peer, channel, around);
   }
 
-  /** The node with the fewest of us, of those that are up: so does a balancer. */
+  /** The running node with the fewest of our clients, as a load balancer would choose. */
   private addressFor(index: number): string {
     const seat = this.seats[index];
     if (!seat) return "";
@@ -207,7 +207,7 @@ export class Crowd {
     return `${this.nodes.url(best).replace(/^http/, "ws")}/v1?token=${this.keys.token(seat.key, seat.peer, index)}`;
   }
 
-  /** A WebSocket does not say why it was refused; a plain GET on the same address does. */
+  /** A WebSocket does not show why it was refused; a plain GET on the same address does. */
   private unwelcome(index: number, client: Client): void {
     const seat = this.seats[index];
     if (!seat || seat.client !== client || this.refusalsAsked >= REFUSALS_ASKED_MAX) return;
@@ -219,7 +219,7 @@ export class Crowd {
     });
   }
 
-  /** Once a second: silence, and whoever is away too long. */
+  /** Once a second: checks for silence, and for clients that are disconnected too long. */
   private lookAround(): void {
     const nowMs = performance.now();
     this.refusalsAsked = Math.max(0, this.refusalsAsked - 5);

@@ -1,4 +1,4 @@
-/** The application's keys: each carries a share of the crowd, and is rotated and edited while they talk. */
+/** The application's keys: each is used by a part of the crowd, and is rotated and edited under load. */
 import { signToken } from "../../src/access/token.ts";
 import type { Admin, Rotated, SecretKey } from "../support/admin.ts";
 
@@ -13,7 +13,7 @@ export class SoakKeys {
 
   private constructor(
     private readonly keys: readonly SecretKey[],
-    /** Never rotated: for REST calls. */
+    /** Never rotated: used for REST calls. */
     readonly control: SecretKey,
   ) {
     this.secrets = keys.map(({ secret }) => secret);
@@ -25,7 +25,7 @@ export class SoakKeys {
     return new SoakKeys(keys, await admin.createKey(app));
   }
 
-  /** A third of all have metadata, which other nodes have to know. */
+  /** A third of the clients have metadata, which other nodes have to know. */
   token(key: number, peer: string, index: number): string {
     const now = Math.floor(Date.now() / 1000);
     const exp = now + TOKEN_MIN_SECONDS + Math.floor(Math.random() * TOKEN_SPREAD_SECONDS);
@@ -34,8 +34,8 @@ export class SoakKeys {
   }
 
   /**
-   * The next key in turn gets a new secret. The connections of the old one close at the end of its grace, and come back with
-   * the new one; one time in six there is no grace.
+   * Rotates the next key in turn. The connections of the old secret close at the end of its grace period, and reconnect with
+   * the new one; one time in six there is no grace period.
    */
   async rotate(admin: Admin, graceSec: number): Promise<void> {
     const key = this.turn % KEYS;
@@ -43,23 +43,23 @@ export class SoakKeys {
     if (isAtOnce) this.unsettled.add(key);
     const { secret }: Rotated = await admin.rotate(this.id(key), { graceSec: isAtOnce ? 0 : graceSec });
     this.secrets[key] = secret;
-    // Only now: a call whose answer was lost is made again, for the same key.
+    // Only now: a call whose response was lost is repeated for the same key.
     this.turn++;
     setTimeout(() => this.unsettled.delete(key), UNSETTLED_MS);
   }
 
-  /** Its secret ended at once, and tokens of it may still be on the way: the new one was not known yet. */
+  /** The old secret ended at once, and tokens of it may still be in use: the new one was not known yet. */
   isUnsettled(key: number): boolean {
     return this.unsettled.has(key);
   }
 
-  /** Edits that take nothing away from anybody: nobody may notice. */
+  /** Edits that remove nothing: no client may notice them. */
   async widen(admin: Admin, key: number): Promise<void> {
     await admin.patchKey(this.id(key), { channelPatterns: [...PATTERNS, `extra/${crypto.randomUUID()}`] });
     await admin.patchKey(this.id(key), { label: `edited ${new Date().toISOString()}`, channelPatterns: PATTERNS });
   }
 
-  /** Takes the channels of the narrow group from a key. */
+  /** Removes the channels of the narrow group from a key. */
   async narrow(admin: Admin, key: number): Promise<void> {
     await admin.patchKey(this.id(key), { channelPatterns: ["soak/wide/**"] });
   }

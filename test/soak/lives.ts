@@ -1,4 +1,4 @@
-/** What the processes of the nodes weigh, life by life: a life is from a node's start to its restart. */
+/** Memory and CPU of the nodes' processes, life by life: a life is from a node's start to its restart. */
 import type { SoakNodes } from "./nodes.ts";
 import { cpuSeconds, FLAT_AFTER_MINUTES, type Flatness, flatness, RSS_MAX_MIB, rssMib } from "./weigh.ts";
 
@@ -6,11 +6,11 @@ interface Life {
   readonly node: number;
   readonly pid: number;
   readonly startedMs: number;
-  /** After the first moments, when its share of the crowd is there. */
+  /** After the start-up, when its part of the crowd has connected. */
   firstMib: number;
   lastMib: number;
   mostMib: number;
-  /** undefined: the node does not count them. */
+  /** undefined: the node does not have the metric. */
   faults: number | undefined;
 }
 
@@ -42,7 +42,7 @@ export class Lives {
     }
   }
 
-  /** Of nodes that are up, as their own metrics have it. */
+  /** Of running nodes, from their own metrics. */
   async count(): Promise<void> {
     for (const node of this.nodes.upNodes) {
       const pid = this.nodes.pid(node);
@@ -51,18 +51,18 @@ export class Lives {
     }
   }
 
-  /** undefined: no node counts them. */
+  /** undefined: no node has the metric. */
   get faults(): number | undefined {
     const counted = this.lives.flatMap(({ faults }) => (faults === undefined ? [] : [faults]));
     return counted.length === 0 ? undefined : counted.reduce((sum, one) => sum + one, 0);
   }
 
-  /** Now, by node. */
+  /** Current memory, by node. */
   get nowMib(): readonly number[] {
     return this.nodes.pids.map((pid) => Math.round(rssMib(pid)));
   }
 
-  /** CPU of each node since the last question, in percent of a core. A node that was begun meanwhile counts from its start. */
+  /** CPU of each node since the last call, in percent of a core. A node that was started meanwhile counts from its start. */
   cpuPercent(seconds: number): readonly number[] {
     return this.nodes.pids.map((pid) => {
       const now = cpuSeconds(pid);
@@ -81,7 +81,7 @@ export class Lives {
     };
   }
 
-  /** What is wrong with it, in sentences. */
+  /** Violations, as sentences. */
   problems(minutes: number): readonly string[] {
     const { elder } = this.memory;
     const heavy = this.lives.filter(({ mostMib }) => mostMib > RSS_MAX_MIB);

@@ -1,6 +1,6 @@
 /**
- * Three nodes on one PostgreSQL, one NATS and one shared folder of recordings, all real processes. The first node, the
- * elder, is never restarted: its memory is what is judged. The others take turns.
+ * Three nodes on one PostgreSQL, one NATS server and one shared folder of recordings, all real processes. The first node, the
+ * elder, is never restarted: its memory is checked for growth. The others take turns.
  */
 import { randomBytes } from "node:crypto";
 import { mkdirSync, symlinkSync } from "node:fs";
@@ -24,15 +24,15 @@ export interface Restarted {
   readonly ending: Ending;
   /** From the signal to the end of the process. */
   readonly endedMs: number;
-  /** From the new process to "every node hears every other". */
+  /** From the new process to the time when every node receives the heartbeats of every other. */
   readonly backMs: number;
 }
 
 export class SoakNodes {
   private readonly servers: Server[] = [];
-  /** What a balancer's health check knows: a node that is not up is given no new connection. */
+  /** As a load balancer's health check sees it: a node that is not up gets no new connections. */
   private readonly up: boolean[] = [];
-  /** What the processes wrote that have ended, where it was an error. */
+  /** Error output of the processes that have ended. */
   private readonly complaints: string[] = [];
 
   private constructor(
@@ -59,7 +59,7 @@ export class SoakNodes {
       PARLEY_DEMO: "off",
     });
     try {
-      // One after the other: the first makes the tables.
+      // One after the other, because the first creates the tables.
       for (let at = 0; at < NODES; at++) await nodes.begin(at);
       await nodes.joined();
       return nodes;
@@ -69,7 +69,7 @@ export class SoakNodes {
     }
   }
 
-  /** One that a balancer would choose: up, and by turns. */
+  /** A node that a load balancer would choose: up, and in turn. */
   get anyUrl(): string {
     const candidates = this.upNodes;
     return this.url(candidates[Math.floor(Math.random() * candidates.length)] ?? 0);
@@ -99,7 +99,7 @@ export class SoakNodes {
     return new Admin(this.anyUrl, this.server(0).setToken);
   }
 
-  /** Ends one and begins it again. Its clients find out by themselves; so does the balancer of one that was killed. */
+  /** Ends a node and restarts it. Its clients detect it by themselves, and so does the balancer if it was killed. */
   async restart(node: number, ending: Ending): Promise<Restarted> {
     const server = this.server(node);
     const startedMs = performance.now();
@@ -119,12 +119,12 @@ export class SoakNodes {
     return { node, ending, endedMs, backMs: performance.now() - startedMs - endedMs };
   }
 
-  /** Errors in the logs of all processes, of those that have ended too. */
+  /** Errors in the logs of all processes, including ended ones. */
   errors(): readonly string[] {
     return [...this.complaints, ...this.servers.flatMap(errorsOf)];
   }
 
-  /** The sum over all labels of a metric of one node; undefined where it has none of that name. */
+  /** The sum of a node's metric over all labels; undefined if it has no metric of that name. */
   async metric(at: number, name: string): Promise<number | undefined> {
     const { text } = await call(`${this.url(at)}/metrics`, { bearer: this.server(at).setToken });
     const values = [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, "gm"))];
@@ -155,7 +155,7 @@ export class SoakNodes {
     this.up[at] = true;
   }
 
-  /** Resolves when every node hears every other. */
+  /** Resolves when every node receives the heartbeats of every other. */
   private async joined(): Promise<void> {
     const deadline = performance.now() + JOINED_WITHIN_MS;
     for (;;) {
@@ -177,11 +177,11 @@ export class SoakNodes {
   }
 }
 
-/** Two failed probes of a balancer. */
+/** The time of two failed health checks. */
 const HEALTH_CHECK_MS = 1000;
 const COMPLAINTS_MAX = 100;
 
-/** Read from what it has written last: the buffer of a node that lives long is not parsed again and again. */
+/** Reads only the latest output: parsing the whole buffer of a long-lived node each time would be slow. */
 const errorsOf = (server: Server): string[] =>
   server.output
     .split("\n")

@@ -1,7 +1,7 @@
 /**
- * `npm run soak`: 30 minutes, 5,000 connections, 2,000 messages a second on three nodes, one of which restarts every minute.
+ * `npm run soak`: 30 minutes, 5,000 connections, 2,000 messages per second on three nodes, one of which restarts every minute.
  *   --minutes 30 --connections 5000 --rate 2000 --channel-size 5 --period 60 --upload-pause 1500 --haste 1
- * Prints a line a period, a last line of JSON with all figures, and ends with 1 when anything was violated.
+ * Prints one line per period and a last line of JSON with all numbers, and exits with 1 if there was any violation.
  */
 import { parseArgs } from "node:util";
 import { soak } from "./soak.ts";

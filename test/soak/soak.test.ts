@@ -1,4 +1,4 @@
-/** A sample of `npm run soak`: three periods of seconds instead of thirty of a minute, with every kind of event in them. */
+/** A sample of `npm run soak`: three periods of a few seconds instead of thirty of a minute, with every kind of event. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { soak } from "./soak.ts";
 import { flatness, median } from "./weigh.ts";
@@ -20,7 +20,7 @@ test("restarts, kills, kicks, rotations, key edits and uploads under load: nothi
   });
   if (report.violations.length > 0) console.log(lines.join("\n"));
   expect(report.violations).toEqual([]);
-  // Each of them has happened, or a pass would say nothing of it.
+  // Each event must have happened, or a pass would prove nothing about it.
   expect(report.restarts.drain).toBeGreaterThanOrEqual(2);
   expect(report.restarts.kill).toBeGreaterThanOrEqual(1);
   const { rotations, edits, narrowings, leaves, rejoins, departures, cuts, kicks, blocks } = report.chores;
@@ -36,15 +36,15 @@ test("restarts, kills, kicks, rotations, key edits and uploads under load: nothi
 describe("memory is flat", () => {
   const samples = (value: (at: number) => number): number[] => Array.from({ length: 120 }, (_, at) => value(at));
 
-  test("when it goes up and down around the same", () => {
+  test("when it varies around the same level", () => {
     expect(flatness(samples((at) => 180 + (at % 7) * 8)).isFlat).toBe(true);
   });
 
-  test("when only the beginning was lower: that is the runtime's heap settling", () => {
+  test("when only the beginning was lower, while the runtime's heap grows to its size", () => {
     expect(flatness(samples((at) => (at < 25 ? 80 + at * 4 : 180))).isFlat).toBe(true);
   });
 
-  test("and is not when it climbs all the time, also slowly", () => {
+  test("but not when it climbs all the time, even slowly", () => {
     expect(flatness(samples((at) => 180 + at * 0.5)).isFlat).toBe(false);
     expect(flatness(samples((at) => 180 + at * 0.1)).isFlat).toBe(true);
   });

@@ -1,6 +1,6 @@
 /**
- * A service under load for as long as is asked: three nodes, a crowd that talks, leaves and returns, kicks, rotations, key
- * edits, uploads, and a node's restart every so often. The checker is told of every message.
+ * A service under load: three nodes, clients that send, leave and return, kicks, rotations, key edits, uploads, and a restart of
+ * a node in each period. The checker gets every message.
  */
 import type { Problem } from "../../src/verify/findings.ts";
 import { type ChoreFigures, Chores } from "./chores.ts";
@@ -14,15 +14,15 @@ import { cpuSeconds, machineCpuSeconds } from "./weigh.ts";
 export interface SoakOptions {
   readonly minutes: number;
   readonly connections: number;
-  /** Messages a second. */
+  /** Messages per second. */
   readonly rate: number;
-  /** Members of a channel: what a message is multiplied by. */
+  /** Members per channel: each message is delivered to all of them. */
   readonly channelSize: number;
   /** A restart, a rotation and an edit in each period. */
   readonly periodSeconds: number;
   /** Milliseconds that each of two writers pauses between two recordings. */
   readonly uploadPauseMs: number;
-  /** How many times as often as usual people come and go: for short runs. */
+  /** A factor for how frequently clients leave and return: for short runs. */
   readonly haste: number;
   readonly print: (line: string) => void;
 }
@@ -42,7 +42,7 @@ export interface SoakReport {
   readonly slowestRestartMs: number;
   readonly chores: ChoreFigures;
   readonly uploads: UploadFigures;
-  /** null: the nodes do not count them. */
+  /** null: the nodes do not have the metric. */
   readonly faults: number | null;
   readonly memory: Memory;
   readonly loadRssMib: number;
@@ -144,7 +144,7 @@ class Soak {
     }
   }
 
-  /** The second and the third in turn; the elder stays. */
+  /** The second and the third node in turn; the elder is never restarted. */
   private async restart(period: number): Promise<void> {
     await Bun.sleep(this.options.periodSeconds * 100);
     await this.lives.count();
@@ -193,7 +193,7 @@ class Soak {
     [this.machineAt, this.selfAt] = [machine, self];
   }
 
-  /** What is certain, and what these problems at rest add. */
+  /** Confirmed violations, plus those that these problems at rest add. */
   private violations(atRest: readonly Problem[]): string[] {
     const { crowd, chores, uploads, lives, nodes, options } = this;
     const found = atRest.length > 0 ? atRest : [...crowd.checker.certain, ...crowd.violations.problems];
@@ -214,7 +214,7 @@ class Soak {
     const { sent, acked, refused, unknown, closes, errors, seconds } = crowd.figures;
     const { deliveries } = crowd.checker;
     const elapsed = (performance.now() - this.startedMs) / 1000;
-    // Without the metric "no fault was counted" would say nothing.
+    // If the metric were missing, "no fault was counted" would prove nothing.
     if (lives.faults === undefined) this.failures.push("no node has the metric parley_faults_total");
     return {
       violations: this.violations(problems),

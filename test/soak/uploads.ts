@@ -1,4 +1,4 @@
-/** Recordings that are sent while nodes come and go: in pieces, to any node, with bodies that break off. Each must be exact. */
+/** Recordings that are uploaded while nodes restart: in pieces, to any node, with interrupted bodies. Each must be exact. */
 import { Findings, type Problem } from "../../src/verify/findings.ts";
 import { Application } from "../support/application.ts";
 import type { Answer } from "../support/http.ts";
@@ -11,7 +11,7 @@ export interface UploadFigures {
   completed: number;
   bytes: number;
   brokenOff: number;
-  /** Calls that met a node on its way out, or a writer that was not gone yet, and were made again. */
+  /** Calls that were repeated because a node was ending, or because the previous writer still held the lease. */
   retries: number;
   deleted: number;
 }
@@ -26,10 +26,10 @@ const WRITERS = 2;
 const SIZE_MAX = 384 * 1024;
 const PIECE_MAX = 96 * 1024;
 const BREAK_OFF_EVERY = 6;
-/** Recordings that stay until the end, where they are looked at once more. The others are deleted. */
+/** Recordings that stay until the end, when they are checked once more. The others are deleted. */
 const KEPT_MAX = 200;
 const KEEP_EVERY = 3;
-/** A piece that ends nowhere: a lease of a writer that was killed lasts its time, and a start takes its own. */
+/** The timeout of a piece: the lease of a killed writer has to expire, and a start takes time as well. */
 const PATIENCE_MS = 120_000;
 const RETRY_MS = 250;
 const CALL_TIMEOUT_MS = 70_000;
@@ -59,7 +59,7 @@ export class UploadWork {
     this.running = Promise.all(Array.from({ length: WRITERS }, () => this.write()));
   }
 
-  /** Finishes what is under way; then everything that was kept is fetched and counted once more. */
+  /** Finishes uploads in progress; then every recording that was kept is fetched and counted once more. */
   async stop(): Promise<void> {
     this.isStopping = true;
     await this.running;
@@ -107,7 +107,7 @@ export class UploadWork {
     else await this.remove(id);
   }
 
-  /** Piece by piece; what was acknowledged must still be there at the next piece, whatever happened to the node. */
+  /** Piece by piece; acknowledged bytes must still be there at the next piece, whatever happened to the node. */
   private async send(uploadUrl: string, bytes: Uint8Array): Promise<void> {
     let acknowledged = 0;
     const deadline = performance.now() + PATIENCE_MS;
@@ -133,7 +133,7 @@ export class UploadWork {
     }
   }
 
-  /** A body that promises more than comes, as a lost network makes it. */
+  /** A body with fewer bytes than announced, as after a lost network. */
   private async breakOff(uploadUrl: string, piece: Uint8Array, range: string): Promise<void> {
     this.figures.brokenOff++;
     const control = new AbortController();
@@ -157,7 +157,7 @@ export class UploadWork {
     );
   }
 
-  /** How far it is; undefined: to be asked again. */
+  /** The current offset; undefined: to be retried. */
   private offsetOf(answer: Answer<{ readonly offset: number }> | undefined): number | undefined {
     if (!answer || [423, 503].includes(answer.status)) {
       this.figures.retries++;
@@ -184,13 +184,13 @@ export class UploadWork {
     await this.patiently("delete", async () => {
       tries++;
       const { status, text } = await this.backend.app.call("DELETE", `/recording/${id}`);
-      // The first answer may have been lost with its node.
+      // The first response may have been lost with its node.
       if (status !== 200 && !(status === 404 && tries > 1)) throw new Error(`DELETE: ${status} ${text}`);
     });
     this.figures.deleted++;
   }
 
-  /** Until it succeeds; only a node on its way out is a reason to ask again. */
+  /** Retries until it succeeds; only a node that is ending is a reason to retry. */
   private async patiently<T>(what: string, work: () => Promise<T>): Promise<T> {
     const deadline = performance.now() + PATIENCE_MS;
     for (;;)

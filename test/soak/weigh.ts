@@ -3,12 +3,12 @@ import { readFileSync } from "node:fs";
 
 const PAGE_KIB = 4;
 const TICKS_PER_SECOND = 100;
-/** A run shorter than this says nothing about growth: the runtime's heap is still settling. */
+/** A shorter run proves nothing about growth: the runtime's heap has not reached its size yet. */
 export const FLAT_AFTER_MINUTES = 10;
-/** How much the median of the last quarter may lie above the median of the second quarter. */
+/** How far the median of the last quarter may be above the median of the second quarter. */
 const GROWTH_MAX_PERCENT = 10;
 const GROWTH_MAX_MIB = 24;
-/** Of any node at any time, whatever the length of the run: 5,000 connections need a fraction of it. */
+/** The limit of any node at any time, whatever the length of the run: 5,000 connections need a fraction of it. */
 export const RSS_MAX_MIB = 768;
 
 export function rssMib(pid: number): number {
@@ -31,7 +31,7 @@ export function cpuSeconds(pid: number): number {
   }
 }
 
-/** Of the whole machine: seconds that all cores have spent on anything but waiting. */
+/** The whole machine: seconds that all cores have spent on anything but waiting. */
 export function machineCpuSeconds(): number {
   const [, user = 0, nice = 0, system = 0, , , irq = 0, soft = 0] = readFileSync("/proc/stat", "utf8")
     .split("\n", 1)
@@ -47,7 +47,7 @@ export interface Flatness {
   readonly isFlat: boolean;
 }
 
-/** Samples at equal distances of a process that was there all the time. */
+/** Samples at equal intervals, of a process that ran all the time. */
 export function flatness(samplesMib: readonly number[]): Flatness {
   const quarter = Math.floor(samplesMib.length / 4);
   const before = median(samplesMib.slice(quarter, quarter * 2));

@@ -1,4 +1,4 @@
-/** Several nodes on one bucket, and one whose database was replaced: one writer over all of them, and no recording is lost. */
+/** Several nodes on one bucket, and one whose database was replaced: one writer over all nodes, and no recording is lost. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
@@ -41,7 +41,7 @@ const range = (first: number, last: number, total: number) => ({ "Content-Range"
 const hashOf = async (backend: Backend, id: string): Promise<string> =>
   sha256(await (await fetch(await backend.link(id, "download"))).bytes());
 
-test("sent to both nodes at once: one is taken; completed by both at once: every answer is the same", async () => {
+test("of bodies sent to both nodes at once one is accepted; completed by both at once, every response is the same", async () => {
   for (let round = 0; round < 5; round++) {
     const { _id, uploadUrl } = await backends[0].begin();
     const all = Array.from({ length: 6 }, (_, i) => webm(200_000, i + 1));
@@ -56,13 +56,13 @@ test("sent to both nodes at once: one is taken; completed by both at once: every
   }
 });
 
-test("a node that freezes in the middle of a body is overtaken, and what it sends when it wakes changes nothing", async () => {
+test("a node that freezes in the middle of a body loses its lease, and what it sends after it resumes changes nothing", async () => {
   const [one, other] = backends;
   const [frozenNode] = cluster.pair;
   const [theirs, ours] = [webm(30 * MIB, 3), webm(30 * MIB, 4)];
   const { _id, uploadUrl }: Begun = await one.begin();
   const put = await SlowPut.begin(one.app.url, uploadUrl, { "Content-Length": theirs.length });
-  // Two parts are there, and the third is begun.
+  // Two parts are uploaded, and the third has begun.
   await put.send(theirs.subarray(0, 20 * MIB));
   await eventually("two parts are held", async () => (await other.offset(uploadUrl, theirs.length)) === 16 * MIB);
   using _thaw = frozen(frozenNode);
@@ -79,7 +79,7 @@ test("a node that freezes in the middle of a body is overtaken, and what it send
   }
   frozenNode.signal("SIGCONT");
   await sent;
-  // Its last part may be on its way now.
+  // Its last part may be sent now.
   await other.complete(_id);
   expect([409, 423]).toContain(await put.status());
   const expected = sha256(Buffer.concat([theirs.subarray(0, from), ours.subarray(from)]));
@@ -87,7 +87,7 @@ test("a node that freezes in the middle of a body is overtaken, and what it send
   await one.app.must("DELETE", `/recording/${_id}`);
 });
 
-test("a bucket with the recordings of another store: all of them stay, and the start says so", async () => {
+test("a bucket with the recordings of another store: all of them stay, and the start reports it", async () => {
   const recordings = join(service.folder, "some/prefix/recordings");
   const objects = (): string[] =>
     readdirSync(recordings, { recursive: true, withFileTypes: true })

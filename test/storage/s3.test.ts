@@ -40,7 +40,7 @@ async function finished(storage: Bucket, bytes: Uint8Array): Promise<Place> {
 }
 
 describe("a bucket", () => {
-  test("its links serve ranges, with the headers that they were made for, and only as they are", async () => {
+  test("its links serve ranges, with the signed headers, and only unchanged", async () => {
     const storage = bucket();
     const bytes = pattern(10_000);
     const place = await finished(storage, bytes);
@@ -63,7 +63,7 @@ describe("a bucket", () => {
     expect((await fetch(url)).status).toBe(404);
   });
 
-  test("a link that has expired is refused", async () => {
+  test("an expired link is refused", async () => {
     const late = new Bucket(parseS3Address(service.storageUrl, {}), MAX_BYTES, () => Date.now() - 120_000);
     const place = await finished(bucket(), pattern(10));
     expect((await fetch(late.link(place, LINK))).status).toBe(403);
@@ -80,7 +80,7 @@ describe("a bucket", () => {
     await bucket().remove(place);
   });
 
-  test("a wrong secret, a bucket that is not there: an error that says which call, and no credential", async () => {
+  test("a wrong secret or a missing bucket gives an error that names the call, without the credential", async () => {
     for (const url of [
       service.storageUrl.replace(/:[^:@]+@/, ":wrong@"),
       service.storageUrl.replace("@parley-test", "@another-bucket"),
@@ -93,7 +93,7 @@ describe("a bucket", () => {
     }
   });
 
-  test("a service that is not there: an error without its address", async () => {
+  test("an unreachable service gives an error without its address", async () => {
     const url = service.storageUrl.replace(/endpoint=.*/, "endpoint=http://127.0.0.1:1");
     const error = await bucket(url)
       .check()

@@ -1,4 +1,4 @@
-/** The whole service on a bucket: the same calls, links presigned by the bucket, no byte on a disk of ours. */
+/** The whole service on a bucket: the same calls, links presigned for the bucket, no byte on a local disk. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ const objects = (): string[] =>
         .map((entry) => join(entry.parentPath, entry.name).slice(join(service.folder, "some/prefix/").length))
     : [];
 
-/** At different places of a part: a service may keep what was cut off, and must not be believed. */
+/** At different offsets of a part: S3 may keep a truncated part, whose size must not be trusted. */
 const CUTS_AFTER_MS = [20, 40, 60, 80];
 
 test.each(CUTS_AFTER_MS)(
@@ -49,7 +49,7 @@ test.each(CUTS_AFTER_MS)(
     await on(first).mustPut(uploadUrl, bytes.slice(0, 9 * MIB), {
       "Content-Range": `bytes 0-${9 * MIB - 1}/${bytes.length}`,
     });
-    // Cut in the middle of a body.
+    // Interrupted in the middle of a body.
     const cut = on(first)
       .put(uploadUrl, inPieces(bytes.slice(9 * MIB), 262_144), {
         "Content-Range": `bytes ${9 * MIB}-${bytes.length - 1}/${bytes.length}`,
@@ -93,7 +93,7 @@ test.each(CUTS_AFTER_MS)(
   },
 );
 
-test("what is no video is an attachment, though the bucket serves it", async () => {
+test("a file that is no video is an attachment, although the bucket serves it", async () => {
   await using server = await start();
   const backend = new Backend(await newApplication(server));
   const page = await backend.record({}, Buffer.from("<!doctype html><script>alert(1)</script>"));
@@ -105,7 +105,7 @@ test("what is no video is an attachment, though the bucket serves it", async () 
 
 test("an abandoned upload leaves nothing in the bucket, parts and last bytes included", async () => {
   using folder = scratch();
-  // The bucket is another test's so far, and a store removes such bytes in its own only.
+  // So far the bucket belongs to another test's store, and a store removes such bytes only in its own bucket.
   rmSync(join(service.folder, "some/prefix", MARK_NAME), { force: true });
   const first = await start(folder.path);
   const backend = new Backend(await newApplication(first));
@@ -124,7 +124,7 @@ test("an abandoned upload leaves nothing in the bucket, parts and last bytes inc
   expect(parts.filter((entry) => entry.isFile())).toEqual([]);
 });
 
-test("a bucket that does not answer: the start says so, the service goes on, uploads are 503 without a word of why", async () => {
+test("a bucket that does not respond: the start reports it, the service keeps running, uploads are 503 without the cause", async () => {
   const url = service.storageUrl.replace("@parley-test", "@another-bucket");
   await using server = await startParley({ env: { PARLEY_STORAGE_URL: url } });
   const complaint = await server.logged((line) => line.msg.startsWith("recordings cannot be kept"));

@@ -1,4 +1,4 @@
-/** Broken lines are no faults of the service, as long as nobody whose line holds misses anything. */
+/** Broken links are no fault of the service, if clients on working links miss nothing. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Fleet, FleetError, type FleetOptions } from "../../src/verify/fleet.ts";
 import { LinkProxy } from "../support/link-proxy.ts";
@@ -23,14 +23,14 @@ const plan = (links: readonly LinkProxy[], more: Partial<FleetOptions> = {}): Fl
   ...more,
 });
 
-test("clients whose line is cut come back, over another if there is one, and the others missed nothing", async () => {
+test("clients whose link is cut reconnect, over another link if there is one, and the others miss nothing", async () => {
   await using good = await LinkProxy.to(port);
   await using bad = await LinkProxy.to(port);
   await using fleet = await Fleet.open(plan([good, bad]));
   fleet.talk();
   await Bun.sleep(300);
   bad.cut();
-  // Half of them were on it, and their next try is on the other.
+  // Half of the clients were on this link, and their next attempt uses the other one.
   while (good.open < 12) await Bun.sleep(20);
   bad.mend();
   await Bun.sleep(300);
@@ -41,7 +41,7 @@ test("clients whose line is cut come back, over another if there is one, and the
   expect(figures.deliveries).toBeGreaterThan(0);
 });
 
-test("a line that stalls and goes on has lost nothing and doubled nothing", async () => {
+test("a link that stalls and resumes loses nothing and duplicates nothing", async () => {
   await using link = await LinkProxy.to(port);
   await using steady = await LinkProxy.to(port);
   await using fleet = await Fleet.open(plan([link, steady]));
@@ -58,7 +58,7 @@ test("a line that stalls and goes on has lost nothing and doubled nothing", asyn
   expect(figures).toMatchObject({ reconnects: 0, unknown: 0, closes: {} });
 });
 
-test("whoever cannot come back is named", async () => {
+test("a client that cannot reconnect is named", async () => {
   await using link = await LinkProxy.to(port);
   await using fleet = await Fleet.open(plan([link], { reconnect: false }));
   await fleet.talkFor(0.2);
@@ -67,7 +67,7 @@ test("whoever cannot come back is named", async () => {
   expect(problems).toMatchObject([{ kind: "absent", count: 12 }]);
 });
 
-test("a kicked peer stays away, and the others see it leave", async () => {
+test("a kicked peer does not reconnect, and other members see it leave", async () => {
   await using link = await LinkProxy.to(port);
   await using fleet = await Fleet.open(plan([link]));
   fleet.talk();
@@ -86,7 +86,7 @@ test("a kicked peer stays away, and the others see it leave", async () => {
   expect(figures.closes).toEqual({ "4020": 1 });
 });
 
-test("a service that lets nobody in is named, without the token", async () => {
+test("a service that accepts no client is reported, without the token", async () => {
   await using link = await LinkProxy.to(port);
   const [keyId] = server.keys.secretKey.split(":");
   const refused = await Fleet.open(plan([link], { secretKey: `${keyId}:sk_secret_wrong` })).catch((error) => error);

@@ -19,7 +19,7 @@ const few = (url: string, ...more: string[]): string[] => [
   ...more,
 ];
 
-test("a right service: a short report and exit code 0; the key comes from a file", async () => {
+test("for a correct service it prints a short report and exits 0; the key is read from a file", async () => {
   using folder = scratch();
   const file = join(folder.path, "key");
   writeFileSync(file, `${server.keys.secretKey}\n`);
@@ -30,7 +30,7 @@ test("a right service: a short report and exit code 0; the key comes from a file
   expect(output).toMatch(/^delivered +[1-9]\d*$/m);
 });
 
-test("a wrong one: what was wrong in words, and exit code 1", async () => {
+test("for a faulty service it describes the faults and exits 1", async () => {
   const line = await FaultyProxy.to(port(), "drop", { every: 100 });
   await using link = line.link;
   const { code, output } = await runParley(few(`ws://127.0.0.1:${link.port}`), { PARLEY_KEY: server.keys.secretKey });
@@ -43,7 +43,7 @@ test("a wrong one: what was wrong in words, and exit code 1", async () => {
   );
 });
 
-test("for scripts: one JSON value", async () => {
+test("for scripts it prints one JSON value", async () => {
   const { code, output } = await runParley(few(server.url, "--json"), { PARLEY_KEY: server.keys.secretKey });
   expect([code, JSON.parse(output)]).toEqual([
     0,
@@ -51,7 +51,7 @@ test("for scripts: one JSON value", async () => {
   ]);
 });
 
-test("where it cannot be found out, the reason, and neither token nor secret", async () => {
+test("if the check is impossible it prints the reason, without token or secret", async () => {
   const secret = server.keys.secretKey;
   const { code, output } = await runParley(few(server.url, "--clients=60"), { PARLEY_KEY: secret });
   expect(code).toBe(2);
@@ -63,13 +63,13 @@ test("where it cannot be found out, the reason, and neither token nor secret", a
   expect(crowd.output).not.toContain("token=");
 });
 
-test("right behind a run that has used up the rate of connects, it waits for its turn", async () => {
+test("after a run that has used up the rate of connects, it waits until it may connect", async () => {
   await using narrow = await startParley({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "120" } });
   const connect = `${narrow.url}/v1?key=${narrow.keys.publishableKey}`;
   for (let tries = 0; tries < 500 && (await call(connect)).status !== 429; tries++);
   const { code, output } = await runParley(few(narrow.url), { PARLEY_KEY: narrow.keys.secretKey });
   expect([code, output]).toEqual([0, expect.stringMatching(/^verdict +correct$/m)]);
-  // One was the question above; the others were clients, which came in all the same.
+  // One was the request above; the others were clients, which connected after all.
   const refused = /^parley_connects_refused_total\{code="rate_limited"\} (\d+)$/m;
   const [, count] = refused.exec((await call(`${narrow.url}/metrics`)).text) ?? [];
   expect(Number(count)).toBeGreaterThan(1);
@@ -86,7 +86,7 @@ test.each([
   expect([code, output]).toEqual([2, expect.stringContaining(message)]);
 });
 
-test("without a key it says which is needed", async () => {
+test("without a key it says which one is needed", async () => {
   const { code, output } = await runParley(["verify"]);
   expect([code, output]).toEqual([2, expect.stringContaining("set PARLEY_KEY=SK_ID:SK_SECRET, or name a file")]);
 });

@@ -1,4 +1,4 @@
-/** The checker finds one spoiled delivery in ten thousand, and finds nothing where nothing is wrong. */
+/** The checker finds one faulty delivery in ten thousand, and reports nothing if there is no fault. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Kind } from "../../src/verify/findings.ts";
 import { Fleet, type Report } from "../../src/verify/fleet.ts";
@@ -15,12 +15,12 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** Talks until enough was delivered, with a fault planted in every ten-thousandth delivery. */
+/** Sends until enough was delivered, with a fault planted in every ten-thousandth delivery. */
 async function run(fault: Fault): Promise<{ report: Report; deliveries: number; planted: number }> {
   const line = await FaultyProxy.to(Number(new URL(server.url).port), fault, { every: ONE_IN, most: FAULTS });
   await using link = line.link;
   const url = `ws://127.0.0.1:${link.port}`;
-  // Few messages to many: what is counted here are deliveries.
+  // Few messages to many receivers, because deliveries are what counts here.
   await using fleet = await Fleet.open({
     urls: [url],
     secretKey: server.keys.secretKey,
@@ -29,7 +29,7 @@ async function run(fault: Fault): Promise<{ report: Report; deliveries: number; 
     rate: 200,
   });
   fleet.talk();
-  // A swap is done only when the sender has spoken again.
+  // A swap is complete only when the sender has sent another message.
   const wanted = fault === "none" ? 0 : FAULTS;
   while (line.deliveries < DELIVERIES_MIN || line.planted < wanted) await Bun.sleep(50);
   fleet.hush();
@@ -42,11 +42,11 @@ const kinds = ({ problems }: Report): Partial<Record<Kind, number>> =>
   Object.fromEntries(problems.map(({ kind, count }) => [kind, count]));
 const examples = ({ problems }: Report): string => problems.flatMap((problem) => problem.examples).join("\n");
 
-test("nothing is wrong where no fault is planted", async () => {
+test("without a planted fault nothing is reported", async () => {
   const { report, deliveries, planted } = await run("none");
   expect([report.problems, planted]).toEqual([[], 0]);
   expect(deliveries).toBeGreaterThanOrEqual(DELIVERIES_MIN);
-  // Every message that the server wrote was judged, and direct ones besides.
+  // Every message that the server wrote was checked, and direct messages as well.
   expect(report.figures.deliveries).toBeGreaterThan(deliveries);
   expect(report.figures).toMatchObject({ refused: 0, unknown: 0, errors: {}, closes: {}, reconnects: 0 });
   expect(report.figures.acked).toBe(report.figures.sent);
@@ -58,18 +58,18 @@ test.each([
   ["double", "doubled", `${PEER} got number \\d+ of ${PEER} in verify/\\S+ twice`],
   ["swap", "disordered", `${PEER} got number \\d+ of ${PEER} in verify/\\S+ after number \\d+`],
   ["flap", "flapped", `${PEER} was told that ${PEER} left, who did not, in verify/`],
-] as const)("%s: each of one in 10,000 is found, counted and told", async (fault, kind, sentence) => {
+] as const)("%s: one in 10,000 is found, counted and reported", async (fault, kind, sentence) => {
   const { report, planted } = await run(fault);
   expect(planted).toBe(FAULTS);
   expect(kinds(report)).toEqual({ [kind]: FAULTS });
   expect(examples(report)).toMatch(new RegExp(sentence));
 });
 
-test("left: a member who is said to have left and is still there makes two findings", async () => {
+test("left: a member that is announced as left and is still there gives two findings", async () => {
   const { report, planted } = await run("left");
   const { flapped, roster, ...others } = kinds(report);
   expect([planted, flapped, others]).toEqual([FAULTS, FAULTS, {}]);
-  // A roster counts once, however many are missing in it.
+  // A roster counts once, however many members are missing in it.
   expect(roster).toBeWithin(1, FAULTS + 1);
   expect(examples(report)).toMatch(new RegExp(`${PEER} misses ${PEER} in verify/`));
 });

@@ -1,17 +1,17 @@
-/** WebSocket frames that no client should send: every bit of the head can be set. */
+/** WebSocket frames that no client should send: every bit of the header can be set. */
 
 export interface Bits {
   readonly opcode: number;
   readonly payload?: Uint8Array | string;
-  /** Absent: true. */
+  /** Default: true. */
   readonly final?: boolean;
-  /** Three bits. Absent: 0. */
+  /** Three bits. Default: 0. */
   readonly reserved?: number;
-  /** Absent: true. */
+  /** Default: true. */
   readonly masked?: boolean;
-  /** What the head claims. Absent: the truth. */
+  /** The length in the header. Default: the payload's length. */
   readonly length?: bigint;
-  /** How the length is written. Absent: as short as it goes. */
+  /** The encoding of the length. Default: the shortest one. */
   readonly form?: "short" | "medium" | "long";
 }
 

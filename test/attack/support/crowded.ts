@@ -1,6 +1,6 @@
 /**
  * The realtime half of a node on a real port, in this process: sockets, kernel buffers and time are real. Every channel has
- * many members on another node, which only the engine tells of: as many real ones would take gigabytes to set up.
+ * many members on another node, which exist only in the engine: as many real ones would take gigabytes.
  */
 import { Blocks } from "../../../src/access/blocks.ts";
 import { Throttle } from "../../../src/access/throttle.ts";
@@ -24,9 +24,9 @@ export interface CrowdedNode {
   stop(): Promise<void>;
 }
 
-/** Whoever connects is the peer `reader`. */
+/** Every client that connects is the peer `reader`. */
 export function startCrowded({ members, metadataBytes, maxPendingBytes }: CrowdedOptions): CrowdedNode {
-  // Its own node stays unused: keys and metrics are taken from it.
+  // Its own node is not used: only keys and metrics are taken from it.
   const world = new World();
   const { keyring } = world;
   const { usage, metrics } = world.node;

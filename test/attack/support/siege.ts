@@ -1,32 +1,32 @@
 /**
- * A server under attack: two healthy peers go on talking meanwhile, afterwards it still answers, and its memory comes back to
- * what it was once the same attack had warmed it up.
+ * A server under attack: two healthy peers keep exchanging messages meanwhile, the server still answers afterwards, and its memory
+ * returns to the level it had after a warm-up with the same attack.
  */
 import { readFileSync } from "node:fs";
 import { connect, type Wire } from "../../conformance/raw/support/wire.ts";
 import { fresh, startWorld, tokenQuery, type World } from "../../conformance/raw/support/world.ts";
 import { call } from "../../support/http.ts";
 
-/** The full run takes its time; the sample shows the same in less. */
+/** The full run repeats more; the sample shows the same in less time. */
 export const FULL = process.env.PARLEY_TEST_FULL === "1";
 
 const MIB = 1024 * 1024;
 const PAGE_BYTES = 4096;
-/** Memory may stay this far over the warm baseline. */
+/** How far memory may stay above the warm baseline. */
 const RSS_SLACK_BYTES = 20 * MIB;
 const RSS_PATIENCE_MS = 30_000;
-/** One message of the healthy pair, there and acked, on a machine that is busy with the attack. */
+/** The timeout for one message of the healthy pair with its ack, on a machine that is busy with the attack. */
 const EXCHANGE_MAX_MS = 5000;
-/** Fewer than this would show nothing. */
+/** The least number of messages: fewer would prove nothing. */
 const EXCHANGES_MIN = 10;
-/** Well under the rate that is allowed. */
+/** Well below the allowed rate. */
 const EXCHANGE_EVERY_MS = 12;
 
-/** Peers that neither see presence nor are shown. */
+/** Peers that neither see presence nor appear in it. */
 export const QUIET = { permissions: ["publish", "subscribe", "send"] };
 
 export class Siege {
-  /** Opened by the attack under way. */
+  /** Connections that the current attack has opened. */
   private open: { drop(): void }[] = [];
 
   private constructor(readonly world: World) {}
@@ -47,7 +47,7 @@ export class Siege {
     return tokenQuery(this.world.token({ ...QUIET, ...claims }));
   }
 
-  /** A welcomed connection that goes when the attack is over. */
+  /** A welcomed connection that is closed when the attack is over. */
   async wire(claims: object = {}): Promise<Wire> {
     const wire = this.keep(await connect(this.url, { query: this.query(claims) }));
     await wire.frame("welcome");
@@ -59,7 +59,7 @@ export class Siege {
     return one;
   }
 
-  /** `attack` runs twice: first to warm the server up, then with everything that must hold meanwhile and afterwards. */
+  /** `attack` runs twice: first to warm the server up, then with all checks during and after it. */
   async withstands(attack: () => Promise<unknown>): Promise<void> {
     await this.once(attack);
     const baseline = await this.quietRss();
@@ -87,7 +87,7 @@ export class Siege {
     }
   }
 
-  /** The least of a short while: garbage of the warm-up is no excuse for more. */
+  /** The lowest value of a short time, so that garbage of the warm-up does not raise the baseline. */
   private async quietRss(): Promise<number> {
     let least = this.rss;
     for (let i = 0; i < 4; i++) {
@@ -129,7 +129,7 @@ class HealthyPair {
     private readonly channel: string,
   ) {
     this.done = this.talk();
-    // Looked at in stop(); a failure before that must not end the process.
+    // Checked in stop(); a failure before that must not end the process.
     this.done.catch(() => {});
   }
 
@@ -163,7 +163,7 @@ class HealthyPair {
   }
 }
 
-/** `work` for 0 … count-1, so many at a time. */
+/** Calls `work` for 0 … count-1, `atOnce` at a time. */
 export async function crowd<T>(count: number, atOnce: number, work: (at: number) => Promise<T>): Promise<T[]> {
   const results: T[] = [];
   let next = 0;

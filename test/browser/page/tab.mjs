@@ -1,10 +1,10 @@
 /**
- * What a test can ask of a page, as `tab`: everything takes and gives JSON, and what is waited for is waited for here, where
- * it happens. ../support/tab.ts is the other end.
+ * What a test can do with a page, as `tab`: all arguments and results are JSON, and waiting happens here, in the page.
+ * ../support/tab.ts is the test's side.
  */
 import { MeteredPeer, SignallingClient } from "/sdk.mjs";
 
-/** Everything that happened, in order; a test that fails shows it. */
+/** All events in order; a test that fails shows them. */
 const story = [];
 const waiting = new Set();
 
@@ -13,21 +13,21 @@ function happened(what, detail = {}) {
   for (const look of [...waiting]) look();
 }
 
-/** What `look` finds, now or when something has happened. */
+/** What `look` finds, now or after a later event. */
 function until(look) {
   const { promise, resolve } = Promise.withResolvers();
-  const again = () => {
+  const check = () => {
     const found = look();
     if (!found) return;
-    waiting.delete(again);
+    waiting.delete(check);
     resolve(found);
   };
-  waiting.add(again);
-  again();
+  waiting.add(check);
+  check();
   return promise;
 }
 
-/** The first of what happened that fits, also if it has happened already. */
+/** The first event that fits, including earlier ones. */
 const event = (fits) => until(() => story.find(fits));
 
 const credential = ({ url, apiKey, peerId }) =>
@@ -52,7 +52,7 @@ async function connect(options, channel) {
   return (await welcome).peerId;
 }
 
-/** How a connect ends that is not let in. */
+/** How a refused connect ends. */
 async function refusal(options) {
   try {
     await new SignallingClient({ ...credential(options), reconnect: false }).connect();
@@ -62,7 +62,7 @@ async function refusal(options) {
   }
 }
 
-/** What a plain GET of the same address says, as far as this page may read it. */
+/** What a plain GET of the same address responds, as far as this page may read it. */
 async function why({ url, apiKey }) {
   const answer = await fetch(`${url.replace(/^ws/, "http")}/v1?key=${apiKey}`);
   return { status: answer.status, ...(await answer.json()) };
@@ -71,7 +71,7 @@ async function why({ url, apiKey }) {
 // MeteredPeer
 
 let peer;
-/** Of earlier calls: one that is not among them was negotiated since. */
+/** Connections of earlier calls: one that is not among them belongs to the current call. */
 const known = new Set();
 const channels = [];
 
@@ -104,7 +104,7 @@ async function shareCamera() {
 function adopt(channel) {
   channels.push(channel);
   channel.addEventListener("open", () => happened("channel open"));
-  channel.addEventListener("message", ({ data }) => happened("told", { data }));
+  channel.addEventListener("message", ({ data }) => happened("data", { data }));
 }
 
 function openChannel() {
@@ -118,7 +118,7 @@ async function tell(data) {
 
 const remote = () => peer.remotePeers[0];
 
-/** The other's id, once there is one other and a connection to it that is not of an earlier call. */
+/** The other peer's id, once there is one and a connection to it that is not of an earlier call. */
 async function inCall() {
   await until(() => {
     const others = peer.remotePeers;
@@ -128,7 +128,7 @@ async function inCall() {
   return remote().id;
 }
 
-/** Resolves when a picture of the present call was shown; gives how many have been decoded. */
+/** Resolves when a frame of the current call was shown; returns how many have been decoded. */
 async function picture() {
   const { pc } = remote();
   const video = document.getElementById("remote");
@@ -155,6 +155,6 @@ globalThis.tab = {
   heard: (text) => event(({ what, data }) => what === "message" && data?.text === text).then(({ from }) => from),
   direct: (text) => event(({ what, data }) => what === "direct" && data?.text === text).then(({ from }) => from),
   saw: (id) => event(({ joined }) => joined?.includes(id)).then(() => true),
-  told: (text) => event(({ what, data }) => what === "told" && data === text).then(() => true),
+  received: (text) => event(({ what, data }) => what === "data" && data === text).then(() => true),
   reconnecting: () => event(({ what, to }) => what === "state" && to === "reconnecting").then(() => true),
 };

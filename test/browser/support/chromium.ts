@@ -1,4 +1,4 @@
-/** Debian's Chromium, without a screen, with a camera that is a drawing and needs no permission. */
+/** Debian's Chromium, headless, with a generated camera picture and no permission prompts. */
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 
@@ -16,9 +16,9 @@ const ARGS = [
   "--use-fake-device-for-media-stream",
   "--use-fake-ui-for-media-stream",
   `--disable-features=${[
-    // Two pages on a machine without multicast could not look each other's hidden address up.
+    // Without multicast, two pages on this machine could not resolve each other's hidden (mDNS) address.
     "WebRtcHideLocalIpsWithMdns",
-    // Our list takes the place of playwright's: from that one, what keeps Chromium from calling home.
+    // Our list replaces playwright's; these options of it keep Chromium from contacting its vendor.
     "AimEnabled",
     "MediaRouter",
     "NetworkTimeServiceQuerying",

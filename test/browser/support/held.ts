@@ -1,4 +1,4 @@
-/** Between the service and a page: what is held arrives later, in order. */
+/** Between the service and a page: messages can be held back, and arrive later in order. */
 import type { Page } from "playwright-core";
 
 export class Held {
@@ -28,11 +28,11 @@ export class Held {
     this.waiting = undefined;
   }
 
-  /** Resolves when the page has sent, from now on, something with these words in it. */
-  sent(words: string): Promise<void> {
+  /** Resolves when the page sends a message that contains this text. */
+  sent(text: string): Promise<void> {
     return new Promise((resolve) => {
       this.onSent = (message) => {
-        if (message.includes(words)) resolve();
+        if (message.includes(text)) resolve();
       };
     });
   }

@@ -1,4 +1,4 @@
-/** The network between a page and the service: bytes pass, until it is cut. */
+/** The network between a page and the service: bytes pass until it is cut. */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 export class Line {
@@ -42,14 +42,14 @@ export class Line {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** Ends what is open and refuses what comes. */
+  /** Ends open connections and refuses new ones. */
   cut(): void {
     this.isCut = true;
     this.refusals = 0;
     for (const socket of this.sockets) socket.resetAndDestroy();
   }
 
-  /** Resolves when so many have tried in vain since the cut. */
+  /** Resolves when that many connects have failed since the cut. */
   refused(times: number): Promise<void> {
     return new Promise((resolve) => {
       this.onRefusal = () => {

@@ -1,10 +1,10 @@
-/** A node that comes back at the same address with the same data. */
+/** A node that restarts at the same address with the same data. */
 import { createServer } from "node:net";
 import { Admin } from "../../support/admin.ts";
 import { type FirstRunKeys, readFirstRun, Server } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 
-/** Below the ports that systems give to outgoing connections: nobody takes ours while the node is down. */
+/** Below the ephemeral port range, so that no other process takes the port while the node is down. */
 const PORTS_FROM = 20_000;
 const PORTS = 10_000;
 
@@ -46,7 +46,7 @@ export class Service {
     const env = {
       PARLEY_LOG_FORMAT: "json",
       PARLEY_ADMIN_TOKEN: this.adminToken,
-      // Every page of a suite comes from one address.
+      // All pages of a suite share one address.
       PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0",
       ...this.env,
     };

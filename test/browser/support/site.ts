@@ -1,4 +1,4 @@
-/** Somebody's web site: a page with the unmodified SDK, and a backend that gives its visitors connect tokens. */
+/** A customer's web site: a page with the unmodified SDK, and a backend that issues connect tokens. */
 import { join } from "node:path";
 import { mintToken } from "../../support/admin.ts";
 

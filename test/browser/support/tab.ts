@@ -5,7 +5,7 @@ import { within } from "./within.ts";
 export interface Credential {
   /** ws://… */
   readonly url: string;
-  /** Absent: a token for `peerId` from the page's own backend. */
+  /** Default: a token for `peerId` from the page's own backend. */
   readonly apiKey?: string;
   readonly peerId?: string;
 }
@@ -13,7 +13,7 @@ export interface Credential {
 type InPage = { readonly tab: Readonly<Record<string, (...args: readonly unknown[]) => unknown>> };
 
 export class Tab {
-  /** Errors that nobody caught. */
+  /** Uncaught errors. */
   readonly faults: string[] = [];
 
   private constructor(private readonly page: Page) {
@@ -28,7 +28,7 @@ export class Tab {
 
   // SignallingClient
 
-  /** Gives the peer id. */
+  /** Returns the peer id. */
   connect = (credential: Credential, channel: string) => this.ask<string>("connect", credential, channel);
   publish = (channel: string, data: unknown) => this.ask<void>("publish", channel, data);
   send = (to: string, data: unknown) => this.ask<void>("send", to, data);
@@ -47,10 +47,10 @@ export class Tab {
   openChannel = () => this.ask<void>("openChannel");
   /** On the data channel. */
   tell = (text: string) => this.ask<void>("tell", text);
-  told = (text: string) => this.ask<true>("told", text);
-  /** The other's id, when a call has come about since the last time this was asked. */
+  received = (text: string) => this.ask<true>("received", text);
+  /** The other peer's id, once a call has been established since the last time this was called. */
   inCall = () => this.ask<string>("inCall");
-  /** Pictures of this call decoded so far, when one has been shown. */
+  /** How many video frames of this call have been decoded, once one was shown. */
   picture = () => this.ask<number>("picture");
   reconnecting = () => this.ask<true>("reconnecting");
 

@@ -1,7 +1,7 @@
 /** Longer than anything here takes on a busy machine; a test that waits this long has failed. */
 export const DEADLINE_MS = 30_000;
 
-/** `explain` is asked only when time is up. */
+/** `explain` is called only on a timeout. */
 export async function within<T>(
   what: string,
   work: Promise<T>,
@@ -13,7 +13,7 @@ export async function within<T>(
   try {
     const first = await Promise.race([work, late]);
     if (first !== LATE) return first as T;
-    // Whoever gave up on it must not hear of it again.
+    // A rejection after the timeout must not be unhandled.
     work.catch(() => undefined);
     throw new Error(`${what}: not within ${DEADLINE_MS / 1000} s. ${await explain().catch(String)}`);
   } finally {

@@ -1,7 +1,7 @@
-/** NATS servers that die, one or all, and ways to them that stall, delay or break. */
+/** NATS servers that die, one or all, and links to them that stall, delay or break. */
 import { expect, test } from "bun:test";
 import type { Cluster } from "../support/cluster.ts";
-import { Gathering, told } from "../support/gathering.ts";
+import { changesOf, Gathering } from "../support/gathering.ts";
 import { IS_FULL, LOAD, OUTAGE_MS, ROSTERS_WITHIN_MS, SETTLE_MS } from "../support/load.ts";
 import type { NatsCluster } from "../support/nats.ts";
 import { show } from "../support/show.ts";
@@ -11,7 +11,7 @@ const UNDER_FAULT_MS = IS_FULL ? 10_000 : 1500;
 const SLOW_MS = 150;
 
 export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): void {
-  test("a NATS server killed under load: nothing is lost, nobody is closed, nobody flaps", async () => {
+  test("a NATS server killed under load: nothing is lost, no connection is closed, no member flaps", async () => {
     await using fleet = await cluster().fleet();
     fleet.talk();
     await Bun.sleep(500);
@@ -28,7 +28,7 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
     await cluster().whole();
   });
 
-  test("all of NATS away and back: connections stay, backend_error, rosters are right soon", async () => {
+  test("all NATS servers stopped and restarted: connections stay, sends get backend_error, rosters are soon right", async () => {
     await using fleet = await cluster().fleet();
     using gathering = await Gathering.in(cluster(), LOAD.channels);
     const [speaker, leaver, host] = [gathering.on(0)[0]!, gathering.on(1)[0]!, gathering.on(2)[1]!];
@@ -40,19 +40,19 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
     const late = await gathering.join(host, 1);
     await Bun.sleep(OUTAGE_MS);
     expect(await speaker.say("lost")).toBe("backend_error");
-    const everybody = [...gathering.all, late];
-    expect(everybody.filter(({ closeCode }) => closeCode !== undefined).map(({ peer }) => peer)).toEqual([leaver.peer]);
+    const everyone = [...gathering.all, late];
+    expect(everyone.filter(({ closeCode }) => closeCode !== undefined).map(({ peer }) => peer)).toEqual([leaver.peer]);
     await nats().beginAll();
-    const tookMs = await gathering.acquainted(everybody);
+    const tookMs = await gathering.acquainted(everyone);
     await cluster().whole();
     fleet.hush();
     const { problems, figures } = await fleet.settle(SETTLE_MS);
     show("all of NATS", { rostersWithinMs: Math.round(tookMs), ...figures });
     late.leave();
     expect(tookMs).toBeLessThan(ROSTERS_WITHIN_MS);
-    // Nobody was told of anybody but those two.
+    // Only changes of those two were announced.
     for (const one of gathering.all)
-      expect(told(one)).toEqual([
+      expect(changesOf(one)).toEqual([
         ...(one.channel === leaver.channel && one !== leaver ? [{ joined: [], left: [leaver.peer] }] : []),
         ...(one.channel === host.channel ? [{ joined: [late.peer], left: [] }] : []),
       ]);
@@ -61,7 +61,7 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
     expect(figures.errors.backend_error).toBeGreaterThan(0);
   });
 
-  test("a way to NATS that stalls: the node takes another, and nothing is lost", async () => {
+  test("a link to NATS that stalls: the node uses another server, and nothing is lost", async () => {
     await using fleet = await cluster().fleet();
     fleet.talk();
     await Bun.sleep(300);
@@ -83,7 +83,7 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
     await cluster().whole();
   });
 
-  test("ways to NATS that are cut, again and again, and ones that are slow: nothing is lost, nobody flaps", async () => {
+  test("links to NATS that are cut repeatedly, and slow ones: nothing is lost, no member flaps", async () => {
     await using fleet = await cluster().fleet();
     for (const link of cluster().links(1)) link.delay(SLOW_MS);
     fleet.talk();

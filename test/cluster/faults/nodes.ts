@@ -1,7 +1,7 @@
-/** Nodes that die, sleep, or bear the same name. */
+/** Nodes that die, sleep, or have the same name. */
 import { expect, test } from "bun:test";
 import type { Cluster } from "../support/cluster.ts";
-import { Gathering, peersBeside, told } from "../support/gathering.ts";
+import { changesOf, Gathering, peersBeside } from "../support/gathering.ts";
 import { ASLEEP_MS, LEAVE_WITHIN_MS, LOAD, SETTLE_MS } from "../support/load.ts";
 import { show } from "../support/show.ts";
 import { until } from "../support/until.ts";
@@ -9,7 +9,7 @@ import { until } from "../support/until.ts";
 const VICTIM = 2;
 
 export function nodeFaults(cluster: () => Cluster): void {
-  test("kill -9 of a node: its members leave everywhere in time, one batch a channel, and nobody else flaps", async () => {
+  test("kill -9 of a node: its members leave everywhere in time, in one batch per channel, and no other member flaps", async () => {
     await using fleet = await cluster().fleet();
     using gathering = await Gathering.in(cluster(), LOAD.channels);
     fleet.talk();
@@ -25,13 +25,13 @@ export function nodeFaults(cluster: () => Cluster): void {
     const { problems, figures } = await fleet.settle(SETTLE_MS);
     show("kill -9", { leftWithinMs: Math.round(lastMs), ...figures });
     for (const witness of witnesses)
-      expect(told(witness)).toEqual([{ joined: [], left: peersBeside(witness, ghosts) }]);
+      expect(changesOf(witness)).toEqual([{ joined: [], left: peersBeside(witness, ghosts) }]);
     expect(lastMs).toBeLessThan(LEAVE_WITHIN_MS);
     expect(problems).toEqual([]);
     expect(figures.reconnects).toBe(Math.floor(LOAD.clients / 3));
   });
 
-  test("a node that is stopped and goes on takes nobody for gone", async () => {
+  test("a node that is paused and resumed announces no leaves", async () => {
     await using fleet = await cluster().fleet();
     using gathering = await Gathering.in(cluster(), LOAD.channels);
     fleet.talk();
@@ -40,17 +40,18 @@ export function nodeFaults(cluster: () => Cluster): void {
     await Bun.sleep(ASLEEP_MS);
     cluster().node(VICTIM).signal("SIGCONT");
     const sleepers = gathering.on(VICTIM);
-    const returned = (one: (typeof sleepers)[number]): boolean => told(one).some(({ joined }) => joined.length > 0);
+    const returned = (one: (typeof sleepers)[number]): boolean =>
+      changesOf(one).some(({ joined }) => joined.length > 0);
     await until("those on it do not come back", () => gathering.notOn(VICTIM).every(returned));
     await cluster().whole();
     fleet.hush();
     const { problems, figures } = await fleet.settle(SETTLE_MS, { allowFlaps: true });
     show("SIGSTOP", figures);
-    // Whoever is on it was told of nothing, and kept the connection; the others saw them go, and come again.
-    for (const sleeper of sleepers) expect([told(sleeper), sleeper.closeCode]).toEqual([[], undefined]);
+    // Clients of the paused node saw no change and kept their connections; the others saw them leave and join again.
+    for (const sleeper of sleepers) expect([changesOf(sleeper), sleeper.closeCode]).toEqual([[], undefined]);
     for (const witness of gathering.notOn(VICTIM)) {
       const peers = peersBeside(witness, sleepers);
-      expect(told(witness)).toEqual([
+      expect(changesOf(witness)).toEqual([
         { joined: [], left: peers },
         { joined: peers, left: [] },
       ]);
@@ -73,7 +74,7 @@ export function nodeFaults(cluster: () => Cluster): void {
       fleet.hush();
       const { problems, figures } = await fleet.settle(SETTLE_MS);
       show("the same node id", figures);
-      for (const one of witnesses) expect(told(one)).toEqual([{ joined: [], left: peersBeside(one, ghosts) }]);
+      for (const one of witnesses) expect(changesOf(one)).toEqual([{ joined: [], left: peersBeside(one, ghosts) }]);
       expect(problems).toEqual([]);
     } finally {
       await cluster().remove(twin);

@@ -1,4 +1,4 @@
-/** PostgreSQL goes away under load and comes back. */
+/** PostgreSQL becomes unreachable under load and reachable again. */
 import { expect, test } from "bun:test";
 import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import { type Key, mint } from "../../support/admin.ts";
@@ -11,10 +11,10 @@ import { until } from "../support/until.ts";
 const EDIT_EVERY_MS = 50;
 
 export function postgresFaults(cluster: () => Cluster, postgres: () => PostgresServer): void {
-  test("PostgreSQL away: who is there talks on, tokens are taken, the control plane says 503, nothing acknowledged is lost", async () => {
+  test("PostgreSQL unreachable: connected peers exchange messages, tokens are accepted, the control plane responds 503, no acknowledged change is lost", async () => {
     await using fleet = await cluster().fleet();
     fleet.talk();
-    // An editor who never stops: whatever was answered 200 must hold, whenever it was asked.
+    // Edits never stop: every one that was answered with 200 must hold, whenever it was made.
     const { keyId } = await cluster().node(0).admin.createKey(cluster().key.app);
     const edits = new Edits(cluster(), keyId);
     const editing = edits.run();
@@ -41,7 +41,7 @@ export function postgresFaults(cluster: () => Cluster, postgres: () => PostgresS
     expect([...edits.statuses.keys()].sort()).toEqual([200, 503]);
     for (const node of cluster().nodes) {
       const { label } = (await node.admin.key(keyId)) as Key;
-      // The newest that was acknowledged; or one behind it that was refused, since it was not known what became of it.
+      // The newest acknowledged label; or a later one that was refused, because its outcome was unknown.
       expect(Number(label)).toBeGreaterThanOrEqual(edits.acknowledged);
     }
     expect(problems).toEqual([]);
@@ -49,7 +49,7 @@ export function postgresFaults(cluster: () => Cluster, postgres: () => PostgresS
   });
 }
 
-/** Edits one key again and again, over all nodes in turn. Each waits for the one before. */
+/** Edits one key repeatedly, on all nodes in turn. Each edit waits for the previous one. */
 class Edits {
   readonly statuses = new Map<number, number>();
   acknowledged = 0;

@@ -1,4 +1,4 @@
-/** A rolling restart, as the public SDK sees it. */
+/** A rolling restart, as seen by the public SDK. */
 import { expect, test } from "bun:test";
 import { Checker } from "../../../src/verify/checker.ts";
 import { RoundRobin } from "../../support/round-robin.ts";
@@ -8,13 +8,13 @@ import { SdkPeer } from "../support/sdk.ts";
 import { show } from "../support/show.ts";
 import { until } from "../support/until.ts";
 
-/** Of what a node has written, when it did not end well. */
+/** How much of a node's output to show if it did not end well. */
 const OUTPUT_SHOWN = 4000;
 const JOINING_AT_ONCE = 20;
 const PACE_MS = 10;
 
 export function rollingRestart(cluster: () => Cluster): void {
-  test("a rolling restart: no acked message is lost to whoever listens, and every SDK client is back in time", async () => {
+  test("a rolling restart: no acked message is lost to a subscriber, and every SDK client reconnects in time", async () => {
     const ports = (): number[] => cluster().nodes.map(({ url }) => Number(new URL(url).port));
     await using balancer = await RoundRobin.over(...ports());
     const checker = new Checker(() => performance.now());
@@ -33,12 +33,12 @@ export function rollingRestart(cluster: () => Cluster): void {
       }, PACE_MS);
       await Bun.sleep(500);
       for (const [at, node] of cluster().nodes.entries()) {
-        // What a balancer's health check does: whoever drains gets nobody new.
+        // As a balancer's health check does: a draining node gets no new connections.
         balancer.use(...ports().filter((_, other) => other !== at));
         const code = await node.kill("SIGTERM");
         if (code !== 0) console.log(node.output.slice(-OUTPUT_SHOWN));
         expect(code).toBe(0);
-        await until("somebody is not back", () => peers.every(({ isListening }) => isListening));
+        await until("a client has not reconnected", () => peers.every(({ isListening }) => isListening));
         await cluster().begin(at);
         await cluster().whole();
         balancer.use(...ports());

@@ -1,6 +1,6 @@
 /**
- * Parley processes on one PostgreSQL and a cluster of NATS servers, all of them real. Each node's way to each NATS server is
- * a link of its own, so that a fault hits exactly the link that is meant.
+ * Parley processes on one PostgreSQL and a cluster of NATS servers, all real processes. Each node reaches each NATS server
+ * through its own link proxy, so that a fault affects exactly one link.
  */
 import { randomBytes } from "node:crypto";
 import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
@@ -19,21 +19,21 @@ type Env = Readonly<Record<string, string>>;
 export interface ClusterOptions {
   readonly postgres: PostgresServer;
   readonly nats: NatsCluster;
-  /** Of the NATS servers, those that each node knows; absent: three nodes that know all. */
+  /** The NATS servers that each node knows; default: three nodes that know all. */
   readonly reach?: readonly (readonly number[])[];
 }
 
-/** A node's place: what stays when its process is killed and begun again. */
+/** What stays of a node when its process is killed and restarted. */
 interface Place {
   readonly env: Env;
   readonly data: string;
-  /** To NATS servers, in their order. */
+  /** Links to the NATS servers, in their order. */
   readonly links: readonly LinkProxy[];
 }
 
 export class Cluster {
   readonly nodes: Server[] = [];
-  /** Every action on every channel. */
+  /** A key with every action on every channel. */
   key!: SecretKey;
   private readonly places: Place[] = [];
 
@@ -66,7 +66,7 @@ export class Cluster {
     }
   }
 
-  /** One more node: its number. */
+  /** Adds a node; returns its number. */
   async add(nodeId: string, servers: readonly number[] = this.options.nats.ports.map((_, at) => at)): Promise<number> {
     const at = this.places.length;
     const links: LinkProxy[] = [];
@@ -77,7 +77,7 @@ export class Cluster {
     return at;
   }
 
-  /** A new process in the place of one that has ended. */
+  /** Starts a new process in the place of one that has ended. */
   async begin(at: number): Promise<Server> {
     const { env, data, links } = this.place(at);
     const PARLEY_NATS_URL = `nats://${links.map(({ port }) => `127.0.0.1:${port}`).join(",")}`;
@@ -99,7 +99,7 @@ export class Cluster {
     return this.place(at).links;
   }
 
-  /** Which of the NATS servers it knows a node is connected to. */
+  /** The index of the NATS server that a node is connected to. */
   serverOf(at: number): number {
     return this.links(at).findIndex(({ open }) => open > 0);
   }
@@ -108,12 +108,12 @@ export class Cluster {
     return this.nodes.map(({ url }) => url.replace(/^http/, "ws"));
   }
 
-  /** Clients over all nodes, all of whom talk and are told. */
+  /** Clients over all nodes, which all send and receive. */
   fleet(more: Partial<FleetOptions> = {}): Promise<Fleet> {
     return Fleet.open({ urls: this.urls, secretKey: this.key.credential, ...LOAD, ...more });
   }
 
-  /** Resolves when every node hears every other. */
+  /** Resolves when every node receives the heartbeats of every other. */
   whole(withinMs?: number): Promise<number> {
     const others = this.nodes.length - 1;
     return until(
@@ -123,7 +123,7 @@ export class Cluster {
     );
   }
 
-  /** For good: the cluster is as if it had never been. */
+  /** Removes everything, data included. */
   async remove(at: number): Promise<void> {
     if (at !== this.places.length - 1) throw new Error("only the newest node can be removed");
     const place = this.places.pop();
@@ -132,7 +132,7 @@ export class Cluster {
   }
 
   async stop(): Promise<void> {
-    // One that is asleep hears no other signal.
+    // A paused process handles no other signal.
     await Promise.all(this.nodes.map((node) => node.kill("SIGKILL")));
     await Promise.all(this.places.map(discard));
   }
@@ -150,7 +150,7 @@ async function discard(place: Place | undefined): Promise<void> {
   removeFolder(place.data);
 }
 
-/** How many other nodes it hears. */
+/** How many other nodes it receives heartbeats from. */
 async function heard({ url, setToken }: Server): Promise<number> {
   const { text } = await call(`${url}/metrics`, { bearer: setToken });
   return Number(/^parley_other_nodes (\d+)$/m.exec(text)?.[1]);

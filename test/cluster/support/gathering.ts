@@ -1,4 +1,4 @@
-/** Observers in several channels, some on each node: who is told what of whom. */
+/** Observers in several channels, some on each node, which record presence changes. */
 import type { Server } from "../../support/parley.ts";
 import type { Cluster } from "./cluster.ts";
 import { type Change, Observer } from "./observer.ts";
@@ -12,7 +12,7 @@ export class Gathering {
     private readonly byNode: readonly (readonly Observer[])[],
   ) {}
 
-  /** Everybody knows everybody of the channel when this resolves, and nothing is counted yet. */
+  /** Resolves when all members of a channel know each other; nothing is recorded before that. */
   static async in(cluster: Cluster, channels: number, nodes: readonly number[] = [0, 1, 2]): Promise<Gathering> {
     const run = crypto.randomUUID().slice(0, 8);
     const seats = Array.from({ length: channels * PER_NODE }, (_, at) => at);
@@ -39,16 +39,16 @@ export class Gathering {
     return this.byNode.filter((_, at) => at !== node).flat();
   }
 
-  /** Resolves when each has exactly the others of its channel who are still there; how long that took. */
+  /** Resolves when each has exactly the remaining members of its channel; returns how long that took. */
   acquainted(among: readonly Observer[] = this.all, withinMs?: number): Promise<number> {
-    return until("somebody's roster is not what it must be", () => among.every((one) => isRight(one, among)), withinMs);
+    return until("a roster is wrong", () => among.every((one) => isRight(one, among)), withinMs);
   }
 
   forget(): void {
     for (const one of this.all) one.forget();
   }
 
-  /** One more, in the channel that this one is in. */
+  /** Adds an observer to the channel of this one. */
   join(beside: Observer, node: number): Promise<Observer> {
     return Observer.join(this.cluster.node(node), this.cluster.key, `late-${crypto.randomUUID()}`, beside.channel);
   }
@@ -67,13 +67,17 @@ function isRight(one: Observer, among: readonly Observer[]): boolean {
   return one.closeCode !== undefined || one.knows(present.map(({ peer }) => peer));
 }
 
-/** The peers of that list who are in somebody's channel. */
+/** The peers of that list that are in an observer's channel. */
 export const peersBeside = ({ channel }: Observer, list: readonly Observer[]): string[] =>
   list
     .filter((one) => one.channel === channel)
     .map(({ peer }) => peer)
     .sort();
 
-/** Without the times, names in order: for comparing. */
-export const told = ({ changes }: { readonly changes: readonly Change[] }): { joined: string[]; left: string[] }[] =>
+/** The changes without their times and with sorted names, to be compared. */
+export const changesOf = ({
+  changes,
+}: {
+  readonly changes: readonly Change[];
+}): { joined: string[]; left: string[] }[] =>
   changes.map(({ joined, left }) => ({ joined: joined.toSorted(), left: left.toSorted() }));

@@ -1,4 +1,4 @@
-/** How much the faults happen under: a sample in `npm test`, the whole with PARLEY_TEST_FULL=1, so many times in a row. */
+/** The load during the faults: a sample in `npm test`, all of it with PARLEY_TEST_FULL=1, repeated PARLEY_TEST_REPEAT times. */
 export const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
 
 export const REPEAT = Math.max(1, Number(process.env.PARLEY_TEST_REPEAT ?? 1));
@@ -7,16 +7,16 @@ export const LOAD = IS_FULL
   ? ({ clients: 300, channels: 30, rate: 1000 } as const)
   : ({ clients: 60, channels: 12, rate: 200 } as const);
 
-/** All of NATS, PostgreSQL. */
+/** The length of an outage of all NATS servers, and of PostgreSQL. */
 export const OUTAGE_MS = IS_FULL ? 30_000 : 2000;
-/** Longer than a silent node is waited for: whoever would judge on waking up, would judge wrong. */
+/** Longer than the timeout for a silent node: a node that judged by its own clock on resuming would be wrong. */
 export const ASLEEP_MS = IS_FULL ? 10_000 : 4500;
 export const SPLIT_MS = IS_FULL ? 15_000 : 4500;
 
-/** A node that goes without a word is to be gone everywhere within this. */
+/** Members of a node that died must have left everywhere within this time. */
 export const LEAVE_WITHIN_MS = 5000;
-/** Of NATS coming back. */
+/** Rosters must be right within this time after NATS is reachable again. */
 export const ROSTERS_WITHIN_MS = 3000;
 export const BACK_WITHIN_MS = 5000;
-/** For what was on the way; a busy machine is no fault. */
+/** For messages on their way; generous, because a busy machine is no fault. */
 export const SETTLE_MS = 20_000;

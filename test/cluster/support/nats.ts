@@ -1,4 +1,4 @@
-/** NATS servers that form a cluster, each of which can be killed and begun again. */
+/** NATS servers that form a cluster, each of which can be killed and restarted. */
 import { freePort, type NatsServer, startNats } from "../../../src/engine/testing/nats-server.ts";
 import { LinkProxy } from "../../support/link-proxy.ts";
 
@@ -15,7 +15,7 @@ export class NatsCluster {
     private readonly links: readonly LinkProxy[] = [],
   ) {}
 
-  /** Each has a route to each other. */
+  /** Each server has a route to each other. */
   static async mesh(size: number): Promise<NatsCluster> {
     const routes = await Promise.all(Array.from({ length: size }, freePort));
     const places = await Promise.all(
@@ -33,7 +33,7 @@ export class NatsCluster {
     return new NatsCluster(places).started();
   }
 
-  /** Two, and one way between them, over a link that can be cut. Neither tells the other of a way past it. */
+  /** Two servers with a single route between them, over a link that can be cut. Neither advertises another route. */
   static async pair(): Promise<{ readonly nats: NatsCluster; readonly between: LinkProxy }> {
     const routes = [await freePort(), await freePort()] as const;
     const between = await LinkProxy.to(routes[0]);
@@ -94,7 +94,7 @@ export class NatsCluster {
 
 const routeTo = (port: number): string => `nats://127.0.0.1:${port}`;
 
-/** Clients are not told of the other servers: they keep to the links that were given to them. */
+/** Servers do not advertise each other, so that clients use only the links given to them. */
 const member = (route: number, more: readonly string[]): string[] => [
   "--cluster_name",
   "parley-test",

@@ -1,4 +1,4 @@
-/** One raw connection in one channel that keeps what it was told, and when: where it matters how often and how soon. */
+/** A raw connection in one channel that records what it receives and when, to check how many times and how soon. */
 import { readFrame } from "../../../src/verify/frames.ts";
 import type { SecretKey } from "../../support/admin.ts";
 import { selfSigned } from "../../support/jwt.ts";
@@ -12,10 +12,10 @@ export interface Change {
 }
 
 export class Observer {
-  /** Presence since the roster, or since `forget`. */
+  /** Presence changes since the roster, or since `forget`. */
   changes: Change[] = [];
   readonly roster = new Set<string>();
-  /** Error codes, "" for acks, by request. */
+  /** Error codes by request id, "" for acks. */
   readonly answers = new Map<string, string>();
   readonly heard: string[] = [];
   closeCode: number | undefined;
@@ -44,14 +44,14 @@ export class Observer {
     return observer;
   }
 
-  /** The request's id. */
+  /** Returns the request's id. */
   ask(frame: object): string {
     const requestId = String(++this.requests);
     this.socket.send(JSON.stringify({ ...frame, requestId }));
     return requestId;
   }
 
-  /** The code with which a publish was refused; "": it was not. */
+  /** The code with which a publish was refused; "": it was accepted. */
   async say(data: string): Promise<string> {
     const requestId = this.ask({ type: "publish", channel: this.channel, data });
     await until(`${this.peer} got no answer`, () => this.answers.has(requestId));

@@ -1,4 +1,4 @@
-/** A cluster as the SDK's suite wants a service: one address, keys, and a way to have it restarted. */
+/** A cluster as the service that the SDK's suite needs: one address, keys, and a way to restart it. */
 import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import type { Env } from "../../conformance/sdk/service.ts";
 import { RoundRobin } from "../../support/round-robin.ts";
@@ -8,15 +8,15 @@ import type { NatsCluster } from "./nats.ts";
 export class SdkService {
   private readonly restarter;
   private readonly path = `/${crypto.randomUUID()}`;
-  /** Of each node, by its place: its port changes with each restart. */
-  private readonly places: readonly number[][];
+  /** The ports that each node has had: it gets a new one with each restart. */
+  private readonly ports: readonly number[][];
 
   private constructor(
     private readonly cluster: Cluster,
     private readonly balancer: RoundRobin,
     private readonly publishableKey: string,
   ) {
-    this.places = cluster.nodes.map((node) => [portOf(node)]);
+    this.ports = cluster.nodes.map((node) => [portOf(node)]);
     this.restarter = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
@@ -45,10 +45,10 @@ export class SdkService {
     };
   }
 
-  /** How many connections landed on each node. */
+  /** How many connections each node got. */
   get shares(): number[] {
     const { shares } = this.balancer;
-    return this.places.map((ports) => ports.reduce((sum, port) => sum + (shares.get(port) ?? 0), 0));
+    return this.ports.map((ports) => ports.reduce((sum, port) => sum + (shares.get(port) ?? 0), 0));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -59,8 +59,8 @@ export class SdkService {
 
   private async restart(): Promise<void> {
     await Promise.all(this.cluster.nodes.map((node) => node.kill("SIGTERM")));
-    await Promise.all(this.places.map((_, at) => this.cluster.begin(at)));
-    for (const [at, ports] of this.places.entries()) ports.push(portOf(this.cluster.node(at)));
+    await Promise.all(this.ports.map((_, at) => this.cluster.begin(at)));
+    for (const [at, ports] of this.ports.entries()) ports.push(portOf(this.cluster.node(at)));
     this.balancer.use(...this.cluster.nodes.map(portOf));
   }
 }

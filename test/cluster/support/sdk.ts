@@ -1,4 +1,4 @@
-/** Clients of the public SDK, unmodified, whose sockets tell the checker all that passes. */
+/** Clients of the public SDK, unmodified, whose sockets report everything to the checker. */
 import { SignallingClient } from "@metered-ca/realtime";
 import { isObject } from "../../../src/protocol/json.ts";
 import type { Checker } from "../../../src/verify/checker.ts";
@@ -12,7 +12,7 @@ type Asked =
 
 export class SdkPeer {
   readonly client: SignallingClient;
-  /** How long it was without its subscription, each time. */
+  /** How long it was without its subscription, for each interruption. */
   readonly absencesMs: number[] = [];
   readonly closes: number[] = [];
   acked = 0;
@@ -47,7 +47,7 @@ export class SdkPeer {
   publish(channel = this.channel): void {
     if (this.connection === undefined || !this.isSubscribed) return;
     const number = this.checker.publishing(this.connection, channel);
-    // What became of it is read from the wire.
+    // The outcome is read from the socket.
     this.client.publish(channel, [this.connection, number]).catch(() => undefined);
   }
 
@@ -64,7 +64,7 @@ export class SdkPeer {
       this.sending(text, asked);
       send(text);
     };
-    // Before the SDK's own, which may answer at once.
+    // Registered before the SDK's own listener, which may respond at once.
     socket.addEventListener("message", ({ data }) => this.hear(readFrame(String(data)), asked));
     socket.addEventListener("close", ({ code }) => this.ended(code));
     socket.addEventListener("error", () => undefined);

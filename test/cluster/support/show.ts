@@ -1,4 +1,4 @@
-/** Figures of a fault in one line of the test's output: what a pass was worth. */
+/** The numbers of a fault test in one line of its output: how much a pass has covered. */
 export function show(fault: string, figures: object): void {
   console.log(`${fault}: ${JSON.stringify(figures)}`);
 }

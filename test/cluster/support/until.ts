@@ -1,4 +1,4 @@
-/** Looks again and again until it holds; answers how long that took. */
+/** Polls until the condition holds; returns how long that took. */
 export async function until(
   lacking: string,
   holds: () => boolean | Promise<boolean>,

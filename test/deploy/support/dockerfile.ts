@@ -1,4 +1,4 @@
-/** A Dockerfile, as far as ours goes: instructions in order, grouped into stages, and what reaches the build. */
+/** A parser for the part of the Dockerfile syntax that ours uses: instructions in order, by stage, and the build context. */
 
 export interface Instruction {
   readonly name: string;
@@ -17,14 +17,14 @@ const KNOWN = new Set(
 
 export function parseDockerfile(text: string): Stage[] {
   const stages: { from: string; name: string; instructions: Instruction[] }[] = [];
-  for (const { name, text: words } of instructions(text)) {
+  for (const { name, text: argument } of instructions(text)) {
     if (!KNOWN.has(name)) throw new Error(`there is no instruction ${name}`);
     if (name === "FROM") {
-      const form = /^(\S+)(?: AS (\S+))?$/.exec(words);
-      if (!form) throw new Error(`FROM ${words}: not an image and perhaps a name`);
+      const form = /^(\S+)(?: AS (\S+))?$/.exec(argument);
+      if (!form) throw new Error(`FROM ${argument}: not an image and perhaps a name`);
       stages.push({ from: form[1] ?? "", name: form[2] ?? "", instructions: [] });
     } else if (stages.length === 0) throw new Error(`${name} stands before the first FROM`);
-    else stages.at(-1)?.instructions.push({ name, text: words });
+    else stages.at(-1)?.instructions.push({ name, text: argument });
   }
   return stages;
 }
@@ -52,14 +52,14 @@ export function only(stage: Stage, name: string): string {
   return found[0]?.text ?? "";
 }
 
-/** ["a", "b"] of the form that needs no shell. */
+/** ["a", "b"] of the exec form, which needs no shell. */
 export function exec(text: string): string[] {
   const list: unknown = JSON.parse(text.slice(text.indexOf("[")));
   if (!Array.isArray(list)) throw new Error(`not a list: ${text}`);
   return list.map(String);
 }
 
-/** What .dockerignore lets through: the last line that fits decides. Patterns fit a file, or a folder it is in. */
+/** The files that .dockerignore lets through: the last matching line decides. Patterns match a file, or a folder it is in. */
 export function reachesBuild(ignore: string, path: string): boolean {
   let out = false;
   for (const line of ignore.split("\n").filter((text) => text !== "" && !text.startsWith("#"))) {

@@ -1,4 +1,4 @@
-/** The files of deploy/, as text and as what they say. */
+/** The files of deploy/, as text and parsed. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -16,12 +16,12 @@ export function documents<T = Record<string, unknown>>(path: string): T[] {
   return (Array.isArray(parsed) ? parsed : [parsed]) as T[];
 }
 
-/** NAME=value lines, also ones that are switched off; the others are comments. */
+/** NAME=value lines, including commented-out ones; the rest are comments. */
 export function assignments(text: string): [name: string, value: string][] {
   return [...text.matchAll(/^#?([A-Z][A-Z0-9_]*)=(.*)$/gm)].map(([, name = "", value = ""]) => [name, value]);
 }
 
-/** Exactly one place is changed: a test that changes nothing would test something else. */
+/** Replaces exactly one occurrence: a change without effect would not test anything. */
 export function changed(text: string, ...changes: readonly (readonly [from: string | RegExp, to: string])[]): string {
   return changes.reduce((whole, [from, to]) => {
     const places = whole.split(from).length - 1;

@@ -1,4 +1,4 @@
-/** Programs of other people: run to their end, or as long as a test needs them. */
+/** Third-party programs: run until they exit, or as long as a test needs them. */
 import type { Subprocess } from "bun";
 
 export interface Ended {
@@ -21,7 +21,7 @@ export async function run(command: readonly string[], env: Readonly<Record<strin
   return { code, output: out + err };
 }
 
-/** One that goes on until it is stopped. */
+/** A program that runs until it is stopped. */
 export class Running {
   output = "";
   private readonly child: Subprocess<"ignore", "pipe", "pipe">;
@@ -52,7 +52,7 @@ export class Running {
   }
 }
 
-/** Asks again until the answer is yes: for what other people's programs announce to nobody. */
+/** Polls until the condition holds: third-party programs do not report when they are ready. */
 export async function eventually(
   what: string,
   look: () => boolean | Promise<boolean>,

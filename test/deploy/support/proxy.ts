@@ -1,6 +1,6 @@
 /**
- * What a proxy in front of Parley has to do, whichever it is: one suite for nginx and Caddy. Behind it are three "nodes": one that
- * answers everything with 503, as a draining node does; one that is gone; and a real one.
+ * What every proxy in front of Parley has to do: one suite for nginx and Caddy. Behind it are three "nodes": one that
+ * answers everything with 503, as a draining node does; one that is unreachable; and a real one.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createServer } from "node:http";
@@ -20,19 +20,19 @@ export interface Proxy {
   stop(): Promise<void>;
 }
 
-/** A word that must not be in any log. */
+/** A text that must not be in any log. */
 const SECRET = "hush-hush-hush";
 /** A refused credential counts as ten connects. */
 const REFUSALS_A_MINUTE = 1;
 const CONNECTS_A_MINUTE = 10 * REFUSALS_A_MINUTE;
 
-/** Of 256 bytes each, and three times as long in JSON that writes everything beyond ASCII as escapes. */
+/** 256 bytes each, and three times as long in JSON that escapes everything beyond ASCII. */
 const CHANNELS = Array.from({ length: 100 }, (_, i) => `${"é".repeat(126)}${String(i).padStart(4, "0")}`);
 
-/** An object of at most so many bytes, with everything beyond ASCII as escapes. */
+/** An object of at most that many bytes, with everything beyond ASCII escaped. */
 const bagOf = (bytes: number): { a: string } => ({ a: "é".repeat((bytes - '{"a":""}'.length) / "\\u00e9".length) });
 
-/** As some backends sign: everything within the limits, and nothing but ASCII. */
+/** As some backends sign: everything within the limits, in ASCII only. */
 function longestToken(secretKey: string): string {
   const [kid = "", secret = ""] = secretKey.split(":");
   const claims = {
@@ -55,7 +55,7 @@ export function proxySuite(name: string, start: (nodes: readonly number[]) => Pr
       asking.resume();
       answer.writeHead(503).end();
     });
-    // An upgrade is answered like anything else.
+    // An upgrade gets a response like any other request.
     draining.on("upgrade", (asking, socket) => {
       asked.push(`${asking.method} ${asking.url?.split("?")[0]}`);
       socket.end("HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
@@ -121,7 +121,7 @@ export function proxySuite(name: string, start: (nodes: readonly number[]) => Pr
         call.end();
       });
 
-    test("the longest legal token connects, and both sides hear each other", async () => {
+    test("the longest legal token connects, and messages pass in both directions", async () => {
       const token = longestToken(node.keys.secretKey);
       expect(token.length).toBeGreaterThan(145 * 1024);
       const { socket, welcome } = await connect(`token=${token}`);
@@ -134,14 +134,14 @@ export function proxySuite(name: string, start: (nodes: readonly number[]) => Pr
       socket.onclose = ({ code }) => closed.resolve(code);
       socket.close(1000);
       expect(await closed.promise).toBe(1000);
-      // Now the request has ended, and is logged.
+      // The request has ended now, and is logged.
       await eventually("the line of that request", () => proxy.logged().includes('"/v1"'));
       expect(proxy.logged()).not.toContain("token=");
       for (let at = 0; at + 100 < token.length; at += 997)
         expect(proxy.logged()).not.toContain(token.slice(at, at + 100));
     });
 
-    test("no connect ends at a node that is draining or gone", async () => {
+    test("no connect fails because a node is draining or unreachable", async () => {
       const { publishableKey } = node.keys;
       for (let at = 0; at < 4; at++) {
         const { socket, welcome } = await connect(`key=${publishableKey}`);
@@ -150,7 +150,7 @@ export function proxySuite(name: string, start: (nodes: readonly number[]) => Pr
       }
     });
 
-    test("what may change something is never sent a second time", async () => {
+    test("a request that may change something is never sent twice", async () => {
       for (let at = 0; at < 4; at++) {
         const before = asked.length;
         const response = await fetch(`${proxy.url}/v1/tokens`, {
@@ -160,30 +160,30 @@ export function proxySuite(name: string, start: (nodes: readonly number[]) => Pr
           tls: { rejectUnauthorized: false },
         });
         const atDraining = asked.slice(before).filter((one) => one === "POST /v1/tokens").length;
-        // Once to the node that says 503, which then is the answer; or to the real one, which finds no peerId in it.
+        // Sent once to the node that responds 503, which is then the response; or to the real one, which finds no peerId in it.
         expect([atDraining, response.status]).toEqual(atDraining === 1 ? [1, 503] : [0, 400]);
       }
     });
 
-    test("clients are told apart by their own address", async () => {
-      // A client here is not the proxy, 127.0.0.1, and so is believed to be itself.
+    test("clients are distinguished by their own address", async () => {
+      // A client here is not the proxy, 127.0.0.1, so its own address counts.
       for (let at = 0; at < REFUSALS_A_MINUTE; at++) expect(await statusFrom("127.0.0.2")).toBe(401);
       expect(await statusFrom("127.0.0.2")).toBe(429);
       expect(await statusFrom("127.0.0.3")).toBe(401);
     });
 
-    test("who comes through it does not pass for somebody on the node's own machine", async () => {
-      // Nor does anybody else while a proxy there is trusted: it could have come through it.
+    test("a client behind it does not count as one on the node's own machine", async () => {
+      // Neither does any other client while a proxy there is trusted: it could have come through the proxy.
       expect((await fetch(`${node.url}/metrics`)).status).toBe(401);
       expect(await get("/metrics")).toBe(401);
       const headers = { Authorization: `Bearer ${node.adminToken}` };
       expect((await fetch(`${node.url}/metrics`, { headers })).status).toBe(200);
     });
 
-    test("an upload goes to the node while it is still being sent", async () => {
+    test("an upload reaches the node while it is still being sent", async () => {
       const { port } = new URL(proxy.url);
       const status = await new Promise<number>((resolve, reject) => {
-        // Longer than a REST body may be: the node says so at once, and does not wait for the end, which never comes.
+        // Longer than a REST body may be: the node refuses it at once, without waiting for the end, which never comes.
         const headers = { "Content-Length": String(2 * 1024 ** 3), Authorization: `Bearer ${node.keys.secretKey}` };
         const options = {
           host: "127.0.0.1",
@@ -197,21 +197,21 @@ export function proxySuite(name: string, start: (nodes: readonly number[]) => Pr
           resolve(answer.statusCode ?? 0);
           call.destroy();
         });
-        // A node that has refused it may cut the connection behind its answer; before, there is no answer to wait for.
+        // A node that has refused it may close the connection after its response; before, there is no response to wait for.
         call.on("error", reject);
-        // Bit by bit, and far from its end when the answer comes. (Caddy passes an answer on at the next bit.)
+        // Piece by piece, and far from its end when the response comes. (Caddy passes a response on at the next piece.)
         const more = setInterval(() => call.write("{".repeat(65_536)), 20);
         call.on("close", () => clearInterval(more));
       });
       expect([413, 503]).toContain(status);
     });
 
-    test("no query and no Referer is logged, not even when no node is there", async () => {
-      const told = { Referer: `https://elsewhere.example/?token=${SECRET}` };
-      expect(await get(`/healthz?secretKey=${SECRET}`, told)).toBe(200);
+    test("no query and no Referer is logged, even when no node is reachable", async () => {
+      const headers = { Referer: `https://elsewhere.example/?token=${SECRET}` };
+      expect(await get(`/healthz?secretKey=${SECRET}`, headers)).toBe(200);
       await node.kill("SIGTERM");
       stopDraining();
-      expect(await get(`/v1?token=${SECRET}&key=${SECRET}`, told)).toBeOneOf([502, 503, 504]);
+      expect(await get(`/v1?token=${SECRET}&key=${SECRET}`, headers)).toBeOneOf([502, 503, 504]);
       await eventually("the line of the failure", () => /\b50[234]\b/.test(proxy.logged()));
       expect(proxy.logged()).toContain("/healthz");
       expect(proxy.logged()).not.toContain(SECRET);

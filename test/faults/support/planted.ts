@@ -1,5 +1,5 @@
 /**
- * Loaded into a node before its own code (`bun --preload`): makes parts of it throw when a name or a text asks for it. The
+ * Loaded into a node before its own code (`bun --preload`): makes parts of it throw when a name or a text requests it. The
  * product itself has no such hook.
  */
 import { Dispatch } from "../../../src/realtime/dispatch.ts";
@@ -8,22 +8,22 @@ import { Presence } from "../../../src/realtime/presence.ts";
 
 /** Names and texts that make a node throw. */
 export const PLANTED = {
-  /** In a frame. */
+  /** In a frame: its handler throws. */
   message: "planted in a message",
   /** A channel: its tick throws. */
   tick: "planted-in-a-tick",
-  /** A channel: what another node publishes on it throws. */
+  /** A channel: delivering another node's message on it throws. */
   deliver: "planted-in-a-delivery",
-  /** In a frame: throws again and again, where no boundary is. */
+  /** In a frame: throws repeatedly, outside every boundary. */
   uncaught: "planted where nothing catches it",
 } as const;
 
-/** Variables that load this file into a node. */
+/** Environment variables that load this file into a node. */
 export const PLANTING = { BUN_OPTIONS: `--preload ${import.meta.path}` };
 
 type Method = (this: unknown, ...args: never[]) => unknown;
 
-/** Replaces a method, also a private one, by one that first asks whether to throw. */
+/** Replaces a method, also a private one, by one that first checks whether to throw. */
 function plant(owner: { prototype: object }, method: string, look: (...args: never[]) => void): void {
   const real = Reflect.get(owner.prototype, method) as Method | undefined;
   if (!real) throw new Error(`there is no ${method} to plant a fault in`);

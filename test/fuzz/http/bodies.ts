@@ -1,4 +1,4 @@
-/** Bodies of requests: as an operation's schemas have them, nearly so, and not at all; with a length, or in chunks. */
+/** Request bodies: valid by an operation's schemas, nearly valid, or invalid; with a length, or in chunks. */
 import type { JsonSchema, Operation } from "../../support/contract.ts";
 import type { Chance } from "../random.ts";
 import { asText, encode, type Values } from "./values.ts";

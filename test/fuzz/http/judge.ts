@@ -1,13 +1,13 @@
-/** Whether an answer may be. */
+/** Decides whether a response is allowed. */
 import type { Contract } from "../../support/contract.ts";
 import type { Json } from "../../support/http.ts";
-import type { HttpAnswer } from "./line.ts";
+import type { HttpAnswer } from "./connection.ts";
 import type { Draft } from "./requests.ts";
 
-/** What no schema knows of, since it is said before a request reaches an operation. */
+/** Responses that no schema lists, because they come before a request reaches an operation. */
 const BEFORE_OPERATION = [400, 404, 405, 408, 411, 413, 414, 415, 417, 421, 426, 429, 431, 501, 505];
 const MAY_FAIL = [503, 507];
-/** Answers that have a secret in them, because they were asked for it. */
+/** Operations whose purpose is to return a secret. */
 const REVEALING =
   /^(POST \/api\/internal\/v1\/apps|\w+ \/api\/internal\/v1\/apps\/\{app\}\/secret-key.*|POST \/api\/internal\/v1\/signalling\/keys.*)$/;
 const SHOWN_CHARS = 3000;
@@ -18,7 +18,7 @@ export class Judge {
 
   constructor(
     private readonly contract: Contract,
-    /** Of whom nobody has asked anything. */
+    /** Secrets that no request has asked for. */
     private readonly secrets: readonly string[],
     private readonly hasRates: boolean,
   ) {}
@@ -35,7 +35,7 @@ export class Judge {
     return [...this.asked].filter(([, seen]) => !seen.has(200) && !seen.has(206)).map(([name]) => name);
   }
 
-  /** Throws if it may not be. The name of an application, where one was made. */
+  /** Throws if the response is not allowed. Returns the name of an application if one was created. */
   answered(draft: Draft, answer: HttpAnswer, ownSecrets: readonly string[]): string | undefined {
     this.statuses.set(answer.status, (this.statuses.get(answer.status) ?? 0) + 1);
     const wrong = this.fault(draft, answer, ownSecrets);
@@ -81,7 +81,7 @@ export class Judge {
     }
   }
 
-  /** A success is some other operation's; a refusal has one of the two shapes, unless the server itself refused the request. */
+  /** A success belongs to another operation; a refusal has one of the two shapes, unless the server itself refused the request. */
   private shape(draft: Draft, { status, text, headers }: HttpAnswer): string | undefined {
     if (status < 400 || draft.method === "HEAD" || text === "") return undefined;
     if (!headers.get("content-type")?.startsWith("application/json"))

@@ -1,4 +1,4 @@
-/** Headers that are legal and odd, and texts that are no HTTP. */
+/** Headers that are legal but unusual, and texts that are not HTTP. */
 
 export const ODD_HEADERS: readonly string[] = [
   "X-Forwarded-For: 1.2.3.4, 5.6.7.8",

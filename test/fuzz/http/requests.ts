@@ -1,4 +1,4 @@
-/** Requests as bytes: by an operation's schemas, nearly by them, and as no client would write them. */
+/** Requests as bytes: valid by an operation's schemas, nearly valid, and as no client would write them. */
 import type { Document, Operation } from "../../support/contract.ts";
 import type { Chance } from "../random.ts";
 import { Bodies } from "./bodies.ts";
@@ -8,17 +8,17 @@ import type { FuzzWorld } from "./world.ts";
 
 export interface Step {
   readonly method: string;
-  /** As the document has it: /v1/peers/{peerId}. */
+  /** The path as in the document: /v1/peers/{peerId}. */
   readonly path: string;
   readonly operation: Operation;
   readonly weight: number;
 }
 
 /**
- * What may come back:
- * - contract: it went to this operation, so a status and a body that the document has for it
- * - refusal: it went somewhere, so any answer but a failure of ours, and an error in one of the two shapes
- * - anything: it is no HTTP; an answer or an end, but neither a failure of ours nor the end of the node
+ * Which responses are allowed:
+ * - contract: the request goes to this operation, so a status and a body that the document lists for it
+ * - refusal: the request goes to some operation, so any response but a 5xx, with an error in one of the two shapes
+ * - anything: it is not HTTP; a response or an end, but neither a 5xx nor the end of the node
  */
 export type Expectation = "contract" | "refusal" | "anything";
 
@@ -29,11 +29,11 @@ export interface Draft {
   /** Without the query. */
   readonly path: string;
   readonly expects: Expectation;
-  /** The admin token was not sent where it is asked for: such tries are limited per address. */
+  /** An admin token was required and not sent: such attempts are limited per address. */
   readonly isStranger: boolean;
 }
 
-/** They end what others need, so that they come less often. */
+/** Operations that delete what others need, so they are drawn less frequently. */
 const SPOILING_WEIGHT = 1;
 const USUAL_WEIGHT = 32;
 
@@ -49,7 +49,7 @@ export const stepsOf = (document: Document): Step[] =>
   );
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"];
-/** Addresses that the document does not have. */
+/** Addresses that are not in the document. */
 const BESIDE = [
   "/",
   "/v1",
@@ -174,7 +174,7 @@ export class Requests {
     return { headers: !isRight && chance.once(8) ? [header, header] : [header], query: "", isRight };
   }
 
-  /** The application's own for its API, the node's for the rest. */
+  /** The application's own host for its API, the node's for the rest. */
   private host({ operation }: Step, world: FuzzWorld, isValid: boolean) {
     const { chance, port } = this;
     const right = operation.servers
@@ -221,7 +221,7 @@ export class Requests {
     return { step, method, path, bytes, expects: "refusal", isStranger: true };
   }
 
-  /** What no HTTP client sends. */
+  /** Requests that no HTTP client sends. */
   private illegal(step: Step, world: FuzzWorld): Draft {
     const { chance, port } = this;
     const host = step.operation.servers ? `${world.app}.localhost:${port}` : `127.0.0.1:${port}`;
@@ -230,7 +230,7 @@ export class Requests {
     return { step, method: step.method, path: step.path, bytes, expects: "anything", isStranger: true };
   }
 
-  /** One character of it changed: a link that is no longer signed. */
+  /** One character changed: a link whose signature is no longer valid. */
   private scratched(link: string): string {
     const at = 1 + this.chance.below(link.length - 1);
     return `${link.slice(0, at)}${this.chance.pick(["x", "0", "%", "&", "=", "", "/"])}${link.slice(at + 1)}`;
@@ -242,7 +242,7 @@ const joined = (...queries: readonly string[]): string => {
   return all === "" ? "" : `?${all}`;
 };
 
-/** Not one that is folded, or read as another, on its way to an operation. */
+/** Not a path that is normalised, or read as another one, before it reaches an operation. */
 const isSamePath = (path: string): boolean =>
   !/%2F|%00|%5C/i.test(path) &&
   !path.split("/").some((part, at) => at > 0 && ["", ".", "..", "%2E", "%2E%2E"].includes(part));

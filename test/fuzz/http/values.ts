@@ -1,8 +1,8 @@
-/** Values by a JSON Schema, from a seed: what it allows, what it nearly allows, and what has nothing to do with it. */
+/** Values by a JSON Schema, from a seed: allowed, nearly allowed, or unrelated to it. */
 import type { JsonSchema } from "../../support/contract.ts";
 import type { Chance } from "../random.ts";
 
-/** For what a schema cannot say: a field that must name something that exists, or has rules of its own. */
+/** Values for fields whose rules a schema cannot express, such as the name of something that must exist. */
 export type Hints = Readonly<Record<string, readonly unknown[]>>;
 
 export const HOSTILE: readonly unknown[] = [
@@ -112,7 +112,7 @@ export class Values {
     }
   }
 
-  /** Mostly an object in which one thing is wrong; now and then no object at all. */
+  /** Usually an object in which one thing is wrong; sometimes no object at all. */
   invalid(schema: JsonSchema): unknown {
     const { chance } = this;
     const whole = this.valid(schema);
@@ -125,7 +125,7 @@ export class Values {
         delete fields[chance.pick(schema.required?.length ? schema.required : names)];
         return fields;
       case 1:
-        // One letter off: a typo must not go unnoticed.
+        // One letter different: a typo must be detected.
         return { ...fields, [name.slice(0, -1)]: fields[name] ?? this.anything() };
       case 2:
         return { ...fields, [chance.pick(["__proto__", "constructor", "x", "", "id", "admin"])]: this.anything() };
@@ -159,7 +159,7 @@ export class Values {
     return fields;
   }
 
-  /** Patterns of our documents allow letters, or printable ASCII; what they do not allow is answered, and no matter. */
+  /** Our documents' patterns allow letters, or printable ASCII; a value that a pattern refuses is still a valid test. */
   private text({ minLength = 0, maxLength = 30 }: JsonSchema): string {
     let text = "";
     for (let left = minLength + this.chance.below(Math.min(maxLength, 30) - Math.min(minLength, 29)); left >= 0; left--)

@@ -1,4 +1,4 @@
-/** What one lane of the fuzzer has to itself: an application with keys, a room, recordings. It is made anew when it is spoilt. */
+/** The fixtures of one worker: an application with keys, a room, recordings. They are created again after a request has changed them. */
 import { type Admin, ALL_ACTIONS, mintToken } from "../../support/admin.ts";
 import { Application } from "../../support/application.ts";
 import { Backend, webm } from "../../support/recordings.ts";
@@ -6,16 +6,16 @@ import type { Hints } from "./values.ts";
 
 export interface FuzzWorld {
   readonly app: string;
-  /** By name of a path parameter: what is there. */
+  /** Existing values, by name of a path parameter. */
   readonly names: Readonly<Record<string, readonly string[]>>;
   /** By security scheme of the document. */
   readonly credentials: Readonly<Record<string, readonly string[]>>;
-  /** Credentials that are none here. */
+  /** Invalid credentials. */
   readonly wrong: readonly string[];
   readonly hints: Hints;
-  /** Addresses that carry their own proof, by operation. */
+  /** Addresses that carry a signature, by operation. */
   readonly links: Readonly<Record<string, readonly string[]>>;
-  /** What only its owner may see, and only where it is asked for. */
+  /** Secrets that only their owner may see, and only in operations that return them. */
   readonly secrets: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Several Parley processes on one PostgreSQL, joined by one NATS: all of them real, each on a free port. */
+/** Several Parley processes on one PostgreSQL, joined by one NATS server: all real processes, each on a free port. */
 import { randomBytes } from "node:crypto";
 import { type NatsServer, startNats } from "../../../src/engine/testing/nats-server.ts";
 import { PostgresServer } from "../../../src/store/testing/postgres.ts";
@@ -8,10 +8,10 @@ import { launchParley, type Server } from "../../support/parley.ts";
 
 export interface ClusterOptions {
   readonly nodes?: number;
-  /** Absent: true. Without it nothing tells a node of another's changes but the store. */
+  /** Default: true. Without NATS, nodes learn of each other's changes only from the store. */
   readonly joined?: boolean;
   readonly env?: Readonly<Record<string, string>>;
-  /** One folder for all of them. Absent: each has its own. */
+  /** One folder for all nodes. Default: each has its own. */
   readonly data?: string;
   /** The text of the NATS server's configuration file. */
   readonly nats?: string;
@@ -50,7 +50,7 @@ export class Cluster {
     }
   }
 
-  /** All at once. */
+  /** Starts all nodes at once. */
   async add(count: number, env: Readonly<Record<string, string>> = {}): Promise<Server[]> {
     const added = Array.from({ length: count }, () =>
       launchParley({ env: { ...this.env, ...env }, ...(this.data && { data: this.data }) }),
@@ -60,7 +60,7 @@ export class Cluster {
     return added;
   }
 
-  /** The first two. */
+  /** The first two nodes. */
   get pair(): [Server, Server] {
     const [one, other] = this.nodes;
     if (!one || !other) throw new Error("there are no two nodes");
@@ -80,7 +80,7 @@ async function ready(server: Server): Promise<void> {
   server.admin = new Admin(server.url, server.setToken);
 }
 
-/** Stopped until it is continued, and at the end of the test at the latest. */
+/** Stops the process until it is continued, at the latest at the end of the test. */
 export function frozen(node: Server): Disposable {
   node.signal("SIGSTOP");
   return { [Symbol.dispose]: () => node.signal("SIGCONT") };
@@ -99,7 +99,7 @@ export async function refusal(server: Server, query: string): Promise<Refused> {
   throw new Error("the connect was let in");
 }
 
-/** Asks again and again until it holds. */
+/** Polls until the condition holds. */
 export async function eventually(what: string, holds: () => Promise<boolean>, withinMs = 30_000): Promise<void> {
   const until = performance.now() + withinMs;
   while (!(await holds())) {

@@ -1,10 +1,10 @@
-/** A TCP connection that says what it is told to, byte for byte, and remembers what came back. */
+/** A TCP connection that sends exactly the given bytes, and keeps what it receives. */
 import { connect, type Socket } from "node:net";
 import { PATIENCE_MS } from "../../conformance/raw/support/wire.ts";
 
-export class Line {
+export class RawConnection {
   received = "";
-  /** Resolves when the other side is done, however: an end, a reset. */
+  /** Resolves when the other side has ended the connection, by an end or a reset. */
   readonly ended: Promise<void>;
   isOver = false;
   private readonly watchers = new Set<() => void>();
@@ -22,17 +22,17 @@ export class Line {
       });
       socket.on("end", over);
       socket.on("close", over);
-      // A reset is an end too: who attacks must expect one.
+      // A reset counts as an end: an attacker's connection may be reset.
       socket.on("error", over);
     });
   }
 
-  static open(url: string, { halfOpen = false, from = "127.0.0.1" } = {}): Promise<Line> {
+  static open(url: string, { halfOpen = false, from = "127.0.0.1" } = {}): Promise<RawConnection> {
     const { hostname, port } = new URL(url);
     return new Promise((resolve, reject) => {
       const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: halfOpen, localAddress: from });
-      const line = new Line(socket);
-      socket.once("connect", () => resolve(line));
+      const connection = new RawConnection(socket);
+      socket.once("connect", () => resolve(connection));
       socket.once("error", reject);
     });
   }
@@ -41,7 +41,7 @@ export class Line {
     if (!this.socket.destroyed) this.socket.write(typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes);
   }
 
-  /** Says that nothing more will come, and reads on. */
+  /** Half-closes the connection and keeps reading. */
   finish(): void {
     this.socket.end();
   }
@@ -50,7 +50,7 @@ export class Line {
     this.socket.destroy();
   }
 
-  /** All that came, as soon as `fits` holds for it or the other side is done. */
+  /** Everything received, as soon as `fits` holds for it or the other side has ended. */
   async hears(fits: (received: string) => boolean, ms = PATIENCE_MS): Promise<string> {
     const deadline = performance.now() + ms;
     while (!fits(this.received) && !this.isOver) {
@@ -67,7 +67,7 @@ export class Line {
     return this.received;
   }
 
-  /** The status of the first answer; 0 if the connection ended without one. */
+  /** The status of the first response; 0 if the connection ended without one. */
   async status(ms?: number): Promise<number> {
     const answer = await this.hears((received) => received.includes("\r\n\r\n"), ms);
     return Number(/^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1] ?? 0);
@@ -78,7 +78,7 @@ export class Line {
   }
 }
 
-/** A handshake as text; a header that is undefined is left out. */
+/** A handshake as text; headers that are undefined are left out. */
 export function handshake(
   query: string,
   headers: Readonly<Record<string, string | undefined>> = {},
@@ -92,6 +92,8 @@ export function handshake(
     "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
     ...headers,
   };
-  const lines = Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}\r\n`]));
-  return `${requestLine}\r\n${lines.join("")}\r\n`;
+  const connections = Object.entries(all).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}: ${value}\r\n`],
+  );
+  return `${requestLine}\r\n${connections.join("")}\r\n`;
 }

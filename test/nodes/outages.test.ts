@@ -1,4 +1,4 @@
-/** The store goes away under two nodes and comes back: what needs it says so, everything else goes on, nothing is lost. */
+/** The store of two nodes becomes unreachable and reachable again: calls that need it report it, the rest works, nothing is lost. */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
 import type { Wire } from "../conformance/raw/support/wire.ts";
@@ -13,7 +13,7 @@ import { Cluster, connect, eventually, refusal } from "./support/cluster.ts";
 
 setDefaultTimeout(90_000);
 
-/** Those that wait long run with the long suites. */
+/** Tests with long waits run with the long suites. */
 const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
 
 let cluster: Cluster;
@@ -38,7 +38,7 @@ const ready = async (node: Server): Promise<{ status: number; body: Json }> => {
   return { status, body };
 };
 
-/** Somebody on each node, in one channel. */
+/** One peer on each node, in one channel. */
 async function pair(): Promise<{ ann: Wire; ben: Wire; talk: (text: string) => Promise<void> }> {
   const [ann, ben] = await Promise.all([connect(one, token("ann")), connect(other, token("ben"))]);
   for (const wire of [ann, ben]) expect((await wire.request({ type: "subscribe", channel: "room" })).type).toBe("ack");
@@ -94,12 +94,12 @@ test("a node does not answer: lists of channels and peers are 503, not incomplet
   for (const wire of [ann, ben]) wire.drop();
 });
 
-test("PostgreSQL is stopped at once and started again", async () => {
+test("PostgreSQL is stopped immediately and restarted", async () => {
   const { ann, ben, talk } = await pair();
   const before = await one.admin.createKey(appName);
   await cluster.postgres.end();
 
-  // What needs it says so, in its own words, and soon.
+  // Calls that need it are refused soon, with their own reason.
   const application = new Application(one.url, appName, appSecret);
   for (const node of [one, other]) {
     const calls: [string, string, unknown?][] = [
@@ -122,7 +122,7 @@ test("PostgreSQL is stopped at once and started again", async () => {
   const room = await application.call("POST", "/room", { roomName: "never-made" });
   expect([room.status, room.body.error.code]).toEqual([503, "internal_error"]);
   await theRestGoesOn(talk);
-  // Nobody is told that a credential is bad while that cannot be known.
+  // No credential is called invalid while that cannot be known.
   await eventually("the nodes know that it is away", async () => {
     const { status } = await refusal(other, tokenQuery(selfSigned("sk_id_unknown", "x")));
     return status === 503;
@@ -137,10 +137,10 @@ test("PostgreSQL is stopped at once and started again", async () => {
   expect(ann.isOver || ben.isOver).toBe(false);
   await talk("after");
   expect((await refusal(other, tokenQuery(selfSigned("sk_id_unknown", "x")))).status).toBe(401);
-  // What was acknowledged is there, what was refused is not.
+  // Acknowledged changes are stored, refused ones are not.
   expect((await other.admin.key(before.keyId)).revoked).toBeNull();
   expect((await other.admin.call("GET", "/apps/never-made")).status).toBe(404);
-  // The keys follow again, and what was used meanwhile is not lost: two each time they talked, two by REST.
+  // Key changes are followed again, and usage from the outage is not lost: two messages per exchange, two by REST.
   await one.admin.revoke(before.keyId);
   await eventually(
     "it is refused elsewhere",
@@ -156,7 +156,7 @@ test("PostgreSQL is stopped at once and started again", async () => {
   for (const wire of [ann, ben]) wire.drop();
 });
 
-test.skipIf(!IS_FULL)("PostgreSQL freezes: nobody waits for it for ever", async () => {
+test.skipIf(!IS_FULL)("PostgreSQL freezes: no request waits without a timeout", async () => {
   const { ann, ben, talk } = await pair();
   const [leaving] = await cluster.add(1);
   await cluster.postgres.freeze();
@@ -167,7 +167,7 @@ test.skipIf(!IS_FULL)("PostgreSQL freezes: nobody waits for it for ever", async 
     expect(performance.now() - began).toBeLessThan(10_000);
     expect((await ready(one)).status).toBe(503);
     await theRestGoesOn(talk);
-    // It can be stopped, too.
+    // The node can still be stopped.
     await leaving?.stop();
     expect(performance.now() - began).toBeLessThan(30_000);
   } finally {
@@ -181,14 +181,17 @@ test.skipIf(!IS_FULL)("PostgreSQL freezes: nobody waits for it for ever", async 
   for (const wire of [ann, ben]) wire.drop();
 });
 
-test.skipIf(!IS_FULL)("a start without PostgreSQL ends with a sentence, and without the password", async () => {
-  const data = tempFolder();
-  const { code, output } = await runParley(["up", "--port", "0", "--data", data], {
-    ...cluster.env,
-    PARLEY_DATABASE_URL: "postgres://parley:hunter2@127.0.0.1:1/parley",
-  });
-  removeFolder(data);
-  expect(code).not.toBe(0);
-  expect(output).toContain("PARLEY_DATABASE_URL: PostgreSQL at 127.0.0.1:1/parley does not let us in");
-  expect(output).not.toContain("hunter2");
-});
+test.skipIf(!IS_FULL)(
+  "a start without PostgreSQL ends with a readable error that does not contain the password",
+  async () => {
+    const data = tempFolder();
+    const { code, output } = await runParley(["up", "--port", "0", "--data", data], {
+      ...cluster.env,
+      PARLEY_DATABASE_URL: "postgres://parley:hunter2@127.0.0.1:1/parley",
+    });
+    removeFolder(data);
+    expect(code).not.toBe(0);
+    expect(output).toContain("PARLEY_DATABASE_URL: PostgreSQL at 127.0.0.1:1/parley does not let us in");
+    expect(output).not.toContain("hunter2");
+  },
+);

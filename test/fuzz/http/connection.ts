@@ -1,4 +1,4 @@
-/** One keep-alive connection: a request as bytes, an answer as it came. One request at a time. */
+/** One keep-alive connection: requests as bytes, responses as received. One request at a time. */
 import { connect, type Socket } from "node:net";
 
 export interface HttpAnswer {
@@ -8,13 +8,13 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
-/** The connection ended before there was a whole answer. */
+/** The connection ended before there was a complete response. */
 export class Ended extends Error {}
 export class Silent extends Error {}
 
 const HEAD_END = Buffer.from("\r\n\r\n");
 
-export class HttpLine {
+export class HttpConnection {
   private received = Buffer.alloc(0);
   private wake: () => void = () => undefined;
   isOver = false;
@@ -33,16 +33,16 @@ export class HttpLine {
     socket.on("error", over);
   }
 
-  static open(port: number, from: string): Promise<HttpLine> {
+  static open(port: number, from: string): Promise<HttpConnection> {
     return new Promise((resolve, reject) => {
       const socket = connect({ host: "127.0.0.1", port, localAddress: from });
-      const line = new HttpLine(socket);
-      socket.once("connect", () => resolve(line));
+      const connection = new HttpConnection(socket);
+      socket.once("connect", () => resolve(connection));
       socket.once("error", reject);
     });
   }
 
-  /** `hasBody` false: an answer to HEAD. */
+  /** `hasBody` false: a response to HEAD. */
   async ask(bytes: Uint8Array, withinMs: number, hasBody = true): Promise<HttpAnswer> {
     this.received = Buffer.alloc(0);
     this.socket.write(bytes);
@@ -78,7 +78,7 @@ export class HttpLine {
       const [first = "", ...lines] = this.received.toString("latin1", from, end).split("\r\n");
       const status = Number(/^HTTP\/1\.[01] (\d{3})/.exec(first)?.[1] ?? 0);
       from = end + HEAD_END.length;
-      // 100 Continue: the answer follows.
+      // 100 Continue: the final response follows.
       if (status >= 100 && status < 200 && status !== 101) continue;
       const headers = new Map(
         lines.map((line): [string, string] => {
