@@ -8,7 +8,7 @@ import { isChannelName, isReserved } from "../protocol/names.ts";
 import type { Hub } from "../realtime/hub.ts";
 import type { Call } from "./call.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
-import { message, permit, type Quota, readMessage } from "./messages.ts";
+import { message, permit, readMessage } from "./messages.ts";
 import { limit } from "./schemas.ts";
 import { type Cut, streamedArray } from "./streamed-array.ts";
 import type { Streams } from "./streams.ts";
@@ -44,13 +44,12 @@ const memberJson = ({ peerId, metadataJson }: MemberState): string =>
 
 export interface ChannelParts {
   readonly hub: Hub;
-  readonly quota: Quota;
   readonly streams: Streams;
   readonly cut: Cut;
 }
 
 export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts): Endpoint[] {
-  const { hub, quota, streams, cut } = parts;
+  const { hub, streams, cut } = parts;
   const base = { tag: "channels", guard } as const;
   return [
     endpoint({
@@ -67,7 +66,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       problems: ["action_not_permitted", "backend_error"],
       handle: async (_call, { caller, query }) => {
         permit(caller, "presence");
-        const all = completeList(await hub.census.channels(caller.key.app))
+        const all = completeList(await hub.occupancy.channels(caller.key.app))
           .filter(({ channel }) => channel.startsWith(query.prefix ?? "") && caller.key.scope.matches(channel))
           .sort((a, b) => (a.channel < b.channel ? -1 : 1))
           .filter(({ channel }) => query.after === undefined || channel > query.after);
@@ -92,7 +91,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       handle: async (call, { caller, recheck }) => {
         const channel = channelOf(call, caller);
         permit(caller, "presence");
-        const members = completeList(await hub.census.members(caller.key.app, channel));
+        const members = completeList(await hub.occupancy.members(caller.key.app, channel));
         const around = { before: `{"channel":${JSON.stringify(channel)},"peers":`, after: "}" };
         const list = { pages: pagesOf(members), write: memberJson, pageSize: MEMBERS_PER_PAGE, check: recheck, around };
         return streamedArray({ ...list, owner: caller.key.id, streams, cut: (error) => cut(call, error) });
@@ -118,8 +117,8 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
         const envelope = readMessage(body, text);
         const channel = channelOf(call, caller);
         permit(caller, "publish");
-        quota(caller.key.app);
-        if (!hub.delivery.publishFrom(caller.key.app, channel, envelope)) throw new Problem("backend_error");
+        const refused = hub.delivery.publish(caller.key.app, channel, envelope);
+        if (refused) throw new Problem(refused);
         return { channel, published: true };
       },
     }),

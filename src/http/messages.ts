@@ -39,6 +39,3 @@ export function permit(credential: Credential, action: Action): void {
   if ((credential.key.actions & bitOf(action)) === 0)
     throw new Problem("action_not_permitted", `The key does not permit ${action}.`);
 }
-
-/** Throws over_message_quota if the application has used up its messages of this period. */
-export type Quota = (app: string) => void;

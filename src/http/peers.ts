@@ -3,7 +3,6 @@ import { z } from "zod";
 import type { Blocks } from "../access/blocks.ts";
 import type { Credential } from "../access/credential.ts";
 import { BLOCK_MAX_SECONDS, BLOCKS_PER_APP_MAX } from "../access/limits.ts";
-import { UNAVAILABLE } from "../engine/engine.ts";
 import { Problem } from "../protocol/codes.ts";
 import { PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
 import { isPeerId } from "../protocol/names.ts";
@@ -11,12 +10,11 @@ import type { Hub } from "../realtime/hub.ts";
 import type { Store } from "../store/store.ts";
 import type { Call } from "./call.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
-import { message, permit, type Quota, readMessage } from "./messages.ts";
+import { message, permit, readMessage } from "./messages.ts";
 import { wholeNumber } from "./schemas.ts";
 
 export interface PeerParts {
   readonly hub: Hub;
-  readonly quota: Quota;
   readonly store: Store;
   readonly blocks: Blocks;
   readonly nowMs: () => number;
@@ -30,7 +28,7 @@ function peerOf(call: Call): string {
 }
 
 export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpoint[] {
-  const { hub, quota, store, blocks, nowMs } = parts;
+  const { hub, store, blocks, nowMs } = parts;
   const base = { tag: "peers", guard } as const;
   return [
     endpoint({
@@ -46,10 +44,8 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
         const envelope = readMessage(body, text);
         const peerId = peerOf(call);
         permit(caller, "send");
-        quota(caller.key.app);
-        const reached = await hub.delivery.sendFrom(caller.key.app, peerId, envelope);
-        if (reached === UNAVAILABLE) throw new Problem("backend_error");
-        if (reached === 0) throw new Problem("peer_not_found");
+        const refused = await hub.delivery.send(caller.key.app, peerId, envelope);
+        if (refused) throw new Problem(refused);
         return { peerId, delivered: true };
       },
     }),
@@ -71,9 +67,9 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
           if (!blocks.hasRoomFor(app, peerId, nowMs()))
             throw new Problem("conflict", `An application has at most ${BLOCKS_PER_APP_MAX} blocked peers at a time.`);
           await store.putBlock({ app, peerId, untilMs }, nowMs());
-          return { peerId, closed: await hub.kick(app, peerId, untilMs) };
+          return { peerId, closed: await hub.kicks.kick(app, peerId, untilMs) };
         }
-        return { peerId, closed: await hub.kick(app, peerId) };
+        return { peerId, closed: await hub.kicks.kick(app, peerId) };
       },
     }),
   ];

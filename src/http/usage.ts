@@ -51,7 +51,7 @@ export function usageEndpoints(guard: Guard<Credential>, { keyring, hub, usage, 
         const app = keyring.app(caller.key.app);
         if (!app) throw new Problem("unauthorized");
         const { startSeconds, endSeconds } = usage.current();
-        const concurrentNow = hub.census.connectionsOf(app.id);
+        const concurrentNow = hub.occupancy.connectionsOf(app.id);
         usage.saw(app.id, concurrentNow);
         const { messages, peak } = usage.of(app.id);
         return {

@@ -65,7 +65,7 @@ export async function buildNode(origin: Origin): Promise<NodeParts> {
   });
   const headLimit = new HeadLimit({
     openFiles: countOpenFiles,
-    webSockets: () => realtime.hub.connections,
+    webSockets: () => realtime.hub.connections.count,
     set: setHeadLimit,
     guarded: (callback) => faults.guarded("timer", callback),
   });

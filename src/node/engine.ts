@@ -1,8 +1,8 @@
 /** The engine that joins this node to others: over NATS, or none where the node is alone. */
 import { ConfigError } from "../config/load.ts";
+import { NatsEngine } from "../engine/cluster/cluster-engine.ts";
 import type { Engine } from "../engine/engine.ts";
 import { Exchange } from "../engine/local.ts";
-import { NatsEngine } from "../engine/cluster/cluster-engine.ts";
 import type { NodeContext } from "./context.ts";
 
 export async function connectEngine({ config, nodeId, log, metrics, faults }: NodeContext): Promise<Engine> {

@@ -72,6 +72,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     clock,
     engine,
     keyring,
+    blocks,
     usage,
     metrics: realtimeMetrics,
     faults,
@@ -80,15 +81,12 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     framesBurst,
     maxPendingBytes,
   };
-  const hub = new Hub({ ...parts, blocks, nudged });
-  blockedPeers.onAdd((app, peerId) => hub.kicked(app, peerId));
-  keyring.onChange((keyId) => hub.keyChanged(keyId));
-  metrics.gauge("parley_connections", "Open connections.", () => hub.connections);
-  metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.channelCount);
+  const hub = new Hub({ ...parts, nudged });
+  blockedPeers.onAdd((app, peerId) => hub.kicks.kickHere(app, peerId));
+  metrics.gauge("parley_connections", "Open connections.", () => hub.connections.count);
+  metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.spaces.channelCount);
   const dispatch = new Dispatch({
     hub,
-    keyring,
-    usage,
     metrics: realtimeMetrics,
     clock,
     rates: { framesPerSecond, framesBurst },
@@ -101,6 +99,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   const limits = { connects, keyRate, maxPendingBytes };
   const gateway = new Gateway({
     hub,
+    engine,
     dispatch,
     keyring,
     blocks,

@@ -16,7 +16,6 @@ import { factsEndpoint, type NodeFacts } from "../http/facts.ts";
 import { fileEndpoints } from "../http/files.ts";
 import { type Guards, makeGuards } from "../http/guards.ts";
 import { keyEndpoints } from "../http/keys.ts";
-import type { Quota } from "../http/messages.ts";
 import { openapiDocument } from "../http/openapi.ts";
 import { healthEndpoint, type ReadyChecks, readyResponse } from "../http/operations.ts";
 import { OwnHosts } from "../http/own-host.ts";
@@ -32,7 +31,6 @@ import { tokenEndpoints } from "../http/tokens.ts";
 import type { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { uploadEndpoints } from "../http/uploads.ts";
 import { usageEndpoints } from "../http/usage.ts";
-import { Problem } from "../protocol/codes.ts";
 import { systemClock } from "../realtime/clock.ts";
 import { VERSION } from "../version.ts";
 import type { AdminToken } from "./admin-token.ts";
@@ -112,10 +110,6 @@ function guardsOf({ config, keyring, adminToken, realtime: { keyRate, follow } }
 function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams): Endpoint[] {
   const { store, keyring, pipeline } = parts;
   const { hub, usage, keyRate, engine, blocks } = parts.realtime;
-  const quota: Quota = (app) => {
-    const cap = keyring.app(app)?.maxMessagesPerPeriod ?? null;
-    if (cap !== null && usage.messagesUsed(app) >= cap) throw new Problem("over_message_quota");
-  };
   /** Has a timeout: while the store is unreachable, the answer holds what this node knows. */
   const gather = async (app: string): Promise<void> => {
     if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
@@ -123,8 +117,8 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams):
   const cut: Cut = (...cut) => pipeline.cut("/v1/channels/:channel/peers", ...cut);
   return [
     ...tokenEndpoints(guards.minting, keyRate, nowMs),
-    ...channelEndpoints(guards.secret, { hub, quota, streams, cut }),
-    ...peerEndpoints(guards.secret, { hub, quota, store, blocks, nowMs }),
+    ...channelEndpoints(guards.secret, { hub, streams, cut }),
+    ...peerEndpoints(guards.secret, { hub, store, blocks, nowMs }),
     ...usageEndpoints(guards.secret, { keyring, hub, usage, gather }),
   ];
 }

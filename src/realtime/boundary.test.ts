@@ -1,6 +1,6 @@
 /** Exceptions planted in the heart: what they cost, and that everything else goes on. */
 import { describe, expect, spyOn, test } from "bun:test";
-import type { Engine, RemoteMembers } from "../engine/engine.ts";
+import type { Engine, Envelope, RemoteMembers } from "../engine/engine.ts";
 import { Faults } from "../telemetry/faults.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { guardedClock } from "./clock.ts";
@@ -53,7 +53,7 @@ describe("a fault in a socket event", () => {
     const world = plantedWorld();
     const [ann, ben, cat] = ["ann", "ben", "cat"].map((id) => world.join(id, "room")) as [Client, Client, Client];
     for (const client of [ann, ben, cat]) client.take();
-    plant(world.node.hub, "publish", (peer: { peerId: string }) => peer.peerId === "ann");
+    plant(world.node.hub.delivery, "publish", (_app: string, _channel: string, { from }: Envelope) => from === "ann");
     ann.publish("room", 1);
     ben.publish("room", 2);
     world.advance(600);
@@ -70,15 +70,15 @@ describe("a fault in a socket event", () => {
     plant(world.node.engine, "hold", () => true);
     const ben = world.connect("ben");
     expect(closeCodes(ann, ben)).toEqual([undefined, 1011]);
-    expect(world.node.hub.connections).toBe(1);
+    expect(world.node.hub.connections.count).toBe(1);
     expectNothingLeft(world, ann);
   });
 
   test("of a pong or a drain closes that socket with 1011", () => {
     const world = plantedWorld();
     const [ann, ben] = [world.connect("ann"), world.connect("ben")];
-    plant(world.node.hub, "pong", () => true);
-    plant(world.node.hub, "drained", () => true);
+    plant(world.node.hub.presence, "pong", () => true);
+    plant(world.node.hub.presence, "drained", () => true);
     ann.subscribe("room");
     world.advance(1);
     ben.socket.read();
@@ -108,7 +108,7 @@ describe("a fault in a socket event", () => {
   test("while a subscription ends resynchronises the channel: it could go on showing the member", async () => {
     const world = plantedWorld();
     const [ann, ben, cat] = [world.join("ann", "room"), world.join("ben", "room"), world.join("cat", "other")];
-    const { presence } = world.node.hub as unknown as { presence: { left(): void } };
+    const { presence } = world.node.hub;
     plant(presence, "left", () => true);
     ann.unsubscribe("room");
     await turn();
@@ -132,7 +132,7 @@ describe("a fault in a socket event", () => {
     const ben = world.connect("ben", { key: PUBLISHABLE_KEY });
     for (const channel of ["bad", "worse"]) ben.subscribe(channel);
     const cat = world.join("cat", "good", { key: PUBLISHABLE_KEY });
-    const { presence } = world.node.hub as unknown as { presence: { left(): void } };
+    const { presence } = world.node.hub;
     plant(presence, "left", ({ channel }: { channel: { name: string } }) => channel.name !== "good");
     // Ann leaves "bad": Ben is closed for it and leaves "worse": Ann is closed for that, while her subscriptions end.
     world.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
@@ -228,7 +228,7 @@ describe("a fault in a timer", () => {
     const [ann, ben, cat] = [10_000, 10_000, 20_000].map((expiresInMs, i) =>
       world.connect(`p${i}`, { expiresInMs }),
     ) as [Client, Client, Client];
-    plant(world.node.hub, "expire", (peer: unknown) => peer === ann.peer);
+    plant(world.node.hub.connections, "expire", (peer: unknown) => peer === ann.peer);
     world.advance(10_000);
     expect(closeCodes(ann, ben, cat)).toEqual([1011, 4002, undefined]);
     world.advance(10_000);
@@ -280,7 +280,7 @@ describe("a fault in what the engine calls", () => {
 
   test("to deliver a message resynchronises that channel on this node alone", async () => {
     const { world, ann, ben, cat } = worldOfTwo();
-    plant(world.nodeAt(1).hub.delivery, "fanOut", (channel: { name: string }) => channel.name === "bad");
+    plant(world.nodeAt(1).hub.delivery, "deliver", (channel: { name: string }) => channel.name === "bad");
     ann.publish("bad", 1);
     ann.publish("good", 2);
     world.advance(600);
@@ -294,7 +294,7 @@ describe("a fault in what the engine calls", () => {
 
   test("to tell of members resynchronises that channel", async () => {
     const { world, ann, ben, cat } = worldOfTwo();
-    const { presence } = world.nodeAt(1).hub as unknown as { presence: { remoteChanged(): void } };
+    const { presence } = world.nodeAt(1).hub;
     plant(presence, "remoteChanged", (_node: string, channel: { name: string }) => channel.name === "bad");
     const dan = world.join("dan", "bad", { node: 0 });
     await turn();
@@ -305,7 +305,7 @@ describe("a fault in what the engine calls", () => {
 
   test("to hand over a direct message closes its receiver, who may lack it", () => {
     const { world, ann, ben, cat } = worldOfTwo();
-    plant(world.nodeAt(1).hub.delivery, "handTo", () => true);
+    plant(world.nodeAt(1).hub.delivery, "deliverTo", () => true);
     ann.send("ben", 1);
     world.advance(600);
     expect(closeCodes(ann, ben, cat)).toEqual([undefined, 1011, undefined]);
@@ -316,7 +316,7 @@ describe("a fault in what the engine calls", () => {
     const { world, ann, ben, cat } = worldOfTwo();
     const dan = world.join("dan", "good", { node: 0 });
     for (const client of [cat, dan]) client.take();
-    const { presence } = world.nodeAt(1).hub as unknown as { presence: { remoteChanged(): void } };
+    const { presence } = world.nodeAt(1).hub;
     plant(presence, "remoteChanged", (_node: string, channel: { name: string }) => channel.name === "bad");
     world.kill(0);
     world.settle();
@@ -335,7 +335,7 @@ describe("a fault in what the engine calls", () => {
       world.join("ann", "bad", { node: 0 });
       const ben = world.connect("ben", { node: 1 });
       const cat = world.connect("cat", { node: 1 });
-      const { presence } = world.nodeAt(1).hub as unknown as { presence: { remoteChanged(): void } };
+      const { presence } = world.nodeAt(1).hub;
       plant(presence, "remoteChanged", (_node: string, channel: { name: string }) => channel.name === "bad");
       ben.subscribe("bad");
       world.settle();

@@ -48,6 +48,11 @@ export class Channel {
     this.presenceTopic = `p${number}`;
   }
 
+  /** false: it was forgotten, or detached after a fault; a new channel may have its name. */
+  get isInUse(): boolean {
+    return this.space.channels.get(this.name) === this;
+  }
+
   member(identity: Identity): Member {
     let member = this.members.get(identity.peerId);
     if (!member) {

@@ -71,7 +71,7 @@ describe.each([
 
   async function membersOn(world: World, node: number): Promise<number> {
     const { hub } = world.nodeAt(node);
-    return (await hub.census.members(APP, "c"))?.length ?? -1;
+    return (await hub.occupancy.members(APP, "c"))?.length ?? -1;
   }
 
   test("280 peers with 4 KB of peerMetadata join a channel in one tick", async () => {

@@ -5,13 +5,14 @@
 
 import type { Boundary } from "./boundary.ts";
 import type { Clock } from "./clock.ts";
+import type { ConnectionObserver, Connections } from "./connections.ts";
 import { EXPIRY_LEAD_MS } from "./limits.ts";
 import type { Peer } from "./peer.ts";
 
 const SLOT_MS = 50;
 const NEVER = Number.POSITIVE_INFINITY;
 
-export class Deadlines {
+export class Deadlines implements ConnectionObserver {
   /** Slot n holds what is due by n × SLOT_MS. A peer knows its place in it, so that leaving costs nothing. */
   private readonly slots = new Map<number, Peer[]>();
   private earliest = NEVER;
@@ -20,10 +21,21 @@ export class Deadlines {
   constructor(
     private readonly clock: Clock,
     private readonly boundary: Boundary,
-    private readonly end: (peer: Peer) => void,
-  ) {}
+    private readonly connections: Connections,
+  ) {
+    connections.observe(this);
+  }
 
-  /** Takes a peer in, or once more when its deadline has changed. */
+  connected(peer: Peer): void {
+    this.set(peer);
+  }
+
+  /** A connection that has ended is not kept until its token would have expired. */
+  disconnected(peer: Peer): void {
+    this.remove(peer);
+  }
+
+  /** Called for a new connection, and again when its deadline may have changed. */
   set(peer: Peer): void {
     this.remove(peer);
     const expiry = peer.expiresAtMs === null ? NEVER : peer.expiresAtMs - EXPIRY_LEAD_MS;
@@ -37,8 +49,7 @@ export class Deadlines {
     this.turn();
   }
 
-  /** A connection that has ended is not kept until its token would have. */
-  remove(peer: Peer): void {
+  private remove(peer: Peer): void {
     const slot = slotOf(peer);
     const peers = this.slots.get(slot);
     if (peers?.[peer.deadlineIndex] !== peer) return;
@@ -73,7 +84,8 @@ export class Deadlines {
         continue;
       }
       this.slots.delete(slot);
-      for (const peer of peers) if (peer.open) this.boundary.forPeer("timer", peer, this.end);
+      for (const peer of peers)
+        if (peer.open) this.boundary.forPeer("timer", peer, () => this.connections.expire(peer));
     }
   }
 }

@@ -24,7 +24,7 @@ describe("a message", () => {
     ann.publish("empty", 1);
     expect([ann.news(), ben.news()]).toEqual([["ack r1", "ack r2"], ["message ann 1"]]);
     expect(world.node.usage.messagesUsed(APP)).toBe(2);
-    expect(world.node.hub.channelCount).toBe(1);
+    expect(world.node.hub.spaces.channelCount).toBe(1);
   });
 
   test("does not reach those who have unsubscribed, nor the same channel of another application", () => {
@@ -90,7 +90,7 @@ describe("a message", () => {
       world.connect("ann").publish("c", 1);
       expect(ben.news()).toEqual(["message ann 1"]);
     }
-    expect(world.node.hub.census.localChannels(APP)).toEqual([{ channel: "c", peerIds: ["ben"], connections: 1 }]);
+    expect(world.node.hub.occupancy.localChannels(APP)).toEqual([{ channel: "c", peerIds: ["ben"], connections: 1 }]);
   });
 
   test("reaches those of one kind after those of the other have gone", () => {
@@ -199,7 +199,7 @@ describe("when the engine cannot reach the others", () => {
       const world = worldWith({ send: async () => reached });
       const ann = world.connect("ann");
       ann.send("far", 1);
-      world.node.hub.disconnect(ann.peer);
+      world.node.hub.connections.disconnect(ann.peer);
       await turn();
       expect(ann.news()).toEqual([]);
     }

@@ -1,8 +1,9 @@
 /**
- * How words reach connections: a message is written once per variant to a native topic, a direct message to the outbox of each
- * of its receiver's connections. Nothing here loops over subscribers. Before a message is written, its receivers are told what waits
- * to be told about its sender.
+ * How messages reach connections, whether a connection, REST or another node sends them. A message is written once per variant
+ * to a native topic, a direct message to the outbox of each of its receiver's connections. Nothing here loops over subscribers.
+ * Before a message is written, its receivers are shown the pending presence changes of its sender.
  */
+import type { Keyring } from "../access/keyring.ts";
 import { type Engine, type Envelope, UNAVAILABLE } from "../engine/engine.ts";
 import * as encode from "../protocol/encode.ts";
 import { utf8Bytes } from "../protocol/names.ts";
@@ -11,52 +12,62 @@ import type { Clock } from "./clock.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 import type { Presence } from "./presence.ts";
+import { Quota } from "./quota.ts";
 import type { Broadcast, Socket } from "./socket.ts";
-import type { Identity, Space } from "./space.ts";
+import type { Identity } from "./space.ts";
+import type { Spaces } from "./spaces.ts";
 import type { Usage } from "./usage.ts";
 
-/** How long after a write that had to wait a cut socket counts as a slow reader. */
+/** A socket that is cut within this time after a write had to wait counts as a slow reader. */
 const PRESSURE_MS = 1000;
 
 export interface DeliveryParts {
-  readonly spaces: ReadonlyMap<string, Space>;
+  readonly spaces: Spaces;
   readonly presence: Presence;
   readonly engine: Engine;
   readonly broadcast: Broadcast;
+  readonly keyring: Keyring;
   readonly usage: Usage;
   readonly metrics: RealtimeMetrics;
   readonly clock: Clock;
 }
 
+/** Why a message was delivered to no one. `backend_error`: other nodes cannot be reached. */
+export type PublishRefusal = "over_message_quota" | "backend_error";
+export type SendRefusal = PublishRefusal | "peer_not_found";
+
 export class Delivery {
+  private readonly quota: Quota;
   private pressedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(private readonly parts: DeliveryParts) {}
-
-  /** false: the other nodes cannot be reached, and nothing was delivered to anybody. */
-  publish(peer: Peer, name: string, dataJson: string): boolean {
-    const { identity } = peer;
-    const channel = identity.space.channels.get(name);
-    if (identity.pending) this.parts.presence.beforeMessage(identity, hasReceiver(channel, peer));
-    const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };
-    if (!this.parts.engine.publish(identity.space.app, name, envelope)) return false;
-    if (channel) this.fanOut(channel, identity.json, envelope, peer);
-    this.parts.usage.message(identity.space.app);
-    return true;
+  constructor(private readonly parts: DeliveryParts) {
+    this.quota = new Quota(parts.keyring, parts.usage);
   }
 
-  /** A message that no connection of ours sent: REST's. */
-  publishFrom(app: string, name: string, envelope: Envelope): boolean {
-    const space = this.parts.spaces.get(app);
+  // Messages of channels
+
+  /** undefined: it is published. `sender`: the connection that it comes from; without one it is REST's. */
+  publish(app: string, name: string, envelope: Envelope, sender?: Peer): PublishRefusal | undefined {
+    if (this.quota.isUsedUp(app)) return "over_message_quota";
+    const { spaces, presence, engine, usage } = this.parts;
+    const space = sender ? sender.identity.space : spaces.get(app);
     const channel = space?.channels.get(name);
-    if (space) this.settleSender(space, envelope.from, channel);
-    if (!this.parts.engine.publish(app, name, envelope)) return false;
-    if (channel) this.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined);
-    this.parts.usage.message(app);
-    return true;
+    const from = sender ? sender.identity : space?.identities.get(envelope.from);
+    if (from?.pending) presence.beforeMessage(from, hasReceiver(channel, sender));
+    if (!engine.publish(app, name, envelope)) return "backend_error";
+    if (channel) this.fanOut(channel, fromJsonOf(envelope, sender), envelope, sender);
+    usage.message(app);
+    return undefined;
   }
 
-  fanOut(channel: Channel, fromJson: string, envelope: Envelope, sender: Peer | undefined): void {
+  /** A message of another node. */
+  deliver(channel: Channel, envelope: Envelope): void {
+    const from = channel.space.identities.get(envelope.from);
+    if (from?.pending) this.parts.presence.beforeMessage(from, hasReceiver(channel, undefined));
+    this.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined);
+  }
+
+  private fanOut(channel: Channel, fromJson: string, envelope: Envelope, sender: Peer | undefined): void {
     const { subscribers, metadataSubscribers } = channel;
     if (subscribers === 0) return;
     const own = sender?.subscriptionTo(channel.name);
@@ -73,68 +84,45 @@ export class Delivery {
     }
   }
 
-  private write(topic: string, text: string, except: Socket | undefined, readers: number): void {
-    const { broadcast, metrics } = this.parts;
-    const written = broadcast(topic, text, except);
-    this.pressed(written);
-    metrics.deliveries.inc(readers);
-    metrics.bytesOut.inc(readers * (written > 0 ? written : utf8Bytes(text)));
-  }
+  // Direct messages
 
-  /** Bytes wait for a reader somewhere: worth remembering when one is cut. */
-  private pressed(written: number): void {
-    if (written < 0) this.pressedMs = this.parts.clock.monotonicMs();
-  }
-
-  get isUnderPressure(): boolean {
-    return this.parts.clock.monotonicMs() - this.pressedMs < PRESSURE_MS;
-  }
-
-  /** How many connections it was handed to, UNAVAILABLE if that could not be found out. */
-  send(peer: Peer, to: string, dataJson: string): number | Promise<number> {
-    const { identity } = peer;
-    if (identity.pending) this.parts.presence.announcePending(identity);
-    const envelope: Envelope = { from: peer.peerId, metadataJson: peer.metadataJson, dataJson };
-    return this.sendEnvelope(identity.space.app, identity.space, to, identity.json, envelope, peer);
-  }
-
-  sendFrom(app: string, to: string, envelope: Envelope): number | Promise<number> {
-    return this.sendEnvelope(app, this.parts.spaces.get(app), to, JSON.stringify(envelope.from), envelope, undefined);
-  }
-
-  private sendEnvelope(
+  /** undefined: it reached at least one connection. `sender`: the connection that it comes from, which it is not sent to. */
+  send(
     app: string,
-    space: Space | undefined,
     to: string,
-    fromJson: string,
     envelope: Envelope,
-    sender: Peer | undefined,
-  ): number | Promise<number> {
+    sender?: Peer,
+  ): SendRefusal | undefined | Promise<SendRefusal | undefined> {
+    if (this.quota.isUsedUp(app)) return "over_message_quota";
+    const { spaces, presence, engine } = this.parts;
+    const space = sender ? sender.identity.space : spaces.get(app);
+    if (sender?.identity.pending) presence.announcePending(sender.identity);
     const target = space?.identities.get(to);
-    const isHere = target !== undefined && isSomebodyElse(target.peers, sender);
-    const elsewhere = this.parts.engine.send(app, to, envelope, isHere);
-    if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
-    const here = target ? this.hand(target, fromJson, envelope, sender) : 0;
-    if (typeof elsewhere === "number") return this.counted(app, here + elsewhere);
+    const isHere = target !== undefined && hasOther(target.peers, sender);
+    const elsewhere = engine.send(app, to, envelope, isHere);
+    if (elsewhere === UNAVAILABLE) return "backend_error";
+    const here = target ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender) : 0;
+    if (typeof elsewhere === "number") return this.sent(app, here + elsewhere);
     return elsewhere.then((count) => {
-      if (count === UNAVAILABLE) return here > 0 ? this.counted(app, here) : UNAVAILABLE;
-      return this.counted(app, here + count);
+      if (count !== UNAVAILABLE) return this.sent(app, here + count);
+      return here > 0 ? this.sent(app, here) : "backend_error";
     });
   }
 
-  private counted(app: string, reached: number): number {
-    if (reached > 0) this.parts.usage.message(app);
-    return reached;
+  private sent(app: string, reached: number): SendRefusal | undefined {
+    if (reached === 0) return "peer_not_found";
+    this.parts.usage.message(app);
+    return undefined;
   }
 
-  /** To this node's connections of a peer: how many there were. */
-  handTo(app: string, to: string, envelope: Envelope): number {
-    const target = this.parts.spaces.get(app)?.identities.get(to);
+  /** A direct message of another node: how many connections here it was written to. */
+  deliverTo(app: string, to: string, envelope: Envelope): number {
+    const target = this.parts.spaces.identity(app, to);
     return target ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined) : 0;
   }
 
   private hand(target: Identity, fromJson: string, envelope: Envelope, sender: Peer | undefined): number {
-    if (!isSomebodyElse(target.peers, sender)) return 0;
+    if (!hasOther(target.peers, sender)) return 0;
     const { metrics, presence } = this.parts;
     const from = sender?.identity ?? target.space.identities.get(envelope.from);
     if (from?.pending) presence.beforeDirect(from, target);
@@ -149,26 +137,42 @@ export class Delivery {
     return reached;
   }
 
-  /** The answer to something that may come many times in a turn. */
+  // Writing
+
+  /** An ack or another answer of which many may be written in one turn. */
   answer(peer: Peer, text: string): void {
-    this.pressed(this.parts.broadcast(peer.outbox, text, undefined));
+    this.notePressure(this.parts.broadcast(peer.outbox, text, undefined));
   }
 
-  /** Before a message that no connection of ours sent goes out in `channel`. */
-  settleSender(space: Space, from: string, channel: Channel | undefined): void {
-    const identity = space.identities.get(from);
-    if (identity?.pending) this.parts.presence.beforeMessage(identity, hasReceiver(channel, undefined));
+  private write(topic: string, text: string, except: Socket | undefined, readers: number): void {
+    const { broadcast, metrics } = this.parts;
+    const written = broadcast(topic, text, except);
+    this.notePressure(written);
+    metrics.deliveries.inc(readers);
+    metrics.bytesOut.inc(readers * (written > 0 ? written : utf8Bytes(text)));
+  }
+
+  private notePressure(written: number): void {
+    if (written < 0) this.pressedMs = this.parts.clock.monotonicMs();
+  }
+
+  /** Bytes have had to wait for a reader lately: a connection that ends now may have been cut as a slow reader. */
+  get isUnderPressure(): boolean {
+    return this.parts.clock.monotonicMs() - this.pressedMs < PRESSURE_MS;
   }
 }
 
-/** Whether a message in this channel reaches anyone on this node. */
+const fromJsonOf = (envelope: Envelope, sender: Peer | undefined): string =>
+  sender ? sender.identity.json : JSON.stringify(envelope.from);
+
+/** Whether a message in this channel reaches a connection on this node. */
 function hasReceiver(channel: Channel | undefined, sender: Peer | undefined): boolean {
   if (!channel) return false;
   return channel.subscribers > (sender?.subscriptionTo(channel.name) ? 1 : 0);
 }
 
-/** Without a closure: every send comes by here. */
-function isSomebodyElse(peers: readonly Peer[], sender: Peer | undefined): boolean {
+/** Whether there is a connection besides the sender's. Without a closure: every send calls this. */
+function hasOther(peers: readonly Peer[], sender: Peer | undefined): boolean {
   const [first] = peers;
   return peers.length > 1 || (first !== undefined && first !== sender);
 }

@@ -195,7 +195,7 @@ describe("a connection that has ended", () => {
   test("does nothing more with frames that were still on their way", () => {
     const { world, ann } = begin();
     const ben = world.join("ben", "c");
-    ann.node.hub.disconnect(ann.peer);
+    ann.node.hub.connections.disconnect(ann.peer);
     for (const frame of ['{"type":"publish","channel":"c","data":1}', '{"type":"ping"}', Buffer.alloc(3)])
       ann.socket.message(frame);
     expect([ben.news(), ann.news(), world.node.usage.messagesUsed(APP)]).toEqual([[], [], 0]);

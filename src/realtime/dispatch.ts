@@ -1,9 +1,8 @@
 /**
- * What a client's frame does. Every check stands here, in the order the protocol gives them; each leaves the connection
- * open, except the rate. Nothing here waits.
+ * What a client's frame does. Its checks are here, in the order of the protocol; the message quota is checked by Delivery, as
+ * for REST. A failed check leaves the connection open, except for the rate. Nothing here waits.
  */
-import type { Keyring } from "../access/keyring.ts";
-import { UNAVAILABLE } from "../engine/engine.ts";
+import type { Envelope } from "../engine/engine.ts";
 import { type ActionSet, bitOf } from "../protocol/actions.ts";
 import { OVER_RATE } from "../protocol/close.ts";
 import type { Code } from "../protocol/codes.ts";
@@ -12,11 +11,11 @@ import { type ClientFrame, decodeFrame, PLAIN_PING } from "../protocol/frames.ts
 import { CHANNELS_PER_CONNECTION_MAX } from "../protocol/limits.ts";
 import { isChannelName, isPeerId, isReserved, utf8Bytes } from "../protocol/names.ts";
 import type { Clock } from "./clock.ts";
+import type { SendRefusal } from "./delivery.ts";
 import type { Hub } from "./hub.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 import { giveFrameBack, type Rates, refill, takeControl, takeFrame, takePing } from "./rates.ts";
-import type { Usage } from "./usage.ts";
 
 const PUBLISH = bitOf("publish");
 const SUBSCRIBE = bitOf("subscribe");
@@ -24,8 +23,6 @@ const SEND = bitOf("send");
 
 export interface DispatchParts {
   readonly hub: Hub;
-  readonly keyring: Keyring;
-  readonly usage: Usage;
   readonly metrics: RealtimeMetrics;
   readonly clock: Clock;
   readonly rates: Rates;
@@ -64,7 +61,7 @@ export class Dispatch {
       case "unsubscribe":
         framesIn.unsubscribe.inc();
         if (!isChannelName(frame.channel)) return this.refuse(peer, "invalid_channel", frame.requestId);
-        hub.unsubscribe(peer, frame.channel);
+        hub.channels.unsubscribe(peer, frame.channel);
         return this.ack(peer, frame.requestId);
       default:
         framesIn.other.inc();
@@ -89,7 +86,7 @@ export class Dispatch {
   controlPong(peer: Peer, payload: Buffer): void {
     if (!this.arrived(peer, 0)) return;
     const seq = payload.length === 0 ? undefined : peer.answeredPing(payload.toString("latin1"));
-    if (seq !== undefined) this.parts.hub.pong(peer, seq);
+    if (seq !== undefined) this.parts.hub.presence.pong(peer, seq);
     else if (!takeControl(peer, this.parts.rates)) this.cut(peer);
   }
 
@@ -98,9 +95,9 @@ export class Dispatch {
     if (!peer.open) return false;
     const { clock, rates, metrics, hub } = this.parts;
     metrics.bytesIn.inc(size);
-    // The wheel may be late when the machine was suspended: nobody acts on an expired token in between.
+    // The timer may be late when the machine was suspended: an expired token must not be used in between.
     if (peer.deadlineMs <= clock.nowMs()) {
-      hub.expire(peer);
+      hub.connections.expire(peer);
       return false;
     }
     const now = clock.monotonicMs();
@@ -128,8 +125,8 @@ export class Dispatch {
       peer.publishesTo = channel;
     }
     if (data === undefined) return this.refuse(peer, "missing_data", requestId);
-    if (this.isOverQuota(peer)) return this.refuse(peer, "over_message_quota", requestId);
-    if (!hub.publish(peer, channel, data)) return this.refuse(peer, "backend_error", requestId);
+    const refused = hub.delivery.publish(peer.identity.space.app, channel, envelopeOf(peer, data), peer);
+    if (refused) return this.refuse(peer, refused, requestId);
     this.ackMessage(peer, requestId);
     metrics.frameSeconds.observe((clock.monotonicMs() - peer.lastSeenMs) / 1000);
   }
@@ -139,18 +136,17 @@ export class Dispatch {
     if (!isPeerId(to)) return this.refuse(peer, "invalid_peer_id", requestId);
     if (!peer.may(SEND)) return this.refuseAction(peer, SEND, requestId);
     if (data === undefined) return this.refuse(peer, "missing_data", requestId);
-    if (this.isOverQuota(peer)) return this.refuse(peer, "over_message_quota", requestId);
-    const reached = this.parts.hub.send(peer, to, data);
-    if (typeof reached === "number") this.sent(peer, reached, requestId);
-    else
-      reached
-        .then((count) => this.sent(peer, count, requestId))
-        .catch((error) => this.parts.hub.boundary.peerFailed("engine", peer, error));
+    const { delivery, boundary } = this.parts.hub;
+    const sent = delivery.send(peer.identity.space.app, to, envelopeOf(peer, data), peer);
+    if (sent instanceof Promise)
+      sent
+        .then((refused) => this.answerSend(peer, refused, requestId))
+        .catch((error) => boundary.peerFailed("engine", peer, error));
+    else this.answerSend(peer, sent, requestId);
   }
 
-  private sent(peer: Peer, reached: number, requestId: string | undefined): void {
-    if (reached === UNAVAILABLE) this.refuse(peer, "backend_error", requestId);
-    else if (reached === 0) this.refuse(peer, "peer_not_found", requestId);
+  private answerSend(peer: Peer, refused: SendRefusal | undefined, requestId: string | undefined): void {
+    if (refused) this.refuse(peer, refused, requestId);
     else this.ackMessage(peer, requestId);
   }
 
@@ -163,16 +159,10 @@ export class Dispatch {
     if (!peer.covers(channel)) return this.refuseChannel(peer, channel, requestId);
     if (peer.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !peer.subscriptionTo(channel))
       return this.refuse(peer, "channel_limit_exceeded", requestId);
-    this.parts.hub.subscribe(peer, channel, wanted === true, (refused) => {
+    this.parts.hub.channels.subscribe(peer, channel, wanted === true, (refused) => {
       if (refused) this.refuse(peer, refused, requestId);
       else this.ack(peer, requestId);
     });
-  }
-
-  private isOverQuota(peer: Peer): boolean {
-    const { app } = peer.identity.space;
-    const cap = this.parts.keyring.app(app)?.maxMessagesPerPeriod ?? null;
-    return cap !== null && this.parts.usage.messagesUsed(app) >= cap;
   }
 
   private ack(peer: Peer, requestId: string | undefined): void {
@@ -181,7 +171,7 @@ export class Dispatch {
     peer.socket.send(encode.ack(requestId));
   }
 
-  /** Of messages: many may come in a turn. */
+  /** The ack of a publish or send, of which many may come in one turn. */
   private ackMessage(peer: Peer, requestId: string | undefined): void {
     if (requestId === undefined || !peer.open) return;
     this.parts.metrics.acks.inc();
@@ -208,6 +198,12 @@ export class Dispatch {
 
   private cut(peer: Peer): void {
     this.parts.metrics.rateCuts.inc();
-    this.parts.hub.close(peer, OVER_RATE);
+    this.parts.hub.connections.close(peer, OVER_RATE);
   }
 }
+
+const envelopeOf = ({ peerId, metadataJson }: Peer, dataJson: string): Envelope => ({
+  from: peerId,
+  metadataJson,
+  dataJson,
+});

@@ -10,12 +10,13 @@ import type { KeyRate } from "../access/coverage.ts";
 import type { News } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { Throttle } from "../access/throttle.ts";
-import type { Claim } from "../engine/engine.ts";
+import type { Claim, Engine } from "../engine/engine.ts";
 import { FAULT, GOING_AWAY, OVER_CONCURRENT } from "../protocol/close.ts";
 import { CODES, type Code, Problem } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
 import { FRAME_MAX_BYTES, RETRY_AFTER_MS, WEBSOCKET_VERSION } from "../protocol/limits.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
+import { attempt } from "./attempt.ts";
 import type { Clock } from "./clock.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { Hub } from "./hub.ts";
@@ -36,6 +37,7 @@ export type SocketData = Pending | Peer | undefined;
 
 export interface GatewayParts {
   readonly hub: Hub;
+  readonly engine: Engine;
   readonly dispatch: Dispatch;
   readonly keyring: Keyring;
   readonly blocks: Blocks;
@@ -46,8 +48,8 @@ export interface GatewayParts {
   readonly faults: FaultLog;
   readonly clock: Clock;
   readonly maxPendingBytes: number;
-  /** Where other nodes change keys too. */
-  readonly news?: News | undefined;
+  /** undefined: no other node can change keys. */
+  readonly news: News | undefined;
 }
 
 export interface ConnectAttempt {
@@ -115,7 +117,7 @@ export class Gateway {
       );
     const cap = this.parts.keyring.app(grant.app)?.maxConcurrentConnections ?? null;
     if (cap === null) return this.upgrade(attempt, { grant });
-    const claim = this.parts.hub.claim(grant.app, cap);
+    const claim = this.parts.engine.claim(grant.app, cap);
     return claim instanceof Promise
       ? claim.then((found) => this.claimed(attempt, found))
       : this.upgradeCapped(attempt, grant, claim);
@@ -201,7 +203,7 @@ export class Gateway {
       },
       drain: (ws) => {
         try {
-          if (ws.data instanceof Peer && ws.data.open) this.parts.hub.drained(ws.data);
+          if (ws.data instanceof Peer && ws.data.open) this.parts.hub.presence.drained(ws.data);
         } catch (error) {
           this.failed(ws, "drain", error);
         }
@@ -235,7 +237,7 @@ export class Gateway {
       return;
     }
     try {
-      ws.data = this.parts.hub.connect(pending.grant, ws as Socket);
+      ws.data = this.parts.hub.connections.connect(pending.grant, ws as Socket);
     } finally {
       pending.claim?.end();
     }
@@ -245,7 +247,7 @@ export class Gateway {
     const { hub, faults } = this.parts;
     if (ws.data instanceof Peer) return hub.boundary.peerFailed("socket", ws.data, error, { event });
     faults.caught("socket", error, { event });
-    hub.boundary.attempt("socket", () => ws.close(FAULT.code, FAULT.reason));
+    attempt(faults, "socket", () => ws.close(FAULT.code, FAULT.reason));
   }
 
   private closed(ws: ServerWebSocket<SocketData>, code: number): void {
@@ -254,25 +256,26 @@ export class Gateway {
     if (!(ws.data instanceof Peer)) return;
     // The runtime does not say that it cut a slow reader: it is one that ends so while writes are waiting.
     if (ws.data.open && code === 1006 && hub.delivery.isUnderPressure) metrics.slowCuts.inc();
-    hub.disconnect(ws.data);
+    hub.connections.disconnect(ws.data);
   }
 
   /** No new connections; those that are open end one after the other within the time. */
   async drain(withinMs: number): Promise<void> {
     this.draining = true;
-    const peers = [...this.parts.hub.everybody()];
+    const { clock, faults, metrics } = this.parts;
+    const { connections } = this.parts.hub;
+    const peers = [...connections.all()];
     const paceMs = Math.min(withinMs, (peers.length / DRAIN_PER_SECOND_MIN) * 1000);
     const steps = Math.max(1, Math.floor(paceMs / DRAIN_STEP_MS));
     const perStep = Math.ceil(peers.length / steps);
     for (let at = 0; at < peers.length; at += perStep) {
       for (const peer of peers.slice(at, at + perStep)) {
         if (!peer.open) continue;
-        this.parts.metrics.goingAways.inc();
-        this.parts.hub.boundary.attempt("socket", () => peer.socket.send(encode.goingAway(RETRY_AFTER_MS)));
-        this.parts.hub.close(peer, GOING_AWAY);
+        metrics.goingAways.inc();
+        attempt(faults, "socket", () => peer.socket.send(encode.goingAway(RETRY_AFTER_MS)));
+        connections.close(peer, GOING_AWAY);
       }
-      if (at + perStep < peers.length)
-        await new Promise<void>((resolve) => this.parts.clock.after(DRAIN_STEP_MS, resolve));
+      if (at + perStep < peers.length) await new Promise<void>((resolve) => clock.after(DRAIN_STEP_MS, resolve));
     }
   }
 }

@@ -18,11 +18,11 @@ describe("a connection", () => {
     const world = new World();
     const ann = world.connect("ann");
     world.connect("ann");
-    expect([world.node.hub.connections, world.node.hub.census.connectionsOf(APP)]).toEqual([2, 2]);
-    world.node.hub.disconnect(ann.peer);
-    world.node.hub.disconnect(ann.peer);
+    expect([world.node.hub.connections.count, world.node.hub.occupancy.connectionsOf(APP)]).toEqual([2, 2]);
+    world.node.hub.connections.disconnect(ann.peer);
+    world.node.hub.connections.disconnect(ann.peer);
     ann.vanish();
-    expect([world.node.hub.connections, world.node.hub.census.connectionsOf(APP)]).toEqual([1, 1]);
+    expect([world.node.hub.connections.count, world.node.hub.occupancy.connectionsOf(APP)]).toEqual([1, 1]);
     expect(world.node.usage.of(APP).connections).toBe(1);
   });
 
@@ -133,9 +133,9 @@ describe("a kick", () => {
     const ben = [world.join("ben", "c"), world.connect("ben")];
     const stranger = world.connect("ben", { key: OTHER_KEY });
     ann.take();
-    expect(await world.node.hub.kick(APP, "ben")).toBe(2);
+    expect(await world.node.hub.kicks.kick(APP, "ben")).toBe(2);
     expect(ben.map((one) => one.closeCode)).toEqual([4020, 4020]);
-    expect(await world.node.hub.kick(APP, "ben")).toBe(0);
+    expect(await world.node.hub.kicks.kick(APP, "ben")).toBe(0);
     world.advance(10);
     expect([ann.news(), stranger.closeCode]).toEqual([["left: ben"], undefined]);
   });
@@ -148,12 +148,12 @@ describe("what REST is told", () => {
     world.join("ann", "c", { metadata: 2 });
     world.connect("ben").holdPongs().subscribe("c");
     world.join("shy", "c", { actions: ["subscribe"] });
-    const members = await world.node.hub.census.members(APP, "c");
+    const members = await world.node.hub.occupancy.members(APP, "c");
     expect(members?.map((one) => [one.peerId, one.metadataJson])).toEqual([
       ["ann", "2"],
       ["ben", undefined],
     ]);
-    expect(await world.node.hub.census.members(APP, "none")).toEqual([]);
+    expect(await world.node.hub.occupancy.members(APP, "none")).toEqual([]);
   });
 
   test("channels in use, with peers and connections", async () => {
@@ -163,16 +163,16 @@ describe("what REST is told", () => {
     world.join("ben", "d");
     world.join("shy", "d", { actions: ["subscribe"] });
     world.join("ann", "secret", { key: OTHER_KEY });
-    expect(await world.node.hub.census.channels(APP)).toEqual([
+    expect(await world.node.hub.occupancy.channels(APP)).toEqual([
       { channel: "c", peers: 1, connections: 2 },
       { channel: "d", peers: 1, connections: 2 },
     ]);
     ann.unsubscribe("c");
     ann.subscribe("e");
-    expect((await world.node.hub.census.channels(APP))?.map((one) => one.channel)).toEqual(["c", "d", "e"]);
+    expect((await world.node.hub.occupancy.channels(APP))?.map((one) => one.channel)).toEqual(["c", "d", "e"]);
     world.advance(600);
     ann.unsubscribe("e");
-    expect((await world.node.hub.census.channels(APP))?.map((one) => one.channel)).toEqual(["c", "d"]);
+    expect((await world.node.hub.occupancy.channels(APP))?.map((one) => one.channel)).toEqual(["c", "d"]);
   });
 });
 
@@ -184,7 +184,9 @@ describe("nothing is left behind", () => {
     world.advance(30);
     for (const one of people) for (const name of ["a", "b", "c"]) one.unsubscribe(name);
     world.advance(1000);
-    expect([world.node.hub.channelCount, world.node.server.onTopics, world.node.hub.connections]).toEqual([0, 0, 20]);
+    expect([world.node.hub.spaces.channelCount, world.node.server.onTopics, world.node.hub.connections.count]).toEqual([
+      0, 0, 20,
+    ]);
   });
 
   test("in a channel that lives on, those who left are forgotten", () => {
@@ -192,7 +194,7 @@ describe("nothing is left behind", () => {
     world.join("ann", "c");
     for (let i = 0; i < 30; i++) world.join(`p${i}`, "c", { pongAfterMs: i % 2 === 0 ? 0 : undefined }).vanish();
     world.advance(1000);
-    const spaces = Reflect.get(world.node.hub, "spaces") as Map<string, Space>;
+    const spaces = Reflect.get(world.node.hub.spaces, "byApp") as Map<string, Space>;
     const space = spaces.get(APP);
     expect([...(space?.identities.keys() ?? [])]).toEqual(["ann"]);
     expect([...(space?.channels.get("c")?.members.keys() ?? [])]).toEqual(["ann"]);
@@ -255,9 +257,9 @@ describe("channels whose messages were lost between nodes", () => {
     });
     world.advance(600);
     let looks = 0;
-    const everybody = hub.everybody.bind(hub);
-    hub.everybody = function* () {
-      for (const peer of everybody()) {
+    const all = hub.connections.all.bind(hub.connections);
+    hub.connections.all = function* () {
+      for (const peer of all()) {
         looks++;
         yield peer;
       }

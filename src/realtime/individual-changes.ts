@@ -7,14 +7,14 @@
  */
 import type { Damping } from "./damping.ts";
 import type { Member } from "./member.ts";
+import type { RealtimeMetrics } from "./metrics.ts";
 import { type Change, changeFrames } from "./rosters.ts";
 import type { Subscription } from "./subscription.ts";
 
 export interface IndividualChangesParts {
   readonly damping: Damping;
   readonly partMaxBytes: number;
-  /** Frames that were written to one subscription. */
-  readonly countFrames: (n: number) => void;
+  readonly metrics: RealtimeMetrics;
 }
 
 export class IndividualChanges {
@@ -75,7 +75,7 @@ export class IndividualChanges {
     const ofOthers = changes.filter((change) => !isJoin(change) || change.peerId !== peer.peerId);
     if (ofOthers.length === 0) return;
     const frames = changeFrames(channel.json, ofOthers, this.parts.partMaxBytes);
-    this.parts.countFrames(frames.length);
+    this.parts.metrics.presenceFrames.inc(frames.length);
     for (const frame of frames) peer.socket.send(frame);
   }
 }

@@ -85,7 +85,7 @@ describe("one from which nothing comes", () => {
     expect(ann.news()).toEqual(["left: ben"]);
     expect(ann.socket.closed).toBeUndefined();
     expect(world.node.metrics.silentDrops.value).toBe(1);
-    expect(world.node.hub.connections).toBe(1);
+    expect(world.node.hub.connections.count).toBe(1);
   });
 
   test("is cut though we keep sending to it", () => {
@@ -139,7 +139,7 @@ describe("a wall clock that jumps", () => {
       world.clock.jump(ms);
       world.connect("ben");
       world.advance(200 * SECOND);
-      expect([ann.socket.closed, world.node.hub.connections]).toEqual([undefined, 2]);
+      expect([ann.socket.closed, world.node.hub.connections.count]).toEqual([undefined, 2]);
     });
   }
 });

@@ -5,6 +5,8 @@
 import { PING_EVERY_MS, SILENCE_MAX_MS } from "../protocol/limits.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Clock } from "./clock.ts";
+import type { ConnectionObserver, Connections } from "./connections.ts";
+import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 
 const BEAT_MS = 1000;
@@ -12,7 +14,7 @@ const BUCKETS = PING_EVERY_MS / BEAT_MS;
 /** Timers are late by a little: a ping is unanswered if its silence is a period but for a beat. */
 const SLACK_MS = BEAT_MS;
 
-export class Liveness {
+export class Liveness implements ConnectionObserver {
   private readonly buckets: Set<Peer>[] = Array.from({ length: BUCKETS }, () => new Set());
   /** Those that left a whole ping unanswered: looked at every beat, so that silence ends on time. */
   private readonly suspects = new Set<Peer>();
@@ -23,16 +25,19 @@ export class Liveness {
   constructor(
     private readonly clock: Clock,
     private readonly boundary: Boundary,
-    private readonly drop: (peer: Peer) => void,
-  ) {}
+    private readonly connections: Connections,
+    private readonly metrics: RealtimeMetrics,
+  ) {
+    connections.observe(this);
+  }
 
-  add(peer: Peer): void {
+  connected(peer: Peer): void {
     this.bucketOf(peer).add(peer);
     this.count++;
     this.beat();
   }
 
-  remove(peer: Peer): void {
+  disconnected(peer: Peer): void {
     this.suspects.delete(peer);
     if (this.bucketOf(peer).delete(peer)) this.count--;
   }
@@ -65,8 +70,13 @@ export class Liveness {
     for (const peer of this.suspects) this.judge(peer, now - peer.lastSeenMs);
   }
 
+  private drop(peer: Peer): void {
+    this.metrics.silentDrops.inc();
+    this.connections.cut(peer);
+  }
+
   private judge(peer: Peer, silenceMs: number): void {
-    if (silenceMs >= SILENCE_MAX_MS) this.boundary.forPeer("timer", peer, this.drop);
+    if (silenceMs >= SILENCE_MAX_MS) this.boundary.forPeer("timer", peer, () => this.drop(peer));
     else if (silenceMs < PING_EVERY_MS - SLACK_MS) this.suspects.delete(peer);
   }
 }

@@ -159,9 +159,9 @@ describe("a peer with connections on several nodes", () => {
     const ann = it.connect("ann", { node: 1, metadata: 1 }).holdPongs();
     ann.subscribe("c");
     for (const { hub } of it.nodes)
-      expect((await hub.census.members(APP, "c"))?.map(({ peerId }) => peerId)).toEqual(["ann"]);
+      expect((await hub.occupancy.members(APP, "c"))?.map(({ peerId }) => peerId)).toEqual(["ann"]);
     ann.unsubscribe("c");
-    for (const { hub } of it.nodes) expect(await hub.census.members(APP, "c")).toEqual([]);
+    for (const { hub } of it.nodes) expect(await hub.occupancy.members(APP, "c")).toEqual([]);
   });
 
   test("gets a direct message on all of them, and the sender one ack; nowhere is peer_not_found", async () => {
@@ -181,7 +181,7 @@ describe("a peer with connections on several nodes", () => {
   test("is kicked from all of them", async () => {
     const it = world();
     const ann = [0, 1, 1].map((node) => it.connect("ann", { node }));
-    expect(await it.nodeAt(0).hub.kick(APP, "ann")).toBe(3);
+    expect(await it.nodeAt(0).hub.kicks.kick(APP, "ann")).toBe(3);
     expect(ann.map((one) => one.closeCode)).toEqual([4020, 4020, 4020]);
   });
 
@@ -191,15 +191,15 @@ describe("a peer with connections on several nodes", () => {
     it.connect("ben", { node: 2 }).subscribe("d");
     it.settle();
     for (const { hub } of it.nodes) {
-      const channels = await hub.census.channels(APP);
+      const channels = await hub.occupancy.channels(APP);
       expect(channels?.sort((a, b) => (a.channel < b.channel ? -1 : 1))).toEqual([
         { channel: "c", peers: 1, connections: 3 },
         { channel: "d", peers: 1, connections: 1 },
       ]);
-      expect((await hub.census.members(APP, "c"))?.map((one) => [one.peerId, one.metadataJson])).toEqual([
+      expect((await hub.occupancy.members(APP, "c"))?.map((one) => [one.peerId, one.metadataJson])).toEqual([
         ["ann", "1"],
       ]);
-      expect(hub.census.connectionsOf(APP)).toBe(4);
+      expect(hub.occupancy.connectionsOf(APP)).toBe(4);
     }
   });
 });
@@ -298,7 +298,7 @@ describe("between nodes", () => {
     const it = world(2);
     for (const node of [0, 1]) it.connect(`p${node}`, { node }).subscribe("c");
     it.settle();
-    expect(it.nodes.map(({ hub }) => hub.census.localChannels(APP))).toEqual([
+    expect(it.nodes.map(({ hub }) => hub.occupancy.localChannels(APP))).toEqual([
       [{ channel: "c", peerIds: ["p0"], connections: 1 }],
       [{ channel: "c", peerIds: ["p1"], connections: 1 }],
     ]);

@@ -113,7 +113,7 @@ describe("a channel that the engine is still asked about", () => {
     await turn();
     world.advance(600);
     expect(ann.news().sort()).toEqual(["ack r1", "ack r2"]);
-    expect([ann.socket.pings, world.node.hub.channelCount]).toEqual([[], 0]);
+    expect([ann.socket.pings, world.node.hub.spaces.channelCount]).toEqual([[], 0]);
     ann.vanish();
     expect(leftovers(world)).toEqual({});
   });
@@ -190,7 +190,7 @@ describe("a channel that the engine is still asked about", () => {
     ann.unsubscribe("c");
     world.advance(50);
     // ann is still connected: of far, who is known nowhere any more, not even a name may be left.
-    const spaces = Reflect.get(world.node.hub, "spaces") as Map<string, Space>;
+    const spaces = Reflect.get(world.node.hub.spaces, "byApp") as Map<string, Space>;
     expect([...(spaces.get(APP)?.identities.keys() ?? [])]).toEqual(["ann"]);
     ann.vanish();
     expect(leftovers(world)).toEqual({});

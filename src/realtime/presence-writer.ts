@@ -8,9 +8,11 @@ import type { Channel } from "./channel.ts";
 import type { Damping } from "./damping.ts";
 import { type IndividualChanges, isJoin, isReceived } from "./individual-changes.ts";
 import type { Member } from "./member.ts";
+import type { RealtimeMetrics } from "./metrics.ts";
 import type { RosterQueue } from "./roster-queue.ts";
 import { type Change, changeFrames, makeRoster, type Roster, writeMissed, writePart, writeRest } from "./rosters.ts";
 import type { Broadcast } from "./socket.ts";
+import type { Spaces } from "./spaces.ts";
 import type { Subscription } from "./subscription.ts";
 
 /** The subscriptions that a tick shows to the others: newcomers get their roster now, the others have it and get what they missed. */
@@ -26,8 +28,8 @@ export interface PresenceWriterParts {
   readonly individual: IndividualChanges;
   readonly queue: RosterQueue;
   readonly partMaxBytes: number;
-  readonly tidy: (channel: Channel) => void;
-  readonly count: { changes(n: number): void; frames(n: number): void };
+  readonly spaces: Spaces;
+  readonly metrics: RealtimeMetrics;
 }
 
 export class PresenceWriter {
@@ -44,7 +46,7 @@ export class PresenceWriter {
     const changes = this.takeChanges(channel, members, sender, held);
     if (newcomers.length > 0) this.writeRosters(channel, newcomers);
     if (changes.length > 0) {
-      this.parts.count.changes(changes.length);
+      this.parts.metrics.presenceChanges.inc(changes.length);
       this.writeToListeners(channel, changes);
     }
     const heldIndividually = new Set<string>();
@@ -64,7 +66,7 @@ export class PresenceWriter {
       else if (!mayOweJoin(member)) member.identity.removePending(member);
     }
     this.markHeld(channel, heldIndividually);
-    this.parts.tidy(channel);
+    this.parts.spaces.tidyChannel(channel);
   }
 
   /** The changes that may be shown to the channel now, marked as shown. Members whose change must wait are added to `held`. */
@@ -113,7 +115,7 @@ export class PresenceWriter {
   }
 
   private makeRoster(channel: Channel, receivers: number): Roster {
-    this.parts.count.frames(receivers);
+    this.parts.metrics.presenceFrames.inc(receivers);
     return makeRoster(channel, this.parts.partMaxBytes);
   }
 
@@ -154,7 +156,7 @@ export class PresenceWriter {
 
   private broadcast(channel: Channel, changes: readonly Change[]): void {
     const frames = changeFrames(channel.json, changes, this.parts.partMaxBytes);
-    this.parts.count.frames(channel.listeners * frames.length);
+    this.parts.metrics.presenceFrames.inc(channel.listeners * frames.length);
     for (const frame of frames) this.parts.broadcast(channel.presenceTopic, frame, undefined);
   }
 

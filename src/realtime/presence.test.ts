@@ -402,10 +402,10 @@ describe("presence before words", () => {
     const ben = world.connect("ben").holdPongs();
     ben.subscribe("c");
     const envelope = { from: "ben", metadataJson: undefined, dataJson: "1" };
-    world.node.hub.delivery.publishFrom("app", "c", envelope);
+    world.node.hub.delivery.publish("app", "c", envelope);
     expect(ann.news()).toEqual(["joined: ben", "message ben 1"]);
     ben.unsubscribe("c");
-    void world.node.hub.delivery.sendFrom("app", "ann", envelope);
+    void world.node.hub.delivery.send("app", "ann", envelope);
     expect(ann.news()).toEqual(["left: ben", "direct ben 1"]);
   });
 

@@ -14,16 +14,19 @@ import { announce } from "./announce.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
+import type { Connections } from "./connections.ts";
 import { Damping } from "./damping.ts";
 import { Gates } from "./gates.ts";
 import { IndividualChanges } from "./individual-changes.ts";
 import type { Member } from "./member.ts";
+import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 import { PresenceWriter } from "./presence-writer.ts";
 import { RosterQueue } from "./roster-queue.ts";
 import { partMaxBytesOf } from "./rosters.ts";
 import type { Broadcast } from "./socket.ts";
 import type { Identity } from "./space.ts";
+import type { Spaces } from "./spaces.ts";
 import type { Subscription } from "./subscription.ts";
 import { isUpToDateFor, isUpToDateForAll, setUpToDateFor, setUpToDateForAll } from "./up-to-date.ts";
 
@@ -38,15 +41,13 @@ export interface PresenceParts {
   readonly clock: Clock;
   readonly engine: Engine;
   readonly broadcast: Broadcast;
-  readonly tickMs: number;
+  readonly presenceTickMs: number;
   /** Bytes that may wait for one connection. */
   readonly maxPendingBytes: number;
-  /** Called when a channel may have become unused. */
-  readonly tidy: (channel: Channel) => void;
+  readonly spaces: Spaces;
+  readonly connections: Connections;
   readonly boundary: Boundary;
-  /** Called for a reader that does not take its rosters. */
-  readonly cut: (peer: Peer) => void;
-  readonly count: { changes(n: number): void; frames(n: number): void };
+  readonly metrics: RealtimeMetrics;
 }
 
 export class Presence {
@@ -59,17 +60,15 @@ export class Presence {
   private readonly writer: PresenceWriter;
 
   constructor(private readonly parts: PresenceParts) {
-    const { clock, maxPendingBytes, boundary, cut, count } = parts;
+    const { clock, maxPendingBytes, metrics } = parts;
     const partMaxBytes = partMaxBytesOf(maxPendingBytes);
     const damping = new Damping(clock, (channel, peerId) => this.released(channel, peerId));
     this.gates = new Gates(clock, (subscriptions) => this.overdue(subscriptions));
-    this.individual = new IndividualChanges({ damping, partMaxBytes, countFrames: count.frames });
+    this.individual = new IndividualChanges({ damping, partMaxBytes, metrics });
     this.queue = new RosterQueue({
-      clock,
-      boundary,
+      ...parts,
       spareBytes: maxPendingBytes - partMaxBytes,
       proceed: (subscription) => this.proceed(subscription),
-      cut,
     });
     this.writer = new PresenceWriter({
       ...parts,
@@ -235,7 +234,7 @@ export class Presence {
     this.dirty.add(channel);
     if (this.ticking) return;
     this.ticking = true;
-    this.parts.clock.after(this.parts.tickMs, () => {
+    this.parts.clock.after(this.parts.presenceTickMs, () => {
       this.ticking = false;
       this.tick();
     });

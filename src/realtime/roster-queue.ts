@@ -9,7 +9,9 @@
 
 import type { Boundary } from "./boundary.ts";
 import type { Clock } from "./clock.ts";
+import type { Connections } from "./connections.ts";
 import { ROSTER_DRAIN_MAX_MS } from "./limits.ts";
+import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 import type { Subscription } from "./subscription.ts";
 
@@ -19,12 +21,12 @@ const LOOK_EVERY_MS = 1000;
 export interface RosterQueueParts {
   readonly clock: Clock;
   readonly boundary: Boundary;
-  /** So much may wait for a connection when a roster is added to it. */
+  readonly connections: Connections;
+  readonly metrics: RealtimeMetrics;
+  /** Bytes that may already wait for a connection when a roster is added to them. */
   readonly spareBytes: number;
   /** It is this subscription's turn: its roster is to be written, or the rest of it. */
   readonly proceed: (subscription: Subscription) => void;
-  /** This reader takes nothing. */
-  readonly cut: (peer: Peer) => void;
 }
 
 interface Queue {
@@ -123,6 +125,11 @@ export class RosterQueue {
     });
   }
 
+  private cut(peer: Peer): void {
+    this.parts.metrics.slowCuts.inc();
+    this.parts.connections.cut(peer);
+  }
+
   private lookAt(peer: Peer, queue: Queue): void {
     if (!peer.open) {
       this.busy.delete(peer);
@@ -134,6 +141,6 @@ export class RosterQueue {
     queue.bufferedBytes = bufferedBytes;
     this.goOn(peer, queue);
     const waitedMs = this.parts.clock.monotonicMs() - queue.sinceMs;
-    if (queue.waiting.length > 0 && waitedMs >= ROSTER_DRAIN_MAX_MS) this.parts.cut(peer);
+    if (queue.waiting.length > 0 && waitedMs >= ROSTER_DRAIN_MAX_MS) this.cut(peer);
   }
 }

@@ -120,7 +120,7 @@ export class Door {
       this.stage.world.blocks.add({ app, peerId, untilMs });
     }
     const closed = this.stage.open.filter((line) => line.mustClose === 4020).length;
-    const told = this.stage.world.nodeAt(node).hub.kick(app, peerId);
+    const told = this.stage.world.nodeAt(node).hub.kicks.kick(app, peerId);
     this.stage.promised.push(
       told.then((count) => {
         if (count !== closed) throw new Broken(`the kick of ${peerId} told of ${count} connections, not ${closed}`);

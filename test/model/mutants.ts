@@ -76,19 +76,19 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "order swap: on the node",
     file: "src/realtime/delivery.ts",
-    find: "if (channel) this.fanOut(channel, identity.json, envelope, peer);",
+    find: "if (channel) this.fanOut(channel, fromJsonOf(envelope, sender), envelope, sender);",
     replace: `if (channel) {
       const swap = this as unknown as { late?: (() => void) | undefined };
       const late = swap.late;
-      const tell = () => this.fanOut(channel, identity.json, envelope, peer);
+      const write = () => this.fanOut(channel, fromJsonOf(envelope, sender), envelope, sender);
       swap.late = undefined;
-      if (!late && dataJson.length % 2 === 0) {
-        swap.late = tell;
+      if (!late && envelope.dataJson.length % 2 === 0) {
+        swap.late = write;
         queueMicrotask(() => {
-          if (swap.late === tell) tell();
-          if (swap.late === tell) swap.late = undefined;
+          if (swap.late === write) write();
+          if (swap.late === write) swap.late = undefined;
         });
-      } else tell();
+      } else write();
       late?.();
     }`,
   },
@@ -101,7 +101,7 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "double delivery",
-    file: "src/realtime/hub.ts",
+    file: "src/realtime/channels.ts",
     find: "    peer.socket.unsubscribe(withMetadata ? channel.plainTopic : channel.metadataTopic);\n",
     replace: "",
   },
@@ -110,11 +110,11 @@ const MUTANTS: readonly Mutant[] = [
     file: "src/realtime/delivery.ts",
     find: "const target = space?.identities.get(to);\n    const isHere",
     replace:
-      "const all = [space, ...this.parts.spaces.values()];\n    const target = all.map((each) => each?.identities.get(to)).find((one) => one && one.peers.length > 0);\n    const isHere",
+      "const all = [space, ...spaces.all()];\n    const target = all.map((each) => each?.identities.get(to)).find((one) => one && one.peers.length > 0);\n    const isHere",
   },
   {
     name: "scope kept after a key edit: its subscriptions",
-    file: "src/realtime/narrowing.ts",
+    file: "src/realtime/key-changes.ts",
     find: "if (!peer.may(SUBSCRIBE) || !covers(edit, name)) this",
     replace: "if (!peer.may(SUBSCRIBE) && !covers(edit, name)) this",
   },
@@ -126,14 +126,14 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "connection kept after its secret retired",
-    file: "src/realtime/narrowing.ts",
+    file: "src/realtime/key-changes.ts",
     find: "peer.secretEndsMs = secret ? secret.ends : 0;",
     replace: "",
   },
   {
     name: "connection kept for a while after its secret retired",
-    file: "src/realtime/narrowing.ts",
-    find: "if (peer.secretEndsMs !== null && peer.secretEndsMs <= clock.nowMs()) return expire(peer);",
+    file: "src/realtime/key-changes.ts",
+    find: "if (peer.secretEndsMs !== null && peer.secretEndsMs <= clock.nowMs()) return connections.expire(peer);",
     replace: "",
   },
   {
@@ -144,20 +144,20 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "more: a kick ends one of two connections",
-    file: "src/realtime/hub.ts",
-    find: "for (const peer of peers) this.close(peer, KICKED);",
-    replace: "for (const peer of peers.slice(0, 1)) this.close(peer, KICKED);",
+    file: "src/realtime/kicks.ts",
+    find: "for (const peer of peers) connections.close(peer, KICKED);",
+    replace: "for (const peer of peers.slice(0, 1)) connections.close(peer, KICKED);",
   },
   {
     name: "more: shown without the presence action",
-    file: "src/realtime/hub.ts",
+    file: "src/realtime/channels.ts",
     find: "if (peer.may(PRESENCE)) subscription.join(",
     replace: "subscription.join(",
   },
   {
     name: "more: still shown when a key edit takes presence away",
-    file: "src/realtime/narrowing.ts",
-    find: "else if (subscription.member && !peer.may(PRESENCE)) this.withoutPresence(subscription, subscription.member);",
+    file: "src/realtime/key-changes.ts",
+    find: "else if (subscription.member && !peer.may(PRESENCE)) channels.withdrawPresence(subscription);",
     replace: "",
   },
   {
@@ -186,9 +186,9 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "more: joined after a message from elsewhere",
-    file: "src/realtime/engine-end.ts",
-    find: "    delivery.settleSender(channel.space, envelope.from, channel);\n    delivery.fanOut(",
-    replace: "    delivery.fanOut(",
+    file: "src/realtime/delivery.ts",
+    find: "if (from?.pending) this.parts.presence.beforeMessage(",
+    replace: "if (false) this.parts.presence.beforeMessage(",
   },
   {
     name: "more: a token lives on",
@@ -198,7 +198,7 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "more: the end of a secret is not told",
-    file: "src/realtime/hub.ts",
+    file: "src/realtime/connections.ts",
     find: 'peer.socket.send(encode.error("token_expired"));',
     replace: "",
   },

@@ -142,7 +142,7 @@ export class Walk {
     }
     await this.watch.settle();
     const left = this.stage.world.nodes.reduce(
-      (sum, { hub, server }) => sum + hub.channelCount + server.sockets.size,
+      (sum, { hub, server }) => sum + hub.spaces.channelCount + server.sockets.size,
       0,
     );
     if (left > 0) throw new Broken(`${left} channels and sockets are left when nobody is`);

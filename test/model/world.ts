@@ -77,6 +77,7 @@ export class World {
       clock,
       engine,
       keyring,
+      blocks,
       usage,
       metrics,
       faults: noFaults,
@@ -84,12 +85,13 @@ export class World {
       presenceTickMs: tickMs,
       framesBurst: rates.framesBurst,
       maxPendingBytes,
+      nudged: async () => {},
     });
-    keyring.onChange((keyId) => hub.keyChanged(keyId));
-    const dispatch = new Dispatch({ hub, keyring, usage, metrics, clock, rates });
+    const dispatch = new Dispatch({ hub, metrics, clock, rates });
     const connects = new Throttle(0, 0, clock.monotonicMs);
     const gateway = new Gateway({
       hub,
+      engine,
       dispatch,
       keyring,
       blocks,
@@ -99,6 +101,7 @@ export class World {
       faults: noFaults,
       clock,
       maxPendingBytes,
+      news: undefined,
     });
     return { server, hub, gateway, handlers: gateway.handlers() };
   }
@@ -110,7 +113,7 @@ export class World {
   }
 
   get connections(): number {
-    return this.nodes.reduce((sum, node) => sum + node.hub.connections, 0);
+    return this.nodes.reduce((sum, node) => sum + node.hub.connections.count, 0);
   }
 
   get underWay(): number {

@@ -140,11 +140,13 @@ export class World {
     const usage = new Usage(usageRows.store, clock, silentLog);
     const metrics = new RealtimeMetrics(new Metrics());
     const engine = between ? between(this.exchange.engine(), clock) : this.exchange.engine();
+    const blocks = new Blocks();
     const hub = new Hub({
       id,
       clock,
       engine,
       keyring,
+      blocks,
       usage,
       metrics,
       faults,
@@ -152,13 +154,13 @@ export class World {
       presenceTickMs: tickMs,
       framesBurst: rates.framesBurst,
       maxPendingBytes,
+      nudged: async () => {},
     });
-    keyring.onChange((keyId) => hub.keyChanged(keyId));
-    const dispatch = new Dispatch({ hub, keyring, usage, metrics, clock, rates });
+    const dispatch = new Dispatch({ hub, metrics, clock, rates });
     const connects = new Throttle(connectsPerMinute, connectsPerMinute / 60, clock.monotonicMs);
-    const blocks = new Blocks();
     const gateway = new Gateway({
       hub,
+      engine,
       dispatch,
       keyring,
       blocks,

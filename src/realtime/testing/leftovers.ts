@@ -11,10 +11,10 @@ export function leftovers(world: World): Record<string, number> {
   const sum = (of: (node: TestHub) => number): number => living.reduce((total, node) => total + of(node), 0);
   const inHub = (...path: string[]): number => sum(({ hub }) => sizeOf(hub, path));
   const left = {
-    connections: sum(({ hub }) => hub.connections),
-    channels: sum(({ hub }) => hub.channelCount),
-    spaces: inHub("spaces"),
-    keys: inHub("byKey"),
+    connections: sum(({ hub }) => hub.connections.count),
+    channels: sum(({ hub }) => hub.spaces.channelCount),
+    spaces: inHub("spaces", "byApp"),
+    keys: inHub("connections", "byKey"),
     changedChannels: inHub("presence", "dirty"),
     waitingForPong: inHub("presence", "gates", "waiting"),
     undrainedRosters: inHub("presence", "queue", "busy"),

@@ -40,12 +40,14 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     watch: (_app: string, _channel: string, found: (members: RemoteMembers) => void) =>
       found(new Map([["elsewhere", states]])),
   });
+  const blocks = new Blocks();
   const rates = { framesPerSecond: 0, framesBurst: 500 };
   const hub = new Hub({
     id: "node",
     clock,
     engine,
     keyring,
+    blocks,
     usage,
     metrics,
     faults: noFaults,
@@ -53,12 +55,13 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     presenceTickMs: 10,
     framesBurst: rates.framesBurst,
     maxPendingBytes,
+    nudged: async () => {},
   });
-  const dispatch = new Dispatch({ hub, keyring, usage, metrics, clock, rates });
+  const dispatch = new Dispatch({ hub, metrics, clock, rates });
   const connects = new Throttle(0, 0, clock.monotonicMs);
-  const blocks = new Blocks();
   const gateway = new Gateway({
     hub,
+    engine,
     dispatch,
     keyring,
     blocks,
@@ -68,6 +71,7 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     faults: noFaults,
     clock,
     maxPendingBytes,
+    news: undefined,
   });
   const server = Bun.serve<SocketData>({
     hostname: "127.0.0.1",

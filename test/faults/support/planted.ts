@@ -3,7 +3,7 @@
  * product itself has no such hook.
  */
 import { Dispatch } from "../../../src/realtime/dispatch.ts";
-import { EngineEnd } from "../../../src/realtime/engine-end.ts";
+import { EngineHandler } from "../../../src/realtime/engine-handler.ts";
 import { Presence } from "../../../src/realtime/presence.ts";
 
 /** Names and texts that make a node throw. */
@@ -44,6 +44,6 @@ plant(Dispatch, "text", (_peer: unknown, text: string) => {
 plant(Presence, "tickChannel", ({ name }: { name: string }) => {
   if (name === PLANTED.tick) fail(PLANTED.tick);
 });
-plant(EngineEnd, "deliver", (_app: string, channel: string) => {
+plant(EngineHandler, "deliver", (_app: string, channel: string) => {
   if (channel === PLANTED.deliver) fail(PLANTED.deliver);
 });

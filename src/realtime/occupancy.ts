@@ -1,22 +1,22 @@
-/** Who is where: counted on this node for the others, and over all nodes for REST. */
+/** Connections, channels and their members: of this node for the other nodes, and of all nodes for REST. */
 import type { ChannelCount, Engine, MemberState } from "../engine/engine.ts";
 import { stateOf } from "./member.ts";
-import type { Space } from "./space.ts";
+import type { Spaces } from "./spaces.ts";
 
-export class Census {
+export class Occupancy {
   constructor(
-    private readonly spaces: ReadonlyMap<string, Space>,
+    private readonly spaces: Spaces,
     private readonly engine: Engine,
   ) {}
 
   localMembers(app: string, name: string): readonly MemberState[] {
-    const channel = this.spaces.get(app)?.channels.get(name);
+    const channel = this.spaces.channel(app, name);
     return channel ? [...channel.members.values()].flatMap((member) => member.announced ?? []) : [];
   }
 
-  /** Also those whose roster is still under way. */
+  /** Including peers that wait for their roster. */
   localPeers(app: string, name: string): readonly MemberState[] {
-    const members = this.spaces.get(app)?.channels.get(name)?.members.values() ?? [];
+    const members = this.spaces.channel(app, name)?.members.values() ?? [];
     return [...members].flatMap(({ subscriptions: [newest] }) => (newest ? stateOf(newest.peer) : []));
   }
 
@@ -38,10 +38,10 @@ export class Census {
   }
 
   localCounts(): ReadonlyMap<string, number> {
-    return new Map([...this.spaces].map(([app, { connections }]) => [app, connections]));
+    return new Map([...this.spaces.all()].map(({ app, connections }) => [app, connections]));
   }
 
-  /** Members of a channel with their metadata, also those whose roster is still to come; undefined: not every node has answered. */
+  /** Members of a channel with their metadata, including those that wait for their roster; undefined: not every node has answered. */
   async members(app: string, name: string): Promise<MemberState[] | undefined> {
     const remote = await this.engine.members(app, name);
     if (!remote) return undefined;

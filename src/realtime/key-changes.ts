@@ -1,17 +1,17 @@
-/** A key has changed: what its connections may do from now on is what their tokens say and the key as it is. */
+/** A key was changed: its connections may do from now on what both their token and the key as it is now allow. */
 import type { Grant } from "../access/admit.ts";
 import type { Keyring } from "../access/keyring.ts";
 import { bitOf } from "../protocol/actions.ts";
-import { type Closing, KEY_REVOKED } from "../protocol/close.ts";
+import { KEY_REVOKED } from "../protocol/close.ts";
 import * as encode from "../protocol/encode.ts";
 import type { Boundary } from "./boundary.ts";
+import type { Channels } from "./channels.ts";
 import type { Clock } from "./clock.ts";
+import type { Connections } from "./connections.ts";
 import type { Deadlines } from "./deadlines.ts";
-import type { Member } from "./member.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
-import type { Presence } from "./presence.ts";
-import type { EndReason, Subscription } from "./subscription.ts";
+import type { Subscription } from "./subscription.ts";
 
 const PRESENCE = bitOf("presence");
 const SUBSCRIBE = bitOf("subscribe");
@@ -21,15 +21,14 @@ const STEPS_PER_TURN = 1000;
 /** Comparing a name with a hundred costly patterns can take 200 µs: a turn ends after this time, too. */
 const TURN_MAX_MS = 20;
 
-export interface NarrowingParts {
+export interface KeyChangesParts {
   readonly clock: Clock;
-  readonly errors: RealtimeMetrics["errors"];
+  readonly keyring: Keyring;
+  readonly metrics: RealtimeMetrics;
   readonly deadlines: Deadlines;
-  readonly presence: Presence;
   readonly boundary: Boundary;
-  readonly close: (peer: Peer, closing: Closing) => void;
-  readonly expire: (peer: Peer) => void;
-  readonly drop: (subscription: Subscription, why: EndReason) => void;
+  readonly connections: Connections;
+  readonly channels: Channels;
 }
 
 /** An edit of a key, while its connections follow it. */
@@ -44,28 +43,32 @@ interface Edit {
   readonly covered: Map<string, boolean>;
 }
 
-export class Narrowing {
-  constructor(private readonly parts: NarrowingParts) {}
+export class KeyChanges {
+  constructor(private readonly parts: KeyChangesParts) {
+    parts.keyring.onChange((keyId) => this.apply(keyId));
+  }
 
-  /** `key`: as it is now; undefined: it is revoked. */
-  follow(peers: ReadonlySet<Peer>, key: ReturnType<Keyring["key"]>): void {
-    const { boundary, close } = this.parts;
-    const all = [...peers];
-    if (!key) for (const peer of all) close(peer, KEY_REVOKED);
+  private apply(keyId: string): void {
+    const { boundary, connections, keyring } = this.parts;
+    const peers = connections.ofKey(keyId);
+    if (peers.length === 0) return;
+    const key = keyring.key(keyId);
+    // It is revoked.
+    if (!key) for (const peer of peers) connections.close(peer, KEY_REVOKED);
     if (!key || key.type === "sealed") return;
     // First what each of them may do: nothing more is allowed while their subscriptions end.
     // A fault on one connection must not leave the others with what the key no longer gives.
-    for (const peer of all) boundary.forPeer("socket", peer, () => this.narrow(peer, key));
-    this.endSome({ key, peers: all, at: 0, stepsLeft: 0, covered: new Map() });
+    for (const peer of peers) boundary.forPeer("socket", peer, () => this.narrow(peer, key));
+    this.endSome({ key, peers, at: 0, stepsLeft: 0, covered: new Map() });
   }
 
   private narrow(peer: Peer, key: Grant["key"]): void {
-    const { clock, deadlines, expire } = this.parts;
+    const { clock, deadlines, connections } = this.parts;
     peer.narrowTo(key);
     if (key.type !== "secret") return;
     const secret = key.secrets.find((one) => one.seq === peer.secretSeq);
     peer.secretEndsMs = secret ? secret.ends : 0;
-    if (peer.secretEndsMs !== null && peer.secretEndsMs <= clock.nowMs()) return expire(peer);
+    if (peer.secretEndsMs !== null && peer.secretEndsMs <= clock.nowMs()) return connections.expire(peer);
     deadlines.set(peer);
   }
 
@@ -84,29 +87,24 @@ export class Narrowing {
   }
 
   private endFor(peer: Peer, edit: Edit): void {
+    const { channels } = this.parts;
     for (const subscription of [...peer.subscriptions]) {
       // A fault on the way can have closed the connection.
       if (subscription.isEnded) continue;
       const { name } = subscription.channel;
       edit.stepsLeft--;
-      if (!peer.may(SUBSCRIBE) || !covers(edit, name)) this.take(subscription);
-      else if (subscription.member && !peer.may(PRESENCE)) this.withoutPresence(subscription, subscription.member);
+      if (!peer.may(SUBSCRIBE) || !covers(edit, name)) this.revoke(subscription);
+      else if (subscription.member && !peer.may(PRESENCE)) channels.withdrawPresence(subscription);
       else edit.stepsLeft++;
     }
   }
 
-  private take(subscription: Subscription): void {
+  private revoke(subscription: Subscription): void {
     const { peer, channel } = subscription;
-    this.parts.drop(subscription, "revoked");
-    this.parts.errors.inc();
+    this.parts.channels.end(subscription, "revoked");
+    this.parts.metrics.errors.inc();
     const message = `The key no longer covers the channel ${channel.json}.`;
     peer.socket.send(encode.error("channel_not_authorized", undefined, message));
-  }
-
-  /** It stays subscribed, but neither sees presence nor is shown. */
-  private withoutPresence(subscription: Subscription, member: Member): void {
-    subscription.withdraw();
-    this.parts.presence.left(subscription, member);
   }
 }
 

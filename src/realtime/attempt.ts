@@ -1,0 +1,10 @@
+/** A step whose failure must not keep the next steps from being done: what it throws is reported. */
+import type { FaultLog, FaultPlace } from "../telemetry/faults.ts";
+
+export function attempt(faults: FaultLog, where: FaultPlace, step: () => void): void {
+  try {
+    step();
+  } catch (error) {
+    faults.caught(where, error);
+  }
+}

@@ -1,0 +1,133 @@
+/** Which connections subscribe to which channels on this node. */
+import type { Engine, RemoteMembers } from "../engine/engine.ts";
+import { bitOf } from "../protocol/actions.ts";
+import type { Code } from "../protocol/codes.ts";
+import type { Boundary } from "./boundary.ts";
+import { Channel } from "./channel.ts";
+import type { ConnectionObserver, Connections } from "./connections.ts";
+import type { Peer } from "./peer.ts";
+import type { Presence } from "./presence.ts";
+import type { Space } from "./space.ts";
+import type { Spaces } from "./spaces.ts";
+import { type EndReason, Subscription } from "./subscription.ts";
+
+const PRESENCE = bitOf("presence");
+
+/** Why a subscribe is refused; undefined: it is not. */
+type Answer = (refused: Code | undefined) => void;
+
+export interface ChannelsParts {
+  readonly engine: Engine;
+  readonly spaces: Spaces;
+  readonly connections: Connections;
+  readonly presence: Presence;
+  readonly boundary: Boundary;
+}
+
+export class Channels implements ConnectionObserver {
+  constructor(private readonly parts: ChannelsParts) {
+    parts.connections.observe(this);
+  }
+
+  /**
+   * `answer` is called when messages flow: at once, or when the engine has found out the members on other nodes. A subscription
+   * that has lost its channel meanwhile is answered with a refusal.
+   */
+  subscribe(peer: Peer, name: string, withMetadata: boolean, answer: Answer): void {
+    const held = peer.subscriptionTo(name);
+    if (held) {
+      this.setVariant(held, withMetadata);
+      // The key has been given the presence action since.
+      if (peer.may(PRESENCE) && !held.member) held.join(held.channel.member(peer.identity));
+      return this.acknowledge(held, answer);
+    }
+    const channel = this.channel(peer.identity.space, name);
+    const subscription = new Subscription(peer, channel);
+    if (peer.may(PRESENCE)) subscription.join(channel.member(peer.identity));
+    subscription.withMetadata = withMetadata;
+    peer.addSubscription(subscription);
+    channel.subscribers++;
+    if (withMetadata) channel.metadataSubscribers++;
+    peer.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
+    this.acknowledge(subscription, answer);
+  }
+
+  private acknowledge(subscription: Subscription, answer: Answer): void {
+    const { presence } = this.parts;
+    const acknowledge = (): void => {
+      const { state } = subscription;
+      answer(state.at === "ended" && state.why === "revoked" ? "channel_not_authorized" : undefined);
+      presence.acked(subscription);
+    };
+    const { opening } = subscription.channel;
+    if (!opening) return acknowledge();
+    presence.opening(subscription);
+    opening.push(acknowledge);
+  }
+
+  unsubscribe(peer: Peer, name: string): void {
+    const subscription = peer.subscriptionTo(name);
+    if (subscription) this.end(subscription, "left");
+  }
+
+  disconnected(peer: Peer): void {
+    for (const subscription of [...peer.subscriptions]) this.end(subscription, "left");
+  }
+
+  /** It stays subscribed, but neither sees presence nor is shown. */
+  withdrawPresence(subscription: Subscription): void {
+    const { member } = subscription;
+    subscription.withdraw();
+    if (member) this.parts.presence.left(subscription, member);
+  }
+
+  /** A fault resynchronises the channel: it may still show the member that has left. */
+  end(subscription: Subscription, why: EndReason): void {
+    this.parts.boundary.forChannel("socket", subscription.channel, () => this.remove(subscription, why));
+  }
+
+  private remove(subscription: Subscription, why: EndReason): void {
+    const { peer, channel, member, withMetadata } = subscription;
+    subscription.end(why);
+    // A fault can end a connection, and with it all its subscriptions, while they are being ended one by one.
+    if (!peer.removeSubscription(subscription)) return;
+    peer.socket.unsubscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
+    channel.subscribers--;
+    if (withMetadata) channel.metadataSubscribers--;
+    if (member) this.parts.presence.left(subscription, member);
+    this.parts.spaces.tidyChannel(channel);
+  }
+
+  private setVariant(subscription: Subscription, withMetadata: boolean): void {
+    if (subscription.withMetadata === withMetadata) return;
+    const { channel, peer } = subscription;
+    subscription.withMetadata = withMetadata;
+    channel.metadataSubscribers += withMetadata ? 1 : -1;
+    peer.socket.unsubscribe(withMetadata ? channel.plainTopic : channel.metadataTopic);
+    peer.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
+  }
+
+  /** The channel, watched: the engine is asked for its members on other nodes when it is new here. */
+  private channel(space: Space, name: string): Channel {
+    const present = space.channels.get(name);
+    if (present) return present;
+    const channel = new Channel(space, name);
+    space.channels.set(name, channel);
+    const { engine, boundary } = this.parts;
+    engine.watch(space.app, name, (remote) =>
+      boundary.forChannel("engine", channel, () => this.opened(channel, remote)),
+    );
+    // A fault while it was opened has detached it: a subscriber would never receive anything there.
+    if (!channel.isInUse) throw new Error("a channel could not be opened");
+    return channel;
+  }
+
+  private opened(channel: Channel, remote: RemoteMembers): void {
+    const waiting = channel.opening ?? [];
+    channel.opening = undefined;
+    // It may have been forgotten while the answer was on its way.
+    if (channel.isInUse)
+      for (const [node, members] of remote) this.parts.presence.remoteChanged(node, channel, members, []);
+    for (const acknowledge of waiting) acknowledge();
+  }
+}

@@ -1,0 +1,130 @@
+/** What the engine calls on this node: messages and changes of other nodes, and their requests. */
+import type { Blocks } from "../access/blocks.ts";
+import type { ChannelCount, Envelope, MemberState, NodeEnd, NodeId } from "../engine/engine.ts";
+import type { Boundary } from "./boundary.ts";
+import type { Channel } from "./channel.ts";
+import type { Clock } from "./clock.ts";
+import type { Delivery } from "./delivery.ts";
+import type { Kicks } from "./kicks.ts";
+import type { Occupancy } from "./occupancy.ts";
+import type { Presence } from "./presence.ts";
+import type { Spaces } from "./spaces.ts";
+import type { Usage } from "./usage.ts";
+
+/** Within this time after a block, its peer has no connection left on any node. */
+const KICK_WITHIN_MS = 800;
+
+export interface EngineHandlerParts {
+  readonly id: NodeId;
+  readonly spaces: Spaces;
+  readonly delivery: Delivery;
+  readonly presence: Presence;
+  readonly occupancy: Occupancy;
+  readonly kicks: Kicks;
+  readonly boundary: Boundary;
+  readonly usage: Usage;
+  readonly clock: Clock;
+  readonly blocks: Blocks;
+  readonly nudged: (app?: string) => Promise<void>;
+}
+
+/** Called through EngineBoundary, which goes over the channels itself when a node is gone. */
+export class EngineHandler implements Omit<NodeEnd, "nodeGone"> {
+  readonly id: NodeId;
+
+  constructor(private readonly parts: EngineHandlerParts) {
+    this.id = parts.id;
+  }
+
+  // Messages
+
+  deliver(app: string, name: string, envelope: Envelope): void {
+    const channel = this.parts.spaces.channel(app, name);
+    if (channel) this.parts.delivery.deliver(channel, envelope);
+  }
+
+  deliverTo(app: string, to: string, envelope: Envelope): number {
+    return this.parts.delivery.deliverTo(app, to, envelope);
+  }
+
+  lost(app: string, name: string): void {
+    const channel = this.parts.spaces.channel(app, name);
+    if (channel) this.parts.boundary.resync(channel);
+  }
+
+  // Members
+
+  membersChanged(
+    node: NodeId,
+    app: string,
+    name: string,
+    joined: readonly MemberState[],
+    left: readonly string[],
+  ): void {
+    const channel = this.parts.spaces.channel(app, name);
+    // Changes that come before the answer to `watch` are contained in that answer.
+    if (channel && !channel.opening) this.parts.presence.remoteChanged(node, channel, joined, left);
+  }
+
+  membersAre(node: NodeId, app: string, name: string, members: readonly MemberState[]): void {
+    const channel = this.parts.spaces.channel(app, name);
+    if (!channel || channel.opening) return;
+    const present = new Set(members.map(({ peerId }) => peerId));
+    const left = membersThrough(node, channel).filter((peerId) => !present.has(peerId));
+    this.parts.presence.remoteChanged(node, channel, members, left);
+  }
+
+  /** A node is gone: its members leave this channel. */
+  nodeGoneFrom(node: NodeId, channel: Channel): void {
+    this.parts.presence.remoteChanged(node, channel, [], membersThrough(node, channel));
+  }
+
+  // Connections
+
+  connectionsChanged(app: string): void {
+    const { occupancy, usage } = this.parts;
+    if (occupancy.localConnections(app) > 0) usage.saw(app, occupancy.connectionsOf(app));
+  }
+
+  blocked(app: string, peerId: string, untilMs: number): void {
+    const { blocks, clock } = this.parts;
+    blocks.add({ app, peerId, untilMs });
+    // A kick follows; should it be lost, the connections are closed all the same.
+    clock.after(KICK_WITHIN_MS, () => {
+      if (blocks.isBlocked(app, peerId, clock.nowMs())) this.kicked(app, peerId);
+    });
+  }
+
+  kicked(app: string, peerId: string): number {
+    return this.parts.kicks.kickHere(app, peerId);
+  }
+
+  nudged(app?: string): Promise<void> {
+    return this.parts.nudged(app);
+  }
+
+  // Requests of other nodes
+
+  localMembers(app: string, name: string): readonly MemberState[] {
+    return this.parts.occupancy.localMembers(app, name);
+  }
+
+  localPeers(app: string, name: string): readonly MemberState[] {
+    return this.parts.occupancy.localPeers(app, name);
+  }
+
+  localChannels(app: string): readonly ChannelCount[] {
+    return this.parts.occupancy.localChannels(app);
+  }
+
+  localConnections(app: string): number {
+    return this.parts.occupancy.localConnections(app);
+  }
+
+  localCounts(): ReadonlyMap<string, number> {
+    return this.parts.occupancy.localCounts();
+  }
+}
+
+const membersThrough = (node: NodeId, channel: Channel): string[] =>
+  [...channel.members.values()].filter((member) => member.remote?.has(node)).map((member) => member.identity.peerId);

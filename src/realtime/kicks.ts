@@ -1,0 +1,36 @@
+/** Closes the connections of one peer, and keeps it out for a while if it is blocked. */
+import type { Blocks } from "../access/blocks.ts";
+import type { Engine } from "../engine/engine.ts";
+import { KICKED } from "../protocol/close.ts";
+import type { Connections } from "./connections.ts";
+import type { Spaces } from "./spaces.ts";
+
+export interface KicksParts {
+  readonly spaces: Spaces;
+  readonly connections: Connections;
+  readonly engine: Engine;
+  readonly blocks: Blocks;
+}
+
+export class Kicks {
+  constructor(private readonly parts: KicksParts) {}
+
+  /** On every node: how many connections there were. */
+  async kick(app: string, peerId: string, blockedUntilMs?: number): Promise<number> {
+    const { blocks, engine } = this.parts;
+    if (blockedUntilMs !== undefined) {
+      // In force everywhere before its connections close: otherwise it could reconnect in between.
+      blocks.add({ app, peerId, untilMs: blockedUntilMs });
+      await engine.block(app, peerId, blockedUntilMs);
+    }
+    return this.kickHere(app, peerId) + (await engine.kick(app, peerId));
+  }
+
+  /** On this node: how many connections there were. */
+  kickHere(app: string, peerId: string): number {
+    const { spaces, connections } = this.parts;
+    const peers = [...(spaces.identity(app, peerId)?.peers ?? [])];
+    for (const peer of peers) connections.close(peer, KICKED);
+    return peers.length;
+  }
+}

@@ -1,0 +1,15 @@
+/** The message quota: how many messages an application may publish and send in a period. */
+import type { Keyring } from "../access/keyring.ts";
+import type { Usage } from "./usage.ts";
+
+export class Quota {
+  constructor(
+    private readonly keyring: Keyring,
+    private readonly usage: Usage,
+  ) {}
+
+  isUsedUp(app: string): boolean {
+    const cap = this.keyring.app(app)?.maxMessagesPerPeriod ?? null;
+    return cap !== null && this.usage.messagesUsed(app) >= cap;
+  }
+}

@@ -1,0 +1,72 @@
+/** The applications with connections or channels on this node. What nothing uses any more is forgotten. */
+import type { Engine } from "../engine/engine.ts";
+import type { Channel } from "./channel.ts";
+import { type Identity, Space } from "./space.ts";
+
+export class Spaces {
+  private readonly byApp = new Map<string, Space>();
+
+  constructor(private readonly engine: Engine) {}
+
+  get(app: string): Space | undefined {
+    return this.byApp.get(app);
+  }
+
+  /** The space of an application, made when it is new here. */
+  open(app: string): Space {
+    let space = this.byApp.get(app);
+    if (!space) {
+      space = new Space(app);
+      this.byApp.set(app, space);
+    }
+    return space;
+  }
+
+  channel(app: string, name: string): Channel | undefined {
+    return this.byApp.get(app)?.channels.get(name);
+  }
+
+  identity(app: string, peerId: string): Identity | undefined {
+    return this.byApp.get(app)?.identities.get(peerId);
+  }
+
+  all(): Iterable<Space> {
+    return this.byApp.values();
+  }
+
+  get channelCount(): number {
+    let count = 0;
+    for (const space of this.byApp.values()) count += space.channels.size;
+    return count;
+  }
+
+  /** Forgets a channel that has no subscriber here and of which other nodes know no member through this one. */
+  tidyChannel(channel: Channel): void {
+    if (channel.subscribers > 0 || !channel.isInUse) return;
+    if ([...channel.members.values()].some((member) => member.announced)) return;
+    this.detach(channel);
+    this.engine.unwatch(channel.space.app, channel.name);
+    this.tidy(channel.space);
+  }
+
+  /**
+   * Takes a channel out of use: the next subscriber of that name gets a new one. Returns the members that other nodes know through
+   * this one; undefined: it was detached before.
+   */
+  detach(channel: Channel): string[] | undefined {
+    if (!channel.isInUse) return undefined;
+    channel.space.channels.delete(channel.name);
+    const announced: string[] = [];
+    for (const member of [...channel.members.values()]) {
+      if (member.announced) announced.push(member.identity.peerId);
+      member.announced = undefined;
+      member.identity.removePending(member);
+      channel.forget(member);
+    }
+    return announced;
+  }
+
+  tidy(space: Space): void {
+    if (space.isEmpty && this.byApp.get(space.app) === space) this.byApp.delete(space.app);
+  }
+}
