@@ -1,6 +1,7 @@
 /**
- * `/v1`: becomes a WebSocket, or says why not. A browser cannot see why its WebSocket was refused, so a plain GET runs the
- * same checks and tells; only that answer is open to every origin.
+ * `/v1`: reads the request into a ConnectAttempt, and the gateway decides whether it becomes a WebSocket. A browser cannot see
+ * why its WebSocket was refused, so a plain GET runs the same checks and shows the reason; only that answer is open to every
+ * origin.
  */
 import { Problem } from "../protocol/codes.ts";
 import { WEBSOCKET_VERSION } from "../protocol/limits.ts";
@@ -14,11 +15,24 @@ export const connectHandler = (pipeline: RequestPipeline, gateway: Gateway): Han
       call.headers.Allow = "GET";
       throw new Problem("method_not_allowed", "This address takes GET.");
     }
-    if (!isUpgrade(request)) {
+    const wantsWebSocket = isUpgrade(request);
+    if (!wantsWebSocket) {
       call.headers["Access-Control-Allow-Origin"] = "*";
       call.headers.Upgrade = "websocket";
     }
     // With any refusal; the one for a wrong version must have it (RFC 6455, 4.4).
     call.headers["Sec-WebSocket-Version"] = WEBSOCKET_VERSION;
-    return gateway.connect({ request, client, upgrade: (data: SocketData) => upgrade(data) });
+    return gateway.connect({
+      query: queryOf(request.url),
+      origin: request.headers.get("origin"),
+      client,
+      wantsWebSocket,
+      version: request.headers.get("sec-websocket-version"),
+      upgrade: (data: SocketData) => upgrade(data),
+    });
   });
+
+function queryOf(url: string): string {
+  const from = url.indexOf("?");
+  return from < 0 ? "" : url.slice(from + 1);
+}

@@ -5,10 +5,10 @@
 import type { Engine } from "../engine/engine.ts";
 import { FAULT, RESYNC } from "../protocol/close.ts";
 import type { FaultLog, FaultPlace } from "../telemetry/faults.ts";
-import { attempt } from "./attempt.ts";
 import type { Channel } from "./channel.ts";
 import type { Connections } from "./connections.ts";
 import type { Peer } from "./peer.ts";
+import { safely } from "./safely.ts";
 import type { Spaces } from "./spaces.ts";
 
 export interface BoundaryParts {
@@ -36,7 +36,7 @@ export class Boundary {
   peerFailed(where: FaultPlace, peer: Peer, error: unknown, context: Readonly<Record<string, unknown>> = {}): void {
     const { faults, connections } = this.parts;
     faults.caught(where, error, { app: peer.identity.space.app, ...context });
-    attempt(faults, where, () => connections.close(peer, FAULT));
+    safely(faults, where, () => connections.close(peer, FAULT));
   }
 
   /** Does something for one channel of many: a fault resynchronises this one. */
@@ -56,10 +56,10 @@ export class Boundary {
     const announced = spaces.detach(channel);
     if (announced) {
       // Other nodes know these members through us only.
-      if (announced.length > 0) attempt(faults, where, () => engine.announce(space.app, name, [], announced));
-      attempt(faults, where, () => engine.unwatch(space.app, name));
+      if (announced.length > 0) safely(faults, where, () => engine.announce(space.app, name, [], announced));
+      safely(faults, where, () => engine.unwatch(space.app, name));
       // At once: the state of a channel that had a fault must not be used until the end of the turn.
-      attempt(faults, where, () => this.closeSubscribers([channel]));
+      safely(faults, where, () => this.closeSubscribers([channel]));
     }
     spaces.tidy(space);
   }

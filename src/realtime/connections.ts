@@ -7,10 +7,10 @@ import type { Engine } from "../engine/engine.ts";
 import { type Closing, TOKEN_EXPIRED } from "../protocol/close.ts";
 import * as encode from "../protocol/encode.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
-import { attempt } from "./attempt.ts";
 import type { Clock } from "./clock.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import { Peer } from "./peer.ts";
+import { safely } from "./safely.ts";
 import type { Socket } from "./socket.ts";
 import type { Space } from "./space.ts";
 import type { Spaces } from "./spaces.ts";
@@ -102,11 +102,11 @@ export class Connections {
     const { space } = identity;
     for (const observer of this.observers) observer.disconnected(peer);
     identity.peers.splice(identity.peers.indexOf(peer), 1);
-    if (identity.peers.length === 0) attempt(faults, "socket", () => engine.release(space.app, peer.peerId));
+    if (identity.peers.length === 0) safely(faults, "socket", () => engine.release(space.app, peer.peerId));
     const sameKey = this.byKey.get(keyId);
     sameKey?.delete(peer);
     if (sameKey?.size === 0) this.byKey.delete(keyId);
-    attempt(faults, "socket", () => this.countBy(space, -1));
+    safely(faults, "socket", () => this.countBy(space, -1));
     usage.disconnected(space.app);
     space.tidy(identity);
     spaces.tidy(space);
@@ -114,7 +114,7 @@ export class Connections {
 
   close(peer: Peer, { code, reason }: Closing): void {
     this.disconnect(peer);
-    attempt(this.parts.faults, "socket", () => peer.socket.close(code, reason));
+    safely(this.parts.faults, "socket", () => peer.socket.close(code, reason));
   }
 
   /** Ends it without a close frame: its reader is gone, or does not read. */

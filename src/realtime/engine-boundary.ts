@@ -6,9 +6,9 @@
  */
 import type { ChannelCount, Envelope, MemberState, NodeEnd, NodeId } from "../engine/engine.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
-import { attempt } from "./attempt.ts";
 import type { Boundary } from "./boundary.ts";
 import type { EngineHandler } from "./engine-handler.ts";
+import { safely } from "./safely.ts";
 import type { Spaces } from "./spaces.ts";
 
 export interface EngineBoundaryParts {
@@ -82,11 +82,11 @@ export class EngineBoundary implements NodeEnd {
   }
 
   connectionsChanged(app: string): void {
-    attempt(this.parts.faults, "engine", () => this.handler.connectionsChanged(app));
+    safely(this.parts.faults, "engine", () => this.handler.connectionsChanged(app));
   }
 
   blocked(app: string, peerId: string, untilMs: number): void {
-    attempt(this.parts.faults, "engine", () => this.handler.blocked(app, peerId, untilMs));
+    safely(this.parts.faults, "engine", () => this.handler.blocked(app, peerId, untilMs));
   }
 
   kicked(app: string, peerId: string): number {

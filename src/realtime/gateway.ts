@@ -1,6 +1,6 @@
 /**
- * The door: HTTP requests to `/v1` become connections here, and Bun's socket events become calls of the heart. Checks run in
- * the order the protocol gives; a refusal is an HTTP answer, before any upgrade.
+ * Decides which connect attempts become connections, and turns Bun's socket events into calls of the realtime parts. Checks run
+ * in the order of the protocol; a refusal is an HTTP answer, before any upgrade.
  */
 import type { ServerWebSocket, WebSocketHandler } from "bun";
 import { type Address, rateKey } from "../access/address.ts";
@@ -16,16 +16,16 @@ import { CODES, type Code, Problem } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
 import { FRAME_MAX_BYTES, RETRY_AFTER_MS, WEBSOCKET_VERSION } from "../protocol/limits.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
-import { attempt } from "./attempt.ts";
 import type { Clock } from "./clock.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { Hub } from "./hub.ts";
 import { REFUSED_CONNECT_COST } from "./limits.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import { Peer } from "./peer.ts";
+import { safely } from "./safely.ts";
 import type { Socket } from "./socket.ts";
 
-/** Until a socket opens: its grant, and its room under the cap, if there is a cap. */
+/** Until a socket opens: its grant, and its claim on the application's capacity, if that is limited. */
 interface Pending {
   readonly grant: Grant;
   readonly claim?: Claim | undefined;
@@ -52,18 +52,25 @@ export interface GatewayParts {
   readonly news: News | undefined;
 }
 
+/** A request to `/v1`, as far as it matters here. */
 export interface ConnectAttempt {
-  readonly request: Request;
+  /** Without the question mark. It holds the credential. */
+  readonly query: string;
+  readonly origin: string | null;
   readonly client: Address;
-  /** Bun's; false if the handshake itself is malformed. */
+  /** false: a plain GET, which is answered like a WebSocket that is refused. Browsers do not show why theirs was. */
+  readonly wantsWebSocket: boolean;
+  /** Sec-WebSocket-Version. */
+  readonly version: string | null;
+  /** Makes it a WebSocket that carries `data`; false if the handshake is malformed. */
   readonly upgrade: (data: SocketData) => boolean;
 }
 
 const DRAIN_STEP_MS = 50;
-/** A small service drains at once; a large one takes as long as it is given. */
+/** A node with few connections drains faster than the time it is given. */
 const DRAIN_PER_SECOND_MIN = 500;
 
-/** A client may close with any number: those we do not know share one series. */
+/** A client may close with any number: unknown ones share one series in the metrics. */
 const CLOSE_CODES = new Set([1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 4001, 4002, 4010, 4011, 4020]);
 
 export class Gateway {
@@ -75,7 +82,7 @@ export class Gateway {
     return this.draining;
   }
 
-  /** true: it has become a connection. Otherwise throws why not; also for a plain GET that would have been let in. */
+  /** true: it becomes a connection. Otherwise throws why not; also for a plain GET that would have been let in. */
   connect(attempt: ConnectAttempt): true | Promise<true> {
     this.refuseIfDraining();
     const { connects, news } = this.parts;
@@ -83,15 +90,15 @@ export class Gateway {
     const wait = connects.take(address);
     if (wait > 0) throw this.refused("rate_limited", "Too many connects from this address.", wait);
     const admitted = this.admit(attempt);
-    // Before anything is waited for: what comes meanwhile from that address must find it paid.
+    // Charged before anything is waited for: other attempts from that address may come meanwhile.
     if (isRefused(admitted)) connects.charge(address, REFUSED_CONNECT_COST - 1);
     return news && admitted instanceof Refusal && admitted.isPerhapsEarly
-      ? this.connectAgain(attempt, news)
+      ? this.retry(attempt, news)
       : this.enter(attempt, admitted);
   }
 
-  /** Another node may have made or changed the key a moment ago: nobody is refused before that is known. */
-  private async connectAgain(attempt: ConnectAttempt, news: News): Promise<true> {
+  /** Another node may have made or changed the key a moment ago: no one is refused before that is known. */
+  private async retry(attempt: ConnectAttempt, news: News): Promise<true> {
     const isKnown = await news.latest();
     this.refuseIfDraining();
     const admitted = this.admit(attempt);
@@ -107,10 +114,9 @@ export class Gateway {
 
   private enter(attempt: ConnectAttempt, grant: Grant | Refusal): true | Promise<true> {
     if (grant instanceof Refusal) throw this.refused(grant.code, undefined, grant.retryAfterSeconds);
-    const wantsUpgrade = attempt.request.headers.get("upgrade")?.toLowerCase() === "websocket";
-    if (!wantsUpgrade) throw new Problem("upgrade_required");
-    // Bun would answer this itself, with nothing that says why.
-    if (attempt.request.headers.get("sec-websocket-version") !== WEBSOCKET_VERSION)
+    if (!attempt.wantsWebSocket) throw new Problem("upgrade_required");
+    // Bun would answer this itself, without a reason.
+    if (attempt.version !== WEBSOCKET_VERSION)
       throw this.refused(
         "upgrade_required",
         `The credential is good, but this service speaks WebSocket version ${WEBSOCKET_VERSION} only (Sec-WebSocket-Version).`,
@@ -123,7 +129,7 @@ export class Gateway {
       : this.upgradeCapped(attempt, grant, claim);
   }
 
-  /** While others were asked, the key may have been revoked or narrowed, and the peer blocked. */
+  /** While other nodes answered, the key may have been revoked or narrowed, and the peer blocked. */
   private claimed(attempt: ConnectAttempt, claim: Claim | undefined): true {
     const grant = this.admit(attempt);
     if (!(grant instanceof Refusal)) return this.upgradeCapped(attempt, grant, claim);
@@ -146,14 +152,11 @@ export class Gateway {
     throw this.refused("invalid_request", "The WebSocket handshake is malformed.");
   }
 
-  private admit({ request, client }: ConnectAttempt): Grant | Refusal {
-    const { url, headers } = request;
-    const from = url.indexOf("?");
-    const query = from < 0 ? "" : url.slice(from + 1);
+  private admit(attempt: ConnectAttempt): Grant | Refusal {
     const { connects, clock } = this.parts;
-    const admitted = admit({ query, origin: headers.get("origin") }, this.parts, clock.nowMs());
-    // A self-signed token with costly patterns must not be a cheap way to our processor.
-    if (admitted.extraConnects > 0) connects.charge(rateKey(client), admitted.extraConnects);
+    const admitted = admit(attempt, this.parts, clock.nowMs());
+    // A self-signed token with costly patterns must not be a cheap way to use up our CPU.
+    if (admitted.extraConnects > 0) connects.charge(rateKey(attempt.client), admitted.extraConnects);
     return admitted;
   }
 
@@ -216,13 +219,13 @@ export class Gateway {
         }
       },
       sendPings: false,
-      // Liveness is our own (liveness.ts), and its pings keep this timer from ever running out. It is here for what Bun makes
-      // of it after a close: how long it waits for the other side. Too short, and a client that is still sending is answered
-      // with a reset and never reads the close code.
+      // Liveness is our own (liveness.ts), and its pings keep this timer from ever running out. Bun also uses it as the time
+      // it waits for the other side after a close: if it were too short, a client that is still sending would get a reset
+      // and never read the close code.
       idleTimeout: 120,
       maxPayloadLength: FRAME_MAX_BYTES,
       perMessageDeflate: false,
-      // A slow reader is cut, never thinned out.
+      // A slow reader is cut: leaving messages out would be a silent gap.
       backpressureLimit: this.parts.maxPendingBytes,
       closeOnBackpressureLimit: true,
     };
@@ -247,19 +250,19 @@ export class Gateway {
     const { hub, faults } = this.parts;
     if (ws.data instanceof Peer) return hub.boundary.peerFailed("socket", ws.data, error, { event });
     faults.caught("socket", error, { event });
-    attempt(faults, "socket", () => ws.close(FAULT.code, FAULT.reason));
+    safely(faults, "socket", () => ws.close(FAULT.code, FAULT.reason));
   }
 
   private closed(ws: ServerWebSocket<SocketData>, code: number): void {
     const { hub, metrics } = this.parts;
     metrics.closes({ code: CLOSE_CODES.has(code) ? String(code) : "other" }).inc();
     if (!(ws.data instanceof Peer)) return;
-    // The runtime does not say that it cut a slow reader: it is one that ends so while writes are waiting.
+    // The runtime does not say that it cut a slow reader: a connection that ends so while writes wait counts as one.
     if (ws.data.open && code === 1006 && hub.delivery.isUnderPressure) metrics.slowCuts.inc();
     hub.connections.disconnect(ws.data);
   }
 
-  /** No new connections; those that are open end one after the other within the time. */
+  /** Refuses new connections and closes those that are open, one after the other, within the time. */
   async drain(withinMs: number): Promise<void> {
     this.draining = true;
     const { clock, faults, metrics } = this.parts;
@@ -272,7 +275,7 @@ export class Gateway {
       for (const peer of peers.slice(at, at + perStep)) {
         if (!peer.open) continue;
         metrics.goingAways.inc();
-        attempt(faults, "socket", () => peer.socket.send(encode.goingAway(RETRY_AFTER_MS)));
+        safely(faults, "socket", () => peer.socket.send(encode.goingAway(RETRY_AFTER_MS)));
         connections.close(peer, GOING_AWAY);
       }
       if (at + perStep < peers.length) await new Promise<void>((resolve) => clock.after(DRAIN_STEP_MS, resolve));
@@ -280,6 +283,6 @@ export class Gateway {
   }
 }
 
-/** The credential itself is refused: not for want of what we need to check it. */
+/** The credential itself is refused, not for a reason of our own. */
 const isRefused = (admitted: Grant | Refusal): boolean =>
   admitted instanceof Refusal && CODES[admitted.code].status === 401;

@@ -131,13 +131,10 @@ export class World {
   /** A connection, or the code it was refused with. */
   connect(node: number, query: string, pongAfterMs: number | undefined): FakeSocket | string {
     const { server, handlers, gateway } = this.nodeAt(node);
-    const request = new Request(`http://node.test/v1?${query}`, {
-      headers: { upgrade: "websocket", "sec-websocket-version": "13" },
-    });
     const made: FakeSocket[] = [];
     const upgrade = (data: SocketData): boolean => made.push(new FakeSocket(server, handlers, this.clock, data)) > 0;
     try {
-      gateway.connect({ request, client: CLIENT, upgrade });
+      gateway.connect({ query, origin: null, client: CLIENT, wantsWebSocket: true, version: "13", upgrade });
     } catch (problem) {
       if (problem instanceof Problem) return problem.code;
       throw problem;

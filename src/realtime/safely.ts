@@ -1,7 +1,7 @@
 /** A step whose failure must not keep the next steps from being done: what it throws is reported. */
 import type { FaultLog, FaultPlace } from "../telemetry/faults.ts";
 
-export function attempt(faults: FaultLog, where: FaultPlace, step: () => void): void {
+export function safely(faults: FaultLog, where: FaultPlace, step: () => void): void {
   try {
     step();
   } catch (error) {
