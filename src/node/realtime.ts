@@ -5,10 +5,10 @@ import { Follow } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
 import { Throttle } from "../access/throttle.ts";
 import type { Engine } from "../engine/engine.ts";
+import { buildRealtime as buildHubAndGateway } from "../realtime/build.ts";
 import { type Clock, guardedClock, systemClock } from "../realtime/clock.ts";
-import { Dispatch } from "../realtime/dispatch.ts";
-import { Gateway } from "../realtime/gateway.ts";
-import { Hub } from "../realtime/hub.ts";
+import type { Gateway } from "../realtime/gateway.ts";
+import type { Hub } from "../realtime/hub.ts";
 import { RealtimeMetrics } from "../realtime/metrics.ts";
 import type { Broadcast } from "../realtime/socket.ts";
 import { Usage } from "../realtime/usage.ts";
@@ -41,7 +41,6 @@ export interface RealtimeParts extends NodeContext {
 export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   const { config, log, store, metrics, faults, keyring, broadcast, snapshotLoaded } = context;
   const clock = guardedClock(systemClock, faults);
-  const realtimeMetrics = new RealtimeMetrics(metrics);
   const usage = new Usage(store, clock, log);
   await usage.load();
   const blocks = new Blocks();
@@ -67,48 +66,30 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   const nudged = async (app?: string): Promise<void> => {
     await Promise.all([follow?.nudge(), app !== undefined && usage.flush()]);
   };
-  const parts = {
+  const perMinute = config.connectsPerMinutePerIp;
+  const perSecond = config.restRequestsPerSecond;
+  const keyRate = new Throttle(perSecond, perSecond, clock.monotonicMs);
+  const { hub, gateway } = buildHubAndGateway({
     id,
     clock,
     engine,
     keyring,
     blocks,
     usage,
-    metrics: realtimeMetrics,
+    metrics: new RealtimeMetrics(metrics),
     faults,
     broadcast,
     presenceTickMs,
-    framesBurst,
+    rates: { framesPerSecond, framesBurst },
     maxPendingBytes,
-  };
-  const hub = new Hub({ ...parts, nudged });
+    nudged,
+    connects: new Throttle(perMinute, perMinute / 60, clock.monotonicMs),
+    keyRate,
+    news: follow,
+  });
   blockedPeers.onAdd((app, peerId) => hub.kicks.kickHere(app, peerId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections.count);
   metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.spaces.channelCount);
-  const dispatch = new Dispatch({
-    hub,
-    metrics: realtimeMetrics,
-    clock,
-    rates: { framesPerSecond, framesBurst },
-  });
-  const perMinute = config.connectsPerMinutePerIp;
-  const connects = new Throttle(perMinute, perMinute / 60, clock.monotonicMs);
-  const news = follow;
-  const perSecond = config.restRequestsPerSecond;
-  const keyRate = new Throttle(perSecond, perSecond, clock.monotonicMs);
-  const limits = { connects, keyRate, maxPendingBytes };
-  const gateway = new Gateway({
-    hub,
-    engine,
-    dispatch,
-    keyring,
-    blocks,
-    metrics: realtimeMetrics,
-    faults,
-    clock,
-    news,
-    ...limits,
-  });
   return { hub, gateway, clock, keyRate, usage, blocks, engine, follow };
 }
 

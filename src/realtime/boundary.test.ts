@@ -5,18 +5,9 @@ import { Faults } from "../telemetry/faults.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { guardedClock } from "./clock.ts";
 import { FakeClock } from "./testing/fake-clock.ts";
-import {
-  type Client,
-  leftovers,
-  MemoryUsage,
-  PUBLISHABLE_KEY,
-  SECRET_KEY,
-  silentLog,
-  turn,
-  World,
-  type WorldOptions,
-} from "./testing/kit.ts";
+import { type Client, leftovers, PUBLISHABLE_KEY, SECRET_KEY, turn, World, type WorldOptions } from "./testing/kit.ts";
 import { slowly } from "./testing/late-engine.ts";
+import { MemoryUsage, silentLog } from "./testing/stubs.ts";
 import { Usage } from "./usage.ts";
 
 interface Planted extends World {
@@ -120,7 +111,7 @@ describe("a fault in a socket event", () => {
     const world = plantedWorld();
     const [ann, ben] = [world.join("ann", "room"), world.join("ben", "room")];
     plant(ann.socket, "send", () => true);
-    world.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
+    world.keys.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
     expect(closeCodes(ann, ben)).toEqual([1011, undefined]);
     expect(ben.news()).toEqual(["error channel_not_authorized"]);
   });
@@ -135,7 +126,7 @@ describe("a fault in a socket event", () => {
     const { presence } = world.node.hub;
     plant(presence, "left", ({ channel }: { channel: { name: string } }) => channel.name !== "good");
     // Ann leaves "bad": Ben is closed for it and leaves "worse": Ann is closed for that, while her subscriptions end.
-    world.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
+    world.keys.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
     expect(closeCodes(ann, ben, cat)).toEqual([1001, 1001, undefined]);
     world.advance(600);
     cat.take();

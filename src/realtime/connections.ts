@@ -10,6 +10,7 @@ import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import { Peer } from "./peer.ts";
+import type { Rates } from "./rates.ts";
 import { safely } from "./safely.ts";
 import type { Socket } from "./socket.ts";
 import type { Space } from "./space.ts";
@@ -30,7 +31,7 @@ export interface ConnectionsParts {
   readonly usage: Usage;
   readonly metrics: RealtimeMetrics;
   readonly faults: FaultLog;
-  readonly framesBurst: number;
+  readonly rates: Rates;
 }
 
 export class Connections {
@@ -59,13 +60,13 @@ export class Connections {
   }
 
   connect(grant: Grant, socket: Socket): Peer {
-    const { spaces, clock, engine, usage, framesBurst } = this.parts;
+    const { spaces, clock, engine, usage, rates } = this.parts;
     const elsewhere = engine.connections(grant.app);
     const space = spaces.open(grant.app);
     // Later than any before, if only by a microsecond: which connection is the newest must never be a tie.
     this.lastConnectedMs = Math.max(clock.nowMs(), this.lastConnectedMs + 0.001);
     const identity = space.identity(grant.peerId);
-    const peer = new Peer(identity, socket, grant, this.lastConnectedMs, clock.monotonicMs(), framesBurst);
+    const peer = new Peer(identity, socket, grant, this.lastConnectedMs, clock.monotonicMs(), rates.framesBurst);
     identity.peers.push(peer);
     this.keyPeers(peer.keyId).add(peer);
     for (const observer of this.observers) observer.connected?.(peer);

@@ -99,7 +99,7 @@ describe.each([
     const peerIds = Array.from({ length: 1150 }, (_, at) => `${at} `.padEnd(128, "x"));
     const clients = crowd(world, peerIds);
     for (const { seen } of watchers) await until(world, () => seen.size >= peerIds.length + 1);
-    world.editKey(SECRET_KEY, { revoked: world.clock.nowMs() });
+    world.keys.editKey(SECRET_KEY, { revoked: world.clock.nowMs() });
     expect(new Set(clients.map(({ closeCode }) => closeCode))).toEqual(new Set([4001]));
     for (const { seen } of watchers) {
       await until(world, () => seen.size <= 1);

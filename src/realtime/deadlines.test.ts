@@ -90,7 +90,7 @@ describe("the grace of a rotated secret", () => {
     const world = new World();
     const old = world.connect("old", { expiresInMs: 3_600_000 });
     const key = world.connect("key", { key: PUBLISHABLE_KEY });
-    world.rotate(SECRET_KEY, 60_000);
+    world.keys.rotate(SECRET_KEY, 60_000);
     const fresh = world.connect("fresh", { expiresInMs: 3_600_000 });
     world.advance(59_900);
     expect([old.closeCode, old.news()]).toEqual([undefined, []]);
@@ -103,16 +103,16 @@ describe("the grace of a rotated secret", () => {
   test("of nothing ends them at once", () => {
     const world = new World();
     const old = world.connect("old", { expiresInMs: 3_600_000 });
-    world.rotate(SECRET_KEY, 0);
+    world.keys.rotate(SECRET_KEY, 0);
     expect([old.closeCode, old.news()]).toEqual([4002, ["error token_expired"]]);
   });
 
   test("each secret keeps its own end", () => {
     const world = new World();
     const first = world.connect("first");
-    world.rotate(SECRET_KEY, 10_000);
+    world.keys.rotate(SECRET_KEY, 10_000);
     const second = world.connect("second");
-    world.rotate(SECRET_KEY, 5000);
+    world.keys.rotate(SECRET_KEY, 5000);
     world.advance(5100);
     expect([first.closeCode, second.closeCode]).toEqual([undefined, 4002]);
     world.advance(5000);
@@ -122,7 +122,7 @@ describe("the grace of a rotated secret", () => {
   test("a token that expires before it ends as any other, without an error", () => {
     const world = new World();
     const ann = world.connect("ann", { expiresInMs: 5000 });
-    world.rotate(SECRET_KEY, 60_000);
+    world.keys.rotate(SECRET_KEY, 60_000);
     world.advance(5000);
     expect([ann.closeCode, ann.news()]).toEqual([4002, []]);
   });
@@ -131,7 +131,7 @@ describe("the grace of a rotated secret", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.connect("ben");
-    world.rotate(SECRET_KEY, 60_000);
+    world.keys.rotate(SECRET_KEY, 60_000);
     world.clock.jump(60_000);
     ben.publish("c", 1);
     expect([ben.closeCode, ben.news(), ann.news()]).toEqual([4002, ["error token_expired"], []]);

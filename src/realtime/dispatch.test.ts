@@ -61,7 +61,7 @@ describe("a frame that cannot be understood", () => {
 describe("checks come in the order the protocol gives", () => {
   test("name, reserved, action, scope, data, limit or quota", () => {
     const { world, ann } = begin(["presence"]);
-    world.editApp({ maxMessagesPerPeriod: 0 });
+    world.keys.editApp({ maxMessagesPerPeriod: 0 });
     const of = (client: Client, more: object): string[] =>
       answers(client, { type: "publish", ...id, ...more }, { type: "subscribe", ...id, ...more });
     expect(of(ann, { channel: "" })).toEqual(["error invalid_channel x", "error invalid_channel x"]);
@@ -82,9 +82,9 @@ describe("checks come in the order the protocol gives", () => {
     expect(of(ann, { to: "nobody" })).toEqual(["error action_not_permitted x"]);
     const ben = world.connect("ben");
     expect(of(ben, { to: "nobody" })).toEqual(["error missing_data x"]);
-    world.editApp({ maxMessagesPerPeriod: 0 });
+    world.keys.editApp({ maxMessagesPerPeriod: 0 });
     expect(of(ben, { to: "nobody", data: 1 })).toEqual(["error over_message_quota x"]);
-    world.editApp({ maxMessagesPerPeriod: null });
+    world.keys.editApp({ maxMessagesPerPeriod: null });
     expect(of(ben, { to: "nobody", data: 1 })).toEqual(["error peer_not_found x"]);
   });
 
@@ -168,7 +168,7 @@ describe("subscribe", () => {
 describe("the quota of messages", () => {
   test("lets exactly so many through, publish and send together, and the rest of the connection goes on", () => {
     const { world, ann } = begin();
-    world.editApp({ maxMessagesPerPeriod: 3 });
+    world.keys.editApp({ maxMessagesPerPeriod: 3 });
     const ben = world.join("ben", "c");
     ann.publish("c", 1);
     ann.send("ben", 2);
@@ -207,8 +207,8 @@ test("a key's own connection follows the key as it is now, frame by frame", () =
   const ann = world.connect("ann", { key: PUBLISHABLE_KEY });
   const publish = { type: "publish", channel: "c", data: 1, ...id };
   expect(answers(ann, publish)).toEqual(["ack x"]);
-  world.editKey(PUBLISHABLE_KEY, { actions: ["subscribe"] });
+  world.keys.editKey(PUBLISHABLE_KEY, { actions: ["subscribe"] });
   expect(answers(ann, publish)).toEqual(["error action_not_permitted x"]);
-  world.editKey(PUBLISHABLE_KEY, { actions: ["publish"], channelPatterns: ["d"] });
+  world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish"], channelPatterns: ["d"] });
   expect(answers(ann, publish)).toEqual(["error channel_not_authorized x"]);
 });

@@ -20,7 +20,7 @@ interface Waiting {
 function waiting(): Waiting {
   const asked = Promise.withResolvers<Claim | undefined>();
   const world = new World({ engine: (engine) => Object.assign(engine, { claim: () => asked.promise }) });
-  world.editApp({ maxConcurrentConnections: 5 });
+  world.keys.editApp({ maxConcurrentConnections: 5 });
   let ended = 0;
   const upgraded: SocketData[] = [];
   const upgrade = (data: SocketData): boolean => upgraded.push(data) > 0;
@@ -51,7 +51,7 @@ describe("while other nodes are asked for room", () => {
 
   test("a key that is revoked lets nobody in any more, and the room is free", async () => {
     const it = waiting();
-    it.world.editKey(PUBLISHABLE_KEY, { revoked: 1 });
+    it.world.keys.editKey(PUBLISHABLE_KEY, { revoked: 1 });
     it.answer(true);
     expect(await it.outcome).toBe("unauthorized");
     expect([it.upgraded, it.ended()]).toEqual([[], 1]);
@@ -59,12 +59,12 @@ describe("while other nodes are asked for room", () => {
 
   test("an edit of the key counts for whoever comes in", async () => {
     const it = waiting();
-    it.world.editKey(PUBLISHABLE_KEY, { actions: ["subscribe"] });
+    it.world.keys.editKey(PUBLISHABLE_KEY, { actions: ["subscribe"] });
     it.answer(true);
     expect(await it.outcome).toBe("in");
     const [data] = it.upgraded;
     expect(data && "grant" in data && data.grant.key.actions).toBe(
-      it.world.grant("x", { key: PUBLISHABLE_KEY }).key.actions,
+      it.world.keys.grant("x", { key: PUBLISHABLE_KEY }).key.actions,
     );
   });
 
@@ -118,7 +118,7 @@ describe("connects from one address", () => {
   test("while it is found out whether a credential is good, it counts as refused; if it is good, or that stays unknown, as one", async () => {
     const latest = Promise.withResolvers<boolean>();
     const world = new World({ connectsPerMinute: 600, news: { latest: () => latest.promise } });
-    world.editKey(PUBLISHABLE_KEY, { revoked: 1 });
+    world.keys.editKey(PUBLISHABLE_KEY, { revoked: 1 });
     const outcomes = count(world, PUBLISHABLE_KEY, 61);
     expect(await asks(world, PUBLISHABLE_KEY, HERE)).toBe("rate_limited");
     latest.resolve(false);

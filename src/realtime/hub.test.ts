@@ -58,7 +58,7 @@ describe("a key that changes", () => {
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c", { key: PUBLISHABLE_KEY });
     ann.take();
-    world.editKey(PUBLISHABLE_KEY, { revoked: 1 });
+    world.keys.editKey(PUBLISHABLE_KEY, { revoked: 1 });
     world.advance(10);
     expect([ben.closeCode, ann.closeCode, ann.news()]).toEqual([4001, undefined, ["left: ben"]]);
   });
@@ -70,7 +70,7 @@ describe("a key that changes", () => {
     for (const channel of ["a/1", "a/2", "b/1"]) for (const one of [ann, ben]) one.subscribe(channel);
     world.advance(600);
     for (const one of [ann, ben]) one.take();
-    world.editKey(PUBLISHABLE_KEY, { channelPatterns: ["b/*"] });
+    world.keys.editKey(PUBLISHABLE_KEY, { channelPatterns: ["b/*"] });
     expect(ben.news()).toEqual(["error channel_not_authorized", "error channel_not_authorized"]);
     world.advance(10);
     expect(ann.take().map((frame) => [frame.channel, frame.left])).toEqual([
@@ -92,7 +92,7 @@ describe("a key that changes", () => {
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c", { key: PUBLISHABLE_KEY });
     ann.take();
-    world.editKey(PUBLISHABLE_KEY, { actions: ["publish", "presence", "send"] });
+    world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "presence", "send"] });
     world.advance(10);
     expect(ann.news()).toEqual(["left: ben"]);
     expect(ben.news()).toEqual(["error channel_not_authorized"]);
@@ -103,10 +103,10 @@ describe("a key that changes", () => {
 
   test("and covers more gives a token no more than the token says", () => {
     const world = new World();
-    world.editKey(SECRET_KEY, { channelPatterns: ["a/*", "b/*"], actions: ["subscribe"] });
+    world.keys.editKey(SECRET_KEY, { channelPatterns: ["a/*", "b/*"], actions: ["subscribe"] });
     const ann = world.connect("ann", { channels: ["a/*"], actions: ["subscribe"] });
     const key = world.connect("ben");
-    world.editKey(SECRET_KEY, { channelPatterns: ["**"], actions: ["subscribe", "publish"] });
+    world.keys.editKey(SECRET_KEY, { channelPatterns: ["**"], actions: ["subscribe", "publish"] });
     for (const one of [ann, key]) {
       one.subscribe("c/1");
       one.publish("a/1", 1);
@@ -119,8 +119,8 @@ describe("a key that changes", () => {
     const world = new World();
     const ben = world.join("ben", "c", { key: PUBLISHABLE_KEY });
     const ann = world.join("ann", "c");
-    world.editKey(PUBLISHABLE_KEY, {});
-    world.editKey(SECRET_KEY, {});
+    world.keys.editKey(PUBLISHABLE_KEY, {});
+    world.keys.editKey(SECRET_KEY, {});
     world.advance(600);
     expect([ann.news(), ben.news()]).toEqual([[], ["joined: ann"]]);
   });
@@ -219,7 +219,7 @@ describe("nothing is left behind", () => {
         if (i % 7 === 0) one.unsubscribe("all");
       }
       world.advance(round * 3);
-      world.editKey(PUBLISHABLE_KEY, { actions: round % 2 === 0 ? ["subscribe"] : ["subscribe", "presence"] });
+      world.keys.editKey(PUBLISHABLE_KEY, { actions: round % 2 === 0 ? ["subscribe"] : ["subscribe", "presence"] });
       for (const one of people) one.vanish();
       world.advance(round % 4);
     }
@@ -230,9 +230,9 @@ describe("nothing is left behind", () => {
     const world = new World();
     for (let i = 0; i < 50; i++) world.connect("ann", { expiresInMs: 86_000_000 }).vanish();
     world.connect("ben", { expiresInMs: 3_600_000 });
-    for (let i = 0; i < 50; i++) world.editKey(SECRET_KEY, {});
+    for (let i = 0; i < 50; i++) world.keys.editKey(SECRET_KEY, {});
     // Its end comes nearer: it stands there alone, and no longer where it stood.
-    world.rotate(SECRET_KEY, 600_000);
+    world.keys.rotate(SECRET_KEY, 600_000);
     const deadlines = Reflect.get(world.node.hub, "deadlines") as object;
     const slots = Reflect.get(deadlines, "slots") as Map<number, Iterable<Peer>>;
     expect([...slots.values()].flatMap((peers) => [...peers].map((peer) => peer.peerId))).toEqual(["ben"]);

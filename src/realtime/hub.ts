@@ -20,6 +20,7 @@ import { Liveness } from "./liveness.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import { Occupancy } from "./occupancy.ts";
 import { Presence } from "./presence.ts";
+import type { Rates } from "./rates.ts";
 import type { Broadcast } from "./socket.ts";
 import { Spaces } from "./spaces.ts";
 import type { Usage } from "./usage.ts";
@@ -35,7 +36,7 @@ export interface HubParts {
   readonly faults: FaultLog;
   readonly broadcast: Broadcast;
   readonly presenceTickMs: number;
-  readonly framesBurst: number;
+  readonly rates: Rates;
   /** Bytes that may wait for one connection before it is cut. */
   readonly maxPendingBytes: number;
   /** Another node has changed what all nodes share: it is read now; for an application, its usage is written too. */

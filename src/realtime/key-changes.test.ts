@@ -22,7 +22,7 @@ test("each channel is compared with the key's patterns once, however many connec
   const { world, clients } = crowd(5);
   const matches = spyOn(Scope.prototype, "matches");
   try {
-    world.editKey(SECRET_KEY, { channelPatterns: ["room/*", "more"] });
+    world.keys.editKey(SECRET_KEY, { channelPatterns: ["room/*", "more"] });
     expect([matches.mock.calls.length, held(clients)]).toEqual([CHANNELS.length, 500]);
   } finally {
     matches.mockRestore();
@@ -32,7 +32,7 @@ test("each channel is compared with the key's patterns once, however many connec
 test("one turn ends about a thousand subscriptions; the others follow, and nothing new is allowed meanwhile", () => {
   const { world, clients } = crowd(25);
   const last = clients.at(-1) as Client;
-  world.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
+  world.keys.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
   // A hundred steps were comparisons.
   expect(held(clients)).toBe(1600);
   for (const client of clients) client.subscribe("room/new");
@@ -52,7 +52,7 @@ test("one turn compares about a thousand channels with the key's patterns", () =
   world.advance(600);
   const matches = spyOn(Scope.prototype, "matches");
   try {
-    world.editKey(SECRET_KEY, { channelPatterns: ["*/room/*"] });
+    world.keys.editKey(SECRET_KEY, { channelPatterns: ["*/room/*"] });
     expect(matches.mock.calls.length).toBe(1000);
     world.advance(20);
     expect([matches.mock.calls.length, held(clients)]).toEqual([1500, 1500]);
@@ -63,8 +63,8 @@ test("one turn compares about a thousand channels with the key's patterns", () =
 
 test("a later edit of the key decides about what the earlier one has not ended yet", () => {
   const { world, clients } = crowd(15);
-  world.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
-  world.editKey(SECRET_KEY, { channelPatterns: ["room/*"] });
+  world.keys.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
+  world.keys.editKey(SECRET_KEY, { channelPatterns: ["room/*"] });
   world.advance(20);
   expect(held(clients)).toBe(600);
 });

@@ -200,7 +200,7 @@ describe("a channel that the engine is still asked about", () => {
     const { world, late } = begin();
     const ann = world.connect("ann", { key: PUBLISHABLE_KEY });
     ann.subscribe("c");
-    world.editKey(PUBLISHABLE_KEY, { channelPatterns: ["d"] });
+    world.keys.editKey(PUBLISHABLE_KEY, { channelPatterns: ["d"] });
     late.releaseAll();
     await turn();
     world.advance(600);
@@ -213,7 +213,7 @@ describe("a channel that the engine is still asked about", () => {
     const { world, late } = begin();
     const ann = world.connect("ann", { key: PUBLISHABLE_KEY });
     ann.subscribe("c");
-    world.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
+    world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
     late.releaseAll();
     await turn();
     world.advance(600);

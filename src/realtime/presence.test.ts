@@ -532,7 +532,7 @@ describe("without the presence action", () => {
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c", { key: PUBLISHABLE_KEY });
     ann.take();
-    world.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
+    world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
     world.advance(10);
     expect(ann.news()).toEqual(["left: ben"]);
     world.join("cat", "c");
@@ -548,7 +548,7 @@ describe("without the presence action", () => {
     const world = new World();
     const ben = world.connect("ben", { key: PUBLISHABLE_KEY }).holdPongs();
     ben.subscribe("c");
-    world.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
+    world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
     ben.socket.pong();
     world.advance(600);
     expect(ben.news()).toEqual(["ack r1"]);
@@ -560,7 +560,7 @@ describe("without the presence action", () => {
     const ben = world.connect("ben", { key: PUBLISHABLE_KEY }).holdPongs();
     ben.subscribe("c");
     ben.socket.pong();
-    world.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
+    world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
     world.advance(600);
     world.join("cat", "c");
     expect(ben.news()).toEqual(["ack r1"]);
@@ -570,9 +570,9 @@ describe("without the presence action", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c", { key: PUBLISHABLE_KEY });
-    world.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
+    world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
     world.advance(50);
-    world.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send", "presence"] });
+    world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send", "presence"] });
     ben.holdPongs().subscribe("c");
     const cat = world.connect("cat");
     cat.subscribe("c");
@@ -586,9 +586,9 @@ describe("without the presence action", () => {
   test("when a key gets it back, the next subscribe brings a roster and shows the peer", () => {
     const world = new World();
     const ann = world.join("ann", "c");
-    world.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
+    world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send"] });
     const ben = world.join("ben", "c", { key: PUBLISHABLE_KEY });
-    world.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send", "presence"] });
+    world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "subscribe", "send", "presence"] });
     ben.subscribe("c");
     world.advance(600);
     expect(ben.news()).toEqual(["ack r2", "roster: ann"]);

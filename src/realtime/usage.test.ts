@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore } from "../store/open.ts";
 import { FakeClock } from "./testing/fake-clock.ts";
-import { MemoryUsage, silentLog, turn } from "./testing/kit.ts";
+import { turn } from "./testing/kit.ts";
+import { MemoryUsage, silentLog } from "./testing/stubs.ts";
 import { periodOf, Usage } from "./usage.ts";
 
 const seconds = (...date: [number, number, number]): number => Date.UTC(...date) / 1000;

@@ -21,7 +21,7 @@ test("a subscribe that an edit of the key ends while the engine is asked is not 
   const world = new World({ engine: late.between });
   const ann = world.connect("ann");
   ann.subscribe("b/1");
-  world.editKey(SECRET_KEY, { channelPatterns: ["a/*"] });
+  world.keys.editKey(SECRET_KEY, { channelPatterns: ["a/*"] });
   late.releaseAll();
   expect(ann.news()).not.toContain("ack r1");
 });

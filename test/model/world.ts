@@ -2,24 +2,19 @@
  * The thing under test: one to three nodes on one Exchange, from admission and the gateway's handlers down everything real;
  * time, sockets and the ways between nodes are in the walk's hands.
  */
-import type { WebSocketHandler } from "bun";
 import { Blocks } from "../../src/access/blocks.ts";
 import { Keyring } from "../../src/access/keyring.ts";
-import { Throttle } from "../../src/access/throttle.ts";
 import { type Claims, signToken } from "../../src/access/token.ts";
 import { keySecretIdentity, Vault } from "../../src/access/vault.ts";
 import { Exchange } from "../../src/engine/local.ts";
 import { atOnce, delayed, shuffled, type Traffic } from "../../src/engine/testing/traffic.ts";
 import { Problem } from "../../src/protocol/codes.ts";
-import { Dispatch } from "../../src/realtime/dispatch.ts";
-import { Gateway, type SocketData } from "../../src/realtime/gateway.ts";
-import { Hub } from "../../src/realtime/hub.ts";
+import type { SocketData } from "../../src/realtime/gateway.ts";
 import { RealtimeMetrics } from "../../src/realtime/metrics.ts";
 import { FakeClock } from "../../src/realtime/testing/fake-clock.ts";
-import { FakeServer, FakeSocket } from "../../src/realtime/testing/fake-socket.ts";
-import { MemoryUsage, noFaults, silentLog } from "../../src/realtime/testing/kit.ts";
+import { FakeSocket } from "../../src/realtime/testing/fake-socket.ts";
 import { slowly } from "../../src/realtime/testing/late-engine.ts";
-import { Usage } from "../../src/realtime/usage.ts";
+import { buildNode, NodeClock, type TestNode } from "../../src/realtime/testing/node.ts";
 import type { SecretRow } from "../../src/store/store.ts";
 import { Metrics } from "../../src/telemetry/metrics.ts";
 import type { KeyState } from "./truth.ts";
@@ -35,24 +30,16 @@ export interface WorldOptions {
   readonly answerMs: number;
 }
 
-interface Node {
-  readonly server: FakeServer;
-  readonly hub: Hub;
-  readonly gateway: Gateway;
-  readonly handlers: WebSocketHandler<SocketData>;
-}
-
 // What is counted is no part of the model; and a registry a node and walk would be most of a walk's time.
 const metrics = new RealtimeMetrics(new Metrics());
 const vault = new Vault(Buffer.alloc(32, 7));
 const CLIENT = [192, 0, 2, 1];
-const maxPendingBytes = 1 << 20;
 
 export class World {
   readonly clock = new FakeClock();
   readonly blocks = new Blocks();
   readonly keyring = new Keyring(vault);
-  readonly nodes: readonly Node[];
+  readonly nodes: readonly TestNode[];
   private readonly traffic: Traffic;
   private readonly isSimple: boolean;
   private revision = 1;
@@ -65,48 +52,14 @@ export class World {
     this.nodes = Array.from({ length: options.nodes }, (_, i) => this.build(`n${i}`, exchange, options));
   }
 
-  private build(id: string, exchange: Exchange, { tickMs, answerMs }: WorldOptions): Node {
-    const { clock, keyring, blocks } = this;
-    const server = new FakeServer();
-    const usage = new Usage(new MemoryUsage().store, clock, silentLog);
+  private build(id: string, exchange: Exchange, { tickMs, answerMs }: WorldOptions): TestNode {
+    const { keyring, blocks } = this;
+    const clock = new NodeClock(this.clock);
     const engine = answerMs > 0 ? slowly(exchange.engine(), clock, answerMs) : exchange.engine();
-    const rates = { framesPerSecond: 0, framesBurst: 500 };
-    const { broadcast } = server;
-    const hub = new Hub({
-      id,
-      clock,
-      engine,
-      keyring,
-      blocks,
-      usage,
-      metrics,
-      faults: noFaults,
-      broadcast,
-      presenceTickMs: tickMs,
-      framesBurst: rates.framesBurst,
-      maxPendingBytes,
-      nudged: async () => {},
-    });
-    const dispatch = new Dispatch({ hub, metrics, clock, rates });
-    const connects = new Throttle(0, 0, clock.monotonicMs);
-    const gateway = new Gateway({
-      hub,
-      engine,
-      dispatch,
-      keyring,
-      blocks,
-      connects,
-      keyRate: connects,
-      metrics,
-      faults: noFaults,
-      clock,
-      maxPendingBytes,
-      news: undefined,
-    });
-    return { server, hub, gateway, handlers: gateway.handlers() };
+    return buildNode({ id, clock, engine, keyring, blocks, metrics }, { tickMs });
   }
 
-  nodeAt(i: number): Node {
+  nodeAt(i: number): TestNode {
     const node = this.nodes[i];
     if (!node) throw new Error(`there is no node ${i}`);
     return node;

@@ -2,7 +2,7 @@
 
 import { Peer } from "../peer.ts";
 import type { FakeSocket } from "./fake-socket.ts";
-import type { TestHub } from "./kit.ts";
+import type { TestNode } from "./node.ts";
 
 export interface Entry {
   readonly peerId: string;
@@ -47,7 +47,7 @@ export class Client {
 
   constructor(
     readonly socket: FakeSocket,
-    readonly node: TestHub,
+    readonly node: TestNode,
   ) {}
 
   get peer(): Peer {

@@ -2,13 +2,14 @@
  * For tests: what nodes still remember of connections and channels. It looks at private fields by name: that nothing is left is
  * no part of any interface, but memory that grows for ever is a fault like any other.
  */
-import type { TestHub, World } from "./kit.ts";
+import type { World } from "./kit.ts";
+import type { TestNode } from "./node.ts";
 
 /** What is not zero a second from now; `{}` when nobody is there. Nodes that died do not count. */
 export function leftovers(world: World): Record<string, number> {
   world.advance(1000);
   const living = world.nodes.filter((node) => !node.clock.isStopped);
-  const sum = (of: (node: TestHub) => number): number => living.reduce((total, node) => total + of(node), 0);
+  const sum = (of: (node: TestNode) => number): number => living.reduce((total, node) => total + of(node), 0);
   const inHub = (...path: string[]): number => sum(({ hub }) => sizeOf(hub, path));
   const left = {
     connections: sum(({ hub }) => hub.connections.count),

@@ -6,11 +6,12 @@ import { Blocks } from "../../../src/access/blocks.ts";
 import { Throttle } from "../../../src/access/throttle.ts";
 import type { Engine, MemberState, RemoteMembers } from "../../../src/engine/engine.ts";
 import { Exchange } from "../../../src/engine/local.ts";
+import { buildRealtime } from "../../../src/realtime/build.ts";
 import { systemClock as clock } from "../../../src/realtime/clock.ts";
-import { Dispatch } from "../../../src/realtime/dispatch.ts";
-import { Gateway, type SocketData } from "../../../src/realtime/gateway.ts";
-import { Hub } from "../../../src/realtime/hub.ts";
-import { noFaults, World } from "../../../src/realtime/testing/kit.ts";
+import type { SocketData } from "../../../src/realtime/gateway.ts";
+import type { Hub } from "../../../src/realtime/hub.ts";
+import { World } from "../../../src/realtime/testing/kit.ts";
+import { noFaults } from "../../../src/realtime/testing/stubs.ts";
 
 export interface CrowdedOptions {
   readonly members: number;
@@ -28,7 +29,7 @@ export interface CrowdedNode {
 export function startCrowded({ members, metadataBytes, maxPendingBytes }: CrowdedOptions): CrowdedNode {
   // Its own node is not used: only keys and metrics are taken from it.
   const world = new World();
-  const { keyring } = world;
+  const { keyring } = world.keys;
   const { usage, metrics } = world.node;
   const metadataJson = JSON.stringify("m".repeat(metadataBytes - 2));
   const states: MemberState[] = Array.from({ length: members }, (_, i) => ({
@@ -40,44 +41,29 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     watch: (_app: string, _channel: string, found: (members: RemoteMembers) => void) =>
       found(new Map([["elsewhere", states]])),
   });
-  const blocks = new Blocks();
-  const rates = { framesPerSecond: 0, framesBurst: 500 };
-  const hub = new Hub({
+  const { hub, gateway } = buildRealtime({
     id: "node",
     clock,
     engine,
     keyring,
-    blocks,
+    blocks: new Blocks(),
     usage,
     metrics,
     faults: noFaults,
     broadcast: (topic, text, except) => (except ? except.publish(topic, text) : server.publish(topic, text)),
     presenceTickMs: 10,
-    framesBurst: rates.framesBurst,
+    rates: { framesPerSecond: 0, framesBurst: 500 },
     maxPendingBytes,
     nudged: async () => {},
-  });
-  const dispatch = new Dispatch({ hub, metrics, clock, rates });
-  const connects = new Throttle(0, 0, clock.monotonicMs);
-  const gateway = new Gateway({
-    hub,
-    engine,
-    dispatch,
-    keyring,
-    blocks,
-    connects,
-    keyRate: connects,
-    metrics,
-    faults: noFaults,
-    clock,
-    maxPendingBytes,
+    connects: new Throttle(0, 0, clock.monotonicMs),
+    keyRate: new Throttle(0, 0, clock.monotonicMs),
     news: undefined,
   });
   const server = Bun.serve<SocketData>({
     hostname: "127.0.0.1",
     port: 0,
     fetch: (request, upgrading) =>
-      upgrading.upgrade(request, { data: { grant: world.grant("reader") } }) ? undefined : new Response(null),
+      upgrading.upgrade(request, { data: { grant: world.keys.grant("reader") } }) ? undefined : new Response(null),
     websocket: gateway.handlers(),
   });
   return { url: `http://127.0.0.1:${server.port}`, hub, stop: () => server.stop(true) };

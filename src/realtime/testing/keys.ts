@@ -1,0 +1,126 @@
+/** For tests: one application and its keys, shown to a keyring as the store would. */
+import type { Grant } from "../../access/admit.ts";
+import { Keyring } from "../../access/keyring.ts";
+import { keySecretIdentity, Vault } from "../../access/vault.ts";
+import { ACTIONS, type Action, actionSet } from "../../protocol/actions.ts";
+import { type Glob, parseGlob, Scope } from "../../protocol/glob.ts";
+import type { AppRow, KeyRow, SecretRow } from "../../store/store.ts";
+import type { Clock } from "../clock.ts";
+
+export const APP = "app";
+export const SECRET_KEY = "sk_id_1";
+export const PUBLISHABLE_KEY = "pk_live_1";
+/** A key of another application. */
+export const OTHER_KEY = "pk_live_2";
+
+export interface GrantOptions {
+  readonly key?: string;
+  /** peerMetadata. */
+  readonly metadata?: unknown;
+  /** The token's own; absent: what the key has. */
+  readonly actions?: readonly Action[];
+  readonly channels?: readonly string[];
+  readonly expiresInMs?: number;
+}
+
+export class TestKeys {
+  readonly keyring: Keyring;
+  private readonly vault = new Vault(Buffer.alloc(32, 7));
+  private app: AppRow = { ...APP_ROW };
+  private readonly keys = new Map<string, { row: KeyRow; secrets: SecretRow[] }>();
+  private revision = 1;
+
+  constructor(private readonly clock: Clock) {
+    this.keyring = new Keyring(this.vault);
+    this.keys.set(SECRET_KEY, { row: keyRow(SECRET_KEY, "secret"), secrets: [this.secret(1)] });
+    this.keys.set(PUBLISHABLE_KEY, { row: keyRow(PUBLISHABLE_KEY, "publishable"), secrets: [] });
+    this.keys.set(OTHER_KEY, { row: { ...keyRow(OTHER_KEY, "publishable"), app: "other" }, secrets: [] });
+    this.keyring.load({
+      revision: 1,
+      apps: [this.app],
+      keys: [...this.keys.values()].map((key) => key.row),
+      secrets: [...this.keys.values()].flatMap((key) => key.secrets),
+    });
+  }
+
+  grant(peerId: string, { key: id = SECRET_KEY, metadata, actions, channels, expiresInMs }: GrantOptions = {}): Grant {
+    const key = this.keyring.key(id);
+    if (!key || key.type === "sealed") throw new Error(`the key ${id} cannot be used to connect`);
+    const current = key.type === "secret" ? key.secrets[0] : undefined;
+    const globs = channels?.map(parseGlob).filter((glob): glob is Glob => typeof glob !== "string");
+    return {
+      app: key.app,
+      key,
+      peerId,
+      tokenScope: globs && new Scope(globs),
+      tokenActions: actions && actionSet(actions),
+      secretSeq: current?.seq,
+      secretEndsMs: current?.ends ?? null,
+      expiresAtMs: expiresInMs === undefined ? null : this.clock.nowMs() + expiresInMs,
+      peerMetadataJson: metadata === undefined ? undefined : JSON.stringify(metadata),
+      metadataJson: undefined,
+      extraConnects: 0,
+    };
+  }
+
+  editApp(edit: Partial<AppRow>): void {
+    this.app = { ...this.app, ...edit };
+    this.keyring.apply({ apps: [this.app] }, ++this.revision);
+  }
+
+  editKey(id: string, edit: Partial<Pick<KeyRow, "channelPatterns" | "actions" | "revoked">>): void {
+    const key = this.keyOf(id);
+    key.row = { ...key.row, ...edit };
+    this.keyring.apply({ keys: [key] }, ++this.revision);
+  }
+
+  /** A new secret; the ones before it verify until their grace ends. */
+  rotate(id: string, graceMs: number): void {
+    const key = this.keyOf(id);
+    const ends = this.clock.nowMs() + graceMs;
+    key.secrets = [
+      this.secret((key.secrets[0]?.seq ?? 0) + 1),
+      ...key.secrets.map((secret) => ({ ...secret, ends: secret.ends ?? ends })),
+    ];
+    this.keyring.apply({ keys: [key] }, ++this.revision);
+  }
+
+  private keyOf(id: string): { row: KeyRow; secrets: SecretRow[] } {
+    const key = this.keys.get(id);
+    if (!key) throw new Error(`there is no key ${id}`);
+    return key;
+  }
+
+  private secret(seq: number): SecretRow {
+    const sealed = this.vault.seal(`sk_secret_${seq}`, keySecretIdentity(SECRET_KEY, seq));
+    return { keyId: SECRET_KEY, seq, sealed, digest: `digest ${seq}`, created: 0, ends: null };
+  }
+}
+
+const APP_ROW: AppRow = {
+  id: APP,
+  name: "demo",
+  secretSealed: "",
+  secretDigest: "",
+  secretSeq: 1,
+  previousSecrets: [],
+  planName: "default",
+  maxConcurrentConnections: null,
+  maxMessagesPerPeriod: null,
+  retentionDays: null,
+  created: 0,
+  deleted: null,
+};
+
+const keyRow = (id: string, type: KeyRow["type"]): KeyRow => ({
+  id,
+  app: APP,
+  type,
+  label: null,
+  channelPatterns: ["**"],
+  actions: ACTIONS,
+  allowedOrigins: type === "publishable" ? ["*"] : null,
+  created: 0,
+  rotated: null,
+  revoked: null,
+});

@@ -1,0 +1,88 @@
+/** For tests: one node without a network. Sockets, clock and usage are stand-ins, everything else is built as in production. */
+import type { WebSocketHandler } from "bun";
+import { Blocks } from "../../access/blocks.ts";
+import type { News } from "../../access/follow.ts";
+import type { Keyring } from "../../access/keyring.ts";
+import { Throttle } from "../../access/throttle.ts";
+import type { Engine } from "../../engine/engine.ts";
+import type { FaultLog } from "../../telemetry/faults.ts";
+import { Metrics } from "../../telemetry/metrics.ts";
+import { buildRealtime } from "../build.ts";
+import type { Clock } from "../clock.ts";
+import type { Gateway, SocketData } from "../gateway.ts";
+import type { Hub } from "../hub.ts";
+import { RealtimeMetrics } from "../metrics.ts";
+import type { Rates } from "../rates.ts";
+import { Usage } from "../usage.ts";
+import { FakeServer } from "./fake-socket.ts";
+import { MemoryUsage, noFaults, silentLog } from "./stubs.ts";
+
+export interface NodeOptions {
+  readonly tickMs?: number;
+  readonly rates?: Rates;
+  /** From one address; absent: no limit. */
+  readonly connectsPerMinute?: number;
+  readonly news?: News;
+  /** Absent: a fault fails the test. */
+  readonly faults?: FaultLog;
+  readonly maxPendingBytes?: number;
+}
+
+export interface NodeParts {
+  readonly id: string;
+  readonly clock: NodeClock;
+  readonly keyring: Keyring;
+  readonly engine: Engine;
+  readonly blocks?: Blocks;
+  readonly metrics?: RealtimeMetrics;
+}
+
+export interface TestNode {
+  readonly clock: NodeClock;
+  readonly server: FakeServer;
+  readonly hub: Hub;
+  readonly gateway: Gateway;
+  readonly handlers: WebSocketHandler<SocketData>;
+  readonly engine: Engine;
+  readonly usage: Usage;
+  readonly usageRows: MemoryUsage;
+  readonly metrics: RealtimeMetrics;
+}
+
+/** A node's own view of the clock, which ends when the node does. */
+export class NodeClock implements Clock {
+  isStopped = false;
+
+  constructor(private readonly clock: Clock) {}
+
+  nowMs = (): number => this.clock.nowMs();
+  monotonicMs = (): number => this.clock.monotonicMs();
+  after = (ms: number, callback: () => void): void =>
+    this.clock.after(ms, () => {
+      if (!this.isStopped) callback();
+    });
+}
+
+export function buildNode(parts: NodeParts, options: NodeOptions = {}): TestNode {
+  const { clock, engine, blocks = new Blocks(), metrics = new RealtimeMetrics(new Metrics()) } = parts;
+  const { tickMs = 10, connectsPerMinute = 0, faults = noFaults, maxPendingBytes = 1 << 20, news } = options;
+  const server = new FakeServer();
+  const usageRows = new MemoryUsage();
+  const usage = new Usage(usageRows.store, clock, silentLog);
+  const { hub, gateway } = buildRealtime({
+    ...parts,
+    blocks,
+    metrics,
+    usage,
+    faults,
+    news,
+    maxPendingBytes,
+    broadcast: server.broadcast,
+    presenceTickMs: tickMs,
+    rates: options.rates ?? { framesPerSecond: 0, framesBurst: 500 },
+    connects: new Throttle(connectsPerMinute, connectsPerMinute / 60, clock.monotonicMs),
+    keyRate: new Throttle(0, 0, clock.monotonicMs),
+    nudged: async () => {},
+  });
+  return { clock, server, hub, gateway, handlers: gateway.handlers(), engine, usage, usageRows, metrics };
+}

@@ -1,0 +1,44 @@
+/** For tests: stand-ins for what realtime only writes to. */
+import type { Store, UsageRow } from "../../store/store.ts";
+import type { FaultLog } from "../../telemetry/faults.ts";
+import type { Log } from "../../telemetry/log.ts";
+
+export const silentLog = { error: () => {}, info: () => {}, warn: () => {}, debug: () => {} } as unknown as Log;
+
+/** For tests without planted faults: it throws them on, so that a test cannot pass in spite of one. */
+export const noFaults: FaultLog = {
+  caught: (_where, error) => {
+    throw error;
+  },
+};
+
+/** The part of a store that counts usage, in memory; it can be made to fail. */
+export class MemoryUsage {
+  readonly rows = new Map<string, UsageRow>();
+  writes = 0;
+  failing = false;
+
+  /** `isShared`: other nodes write to it too. */
+  constructor(isShared = false) {
+    Object.assign(this.store, { isShared });
+  }
+
+  readonly store = {
+    usage: async (period: number) => [...this.rows.values()].filter((row) => row.period === period),
+    addUsage: async (rows: readonly UsageRow[]) => {
+      this.writes++;
+      if (this.failing) throw new Error("the disk is full");
+      for (const row of rows) this.add(row);
+    },
+  } as unknown as Store;
+
+  private add(row: UsageRow): void {
+    const name = `${row.app} ${row.period}`;
+    const old = this.rows.get(name) ?? { ...row, messages: 0, peakConnections: 0 };
+    this.rows.set(name, {
+      ...old,
+      messages: old.messages + row.messages,
+      peakConnections: Math.max(old.peakConnections, row.peakConnections),
+    });
+  }
+}
