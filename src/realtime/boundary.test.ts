@@ -50,7 +50,7 @@ describe("a fault in a socket event", () => {
     world.advance(600);
     expect(closeCodes(ann, ben, cat)).toEqual([1011, undefined, undefined]);
     expect(ann.socket.closed?.reason).toBe("internal error");
-    expect(cat.news()).toEqual(["message ben 2", "left: ann"]);
+    expect(cat.newFrames()).toEqual(["message ben 2", "left: ann"]);
     expect(world.faults).toEqual(["socket planted"]);
     expectNothingLeft(world, ben, cat);
   });
@@ -104,7 +104,7 @@ describe("a fault in a socket event", () => {
     ann.unsubscribe("room");
     await turn();
     expect(closeCodes(ann, ben, cat)).toEqual([undefined, 1001, undefined]);
-    expect(ann.news().at(-1)).toBe("ack r2");
+    expect(ann.newFrames().at(-1)).toBe("ack r2");
   });
 
   test("on one connection of a key that was narrowed leaves no other connection with what the key had", () => {
@@ -113,7 +113,7 @@ describe("a fault in a socket event", () => {
     plant(ann.socket, "send", () => true);
     world.keys.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
     expect(closeCodes(ann, ben)).toEqual([1011, undefined]);
-    expect(ben.news()).toEqual(["error channel_not_authorized"]);
+    expect(ben.newFrames()).toEqual(["error channel_not_authorized"]);
   });
 
   test("while the subscriptions of a narrowed key end does not end any of them twice", () => {
@@ -131,7 +131,7 @@ describe("a fault in a socket event", () => {
     world.advance(600);
     cat.take();
     world.connect("dan", { key: PUBLISHABLE_KEY }).publish("good", 1);
-    expect(cat.news()).toEqual(["message dan 1"]);
+    expect(cat.newFrames()).toEqual(["message dan 1"]);
   });
 
   test("of a drain that makes a channel tick resynchronises the channel: others wait for their rosters there", () => {
@@ -164,7 +164,7 @@ describe("a fault in a socket event", () => {
     plant(ann.socket, "send", () => true);
     await world.node.gateway.drain(0);
     expect(closeCodes(ann, ben)).toEqual([1001, 1001]);
-    expect(ben.news()).toEqual(["going_away"]);
+    expect(ben.newFrames()).toEqual(["going_away"]);
   });
 
   test("when the answer to a send comes from other nodes closes that socket with 1011", async () => {
@@ -189,13 +189,13 @@ describe("a fault in a timer", () => {
     const dan = world.join("dan", "good");
     await turn();
     expect(closeCodes(ann, ben, cat, dan)).toEqual([1001, undefined, undefined, undefined]);
-    expect(cat.news()).toEqual(["joined: dan"]);
+    expect(cat.newFrames()).toEqual(["joined: dan"]);
     expect(world.faults).toContain("timer planted");
     isArmed = false;
     ben.subscribe("bad");
     world.advance(600);
     const eve = world.join("eve", "bad");
-    expect(ben.news().slice(-2)).toEqual(["roster:", "joined: eve"]);
+    expect(ben.newFrames().slice(-2)).toEqual(["roster:", "joined: eve"]);
     expect(eve.received.at(-1)).toMatchObject({ joined: [{ peerId: "ben" }] });
     expectNothingLeft(world, ben, cat, dan, eve);
   });
@@ -210,7 +210,7 @@ describe("a fault in a timer", () => {
     world.advance(600);
     await turn();
     expect(closeCodes(bad, good)).toEqual([1001, undefined]);
-    expect(good.news()).toEqual(["ack r1", "roster:"]);
+    expect(good.newFrames()).toEqual(["ack r1", "roster:"]);
     expect(world.faults).toEqual(["timer planted"]);
   });
 
@@ -277,8 +277,8 @@ describe("a fault in what the engine calls", () => {
     world.advance(600);
     await turn();
     expect(closeCodes(ann, ben, cat)).toEqual([undefined, 1001, undefined]);
-    expect(ann.news()).toEqual(["ack r2", "ack r3", "left: ben"]);
-    expect(cat.news()).toEqual(["message ann 2"]);
+    expect(ann.newFrames()).toEqual(["ack r2", "ack r3", "left: ben"]);
+    expect(cat.newFrames()).toEqual(["message ann 2"]);
     expect(world.faults).toEqual(["engine planted"]);
     expectNothingLeft(world, ann, cat);
   });
@@ -290,7 +290,7 @@ describe("a fault in what the engine calls", () => {
     const dan = world.join("dan", "bad", { node: 0 });
     await turn();
     expect(closeCodes(ann, ben, cat, dan)).toEqual([undefined, 1001, undefined, undefined]);
-    expect(ann.news()).toEqual(["joined: dan left: ben"]);
+    expect(ann.newFrames()).toEqual(["joined: dan left: ben"]);
     expect(new Set(world.faults)).toEqual(new Set(["engine planted"]));
   });
 
@@ -313,7 +313,7 @@ describe("a fault in what the engine calls", () => {
     world.settle();
     await turn();
     expect(closeCodes(ben, cat)).toEqual([1001, undefined]);
-    expect(cat.news()).toEqual(["left: dan"]);
+    expect(cat.newFrames()).toEqual(["left: dan"]);
     expect([ann, dan].every((client) => client.closeCode === 1006)).toBe(true);
   });
 
@@ -333,7 +333,7 @@ describe("a fault in what the engine calls", () => {
       await turn();
       expect([1001, 1011]).toContain(ben.closeCode as number);
       expect(cat.closeCode).toBeUndefined();
-      expect(ben.news()).toEqual([]);
+      expect(ben.newFrames()).toEqual([]);
     }
   });
 });

@@ -57,7 +57,7 @@ describe.each([
       return text.length;
     };
     client.subscribe("c");
-    await until(world, () => client.news().some((one) => one.startsWith("ack")));
+    await until(world, () => client.newFrames().some((one) => one.startsWith("ack")));
     return { client, seen };
   }
 

@@ -46,13 +46,13 @@ describe("a member that keeps coming and going", () => {
     const ann = world.join("ann", "c");
     const ben = world.connect("ben");
     flap(world, ben, 20);
-    expect(ann.news()).toEqual(FIVE);
+    expect(ann.newFrames()).toEqual(FIVE);
     world.advance(WINDOW_MS - 20 * 2 * STEP_MS - STEP_MS);
-    expect(ann.news()).toEqual([]);
+    expect(ann.newFrames()).toEqual([]);
     world.advance(2 * STEP_MS);
-    expect(ann.news()).toEqual(["left: ben"]);
+    expect(ann.newFrames()).toEqual(["left: ben"]);
     world.advance(3 * WINDOW_MS);
-    expect(ann.news()).toEqual([]);
+    expect(ann.newFrames()).toEqual([]);
   });
 
   test("is not mentioned at the end of the time when it is as it was shown last", () => {
@@ -62,10 +62,10 @@ describe("a member that keeps coming and going", () => {
     flap(world, ben, 6);
     ben.subscribe("c");
     world.advance(2 * WINDOW_MS);
-    expect(ann.news()).toEqual(FIVE);
+    expect(ann.newFrames()).toEqual(FIVE);
     ben.unsubscribe("c");
     world.advance(STEP_MS);
-    expect(ann.news()).toEqual(["left: ben"]);
+    expect(ann.newFrames()).toEqual(["left: ben"]);
   });
 
   test("never changes more than five times within any 10 s, however long it goes on", () => {
@@ -96,9 +96,9 @@ describe("a member that keeps coming and going", () => {
       ben.vanish();
       world.advance(STEP_MS);
     }
-    expect(ann.news()).toEqual(FIVE);
+    expect(ann.newFrames()).toEqual(FIVE);
     world.advance(WINDOW_MS);
-    expect(ann.news()).toEqual(["left: ben"]);
+    expect(ann.newFrames()).toEqual(["left: ben"]);
   });
 
   test("is damped on the node that shows it, though it flaps on another", () => {
@@ -106,9 +106,9 @@ describe("a member that keeps coming and going", () => {
     const ann = world.join("ann", "c", { node: 0 });
     const ben = world.connect("ben", { node: 1 });
     flap(world, ben, 10);
-    expect(ann.news()).toEqual(FIVE);
+    expect(ann.newFrames()).toEqual(FIVE);
     world.advance(WINDOW_MS);
-    expect(ann.news()).toEqual(["left: ben"]);
+    expect(ann.newFrames()).toEqual(["left: ben"]);
   });
 
   test("changes of metadata count", () => {
@@ -120,12 +120,12 @@ describe("a member that keeps coming and going", () => {
       world.advance(STEP_MS);
       return ben;
     });
-    expect(ann.news()).toEqual([0, 1, 2, 3, 4].map((v) => `joined: ben${v}`));
+    expect(ann.newFrames()).toEqual([0, 1, 2, 3, 4].map((v) => `joined: ben${v}`));
     world.advance(WINDOW_MS);
-    expect(ann.news()).toEqual(["joined: ben8"]);
+    expect(ann.newFrames()).toEqual(["joined: ben8"]);
     for (const ben of connections) ben.vanish();
     world.advance(STEP_MS);
-    expect(ann.news()).toEqual(["left: ben8"]);
+    expect(ann.newFrames()).toEqual(["left: ben8"]);
   });
 
   test("is not shown its own join when that is shown at last, but what comes with it", () => {
@@ -133,20 +133,20 @@ describe("a member that keeps coming and going", () => {
     world.advance(WINDOW_MS - 6 * STEP_MS - 1);
     world.join("cat", "c");
     world.advance(STEP_MS);
-    expect(ann.news().join(" ")).toMatch(/joined: .*ben/);
-    expect(ben.news()).toEqual(["joined: cat"]);
+    expect(ann.newFrames().join(" ")).toMatch(/joined: .*ben/);
+    expect(ben.newFrames()).toEqual(["joined: cat"]);
     // And it goes on listening.
     world.join("dan", "c");
-    expect(ben.news()).toEqual(["joined: dan"]);
+    expect(ben.newFrames()).toEqual(["joined: dan"]);
   });
 
   test("that speaks while its join is held back is not shown that join either", () => {
     const { world, ann, ben } = heldJoin();
     ben.publish("c", 1);
-    expect(ann.news()).toEqual(["joined: ben", "message ben 1"]);
-    expect(ben.news().filter((one) => one.includes("joined"))).toEqual([]);
+    expect(ann.newFrames()).toEqual(["joined: ben", "message ben 1"]);
+    expect(ben.newFrames().filter((one) => one.includes("joined"))).toEqual([]);
     world.join("dan", "c");
-    expect(ben.news()).toEqual(["joined: dan"]);
+    expect(ben.newFrames()).toEqual(["joined: dan"]);
   });
 
   test("delays nobody else, and nobody in other channels", () => {
@@ -160,7 +160,7 @@ describe("a member that keeps coming and going", () => {
     world.connect("cat").subscribe("c");
     ben.subscribe("d");
     world.advance(STEP_MS);
-    expect(ann.news()).toEqual(["joined: cat", "joined: ben"]);
+    expect(ann.newFrames()).toEqual(["joined: cat", "joined: ben"]);
   });
 
   test("newcomers are shown what the others are, and with them the end of it", () => {
@@ -172,9 +172,9 @@ describe("a member that keeps coming and going", () => {
     const cat = world.connect("cat");
     cat.subscribe("c");
     world.advance(STEP_MS);
-    expect(cat.news()).toEqual(["ack r1", "roster: ann ben"]);
+    expect(cat.newFrames()).toEqual(["ack r1", "roster: ann ben"]);
     world.advance(WINDOW_MS);
-    expect([ann.news(), cat.news()]).toEqual([["joined: cat", "left: ben"], ["left: ben"]]);
+    expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: cat", "left: ben"], ["left: ben"]]);
   });
 
   test("that leaves while nobody is shown it is counted when it joins again", () => {
@@ -183,7 +183,7 @@ describe("a member that keeps coming and going", () => {
     const ben = world.join("ben", "c");
     // It keeps the channel, and is shown nothing.
     world.connect("dan", { actions: ["subscribe"] }).subscribe("c");
-    expect(ann.news()).toContain("joined: ben");
+    expect(ann.newFrames()).toContain("joined: ben");
     ann.unsubscribe("c");
     world.advance(STEP_MS);
     ben.unsubscribe("c");
@@ -192,7 +192,7 @@ describe("a member that keeps coming and going", () => {
     world.advance(STEP_MS);
     ann.take();
     flap(world, ben, 20);
-    expect(ann.news()).toEqual(FIVE.slice(0, 4));
+    expect(ann.newFrames()).toEqual(FIVE.slice(0, 4));
   });
 
   test("nothing is counted where nobody is shown it", () => {
@@ -203,7 +203,7 @@ describe("a member that keeps coming and going", () => {
     const cat = world.join("cat", "c");
     cat.subscribe("c");
     world.advance(STEP_MS);
-    expect(cat.news()).toEqual(["ack r2", "roster: ben"]);
+    expect(cat.newFrames()).toEqual(["ack r2", "roster: ben"]);
   });
 
   test("what is remembered of it is bounded, and gone with the window", () => {
@@ -238,7 +238,7 @@ describe("a damped member that speaks", () => {
     for (const client of [ben, other]) client.unsubscribe("c");
     world.advance(STEP_MS);
     const news = ["joined: ben1", "left: ben1", "joined: ben1", "joined: ben2", "left: ben2"];
-    expect([ann.news(), cat.news()]).toEqual([news, news]);
+    expect([ann.newFrames(), cat.newFrames()]).toEqual([news, news]);
     return { world, ann, cat, ben };
   };
 
@@ -252,9 +252,9 @@ describe("a damped member that speaks", () => {
       world.advance(STEP_MS);
     }
     const messages = Array.from({ length: 20 }, (_, i) => `message ben ${i + 1}`);
-    expect(ann.news()).toEqual(["joined: ben1", ...messages]);
+    expect(ann.newFrames()).toEqual(["joined: ben1", ...messages]);
     world.advance(2 * WINDOW_MS);
-    expect(ann.news()).toEqual(["left: ben1"]);
+    expect(ann.newFrames()).toEqual(["left: ben1"]);
   });
 
   test("has joined before its direct message for the receiver alone, and leaves for it when the window ends", () => {
@@ -267,13 +267,13 @@ describe("a damped member that speaks", () => {
       world.advance(STEP_MS);
     }
     const directs = Array.from({ length: 20 }, (_, i) => `direct ben ${i + 1}`);
-    expect([ann.news(), cat.news()]).toEqual([["joined: ben1", ...directs], []]);
+    expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben1", ...directs], []]);
     world.advance(2 * WINDOW_MS);
-    expect([ann.news(), cat.news()]).toEqual([["left: ben1"], []]);
+    expect([ann.newFrames(), cat.newFrames()]).toEqual([["left: ben1"], []]);
     // Both are on the topic again, and told the same.
     world.connect("dan").subscribe("c");
     world.advance(STEP_MS);
-    expect([ann.news(), cat.news()]).toEqual([["joined: dan"], ["joined: dan"]]);
+    expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: dan"], ["joined: dan"]]);
     expect(ann.peer.subscriptionTo("c")?.channel.offTopic).toBeUndefined();
   });
 
@@ -284,10 +284,10 @@ describe("a damped member that speaks", () => {
     ben.send("ann", 1);
     other.subscribe("c");
     other.publish("c", 2);
-    expect(ann.news()).toEqual(["joined: ben1", "direct ben 1", "message ben 2"]);
-    expect(cat.news()).toEqual(["joined: ben3", "message ben 2"]);
+    expect(ann.newFrames()).toEqual(["joined: ben1", "direct ben 1", "message ben 2"]);
+    expect(cat.newFrames()).toEqual(["joined: ben3", "message ben 2"]);
     world.advance(2 * WINDOW_MS);
-    expect([ann.news(), cat.news()]).toEqual([["joined: ben3"], []]);
+    expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben3"], []]);
   });
 
   test("is shown to all at the end of the window, also to one that was told alone", () => {
@@ -295,9 +295,9 @@ describe("a damped member that speaks", () => {
     ben.subscribe("c");
     ben.send("ann", 1);
     world.advance(STEP_MS);
-    expect([ann.news(), cat.news()]).toEqual([["joined: ben1", "direct ben 1"], []]);
+    expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben1", "direct ben 1"], []]);
     world.advance(WINDOW_MS);
-    expect([ann.news(), cat.news()]).toEqual([[], ["joined: ben1"]]);
+    expect([ann.newFrames(), cat.newFrames()]).toEqual([[], ["joined: ben1"]]);
   });
 });
 

@@ -18,7 +18,7 @@ describe("a token's expiry", () => {
       const leftMs = expiresInMs - (staysMs(world, ann, expiresInMs + 1000) ?? Number.POSITIVE_INFINITY);
       expect(leftMs).toBeGreaterThanOrEqual(100);
       expect(leftMs).toBeLessThanOrEqual(260);
-      expect([ann.closeCode, ann.news()]).toEqual([4002, []]);
+      expect([ann.closeCode, ann.newFrames()]).toEqual([4002, []]);
     }
   });
 
@@ -52,7 +52,7 @@ describe("a token's expiry", () => {
     world.advance(60);
     expect(ben.closeCode).toBe(4002);
     world.advance(20);
-    expect(ann.news()).toEqual(["left: ben"]);
+    expect(ann.newFrames()).toEqual(["left: ben"]);
   });
 
   test("is looked at again with each frame, so that nobody acts on an expired token before the wheel turns", () => {
@@ -62,7 +62,7 @@ describe("a token's expiry", () => {
       const ben = world.connect("ben", { expiresInMs: 3_600_000 });
       world.clock.jump(3_600_000 - 250);
       ben.socket.message(frame);
-      expect([ben.closeCode, ben.news(), ann.news()]).toEqual([4002, [], []]);
+      expect([ben.closeCode, ben.newFrames(), ann.newFrames()]).toEqual([4002, [], []]);
     }
   });
 
@@ -71,7 +71,7 @@ describe("a token's expiry", () => {
     const ben = world.connect("ben", { expiresInMs: 3_600_000 });
     world.clock.jump(3_600_000 - 300);
     ben.publish("c", 1);
-    expect(ben.news()).toEqual(["ack r1"]);
+    expect(ben.newFrames()).toEqual(["ack r1"]);
   });
 
   test("a wall clock that is set back ends nobody early, and nobody late by more than that", () => {
@@ -93,9 +93,9 @@ describe("the grace of a rotated secret", () => {
     world.keys.rotate(SECRET_KEY, 60_000);
     const fresh = world.connect("fresh", { expiresInMs: 3_600_000 });
     world.advance(59_900);
-    expect([old.closeCode, old.news()]).toEqual([undefined, []]);
+    expect([old.closeCode, old.newFrames()]).toEqual([undefined, []]);
     world.advance(200);
-    expect([old.closeCode, old.news()]).toEqual([4002, ["error token_expired"]]);
+    expect([old.closeCode, old.newFrames()]).toEqual([4002, ["error token_expired"]]);
     world.advance(1_000_000);
     expect([fresh.closeCode, key.closeCode]).toEqual([undefined, undefined]);
   });
@@ -104,7 +104,7 @@ describe("the grace of a rotated secret", () => {
     const world = new World();
     const old = world.connect("old", { expiresInMs: 3_600_000 });
     world.keys.rotate(SECRET_KEY, 0);
-    expect([old.closeCode, old.news()]).toEqual([4002, ["error token_expired"]]);
+    expect([old.closeCode, old.newFrames()]).toEqual([4002, ["error token_expired"]]);
   });
 
   test("each secret keeps its own end", () => {
@@ -124,7 +124,7 @@ describe("the grace of a rotated secret", () => {
     const ann = world.connect("ann", { expiresInMs: 5000 });
     world.keys.rotate(SECRET_KEY, 60_000);
     world.advance(5000);
-    expect([ann.closeCode, ann.news()]).toEqual([4002, []]);
+    expect([ann.closeCode, ann.newFrames()]).toEqual([4002, []]);
   });
 
   test("that is over when a frame comes ends the connection with the error, and the frame does nothing", () => {
@@ -134,6 +134,6 @@ describe("the grace of a rotated secret", () => {
     world.keys.rotate(SECRET_KEY, 60_000);
     world.clock.jump(60_000);
     ben.publish("c", 1);
-    expect([ben.closeCode, ben.news(), ann.news()]).toEqual([4002, ["error token_expired"], []]);
+    expect([ben.closeCode, ben.newFrames(), ann.newFrames()]).toEqual([4002, ["error token_expired"], []]);
   });
 });

@@ -11,9 +11,9 @@ describe("a message", () => {
     const cat = world.join("cat", "other");
     for (const client of [ann, again, ben, cat]) client.take();
     ann.publish("c", { hello: 1 });
-    expect(ann.news()).toEqual(["ack r2"]);
-    for (const client of [again, ben]) expect(client.news()).toEqual(['message ann {"hello":1}']);
-    expect(cat.news()).toEqual([]);
+    expect(ann.newFrames()).toEqual(["ack r2"]);
+    for (const client of [again, ben]) expect(client.newFrames()).toEqual(['message ann {"hello":1}']);
+    expect(cat.newFrames()).toEqual([]);
   });
 
   test("needs no subscription of the sender, and none of anybody", () => {
@@ -22,7 +22,7 @@ describe("a message", () => {
     const ben = world.join("ben", "c");
     ann.publish("c", 1);
     ann.publish("empty", 1);
-    expect([ann.news(), ben.news()]).toEqual([["ack r1", "ack r2"], ["message ann 1"]]);
+    expect([ann.newFrames(), ben.newFrames()]).toEqual([["ack r1", "ack r2"], ["message ann 1"]]);
     expect(world.node.usage.messagesUsed(APP)).toBe(2);
     expect(world.node.hub.spaces.channelCount).toBe(1);
   });
@@ -35,7 +35,7 @@ describe("a message", () => {
     ben.unsubscribe("c");
     ben.take();
     ann.publish("c", 1);
-    expect([ben.news(), stranger.news()]).toEqual([[], []]);
+    expect([ben.newFrames(), stranger.newFrames()]).toEqual([[], []]);
   });
 
   test("arrives byte for byte", () => {
@@ -88,7 +88,7 @@ describe("a message", () => {
       world.advance(600);
       ben.take();
       world.connect("ann").publish("c", 1);
-      expect(ben.news()).toEqual(["message ann 1"]);
+      expect(ben.newFrames()).toEqual(["message ann 1"]);
     }
     expect(world.node.hub.occupancy.localChannels(APP)).toEqual([{ channel: "c", peerIds: ["ben"], connections: 1 }]);
   });
@@ -105,7 +105,7 @@ describe("a message", () => {
       world.advance(600);
       ben.take();
       world.connect("ann").publish("c", 1);
-      expect(ben.news()).toEqual(["message ann 1"]);
+      expect(ben.newFrames()).toEqual(["message ann 1"]);
     }
   });
 
@@ -137,7 +137,7 @@ describe("a direct message", () => {
     ann.send("ann", 1);
     const again = world.connect("ann");
     ann.send("ann", 2);
-    expect([ann.news(), again.news()]).toEqual([["error peer_not_found r1", "ack r2"], ["direct ann 2"]]);
+    expect([ann.newFrames(), again.newFrames()]).toEqual([["error peer_not_found r1", "ack r2"], ["direct ann 2"]]);
   });
 
   test("does not reach the peer of another application, nor one who is only a member elsewhere", () => {
@@ -148,7 +148,7 @@ describe("a direct message", () => {
     world.node.hub.end.membersChanged("far", APP, "c", [{ peerId: "far", metadataJson: undefined, since: 1 }], []);
     ann.send("ben", 1);
     ann.send("far", 1);
-    expect(ann.news()).toEqual(["error peer_not_found r1", "error peer_not_found r2"]);
+    expect(ann.newFrames()).toEqual(["error peer_not_found r1", "error peer_not_found r2"]);
   });
 
   test("is counted as used when somebody was reached, and not otherwise", () => {
@@ -171,7 +171,11 @@ describe("when the engine cannot reach the others", () => {
     const ben = world.join("ben", "c");
     const ann = world.connect("ann");
     ann.publish("c", 1);
-    expect([ann.news(), ben.news(), world.node.usage.messagesUsed(APP)]).toEqual([["error backend_error r1"], [], 0]);
+    expect([ann.newFrames(), ben.newFrames(), world.node.usage.messagesUsed(APP)]).toEqual([
+      ["error backend_error r1"],
+      [],
+      0,
+    ]);
   });
 
   test("a send is a backend_error, handed to nobody and not counted", () => {
@@ -179,7 +183,11 @@ describe("when the engine cannot reach the others", () => {
     const ben = world.connect("ben");
     const ann = world.connect("ann");
     ann.send("ben", 1);
-    expect([ann.news(), ben.news(), world.node.usage.messagesUsed(APP)]).toEqual([["error backend_error r1"], [], 0]);
+    expect([ann.newFrames(), ben.newFrames(), world.node.usage.messagesUsed(APP)]).toEqual([
+      ["error backend_error r1"],
+      [],
+      0,
+    ]);
   });
 
   test("a send that turns out so later is an ack if it was handed to somebody here, else a backend_error", async () => {
@@ -188,9 +196,9 @@ describe("when the engine cannot reach the others", () => {
     const ann = world.connect("ann");
     ann.send("ben", 1);
     ann.send("nobody", 1);
-    expect(ann.news()).toEqual([]);
+    expect(ann.newFrames()).toEqual([]);
     await turn();
-    expect([ann.news(), ben.news()]).toEqual([["ack r1", "error backend_error r2"], ["direct ann 1"]]);
+    expect([ann.newFrames(), ben.newFrames()]).toEqual([["ack r1", "error backend_error r2"], ["direct ann 1"]]);
     expect(world.node.usage.messagesUsed(APP)).toBe(1);
   });
 
@@ -201,7 +209,7 @@ describe("when the engine cannot reach the others", () => {
       ann.send("far", 1);
       world.node.hub.connections.disconnect(ann.peer);
       await turn();
-      expect(ann.news()).toEqual([]);
+      expect(ann.newFrames()).toEqual([]);
     }
   });
 });

@@ -33,7 +33,7 @@ describe("a frame that cannot be understood", () => {
     ];
     expect(answers(ann, ...frames)).toEqual(frames.map(() => "error malformed_message"));
     ann.socket.message(Buffer.from('{"type":"ping"}'));
-    expect(ann.news()).toEqual(["error malformed_message"]);
+    expect(ann.newFrames()).toEqual(["error malformed_message"]);
     expect(ann.closeCode).toBeUndefined();
   });
 
@@ -177,7 +177,7 @@ describe("the quota of messages", () => {
     ann.publish("c", 4);
     ann.send("ben", 5);
     ann.subscribe("c");
-    expect(ann.news()).toEqual([
+    expect(ann.newFrames()).toEqual([
       "ack r1",
       "ack r2",
       "error peer_not_found r3",
@@ -198,7 +198,7 @@ describe("a connection that has ended", () => {
     ann.node.hub.connections.disconnect(ann.peer);
     for (const frame of ['{"type":"publish","channel":"c","data":1}', '{"type":"ping"}', Buffer.alloc(3)])
       ann.socket.message(frame);
-    expect([ben.news(), ann.news(), world.node.usage.messagesUsed(APP)]).toEqual([[], [], 0]);
+    expect([ben.newFrames(), ann.newFrames(), world.node.usage.messagesUsed(APP)]).toEqual([[], [], 0]);
   });
 });
 

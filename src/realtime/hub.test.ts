@@ -32,7 +32,7 @@ describe("a connection", () => {
     world.join("ben", "c", { metadata: 1 });
     world.clock.jump(-3_600_000);
     world.join("ben", "c", { metadata: 2 });
-    expect(ann.news()).toEqual(["joined: ben1", "joined: ben2"]);
+    expect(ann.newFrames()).toEqual(["joined: ben1", "joined: ben2"]);
   });
 
   test("ends with going_away and 1001 when the node drains, the many one after the other", async () => {
@@ -60,7 +60,7 @@ describe("a key that changes", () => {
     ann.take();
     world.keys.editKey(PUBLISHABLE_KEY, { revoked: 1 });
     world.advance(10);
-    expect([ben.closeCode, ann.closeCode, ann.news()]).toEqual([4001, undefined, ["left: ben"]]);
+    expect([ben.closeCode, ann.closeCode, ann.newFrames()]).toEqual([4001, undefined, ["left: ben"]]);
   });
 
   test("and covers less ends what it no longer covers: an error for each, left for the others", () => {
@@ -71,7 +71,7 @@ describe("a key that changes", () => {
     world.advance(600);
     for (const one of [ann, ben]) one.take();
     world.keys.editKey(PUBLISHABLE_KEY, { channelPatterns: ["b/*"] });
-    expect(ben.news()).toEqual(["error channel_not_authorized", "error channel_not_authorized"]);
+    expect(ben.newFrames()).toEqual(["error channel_not_authorized", "error channel_not_authorized"]);
     world.advance(10);
     expect(ann.take().map((frame) => [frame.channel, frame.left])).toEqual([
       ["a/1", [{ peerId: "ben" }]],
@@ -81,7 +81,7 @@ describe("a key that changes", () => {
     expect(ben.take().map((frame) => frame.channel)).toEqual(["b/1"]);
     ben.subscribe("a/1");
     ben.publish("a/2", 1);
-    expect(ben.news().map((one) => one.replace(/ r\d+$/, ""))).toEqual(
+    expect(ben.newFrames().map((one) => one.replace(/ r\d+$/, ""))).toEqual(
       new Array(2).fill("error channel_not_authorized"),
     );
     expect(ben.closeCode).toBeUndefined();
@@ -94,11 +94,11 @@ describe("a key that changes", () => {
     ann.take();
     world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "presence", "send"] });
     world.advance(10);
-    expect(ann.news()).toEqual(["left: ben"]);
-    expect(ben.news()).toEqual(["error channel_not_authorized"]);
+    expect(ann.newFrames()).toEqual(["left: ben"]);
+    expect(ben.newFrames()).toEqual(["error channel_not_authorized"]);
     ann.publish("c", 1);
     ben.publish("c", 2);
-    expect([ben.news(), ann.news()]).toEqual([["ack r2"], ["ack r2", "message ben 2"]]);
+    expect([ben.newFrames(), ann.newFrames()]).toEqual([["ack r2"], ["ack r2", "message ben 2"]]);
   });
 
   test("and covers more gives a token no more than the token says", () => {
@@ -111,8 +111,8 @@ describe("a key that changes", () => {
       one.subscribe("c/1");
       one.publish("a/1", 1);
     }
-    expect(ann.news()).toEqual(["error channel_not_authorized r1", "error action_not_permitted r2"]);
-    expect(key.news()).toEqual(["ack r1", "ack r2"]);
+    expect(ann.newFrames()).toEqual(["error channel_not_authorized r1", "error action_not_permitted r2"]);
+    expect(key.newFrames()).toEqual(["ack r1", "ack r2"]);
   });
 
   test("and only changes its label ends nothing", () => {
@@ -122,7 +122,7 @@ describe("a key that changes", () => {
     world.keys.editKey(PUBLISHABLE_KEY, {});
     world.keys.editKey(SECRET_KEY, {});
     world.advance(600);
-    expect([ann.news(), ben.news()]).toEqual([[], ["joined: ann"]]);
+    expect([ann.newFrames(), ben.newFrames()]).toEqual([[], ["joined: ann"]]);
   });
 });
 
@@ -137,7 +137,7 @@ describe("a kick", () => {
     expect(ben.map((one) => one.closeCode)).toEqual([4020, 4020]);
     expect(await world.node.hub.kicks.kick(APP, "ben")).toBe(0);
     world.advance(10);
-    expect([ann.news(), stranger.closeCode]).toEqual([["left: ben"], undefined]);
+    expect([ann.newFrames(), stranger.closeCode]).toEqual([["left: ben"], undefined]);
   });
 });
 

@@ -36,11 +36,11 @@ test("one turn ends about a thousand subscriptions; the others follow, and nothi
   // A hundred steps were comparisons.
   expect(held(clients)).toBe(1600);
   for (const client of clients) client.subscribe("room/new");
-  expect(last.news()).toEqual(["error channel_not_authorized r101"]);
+  expect(last.newFrames()).toEqual(["error channel_not_authorized r101"]);
   world.advance(20);
   expect(held(clients)).toBe(0);
   for (const { peer, closeCode } of clients) expect([peer.open, closeCode]).toEqual([true, undefined]);
-  expect(last.news()).toEqual(CHANNELS.map(() => "error channel_not_authorized"));
+  expect(last.newFrames()).toEqual(CHANNELS.map(() => "error channel_not_authorized"));
   for (const client of clients) client.vanish();
   expect(leftovers(world)).toEqual({});
 });

@@ -82,7 +82,7 @@ describe("one from which nothing comes", () => {
     expect(ben.socket.closed).toBeUndefined();
     world.advance(41 * SECOND);
     expect(ben.socket.closed).toEqual({ code: 1006, reason: "" });
-    expect(ann.news()).toEqual(["left: ben"]);
+    expect(ann.newFrames()).toEqual(["left: ben"]);
     expect(ann.socket.closed).toBeUndefined();
     expect(world.node.metrics.silentDrops.value).toBe(1);
     expect(world.node.hub.connections.count).toBe(1);

@@ -21,18 +21,18 @@ describe("a channel that the engine is still asked about", () => {
     const people = [world.connect("ann"), world.connect("ben")];
     for (const one of people) one.holdPongs().subscribe("c");
     world.advance(600);
-    expect(people.map((one) => [one.news(), one.socket.pings])).toEqual([
+    expect(people.map((one) => [one.newFrames(), one.socket.pings])).toEqual([
       [[], []],
       [[], []],
     ]);
     expect(late.count).toBe(1);
     late.releaseAll();
     await turn();
-    expect(people.map((one) => one.news())).toEqual([["ack r1"], ["ack r1"]]);
+    expect(people.map((one) => one.newFrames())).toEqual([["ack r1"], ["ack r1"]]);
     world.advance(50);
     for (const one of people) one.socket.pong();
     world.advance(10);
-    expect(people.map((one) => one.news())).toEqual([["roster: ben far1"], ["roster: ann far1"]]);
+    expect(people.map((one) => one.newFrames())).toEqual([["roster: ben far1"], ["roster: ann far1"]]);
     world.connect("cat").subscribe("c");
     expect(late.count).toBe(0);
   });
@@ -45,7 +45,7 @@ describe("a channel that the engine is still asked about", () => {
     await turn();
     world.connect("far", { node: 1 }).publish("c", 1);
     world.advance(5);
-    expect(ann.news()).toEqual(["ack r1", "message far 1"]);
+    expect(ann.newFrames()).toEqual(["ack r1", "message far 1"]);
   });
 
   test("a peer that speaks in it before its ack has joined before its words, elsewhere, and joins once", async () => {
@@ -61,14 +61,14 @@ describe("a channel that the engine is still asked about", () => {
     ann.send("far", 2);
     world.advance(20);
     await turn();
-    expect(far.news()).toEqual(["joined: ann", "message ann 1", "direct ann 2"]);
+    expect(far.newFrames()).toEqual(["joined: ann", "message ann 1", "direct ann 2"]);
     late.releaseAll();
     world.advance(600);
-    expect(ann.news().sort()).toEqual(["ack r1", "ack r2", "ack r3", "roster: far"]);
-    expect(far.news()).toEqual([]);
+    expect(ann.newFrames().sort()).toEqual(["ack r1", "ack r2", "ack r3", "roster: far"]);
+    expect(far.newFrames()).toEqual([]);
     ann.vanish();
     world.advance(600);
-    expect(far.news()).toEqual(["left: ann"]);
+    expect(far.newFrames()).toEqual(["left: ann"]);
   });
 
   test("a peer that has spoken in it and gives it up before its ack has left", async () => {
@@ -86,7 +86,7 @@ describe("a channel that the engine is still asked about", () => {
     late.releaseAll();
     world.advance(600);
     await turn();
-    expect(far.news()).toEqual(["joined: ann", "message ann 1", "left: ann"]);
+    expect(far.newFrames()).toEqual(["joined: ann", "message ann 1", "left: ann"]);
     for (const one of [ann, far]) one.vanish();
     world.advance(600);
     late.releaseAll();
@@ -101,7 +101,7 @@ describe("a channel that the engine is still asked about", () => {
     late.releaseAll();
     await turn();
     world.advance(600);
-    expect(ann.news()).toEqual(["ack r1", "ack r2", "roster:"]);
+    expect(ann.newFrames()).toEqual(["ack r1", "ack r2", "roster:"]);
   });
 
   test("given up meanwhile: acked for what was asked, no roster, nothing left", async () => {
@@ -112,7 +112,7 @@ describe("a channel that the engine is still asked about", () => {
     late.releaseAll();
     await turn();
     world.advance(600);
-    expect(ann.news().sort()).toEqual(["ack r1", "ack r2"]);
+    expect(ann.newFrames().sort()).toEqual(["ack r1", "ack r2"]);
     expect([ann.socket.pings, world.node.hub.spaces.channelCount]).toEqual([[], 0]);
     ann.vanish();
     expect(leftovers(world)).toEqual({});
@@ -127,7 +127,7 @@ describe("a channel that the engine is still asked about", () => {
     late.releaseAll();
     await turn();
     world.advance(600);
-    expect([ann.news(), ben.news()]).toEqual([[], ["ack r1", "roster:"]]);
+    expect([ann.newFrames(), ben.newFrames()]).toEqual([[], ["ack r1", "roster:"]]);
     ben.vanish();
     expect(leftovers(world)).toEqual({});
   });
@@ -141,10 +141,10 @@ describe("a channel that the engine is still asked about", () => {
     world.advance(50);
     late.releaseAll();
     world.advance(600);
-    expect(ben.news()).toEqual(["ack r1", "roster: ann"]);
+    expect(ben.newFrames()).toEqual(["ack r1", "roster: ann"]);
     ann[1].vanish();
     world.advance(50);
-    expect(ben.news()).toEqual(["left: ann"]);
+    expect(ben.newFrames()).toEqual(["left: ann"]);
     ben.vanish();
     expect(leftovers(world)).toEqual({});
   });
@@ -160,10 +160,10 @@ describe("a channel that the engine is still asked about", () => {
     second.vanish();
     late.releaseAll();
     world.advance(600);
-    expect(ben.news()).toEqual(["ack r1", "roster: ann"]);
+    expect(ben.newFrames()).toEqual(["ack r1", "roster: ann"]);
     third.vanish();
     world.advance(50);
-    expect(ben.news()).toEqual(["left: ann"]);
+    expect(ben.newFrames()).toEqual(["left: ann"]);
   });
 
   test("asked about again before the first answer: that answer belongs to nobody and leaves nothing behind", async () => {
@@ -183,10 +183,10 @@ describe("a channel that the engine is still asked about", () => {
     late.release();
     await turn();
     world.advance(600);
-    expect(ann.news().slice(-1)).toEqual(["roster: far"]);
+    expect(ann.newFrames().slice(-1)).toEqual(["roster: far"]);
     far.vanish();
     world.advance(50);
-    expect(ann.news()).toEqual(["left: far"]);
+    expect(ann.newFrames()).toEqual(["left: far"]);
     ann.unsubscribe("c");
     world.advance(50);
     // ann is still connected: of far, who is known nowhere any more, not even a name may be left.
@@ -204,7 +204,7 @@ describe("a channel that the engine is still asked about", () => {
     late.releaseAll();
     await turn();
     world.advance(600);
-    expect(ann.news()).toEqual(["error channel_not_authorized", "error channel_not_authorized r1"]);
+    expect(ann.newFrames()).toEqual(["error channel_not_authorized", "error channel_not_authorized r1"]);
     ann.vanish();
     expect(leftovers(world)).toEqual({});
   });
@@ -218,10 +218,10 @@ describe("a channel that the engine is still asked about", () => {
     await turn();
     world.advance(600);
     world.connect("ben").publish("c", 1);
-    expect(ann.news()).toEqual(["ack r1", "message ben 1"]);
+    expect(ann.newFrames()).toEqual(["ack r1", "message ben 1"]);
     ann.unsubscribe("c");
     world.connect("ben").publish("c", 2);
-    expect(ann.news()).toEqual(["ack r2"]);
+    expect(ann.newFrames()).toEqual(["ack r2"]);
   });
 
   test("a member who goes in the moment of the answer does not stay as a ghost", async () => {
@@ -244,6 +244,6 @@ describe("a channel that the engine is still asked about", () => {
     world.node.hub.end.membersChanged("far", APP, "c", [], ["eve"]);
     await turn();
     world.advance(600);
-    expect(ann.news()).toEqual(["ack r1", "roster:"]);
+    expect(ann.newFrames()).toEqual(["ack r1", "roster:"]);
   });
 });

@@ -180,10 +180,10 @@ describe("WebSocket control frames", () => {
     ann.subscribe("c");
     for (const payload of ["2", "01", "1.0", "1e0", " 1", "0x1", "99", "Infinity"]) ann.socket.pong(payload);
     world.advance(100);
-    expect(ann.news()).toEqual(["ack r1"]);
+    expect(ann.newFrames()).toEqual(["ack r1"]);
     ann.socket.pong("1");
     world.advance(100);
-    expect(ann.news()).toEqual(["roster:"]);
+    expect(ann.newFrames()).toEqual(["roster:"]);
   });
 
   test("keep a connection alive, as any frame does", () => {

@@ -42,10 +42,10 @@ describe("rosters of one connection", () => {
     for (const channel of ["c", "d", "e"]) {
       expect(rostersOf(ann.take())).toEqual([channel]);
       world.advance(600);
-      expect(ann.news()).toEqual([]);
+      expect(ann.newFrames()).toEqual([]);
       ann.socket.read();
     }
-    expect(ann.news()).toEqual([]);
+    expect(ann.newFrames()).toEqual([]);
   });
 
   test("go out together where the reader takes them at once", () => {
@@ -101,7 +101,7 @@ describe("rosters of one connection", () => {
     expect(rostersOf(ann.take())).toEqual(["e"]);
     ann.socket.read();
     world.advance(600);
-    expect(ann.news()).toEqual([]);
+    expect(ann.newFrames()).toEqual([]);
   });
 
   test("one that is asked for again while it waits comes once, behind its own pong", () => {
@@ -110,7 +110,7 @@ describe("rosters of one connection", () => {
     ann.holdPongs().subscribe("d");
     ann.take();
     ann.socket.read();
-    expect(ann.news()).toEqual([]);
+    expect(ann.newFrames()).toEqual([]);
     ann.socket.stalled = false;
     ann.socket.read();
     ann.socket.pong();

@@ -68,7 +68,7 @@ describe("a roster too long for one frame", () => {
     world.advance(600);
     world.node.hub.end.membersChanged("far", "app", "c", [], ["far0", "far499"]);
     world.advance(600);
-    expect(ann.news()).toEqual([]);
+    expect(ann.newFrames()).toEqual([]);
     ann.socket.read();
     ann.socket.read();
     const rest = ann.take();
@@ -82,7 +82,7 @@ describe("a roster too long for one frame", () => {
     ann.socket.read();
     ben.vanish();
     world.advance(600);
-    expect(ann.news()).toEqual(['left: ben{"v":1}']);
+    expect(ann.newFrames()).toEqual(['left: ben{"v":1}']);
   });
 
   test("somebody who came and went meanwhile, or changed and changed back, is not mentioned", () => {
@@ -126,7 +126,7 @@ describe("a roster too long for one frame", () => {
     ann.take();
     ann.holdPongs().subscribe("c");
     ann.socket.read();
-    expect(ann.news()).toEqual(["ack r2"]);
+    expect(ann.newFrames()).toEqual(["ack r2"]);
     ann.socket.stalled = false;
     ann.socket.pong();
     world.advance(600);
@@ -182,8 +182,8 @@ describe("large channels", () => {
       const cat = world.connect("cat");
       cat.subscribe("c");
       world.advance(450);
-      expect(ben.news().map((text) => text.slice(0, 7))).toEqual(["ack r1", "roster:"]);
-      expect(ann.news().join()).not.toContain("ben");
+      expect(ben.newFrames().map((text) => text.slice(0, 7))).toEqual(["ack r1", "roster:"]);
+      expect(ann.newFrames().join()).not.toContain("ben");
       return { world, ann, ben, cat };
     };
 
@@ -191,11 +191,11 @@ describe("large channels", () => {
       const { world, ann, ben } = early();
       world.connect("dan").subscribe("c");
       world.advance(200);
-      expect(ben.news()).toEqual(["joined: dan"]);
-      expect(ann.news()).toEqual(["joined: ben dan"]);
+      expect(ben.newFrames()).toEqual(["joined: dan"]);
+      expect(ann.newFrames()).toEqual(["joined: ben dan"]);
       world.join("eve", "c");
       world.advance(600);
-      expect([ann.news(), ben.news()]).toEqual([["joined: eve"], ["joined: eve"]]);
+      expect([ann.newFrames(), ben.newFrames()]).toEqual([["joined: eve"], ["joined: eve"]]);
     });
 
     test("its owner hears of others before their words, of those who come and of those who go", () => {
@@ -203,45 +203,45 @@ describe("large channels", () => {
       const dan = world.connect("dan").holdPongs();
       dan.subscribe("c");
       dan.publish("c", 1);
-      expect(ben.news()).toEqual(["joined: dan", "message dan 1"]);
-      expect(ann.news()).toEqual(["joined: ben dan", "message dan 1"]);
+      expect(ben.newFrames()).toEqual(["joined: dan", "message dan 1"]);
+      expect(ann.newFrames()).toEqual(["joined: ben dan", "message dan 1"]);
       const eve = world.connect("eve", { pongAfterMs: undefined });
       eve.subscribe("c");
       world.advance(470);
-      expect(eve.news().map((text) => text.slice(0, 7))).toEqual(["ack r1", "roster:"]);
+      expect(eve.newFrames().map((text) => text.slice(0, 7))).toEqual(["ack r1", "roster:"]);
       cat.unsubscribe("c");
       cat.send("eve", 2);
-      expect(eve.news()).toEqual(["left: cat", "direct cat 2"]);
+      expect(eve.newFrames()).toEqual(["left: cat", "direct cat 2"]);
     });
 
     test("whoever speaks before the tick is told of first, and hears nothing of itself", () => {
       const { world, ann, ben } = early();
       ben.publish("c", 1);
-      expect(ann.news()).toEqual(["joined: ben", "message ben 1"]);
+      expect(ann.newFrames()).toEqual(["joined: ben", "message ben 1"]);
       world.advance(600);
-      expect([ann.news(), ben.news()]).toEqual([[], ["ack r2"]]);
+      expect([ann.newFrames(), ben.newFrames()]).toEqual([[], ["ack r2"]]);
     });
 
     test("whoever goes before the tick is never told of", () => {
       const { world, ann, ben } = early();
       ben.unsubscribe("c");
       world.advance(600);
-      expect([ann.news(), ben.news()]).toEqual([[], ["ack r2"]]);
+      expect([ann.newFrames(), ben.newFrames()]).toEqual([[], ["ack r2"]]);
     });
 
     test("a reader that drains before the tick still hears nothing of itself", () => {
       const { world, ann, ben } = early();
       ben.socket.read();
       world.advance(600);
-      expect([ann.news(), ben.news()]).toEqual([["joined: ben"], []]);
+      expect([ann.newFrames(), ben.newFrames()]).toEqual([["joined: ben"], []]);
     });
 
     test("a repeated subscribe before the tick gets its own roster, once", () => {
       const { world, ann, ben } = early();
       ben.subscribe("c");
       world.advance(1200);
-      expect(ben.news().map((text) => text.slice(0, 7))).toEqual(["ack r2", "roster:"]);
-      expect(ann.news()).toEqual(["joined: ben"]);
+      expect(ben.newFrames().map((text) => text.slice(0, 7))).toEqual(["ack r2", "roster:"]);
+      expect(ann.newFrames()).toEqual(["joined: ben"]);
     });
   });
 
@@ -251,7 +251,7 @@ describe("large channels", () => {
     world.advance(5);
     world.connect("ben").subscribe("c");
     world.advance(11);
-    expect(ann.news()).toEqual(["joined: ben"]);
+    expect(ann.newFrames()).toEqual(["joined: ben"]);
   });
 
   test("never let a roster wait longer than 500 ms from its ack", () => {

@@ -67,16 +67,16 @@ describe("messages of a peer whose changes are held back in many channels", () =
     const { lookUps, asked } = counted(() => repeat(MESSAGES, (i) => ben.send("ann", i + 1)));
     expect([lookUps, asked]).toEqual([0, 0]);
     for (const ann of anns)
-      expect(ann.news()).toEqual(Array.from({ length: MESSAGES }, (_, i) => `direct ben ${i + 1}`));
+      expect(ann.newFrames()).toEqual(Array.from({ length: MESSAGES }, (_, i) => `direct ben ${i + 1}`));
     world.advance(CHANGES_SHOWN_WINDOW_MS);
-    for (const ann of anns) expect(ann.news()).toEqual(CHANNELS.map(() => "left: ben"));
+    for (const ann of anns) expect(ann.newFrames()).toEqual(CHANNELS.map(() => "left: ben"));
   });
 
   test("published ones do not go through the channels", () => {
     const { anns, ben } = flapped(6);
     const { asked, caughtUp } = counted(() => repeat(MESSAGES, (i) => ben.publish("c0", i + 1)));
     expect([asked, caughtUp]).toEqual([0, 0]);
-    expect(anns[0]?.news().length).toBe(MESSAGES);
+    expect(anns[0]?.newFrames().length).toBe(MESSAGES);
   });
 
   test("a message behind the release is preceded by what was held back, also ahead of the tick", () => {
@@ -85,7 +85,7 @@ describe("messages of a peer whose changes are held back in many channels", () =
     let waited = 0;
     while (!ben.peer.identity.pending && waited++ < 2 * CHANGES_SHOWN_WINDOW_MS) world.advance(1);
     ben.send("ann", 1);
-    expect(anns[0]?.news()).toEqual([...CHANNELS.map(() => "left: ben"), "direct ben 1"]);
+    expect(anns[0]?.newFrames()).toEqual([...CHANNELS.map(() => "left: ben"), "direct ben 1"]);
   });
 });
 
@@ -97,11 +97,11 @@ describe("direct messages of a peer that is still to be shown in many channels",
     const { shownAlone } = counted(() => repeat(MESSAGES, (i) => ben.send("ann", i + 1)));
     expect(shownAlone).toBe(CHANNELS.length * RECEIVERS);
     for (const ann of anns) {
-      const [first, ...rest] = ann.news().filter((one) => one !== "joined: ben");
+      const [first, ...rest] = ann.newFrames().filter((one) => one !== "joined: ben");
       expect([first, rest.length]).toEqual(["direct ben 1", MESSAGES - 1]);
     }
     world.advance(600);
-    expect(anns[0]?.news()).toEqual([]);
+    expect(anns[0]?.newFrames()).toEqual([]);
   });
 
   test("do so again for a connection that has got its roster since", () => {
@@ -115,9 +115,9 @@ describe("direct messages of a peer that is still to be shown in many channels",
     const late = world.connect("ann");
     late.subscribe("c0");
     world.advance(STEP_MS);
-    expect(late.news()).toEqual(["ack r1", "roster:"]);
+    expect(late.newFrames()).toEqual(["ack r1", "roster:"]);
     ben.send("ann", 2);
-    expect(late.news()).toEqual(["joined: ben", "direct ben 2"]);
+    expect(late.newFrames()).toEqual(["joined: ben", "direct ben 2"]);
   });
 
   test("do so again for a connection that has got its roster ahead of the tick", () => {
@@ -142,9 +142,9 @@ describe("direct messages of a peer that is still to be shown in many channels",
     ben.send("ann", 1);
     late.take();
     world.advance(80);
-    expect(late.news()[0]).toStartWith("roster: cat far0");
+    expect(late.newFrames()[0]).toStartWith("roster: cat far0");
     ben.send("ann", 2);
-    expect(late.news()).toEqual(["joined: ben", "direct ben 2"]);
+    expect(late.newFrames()).toEqual(["joined: ben", "direct ben 2"]);
   });
 
   test("do so again for each change of the sender", () => {
@@ -157,7 +157,7 @@ describe("direct messages of a peer that is still to be shown in many channels",
     ben.subscribe("c0");
     ben.send("ann", 3);
     const expected = ["joined: ben", "direct ben 1", "left: ben", "direct ben 2", "joined: ben", "direct ben 3"];
-    expect(anns[0]?.news()).toEqual(expected);
+    expect(anns[0]?.newFrames()).toEqual(expected);
   });
 });
 
@@ -177,7 +177,7 @@ test("a publish looks, in subscriptions that are off the topic, at what they wer
     ben.publish(channel, 1);
   }
   expect(walks.filter((walk) => walk.mock.calls.length > 0)).toEqual([]);
-  expect(anns[0]?.news().slice(-2)).toEqual(["joined: ben", "message ben 1"]);
+  expect(anns[0]?.newFrames().slice(-2)).toEqual(["joined: ben", "message ben 1"]);
 });
 
 describe("the subscriptions of a connection", () => {

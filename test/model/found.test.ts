@@ -23,7 +23,7 @@ test("a subscribe that an edit of the key ends while the engine is asked is not 
   ann.subscribe("b/1");
   world.keys.editKey(SECRET_KEY, { channelPatterns: ["a/*"] });
   late.releaseAll();
-  expect(ann.news()).not.toContain("ack r1");
+  expect(ann.newFrames()).not.toContain("ack r1");
 });
 
 test("a peer has not left when one connection goes and another still waits for its roster", () => {
@@ -34,10 +34,10 @@ test("a peer has not left when one connection goes and another still waits for i
   const quick = world.connect("ann");
   quick.subscribe("c");
   world.advance(50);
-  expect(ben.news()).toEqual(["joined: ann"]);
+  expect(ben.newFrames()).toEqual(["joined: ann"]);
   quick.vanish();
   world.advance(100);
-  expect(ben.news()).toEqual([]);
+  expect(ben.newFrames()).toEqual([]);
 });
 
 test("changes that are shown only to one that was told something alone count against the limit of changes", () => {
@@ -49,7 +49,7 @@ test("changes that are shown only to one that was told something alone count aga
   ann.take();
   // Until cat has its roster, ann is told of changes alone, and nobody else is.
   flap(world, world.connect("ben"), 7);
-  expect(ann.news()).toEqual(["joined: ben", "left: ben", "joined: ben", "left: ben", "joined: ben"]);
+  expect(ann.newFrames()).toEqual(["joined: ben", "left: ben", "joined: ben", "left: ben", "joined: ben"]);
 });
 
 test("changes that no one received do not count against the limit of changes", () => {
@@ -72,5 +72,7 @@ test("changes that no one received do not count against the limit of changes", (
     newer.subscribe("c");
     world.advance(STEP_MS);
   }
-  expect(ann.news().filter((one) => one.startsWith("joined"))).toEqual([1, 2, 1, 2, 1].map((v) => `joined: ben${v}`));
+  expect(ann.newFrames().filter((one) => one.startsWith("joined"))).toEqual(
+    [1, 2, 1, 2, 1].map((v) => `joined: ben${v}`),
+  );
 });

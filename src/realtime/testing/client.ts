@@ -108,8 +108,8 @@ export class Client {
     return frames;
   }
 
-  /** The same in short. */
-  news(): string[] {
+  /** The frames that came since the last look, in short. */
+  newFrames(): string[] {
     return this.take().map(inShort);
   }
 }
