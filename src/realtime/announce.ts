@@ -1,9 +1,9 @@
-/** What this node announces to the others: the members of a channel as its own connections make them. */
+/** What this node announces to other nodes: the members that a channel has through its own connections. */
 import type { Engine, MemberState } from "../engine/engine.ts";
 import type { Channel } from "./channel.ts";
 import type { Member } from "./member.ts";
 
-/** Announces these members as far as they differ from what was announced of them last. */
+/** Announces those of these members that differ from what was announced of them last. */
 export function announce(engine: Engine, channel: Channel, members: readonly Member[]): void {
   const joined: MemberState[] = [];
   const left: string[] = [];

@@ -1,4 +1,4 @@
-/** Time, injected: below the socket nothing asks the system for it. */
+/** Time is injected, so that tests control it. Nothing below the socket reads the system clock. */
 import type { Faults } from "../telemetry/faults.ts";
 
 export interface Clock {
@@ -6,7 +6,7 @@ export interface Clock {
   nowMs(): number;
   /** Never jumps back. */
   monotonicMs(): number;
-  /** Calls back once, later. In a node nothing that the callback throws, or rejects with, gets further than the clock. */
+  /** Calls back once. In a node, what the callback throws or rejects with is caught and reported (guardedClock). */
   after(ms: number, callback: () => void): void;
 }
 
@@ -18,7 +18,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** The same clock with a boundary around every callback: an exception in a timer would end the process. */
+/** The same clock with every callback guarded: an exception in a timer would end the process. */
 export const guardedClock = ({ nowMs, monotonicMs, after }: Clock, faults: Pick<Faults, "guarded">): Clock => ({
   nowMs,
   monotonicMs,

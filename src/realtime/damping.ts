@@ -1,10 +1,10 @@
 /**
- * Damping: of one member of a channel at most CHANGES_SHOWN_MAX changes are shown within CHANGES_SHOWN_WINDOW_MS. What it does
- * beyond that is held back and shown as one change when the oldest of them is that long ago. Without this, a peer that
- * subscribes and unsubscribes makes the node write to every member, for a few bytes each time.
+ * Damping limits the presence changes that a flapping member causes: a channel is shown at most CHANGES_SHOWN_MAX changes of one
+ * member within CHANGES_SHOWN_WINDOW_MS. Further changes are held back and shown as one when the oldest of those expires. Without
+ * this, a peer that subscribes and unsubscribes makes the node write to every member, for a few bytes each time.
  *
- * One exception keeps "known before it speaks" (protocol 4): a join that a message makes necessary is shown at once. Because
- * the leave behind it is held back, there is at most one such join more within the window.
+ * There is one exception, because a sender must be known before its message (protocol 4): a join that a message makes necessary
+ * is shown at once. The leave behind it is held back, so this adds at most one join within the window.
  *
  * Bound: one record per change shown within the window, so at most six per member and channel.
  */
@@ -16,29 +16,29 @@ import { CHANGES_SHOWN_MAX, CHANGES_SHOWN_WINDOW_MS } from "./limits.ts";
 /** Records that expire within this time are dropped together. */
 const EXPIRE_GAP_MS = 20;
 
-/** Equal to no entry: the next change that is shown counts, whatever it is. */
+/** Different from every entry: the next change that is shown counts, whatever it is. */
 const UNSEEN = Symbol("unseen");
 
-/** Changes of one peer in one channel that were shown within the window. It outlives the member, which goes with a leave. */
+/** The changes of one peer in one channel that were shown within the window. It outlives the member, which is forgotten with a leave. */
 export interface RecentChanges {
   count: number;
-  /** The entry written last, to anyone; undefined: that it left; UNSEEN: it has changed since, and no one was shown that. */
+  /** The entry written last to any receiver; undefined: that it left; UNSEEN: it has changed since, and no one was shown that. */
   last: string | undefined | typeof UNSEEN;
-  /** A change waits until one of those counted has expired. */
+  /** A change is held back until one of those counted expires. */
   isHeld: boolean;
 }
 
-interface Shown {
+interface ExpiringChange {
   readonly channel: Channel;
   readonly peerId: string;
-  readonly lately: RecentChanges;
+  readonly recent: RecentChanges;
   readonly untilMs: number;
 }
 
 export class Damping {
   /** In the order in which they expire, because all count equally long. */
-  private records: Shown[] = [];
-  private waits = false;
+  private records: ExpiringChange[] = [];
+  private isTimerSet = false;
 
   constructor(
     private readonly clock: Clock,
@@ -48,63 +48,63 @@ export class Damping {
 
   /**
    * Whether a receiver that knows `known` of a peer may be shown `entry`; if not, `release` is called when it may.
-   * `isSpeaking`: a message of that peer is about to be written to this receiver.
+   * `beforeMessage`: a message of that peer is about to be written to this receiver.
    */
   allows(
     channel: Channel,
     peerId: string,
     known: string | undefined,
     entry: string | undefined,
-    isSpeaking: boolean,
+    beforeMessage: boolean,
   ): boolean {
-    const lately = channel.recentChanges?.get(peerId);
-    if (!lately || lately.count < CHANGES_SHOWN_MAX) return true;
-    if (isSpeaking && known === undefined && entry !== undefined) return true;
-    lately.isHeld = true;
+    const recent = channel.recentChanges?.get(peerId);
+    if (!recent || recent.count < CHANGES_SHOWN_MAX) return true;
+    if (beforeMessage && known === undefined && entry !== undefined) return true;
+    recent.isHeld = true;
     return false;
   }
 
-  /** It was shown, to one receiver or to all. What was shown to one before the others counts once. */
+  /** A change was shown, to one receiver or to all. One that is shown to a single receiver before the others counts once. */
   shown(channel: Channel, peerId: string, before: string | undefined, entry: string | undefined): void {
     channel.recentChanges ??= new Map();
-    let lately = channel.recentChanges.get(peerId);
-    if (!lately) {
-      lately = { count: 0, last: before, isHeld: false };
-      channel.recentChanges.set(peerId, lately);
+    let recent = channel.recentChanges.get(peerId);
+    if (!recent) {
+      recent = { count: 0, last: before, isHeld: false };
+      channel.recentChanges.set(peerId, recent);
     }
-    if (lately.last === entry) return;
-    lately.last = entry;
+    if (recent.last === entry) return;
+    recent.last = entry;
     // Direct messages to several receivers can each need a join: together they count as one change more.
-    if (lately.count > CHANGES_SHOWN_MAX) return;
-    lately.count++;
-    this.records.push({ channel, peerId, lately, untilMs: this.clock.monotonicMs() + CHANGES_SHOWN_WINDOW_MS });
-    this.wait();
+    if (recent.count > CHANGES_SHOWN_MAX) return;
+    recent.count++;
+    this.records.push({ channel, peerId, recent, untilMs: this.clock.monotonicMs() + CHANGES_SHOWN_WINDOW_MS });
+    this.setTimer();
   }
 
-  /** The channel's view of it changed while no one received that. It does not count. */
+  /** A change was recorded for the channel, but no one received it. It does not count. */
   unseen(channel: Channel, peerId: string): void {
-    const lately = channel.recentChanges?.get(peerId);
-    if (lately) lately.last = UNSEEN;
+    const recent = channel.recentChanges?.get(peerId);
+    if (recent) recent.last = UNSEEN;
   }
 
-  private wait(): void {
+  private setTimer(): void {
     const [first] = this.records;
-    if (this.waits || !first) return;
-    this.waits = true;
+    if (this.isTimerSet || !first) return;
+    this.isTimerSet = true;
     this.clock.after(Math.max(EXPIRE_GAP_MS, first.untilMs - this.clock.monotonicMs()), () => {
-      this.waits = false;
+      this.isTimerSet = false;
       this.expire();
-      this.wait();
+      this.setTimer();
     });
   }
 
   private expire(): void {
     const nowMs = this.clock.monotonicMs();
     const firstLeft = this.records.findIndex(({ untilMs }) => untilMs > nowMs);
-    for (const { channel, peerId, lately } of this.records.splice(0, firstLeft < 0 ? this.records.length : firstLeft)) {
-      if (--lately.count === 0) drop(channel, peerId);
-      if (!lately.isHeld || lately.count >= CHANGES_SHOWN_MAX) continue;
-      lately.isHeld = false;
+    for (const { channel, peerId, recent } of this.records.splice(0, firstLeft < 0 ? this.records.length : firstLeft)) {
+      if (--recent.count === 0) drop(channel, peerId);
+      if (!recent.isHeld || recent.count >= CHANGES_SHOWN_MAX) continue;
+      recent.isHeld = false;
       this.release(channel, peerId);
     }
   }

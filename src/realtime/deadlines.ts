@@ -1,6 +1,6 @@
 /**
- * When connections must end: one wheel for all of them. Expiry is wall-clock time, so the wheel turns by it; after a machine
- * was suspended, the first turn ends whatever is overdue.
+ * Closes connections at their deadline, with one timer wheel for all of them. Tokens expire by the wall clock, so the wheel turns
+ * by it: after a machine was suspended, the first turn closes every connection that is overdue.
  */
 
 import type { Boundary } from "./boundary.ts";
@@ -13,7 +13,7 @@ const SLOT_MS = 50;
 const NEVER = Number.POSITIVE_INFINITY;
 
 export class Deadlines implements ConnectionObserver {
-  /** Slot n holds what is due by n × SLOT_MS. A peer knows its place in it, so that leaving costs nothing. */
+  /** Slot n holds the peers that are due by n × SLOT_MS. A peer knows its index there, so that removing it takes constant time. */
   private readonly slots = new Map<number, Peer[]>();
   private earliest = NEVER;
   private turning = false;
@@ -70,7 +70,7 @@ export class Deadlines implements ConnectionObserver {
         const now = this.clock.nowMs();
         if (this.earliest * SLOT_MS <= now) this.serve(now);
       } finally {
-        // Whatever happened: without the next turn no token would expire any more.
+        // Even after an exception: without the next turn no token would expire any more.
         this.turn();
       }
     });

@@ -69,7 +69,7 @@ export class Dispatch {
     }
   }
 
-  /** A binary frame: paid for like any other, understood never. */
+  /** A binary frame counts against the rate like any other, and is always malformed. */
   binary(peer: Peer, bytes: number): void {
     if (!this.arrived(peer, bytes)) return;
     if (!takeFrame(peer, this.parts.rates)) return this.cut(peer);
@@ -77,12 +77,12 @@ export class Dispatch {
     this.refuse(peer, "malformed_message", undefined);
   }
 
-  /** A WebSocket ping, which the runtime has answered already. */
+  /** A client's WebSocket ping. The runtime has already answered it. */
   controlPing(peer: Peer): void {
     if (this.arrived(peer, 0) && !takeControl(peer, this.parts.rates)) this.cut(peer);
   }
 
-  /** A WebSocket pong. Answers to the pings behind acks are free: there are as many as there were subscribes. */
+  /** A client's WebSocket pong. Answers to the pings behind acks do not count: there are as many as there were subscribes. */
   controlPong(peer: Peer, payload: Buffer): void {
     if (!this.arrived(peer, 0)) return;
     const seq = payload.length === 0 ? undefined : peer.answeredPing(payload.toString("latin1"));
@@ -120,7 +120,7 @@ export class Dispatch {
       if (!isChannelName(channel)) return this.refuse(peer, "invalid_channel", requestId);
       if (isReserved(channel)) return this.refuse(peer, "channel_reserved", requestId);
       if (!peer.may(PUBLISH)) return this.refuseAction(peer, PUBLISH, requestId);
-      // What it subscribes to it is allowed: an edit of the key that takes a channel away ends the subscription too.
+      // A channel that it subscribes to is allowed: an edit of the key that takes it away ends the subscription too.
       if (!peer.subscriptionTo(channel) && !peer.covers(channel)) return this.refuseChannel(peer, channel, requestId);
       peer.publishesTo = channel;
     }
@@ -178,7 +178,7 @@ export class Dispatch {
     this.parts.hub.delivery.answer(peer, encode.ack(requestId));
   }
 
-  /** The text says whether the token or the key is too narrow: they are widened in different places. */
+  /** The text says whether the token or the key is too narrow: they are changed in different places. */
   private refuseChannel(peer: Peer, channel: string, requestId: string | undefined): void {
     const narrow = peer.keyScope.matches(channel) ? "token" : "key";
     this.refuse(peer, "channel_not_authorized", requestId, `The ${narrow} does not cover this channel.`);

@@ -16,7 +16,7 @@ import type { Subscription } from "./subscription.ts";
 const PRESENCE = bitOf("presence");
 const SUBSCRIBE = bitOf("subscribe");
 
-/** Channels compared with the key and subscriptions ended in one turn, together; ending one takes about 20 µs. */
+/** Channels compared with the key plus subscriptions ended in one turn; ending one takes about 20 µs. */
 const STEPS_PER_TURN = 1000;
 /** Comparing a name with a hundred costly patterns can take 200 µs: a turn ends after this time, too. */
 const TURN_MAX_MS = 20;
@@ -31,15 +31,15 @@ export interface KeyChangesParts {
   readonly channels: Channels;
 }
 
-/** An edit of a key, while its connections follow it. */
+/** An edit of a key that is being applied to its connections. */
 interface Edit {
   readonly key: Grant["key"];
   readonly peers: readonly Peer[];
-  /** The first of them that is still to be looked at. */
+  /** The index of the next peer. */
   at: number;
-  /** In this turn. */
+  /** How much may still be done in this turn. */
   stepsLeft: number;
-  /** Channels that were looked at: whether the key covers them. Bound: the channels of these connections. */
+  /** By channel: whether the key covers it. Bound: the channels of these connections. */
   readonly covered: Map<string, boolean>;
 }
 
@@ -53,11 +53,11 @@ export class KeyChanges {
     const peers = connections.ofKey(keyId);
     if (peers.length === 0) return;
     const key = keyring.key(keyId);
-    // It is revoked.
+    // Without it, the key was revoked.
     if (!key) for (const peer of peers) connections.close(peer, KEY_REVOKED);
     if (!key || key.type === "sealed") return;
     // First what each of them may do: nothing more is allowed while their subscriptions end.
-    // A fault on one connection must not leave the others with what the key no longer gives.
+    // A fault on one connection must not leave the others with what the key no longer allows.
     for (const peer of peers) boundary.forPeer("socket", peer, () => this.narrow(peer, key));
     this.endSome({ key, peers, at: 0, stepsLeft: 0, covered: new Map() });
   }
@@ -72,14 +72,14 @@ export class KeyChanges {
     deadlines.set(peer);
   }
 
-  /** Ends what the key no longer gives; when that is very much, the rest in turns of their own. */
+  /** Ends what the key no longer allows; if that is much, in several turns, so that the event loop is not blocked. */
   private endSome(edit: Edit): void {
     const { boundary, clock } = this.parts;
     const untilMs = clock.monotonicMs() + TURN_MAX_MS;
     edit.stepsLeft = STEPS_PER_TURN;
     for (; edit.at < edit.peers.length && edit.stepsLeft > 0 && clock.monotonicMs() < untilMs; edit.at++) {
       const peer = edit.peers[edit.at];
-      // One that follows a later edit of the key is among those of that edit.
+      // A connection with another scope is already part of a later edit of the key.
       if (peer?.open && peer.keyScope === edit.key.scope)
         boundary.forPeer("socket", peer, () => this.endFor(peer, edit));
     }
@@ -89,7 +89,7 @@ export class KeyChanges {
   private endFor(peer: Peer, edit: Edit): void {
     const { channels } = this.parts;
     for (const subscription of [...peer.subscriptions]) {
-      // A fault on the way can have closed the connection.
+      // A fault may have closed the connection meanwhile.
       if (subscription.isEnded) continue;
       const { name } = subscription.channel;
       edit.stepsLeft--;
@@ -108,7 +108,7 @@ export class KeyChanges {
   }
 }
 
-/** Many connections hold the same channels. What their tokens say does not change, and let them subscribe: the key alone decides. */
+/** Cached, because many connections hold the same channels. Tokens do not change and have let them subscribe: the key alone decides. */
 function covers(edit: Edit, channel: string): boolean {
   const { key, covered } = edit;
   let isCovered = covered.get(channel);

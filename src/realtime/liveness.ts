@@ -1,6 +1,7 @@
 /**
- * Whether the other side is still there. Our own sends reset the runtime's idle timer, so a dead peer that is sent to would
- * never be dropped: we ping and look ourselves. Peers are spread over as many buckets as there are beats in a period.
+ * Drops connections that have been silent for too long. Our own sends reset the runtime's idle timer, so a dead connection that
+ * is written to would never time out there: we ping and check ourselves. Connections are spread over buckets, one of which is
+ * pinged per tick.
  */
 import { PING_EVERY_MS, SILENCE_MAX_MS } from "../protocol/limits.ts";
 import type { Boundary } from "./boundary.ts";
@@ -9,18 +10,18 @@ import type { ConnectionObserver, Connections } from "./connections.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 
-const BEAT_MS = 1000;
-const BUCKETS = PING_EVERY_MS / BEAT_MS;
-/** Timers are late by a little: a ping is unanswered if its silence is a period but for a beat. */
-const SLACK_MS = BEAT_MS;
+const TICK_MS = 1000;
+const BUCKETS = PING_EVERY_MS / TICK_MS;
+/** Timers fire late: a ping counts as unanswered after one period of silence less this. */
+const SLACK_MS = TICK_MS;
 
 export class Liveness implements ConnectionObserver {
   private readonly buckets: Set<Peer>[] = Array.from({ length: BUCKETS }, () => new Set());
-  /** Those that left a whole ping unanswered: looked at every beat, so that silence ends on time. */
+  /** Connections with an unanswered ping: checked at every tick, so that they are dropped on time. */
   private readonly suspects = new Set<Peer>();
-  private at = 0;
+  private bucket = 0;
   private count = 0;
-  private beating = false;
+  private isTimerSet = false;
 
   constructor(
     private readonly clock: Clock,
@@ -34,7 +35,7 @@ export class Liveness implements ConnectionObserver {
   connected(peer: Peer): void {
     this.bucketOf(peer).add(peer);
     this.count++;
-    this.beat();
+    this.setTimer();
   }
 
   disconnected(peer: Peer): void {
@@ -43,31 +44,31 @@ export class Liveness implements ConnectionObserver {
   }
 
   private bucketOf(peer: Peer): Set<Peer> {
-    return this.buckets[Math.floor(peer.connectedMs / BEAT_MS) % BUCKETS] as Set<Peer>;
+    return this.buckets[Math.floor(peer.connectedMs / TICK_MS) % BUCKETS] as Set<Peer>;
   }
 
-  private beat(): void {
-    if (this.beating || this.count === 0) return;
-    this.beating = true;
-    this.clock.after(BEAT_MS, () => {
-      this.beating = false;
+  private setTimer(): void {
+    if (this.isTimerSet || this.count === 0) return;
+    this.isTimerSet = true;
+    this.clock.after(TICK_MS, () => {
+      this.isTimerSet = false;
       try {
-        this.look();
+        this.check();
       } finally {
-        // Whatever happened: without the next beat dead peers would stay.
-        this.beat();
+        // Even after an exception: without the next tick dead connections would stay.
+        this.setTimer();
       }
     });
   }
 
-  private look(): void {
-    this.at = (this.at + 1) % BUCKETS;
+  private check(): void {
+    this.bucket = (this.bucket + 1) % BUCKETS;
     const now = this.clock.monotonicMs();
-    for (const peer of this.buckets[this.at] as Set<Peer>) {
+    for (const peer of this.buckets[this.bucket] as Set<Peer>) {
       if (now - peer.lastSeenMs >= PING_EVERY_MS - SLACK_MS) this.suspects.add(peer);
       this.boundary.forPeer("timer", peer, ping);
     }
-    for (const peer of this.suspects) this.judge(peer, now - peer.lastSeenMs);
+    for (const peer of this.suspects) this.checkSuspect(peer, now - peer.lastSeenMs);
   }
 
   private drop(peer: Peer): void {
@@ -75,7 +76,7 @@ export class Liveness implements ConnectionObserver {
     this.connections.cut(peer);
   }
 
-  private judge(peer: Peer, silenceMs: number): void {
+  private checkSuspect(peer: Peer, silenceMs: number): void {
     if (silenceMs >= SILENCE_MAX_MS) this.boundary.forPeer("timer", peer, () => this.drop(peer));
     else if (silenceMs < PING_EVERY_MS - SLACK_MS) this.suspects.delete(peer);
   }

@@ -54,7 +54,7 @@ export class RealtimeMetrics {
       "parley_bytes_out_total",
       "Payload bytes of messages and direct messages handed to sockets.",
     );
-    this.presenceChanges = metrics.counter("parley_presence_changes_total", "Joins and leaves told.");
+    this.presenceChanges = metrics.counter("parley_presence_changes_total", "Joins and leaves shown to members.");
     this.rateCuts = metrics.counter("parley_rate_cuts_total", "Connections closed for their rate (4011).");
     this.slowCuts = metrics.counter("parley_slow_cuts_total", "Connections cut because they did not read.");
     this.silentDrops = metrics.counter("parley_silent_drops_total", "Connections dropped after silence.");
@@ -69,7 +69,7 @@ export class RealtimeMetrics {
   }
 }
 
-/** How late a timer is: what a busy event loop feels like from inside. */
+/** Measures how late a timer fires: a busy event loop delays everything by that much. */
 export function watchEventLoop(metrics: Metrics, faults: Pick<Faults, "guarded">, everyMs = 500): () => void {
   const lag = metrics.histogram(
     "parley_event_loop_lag_seconds",
@@ -77,11 +77,11 @@ export function watchEventLoop(metrics: Metrics, faults: Pick<Faults, "guarded">
     [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
   );
   let due = performance.now() + everyMs;
-  const look = (): void => {
+  const measure = (): void => {
     const now = performance.now();
     lag.observe(Math.max(0, now - due) / 1000);
     due = now + everyMs;
   };
-  const timer = setInterval(faults.guarded("timer", look), everyMs);
+  const timer = setInterval(faults.guarded("timer", measure), everyMs);
   return () => clearInterval(timer);
 }

@@ -1,4 +1,4 @@
-/** One connection: who it is, what it may do, what it holds. */
+/** One connection: its peer id, its permissions, its subscriptions and its rates. */
 import type { Grant } from "../access/admit.ts";
 import type { ActionSet } from "../protocol/actions.ts";
 import type { Scope } from "../protocol/glob.ts";
@@ -9,7 +9,7 @@ import type { Subscription } from "./subscription.ts";
 
 let lastOutbox = 0;
 
-/** Up to so many subscriptions are searched one by one: most connections have few, and an index for each would cost memory. */
+/** Up to this many subscriptions are searched one by one: most connections have few, and an index for each would cost memory. */
 const INDEXED_ABOVE = 8;
 
 export class Peer {
@@ -24,25 +24,25 @@ export class Peer {
   keyScope: Scope;
   actions: ActionSet;
   private readonly held: Subscription[] = [];
-  /** The same by channel name, while there are more than INDEXED_ABOVE. */
+  /** The subscriptions by channel name, while there are more than INDEXED_ABOVE. */
   private byChannel: Map<string, Subscription> | undefined;
-  /** The channel it was last allowed to publish to, so that this is not found out frame by frame. */
+  /** The channel it was last allowed to publish to, so that the checks are not repeated with every frame. */
   publishesTo: string | undefined;
   private outboxTopic: string | undefined;
-  /** Of the last WebSocket ping; its pong opens what waits for it. */
+  /** The number of the last WebSocket ping behind an ack; its pong opens the gate of that subscription. */
   pingSeq = 0;
-  /** The highest of those numbers that a pong has answered. */
+  /** The highest ping number that a pong has answered. */
   private pongSeq = 0;
   /** Subscriptions whose roster waits for a pong (subscription.ts counts them). */
   gated = 0;
   open = true;
   /** Unix ms at which it must be closed; Infinity: never. */
   deadlineMs = Number.POSITIVE_INFINITY;
-  /** Its place among those that are due at the same time. */
+  /** Its index in its slot of Deadlines. */
   deadlineIndex = 0;
-  /** Monotonic ms. */
+  /** Monotonic ms at which its last frame came. */
   lastSeenMs: number;
-  /** Rates: how many frames, pings and WebSocket control frames it may still send, as of `refilledMs`. */
+  /** How many frames, pings and WebSocket control frames it may still send, as of `refilledMs` (rates.ts). */
   frames: number;
   pings: number;
   controls: number;
@@ -52,7 +52,7 @@ export class Peer {
     readonly identity: Identity,
     readonly socket: Socket,
     grant: Grant,
-    /** Unix ms, never the same twice: the order of connections. */
+    /** Unix ms, never the same twice on one node: it orders connections by age. */
     readonly connectedMs: number,
     nowMonotonicMs: number,
     framesBurst: number,
@@ -75,8 +75,8 @@ export class Peer {
   }
 
   /**
-   * A native topic that this connection alone is on, from the first use. What is sent to a socket is written at once, what is
-   * published leaves at the end of the turn, all of it in one write: for what comes often.
+   * A native topic that only this connection is on, made with its first use. A send to the socket is written at once, but what is
+   * published to topics leaves at the end of the turn in one write: better for frames that come often.
    */
   get outbox(): string {
     if (this.outboxTopic === undefined) {
@@ -87,7 +87,7 @@ export class Peer {
   }
 
   /**
-   * The number of the ping that a pong answers; undefined: it is none of ours, or answered already. A client that is behind may
+   * The number of the ping that a pong answers; undefined: the pong is unsolicited, or the ping was answered before. A client may
    * answer only the last of several pings (RFC 6455, 5.5.3).
    */
   answeredPing(payload: string): number | undefined {
@@ -97,7 +97,7 @@ export class Peer {
     return seq;
   }
 
-  /** The key has changed: nothing that was allowed before is taken for granted. */
+  /** The key has changed: checks that passed before are done anew. */
   narrowTo(key: Grant["key"]): void {
     this.keyScope = key.scope;
     this.actions = this.tokenActions === undefined ? key.actions : this.tokenActions & key.actions;
@@ -108,7 +108,7 @@ export class Peer {
     return (this.actions & action) !== 0;
   }
 
-  /** The token's claims and the key as it is now. */
+  /** Whether both the token and the key as it is now cover the channel. */
   covers(channel: string): boolean {
     return this.keyScope.matches(channel) && (this.tokenScope === undefined || this.tokenScope.matches(channel));
   }
@@ -136,7 +136,7 @@ export class Peer {
     if (at < 0) return false;
     this.held.splice(at, 1);
     this.byChannel?.delete(subscription.channel.name);
-    // Half as many, so that one channel more or less does not build the index each time.
+    // At half the limit, so that one channel more or less does not build the index each time.
     if (this.held.length <= INDEXED_ABOVE / 2) this.byChannel = undefined;
     return true;
   }

@@ -1,4 +1,4 @@
-/** The message quota: how many messages an application may publish and send in a period. */
+/** The message quota: the number of messages, published or sent, that a plan allows in a period. */
 import type { Keyring } from "../access/keyring.ts";
 import type { Usage } from "./usage.ts";
 

@@ -1,4 +1,4 @@
-/** How fast a connection may send: buckets of frames, of pings and of WebSocket control frames, refilled together. */
+/** How fast a connection may send: token buckets for frames, pings and WebSocket control frames, refilled together. */
 import {
   CONTROL_FRAMES_BURST,
   CONTROL_FRAMES_PER_SECOND,
@@ -8,7 +8,7 @@ import {
 import type { Peer } from "./peer.ts";
 
 export interface Rates {
-  /** 0: no limit, of control frames neither. */
+  /** 0: no limit, neither for frames nor for control frames. */
   readonly framesPerSecond: number;
   readonly framesBurst: number;
 }
@@ -29,7 +29,7 @@ export function takeFrame(peer: Peer, rates: Rates): boolean {
   return true;
 }
 
-/** A ping that was first taken for any frame pays from its own bucket instead. */
+/** For a ping frame, which is paid from its own bucket instead. */
 export function giveFrameBack(peer: Peer): void {
   peer.frames += 1;
 }
@@ -40,7 +40,7 @@ export function takePing(peer: Peer): boolean {
   return true;
 }
 
-/** A WebSocket ping, or a pong that was not asked for. */
+/** For a WebSocket ping, or an unsolicited pong. */
 export function takeControl(peer: Peer, rates: Rates): boolean {
   if (rates.framesPerSecond === 0) return true;
   if (peer.controls < 1) return false;

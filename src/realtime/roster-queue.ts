@@ -1,9 +1,9 @@
 /**
- * Rosters of one connection go out one after the other: the next one, or the next part of a long one, is written when the one
- * before has left the socket's buffer. Together they could exceed what may wait for a connection (PARLEY_MAX_PENDING_BYTES),
- * and a reader that keeps up would be cut, reconnect, and be cut again.
+ * Writes the rosters of one connection one after the other: the next one, or the next part of a long one, is written when the
+ * previous one has left the socket's buffer. All at once could exceed what may wait for a connection (PARLEY_MAX_PENDING_BYTES):
+ * a client that keeps up would be cut, reconnect, and be cut again.
  *
- * Bound: an entry per connection whose roster has not drained, and in it at most its subscriptions. A reader that takes
+ * Bound: one entry per connection whose roster has not drained, and in it at most its subscriptions. A connection that reads
  * nothing for ROSTER_DRAIN_MAX_MS while rosters wait for it is cut.
  */
 
@@ -15,8 +15,8 @@ import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 import type { Subscription } from "./subscription.ts";
 
-/** How often connections with a roster in their buffer are looked at. */
-const LOOK_EVERY_MS = 1000;
+/** How often connections with a roster in their buffer are checked. */
+const CHECK_EVERY_MS = 1000;
 
 export interface RosterQueueParts {
   readonly clock: Clock;
@@ -31,24 +31,24 @@ export interface RosterQueueParts {
 
 interface Queue {
   readonly waiting: Subscription[];
-  /** Whose turn it is, while `proceed` runs. */
+  /** The subscription that `proceed` is called for at the moment. */
   turn: Subscription | undefined;
-  /** A roster is in the buffer; otherwise only messages are. */
+  /** Whether a roster is in the buffer; otherwise only messages are. */
   holdsRoster: boolean;
-  /** Monotonic ms: when the reader took something last, or a roster was written. */
+  /** Monotonic ms at which the client last read something, or a roster was written. */
   sinceMs: number;
-  /** Bytes in the buffer when it was looked at last. */
+  /** Bytes in the buffer at the last check. */
   bufferedBytes: number;
 }
 
 export class RosterQueue {
   /** Connections with a roster in their buffer, or with rosters that wait. */
   private readonly busy = new Map<Peer, Queue>();
-  private looking = false;
+  private isTimerSet = false;
 
   constructor(private readonly parts: RosterQueueParts) {}
 
-  /** Whether the roster of this subscription may begin now; if not, its turn comes when the reader has drained. */
+  /** Whether the roster of this subscription may be written now; if not, it is queued until the buffer has drained. */
   admits(subscription: Subscription): boolean {
     const { peer } = subscription;
     const queue = this.busy.get(peer);
@@ -76,15 +76,15 @@ export class RosterQueue {
     if (at >= 0) waiting?.splice(at, 1);
   }
 
-  /** The runtime says that a reader has taken some of what waited for it. */
+  /** The runtime reports that a client has read some of what waited for it. */
   drained(peer: Peer): void {
     const queue = this.busy.get(peer);
     if (!queue) return;
     queue.sinceMs = this.parts.clock.monotonicMs();
-    this.goOn(peer, queue);
+    this.serve(peer, queue);
   }
 
-  private goOn(peer: Peer, queue: Queue): void {
+  private serve(peer: Peer, queue: Queue): void {
     while (peer.open && this.hasRoom(peer, queue)) {
       queue.holdsRoster = false;
       queue.sinceMs = this.parts.clock.monotonicMs();
@@ -101,7 +101,7 @@ export class RosterQueue {
     }
   }
 
-  /** A few messages may be in the buffer, but no roster. */
+  /** Some messages may be in the buffer, but no roster. */
   private hasRoom(peer: Peer, queue: Queue | undefined): boolean {
     return peer.socket.getBufferedAmount() <= (queue?.holdsRoster ? 0 : this.parts.spareBytes);
   }
@@ -110,18 +110,18 @@ export class RosterQueue {
     const sinceMs = this.parts.clock.monotonicMs();
     const queue: Queue = { waiting: [], turn: undefined, holdsRoster: false, sinceMs, bufferedBytes: 0 };
     this.busy.set(peer, queue);
-    this.look();
+    this.setTimer();
     return queue;
   }
 
-  private look(): void {
-    if (this.looking || this.busy.size === 0) return;
-    this.looking = true;
-    this.parts.clock.after(LOOK_EVERY_MS, () => {
-      this.looking = false;
+  private setTimer(): void {
+    if (this.isTimerSet || this.busy.size === 0) return;
+    this.isTimerSet = true;
+    this.parts.clock.after(CHECK_EVERY_MS, () => {
+      this.isTimerSet = false;
       for (const [peer, queue] of [...this.busy])
-        this.parts.boundary.forPeer("timer", peer, () => this.lookAt(peer, queue));
-      this.look();
+        this.parts.boundary.forPeer("timer", peer, () => this.check(peer, queue));
+      this.setTimer();
     });
   }
 
@@ -130,16 +130,16 @@ export class RosterQueue {
     this.parts.connections.cut(peer);
   }
 
-  private lookAt(peer: Peer, queue: Queue): void {
+  private check(peer: Peer, queue: Queue): void {
     if (!peer.open) {
       this.busy.delete(peer);
       return;
     }
-    // A slow reader takes a long roster bit by bit: its buffer falls without being empty.
+    // A slow client reads a long roster bit by bit: its buffer shrinks without being empty.
     const bufferedBytes = peer.socket.getBufferedAmount();
     if (bufferedBytes < queue.bufferedBytes) queue.sinceMs = this.parts.clock.monotonicMs();
     queue.bufferedBytes = bufferedBytes;
-    this.goOn(peer, queue);
+    this.serve(peer, queue);
     const waitedMs = this.parts.clock.monotonicMs() - queue.sinceMs;
     if (queue.waiting.length > 0 && waitedMs >= ROSTER_DRAIN_MAX_MS) this.cut(peer);
   }

@@ -1,4 +1,4 @@
-/** A step whose failure must not keep the next steps from being done: what it throws is reported. */
+/** Runs a step whose failure must not prevent the next steps: what it throws is reported. */
 import type { FaultLog, FaultPlace } from "../telemetry/faults.ts";
 
 export function safely(faults: FaultLog, where: FaultPlace, step: () => void): void {

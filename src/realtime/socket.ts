@@ -1,4 +1,4 @@
-/** What the heart needs of a socket and of topics: Bun's own in a node, a stand-in where the clock is not real. */
+/** What realtime needs of sockets and topics. In a node these are Bun's; tests use testing/fake-socket.ts. */
 
 export interface Socket {
   /** Bytes written, 0 if the socket is gone, -1 if they wait for the reader. */
@@ -9,10 +9,10 @@ export interface Socket {
   subscribe(topic: string): void;
   unsubscribe(topic: string): void;
   close(code: number, reason: string): void;
-  /** Ends it without a handshake: for readers that are gone. */
+  /** Ends it without a closing handshake. */
   terminate(): void;
   getBufferedAmount(): number;
 }
 
-/** Writes a text to every subscriber of a topic, but not to `except`. Not positive: bytes wait for some reader. */
+/** Writes a text to every subscriber of a topic except `except`. Returns bytes written; not positive: bytes wait for a reader. */
 export type Broadcast = (topic: string, text: string, except: Socket | undefined) => number;

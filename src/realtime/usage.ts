@@ -1,4 +1,4 @@
-/** What applications have used this period: messages and connections, counted here, kept by the store. */
+/** The messages and peak connections of each application in this period: counted here, stored by the store. */
 
 import type { Store, UsageRow } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -6,14 +6,15 @@ import type { Clock } from "./clock.ts";
 import { USAGE_FLUSH_MS } from "./limits.ts";
 
 class Count {
-  /** Of this period, of all nodes, as far as the store had it when it was last read. */
+  /** Messages of all nodes in this period, as the store had them when it was last read. */
   stored = 0;
-  /** Counted here, and not in there yet: waiting to be taken, or under way. */
+  /** Messages counted here that are not in `stored` yet: waiting for a flush, or being written. */
   unstored = 0;
+  /** Those of `unstored` that wait for a flush. */
   unflushed = 0;
-  /** Here. */
+  /** Connections on this node. */
   connections = 0;
-  /** Of all nodes together. */
+  /** The most connections on all nodes together. */
   peak = 0;
   peakChanged = false;
 
@@ -34,7 +35,7 @@ export function periodOf(nowMs: number): Period {
   return { startSeconds: month(0), endSeconds: month(1) };
 }
 
-/** One row for each application and period: a store that is away for long must not leave one for every attempt. */
+/** One row per application and period: a store that is unreachable for long must not leave one for every attempt. */
 const summed = (rows: readonly UsageRow[]): UsageRow[] =>
   [...Map.groupBy(rows, ({ app, period }) => `${app} ${period}`).values()].map((same) => ({
     ...(same[0] as UsageRow),
@@ -48,9 +49,9 @@ export class Usage {
   private stopped = false;
   private flushing: Promise<void> = Promise.resolve();
   private next: Promise<void> | undefined;
-  /** For the write that comes next. Bound: one row per application and period. */
+  /** Rows for the next write. Bound: one row per application and period. */
   private taken: UsageRow[] = [];
-  /** What the store would not take: tried again with the next flush. Bound: one row per application and period. */
+  /** Rows that the store did not accept, retried with the next flush. Bound: one row per application and period. */
   private unwritten: UsageRow[] = [];
 
   constructor(
@@ -66,11 +67,11 @@ export class Usage {
     this.flushLater();
   }
 
-  /** What the store has by now: where it is shared, other nodes have written to it too. */
+  /** Reads what the store has: where it is shared, other nodes have written to it too. */
   private async read(): Promise<void> {
     const { startSeconds } = this.period;
     const rows = await this.store.usage(startSeconds);
-    // A month has turned meanwhile.
+    // A new month has begun meanwhile.
     if (startSeconds !== this.period.startSeconds) return;
     for (const row of rows) {
       const count = this.of(row.app);
@@ -95,7 +96,7 @@ export class Usage {
     this.saw(app, count.connections + elsewhere);
   }
 
-  /** There are so many connections of an application on all nodes together. */
+  /** An application has this many connections on all nodes together. */
   saw(app: string, connections: number): void {
     const count = this.of(app);
     if (connections <= count.peak) return;
@@ -119,7 +120,7 @@ export class Usage {
   }
 
   current(): Period {
-    if (this.clock.nowMs() / 1000 >= this.period.endSeconds) this.turn();
+    if (this.clock.nowMs() / 1000 >= this.period.endSeconds) this.startPeriod();
     return this.period;
   }
 
@@ -127,7 +128,7 @@ export class Usage {
   flush(): Promise<void> {
     this.taken = summed([...this.taken, ...this.take()]);
     if (this.taken.length === 0 && !this.store.isShared) return this.flushing;
-    // One that has not begun yet is shared by all who come meanwhile: a slow store makes no queue.
+    // Calls share a flush that has not begun yet, so that a slow store causes no queue.
     this.next ??= this.flushing.then(() => {
       const rows = this.taken;
       this.taken = [];
@@ -150,7 +151,7 @@ export class Usage {
         this.current();
         await this.flush();
       } finally {
-        // Whatever happened: without the next flush usage would stay in memory until the end.
+        // Even after an exception: without the next flush usage would stay in memory until the process ends.
         this.flushLater();
       }
     });
@@ -186,8 +187,8 @@ export class Usage {
       await this.read().catch((err) => this.log.error({ err }, "usage of other nodes could not be read"));
   }
 
-  /** A new month: what belongs to the old one is written under it, then everything begins anew. */
-  private turn(): void {
+  /** A new month begins: usage of the old one is written under it, then the counts begin at zero. */
+  private startPeriod(): void {
     void this.flush();
     this.period = periodOf(this.clock.nowMs());
     for (const count of this.counts.values()) {

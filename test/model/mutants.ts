@@ -217,8 +217,8 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "damping: every change is shown",
     file: "src/realtime/damping.ts",
-    find: "if (!lately || lately.count < CHANGES_SHOWN_MAX) return true;",
-    replace: "if (!lately || lately.count < 1000) return true;",
+    find: "if (!recent || recent.count < CHANGES_SHOWN_MAX) return true;",
+    replace: "if (!recent || recent.count < 1000) return true;",
   },
   {
     name: "damping: forgotten with the member",
@@ -229,7 +229,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "damping: a join is held back before a message",
     file: "src/realtime/damping.ts",
-    find: "if (isSpeaking && known === undefined && entry !== undefined) return true;",
+    find: "if (beforeMessage && known === undefined && entry !== undefined) return true;",
     replace: "",
   },
   {
