@@ -1,27 +1,28 @@
 /** The engine that joins this node to others: over NATS, or none where the node is alone. */
 import { ConfigError } from "../config/load.ts";
-import { NatsEngine } from "../engine/cluster/cluster-engine.ts";
+import { ClusterEngine } from "../engine/cluster/cluster-engine.ts";
 import type { Engine } from "../engine/engine.ts";
 import { Exchange } from "../engine/local.ts";
+import { NatsTransport } from "../engine/transport/nats.ts";
 import type { NodeContext } from "./context.ts";
 
 export async function connectEngine({ config, nodeId, log, metrics, faults }: NodeContext): Promise<Engine> {
   const { natsUrl, natsPrefix } = config;
   if (natsUrl === "") return new Exchange().engine();
-  let engine: NatsEngine;
+  const warn = (text: string): void => log.warn(text);
+  let transport: NatsTransport;
   try {
-    engine = await NatsEngine.connect({
-      url: natsUrl,
-      name: `parley ${nodeId}`,
-      prefix: natsPrefix,
-      warn: (text) => log.warn(text),
-      fault: (error, context) => faults.caught("engine", error, context),
-      changed: (isUp) => (isUp ? log.info("NATS is back") : log.error("NATS is away: other nodes cannot be reached")),
-    });
+    transport = await NatsTransport.connect({ url: natsUrl, name: `parley ${nodeId}`, warn });
   } catch (error) {
     // Without the address: it may hold a credential.
     throw new ConfigError(`PARLEY_NATS_URL: no server there lets us in: ${(error as Error).message}`);
   }
+  const engine = new ClusterEngine(transport, {
+    prefix: natsPrefix,
+    warn,
+    fault: (error, context) => faults.caught("engine", error, context),
+    changed: (isUp) => (isUp ? log.info("NATS is back") : log.error("NATS is away: other nodes cannot be reached")),
+  });
   metrics.gauge("parley_other_nodes", "Other nodes that this one hears.", () => engine.others);
   metrics.gauge("parley_nats_up", "Whether NATS is connected.", () => Number(engine.isUp));
   return engine;

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { isLoopback, parseAddress } from "../access/address.ts";
 import type { Config } from "../config/settings.ts";
-import { addressOf } from "../engine/transport/nats.ts";
+import { parseNatsUrl } from "../engine/transport/nats-address.ts";
 import type { NodeFacts } from "../http/facts.ts";
 import { VERSION } from "../version.ts";
 import { firstRunFile } from "./first-run.ts";
@@ -61,7 +61,7 @@ export function databaseLink(text: string): Link {
 }
 
 export function natsLink(text: string): Link {
-  const { servers, tls, user, token } = addressOf(text);
+  const { servers, tls, user, token } = parseNatsUrl(text);
   return {
     isLocal: servers.every((server) => isOwnMachine(server.replace(/:\d+$/, ""))),
     tls: tls ? "verified" : "off",

@@ -1,6 +1,6 @@
 /** Two nodes on a real nats-server, and announcements that are larger than one of its payloads. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import type { NatsEngine } from "../engine/cluster/cluster-engine.ts";
+import type { ClusterEngine } from "../engine/cluster/cluster-engine.ts";
 import { type NatsCluster, natsCluster } from "../engine/testing/nats-cluster.ts";
 import { type NatsServer, startNats } from "../engine/testing/nats-server.ts";
 import { APP, type Client, PUBLISHABLE_KEY, SECRET_KEY, World } from "./testing/kit.ts";
@@ -29,7 +29,7 @@ describe.each([
     const made = await natsCluster(server, 2, { fault: (error) => faults.push(error) });
     cluster = made;
     const engines = [...made.engines];
-    const world = new World({ nodes: 2, engine: () => engines.shift() as NatsEngine });
+    const world = new World({ nodes: 2, engine: () => engines.shift() as ClusterEngine });
     await until(world, () => made.engines.every(({ others }) => others === 1));
     return world;
   }

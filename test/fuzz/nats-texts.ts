@@ -1,25 +1,25 @@
 /**
- * What nodes write to each other: valid items of every kind, and mutations of them. The writers of wire.ts are called by
- * name and without their types, so that a change of one field over there is not a change here: whether what is made is
- * valid is what the decoder says, and the test holds that each kind is accepted.
+ * Messages between nodes: valid ones of every kind, and mutations of them. The functions of encode.ts are called by name and without
+ * their types, so that a changed field there needs no change here: the decoder decides what is valid, and the test checks that
+ * it accepts each kind.
  */
-import * as wire from "../../src/engine/cluster/encode.ts";
+import * as encode from "../../src/engine/cluster/encode.ts";
 import { mutated, scraps, value } from "./frames.ts";
 import type { Chance } from "./random.ts";
 
-type Writer = (...args: readonly unknown[]) => unknown;
+type Encoder = (...args: readonly unknown[]) => unknown;
 type Make = (chance: Chance) => string;
 
-const writers = wire as unknown as Readonly<Record<string, unknown>>;
+const encoders = encode as unknown as Readonly<Record<string, unknown>>;
 
-/** Empty where wire.ts has no such writer any more: then the kind is not accepted, and the test says which. */
+/** Empty when encode.ts has no such function any more: then no text of that kind is accepted, and the test names it. */
 function write(name: string, ...args: readonly unknown[]): string {
-  const writer = writers[name];
-  return typeof writer === "function" ? String((writer as Writer)(...args)) : "";
+  const encoder = encoders[name];
+  return typeof encoder === "function" ? String((encoder as Encoder)(...args)) : "";
 }
 
 const NAMES = ["", "a", "node-1", "chat/1", "ü", "🙂", "a\nb", '"', "\u0000", "x".repeat(256), "__proto__", "\ud800"];
-/** Most are legal names of nodes, and most ids of applications short enough: else little would be accepted. */
+/** Most names of nodes are legal and most ids of applications short enough: otherwise little would be accepted. */
 const NODES = ["a", "node-1", "5f0c1d9e-8a55-4f0b-9a53-0c6e6f7f0b11", "n~2", "x".repeat(64)];
 const APPS = ["", "a", "01a1e127e94a3d8aa6c4dca6", "ü", '"', "__proto__", "x".repeat(128)];
 const PEERS = ["ann", "bob", "x".repeat(128), " ", "~", "a b", '"\\'];
@@ -35,7 +35,7 @@ function list<T>(chance: Chance, one: (chance: Chance) => T, most = 4): T[] {
   return Array.from({ length: chance.below(most + 1) }, () => one(chance));
 }
 
-/** An object as text. */
+/** JSON text of an object. */
 const metadata = (chance: Chance): string | undefined =>
   chance.pick([undefined, "{}", '{"name":"Ann"}', '{ "a" : [1, {"b":null}] }', '{"é":"🙂"}']);
 
@@ -45,7 +45,7 @@ const envelope = (chance: Chance): unknown => ({
   dataJson: value(chance, 2, false),
 });
 
-const place = (chance: Chance): unknown => ({
+const position = (chance: Chance): unknown => ({
   node: node(chance),
   app: app(chance),
   channel: name(chance),
@@ -60,7 +60,7 @@ const state = (chance: Chance): unknown => ({
   ...(chance.once(4) && { isArriving: true }),
 });
 
-const lane = (chance: Chance): unknown => ({
+const stream = (chance: Chance): unknown => ({
   app: app(chance),
   channel: name(chance),
   epoch: count(chance),
@@ -74,79 +74,79 @@ const channelCount = (chance: Chance): unknown => ({
   connections: count(chance),
 });
 
-const question =
+const request =
   (make: (chance: Chance) => object): Make =>
   (chance) =>
-    write("question", node(chance), make(chance));
+    write("request", node(chance), make(chance));
 
-const answer =
+const response =
   (make: (chance: Chance) => object): Make =>
   (chance) => {
     const parts = 1 + chance.below(5);
-    return write("answered", { node: node(chance), part: chance.below(parts), parts, answer: make(chance) });
+    return write("responsePart", { node: node(chance), part: chance.below(parts), parts, response: make(chance) });
   };
 
-/** By kind; of a question or an answer also what it is about. */
+/** By kind; requests and responses also by their own kind. */
 export const ITEMS: Readonly<Record<string, Make>> = {
-  message: (chance) => write("message", place(chance), envelope(chance)),
-  members: (chance) => write("members", place(chance), { joined: list(chance, state), left: list(chance, peer) }),
-  tail: (chance) => write("tail", place(chance)),
-  beat: (chance) =>
-    write("beat", {
+  message: (chance) => write("message", position(chance), envelope(chance)),
+  members: (chance) => write("members", position(chance), { joined: list(chance, state), left: list(chance, peer) }),
+  tail: (chance) => write("tail", position(chance)),
+  heartbeat: (chance) =>
+    write("heartbeat", {
       node: node(chance),
       connections: new Map(list(chance, (one) => [app(one), count(one)] as const)),
       hears: list(chance, node),
-      isBack: chance.once(2),
+      isReconnected: chance.once(2),
       part: 0,
       parts: 1,
     }),
-  count: (chance) => write("count", node(chance), app(chance), count(chance)),
+  count: (chance) => write("connectionCount", { node: node(chance), app: app(chance), connections: count(chance) }),
   farewell: (chance) => write("farewell", node(chance)),
   direct: (chance) =>
-    write("direct", {
+    write("directMessage", {
       node: node(chance),
       number: count(chance),
       app: app(chance),
       to: peer(chance),
       envelope: envelope(chance),
     }),
-  handed: (chance) => write("handed", node(chance), count(chance)),
-  "question who": question((chance) => ({
-    what: "who",
+  delivered: (chance) => write("deliveryCount", { node: node(chance), count: count(chance) }),
+  "request streams": request((chance) => ({
+    kind: "streams",
     channels: list(chance, (one) => [app(one), name(one)] as const),
   })),
-  "question again": question((chance) => ({ what: "again", place: place(chance), to: count(chance) })),
-  "question channels": question((chance) => ({ what: "channels", app: app(chance) })),
-  "question members": question((chance) => ({ what: "members", app: app(chance), channel: name(chance) })),
-  "question kick": question((chance) => ({ what: "kick", app: app(chance), peerId: peer(chance) })),
-  "question block": question((chance) => ({
-    what: "block",
+  "request replay": request((chance) => ({ kind: "replay", from: position(chance), to: count(chance) })),
+  "request channels": request((chance) => ({ kind: "channels", app: app(chance) })),
+  "request members": request((chance) => ({ kind: "members", app: app(chance), channel: name(chance) })),
+  "request kick": request((chance) => ({ kind: "kick", app: app(chance), peerId: peer(chance) })),
+  "request block": request((chance) => ({
+    kind: "block",
     app: app(chance),
     peerId: peer(chance),
     untilMs: count(chance),
   })),
-  "question room": question((chance) => ({ what: "room", app: app(chance), n: count(chance) })),
-  "question look": question((chance) => (chance.once(2) ? { what: "look" } : { what: "look", app: app(chance) })),
-  "question hand": question((chance) => ({ what: "hand", text: ITEMS.direct?.(chance) ?? "" })),
-  "answer who": answer((chance) => ({ what: "who", lanes: list(chance, lane, 2) })),
-  "answer again": answer((chance) => ({
-    what: "again",
+  "request capacity": request((chance) => ({ kind: "capacity", app: app(chance), number: count(chance) })),
+  "request nudge": request((chance) => (chance.once(2) ? { kind: "nudge" } : { kind: "nudge", app: app(chance) })),
+  "request deliver": request((chance) => ({ kind: "deliver", text: ITEMS.direct?.(chance) ?? "" })),
+  "response streams": response((chance) => ({ kind: "streams", streams: list(chance, stream, 2) })),
+  "response replay": response((chance) => ({
+    kind: "replay",
     items: chance.once(3) ? undefined : list(chance, (one) => ITEMS.message?.(one) ?? ""),
   })),
-  "answer channels": answer((chance) => ({ what: "channels", counts: list(chance, channelCount) })),
-  "answer members": answer((chance) => ({ what: "members", members: list(chance, state) })),
-  "answer kick": answer((chance) => ({ what: "kick", closed: count(chance) })),
-  "answer block": answer(() => ({ what: "block" })),
-  "answer room": answer((chance) => ({ what: "room", taken: count(chance) })),
-  "answer look": answer((chance) => ({ what: "look", connections: count(chance) })),
-  "answer hand": answer((chance) => ({ what: "hand", count: count(chance), isLate: chance.once(2) })),
+  "response channels": response((chance) => ({ kind: "channels", counts: list(chance, channelCount) })),
+  "response members": response((chance) => ({ kind: "members", members: list(chance, state) })),
+  "response kick": response((chance) => ({ kind: "kick", closed: count(chance) })),
+  "response block": response(() => ({ kind: "block" })),
+  "response capacity": response((chance) => ({ kind: "capacity", taken: count(chance) })),
+  "response nudge": response((chance) => ({ kind: "nudge", connections: count(chance) })),
+  "response deliver": response((chance) => ({ kind: "deliver", count: count(chance), isLate: chance.once(2) })),
 };
 
 export const KINDS = Object.keys(ITEMS);
 
 export interface NatsText {
   readonly text: string;
-  /** The kind, where it is one as a node would write it. */
+  /** The kind, if the text is unchanged as a node would write it. */
   readonly whole: string | undefined;
 }
 
@@ -167,7 +167,7 @@ const PIECES = [
   "\u0000",
   "{}",
 ];
-/** Longer than anything that a node sends. */
+/** Longer than any text that a node sends. */
 const HUGE_CHARS = 1_100_000;
 const HUGE_EVERY = 200_000;
 
@@ -192,7 +192,7 @@ export function anyNatsText(chance: Chance): NatsText {
   }
 }
 
-/** Still JSON, and one of its values is something else: what gets furthest into a decoder. */
+/** Valid JSON with one value replaced: such texts get furthest into a decoder. */
 function fieldsMutated(chance: Chance, text: string): string {
   const end = text.indexOf("\n");
   let parsed: unknown;
@@ -241,7 +241,7 @@ function replaceOne(chance: Chance, whole: unknown): unknown {
   return Object.fromEntries(chance.once(6) ? replaced.toSpliced(at, 1) : replaced);
 }
 
-/** The head of one on the tail of another. */
+/** The beginning of one text with the end of another. */
 const spliced = (chance: Chance, one: string, other: string): string =>
   one.slice(0, chance.below(one.length + 1)) + other.slice(chance.below(other.length + 1));
 

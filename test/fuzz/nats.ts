@@ -1,24 +1,24 @@
-/** The decoder of what comes from other nodes: it never throws, is never slow, and what it accepts is what its types say. */
+/** The decoders of messages from other nodes: they never throw, are never slow, and what they accept matches their types. */
 import * as decode from "../../src/engine/cluster/decode.ts";
 import { checkGrowth, ownRssMib, soon } from "./bounds.ts";
 import { anyNatsText, KINDS } from "./nats-texts.ts";
 import { Chance } from "./random.ts";
 
-export interface NatsFigures {
+export interface NatsFuzzResult {
   readonly frames: number;
   readonly accepted: number;
   readonly seconds: number;
-  /** Kinds of which no whole item was accepted: there may be none, or the fuzzer does not know the format any more. */
+  /** Kinds of which no unchanged text was accepted. Any entry means that the fuzzer does not know the format any more. */
   readonly unknownKinds: readonly string[];
 }
 
 type Decoder = (text: string) => unknown;
 
-/** Every function of decode.ts takes a text. */
+/** Every exported function of decode.ts takes a text. */
 const DECODERS: readonly Decoder[] = Object.values(decode).filter((one) => typeof one === "function");
 
-/** Throws with the text that breaks it. Each text goes through every decoder. */
-export function fuzzNats(frames: number, seed: number): NatsFigures {
+/** Passes each text to every decoder. Throws with the text that causes a failure. */
+export function fuzzNats(frames: number, seed: number): NatsFuzzResult {
   const chance = new Chance(seed);
   const started = performance.now();
   const known = new Set<string>();
@@ -58,7 +58,7 @@ const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (val
 const isPeer = (value: unknown): boolean => typeof value === "string" && /^[\x20-\x7e]{1,128}$/.test(value);
 const isText = (value: unknown): boolean => typeof value === "string";
 
-/** What a field of that name must be, wherever it stands: said once more, and not with the decoder's own functions. */
+/** What a field of that name must be in every message: checked without the decoder's own functions. */
 const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   kind: isText,
   what: isText,
@@ -76,13 +76,14 @@ const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   count: isCount,
   since: Number.isFinite,
   untilMs: Number.isFinite,
-  // Of an application by name in a beat, else a number.
+  // A map by application in a heartbeat, otherwise a number.
   connections: (value) => value instanceof Map || isCount(value),
-  // Of a question a number, of a direct message a peer.
+  // A number in a request, a peer in a direct message.
   to: (value) => isCount(value) || isPeer(value),
-  from: isPeer,
+  // A peer in a message, a position in a request; its fields are checked by name too.
+  from: (value) => isPeer(value) || typeof value === "object",
   peerId: isPeer,
-  isBack: (value) => typeof value === "boolean",
+  isReconnected: (value) => typeof value === "boolean",
   isLate: (value) => value === undefined || typeof value === "boolean",
   isArriving: (value) => value === undefined || typeof value === "boolean",
   metadataJson: (value) => value === undefined || isObjectText(value),

@@ -1,72 +1,77 @@
 /**
- * Room under a cap that counts over all nodes. Whoever wants room notes a claim, asks every other node how many connections and
- * older claims it has, and counts its own. Which of two claims is older is decided by their numbers: a node's next number is
- * above every one it has heard of, so of two claims made at one moment at least one is counted by the other's node, and never
- * both.
+ * Claims of capacity under a cap on the connections of an application on all nodes together. A node that needs capacity opens a
+ * claim, requests from every other node how many connections and older claims it has, and adds its own. Claims are ordered by their
+ * numbers: a node's next number is above every number it has seen, so of two simultaneous claims exactly one counts the other.
  */
 import type { Claim } from "../engine.ts";
 
-/** Nobody needs to be asked while a cap of at least so many is not half used: the counts that are known are that good. */
+/** While less than half of a cap of at least this size is used, the counts in heartbeats are exact enough. */
 const LARGE_CAP = 1000;
-/** A claim whose connection has not come by then is over. */
+/** A claim ends after this time when its connection has not been made. */
 const CLAIM_MS = 10_000;
 
-export interface Stamp {
-  readonly n: number;
+export interface ClaimNumber {
+  readonly number: number;
   readonly node: string;
 }
 
-/** One of ours, with what it is for. */
-export interface OwnClaim extends Stamp, Claim {
+/** A claim of this node. */
+export interface LocalClaim extends ClaimNumber, Claim {
   readonly app: string;
 }
 
-interface Open extends Stamp {
+interface OpenClaim extends ClaimNumber {
   readonly app: string;
   readonly untilMs: number;
 }
 
-export class Claims {
-  private last = 0;
-  private readonly open = new Set<Open>();
+export class CapacityClaims {
+  private lastNumber = 0;
+  private readonly claims = new Set<OpenClaim>();
 
   constructor(
     private readonly node: string,
-    private readonly connectionsHere: (app: string) => number,
+    private readonly localConnections: (app: string) => number,
     private readonly nowMs: () => number,
   ) {}
 
-  /** Whether the others must be asked; `known`: what they have told so far. */
-  isNear(app: string, cap: number, known: number): boolean {
-    return cap < LARGE_CAP || (this.connectionsHere(app) + known) * 2 >= cap;
+  /** Whether the other nodes must be asked. `known`: their connections as last reported. */
+  isNearCap(app: string, cap: number, known: number): boolean {
+    return cap < LARGE_CAP || (this.localConnections(app) + known) * 2 >= cap;
   }
 
-  take(app: string): OwnClaim {
-    const claim: Open = { n: ++this.last, node: this.node, app, untilMs: this.nowMs() + CLAIM_MS };
-    this.open.add(claim);
-    return { n: claim.n, node: claim.node, app, end: () => void this.open.delete(claim) };
+  open(app: string): LocalClaim {
+    const claim: OpenClaim = {
+      number: ++this.lastNumber,
+      node: this.node,
+      app,
+      untilMs: this.nowMs() + CLAIM_MS,
+    };
+    this.claims.add(claim);
+    return { number: claim.number, node: claim.node, app, end: () => void this.claims.delete(claim) };
   }
 
-  /** undefined, and over: there is no room. `elsewhere`: connections and older claims of the others. */
-  decided(claim: OwnClaim, cap: number, elsewhere: number): Claim | undefined {
+  /** Returns the claim, or ends it and returns undefined: there is no capacity. `elsewhere`: what the other nodes have taken. */
+  decide(claim: LocalClaim, cap: number, elsewhere: number): Claim | undefined {
     const { app } = claim;
-    if (this.connectionsHere(app) + this.olderThan(app, claim) + elsewhere < cap) return claim;
+    if (this.localConnections(app) + this.countOlder(app, claim) + elsewhere < cap) return claim;
     claim.end();
     return undefined;
   }
 
-  /** How many claims of ours are older than that one, which is another node's, or ours. */
-  olderThan(app: string, stamp: Stamp): number {
-    this.last = Math.max(this.last, stamp.n);
+  /** How many open claims of this node are older than a claim of this or another node. */
+  countOlder(app: string, claim: ClaimNumber): number {
+    this.lastNumber = Math.max(this.lastNumber, claim.number);
     let count = 0;
-    for (const one of this.open) if (one.app === app && isOlder(one, stamp)) count++;
+    for (const one of this.claims) if (one.app === app && isOlder(one, claim)) count++;
     return count;
   }
 
   sweep(): void {
     const now = this.nowMs();
-    for (const one of this.open) if (one.untilMs <= now) this.open.delete(one);
+    for (const claim of this.claims) if (claim.untilMs <= now) this.claims.delete(claim);
   }
 }
 
-const isOlder = (one: Stamp, than: Stamp): boolean => (one.n === than.n ? one.node < than.node : one.n < than.n);
+const isOlder = (one: ClaimNumber, than: ClaimNumber): boolean =>
+  one.number === than.number ? one.node < than.node : one.number < than.number;

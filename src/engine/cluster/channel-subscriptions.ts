@@ -1,173 +1,177 @@
 /**
- * The channels that this node listens to. A watch begins with a question to all nodes, asked behind its subscription and on the
- * same connection: whoever answers is heard from then on. Later, whenever a node may have been missed or misheard, it is asked
- * again where its lanes stand.
+ * The channels that have subscribers on this node. A subscription begins with a request to all nodes for the state of their
+ * streams. It is published after the transport's subscription: everything that a node publishes after its response is received.
+ * Later the state of a node's streams is requested whenever items of it may have been missed.
  */
 import type { NodeEnd, RemoteMembers } from "../engine.ts";
-import type { Link, Topic } from "../transport/nats.ts";
-import { laneItem } from "./decode.ts";
-import type { Answer, LaneItem, LaneState, Place } from "./encode.ts";
-import { Ears } from "./incoming-streams.ts";
+import type { TransportSubscription } from "../transport/transport.ts";
+import { streamItem } from "./decode.ts";
+import { IncomingStreams } from "./incoming-streams.ts";
+import type { Link } from "./link.ts";
+import type { NodeResponse, Position, StreamItem, StreamState } from "./messages.ts";
 import type { Nodes, OtherNode } from "./nodes.ts";
 import { chunksOf, jsonBytes } from "./payload.ts";
-import { lanesOf } from "./pending-requests.ts";
-import type { Asks } from "./requests.ts";
+import type { Requests } from "./requests.ts";
+import { streamsOf } from "./response-parts.ts";
 import type { Subjects } from "./subjects.ts";
 
-const REPAIR_TRIES = 3;
+const REPLAY_TRIES = 3;
 
-export interface WatchesParts {
-  readonly end: NodeEnd;
+export interface ChannelSubscriptionsParts {
+  readonly local: NodeEnd;
   readonly link: Link;
   readonly subjects: Subjects;
   readonly nodes: Nodes;
-  readonly asks: Asks;
+  readonly requests: Requests;
   readonly warn: (text: string) => void;
 }
 
-interface Watch {
+interface ChannelSubscription {
   readonly app: string;
   readonly channel: string;
-  readonly topic: Topic;
-  readonly ears: Ears;
-  /** The first answers are still out. */
+  readonly transport: TransportSubscription;
+  readonly streams: IncomingStreams;
+  /** The responses to its first request are still pending. */
   isOpening: boolean;
 }
 
 const key = (app: string, channel: string): string => `${app} ${channel}`;
 
-export class Watches {
-  private readonly watches = new Map<string, Watch>();
+export class ChannelSubscriptions {
+  private readonly subscriptions = new Map<string, ChannelSubscription>();
 
-  constructor(private readonly parts: WatchesParts) {}
+  constructor(private readonly parts: ChannelSubscriptionsParts) {}
 
   open(app: string, channel: string, found: (members: RemoteMembers) => void): void {
-    const { asks, nodes } = this.parts;
-    const watch = this.listen(app, channel);
-    this.watches.set(key(app, channel), watch);
-    asks.all({ what: "who", channels: [[app, channel]] }, (answers) => {
-      if (!this.isCurrent(watch)) return found(new Map());
-      const states = [...answers].flatMap(([name, answer]) => {
+    const { requests, nodes } = this.parts;
+    const subscription = this.subscribe(app, channel);
+    this.subscriptions.set(key(app, channel), subscription);
+    requests.toAll({ kind: "streams", channels: [[app, channel]] }, (responses) => {
+      if (!this.isCurrent(subscription)) return found(new Map());
+      const states = [...responses].flatMap(([name, response]) => {
         const node = nodes.known(name);
-        const [lane] = lanesOf(answer);
-        return node && lane ? [{ node, lane }] : [];
+        const [state] = streamsOf(response);
+        return node && state ? [{ node, state }] : [];
       });
-      found(new Map(states.map(({ node, lane }) => [node.id, lane.members])));
-      watch.isOpening = false;
-      // What has come meanwhile, and is behind what was answered.
-      for (const { node, lane } of states) watch.ears.begin(node.name, lane);
-      // Those that have not answered in time, or came while the question was out.
-      for (const { name } of nodes.all) if (!answers.has(name)) this.askWho(name, [watch]);
+      found(new Map(states.map(({ node, state }) => [node.id, state.members])));
+      subscription.isOpening = false;
+      // Releases items that arrived meanwhile and are newer than the reported state.
+      for (const { node, state } of states) subscription.streams.start(node.name, state);
+      // Nodes that have not responded in time, or appeared after the request.
+      for (const { name } of nodes.all) if (!responses.has(name)) this.requestState(name, [subscription]);
     });
   }
 
   close(app: string, channel: string): void {
-    this.watches.get(key(app, channel))?.topic.end();
-    this.watches.delete(key(app, channel));
+    this.subscriptions.get(key(app, channel))?.transport.end();
+    this.subscriptions.delete(key(app, channel));
   }
 
-  /** Where all lanes of one node stand that we listen to. */
+  /** Requests the state of all streams of one node. */
   resync({ name }: OtherNode): void {
-    const watches = [...this.watches.values()].filter(({ isOpening }) => !isOpening);
-    if (watches.length === 0) return;
-    for (const some of chunksOf(watches, ({ app, channel }) => jsonBytes([app, channel]))) this.askWho(name, some);
+    const subscriptions = [...this.subscriptions.values()].filter(({ isOpening }) => !isOpening);
+    if (subscriptions.length === 0) return;
+    for (const some of chunksOf(subscriptions, ({ app, channel }) => jsonBytes([app, channel])))
+      this.requestState(name, some);
   }
 
-  gone({ name }: OtherNode): void {
-    for (const { ears } of this.watches.values()) ears.forget(name);
+  nodeGone({ name }: OtherNode): void {
+    for (const { streams } of this.subscriptions.values()) streams.forget(name);
   }
 
-  private listen(app: string, channel: string): Watch {
+  private subscribe(app: string, channel: string): ChannelSubscription {
     const { link, subjects, nodes, warn } = this.parts;
-    const ears = new Ears({
-      heard: (name, item) => this.heard(name, item),
-      missing: (place, to) => this.repair(watch, place, to),
-      unsure: (name) => this.askWho(name, [watch]),
+    const streams = new IncomingStreams({
+      receive: (name, item) => this.receive(name, item),
+      missing: (from, to) => this.requestReplay(subscription, from, to),
+      unsynchronised: (name) => this.requestState(name, [subscription]),
     });
-    const topic = link.subscribe(subjects.lane(app, channel), ({ text }) => {
-      const item = laneItem(text);
-      // The subject says whose it is: a body that says otherwise is nobody's.
-      if (!item || item.place.app !== app || item.place.channel !== channel)
-        return warn("something that no node of ours sends has arrived on a channel's lane");
-      if (this.isCurrent(watch) && nodes.seen(item.place.node)) ears.item(item);
+    const transport = link.subscribe(subjects.channel(app, channel), ({ text }) => {
+      const item = streamItem(text);
+      // The subject decides the channel: an item that names another one is forged.
+      if (!item || item.position.app !== app || item.position.channel !== channel)
+        return warn("something that no node of ours sends has arrived on the subject of a channel");
+      if (this.isCurrent(subscription) && nodes.seen(item.position.node)) streams.receive(item);
     });
-    const watch: Watch = { app, channel, topic, ears, isOpening: true };
-    return watch;
+    const subscription: ChannelSubscription = { app, channel, transport, streams, isOpening: true };
+    return subscription;
   }
 
-  private isCurrent(watch: Watch): boolean {
-    return this.watches.get(key(watch.app, watch.channel)) === watch;
+  private isCurrent(subscription: ChannelSubscription): boolean {
+    return this.subscriptions.get(key(subscription.app, subscription.channel)) === subscription;
   }
 
-  private heard(name: string, item: LaneItem): void {
-    const { end, nodes } = this.parts;
+  private receive(name: string, item: StreamItem): void {
+    const { local, nodes } = this.parts;
     const node = nodes.known(name);
     if (!node) return;
-    const { app, channel } = item.place;
-    if (item.kind === "message") end.deliver(app, channel, item.envelope);
-    else if (item.kind === "members") end.membersChanged(node.id, app, channel, item.change.joined, item.change.left);
+    const { app, channel } = item.position;
+    if (item.kind === "message") local.deliver(app, channel, item.envelope);
+    else if (item.kind === "members") local.membersChanged(node.id, app, channel, item.change.joined, item.change.left);
   }
 
-  private askWho(name: string, watches: readonly Watch[]): void {
-    const { asks, nodes, link } = this.parts;
-    const channels = watches.map(({ app, channel }) => [app, channel] as const);
-    asks.one(name, { what: "who", channels }, (answer: Answer | undefined) => {
+  private requestState(name: string, subscriptions: readonly ChannelSubscription[]): void {
+    const { requests, nodes, link } = this.parts;
+    const channels = subscriptions.map(({ app, channel }) => [app, channel] as const);
+    requests.toOne(name, { kind: "streams", channels }, (response: NodeResponse | undefined) => {
       const node = nodes.known(name);
-      const current = watches.filter((watch) => this.isCurrent(watch));
+      const current = subscriptions.filter((subscription) => this.isCurrent(subscription));
       if (!node || current.length === 0) return;
-      for (const lane of lanesOf(answer)) this.stands(node, lane);
-      // Not answered though it is there: while we are connected it is asked until it does.
-      if (!answer && link.isUp) this.askWho(name, current);
+      for (const state of streamsOf(response)) this.stateReceived(node, state);
+      // Without its state the streams stay unsynchronised: retry until the node responds or is gone.
+      if (!response && link.isUp) this.requestState(name, current);
     });
   }
 
-  private stands(node: OtherNode, lane: LaneState): void {
-    const { app, channel, members } = lane;
-    const watch = this.watches.get(key(app, channel));
-    if (!watch || watch.isOpening) return;
-    watch.ears.state(node.name, lane, () => this.parts.end.membersAre(node.id, app, channel, members));
+  private stateReceived(node: OtherNode, state: StreamState): void {
+    const { app, channel, members } = state;
+    const subscription = this.subscriptions.get(key(app, channel));
+    if (!subscription || subscription.isOpening) return;
+    const takeMembers = (): void => this.parts.local.membersAre(node.id, app, channel, members);
+    subscription.streams.resynchronise(node.name, state, takeMembers);
   }
 
-  private repair(watch: Watch, place: Place, to: number, tries = REPAIR_TRIES): void {
-    const { asks, nodes } = this.parts;
-    asks.one(place.node, { what: "again", place, to }, (answer) => {
-      if (!this.isCurrent(watch) || !nodes.known(place.node)) return;
-      if (!answer && tries > 1) return this.repair(watch, place, to, tries - 1);
-      const items = answer?.what === "again" ? itemsOf(answer.items, place) : undefined;
-      if (items) return watch.ears.again(items);
-      if (answer) return this.confirm(watch, place, to);
-      this.lose(watch, place.node);
+  private requestReplay(subscription: ChannelSubscription, from: Position, to: number, tries = REPLAY_TRIES): void {
+    const { requests, nodes } = this.parts;
+    requests.toOne(from.node, { kind: "replay", from, to }, (response) => {
+      if (!this.isCurrent(subscription) || !nodes.known(from.node)) return;
+      if (!response && tries > 1) return this.requestReplay(subscription, from, to, tries - 1);
+      const items = response?.kind === "replay" ? itemsOf(response.items, from) : undefined;
+      if (items) return subscription.streams.replayed(items);
+      if (response) return this.confirmLoss(subscription, from, to);
+      this.lose(subscription, from.node);
     });
   }
 
-  /** The node does not have these items any more, or never had them: before anybody is told of a loss, it says how far its lane is. */
-  private confirm(watch: Watch, place: Place, to: number): void {
-    const { asks, nodes, end } = this.parts;
-    const { app, channel } = watch;
-    asks.one(place.node, { what: "who", channels: [[app, channel]] }, (answer) => {
-      const node = nodes.known(place.node);
-      if (!this.isCurrent(watch) || !node) return;
-      const [lane] = lanesOf(answer);
-      // Epoch 0: it has forgotten the lane, and cannot say.
+  /** The node has no such items, or no longer: before a loss is reported, its state shows whether they ever existed. */
+  private confirmLoss(subscription: ChannelSubscription, from: Position, to: number): void {
+    const { requests, nodes, local } = this.parts;
+    const { app, channel } = subscription;
+    requests.toOne(from.node, { kind: "streams", channels: [[app, channel]] }, (response) => {
+      const node = nodes.known(from.node);
+      if (!this.isCurrent(subscription) || !node) return;
+      const [state] = streamsOf(response);
+      // Epoch 0 proves nothing: the node has forgotten the stream.
       const isRefuted =
-        lane && lane.epoch > 0 && (lane.epoch < place.epoch || (lane.epoch === place.epoch && lane.n < to));
-      if (!isRefuted) return this.lose(watch, place.node);
-      watch.ears.refuted(node.name, lane, () => end.membersAre(node.id, app, channel, lane.members));
+        state && state.epoch > 0 && (state.epoch < from.epoch || (state.epoch === from.epoch && state.n < to));
+      if (!isRefuted) return this.lose(subscription, from.node);
+      const takeMembers = (): void => local.membersAre(node.id, app, channel, state.members);
+      subscription.streams.refute(node.name, state, takeMembers);
     });
   }
 
-  private lose(watch: Watch, name: string): void {
-    const { end, warn } = this.parts;
-    warn("messages between nodes were lost and cannot be had again: whoever listens to their channel reconnects");
-    end.lost(watch.app, watch.channel);
-    if (this.isCurrent(watch)) watch.ears.givenUp(name);
+  private lose(subscription: ChannelSubscription, name: string): void {
+    const { local, warn } = this.parts;
+    warn("messages between nodes were lost and cannot be replayed: the subscribers of their channel must reconnect");
+    local.lost(subscription.app, subscription.channel);
+    if (this.isCurrent(subscription)) subscription.streams.giveUp(name);
   }
 }
 
-/** As they were sent, all of the same lane; undefined: not to be had, or not what was asked for. */
-function itemsOf(texts: readonly string[] | undefined, { node, app, channel }: Place): LaneItem[] | undefined {
-  const items = texts?.map(laneItem);
-  const isRight = (item: LaneItem | undefined): item is LaneItem =>
-    item?.place.node === node && item.place.app === app && item.place.channel === channel;
-  return items?.every(isRight) ? items.filter(isRight) : undefined;
+/** The items of a replay; undefined: they are not kept any more, or not those that were requested. */
+function itemsOf(texts: readonly string[] | undefined, { node, app, channel }: Position): StreamItem[] | undefined {
+  const items = texts?.map(streamItem);
+  const isOfStream = (item: StreamItem | undefined): item is StreamItem =>
+    item?.position.node === node && item.position.app === app && item.position.channel === channel;
+  return items?.every(isOfStream) ? items.filter(isOfStream) : undefined;
 }

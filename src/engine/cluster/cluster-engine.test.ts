@@ -1,6 +1,6 @@
 /** The engine's suite against a real nats-server, with its default payload limit of 1 MiB and with a sixteenth of it. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { engineContract } from "../testing/engine.suite.ts";
+import { engineSuite } from "../testing/engine.suite.ts";
 import { natsCluster } from "../testing/nats-cluster.ts";
 import { type NatsServer, startNats } from "../testing/nats-server.ts";
 import { APP, TestNode } from "../testing/test-node.ts";
@@ -13,20 +13,20 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([server?.stop(), narrow?.stop()]));
 
-engineContract("NATS", (nodes) => natsCluster(server, nodes), { runs: 300 });
-engineContract("NATS with payloads of 64 KiB", (nodes) => natsCluster(narrow, nodes), { runs: 20 });
+engineSuite("NATS", (nodes) => natsCluster(server, nodes), { runs: 300 });
+engineSuite("NATS with payloads of 64 KiB", (nodes) => natsCluster(narrow, nodes), { runs: 20 });
 
-test("whatever is given while it closes, and after, is no fault", async () => {
+test("calls while it closes and afterwards throw nothing and report no fault", async () => {
   const faults: unknown[] = [];
   const cluster = await natsCluster(server, 1, { fault: (error) => faults.push(error) });
   const [engine] = cluster.engines;
   if (!engine) throw new Error("there is no engine");
   engine.attach(new TestNode("n", engine));
-  let isOver = false;
+  let isClosed = false;
   const closing = engine.close().then(() => {
-    isOver = true;
+    isClosed = true;
   });
-  const give = (i: number): void => {
+  const callAll = (i: number): void => {
     engine.announce(APP, "c", [], ["eve"]);
     engine.counted(APP, i);
     engine.publish(APP, "c", { from: "eve", metadataJson: undefined, dataJson: "1" });
@@ -35,11 +35,11 @@ test("whatever is given while it closes, and after, is no fault", async () => {
     engine.watch(APP, `c${i}`, () => undefined);
     engine.unwatch(APP, `c${i}`);
   };
-  for (let i = 0; !isOver; i++) {
-    give(i);
+  for (let i = 0; !isClosed; i++) {
+    callAll(i);
     await new Promise((resolve) => setImmediate(resolve));
   }
   await closing;
-  expect(() => give(-1)).not.toThrow();
+  expect(() => callAll(-1)).not.toThrow();
   expect(faults).toEqual([]);
 });

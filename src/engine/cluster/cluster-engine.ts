@@ -1,294 +1,326 @@
 /**
- * Nodes joined by NATS. Core NATS may lose what it carries (a reconnect, a slow consumer, a failover); what makes it the
- * engine of the contract is around it: lanes are numbered and kept (lanes.ts), followed and repaired (watches.ts, ears.ts),
- * what is for one peer keeps its order (inboxes.ts), nodes beat (beats.ts, nodes.ts), questions are asked of those who are there
- * (asks.ts, questions.ts), long texts are split (payload.ts, fragments.ts), and errors thrown in callbacks and timers stop at a
- * boundary (boundary.ts, guarded-end.ts).
+ * The engine of nodes in several processes: what nodes say to each other, over any transport. A transport may lose payloads, for
+ * example in a reconnect or a failover; the node protocol repairs that:
  *
- * State first, then the contract's calls, then how nodes come and go; what arrives is in arrivals.ts, what time brings in pulse.ts.
+ * - channels: outgoing-streams.ts gives sequence numbers and keeps items for replay; channel-subscriptions.ts and
+ *   incoming-streams.ts follow the streams of other nodes, find gaps and request replays
+ * - direct messages: direct-messages.ts keeps their order, pending-direct-messages.ts waits for receipts
+ * - other nodes: heartbeats.ts, nodes.ts
+ * - requests: requests.ts, pending-requests.ts and response-parts.ts on this side, responder.ts and stream-state-responder.ts on the
+ *   other; capacity-claims.ts for caps
+ * - texts: messages.ts, encode.ts, decode.ts; payload.ts and fragments.ts for long ones
+ * - errors in callbacks and timers: failure-boundary.ts, node-callbacks.ts
+ *
+ * This file: state first, then the calls of the contract, then what happens when nodes or the transport come and go. Received
+ * messages are handled in control-messages.ts, periodic work in ticker.ts.
  */
 import type { ChannelCount, Claim, Engine, Envelope, MemberState, NodeEnd, RemoteMembers } from "../engine.ts";
 import { UNAVAILABLE } from "../engine.ts";
-import { Link, type LinkOptions } from "../transport/nats.ts";
-import { Claims } from "./capacity-claims.ts";
-import { Watches } from "./channel-subscriptions.ts";
-import { Arrivals } from "./control-messages.ts";
-import { Inboxes } from "./direct-messages.ts";
-import * as wire from "./encode.ts";
-import { Boundary, type Fault } from "./failure-boundary.ts";
-import { Beats } from "./heartbeats.ts";
-import { GuardedEnd } from "./node-callbacks.ts";
-import { BEAT_MS, Nodes, type OtherNode } from "./nodes.ts";
-import { Lanes } from "./outgoing-streams.ts";
+import type { Transport } from "../transport/transport.ts";
+import { CapacityClaims } from "./capacity-claims.ts";
+import { ChannelSubscriptions } from "./channel-subscriptions.ts";
+import { ControlMessages } from "./control-messages.ts";
+import { DirectMessages } from "./direct-messages.ts";
+import * as encode from "./encode.ts";
+import { FailureBoundary, type ReportFault } from "./failure-boundary.ts";
+import { Heartbeats } from "./heartbeats.ts";
+import { Link } from "./link.ts";
+import { NodeCallbacks } from "./node-callbacks.ts";
+import { HEARTBEAT_MS, Nodes, type OtherNode } from "./nodes.ts";
+import { OutgoingStreams } from "./outgoing-streams.ts";
 import { MESSAGE_MAX_CHARS } from "./payload.ts";
-import { Sends } from "./pending-direct-messages.ts";
-import { countsOf, Questions } from "./pending-requests.ts";
-import { Asks } from "./requests.ts";
-import { Replies } from "./responder.ts";
-import { WhoAnswers } from "./stream-state-responder.ts";
+import { PendingDirectMessages } from "./pending-direct-messages.ts";
+import { PendingRequests } from "./pending-requests.ts";
+import { Requests } from "./requests.ts";
+import { Responder } from "./responder.ts";
+import { countsOf } from "./response-parts.ts";
+import { StreamStateResponder } from "./stream-state-responder.ts";
 import { Subjects } from "./subjects.ts";
-import { Pulse } from "./ticker.ts";
+import { Ticker } from "./ticker.ts";
 
-export interface NatsOptions extends LinkOptions {
+export interface ClusterOptions {
+  /** Separates installations that share one transport. */
   readonly prefix: string;
-  readonly beatMs?: number;
+  readonly heartbeatMs?: number;
   readonly nowMs?: () => number;
-  /** An error was thrown in a callback or a timer of the engine and was stopped there. Absent: it is a warning. */
-  readonly fault?: Fault;
-  /** The link to NATS is up again, or down. */
+  /** Gets a sentence for the log. */
+  readonly warn?: (text: string) => void;
+  /** An error was thrown in a callback or a timer and was stopped there. Absent: it is a warning. */
+  readonly fault?: ReportFault;
+  /** The transport is up again, or down. */
   readonly changed?: (isUp: boolean) => void;
 }
 
-/** What there is from `attach` on. */
+/** What exists from `attach` on. */
 interface Attached {
-  readonly end: GuardedEnd;
+  readonly local: NodeCallbacks;
   readonly subjects: Subjects;
-  readonly lanes: Lanes;
+  readonly outgoing: OutgoingStreams;
   readonly nodes: Nodes;
-  readonly asks: Asks;
-  readonly watches: Watches;
-  readonly inboxes: Inboxes;
-  readonly claims: Claims;
-  readonly replies: Replies;
-  readonly beats: Beats;
+  readonly requests: Requests;
+  readonly subscriptions: ChannelSubscriptions;
+  readonly directMessages: DirectMessages;
+  readonly claims: CapacityClaims;
+  readonly heartbeats: Heartbeats;
+  readonly ticker: Ticker;
 }
 
-export class NatsEngine implements Engine {
+export class ClusterEngine implements Engine {
+  private readonly link: Link;
   private readonly nowMs: () => number;
-  private readonly beatMs: number;
-  private readonly questions: Questions;
-  private readonly sends: Sends;
-  private readonly boundary: Boundary;
+  private readonly heartbeatMs: number;
+  private readonly pendingRequests: PendingRequests;
+  private readonly pendingDirectMessages: PendingDirectMessages;
+  private readonly boundary: FailureBoundary;
   private attached: Attached | undefined;
-  private pulse: Pulse | undefined;
   private lastNumber = 0;
   private isClosed = false;
 
-  private constructor(
-    private readonly link: Link,
-    private readonly options: NatsOptions,
+  constructor(
+    transport: Transport,
+    private readonly options: ClusterOptions,
   ) {
+    this.link = new Link(transport);
     this.nowMs = options.nowMs ?? (() => performance.now());
-    this.beatMs = options.beatMs ?? BEAT_MS;
-    this.questions = new Questions(this.nowMs);
-    this.sends = new Sends(this.nowMs);
-    this.boundary = new Boundary(options.fault ?? ((error) => options.warn?.(`a fault between nodes: ${error}`)));
-  }
-
-  static async connect(options: NatsOptions): Promise<NatsEngine> {
-    return new NatsEngine(await Link.open(options), options);
+    this.heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
+    this.pendingRequests = new PendingRequests(this.nowMs);
+    this.pendingDirectMessages = new PendingDirectMessages(this.nowMs);
+    this.boundary = new FailureBoundary(options.fault ?? ((error) => this.warn(`a fault between nodes: ${error}`)));
   }
 
   get isUp(): boolean {
     return this.link.isUp && !this.isClosed;
   }
 
-  /** Other nodes that are there now. */
+  /** The number of other nodes. */
   get others(): number {
     return this.attached?.nodes.all.length ?? 0;
   }
 
   attach(node: NodeEnd): void {
-    const { link, nowMs, beatMs, questions, options, boundary } = this;
-    const { id } = node;
-    const end = new GuardedEnd(node, boundary);
-    const subjects = new Subjects(options.prefix, id);
-    const lanes = new Lanes(id, (app, channel) => subjects.lane(app, channel), nowMs);
+    const { link, nowMs, heartbeatMs, pendingRequests, pendingDirectMessages, boundary } = this;
+    const self = node.id;
+    const local = new NodeCallbacks(node, boundary);
+    const subjects = new Subjects(this.options.prefix, self);
+    const outgoing = new OutgoingStreams(self, (app, channel) => subjects.channel(app, channel), nowMs);
     const nodes = new Nodes({
-      self: id,
-      beatMs,
+      self,
+      heartbeatMs,
       nowMs,
-      came: (other) => this.came(other),
-      gone: (other) => this.gone(other),
+      appeared: (other) => this.nodeAppeared(other),
+      gone: (other) => this.nodeGone(other),
     });
     const nextNumber = (): number => ++this.lastNumber;
-    const asks = new Asks({ self: id, link, subjects, nodes, questions, nextNumber });
-    const watches = new Watches({ end, link, subjects, nodes, asks, warn: (text) => options.warn?.(text) });
-    const inboxes = new Inboxes({ end, link, subjects, nodes, boundary, nowMs, odd: () => this.odd("for a peer") });
-    const claims = new Claims(id, (app) => end.localConnections(app), nowMs);
+    const requests = new Requests({ self, link, subjects, nodes, pending: pendingRequests, nextNumber });
+    const warn = (text: string): void => this.warn(text);
+    const subscriptions = new ChannelSubscriptions({ local, link, subjects, nodes, requests, warn });
+    const unexpected = (where: string): void => warn(`something that no node of ours sends has arrived ${where}`);
+    const directMessages = new DirectMessages({
+      local,
+      link,
+      subjects,
+      nodes,
+      boundary,
+      nowMs,
+      unexpected: () => unexpected("for a peer"),
+    });
+    const claims = new CapacityClaims(self, (app) => local.localConnections(app), nowMs);
     const later = (run: () => void, ms: number): void =>
-      void setTimeout(() => this.isClosed || boundary.run({ in: "timer", step: "who" }, run), ms);
-    const whoAnswers = new WhoAnswers({ end, lanes, boundary, nowMs, later });
-    const replies = new Replies({ end, lanes, inboxes, claims, boundary, whoAnswers });
-    const beats = new Beats({ end, link, subjects, nodes, boundary, beatMs, nowMs });
-    this.attached = { end, subjects, lanes, nodes, asks, watches, inboxes, claims, replies, beats };
+      void setTimeout(() => this.isClosed || boundary.run({ in: "timer", step: "streams" }, run), ms);
+    const streamStates = new StreamStateResponder({ local, outgoing, boundary, nowMs, later });
+    const responder = new Responder({ local, outgoing, directMessages, claims, boundary, streamStates });
+    const heartbeats = new Heartbeats({ local, link, subjects, nodes, boundary, heartbeatMs, nowMs });
+    const shared = { local, link, nodes, subscriptions, pendingRequests, pendingDirectMessages, boundary };
+    const control = new ControlMessages({ ...shared, responder, requests, unexpected });
+    const ticker = new Ticker({ ...shared, heartbeats, claims, outgoing });
+    const held = { local, subjects, outgoing, nodes, requests, subscriptions, directMessages, claims, heartbeats };
+    this.attached = { ...held, ticker };
     link.on({
-      down: () => this.down(),
-      up: () => this.back(),
+      down: () => this.transportDown(),
+      up: () => this.transportUp(),
+      noResponders: (replyTo) => control.noResponders(replyTo),
       failed: (error, context) => boundary.report(error, context),
-      misheard: (error, context) => {
+      receiverFailed: (error, context) => {
         boundary.report(error, context);
-        boundary.doubt();
+        boundary.markStale();
       },
     });
-    const { sends } = this;
-    const odd = (where: string): void => this.odd(where);
-    const arrivals = new Arrivals({ end, nodes, watches, replies, asks, sends, questions, boundary, odd });
-    link.subscribe(subjects.answers, (heard) => arrivals.answer(heard));
-    for (const subject of [subjects.node(id), subjects.all]) link.subscribe(subject, (heard) => arrivals.toAll(heard));
-    beats.send(false);
-    this.pulse = new Pulse({ link, end, nodes, beats, claims, questions, sends, lanes, watches, boundary });
-    this.pulse.begin(beatMs);
+    link.subscribe(subjects.responses, (received) => control.receiveResponse(received));
+    for (const subject of [subjects.node(self), subjects.all])
+      link.subscribe(subject, (received) => control.receive(received));
+    heartbeats.send(false);
+    ticker.start(heartbeatMs);
   }
 
-  /** Resolves when all that this node has given is with the server, and it has what was there for it. */
+  /** Resolves when everything this node has published is with the servers, and it has received what they held for it. */
   flush(): Promise<void> {
     return this.link.flush();
   }
 
-  /** What it gives */
+  // Messages and members
 
   publish(app: string, channel: string, envelope: Envelope): boolean {
     if (!this.isUp || !fits(envelope)) return false;
-    const { subject, item } = this.all.lanes.give(app, channel, (place) => wire.message(place, envelope));
+    const { subject, item } = this.parts.outgoing.append(app, channel, (position) =>
+      encode.message(position, envelope),
+    );
     this.link.publish(subject, item);
     return true;
   }
 
   announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
     if (this.isClosed) return;
-    // Also while nothing gets through: whoever hears us again finds the number missing and asks for it.
-    for (const change of wire.changesOf({ joined, left })) {
-      const { subject, item } = this.all.lanes.give(app, channel, (place) => wire.members(place, change));
+    // Sequence numbers are given during an outage too: afterwards the other nodes find the gap and request a replay.
+    for (const change of encode.splitChange({ joined, left })) {
+      const { subject, item } = this.parts.outgoing.append(app, channel, (position) =>
+        encode.members(position, change),
+      );
       if (this.isUp) this.link.publish(subject, item);
     }
   }
 
   send(app: string, to: string, envelope: Envelope, isHere: boolean): number | Promise<number> {
     if (!this.isUp || !fits(envelope)) return UNAVAILABLE;
-    const { end, subjects } = this.all;
+    const { local, subjects } = this.parts;
     const number = ++this.lastNumber;
-    const text = wire.direct({ node: end.id, number, app, to, envelope });
-    this.link.publish(subjects.peer(app, to), text, subjects.answer(number));
-    return this.sends.expect(number, isHere ? undefined : text);
+    const text = encode.directMessage({ node: local.id, number, app, to, envelope });
+    this.link.publish(subjects.peer(app, to), text, subjects.response(number));
+    return this.pendingDirectMessages.add(number, isHere ? undefined : text);
   }
 
   hold(app: string, peerId: string): void {
-    if (!this.isClosed) this.all.inboxes.hold(app, peerId);
+    if (!this.isClosed) this.parts.directMessages.subscribe(app, peerId);
   }
 
   release(app: string, peerId: string): void {
-    this.all.inboxes.release(app, peerId);
+    this.parts.directMessages.unsubscribe(app, peerId);
   }
 
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
-    const { watches, end } = this.all;
-    watches.open(app, channel, (members) => end.found(app, channel, () => found(members)));
+    const { subscriptions, local } = this.parts;
+    subscriptions.open(app, channel, (members) => local.found(app, channel, () => found(members)));
   }
 
   unwatch(app: string, channel: string): void {
-    this.all.watches.close(app, channel);
+    this.parts.subscriptions.close(app, channel);
   }
 
+  // Requests to all nodes
+
   async block(app: string, peerId: string, untilMs: number): Promise<void> {
-    await this.all.asks.allOf({ what: "block", app, peerId, untilMs });
+    await this.parts.requests.collect({ kind: "block", app, peerId, untilMs });
   }
 
   async kick(app: string, peerId: string): Promise<number> {
-    const { answers } = await this.all.asks.allOf({ what: "kick", app, peerId });
-    return sum(answers.map(([, answer]) => (answer.what === "kick" ? answer.closed : 0)));
+    const { responses } = await this.parts.requests.collect({ kind: "kick", app, peerId });
+    return sum(responses.map(([, response]) => (response.kind === "kick" ? response.closed : 0)));
   }
 
   async channels(app: string): Promise<readonly ChannelCount[] | undefined> {
-    const { answers, isWhole } = await this.all.asks.allOf({ what: "channels", app });
-    return isWhole ? answers.flatMap(([, answer]) => countsOf(answer)) : undefined;
+    const { responses, isComplete } = await this.parts.requests.collect({ kind: "channels", app });
+    return isComplete ? responses.flatMap(([, response]) => countsOf(response)) : undefined;
   }
 
   async members(app: string, channel: string): Promise<RemoteMembers | undefined> {
-    const { answers, isWhole } = await this.all.asks.allOf({ what: "members", app, channel });
-    if (!isWhole) return undefined;
-    return new Map(answers.map(([node, answer]) => [node.id, answer.what === "members" ? answer.members : []]));
+    const { responses, isComplete } = await this.parts.requests.collect({ kind: "members", app, channel });
+    if (!isComplete) return undefined;
+    return new Map(responses.map(([node, response]) => [node.id, response.kind === "members" ? response.members : []]));
   }
 
+  async nudge(app?: string): Promise<void> {
+    const startedMs = this.nowMs();
+    const { responses } = await this.parts.requests.collect({ kind: "nudge", app });
+    if (app === undefined) return;
+    // A count that the node has sent meanwhile may be newer than its response.
+    for (const [node, response] of responses)
+      if (response.kind === "nudge" && node.countedMs < startedMs) node.connections.set(app, response.connections);
+  }
+
+  // Connections and capacity
+
   counted(app: string, connections: number): void {
-    this.all.beats.counted(app, connections);
+    this.parts.heartbeats.connectionsChanged(app, connections);
+  }
+
+  connections(app: string): number {
+    return sum(this.parts.nodes.all.map(({ connections }) => connections.get(app) ?? 0));
   }
 
   claim(app: string, cap: number): Claim | undefined | Promise<Claim | undefined> {
-    const { claims, asks, nodes } = this.all;
+    const { claims, requests, nodes } = this.parts;
     const known = this.connections(app);
     const isAlone = !this.isUp || nodes.all.length === 0;
-    if (isAlone || !claims.isNear(app, cap, known)) return claims.decided(claims.take(app), cap, known);
-    const claim = claims.take(app);
+    if (isAlone || !claims.isNearCap(app, cap, known)) return claims.decide(claims.open(app), cap, known);
+    const claim = claims.open(app);
     return new Promise((resolve) =>
-      asks.all({ what: "room", app, n: claim.n }, (answers) => {
-        // Whoever has not answered has what it last told.
+      requests.toAll({ kind: "capacity", app, number: claim.number }, (responses) => {
+        // For a node that has not responded, its last reported count is used.
         const taken = nodes.all.map(({ name, connections }) => {
-          const answer = answers.get(name);
-          return answer?.what === "room" ? answer.taken : (connections.get(app) ?? 0);
+          const response = responses.get(name);
+          return response?.kind === "capacity" ? response.taken : (connections.get(app) ?? 0);
         });
-        resolve(claims.decided(claim, cap, sum(taken)));
+        resolve(claims.decide(claim, cap, sum(taken)));
       }),
     );
   }
 
-  connections(app: string): number {
-    return sum(this.all.nodes.all.map(({ connections }) => connections.get(app) ?? 0));
-  }
-
-  async nudge(app?: string): Promise<void> {
-    const began = this.nowMs();
-    const { answers } = await this.all.asks.allOf({ what: "look", app });
-    if (app === undefined) return;
-    // What it has told meanwhile may be younger than its answer.
-    for (const [node, answer] of answers)
-      if (answer.what === "look" && node.countedMs < began) node.connections.set(app, answer.connections);
-  }
-
   async close(): Promise<void> {
     if (this.isClosed) return;
-    this.pulse?.end();
+    this.attached?.ticker.stop();
     if (this.link.isUp && this.attached) {
-      this.link.publish(this.all.subjects.all, wire.farewell(this.all.end.id));
-      // What is under way to us is still answered.
-      await Promise.race([this.link.drain(), Bun.sleep(this.beatMs)]).catch(() => undefined);
+      const { subjects, local } = this.attached;
+      this.link.publish(subjects.all, encode.farewell(local.id));
+      // Draining instead of closing: requests that are in transit to this node are still answered.
+      await Promise.race([this.link.drain(), Bun.sleep(this.heartbeatMs)]).catch(() => undefined);
     }
     this.isClosed = true;
-    this.questions.end();
-    this.sends.fail();
+    this.pendingRequests.finishAll();
+    this.pendingDirectMessages.failAll();
     await this.link.close();
   }
 
-  private odd(where: string): void {
-    this.options.warn?.(`something that no node of ours sends has arrived ${where}`);
+  private warn(text: string): void {
+    this.options.warn?.(text);
   }
 
-  private get all(): Attached {
+  private get parts(): Attached {
     if (!this.attached) throw new Error("the engine is used before it is attached");
     return this.attached;
   }
 
-  /** Nodes come and go */
+  // Nodes and the transport come and go
 
-  private came(node: OtherNode): void {
-    // It learns of us at once, and says where its lanes stand.
-    this.all.beats.send(false);
-    this.all.watches.resync(node);
+  private nodeAppeared(node: OtherNode): void {
+    const { heartbeats, subscriptions } = this.parts;
+    // It learns of this node at once, instead of with the next heartbeat.
+    heartbeats.send(false);
+    subscriptions.resync(node);
   }
 
-  private gone(node: OtherNode): void {
-    this.all.watches.gone(node);
-    this.questions.gone(node.name);
-    this.all.end.nodeGone(node.id);
+  private nodeGone(node: OtherNode): void {
+    const { subscriptions, local } = this.parts;
+    subscriptions.nodeGone(node);
+    this.pendingRequests.nodeGone(node.name);
+    local.nodeGone(node.id);
   }
 
-  private down(): void {
-    this.sends.fail();
+  private transportDown(): void {
+    this.pendingDirectMessages.failAll();
     this.options.changed?.(false);
   }
 
-  /** The link is up again: nobody could be heard, and nobody has heard us. */
-  private back(): void {
-    const { nodes, lanes, watches, beats } = this.all;
+  /** During the outage nothing was received from any node, and no node received anything from this one. */
+  private transportUp(): void {
+    const { nodes, outgoing, subscriptions, heartbeats } = this.parts;
     this.options.changed?.(true);
-    nodes.wasDeaf();
-    lanes.repeatAll();
-    beats.send(true);
-    for (const node of nodes.all) watches.resync(node);
+    nodes.startGrace();
+    outgoing.repeatAll();
+    heartbeats.send(true);
+    for (const node of nodes.all) subscriptions.resync(node);
   }
 }
 
-/** Limits of the protocol are far below this. Checked first, because a text that cannot be sent must not get a sequence number. */
+/** Checked before a sequence number is given: a text that cannot be sent would be a gap. Limits of clients are far below this. */
 const fits = ({ metadataJson, dataJson }: Envelope): boolean =>
   dataJson.length + (metadataJson?.length ?? 0) <= MESSAGE_MAX_CHARS;
 

@@ -1,87 +1,98 @@
-/** What arrives besides messages: heartbeats and questions of other nodes, and answers to questions of this one. */
+/** Receives everything but messages of clients: heartbeats and requests of other nodes, and responses to this one. */
 
-import type { Heard } from "../transport/nats.ts";
-import type { Watches } from "./channel-subscriptions.ts";
+import type { ChannelSubscriptions } from "./channel-subscriptions.ts";
 import * as decode from "./decode.ts";
-import type { Asked, Beat, Count } from "./encode.ts";
-import type { Boundary } from "./failure-boundary.ts";
-import type { GuardedEnd } from "./node-callbacks.ts";
+import type { FailureBoundary } from "./failure-boundary.ts";
+import type { Received } from "./link.ts";
+import type { ConnectionCount, Heartbeat, RequestMessage } from "./messages.ts";
+import type { NodeCallbacks } from "./node-callbacks.ts";
 import type { Nodes, OtherNode } from "./nodes.ts";
-import type { Sends } from "./pending-direct-messages.ts";
-import type { Questions } from "./pending-requests.ts";
-import type { Asks } from "./requests.ts";
-import type { Replies } from "./responder.ts";
-import { questionOf } from "./subjects.ts";
+import type { PendingDirectMessages } from "./pending-direct-messages.ts";
+import type { PendingRequests } from "./pending-requests.ts";
+import type { Requests } from "./requests.ts";
+import type { Responder } from "./responder.ts";
+import { requestNumberOf } from "./subjects.ts";
 
-export interface ArrivalsParts {
-  readonly end: GuardedEnd;
+export interface ControlMessagesParts {
+  readonly local: NodeCallbacks;
   readonly nodes: Nodes;
-  readonly watches: Watches;
-  readonly replies: Replies;
-  readonly asks: Asks;
-  readonly sends: Sends;
-  readonly questions: Questions;
-  readonly boundary: Boundary;
-  /** Something that no node of ours sends. */
-  readonly odd: (where: string) => void;
+  readonly subscriptions: ChannelSubscriptions;
+  readonly responder: Responder;
+  readonly requests: Requests;
+  readonly pendingRequests: PendingRequests;
+  readonly pendingDirectMessages: PendingDirectMessages;
+  readonly boundary: FailureBoundary;
+  /** A text has arrived that no node sends. */
+  readonly unexpected: (where: string) => void;
 }
 
-export class Arrivals {
-  constructor(private readonly parts: ArrivalsParts) {}
+export class ControlMessages {
+  constructor(private readonly parts: ControlMessagesParts) {}
 
   /** On the subject of all nodes, or on this node's own. */
-  toAll({ text, respond }: Heard): void {
-    const { nodes, boundary, odd } = this.parts;
-    const one = decode.toAll(text);
-    if (!one) return odd("for all nodes");
-    if (one.kind === "farewell") return nodes.farewell(one.node);
-    const wasKnown = nodes.known(one.node) !== undefined;
-    const node = nodes.seen(one.node, one.kind === "beat" ? one : undefined);
+  receive({ text, respond }: Received): void {
+    const { nodes, boundary, unexpected } = this.parts;
+    const message = decode.nodeMessage(text);
+    if (!message) return unexpected("for all nodes");
+    if (message.kind === "farewell") return nodes.farewell(message.node);
+    const wasKnown = nodes.known(message.node) !== undefined;
+    const node = nodes.seen(message.node, message.kind === "heartbeat" ? message : undefined);
     if (!node) return;
     boundary.run(
-      { in: one.kind, node: node.id, ...(one.kind === "question" && { what: one.question.what }) },
-      () => this.heard(node, one, wasKnown, respond),
-      () => boundary.doubt(node.id),
+      { in: message.kind, node: node.id, ...(message.kind === "request" && { request: message.request.kind }) },
+      () => this.handle(node, message, wasKnown, respond),
+      () => boundary.markStale(node.id),
     );
   }
 
-  private heard(node: OtherNode, one: Beat | Count | Asked, wasKnown: boolean, respond: (text: string) => void): void {
-    const { end, nodes, watches, replies } = this.parts;
-    if (one.kind === "count") {
-      nodes.counted(node, one.app, one.connections);
-      return end.connectionsChanged(one.app);
+  receiveResponse({ subject, text }: Received): void {
+    const { pendingDirectMessages, pendingRequests, unexpected } = this.parts;
+    const number = requestNumberOf(subject);
+    if (pendingDirectMessages.has(number)) {
+      const delivered = decode.deliveryCount(text);
+      return delivered ? pendingDirectMessages.delivered(number, delivered.count) : unexpected("as an answer");
     }
-    if (one.kind === "question") replies.to(node.name, one.question, respond);
-    else if (one.part === 0 && wasKnown && (one.isBack || !one.hears.includes(end.id))) watches.resync(node);
+    const part = decode.responsePart(text);
+    if (part) pendingRequests.receive(number, part);
+    // A second node may deliver a direct message after the first one has confirmed it.
+    else if (!decode.deliveryCount(text)) unexpected("as an answer");
   }
 
-  answer({ subject, text, isNobody }: Heard): void {
-    const { sends, questions, odd } = this.parts;
-    const number = questionOf(subject);
-    if (sends.has(number)) {
-      if (isNobody) return this.handRound(number);
-      const handed = decode.handedIn(text);
-      return handed ? sends.handed(number, handed.count) : odd("as an answer");
-    }
-    if (isNobody) return;
-    const answered = decode.answerIn(text);
-    if (answered) questions.arrived(number, answered);
-    // A second node that has handed a message on, when the first has said so already.
-    else if (!decode.handedIn(text)) odd("as an answer");
+  /** The subject of a request has no subscriber. It matters for direct messages only. */
+  noResponders(replyTo: string): void {
+    const number = requestNumberOf(replyTo);
+    if (this.parts.pendingDirectMessages.has(number)) this.forwardToAll(number);
   }
 
-  /** Nobody has the inbox, as far as the server knows; a node that made it just now does. */
-  private handRound(number: number): void {
-    const { asks, nodes, sends } = this.parts;
-    const text = sends.text(number);
-    if (text === undefined) return sends.decided(number, 0, nodes.isSomebodySilent);
+  private handle(
+    node: OtherNode,
+    message: Heartbeat | ConnectionCount | RequestMessage,
+    wasKnown: boolean,
+    respond: (text: string) => void,
+  ): void {
+    const { local, nodes, subscriptions, responder } = this.parts;
+    if (message.kind === "count") {
+      nodes.setConnections(node, message.app, message.connections);
+      return local.connectionsChanged(message.app);
+    }
+    if (message.kind === "request") return responder.handle(node.name, message.request, respond);
+    // After an outage on either side, items of its streams may have been missed.
+    const wasCutOff = message.isReconnected || !message.hears.includes(local.id);
+    if (message.part === 0 && wasKnown && wasCutOff) subscriptions.resync(node);
+  }
+
+  /** The servers know no subscription for the peer, but one made a moment ago may exist: every node is asked to deliver. */
+  private forwardToAll(number: number): void {
+    const { requests, nodes, pendingDirectMessages } = this.parts;
+    const text = pendingDirectMessages.text(number);
+    if (text === undefined) return pendingDirectMessages.decide(number, 0, nodes.isAnySilent);
     const asked = nodes.all.length;
-    sends.prolong(number);
-    asks.all({ what: "hand", text }, (answers) => {
-      const handed = [...answers.values()].flatMap((answer) => (answer.what === "hand" ? answer : []));
-      const count = handed.reduce((sum, one) => sum + one.count, 0);
-      const isUnsure = handed.length < asked || handed.some(({ isLate }) => isLate) || nodes.isSomebodySilent;
-      sends.decided(number, count, isUnsure);
+    pendingDirectMessages.extend(number);
+    requests.toAll({ kind: "deliver", text }, (byName) => {
+      const responses = [...byName.values()].flatMap((one) => (one.kind === "deliver" ? one : []));
+      const count = responses.reduce((sum, one) => sum + one.count, 0);
+      const isUncertain = responses.length < asked || responses.some(({ isLate }) => isLate) || nodes.isAnySilent;
+      pendingDirectMessages.decide(number, count, isUncertain);
     });
   }
 }

@@ -1,8 +1,9 @@
-/** What nodes write to each other is read as it was meant; anything else is nothing. */
+/** What encode.ts writes, decode.ts reads; everything else is undefined. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import * as decode from "./decode.ts";
-import * as wire from "./encode.ts";
+import * as encode from "./encode.ts";
+import type { NodeRequest, NodeResponse } from "./messages.ts";
 import { TEXT_MAX_BYTES } from "./payload.ts";
 
 const peerId = fc.stringMatching(/^[\x20-\x7e]{1,128}$/);
@@ -17,7 +18,7 @@ const envelope = fc.record({
 });
 const count = fc.nat();
 const node = fc.stringMatching(/^[\w~-]{1,64}$/);
-const place = fc.record({ node, app: fc.string(), channel: fc.string(), epoch: count, n: count });
+const position = fc.record({ node, app: fc.string(), channel: fc.string(), epoch: count, n: count });
 const state = fc.record({
   peerId,
   metadataJson: metadata,
@@ -25,81 +26,100 @@ const state = fc.record({
 });
 const states = fc.array(state, { maxLength: 5 });
 
-describe("what is written is read", () => {
-  test("messages, members and tails of a lane", () => {
+describe("encoding and decoding", () => {
+  test("items of streams", () => {
     fc.assert(
-      fc.property(place, envelope, states, fc.array(peerId), (at, words, joined, left) => {
+      fc.property(position, envelope, states, fc.array(peerId), (at, content, joined, left) => {
         const change = { joined, left };
-        expect(decode.laneItem(wire.message(at, words))).toEqual({ kind: "message", place: at, envelope: words });
-        expect(decode.laneItem(wire.members(at, change))).toEqual({ kind: "members", place: at, change });
-        expect(decode.laneItem(wire.tail(at))).toEqual({ kind: "tail", place: at });
-      }),
-    );
-  });
-
-  test("direct messages and how many have them", () => {
-    fc.assert(
-      fc.property(node, fc.string(), peerId, envelope, count, (node, app, to, words, handed) => {
-        expect(decode.directIn(wire.direct({ node, number: handed, app, to, envelope: words }))).toEqual({
-          node,
-          number: handed,
-          app,
-          to,
-          envelope: words,
+        expect(decode.streamItem(encode.message(at, content))).toEqual({
+          kind: "message",
+          position: at,
+          envelope: content,
         });
-        expect(decode.handedIn(wire.handed(node, handed))).toEqual({ node, count: handed });
+        expect(decode.streamItem(encode.members(at, change))).toEqual({ kind: "members", position: at, change });
+        expect(decode.streamItem(encode.tail(at))).toEqual({ kind: "tail", position: at });
       }),
     );
   });
 
-  test("beats, farewells, questions and answers", () => {
-    const lane = fc.record({ app: fc.string(), channel: fc.string(), epoch: count, n: count, members: states });
+  test("direct messages and their receipts", () => {
     fc.assert(
-      fc.property(node, fc.array(lane, { maxLength: 3 }), place, (node, lanes, at) => {
-        const beat = { node, connections: new Map([["app", 3]]), hears: ["x", node], isBack: true, part: 1, parts: 3 };
-        expect(decode.toAll(wire.beat(beat))).toEqual({ kind: "beat", ...beat });
-        expect(decode.toAll(wire.farewell(node))).toEqual({ kind: "farewell", node });
-        const questions: wire.Question[] = [
-          { what: "who", channels: [[at.app, at.channel]] },
-          { what: "again", place: at, to: 7 },
-          { what: "kick", app: at.app, peerId: "eve" },
+      fc.property(node, fc.string(), peerId, envelope, count, (node, app, to, content, count) => {
+        expect(decode.directMessage(encode.directMessage({ node, number: count, app, to, envelope: content }))).toEqual(
+          {
+            node,
+            number: count,
+            app,
+            to,
+            envelope: content,
+          },
+        );
+        expect(decode.deliveryCount(encode.deliveryCount({ node, count }))).toEqual({ node, count });
+      }),
+    );
+  });
+
+  test("heartbeats, farewells, requests and responses", () => {
+    const stream = fc.record({ app: fc.string(), channel: fc.string(), epoch: count, n: count, members: states });
+    fc.assert(
+      fc.property(node, fc.array(stream, { maxLength: 3 }), position, (node, streams, at) => {
+        const heartbeat = {
+          node,
+          connections: new Map([["app", 3]]),
+          hears: ["x", node],
+          isReconnected: true,
+          part: 1,
+          parts: 3,
+        };
+        expect(decode.nodeMessage(encode.heartbeat(heartbeat))).toEqual({ kind: "heartbeat", ...heartbeat });
+        expect(decode.nodeMessage(encode.farewell(node))).toEqual({ kind: "farewell", node });
+        const requests: NodeRequest[] = [
+          { kind: "streams", channels: [[at.app, at.channel]] },
+          { kind: "replay", from: at, to: 7 },
+          { kind: "kick", app: at.app, peerId: "eve" },
         ];
-        for (const question of questions)
-          expect(decode.toAll(wire.question(node, question))).toEqual({ kind: "question", node, question });
-        const answers: wire.Answer[] = [
-          { what: "who", lanes },
-          { what: "again", items: undefined },
-          { what: "again", items: ["one", "two"] },
-          { what: "channels", counts: [{ channel: "c", peerIds: ["x"], connections: 2 }] },
-          { what: "members", members: lanes.flatMap(({ members }) => members) },
-          { what: "kick", closed: 2 },
+        for (const request of requests)
+          expect(decode.nodeMessage(encode.request(node, request))).toEqual({ kind: "request", node, request });
+        const responses: NodeResponse[] = [
+          { kind: "streams", streams },
+          { kind: "replay", items: undefined },
+          { kind: "replay", items: ["one", "two"] },
+          { kind: "channels", counts: [{ channel: "c", peerIds: ["x"], connections: 2 }] },
+          { kind: "members", members: streams.flatMap(({ members }) => members) },
+          { kind: "kick", closed: 2 },
         ];
-        for (const answer of answers)
-          expect(decode.answerIn(wire.answered({ node, part: 0, parts: 1, answer }))).toEqual({
+        for (const response of responses)
+          expect(decode.responsePart(encode.responsePart({ node, part: 0, parts: 1, response }))).toEqual({
             node,
             part: 0,
             parts: 1,
-            answer,
+            response,
           });
       }),
     );
   });
 });
 
-test("the longest text that a node may send is read", () => {
+test("the longest text that a node may send is accepted", () => {
   const at = { node: "n", app: "a", channel: "c", epoch: 1, n: 1 };
   const lengthOf = (chars: number): string =>
-    wire.message(at, { from: "x", metadataJson: undefined, dataJson: `"${"x".repeat(chars)}"` });
+    encode.message(at, { from: "x", metadataJson: undefined, dataJson: `"${"x".repeat(chars)}"` });
   const longest = lengthOf(TEXT_MAX_BYTES - lengthOf(0).length);
   expect(Buffer.byteLength(longest)).toBe(TEXT_MAX_BYTES);
-  expect(decode.laneItem(longest)?.kind).toBe("message");
+  expect(decode.streamItem(longest)?.kind).toBe("message");
 });
 
-describe("what is not ours is nothing", () => {
-  const readers = [decode.laneItem, decode.toAll, decode.answerIn, decode.directIn, decode.handedIn];
+describe("a text that no node sends", () => {
+  const readers = [
+    decode.streamItem,
+    decode.nodeMessage,
+    decode.responsePart,
+    decode.directMessage,
+    decode.deliveryCount,
+  ];
 
-  test("any text, any JSON, any of our own texts with something changed", () => {
-    const good = wire.message(
+  test("random texts, random JSON and damaged messages never throw", () => {
+    const good = encode.message(
       { node: "n", app: "a", channel: "c", epoch: 1, n: 1 },
       { from: "x", metadataJson: '{"a":1}', dataJson: '{"b":2}' },
     );
@@ -110,7 +130,7 @@ describe("what is not ours is nothing", () => {
       fc.property(fc.oneof(fc.string(), fc.json(), damaged), (text) => {
         for (const read of readers) {
           const found = read(text);
-          // Whatever is let through can be put into a frame.
+          // Everything accepted can be copied into a frame.
           if (found && "envelope" in found)
             JSON.parse(`{"data":${found.envelope.dataJson},"m":${found.envelope.metadataJson ?? 1}}`);
         }
@@ -120,52 +140,62 @@ describe("what is not ours is nothing", () => {
   });
 
   test.each([
-    ["data that is no JSON", '[2,"message","n","a","c",1,1,"x",-1]\n{"a":'],
+    ["data that is not JSON", '[2,"message","n","a","c",1,1,"x",-1]\n{"a":'],
     ["two values as data", '[2,"message","n","a","c",1,1,"x",-1]\n1,"to":2'],
-    ["metadata that is no object", '[2,"message","n","a","c",1,1,"x",1]\n1"data"'],
+    ["metadata that is not an object", '[2,"message","n","a","c",1,1,"x",1]\n1"data"'],
     ["a sender with a line break", '[2,"message","n","a","c",1,1,"x\\n",-1]\n1'],
-    ["a number below nothing", '[2,"message","n","a","c",1,-1,"x",-1]\n1'],
+    ["a negative sequence number", '[2,"message","n","a","c",1,-1,"x",-1]\n1'],
     ["another version", '[1,"message","n","a","c",1,1,"x",-1]\n1'],
-    ["a member of no name", '[2,"members","n","a","c",1,1,[["",1]],[]]'],
-    ["no JSON at all", "hello"],
-    ["far too long", `[2,"message","n","a","c",1,1,"x",-1]\n"${"x".repeat(TEXT_MAX_BYTES)}"`],
-  ])("%s", (_what, text) => {
+    ["a member without a name", '[2,"members","n","a","c",1,1,[["",1]],[]]'],
+    ["no JSON", "hello"],
+    ["a text above the limit", `[2,"message","n","a","c",1,1,"x",-1]\n"${"x".repeat(TEXT_MAX_BYTES)}"`],
+  ])("%s is refused", (_what, text) => {
     expect(readers.map((read) => read(text))).toEqual(readers.map(() => undefined));
   });
 });
 
-describe("names that no node of ours has", () => {
+describe("invalid names", () => {
   const long = "x".repeat(5000);
   const at = { node: "n", app: "a", channel: "c", epoch: 1, n: 1 };
-  const beat = { node: "n", connections: new Map<string, number>(), hears: [], isBack: false, part: 0, parts: 1 };
+  const heartbeat = {
+    node: "n",
+    connections: new Map<string, number>(),
+    hears: [],
+    isReconnected: false,
+    part: 0,
+    parts: 1,
+  };
 
-  test.each(["", "a b", "a.b", "x".repeat(65), long])("a node called %p is nobody", (name) => {
-    expect(decode.toAll(wire.beat({ ...beat, node: name }))).toBeUndefined();
-    expect(decode.toAll(wire.beat({ ...beat, hears: [name] }))).toBeUndefined();
-    expect(decode.toAll(wire.farewell(name))).toBeUndefined();
-    expect(decode.laneItem(wire.tail({ ...at, node: name }))).toBeUndefined();
-    expect(decode.handedIn(wire.handed(name, 1))).toBeUndefined();
+  test.each(["", "a b", "a.b", "x".repeat(65), long])("a node called %p is refused", (name) => {
+    expect(decode.nodeMessage(encode.heartbeat({ ...heartbeat, node: name }))).toBeUndefined();
+    expect(decode.nodeMessage(encode.heartbeat({ ...heartbeat, hears: [name] }))).toBeUndefined();
+    expect(decode.nodeMessage(encode.farewell(name))).toBeUndefined();
+    expect(decode.streamItem(encode.tail({ ...at, node: name }))).toBeUndefined();
+    expect(decode.deliveryCount(encode.deliveryCount({ node: name, count: 1 }))).toBeUndefined();
   });
 
-  test("a UUID is a name", () => {
+  test("a UUID is accepted", () => {
     const name = crypto.randomUUID();
-    expect(decode.toAll(wire.farewell(name))).toEqual({ kind: "farewell", node: name });
+    expect(decode.nodeMessage(encode.farewell(name))).toEqual({ kind: "farewell", node: name });
   });
 
   test("long applications and channels are refused", () => {
-    expect(decode.toAll(wire.count("n", long, 1))).toBeUndefined();
-    expect(decode.toAll(wire.beat({ ...beat, connections: new Map([[long, 1]]) }))).toBeUndefined();
+    expect(decode.nodeMessage(encode.connectionCount({ node: "n", app: long, connections: 1 }))).toBeUndefined();
+    expect(decode.nodeMessage(encode.heartbeat({ ...heartbeat, connections: new Map([[long, 1]]) }))).toBeUndefined();
     for (const channel of [
       { ...at, app: long },
       { ...at, channel: long },
     ])
-      expect(decode.laneItem(wire.tail(channel))).toBeUndefined();
+      expect(decode.streamItem(encode.tail(channel))).toBeUndefined();
   });
 
-  test("a question about more channels than any node asks about at once is refused", () => {
+  test("a request with too many channels is refused", () => {
     const about = (count: number): string =>
-      wire.question("n", { what: "who", channels: Array.from({ length: count }, (_, i) => ["a", `${i}`] as const) });
-    expect(decode.toAll(about(decode.ASKED_CHANNELS_MAX))).toBeDefined();
-    expect(decode.toAll(about(decode.ASKED_CHANNELS_MAX + 1))).toBeUndefined();
+      encode.request("n", {
+        kind: "streams",
+        channels: Array.from({ length: count }, (_, i) => ["a", `${i}`] as const),
+      });
+    expect(decode.nodeMessage(about(decode.REQUEST_CHANNELS_MAX))).toBeDefined();
+    expect(decode.nodeMessage(about(decode.REQUEST_CHANNELS_MAX + 1))).toBeUndefined();
   });
 });

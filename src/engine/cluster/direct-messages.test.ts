@@ -1,40 +1,46 @@
 import { expect, test } from "bun:test";
-import type { Heard } from "../transport/nats.ts";
-import { Inboxes, LATE_MS } from "./direct-messages.ts";
-import { direct } from "./encode.ts";
+import { DirectMessages, LATE_MS } from "./direct-messages.ts";
+import { directMessage } from "./encode.ts";
+import type { Received } from "./link.ts";
 
-function opened() {
-  const handed: string[] = [];
-  const answers: string[] = [];
-  const ears = new Map<string, (heard: Heard) => void>();
-  let odd = 0;
+function subscribed() {
+  const delivered: string[] = [];
+  const receipts: string[] = [];
+  const receivers = new Map<string, (received: Received) => void>();
+  let unexpected = 0;
   let now = 0;
-  const inboxes = new Inboxes({
-    end: { id: "here", deliverTo: (_app, _to, { dataJson }) => handed.push(dataJson) && 1 },
+  const directMessages = new DirectMessages({
+    local: { id: "here", deliverTo: (_app, _to, { dataJson }) => delivered.push(dataJson) && 1 },
     link: {
-      subscribe: (subject, heard) => {
-        ears.set(subject, heard);
-        return { end: () => ears.delete(subject) };
+      subscribe: (subject, receive) => {
+        receivers.set(subject, receive);
+        return { end: () => receivers.delete(subject) };
       },
     },
     subjects: { peer: (app, peerId) => `${app}/${peerId}` },
     nodes: { seen: (name) => ({ name, id: name, lastMs: 0, connections: new Map(), countedMs: 0 }) },
     boundary: { report: () => undefined },
     nowMs: () => now,
-    odd: () => odd++,
+    unexpected: () => unexpected++,
   });
-  inboxes.hold("app", "ann");
+  directMessages.subscribe("app", "ann");
   const arrive = (node: string, number: number, to = "ann"): void => {
     const envelope = { from: "ben", metadataJson: undefined, dataJson: `"${node}${number}"` };
-    const text = direct({ node, number, app: "app", to, envelope });
-    const respond = (answer: string): unknown => answers.push(answer);
-    ears.get("app/ann")?.({ subject: "app/ann", text, isNobody: false, respond: (answer) => void respond(answer) });
+    const text = directMessage({ node, number, app: "app", to, envelope });
+    receivers.get("app/ann")?.({ subject: "app/ann", text, respond: (receipt) => void receipts.push(receipt) });
   };
-  return { inboxes, handed, answers, arrive, odd: () => odd, pass: (ms: number) => (now += ms) };
+  return {
+    directMessages,
+    delivered,
+    receipts,
+    arrive,
+    unexpected: () => unexpected,
+    pass: (ms: number) => (now += ms),
+  };
 }
 
-test("what comes behind a newer one of the same node is left out, and not answered", () => {
-  const { handed, answers, arrive } = opened();
+test("a message that arrives after a newer one of the same node is dropped without a receipt", () => {
+  const { delivered, receipts, arrive } = subscribed();
   for (const [node, number] of [
     ["a", 4],
     ["b", 2],
@@ -44,33 +50,33 @@ test("what comes behind a newer one of the same node is left out, and not answer
     ["b", 3],
   ] as const)
     arrive(node, number);
-  expect(handed).toEqual(['"a4"', '"b2"', '"a9"', '"b3"']);
-  expect(answers).toHaveLength(4);
+  expect(delivered).toEqual(['"a4"', '"b2"', '"a9"', '"b3"']);
+  expect(receipts).toHaveLength(4);
 });
 
-test("what is for somebody else is odd, and nobody who was released is handed anything", () => {
-  const { inboxes, handed, arrive, odd } = opened();
+test("a message for another peer is refused, and none is delivered after unsubscribing", () => {
+  const { directMessages, delivered, arrive, unexpected } = subscribed();
   arrive("a", 1, "eve");
-  expect([handed, odd()]).toEqual([[], 1]);
-  inboxes.release("app", "ann");
+  expect([delivered, unexpected()]).toEqual([[], 1]);
+  directMessages.unsubscribe("app", "ann");
   arrive("a", 2);
-  expect(handed).toEqual([]);
+  expect(delivered).toEqual([]);
 });
 
-test("a number that no node can have reached does not make what follows late", () => {
-  const { handed, arrive } = opened();
+test("a number that no node can have reached does not make later messages count as late", () => {
+  const { delivered, arrive } = subscribed();
   arrive("a", 4);
   arrive("a", Number.MAX_SAFE_INTEGER);
   arrive("a", 5);
-  expect(handed).toEqual(['"a4"', `"a${Number.MAX_SAFE_INTEGER}"`, '"a5"']);
+  expect(delivered).toEqual(['"a4"', `"a${Number.MAX_SAFE_INTEGER}"`, '"a5"']);
 });
 
-test("a number that is too high makes what follows late for a while only", () => {
-  const { handed, arrive, pass } = opened();
+test("a forged high number makes later messages count as late for a limited time", () => {
+  const { delivered, arrive, pass } = subscribed();
   arrive("a", 1000);
   arrive("a", 5);
   pass(LATE_MS);
   arrive("a", 6);
   arrive("a", 5);
-  expect(handed).toEqual(['"a1000"', '"a6"']);
+  expect(delivered).toEqual(['"a1000"', '"a6"']);
 });

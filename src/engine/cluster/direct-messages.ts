@@ -1,100 +1,105 @@
 /**
- * Where direct messages arrive: one inbox for each peer that has connections here. A node numbers what it sends upwards. What
- * comes behind a newer one of the same node was stuck in a link that the node has given up since: its sender was told that
- * nobody knows what became of it, and now it would be out of order. So it is left out.
+ * Receives direct messages: one subscription per peer that has connections here. Each node numbers its direct messages upwards. A
+ * message that arrives after a newer one of the same node was stuck in a connection that the node has since replaced: its sender
+ * already got UNAVAILABLE, and delivering it now would break the order. It is dropped.
  */
 import type { NodeEnd } from "../engine.ts";
-import type { Heard, Link, Topic } from "../transport/nats.ts";
-import { directIn } from "./decode.ts";
-import { type Answer, type Direct, handed } from "./encode.ts";
-import type { Boundary } from "./failure-boundary.ts";
+import type { TransportSubscription } from "../transport/transport.ts";
+import { directMessage } from "./decode.ts";
+import { deliveryCount } from "./encode.ts";
+import type { FailureBoundary } from "./failure-boundary.ts";
+import type { Link, Received } from "./link.ts";
+import type { DirectMessage, NodeResponse } from "./messages.ts";
 import type { Nodes } from "./nodes.ts";
 import type { Subjects } from "./subjects.ts";
 
-/** How long what is late is left out: no link that was given up delivers later. */
+/** Late messages are dropped for this time after a newer one: a replaced connection delivers nothing later. */
 export const LATE_MS = 60_000;
-/** A number that is so far ahead is no node's: it is not remembered, else nothing that the node sends would be newer. */
-const JUMP_MAX = 2 ** 32;
+/** A number this far above the last one is forged. It is not remembered: everything the node sends later would count as late. */
+const NUMBER_JUMP_MAX = 2 ** 32;
 
-type Handed = Extract<Answer, { what: "hand" }>;
+type DeliverResponse = Extract<NodeResponse, { kind: "deliver" }>;
 
-export interface InboxesParts {
-  readonly end: Pick<NodeEnd, "id" | "deliverTo">;
+export interface DirectMessagesParts {
+  readonly local: Pick<NodeEnd, "id" | "deliverTo">;
   readonly link: Pick<Link, "subscribe">;
   readonly subjects: Pick<Subjects, "peer">;
   readonly nodes: Pick<Nodes, "seen">;
-  readonly boundary: Pick<Boundary, "report">;
+  readonly boundary: Pick<FailureBoundary, "report">;
   readonly nowMs: () => number;
-  /** Something that no node of ours sends. */
-  readonly odd: () => void;
+  /** A text has arrived that no node sends. */
+  readonly unexpected: () => void;
 }
 
-interface Newest {
+interface NewestMessage {
   readonly number: number;
   readonly atMs: number;
 }
 
-interface Inbox {
-  readonly topic: Topic;
-  /** By node, the number of its newest. */
-  readonly newest: Map<string, Newest>;
+interface PeerSubscription {
+  readonly transport: TransportSubscription;
+  /** By sending node. */
+  readonly newest: Map<string, NewestMessage>;
 }
 
-export class Inboxes {
-  private readonly held = new Map<string, Inbox>();
+export class DirectMessages {
+  private readonly peers = new Map<string, PeerSubscription>();
 
-  constructor(private readonly parts: InboxesParts) {}
+  constructor(private readonly parts: DirectMessagesParts) {}
 
-  hold(app: string, peerId: string): void {
+  subscribe(app: string, peerId: string): void {
     const { link, subjects } = this.parts;
     const key = keyOf(app, peerId);
-    if (this.held.has(key)) return;
-    const newest = new Map<string, Newest>();
-    const topic = link.subscribe(subjects.peer(app, peerId), (heard) => this.arrived(app, peerId, newest, heard));
-    this.held.set(key, { topic, newest });
+    if (this.peers.has(key)) return;
+    const newest = new Map<string, NewestMessage>();
+    const transport = link.subscribe(subjects.peer(app, peerId), (received) =>
+      this.receive(app, peerId, newest, received),
+    );
+    this.peers.set(key, { transport, newest });
   }
 
-  release(app: string, peerId: string): void {
+  unsubscribe(app: string, peerId: string): void {
     const key = keyOf(app, peerId);
-    this.held.get(key)?.topic.end();
-    this.held.delete(key);
+    this.peers.get(key)?.transport.end();
+    this.peers.delete(key);
   }
 
-  /** One that came another way than to its inbox. */
-  hand(text: string): Handed {
-    const direct = directIn(text);
-    if (!direct) this.parts.odd();
-    const inbox = direct && this.held.get(keyOf(direct.app, direct.to));
-    if (!inbox) return { what: "hand", count: 0 };
-    const count = this.deliver(direct, inbox.newest);
-    return { what: "hand", count: count ?? 0, isLate: count === undefined };
+  /** Delivers a message that came in a request instead of on the peer's subject. */
+  deliverForwarded(text: string): DeliverResponse {
+    const message = directMessage(text);
+    if (!message) this.parts.unexpected();
+    const peer = message && this.peers.get(keyOf(message.app, message.to));
+    if (!peer) return { kind: "deliver", count: 0 };
+    const count = this.deliver(message, peer.newest);
+    return { kind: "deliver", count: count ?? 0, isLate: count === undefined };
   }
 
-  private arrived(app: string, peerId: string, newest: Map<string, Newest>, { text, respond }: Heard): void {
-    const { end, odd } = this.parts;
-    const direct = directIn(text);
-    if (!direct || direct.app !== app || direct.to !== peerId) return odd();
-    const count = this.deliver(direct, newest);
-    if (count !== undefined) respond(handed(end.id, count));
+  private receive(app: string, peerId: string, newest: Map<string, NewestMessage>, { text, respond }: Received): void {
+    const { local, unexpected } = this.parts;
+    const message = directMessage(text);
+    if (!message || message.app !== app || message.to !== peerId) return unexpected();
+    const count = this.deliver(message, newest);
+    if (count !== undefined) respond(deliveryCount({ node: local.id, count }));
   }
 
-  /** undefined: it comes too late, or it is not known whether it was delivered. */
-  private deliver({ node, number, app, to, envelope }: Direct, newest: Map<string, Newest>): number | undefined {
-    const { end, nodes, boundary, nowMs } = this.parts;
+  /** undefined: it is late, or it is not known whether it was delivered. */
+  private deliver(message: DirectMessage, newest: Map<string, NewestMessage>): number | undefined {
+    const { local, nodes, boundary, nowMs } = this.parts;
+    const { node, number, app, to, envelope } = message;
     if (!nodes.seen(node)) return undefined;
     const now = nowMs();
     const last = newest.get(node) ?? { number: 0, atMs: now };
     if (number <= last.number && now - last.atMs < LATE_MS) return undefined;
-    if (number - last.number <= JUMP_MAX) newest.set(node, { number, atMs: now });
+    if (number - last.number <= NUMBER_JUMP_MAX) newest.set(node, { number, atMs: now });
     try {
-      return end.deliverTo(app, to, envelope);
+      return local.deliverTo(app, to, envelope);
     } catch (error) {
-      // No answer: its sender gets `backend_error`. No other state depends on a direct message.
+      // Without a response its sender gets `backend_error`. No other state depends on a direct message.
       boundary.report(error, { in: "deliverTo", app });
       return undefined;
     }
   }
 }
 
-/** An application's id has no space in it. */
+/** Unambiguous: an application's id contains no space. */
 const keyOf = (app: string, peerId: string): string => `${app} ${peerId}`;

@@ -1,28 +1,27 @@
 /**
- * The failure boundary of the engine: an error thrown in a callback or a timer is reported and stops here. What this node knows of
- * another may be wrong afterwards, so it asks for it again with the next heartbeat. Not at once: if the answer causes the same error,
- * question and answer would repeat at the speed of the network.
+ * Stops errors thrown in callbacks and timers of the node protocol, and reports them. What this node knows of another may be stale
+ * afterwards, so it requests that node's state with the next heartbeat. Not at once: if handling the response causes the same
+ * error, request and response would repeat at the speed of the network.
  */
 import type { NodeId } from "../engine.ts";
+import type { FaultContext } from "../transport/transport.ts";
 
-export type FaultContext = Readonly<Record<string, unknown>>;
-export type Fault = (error: unknown, context: FaultContext) => void;
+export type ReportFault = (error: unknown, context: FaultContext) => void;
 
-export class Boundary {
-  /** Nodes whose state is in doubt. */
-  private doubts = new Set<NodeId>();
-  /** It is not known whose. */
-  private isAllInDoubt = false;
+export class FailureBoundary {
+  private staleNodes = new Set<NodeId>();
+  /** It is not known which node an error concerns. */
+  private areAllStale = false;
 
-  constructor(private readonly fault: Fault) {}
+  constructor(private readonly fault: ReportFault) {}
 
-  /** `failed` repairs what can be repaired at once. */
-  run(context: FaultContext, work: () => void, failed?: () => void): void {
+  /** `repair` runs after an error, inside the boundary too. */
+  run(context: FaultContext, work: () => void, repair?: () => void): void {
     try {
       work();
     } catch (error) {
       this.report(error, context);
-      if (failed) this.run({ ...context, in: "recovery" }, failed);
+      if (repair) this.run({ ...context, in: "recovery" }, repair);
     }
   }
 
@@ -30,21 +29,21 @@ export class Boundary {
     try {
       this.fault(error, context);
     } catch {
-      // A reporter that fails must not end the process either.
+      // A failing reporter must not end the process either.
     }
   }
 
-  /** The state of that node is asked for again with the next heartbeat; absent: the state of all nodes. */
-  doubt(node?: NodeId): void {
-    if (node === undefined) this.isAllInDoubt = true;
-    else this.doubts.add(node);
+  /** The state of that node, or of all nodes, is requested with the next heartbeat. */
+  markStale(node?: NodeId): void {
+    if (node === undefined) this.areAllStale = true;
+    else this.staleNodes.add(node);
   }
 
-  /** Those of the nodes that are in doubt; they are no longer. */
-  takeDoubts<T extends { readonly id: NodeId }>(nodes: readonly T[]): T[] {
-    const found = this.isAllInDoubt ? [...nodes] : nodes.filter(({ id }) => this.doubts.has(id));
-    this.isAllInDoubt = false;
-    this.doubts = new Set();
-    return found;
+  /** Those of the nodes whose state is stale; they are no longer marked. */
+  takeStale<T extends { readonly id: NodeId }>(nodes: readonly T[]): T[] {
+    const stale = this.areAllStale ? [...nodes] : nodes.filter(({ id }) => this.staleNodes.has(id));
+    this.areAllStale = false;
+    this.staleNodes = new Set();
+    return stale;
   }
 }

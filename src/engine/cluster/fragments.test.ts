@@ -1,4 +1,4 @@
-/** Texts that are longer than one payload: cut, put together again, and nothing else let through. */
+/** Texts above the payload limit: split, joined, and nothing else accepted. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Fragments, fragmentsOf, INCOMPLETE_MS } from "./fragments.ts";
@@ -10,70 +10,70 @@ const cut = (text: string, sender = "a", number = 1): Uint8Array[] =>
 const long = (text: string): string => text.repeat(Math.ceil(4000 / text.length));
 
 describe("a long text", () => {
-  test("is whole again with its last fragment, whatever characters are cut in two", () => {
+  test("is complete with its last fragment, also when characters are split between fragments", () => {
     const text = fc.string({ unit: "grapheme", minLength: 1 }).map((some) => `[${long(some)}`);
     fc.assert(
       fc.property(text, fc.integer({ min: PAYLOAD_MAX_BYTES, max: 3000 }), (whole, max) => {
         const parts = fragmentsOf(new TextEncoder().encode(whole), "a", 1, max);
         expect(Math.max(...parts.map((part) => part.length))).toBeLessThanOrEqual(max);
         const fragments = new Fragments();
-        const came = parts.map((part) => fragments.take(part));
-        expect(came.pop()).toBe(whole.toWellFormed());
-        expect(came.every((one) => one === undefined)).toBeTrue();
+        const results = parts.map((part) => fragments.take(part));
+        expect(results.pop()).toBe(whole.toWellFormed());
+        expect(results.every((one) => one === undefined)).toBeTrue();
       }),
     );
   });
 
-  test("of one sender comes together between those of others", () => {
+  test("of one sender is joined while fragments of others arrive in between", () => {
     const fragments = new Fragments();
     const [a, b] = [cut(`[${long("a")}`, "a"), cut(`[${long("b")}`, "b")];
-    const came = a.flatMap((part, at) => [fragments.take(part), fragments.take(b[at] as Uint8Array)]);
-    expect(came.filter((one) => one !== undefined)).toEqual([`[${long("a")}`, `[${long("b")}`]);
+    const results = a.flatMap((part, at) => [fragments.take(part), fragments.take(b[at] as Uint8Array)]);
+    expect(results.filter((one) => one !== undefined)).toEqual([`[${long("a")}`, `[${long("b")}`]);
   });
 
-  test("that lacks a fragment is nothing, and the next one is whole", () => {
+  test("without one of its fragments is dropped, and the next one is complete", () => {
     for (let lost = 0; lost < 5; lost++) {
       const fragments = new Fragments();
       const [first, second] = [cut(`[${long("1")}`, "a", 1), cut(`[${long("2")}`, "a", 2)];
       expect(first).toHaveLength(5);
-      const came = [...first.toSpliced(lost, 1), ...second].map((part) => fragments.take(part));
-      expect(came.filter((one) => one !== undefined)).toEqual([`[${long("2")}`]);
+      const results = [...first.toSpliced(lost, 1), ...second].map((part) => fragments.take(part));
+      expect(results.filter((one) => one !== undefined)).toEqual([`[${long("2")}`]);
     }
   });
 });
 
-test("a short text is itself", () => {
+test("a short text is returned unchanged", () => {
   expect(new Fragments().take(new TextEncoder().encode("[1]"))).toBe("[1]");
 });
 
-describe("what no node of ours sends", () => {
+describe("a payload that no node sends", () => {
   test.each([
-    ["no head", "+"],
-    ["a head without an end", `+${"a".repeat(100)}`],
+    ["no header", "+"],
+    ["a header without an end", `+${"a".repeat(100)}`],
     ["a sender with other characters", "+a/b 1 0 1\nx"],
     ["a part beyond the last", "+a 1 2 2\nx"],
-    ["no part of none", "+a 1 0 0\nx"],
+    ["no parts", "+a 1 0 0\nx"],
     ["an empty part", "+a 1 0 2\n"],
     ["a small part that is not the last", "+a 1 0 2\nx"],
-    ["a number that is none", "+a 1e3 0 1\nx"],
-  ])("%s is nothing", (_what, text) => {
+    ["a number in another notation", "+a 1e3 0 1\nx"],
+  ])("%s is dropped", (_what, text) => {
     expect(new Fragments().take(new TextEncoder().encode(text))).toBeUndefined();
   });
 
-  test("any bytes are a text or nothing, and throw nothing", () => {
+  test("random bytes never throw", () => {
     const fragments = new Fragments();
     const marked = fc.uint8Array().map((bytes) => Uint8Array.from([0x2b, ...bytes]));
     fc.assert(fc.property(fc.oneof(fc.uint8Array(), marked), (bytes) => void fragments.take(bytes)));
   });
 
-  test("a text that is longer than any may be is given up, and too long a payload is an empty text", () => {
+  test("a text above the limit is dropped, and a payload above the limit is an empty text", () => {
     const fragments = new Fragments();
     const parts = fragmentsOf(new Uint8Array(TEXT_MAX_BYTES + 1).fill(0x61), "a", 1, 64 * 1024);
     expect(parts.map((part) => fragments.take(part))).toEqual(parts.map(() => undefined));
     expect(fragments.take(new Uint8Array(TEXT_MAX_BYTES + 1))).toBe("");
   });
 
-  test("a text of more fragments than any may have is nothing from its first one on", () => {
+  test("a text that announces too many fragments is dropped with the first one", () => {
     const fragments = new Fragments();
     const body = "x".repeat(PAYLOAD_MAX_BYTES);
     const first = (parts: number): string | undefined => fragments.take(Buffer.from(`+s 1 0 ${parts}\n${body}`));
@@ -84,14 +84,14 @@ describe("what no node of ours sends", () => {
     expect(fragments.size).toBe(0);
   });
 
-  test("texts that are never completed do not pile up", () => {
+  test("incomplete texts are bounded", () => {
     const fragments = new Fragments();
     for (let sender = 0; sender < 1000; sender++) fragments.take(cut(long("x"), `s${sender}`)[0] as Uint8Array);
     expect((Reflect.get(fragments, "incomplete") as Map<string, unknown>).size).toBeLessThanOrEqual(64);
   });
 });
 
-test("a text whose next fragment does not come in time is dropped", () => {
+test("a text whose next fragment does not arrive in time is dropped", () => {
   let now = 0;
   const fragments = new Fragments(() => now);
   const [first] = cut(`[${long("a")}`, "a");

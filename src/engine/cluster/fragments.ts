@@ -1,27 +1,28 @@
 /**
- * Texts that are longer than one payload of the server are sent in fragments. The head of a fragment names the sender, the text and
- * the part; the receiver joins them. All fragments of a text are published one after another on one connection and one subject, so
- * they arrive in order. If one is lost, the whole text is lost, and the receiver notices it as with any other loss: by a missing
- * sequence number, or by an answer that does not come.
+ * Texts above the payload limit of the transport are sent in fragments. The header of a fragment names the sender, the text and the
+ * part; the receiver joins them. The fragments of a text are published one after another on one subject, so they arrive in order. If
+ * one is lost, the whole text is lost, and the receiver notices it like any other loss: by a gap in the sequence numbers, or by a
+ * missing response.
  */
-import { PAYLOAD_MIN_BYTES, TEXT_MAX_BYTES } from "./payload.ts";
+import { PAYLOAD_MIN_BYTES } from "../transport/transport.ts";
+import { TEXT_MAX_BYTES } from "./payload.ts";
 
 /** "+": marks a fragment. All other payloads begin with "[". */
 const MARK = 0x2b;
 const LINE_END = 0x0a;
-const HEAD_MAX_BYTES = 64;
-/** Of every fragment but the last: smaller ones would cost more to keep than they hold. */
-const FRAGMENT_MIN_BYTES = PAYLOAD_MIN_BYTES - HEAD_MAX_BYTES;
-/** A text whose next fragment does not come for so long is dropped: its fragments are published in one go. */
+const HEADER_MAX_BYTES = 64;
+/** Smallest fragment, except the last of a text: smaller ones would cost more memory than they carry. */
+const FRAGMENT_MIN_BYTES = PAYLOAD_MIN_BYTES - HEADER_MAX_BYTES;
+/** A text whose next fragment does not arrive within this time is dropped: its fragments are published all at once. */
 export const INCOMPLETE_MS = 10_000;
-/** A text in fragments of the smallest payload that a server may take; a head that claims more is refused. */
+/** Fragments of the longest text at the smallest payload limit; a header that announces more is refused. */
 const FRAGMENTS_MAX = Math.ceil(TEXT_MAX_BYTES / FRAGMENT_MIN_BYTES);
-/** Bound: incomplete texts at one time, one per sender; the oldest is dropped. */
+/** Bound: incomplete texts at one time, one per sender; the oldest is dropped first. */
 const INCOMPLETE_MAX = 64;
 
 /** `sender` and `number` together identify the text. */
 export function fragmentsOf(bytes: Uint8Array, sender: string, number: number, payloadMaxBytes: number): Uint8Array[] {
-  const size = payloadMaxBytes - HEAD_MAX_BYTES;
+  const size = payloadMaxBytes - HEADER_MAX_BYTES;
   const parts = Math.ceil(bytes.length / size);
   return Array.from({ length: parts }, (_, part) =>
     Buffer.concat([
@@ -48,18 +49,18 @@ interface Incomplete {
 }
 
 export class Fragments {
-  /** In the order of their newest fragments. */
+  /** By sender, in the order of their newest fragments. */
   private readonly incomplete = new Map<string, Incomplete>();
   private readonly decoder = new TextDecoder();
 
   constructor(private readonly nowMs: () => number = () => performance.now()) {}
 
-  /** Texts of which fragments are missing. */
+  /** The number of incomplete texts. */
   get size(): number {
     return this.incomplete.size;
   }
 
-  /** The text that this payload is, or completes; undefined: more fragments are to come, or it fits to none that came before. */
+  /** The text that this payload is, or completes. undefined: fragments are missing, or the payload is invalid. */
   take(payload: Uint8Array): string | undefined {
     if (payload.length > TEXT_MAX_BYTES) return "";
     if (payload[0] !== MARK) return this.decoder.decode(payload);
@@ -67,7 +68,7 @@ export class Fragments {
     return fragment && this.add(fragment);
   }
 
-  /** Drops what has waited too long for its next fragment. */
+  /** Drops texts whose next fragment has not arrived in time. */
   sweep(): void {
     const before = this.nowMs() - INCOMPLETE_MS;
     for (const [sender, { lastMs }] of this.incomplete) {
@@ -79,7 +80,7 @@ export class Fragments {
   private add({ sender, number, part, parts, bytes }: Fragment): string | undefined {
     const begun = this.incomplete.get(sender);
     const isNext = begun?.number === number && begun.parts === parts && begun.fragments.length === part;
-    // A sender sends one text at a time: a fragment that is not the next one means that one was lost.
+    // A sender sends one text at a time: any other fragment than the next one means that one was lost.
     this.incomplete.delete(sender);
     const one = part === 0 ? { number, parts, fragments: [], bytes: 0, lastMs: 0 } : isNext ? begun : undefined;
     if (!one || one.bytes + bytes.length > TEXT_MAX_BYTES) return undefined;
@@ -94,11 +95,11 @@ export class Fragments {
   }
 }
 
-const HEAD = /^\+([\w-]{1,32}) (\d{1,15}) (\d{1,7}) (\d{1,7})$/;
+const HEADER = /^\+([\w-]{1,32}) (\d{1,15}) (\d{1,7}) (\d{1,7})$/;
 
 function fragmentIn(payload: Uint8Array): Fragment | undefined {
-  const end = payload.subarray(0, HEAD_MAX_BYTES).indexOf(LINE_END);
-  const found = end < 0 ? null : HEAD.exec(Buffer.from(payload.subarray(0, end)).toString("latin1"));
+  const end = payload.subarray(0, HEADER_MAX_BYTES).indexOf(LINE_END);
+  const found = end < 0 ? null : HEADER.exec(Buffer.from(payload.subarray(0, end)).toString("latin1"));
   if (!found) return undefined;
   const [, sender = "", number, part, parts] = found;
   const bytes = payload.subarray(end + 1);

@@ -1,8 +1,8 @@
-/** Heartbeats of this node: that it is alive, which nodes it hears, and how many connections each application has here. */
+/** Heartbeats of this node: it is alive, receives these nodes, and has this many connections per application. */
 import type { NodeEnd } from "../engine.ts";
-import type { Link } from "../transport/nats.ts";
-import { beat, count } from "./encode.ts";
-import type { Boundary } from "./failure-boundary.ts";
+import { connectionCount, heartbeat } from "./encode.ts";
+import type { FailureBoundary } from "./failure-boundary.ts";
+import type { Link } from "./link.ts";
 import type { Nodes } from "./nodes.ts";
 import { chunksOf } from "./payload.ts";
 import type { Subjects } from "./subjects.ts";
@@ -10,51 +10,51 @@ import type { Subjects } from "./subjects.ts";
 /** Share of an application's connections: a larger change is sent before the next heartbeat is due. */
 const COUNT_DRIFT = 0.01;
 
-export interface BeatsParts {
-  readonly end: NodeEnd;
+export interface HeartbeatsParts {
+  readonly local: NodeEnd;
   readonly link: Link;
   readonly subjects: Subjects;
   readonly nodes: Nodes;
-  readonly boundary: Boundary;
-  readonly beatMs: number;
+  readonly boundary: FailureBoundary;
+  readonly heartbeatMs: number;
   readonly nowMs: () => number;
 }
 
-export class Beats {
+export class Heartbeats {
   private lastMs = 0;
   /** Connections by application, as last sent. */
   private counts = new Map<string, number>();
 
-  constructor(private readonly parts: BeatsParts) {}
+  constructor(private readonly parts: HeartbeatsParts) {}
 
   get isDue(): boolean {
-    return this.parts.nowMs() - this.lastMs >= this.parts.beatMs;
+    return this.parts.nowMs() - this.lastMs >= this.parts.heartbeatMs;
   }
 
-  /** In as many parts as the applications need. `isBack`: this node was cut off until now. */
-  send(isBack: boolean): void {
-    const { end, link, nodes, subjects, boundary, nowMs } = this.parts;
+  /** Sends as many parts as the applications need. `isReconnected`: this node was disconnected until now. */
+  send(isReconnected: boolean): void {
+    const { local, link, nodes, subjects, boundary, nowMs } = this.parts;
     this.lastMs = nowMs();
     if (!link.isUp) return;
-    // If counting fails the heartbeat is still sent: without it the others would take this node for gone.
+    // If counting fails the heartbeat is still sent: without it the other nodes would consider this one gone.
     boundary.run({ in: "localCounts" }, () => {
-      this.counts = new Map(end.localCounts());
+      this.counts = new Map(local.localCounts());
     });
     const hears = nodes.all.map(({ name }) => name);
     const chunks = chunksOf([...this.counts]);
     for (const [part, some] of chunks.entries()) {
+      const isFirst = part === 0;
+      const head = { hears: isFirst ? hears : [], isReconnected: isFirst && isReconnected };
       const connections = new Map(some);
-      const one = { node: end.id, connections, hears: part === 0 ? hears : [], isBack: part === 0 && isBack };
-      link.publish(subjects.all, beat({ ...one, part, parts: chunks.length }));
+      link.publish(subjects.all, heartbeat({ node: local.id, connections, ...head, part, parts: chunks.length }));
     }
   }
 
-  /** The connections of one application have changed. */
-  counted(app: string, connections: number): void {
-    const { end, link, subjects } = this.parts;
-    const known = this.counts.get(app) ?? 0;
-    if (!link.isUp || Math.abs(connections - known) <= known * COUNT_DRIFT) return;
+  connectionsChanged(app: string, connections: number): void {
+    const { local, link, subjects } = this.parts;
+    const sent = this.counts.get(app) ?? 0;
+    if (!link.isUp || Math.abs(connections - sent) <= sent * COUNT_DRIFT) return;
     this.counts.set(app, connections);
-    link.publish(subjects.all, count(end.id, app, connections));
+    link.publish(subjects.all, connectionCount({ node: local.id, app, connections }));
   }
 }

@@ -1,214 +1,218 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { LaneItem } from "./encode.ts";
-import { Ears, WAITING_MAX_CHARS } from "./incoming-streams.ts";
+import { BUFFERED_MAX_CHARS, IncomingStreams } from "./incoming-streams.ts";
+import type { StreamItem } from "./messages.ts";
 
-const place = (n: number, epoch = 1) => ({ node: "b", app: "app", channel: "c", epoch, n });
-const said = (n: number, epoch = 1): LaneItem => ({
+const position = (n: number, epoch = 1) => ({ node: "b", app: "app", channel: "c", epoch, n });
+const message = (n: number, epoch = 1): StreamItem => ({
   kind: "message",
-  place: place(n, epoch),
+  position: position(n, epoch),
   envelope: { from: "x", metadataJson: undefined, dataJson: `"${epoch}.${n}"` },
 });
-const stands = (n: number, epoch = 1) => ({ app: "app", channel: "c", epoch, n, members: [] });
+const state = (n: number, epoch = 1) => ({ app: "app", channel: "c", epoch, n, members: [] });
 
-function listening() {
-  const heard: string[] = [];
-  const asked: string[] = [];
-  const unsure: string[] = [];
-  const ears = new Ears({
-    heard: (_node, item) => heard.push(item.kind === "message" ? item.envelope.dataJson : item.kind),
-    missing: ({ n, epoch }, to) => asked.push(`${epoch}: ${n}–${to}`),
-    unsure: (node) => unsure.push(node),
+function receiver() {
+  const received: string[] = [];
+  const requested: string[] = [];
+  const unsynchronised: string[] = [];
+  const streams = new IncomingStreams({
+    receive: (_node, item) => received.push(item.kind === "message" ? item.envelope.dataJson : item.kind),
+    missing: ({ n, epoch }, to) => requested.push(`${epoch}: ${n}–${to}`),
+    unsynchronised: (node) => unsynchronised.push(node),
   });
-  const open = (n: number, epoch = 1) => ears.state("b", stands(n, epoch), () => heard.push("agreed"));
-  return { ears, heard, asked, unsure, open };
+  const synchronise = (n: number, epoch = 1) =>
+    streams.resynchronise("b", state(n, epoch), () => received.push("members taken"));
+  return { streams, received, requested, unsynchronised, synchronise };
 }
 
-describe("before a node has said where its lane stands", () => {
-  test("what comes waits; for who begins to listen only what is behind the answer comes, in order", () => {
-    const { ears, heard } = listening();
-    for (const n of [3, 5, 4]) ears.item(said(n));
-    expect(heard).toEqual([]);
-    ears.begin("b", stands(3));
-    expect(heard).toEqual(['"1.4"', '"1.5"']);
+describe("before a node has reported its state", () => {
+  test("items are buffered, and a new subscription gets only those after the state, in order", () => {
+    const { streams, received } = receiver();
+    for (const n of [3, 5, 4]) streams.receive(message(n));
+    expect(received).toEqual([]);
+    streams.start("b", state(3));
+    expect(received).toEqual(['"1.4"', '"1.5"']);
   });
 
-  test("who listened already gets every message that came, but no change of members that the answer holds", () => {
-    const { ears, heard, asked, open } = listening();
-    const joined: LaneItem = { kind: "members", place: place(4), change: { joined: [], left: ["x"] } };
-    for (const item of [said(3), joined, said(5), said(7), said(9)]) ears.item(item);
-    open(8);
-    expect([heard, asked]).toEqual([
-      ["agreed", '"1.3"', '"1.5"'],
+  test("an existing subscription gets every message, but no member change that the state includes", () => {
+    const { streams, received, requested, synchronise } = receiver();
+    const change: StreamItem = { kind: "members", position: position(4), change: { joined: [], left: ["x"] } };
+    for (const item of [message(3), change, message(5), message(7), message(9)]) streams.receive(item);
+    synchronise(8);
+    expect([received, requested]).toEqual([
+      ["members taken", '"1.3"', '"1.5"'],
       ["1: 6–6", "1: 8–8"],
     ]);
-    ears.again([said(6), said(8)]);
-    expect(heard).toEqual(["agreed", '"1.3"', '"1.5"', '"1.6"', '"1.7"', '"1.8"', '"1.9"']);
+    streams.replayed([message(6), message(8)]);
+    expect(received).toEqual(["members taken", '"1.3"', '"1.5"', '"1.6"', '"1.7"', '"1.8"', '"1.9"']);
   });
 });
 
-describe("a number that is missing", () => {
-  test("is asked for once, and what is behind it waits", () => {
-    const { ears, heard, asked, open } = listening();
-    open(0);
-    for (const n of [1, 4, 5]) ears.item(said(n));
-    expect([heard, asked]).toEqual([["agreed", '"1.1"'], ["1: 2–3"]]);
-    ears.again([said(2), said(3)]);
-    expect(heard).toEqual(["agreed", '"1.1"', '"1.2"', '"1.3"', '"1.4"', '"1.5"']);
+describe("a missing sequence number", () => {
+  test("is requested once, and later items are buffered", () => {
+    const { streams, received, requested, synchronise } = receiver();
+    synchronise(0);
+    for (const n of [1, 4, 5]) streams.receive(message(n));
+    expect([received, requested]).toEqual([["members taken", '"1.1"'], ["1: 2–3"]]);
+    streams.replayed([message(2), message(3)]);
+    expect(received).toEqual(["members taken", '"1.1"', '"1.2"', '"1.3"', '"1.4"', '"1.5"']);
   });
 
-  test("at the end is found by the last number that is repeated, and only if it is missing", () => {
-    const { ears, asked, open } = listening();
-    open(0);
-    ears.item(said(1));
-    ears.item({ kind: "tail", place: place(1) });
-    expect(asked).toEqual([]);
-    ears.item({ kind: "tail", place: place(3) });
-    ears.item({ kind: "tail", place: place(3) });
-    expect(asked).toEqual(["1: 2–3"]);
+  test("at the end is found when the last sequence number is repeated, and only if it is missing", () => {
+    const { streams, requested, synchronise } = receiver();
+    synchronise(0);
+    streams.receive(message(1));
+    streams.receive({ kind: "tail", position: position(1) });
+    expect(requested).toEqual([]);
+    streams.receive({ kind: "tail", position: position(3) });
+    streams.receive({ kind: "tail", position: position(3) });
+    expect(requested).toEqual(["1: 2–3"]);
   });
 
-  test("that cannot be had makes the node unsure: nothing is let through until it has said where it stands", () => {
-    const { ears, heard, unsure, open } = listening();
-    open(0);
-    ears.item(said(3));
-    ears.givenUp("b");
-    ears.item(said(4));
-    expect([unsure, heard]).toEqual([["b"], ["agreed"]]);
-    open(3);
-    expect(heard).toEqual(["agreed", "agreed", '"1.4"']);
+  test("that is given up leaves the stream unsynchronised until the node reports its state", () => {
+    const { streams, received, unsynchronised, synchronise } = receiver();
+    synchronise(0);
+    streams.receive(message(3));
+    streams.giveUp("b");
+    streams.receive(message(4));
+    expect([unsynchronised, received]).toEqual([["b"], ["members taken"]]);
+    synchronise(3);
+    expect(received).toEqual(["members taken", "members taken", '"1.4"']);
   });
 });
 
-test("what waits behind a gap is bounded in size: beyond it the gap is given up", () => {
-  const { ears, heard, unsure, open } = listening();
-  open(0);
-  const dataJson = JSON.stringify("x".repeat(WAITING_MAX_CHARS / 8));
-  const large = (n: number): LaneItem => ({
+test("items buffered behind a gap are bounded in size, and above the bound the gap is given up", () => {
+  const { streams, received, unsynchronised, synchronise } = receiver();
+  synchronise(0);
+  const dataJson = JSON.stringify("x".repeat(BUFFERED_MAX_CHARS / 8));
+  const large = (n: number): StreamItem => ({
     kind: "message",
-    place: place(n),
+    position: position(n),
     envelope: { from: "x", metadataJson: undefined, dataJson },
   });
-  for (let n = 2; n < 9; n++) ears.item(large(n));
-  expect(unsure).toEqual([]);
-  ears.item(large(9));
-  expect([heard, unsure]).toEqual([["agreed"], ["b"]]);
+  for (let n = 2; n < 9; n++) streams.receive(large(n));
+  expect(unsynchronised).toEqual([]);
+  streams.receive(large(9));
+  expect([received, unsynchronised]).toEqual([["members taken"], ["b"]]);
 });
 
-describe("a lane that begins anew", () => {
-  test("begins with 1", () => {
-    const { ears, heard, asked, open } = listening();
-    open(7);
-    ears.item(said(1, 2));
-    ears.item(said(2, 2));
-    ears.item(said(8, 1));
-    expect([heard, asked]).toEqual([["agreed", '"2.1"', '"2.2"'], []]);
+describe("a stream with a new epoch", () => {
+  test("starts with 1", () => {
+    const { streams, received, requested, synchronise } = receiver();
+    synchronise(7);
+    streams.receive(message(1, 2));
+    streams.receive(message(2, 2));
+    streams.receive(message(8, 1));
+    expect([received, requested]).toEqual([["members taken", '"2.1"', '"2.2"'], []]);
   });
 
-  test("whose beginning was missed is asked for from 1 on", () => {
-    const { ears, asked, open } = listening();
-    open(7);
-    ears.item(said(3, 2));
-    expect(asked).toEqual(["2: 1–2"]);
+  test("whose first items were missed is requested from 1 on", () => {
+    const { streams, requested, synchronise } = receiver();
+    synchronise(7);
+    streams.receive(message(3, 2));
+    expect(requested).toEqual(["2: 1–2"]);
   });
 });
 
-describe("an epoch that somebody else has made up", () => {
+describe("a forged epoch", () => {
   const forged = Number.MAX_SAFE_INTEGER;
 
-  test.each([0, 1])("silences nobody: the node is asked, and what it gave is heard (item %d)", (n) => {
-    const { ears, heard, unsure, open } = listening();
-    open(1);
-    ears.item({ kind: "tail", place: place(0, forged) });
-    if (n > 0) ears.item(said(n, forged));
-    heard.length = 0;
-    ears.item(said(2));
-    ears.item(said(3));
-    expect([heard, unsure]).toEqual([[], ["b"]]);
-    open(3);
-    ears.item(said(4));
-    expect([heard, unsure]).toEqual([["agreed", '"1.2"', '"1.3"', '"1.4"'], ["b"]]);
+  test.each([0, 1])(
+    "does not stop the stream: the state is requested, and the node's items are received (item %d)",
+    (n) => {
+      const { streams, received, unsynchronised, synchronise } = receiver();
+      synchronise(1);
+      streams.receive({ kind: "tail", position: position(0, forged) });
+      if (n > 0) streams.receive(message(n, forged));
+      received.length = 0;
+      streams.receive(message(2));
+      streams.receive(message(3));
+      expect([received, unsynchronised]).toEqual([[], ["b"]]);
+      synchronise(3);
+      streams.receive(message(4));
+      expect([received, unsynchronised]).toEqual([["members taken", '"1.2"', '"1.3"', '"1.4"'], ["b"]]);
+    },
+  );
+
+  test("that is refuted leaves the stream where it was, and what was missed meanwhile is requested", () => {
+    const { streams, received, requested, synchronise } = receiver();
+    synchronise(1);
+    streams.receive(message(7, forged));
+    expect(requested).toEqual([`${forged}: 1–6`]);
+    streams.refute("b", state(3), () => received.push("members taken"));
+    expect(requested).toEqual([`${forged}: 1–6`, "1: 2–3"]);
+    streams.replayed([message(2), message(3)]);
+    streams.receive(message(4));
+    expect(received).toEqual(["members taken", "members taken", '"1.2"', '"1.3"', '"1.4"']);
   });
 
-  test("that is refuted leaves the lane where it was, and what was missed meanwhile is asked for", () => {
-    const { ears, heard, asked, open } = listening();
-    open(1);
-    ears.item(said(7, forged));
-    expect(asked).toEqual([`${forged}: 1–6`]);
-    ears.refuted("b", stands(3), () => heard.push("agreed"));
-    expect(asked).toEqual([`${forged}: 1–6`, "1: 2–3"]);
-    ears.again([said(2), said(3)]);
-    ears.item(said(4));
-    expect(heard).toEqual(["agreed", "agreed", '"1.2"', '"1.3"', '"1.4"']);
+  test("does not stop the stream when only the sequence number is forged and refuted", () => {
+    const { streams, received, synchronise } = receiver();
+    synchronise(1);
+    streams.receive(message(forged));
+    streams.receive(message(2));
+    streams.refute("b", state(2), () => received.push("members taken"));
+    streams.receive(message(3));
+    expect(received).toEqual(["members taken", '"1.2"', "members taken", '"1.3"']);
   });
 
-  test("a number that is refuted neither", () => {
-    const { ears, heard, open } = listening();
-    open(1);
-    ears.item(said(forged));
-    ears.item(said(2));
-    ears.refuted("b", stands(2), () => heard.push("agreed"));
-    ears.item(said(3));
-    expect(heard).toEqual(["agreed", '"1.2"', "agreed", '"1.3"']);
-  });
-
-  test("one that the node confirms is its own: what is of the earlier one is dropped", () => {
-    const { ears, heard, unsure, open } = listening();
-    open(1);
-    ears.item(said(1, 2));
-    ears.item(said(2));
-    open(1, 2);
-    ears.item(said(3));
-    ears.item(said(2, 2));
-    expect([heard, unsure]).toEqual([["agreed", '"2.1"', "agreed", '"2.2"'], ["b"]]);
-  });
-});
-
-describe("where a lane stands, said again", () => {
-  test("is agreed with when nothing was missed", () => {
-    const { heard, open, ears } = listening();
-    open(1);
-    ears.item(said(2));
-    open(2);
-    expect(heard).toEqual(["agreed", '"1.2"', "agreed"]);
-  });
-
-  test("does not undo what was heard since", () => {
-    const { heard, open, ears } = listening();
-    open(1);
-    ears.item(said(2));
-    open(1);
-    expect(heard).toEqual(["agreed", '"1.2"']);
-  });
-
-  test("tells of what was missed", () => {
-    const { asked, open } = listening();
-    open(1);
-    open(4);
-    expect(asked).toEqual(["1: 2–4"]);
+  test("that the node confirms is its own, and items of the earlier one are dropped", () => {
+    const { streams, received, unsynchronised, synchronise } = receiver();
+    synchronise(1);
+    streams.receive(message(1, 2));
+    streams.receive(message(2));
+    synchronise(1, 2);
+    streams.receive(message(3));
+    streams.receive(message(2, 2));
+    expect([received, unsynchronised]).toEqual([["members taken", '"2.1"', "members taken", '"2.2"'], ["b"]]);
   });
 });
 
-test("whatever is lost, doubled or late, with repairs everything is heard once and in order", () => {
-  const arrivals = fc.array(fc.record({ n: fc.integer({ min: 1, max: 30 }), isTail: fc.boolean() }), { maxLength: 80 });
+describe("a state reported later", () => {
+  test("updates the members when nothing was missed", () => {
+    const { received, synchronise, streams } = receiver();
+    synchronise(1);
+    streams.receive(message(2));
+    synchronise(2);
+    expect(received).toEqual(["members taken", '"1.2"', "members taken"]);
+  });
+
+  test("does not undo what was received since", () => {
+    const { received, synchronise, streams } = receiver();
+    synchronise(1);
+    streams.receive(message(2));
+    synchronise(1);
+    expect(received).toEqual(["members taken", '"1.2"']);
+  });
+
+  test("shows what was missed", () => {
+    const { requested, synchronise } = receiver();
+    synchronise(1);
+    synchronise(4);
+    expect(requested).toEqual(["1: 2–4"]);
+  });
+});
+
+test("with replays every item is received once and in order, whatever is lost, duplicated or late", () => {
+  const arriving = fc.array(fc.record({ n: fc.integer({ min: 1, max: 30 }), isTail: fc.boolean() }), { maxLength: 80 });
   fc.assert(
-    fc.property(arrivals, fc.boolean(), (list, isLate) => {
-      const heard: number[] = [];
-      const repairs: (() => void)[] = [];
-      const ears: Ears = new Ears({
-        heard: (_node, item) => heard.push(item.place.n),
+    fc.property(arriving, fc.boolean(), (list, isLate) => {
+      const received: number[] = [];
+      const replays: (() => void)[] = [];
+      const streams: IncomingStreams = new IncomingStreams({
+        receive: (_node, item) => received.push(item.position.n),
         missing: ({ n }, to) => {
-          const again = (): void => ears.again(Array.from({ length: to - n + 1 }, (_, i) => said(n + i)));
-          if (isLate) repairs.push(again);
-          else again();
+          const replay = (): void => streams.replayed(Array.from({ length: to - n + 1 }, (_, i) => message(n + i)));
+          if (isLate) replays.push(replay);
+          else replay();
         },
-        unsure: () => undefined,
+        unsynchronised: () => undefined,
       });
-      ears.state("b", stands(0), () => undefined);
-      for (const { n, isTail } of list) ears.item(isTail ? { kind: "tail", place: place(n) } : said(n));
-      for (let at = 0; at < repairs.length; at++) repairs[at]?.();
+      streams.resynchronise("b", state(0), () => undefined);
+      for (const { n, isTail } of list) streams.receive(isTail ? { kind: "tail", position: position(n) } : message(n));
+      for (let at = 0; at < replays.length; at++) replays[at]?.();
       const most = Math.max(0, ...list.map(({ n }) => n));
-      expect(heard).toEqual(Array.from({ length: most }, (_, i) => i + 1));
+      expect(received).toEqual(Array.from({ length: most }, (_, i) => i + 1));
     }),
   );
 });

@@ -1,205 +1,210 @@
 /**
- * What this node hears on one channel. Each other node numbers what it gives; here the numbers are followed, node by node,
- * and a missing one is asked for again before anything behind it is let through. What cannot be had any more is told.
+ * What this node receives on one channel: one stream per other node. Sequence numbers are followed node by node; when one is
+ * missing, a replay is requested and later items are buffered until it arrives. Items that cannot be replayed are reported.
  *
- * An ear is closed until the node has said where its lane stands, and what comes before that waits: it may be in what the
- * node says. Members are, messages never: whoever listened when they came is owed them.
+ * A stream is unsynchronised until its node has reported its state; items received before that are buffered. The reported state
+ * may already include their member changes, but never their messages: those are owed to subscribers that were there.
  */
-import type { LaneItem, LaneState, Place } from "./encode.ts";
+import type { Position, StreamItem, StreamState } from "./messages.ts";
 
-/** Bounds of what waits behind a gap, per node and channel. Beyond them the gap is given up and the channel resynchronised. */
-const WAITING_MAX = 10_000;
-export const WAITING_MAX_CHARS = 16 * 1024 * 1024;
+/** Bounds of what is buffered behind a gap, per node and channel. Above them the gap is given up and the channel resynchronised. */
+const BUFFERED_MAX = 10_000;
+export const BUFFERED_MAX_CHARS = 16 * 1024 * 1024;
 
-interface Standing {
+/** The next expected item. */
+interface Cursor {
   readonly epoch: number;
   readonly next: number;
 }
 
-export interface EarEvents {
-  /** The next item of that node's lane. */
-  heard(node: string, item: LaneItem): void;
-  /** Items from `place` on to number `to` are missing: ask for them. */
-  missing(place: Place, to: number): void;
-  /** The node must say again where its lane stands. */
-  unsure(node: string): void;
+export interface IncomingEvents {
+  /** The next item of that node's stream. */
+  receive(node: string, item: StreamItem): void;
+  /** Items from a position up to sequence number `to` are missing: request a replay. */
+  missing(from: Position, to: number): void;
+  /** Request the state of that node's stream. */
+  unsynchronised(node: string): void;
 }
 
-interface Ear {
+interface IncomingStream {
   epoch: number;
-  /** The number that is expected next; undefined: it is closed. */
+  /** The next expected sequence number; undefined: the stream is unsynchronised. */
   next: number | undefined;
-  waiting: LaneItem[];
-  waitingChars: number;
-  /** Up to which number everything is here, waits, or has been asked for again. */
-  askedTo: number;
-  /** Up to which number changes of members were in what the node has said. */
-  toldTo: number;
+  buffered: StreamItem[];
+  bufferedChars: number;
+  /** Up to this sequence number every item was received, is buffered, or has been requested. */
+  requestedTo: number;
+  /** Up to this sequence number member changes are included in the state that the node has reported. */
+  membersKnownTo: number;
   /**
-   * Where it stood as the node itself has said or as followed from there, before an item of a later epoch came. Such an item may be
-   * somebody else's: until the node has confirmed the epoch, what comes of the earlier one is not dropped, but asked about.
+   * The cursor before an item of a later epoch arrived, as confirmed by the node or followed from there. The item may be forged
+   * by another client of the server: until the node confirms the epoch, items of the earlier epoch are not dropped.
    */
-  sure: Standing | undefined;
-  /** While it is closed because of such a doubt: where it may go on. */
-  resume: readonly Standing[];
+  confirmed: Cursor | undefined;
+  /** While the stream is unsynchronised because of such a conflict: where it may continue. */
+  resumeAt: readonly Cursor[];
 }
 
-export class Ears {
-  private readonly ears = new Map<string, Ear>();
+export class IncomingStreams {
+  /** By node. */
+  private readonly streams = new Map<string, IncomingStream>();
 
-  constructor(private readonly events: EarEvents) {}
+  constructor(private readonly events: IncomingEvents) {}
 
-  item(item: LaneItem): void {
-    const { place } = item;
-    const ear = this.ear(place.node);
-    if (ear.next === undefined) {
-      this.wait(ear, item);
+  receive(item: StreamItem): void {
+    const { position } = item;
+    const stream = this.stream(position.node);
+    if (stream.next === undefined) {
+      this.buffer(stream, item);
       return;
     }
-    if (place.epoch < ear.epoch) {
-      if (!ear.sure || place.epoch < ear.sure.epoch) return;
-      if (place.epoch === ear.sure.epoch && place.n < ear.sure.next) return;
-      // The later epoch may have been made up: the node must say which one is its own.
-      this.doubt(ear);
-      this.wait(ear, item);
-      return this.events.unsure(place.node);
+    if (position.epoch < stream.epoch) {
+      const { confirmed } = stream;
+      if (!confirmed || position.epoch < confirmed.epoch) return;
+      if (position.epoch === confirmed.epoch && position.n < confirmed.next) return;
+      // One of the two epochs may be forged: the node must say which one is its own.
+      this.suspend(stream);
+      this.buffer(stream, item);
+      return this.events.unsynchronised(position.node);
     }
-    if (place.epoch > ear.epoch) {
-      // A new lane begins with 1, also if it is not its beginning that we hear.
-      ear.sure ??= { epoch: ear.epoch, next: ear.next };
-      ear.epoch = place.epoch;
-      ear.next = 1;
-      ear.askedTo = ear.toldTo = 0;
+    if (position.epoch > stream.epoch) {
+      // A new stream starts with 1, also when its first items were missed.
+      stream.confirmed ??= { epoch: stream.epoch, next: stream.next };
+      stream.epoch = position.epoch;
+      stream.next = 1;
+      stream.requestedTo = stream.membersKnownTo = 0;
     }
-    this.inOrder(ear, item);
+    this.advance(stream, item);
   }
 
-  /** The node says where its lane stands to somebody who begins to listen: what it gave before that is owed to nobody. */
-  begin(node: string, { epoch, n }: LaneState): void {
-    const ear = this.ear(node);
-    if (ear.next === undefined) this.open(ear, epoch, n + 1, n);
+  /** The node has reported its state to a new subscription: items up to that state are not owed. */
+  start(node: string, { epoch, n }: StreamState): void {
+    const stream = this.stream(node);
+    if (stream.next === undefined) this.synchronise(stream, epoch, n + 1, n);
   }
 
-  /** The node says where its lane stands, and who its members are there: `agree` takes them over, unless more is known. */
-  state(node: string, { epoch, n, app, channel }: LaneState, agree: () => void): void {
-    const ear = this.ear(node);
-    if (ear.next === undefined) {
-      agree();
-      // It has come, or come back, and has spoken before it was asked.
-      const waiting = ear.waiting.filter(({ place }) => place.epoch === epoch).map(({ place }) => place.n);
-      const left = ear.resume.filter((one) => one.epoch === epoch).map(({ next }) => next);
-      this.open(ear, epoch, Math.min(n + 1, ...left, ...waiting), n);
-      return this.item({ kind: "tail", place: { node, app, channel, epoch, n } });
+  /** The node has reported its state. `takeMembers` takes over its members, unless later changes are already known. */
+  resynchronise(node: string, { epoch, n, app, channel }: StreamState, takeMembers: () => void): void {
+    const stream = this.stream(node);
+    const tail: StreamItem = { kind: "tail", position: { node, app, channel, epoch, n } };
+    if (stream.next === undefined) {
+      takeMembers();
+      // Items may have arrived before the state: continue with the first of them.
+      const buffered = stream.buffered
+        .filter(({ position }) => position.epoch === epoch)
+        .map(({ position }) => position.n);
+      const resumed = stream.resumeAt.filter((cursor) => cursor.epoch === epoch).map(({ next }) => next);
+      this.synchronise(stream, epoch, Math.min(n + 1, ...resumed, ...buffered), n);
+      return this.receive(tail);
     }
-    if (epoch < ear.epoch || (epoch === ear.epoch && n < ear.next - 1)) return;
-    if (epoch === ear.epoch && n === ear.next - 1) return agree();
-    // Something was missed: it is asked for, and brings the members along.
-    this.item({ kind: "tail", place: { node, app, channel, epoch, n } });
+    if (epoch < stream.epoch || (epoch === stream.epoch && n < stream.next - 1)) return;
+    if (epoch === stream.epoch && n === stream.next - 1) return takeMembers();
+    // Items were missed: they are requested and include the member changes.
+    this.receive(tail);
   }
 
-  /** Items that were asked for. */
-  again(items: readonly LaneItem[]): void {
-    for (const item of items) this.item(item);
+  /** Items that were requested. */
+  replayed(items: readonly StreamItem[]): void {
+    for (const item of items) this.receive(item);
   }
 
   /**
-   * Items up to `to` could not be had, and the node says that its lane has not come so far: they were made up. What waits behind them
-   * goes too; if some of it was the node's it is found missing, and asked for.
+   * Requested items do not exist: the node reports that its stream has not reached them, so they were forged. What is buffered
+   * behind them is dropped too; items of the node among it are found missing and requested.
    */
-  refuted(node: string, lane: LaneState, agree: () => void): void {
-    const ear = this.ears.get(node);
-    if (ear?.next === undefined) return;
-    this.doubt(ear);
-    const kept = ear.waiting.filter(({ place }) => place.epoch === lane.epoch && place.n <= lane.n);
-    ear.waiting = kept;
-    ear.waitingChars = kept.reduce((sum, item) => sum + charsOf(item), 0);
-    this.state(node, lane, agree);
+  refute(node: string, state: StreamState, takeMembers: () => void): void {
+    const stream = this.streams.get(node);
+    if (stream?.next === undefined) return;
+    this.suspend(stream);
+    stream.buffered = stream.buffered.filter(({ position }) => position.epoch === state.epoch && position.n <= state.n);
+    stream.bufferedChars = stream.buffered.reduce((sum, item) => sum + charsOf(item), 0);
+    this.resynchronise(node, state, takeMembers);
   }
 
-  /** They cannot be had: whatever was in the gap is gone, and where the lane stands must be asked anew. */
-  givenUp(node: string): void {
-    const ear = this.ears.get(node);
-    if (ear) {
-      ear.next = undefined;
-      ear.sure = undefined;
-      ear.resume = [];
-      ear.waiting = [];
-      ear.waitingChars = 0;
+  /** Missing items cannot be replayed: everything in the gap is lost, and the stream is synchronised anew. */
+  giveUp(node: string): void {
+    const stream = this.streams.get(node);
+    if (stream) {
+      stream.next = undefined;
+      stream.confirmed = undefined;
+      stream.resumeAt = [];
+      stream.buffered = [];
+      stream.bufferedChars = 0;
     }
-    this.events.unsure(node);
+    this.events.unsynchronised(node);
   }
 
   forget(node: string): void {
-    this.ears.delete(node);
+    this.streams.delete(node);
   }
 
-  private ear(node: string): Ear {
-    let ear = this.ears.get(node);
-    if (!ear) {
-      const closed = { epoch: 0, next: undefined, sure: undefined, resume: [] };
-      ear = { ...closed, waiting: [], waitingChars: 0, askedTo: 0, toldTo: 0 };
-      this.ears.set(node, ear);
+  private stream(node: string): IncomingStream {
+    let stream = this.streams.get(node);
+    if (!stream) {
+      const unsynchronised = { epoch: 0, next: undefined, confirmed: undefined, resumeAt: [] };
+      stream = { ...unsynchronised, buffered: [], bufferedChars: 0, requestedTo: 0, membersKnownTo: 0 };
+      this.streams.set(node, stream);
     }
-    return ear;
+    return stream;
   }
 
-  private open(ear: Ear, epoch: number, next: number, toldTo: number): void {
-    ear.epoch = epoch;
-    ear.next = next;
-    ear.askedTo = next - 1;
-    ear.toldTo = toldTo;
-    ear.sure = undefined;
-    // What is of a later epoch than the node's own was made up; if it was the node's after all it is found missing.
-    if (ear.resume.length > 0) ear.waiting = ear.waiting.filter(({ place }) => place.epoch <= epoch);
-    ear.resume = [];
-    this.letThrough(ear);
+  private synchronise(stream: IncomingStream, epoch: number, next: number, membersKnownTo: number): void {
+    stream.epoch = epoch;
+    stream.next = next;
+    stream.requestedTo = next - 1;
+    stream.membersKnownTo = membersKnownTo;
+    stream.confirmed = undefined;
+    // Items of a later epoch than the node's own were forged; items that were the node's after all are found missing.
+    if (stream.resumeAt.length > 0) stream.buffered = stream.buffered.filter(({ position }) => position.epoch <= epoch);
+    stream.resumeAt = [];
+    this.releaseBuffered(stream);
   }
 
-  /** Closes it until the node says where its lane stands. */
-  private doubt(ear: Ear): void {
-    if (ear.next === undefined) return;
-    const here = { epoch: ear.epoch, next: ear.next };
-    ear.resume = ear.sure ? [ear.sure, here] : [here];
-    ear.next = undefined;
+  /** Buffers everything until the node has reported its state. */
+  private suspend(stream: IncomingStream): void {
+    if (stream.next === undefined) return;
+    const cursor = { epoch: stream.epoch, next: stream.next };
+    stream.resumeAt = stream.confirmed ? [stream.confirmed, cursor] : [cursor];
+    stream.next = undefined;
   }
 
-  private inOrder(ear: Ear, item: LaneItem): void {
-    const { place } = item;
-    const next = ear.next ?? 1;
+  private advance(stream: IncomingStream, item: StreamItem): void {
+    const { position } = item;
+    const next = stream.next ?? 1;
     const isTail = item.kind === "tail";
-    if (place.n < next) return;
-    if (!isTail && place.n === next) {
-      ear.next = next + 1;
-      if (item.kind === "message" || place.n > ear.toldTo) this.events.heard(place.node, item);
-      if (ear.waiting.length > 0) this.letThrough(ear);
+    if (position.n < next) return;
+    if (!isTail && position.n === next) {
+      stream.next = next + 1;
+      if (item.kind === "message" || position.n > stream.membersKnownTo) this.events.receive(position.node, item);
+      if (stream.buffered.length > 0) this.releaseBuffered(stream);
       return;
     }
-    if (!isTail) this.wait(ear, item);
-    const last = isTail ? place.n : place.n - 1;
-    const from = Math.max(next, ear.askedTo + 1);
-    ear.askedTo = Math.max(ear.askedTo, place.n);
-    if (last >= from) this.events.missing({ ...place, n: from }, last);
+    if (!isTail) this.buffer(stream, item);
+    const last = isTail ? position.n : position.n - 1;
+    const from = Math.max(next, stream.requestedTo + 1);
+    stream.requestedTo = Math.max(stream.requestedTo, position.n);
+    if (last >= from) this.events.missing({ ...position, n: from }, last);
   }
 
-  private wait(ear: Ear, item: LaneItem): void {
+  private buffer(stream: IncomingStream, item: StreamItem): void {
     if (item.kind === "tail") return;
-    ear.waiting.push(item);
-    ear.waitingChars += charsOf(item);
-    if (ear.waiting.length <= WAITING_MAX && ear.waitingChars <= WAITING_MAX_CHARS) return;
-    this.givenUp(item.place.node);
+    stream.buffered.push(item);
+    stream.bufferedChars += charsOf(item);
+    if (stream.buffered.length <= BUFFERED_MAX && stream.bufferedChars <= BUFFERED_MAX_CHARS) return;
+    this.giveUp(item.position.node);
   }
 
-  /** What has waited, in the order of its numbers; the rest goes on waiting. */
-  private letThrough(ear: Ear): void {
-    const waiting = ear.waiting.sort((a, b) => a.place.epoch - b.place.epoch || a.place.n - b.place.n);
-    ear.waiting = [];
-    ear.waitingChars = 0;
-    for (const item of waiting) this.item(item);
+  /** Receives buffered items in the order of their sequence numbers; those behind a further gap are buffered once more. */
+  private releaseBuffered(stream: IncomingStream): void {
+    const items = stream.buffered.sort((a, b) => a.position.epoch - b.position.epoch || a.position.n - b.position.n);
+    stream.buffered = [];
+    stream.bufferedChars = 0;
+    for (const item of items) this.receive(item);
   }
 }
 
-/** The texts that an item holds; what is around them is small. */
-function charsOf(item: LaneItem): number {
+/** Characters of data and metadata; the rest of an item is small. */
+function charsOf(item: StreamItem): number {
   if (item.kind === "message") return item.envelope.dataJson.length + (item.envelope.metadataJson?.length ?? 0);
   if (item.kind === "tail") return 0;
   return item.change.joined.reduce((sum, { metadataJson }) => sum + (metadataJson?.length ?? 0), 0);

@@ -1,23 +1,26 @@
 /**
- * This node's end with a failure boundary around each call that brings news. When one about a channel throws, the channel is reported
- * as lost: its subscribers are closed with 1001, reconnect and find its present state.
+ * The callbacks of this node with a failure boundary around each. After an error the protocol must go on: sequence numbers advance,
+ * and a channel about which a callback has thrown is reported as lost, so that its subscribers resynchronise.
+ *
+ * The boundary in realtime/ decides what an error costs clients, with any engine. This one keeps the node protocol consistent, for
+ * any NodeEnd: the contract requires it of engines between processes.
  */
 import type { ChannelCount, Envelope, MemberState, NodeEnd, NodeId } from "../engine.ts";
-import type { Boundary } from "./failure-boundary.ts";
+import type { FailureBoundary } from "./failure-boundary.ts";
 
-export class GuardedEnd implements NodeEnd {
+export class NodeCallbacks implements NodeEnd {
   readonly id: NodeId;
-  /** Nodes that have gone, while `nodeGone` has not succeeded for them. */
-  private readonly leaving = new Set<NodeId>();
+  /** Nodes that are gone and for which `nodeGone` has not succeeded yet. */
+  private readonly gone = new Set<NodeId>();
 
   constructor(
     private readonly end: NodeEnd,
-    private readonly boundary: Boundary,
+    private readonly boundary: FailureBoundary,
   ) {
     this.id = end.id;
   }
 
-  /** No closure here: every message of a channel passes through it. */
+  /** No closure: this is on the path of every message. */
   deliver(app: string, channel: string, envelope: Envelope): void {
     try {
       this.end.deliver(app, channel, envelope);
@@ -27,7 +30,7 @@ export class GuardedEnd implements NodeEnd {
     }
   }
 
-  /** May throw: its caller then leaves the sender without an answer, because it is not known whether the message was delivered. */
+  /** May throw: direct-messages.ts then sends no receipt, because it is not known whether the message was delivered. */
   deliverTo(app: string, to: string, envelope: Envelope): number {
     return this.end.deliverTo(app, to, envelope);
   }
@@ -46,10 +49,10 @@ export class GuardedEnd implements NodeEnd {
     this.members("membersAre", node, app, channel, () => this.end.membersAre(node, app, channel, members));
   }
 
-  /** The answer to `watch`. */
-  found(app: string, channel: string, give: () => void): void {
-    this.boundary.run({ in: "watch", app, channel }, give, () => {
-      this.boundary.doubt();
+  /** Runs the callback of `watch`. */
+  found(app: string, channel: string, callback: () => void): void {
+    this.boundary.run({ in: "watch", app, channel }, callback, () => {
+      this.boundary.markStale();
       this.lost(app, channel);
     });
   }
@@ -59,23 +62,23 @@ export class GuardedEnd implements NodeEnd {
   }
 
   nodeGone(node: NodeId): void {
-    this.leaving.add(node);
+    this.gone.add(node);
     this.boundary.run({ in: "nodeGone", node }, () => {
       this.end.nodeGone(node);
-      this.leaving.delete(node);
+      this.gone.delete(node);
     });
   }
 
-  /** Without it, members of a node that has gone would stay in the channels. */
+  /** Without a retry, members of a node that is gone would stay in the channels. */
   retryNodeGone(): void {
-    for (const node of [...this.leaving]) this.nodeGone(node);
+    for (const node of [...this.gone]) this.nodeGone(node);
   }
 
   connectionsChanged(app: string): void {
     this.boundary.run({ in: "connectionsChanged", app }, () => this.end.connectionsChanged(app));
   }
 
-  /** Questions: an error here is caught where the question arrived, and the question is not answered. */
+  // Called for requests of other nodes. An error is caught where the request was received, and no response is sent.
 
   nudged(app?: string): void | Promise<void> {
     return this.end.nudged(app);
@@ -109,9 +112,9 @@ export class GuardedEnd implements NodeEnd {
     return this.end.localCounts();
   }
 
-  private members(what: string, node: NodeId, app: string, channel: string, tell: () => void): void {
-    this.boundary.run({ in: what, node, app, channel }, tell, () => {
-      this.boundary.doubt(node);
+  private members(method: string, node: NodeId, app: string, channel: string, call: () => void): void {
+    this.boundary.run({ in: method, node, app, channel }, call, () => {
+      this.boundary.markStale(node);
       this.lost(app, channel);
     });
   }

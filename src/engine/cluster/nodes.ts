@@ -1,151 +1,153 @@
 /**
- * Who else is there. Every node beats; one that has been silent for some beats is taken for gone. A node that was asleep
- * itself, or cut off, has heard nobody through no fault of theirs: it judges nobody for a while.
+ * The other nodes. Every node sends heartbeats; one that is silent for several heartbeats is considered gone. A node that was
+ * suspended or disconnected itself has received nothing from anyone: it considers no other node gone for a while.
  */
-import type { Beat } from "./encode.ts";
+import type { Heartbeat } from "./messages.ts";
 
 export interface OtherNode {
-  /** As it calls itself: of one life of its process. */
+  /** The name it uses itself, new with each start of its process. */
   readonly name: string;
-  /** As the heart knows it: another one each time it comes back after it was taken for gone. */
+  /** The id used towards realtime: another one for each incarnation, when it returns after it was considered gone. */
   readonly id: string;
   lastMs: number;
   connections: Map<string, number>;
-  /** When it last told of those. */
+  /** When it last reported its connections. */
   countedMs: number;
-  /** Connections of its newest heartbeat while parts of it are still to come. */
+  /** Connections of its newest heartbeat while further parts of it are still to come. */
   counting?: Map<string, number> | undefined;
   nextPart?: number;
 }
 
 /** The connections in a heartbeat, or in one part of it. */
-export type Counts = Pick<Beat, "connections" | "part" | "parts">;
+export type Counts = Pick<Heartbeat, "connections" | "part" | "parts">;
 
-export const BEAT_MS = 1000;
-const GONE_AFTER_BEATS = 3.5;
-const SILENT_BEATS = 1.5;
-/** A beat of ours that late means that we were asleep. */
-const LATE_BEATS = 2;
-const LENIENT_BEATS = 3;
-const ENDED_MAX = 1000;
-/** A node whose heartbeats still arrive so long after its farewell has not said it: somebody else on the server has. */
-const FAREWELL_BEATS = 3;
-/** Nodes that are there at once; what claims to come from further ones is ignored. */
+export const HEARTBEAT_MS = 1000;
+const GONE_AFTER_HEARTBEATS = 3.5;
+const SILENT_AFTER_HEARTBEATS = 1.5;
+/** A check that runs this late means that this process was suspended. */
+const SUSPENDED_AFTER_HEARTBEATS = 2;
+/** For this time after an outage or a suspension no node is considered gone. */
+const GRACE_HEARTBEATS = 3;
+/** A node whose heartbeats still arrive this long after its farewell has not sent it: another client of the server has. */
+const FORGED_FAREWELL_AFTER_HEARTBEATS = 3;
+/** Bound: nodes whose farewell is remembered; the oldest is forgotten first. */
+const FAREWELLS_MAX = 1000;
+/** Bound: other nodes at one time; messages of further ones are ignored. */
 export const NODES_MAX = 1000;
-/** Names whose number of lives is remembered; the one that came longest ago is forgotten first. */
-export const LIVES_MAX = 10_000;
-
-/** Applications of another node whose connections are known; those beyond are counted as having none there. */
+/** Bound: names whose number of incarnations is remembered; the oldest is forgotten first. */
+export const INCARNATIONS_MAX = 10_000;
+/** Bound: applications per node whose connections are known; further ones count as having none. */
 export const APPS_PER_NODE_MAX = 100_000;
 
 export interface NodesParts {
   readonly self: string;
-  readonly beatMs: number;
+  readonly heartbeatMs: number;
   readonly nowMs: () => number;
-  readonly came: (node: OtherNode) => void;
+  readonly appeared: (node: OtherNode) => void;
   readonly gone: (node: OtherNode) => void;
 }
 
 export class Nodes {
   private readonly byName = new Map<string, OtherNode>();
-  /** How often each has come: a life that ended does not come back under its old id. */
-  private readonly lives = new Map<string, number>();
-  /** When those said farewell that have: what was still under way of them revives nobody. */
-  private readonly ended = new Map<string, number>();
-  private lenientUntilMs = 0;
-  private lastLookMs: number;
+  /** How often each node has appeared. */
+  private readonly incarnations = new Map<string, number>();
+  /** When a node sent its farewell: messages that were still in transit must not revive it. */
+  private readonly farewells = new Map<string, number>();
+  private graceUntilMs = 0;
+  private lastCheckMs: number;
 
   constructor(private readonly parts: NodesParts) {
-    this.lastLookMs = parts.nowMs();
+    this.lastCheckMs = parts.nowMs();
   }
 
   get all(): readonly OtherNode[] {
     return [...this.byName.values()];
   }
 
-  /** undefined: not one that is there. */
+  /** undefined: it has not appeared, or is gone. */
   known(name: string): OtherNode | undefined {
     return this.byName.get(name);
   }
 
-  /** Something of it has arrived that says it is alive. */
+  /** A message of it has arrived, so it is alive. undefined: the message must be ignored. */
   seen(name: string, counts?: Counts): OtherNode | undefined {
-    if (name === this.parts.self || (this.ended.has(name) && !this.isRevived(name, counts))) return undefined;
+    if (name === this.parts.self || (this.farewells.has(name) && !this.isRevived(name, counts))) return undefined;
     let node = this.byName.get(name);
     const isNew = !node;
     if (!node) {
       if (this.byName.size >= NODES_MAX) return undefined;
-      const life = (this.lives.get(name) ?? 0) + 1;
-      this.lives.delete(name);
-      this.lives.set(name, life);
-      if (this.lives.size > LIVES_MAX) this.lives.delete(this.lives.keys().next().value ?? "");
-      node = { name, id: life === 1 ? name : `${name}~${life}`, lastMs: 0, connections: new Map(), countedMs: 0 };
+      const incarnation = (this.incarnations.get(name) ?? 0) + 1;
+      this.incarnations.delete(name);
+      this.incarnations.set(name, incarnation);
+      if (this.incarnations.size > INCARNATIONS_MAX) dropOldest(this.incarnations);
+      const id = incarnation === 1 ? name : `${name}~${incarnation}`;
+      node = { name, id, lastMs: 0, connections: new Map(), countedMs: 0 };
       this.byName.set(name, node);
     }
     node.lastMs = this.parts.nowMs();
-    if (counts) count(node, counts);
-    if (isNew) this.parts.came(node);
+    if (counts) takeCounts(node, counts);
+    if (isNew) this.parts.appeared(node);
     return node;
   }
 
-  /** It has told how many connections one application has there. */
-  counted(node: OtherNode, app: string, connections: number): void {
-    // One without connections is no entry: the next heartbeat would not name it either.
+  /** It has reported the connections of one application. */
+  setConnections(node: OtherNode, app: string, connections: number): void {
+    // An application without connections has no entry: heartbeats do not name it either.
     if (connections === 0) node.connections.delete(app);
     else setCount(node.connections, app, connections);
     node.countedMs = this.parts.nowMs();
   }
 
   farewell(name: string): void {
-    // Only the first one counts: repeated ones must not keep away a node that lives.
-    if (!this.ended.has(name)) this.ended.set(name, this.parts.nowMs());
-    if (this.ended.size > ENDED_MAX) this.ended.delete(this.ended.keys().next().value ?? "");
+    // Only the first one counts: repeated forged ones must not keep a living node away.
+    if (!this.farewells.has(name)) this.farewells.set(name, this.parts.nowMs());
+    if (this.farewells.size > FAREWELLS_MAX) dropOldest(this.farewells);
     const node = this.byName.get(name);
     if (!node) return;
     this.byName.delete(name);
     this.parts.gone(node);
   }
 
-  /** Only a heartbeat revives, and only one that cannot have been under way. */
-  private isRevived(name: string, beat: Counts | undefined): boolean {
-    const endedMs = this.ended.get(name) ?? 0;
-    if (!beat || this.parts.nowMs() - endedMs < FAREWELL_BEATS * this.parts.beatMs) return false;
-    return this.ended.delete(name);
+  /** Only a heartbeat revives a node, and only one that cannot have been in transit at its farewell. */
+  private isRevived(name: string, heartbeat: Counts | undefined): boolean {
+    const sinceMs = this.parts.nowMs() - (this.farewells.get(name) ?? 0);
+    if (!heartbeat || sinceMs < FORGED_FAREWELL_AFTER_HEARTBEATS * this.parts.heartbeatMs) return false;
+    return this.farewells.delete(name);
   }
 
-  /** Somebody who is there, as far as we know, has missed a beat: what he has cannot be found out. */
-  get isSomebodySilent(): boolean {
-    const before = this.parts.nowMs() - SILENT_BEATS * this.parts.beatMs;
+  /** A known node has missed a heartbeat: an answer without it may be incomplete. */
+  get isAnySilent(): boolean {
+    const before = this.parts.nowMs() - SILENT_AFTER_HEARTBEATS * this.parts.heartbeatMs;
     return this.all.some(({ lastMs }) => lastMs < before);
   }
 
-  /** Nobody could be heard until now. */
-  wasDeaf(): void {
-    this.lenientUntilMs = this.parts.nowMs() + LENIENT_BEATS * this.parts.beatMs;
+  /** Nothing could be received until now: no node is considered gone for a while. */
+  startGrace(): void {
+    this.graceUntilMs = this.parts.nowMs() + GRACE_HEARTBEATS * this.parts.heartbeatMs;
   }
 
-  /** Some times a beat: who has been silent too long is gone. */
-  look(): void {
-    const { beatMs, nowMs } = this.parts;
+  /** Called several times per heartbeat: removes nodes that have been silent too long. */
+  removeSilent(): void {
+    const { heartbeatMs, nowMs } = this.parts;
     const now = nowMs();
-    if (now - this.lastLookMs > LATE_BEATS * beatMs) this.wasDeaf();
-    this.lastLookMs = now;
-    if (now < this.lenientUntilMs) return;
+    if (now - this.lastCheckMs > SUSPENDED_AFTER_HEARTBEATS * heartbeatMs) this.startGrace();
+    this.lastCheckMs = now;
+    if (now < this.graceUntilMs) return;
     for (const node of this.all) {
-      if (now - node.lastMs <= GONE_AFTER_BEATS * beatMs) continue;
+      if (now - node.lastMs <= GONE_AFTER_HEARTBEATS * heartbeatMs) continue;
       this.byName.delete(node.name);
       this.parts.gone(node);
     }
   }
 }
 
-/** Counts take effect with the last part. If a part is missing the earlier counts stay; the next heartbeat brings all again. */
-function count(node: OtherNode, { connections, part, parts }: Counts): void {
+/** Counts take effect with the last part. If a part is missing the earlier counts stay until the next heartbeat. */
+function takeCounts(node: OtherNode, { connections, part, parts }: Counts): void {
   if (part === 0) node.counting = new Map();
   else if (part !== node.nextPart) node.counting = undefined;
   const { counting } = node;
   if (!counting) return;
-  for (const [app, number] of connections) setCount(counting, app, number);
+  for (const [app, count] of connections) setCount(counting, app, count);
   node.nextPart = part + 1;
   if (node.nextPart < parts) return;
   node.connections = counting;
@@ -156,3 +158,5 @@ function count(node: OtherNode, { connections, part, parts }: Counts): void {
 function setCount(counts: Map<string, number>, app: string, connections: number): void {
   if (counts.size < APPS_PER_NODE_MAX || counts.has(app)) counts.set(app, connections);
 }
+
+const dropOldest = (map: Map<string, number>): void => void map.delete(map.keys().next().value ?? "");

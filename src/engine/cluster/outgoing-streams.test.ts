@@ -1,93 +1,94 @@
 import { describe, expect, test } from "bun:test";
-import { FORGET_CROWDED_AFTER_MS, LANES_CROWDED, Lanes } from "./outgoing-streams.ts";
+import { FORGET_CROWDED_AFTER_MS, OutgoingStreams, STREAMS_CROWDED } from "./outgoing-streams.ts";
 
 function made() {
   let now = 0;
-  const lanes = new Lanes(
+  const streams = new OutgoingStreams(
     "a",
     (app, channel) => `${app}/${channel}`,
     () => now,
   );
-  const give = (channel: string, text = "x") => lanes.give("app", channel, ({ epoch, n }) => `${epoch}.${n} ${text}`);
-  return { lanes, give, pass: (ms: number) => (now += ms) };
+  const append = (channel: string, text = "x") =>
+    streams.append("app", channel, ({ epoch, n }) => `${epoch}.${n} ${text}`);
+  return { streams, append, pass: (ms: number) => (now += ms) };
 }
 
 const from = (n: number, epoch = 1) => ({ node: "a", app: "app", channel: "c", epoch, n });
 const MIB = 1024 * 1024;
 
-describe("a lane", () => {
-  test("numbers what it is given, channel by channel", () => {
-    const { give } = made();
-    expect(["c", "c", "d", "c"].map((channel) => give(channel).item)).toEqual(["1.1 x", "1.2 x", "2.1 x", "1.3 x"]);
+describe("an outgoing stream", () => {
+  test("gives sequence numbers per channel", () => {
+    const { append } = made();
+    expect(["c", "c", "d", "c"].map((channel) => append(channel).item)).toEqual(["1.1 x", "1.2 x", "2.1 x", "1.3 x"]);
   });
 
-  test("has again what it was given, whole or not at all", () => {
-    const { lanes, give } = made();
-    for (let i = 0; i < 4; i++) give("c");
-    expect(lanes.again(from(2), 3)).toEqual(["1.2 x", "1.3 x"]);
-    expect(lanes.again(from(2), 5)).toBeUndefined();
-    expect(lanes.again(from(2, 9), 3)).toBeUndefined();
-    expect(lanes.again({ ...from(1), channel: "d" }, 1)).toBeUndefined();
+  test("replays a range completely or not at all", () => {
+    const { streams, append } = made();
+    for (let i = 0; i < 4; i++) append("c");
+    expect(streams.replay(from(2), 3)).toEqual(["1.2 x", "1.3 x"]);
+    expect(streams.replay(from(2), 5)).toBeUndefined();
+    expect(streams.replay(from(2, 9), 3)).toBeUndefined();
+    expect(streams.replay({ ...from(1), channel: "d" }, 1)).toBeUndefined();
   });
 
-  test("keeps half a minute, but not while nobody could have heard it", () => {
-    const { lanes, give, pass } = made();
-    give("c");
+  test("keeps items for 30 seconds, not counting outages", () => {
+    const { streams, append, pass } = made();
+    append("c");
     pass(40_000);
-    lanes.due(true);
-    // Whoever missed it asks when it can be heard again, not before.
+    streams.tick(false);
+    // Other nodes can request a replay only after the outage.
     for (const [ms, kept] of [
       [0, true],
       [29_000, true],
       [2000, false],
     ] as const) {
       pass(ms);
-      lanes.due(false);
-      expect(lanes.again(from(1), 1) !== undefined).toBe(kept);
+      streams.tick(true);
+      expect(streams.replay(from(1), 1) !== undefined).toBe(kept);
     }
   });
 
-  test("keeps so many bytes of all lanes, the newest", () => {
-    const { lanes, give } = made();
-    for (let i = 0; i < 40; i++) give(i % 2 === 0 ? "c" : "d", "x".repeat(MIB));
-    expect(lanes.again(from(1), 1)).toBeUndefined();
-    expect(lanes.again(from(20), 20)?.length).toBe(1);
+  test("keeps the newest 32 MiB of all streams", () => {
+    const { streams, append } = made();
+    for (let i = 0; i < 40; i++) append(i % 2 === 0 ? "c" : "d", "x".repeat(MIB));
+    expect(streams.replay(from(1), 1)).toBeUndefined();
+    expect(streams.replay(from(20), 20)?.length).toBe(1);
   });
 
-  test("that falls silent repeats its last number three times, then is forgotten", () => {
-    const { lanes, give, pass } = made();
-    give("c");
+  test("repeats its last sequence number three times when it is idle, then is forgotten", () => {
+    const { streams, append, pass } = made();
+    append("c");
     const repeats: number[] = [];
     for (let second = 1; second <= 100; second++) {
       pass(1000);
-      if (lanes.due(false).length > 0) repeats.push(second);
+      if (streams.tick(true).length > 0) repeats.push(second);
     }
     expect(repeats).toEqual([1, 4, 15]);
-    expect(lanes.state("app", "c")).toEqual({ epoch: 0, n: 0 });
-    expect(give("c").item).toBe("2.1 x");
+    expect(streams.state("app", "c")).toEqual({ epoch: 0, n: 0 });
+    expect(append("c").item).toBe("2.1 x");
   });
 
-  test("is forgotten sooner while there are very many, but never before its last number was repeated twice", () => {
-    const { lanes, give, pass } = made();
-    for (let i = 0; i <= LANES_CROWDED; i++) give(`c${i}`);
+  test("is forgotten earlier when there are very many, but not before its last sequence number was repeated twice", () => {
+    const { streams, append, pass } = made();
+    for (let i = 0; i <= STREAMS_CROWDED; i++) append(`c${i}`);
     for (const ms of [1000, 3000]) {
       pass(ms);
-      expect(lanes.due(false)).toHaveLength(LANES_CROWDED + 1);
+      expect(streams.tick(true)).toHaveLength(STREAMS_CROWDED + 1);
     }
     pass(FORGET_CROWDED_AFTER_MS - 4000);
-    lanes.due(true);
-    expect(lanes.state("app", "c7").n).toBe(1);
-    lanes.due(false);
-    expect(lanes.state("app", "c7").n).toBe(0);
+    streams.tick(false);
+    expect(streams.state("app", "c7").n).toBe(1);
+    streams.tick(true);
+    expect(streams.state("app", "c7").n).toBe(0);
   });
 
-  test("repeats everything once more after a time in which nothing got through", () => {
-    const { lanes, give, pass } = made();
-    give("c");
+  test("repeats its last sequence number after an outage", () => {
+    const { streams, append, pass } = made();
+    append("c");
     pass(20_000);
-    for (let i = 0; i < 3; i++) lanes.due(false);
-    expect(lanes.due(false)).toEqual([]);
-    lanes.repeatAll();
-    expect(lanes.due(false).map(({ n }) => n)).toEqual([1]);
+    for (let i = 0; i < 3; i++) streams.tick(true);
+    expect(streams.tick(true)).toEqual([]);
+    streams.repeatAll();
+    expect(streams.tick(true).map(({ n }) => n)).toEqual([1]);
   });
 });

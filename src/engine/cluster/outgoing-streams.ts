@@ -1,29 +1,33 @@
 /**
- * What this node gives to channels: numbered, one lane a channel, and kept for a while, so that a node which finds a number
- * missing can have it again. When a lane falls silent its last number is repeated a few times: else nobody would notice that
- * the very last message was lost.
+ * What this node publishes on channels: one stream per channel, with sequence numbers. Items are kept for a while, so that a node
+ * that finds a gap can request a replay. When a stream becomes idle its last sequence number is repeated a few times: otherwise no
+ * node would notice that the very last item was lost.
  */
-import type { Place } from "./encode.ts";
+import type { Position } from "./messages.ts";
 
-/** Of silence, after which the last number is told again. */
+/** Idle delays after which a stream's last sequence number is repeated. */
 const REPEAT_AFTER_MS = [1000, 4000, 15_000] as const;
-/** A lane that has been silent for so long is forgotten; its successor has another epoch. */
+/** An idle stream is forgotten after this time; the next item of the channel starts a stream with another epoch. */
 const FORGET_AFTER_MS = 60_000;
 /**
- * With more lanes than this, those that have been silent for a shorter time are forgotten too, with what is kept of them: a client
- * that publishes to ever new channels must not fill the memory. A node that asks for such an item then resynchronises the channel.
+ * Above this number of streams, streams are forgotten after a shorter idle time, together with the items kept for replay: a client
+ * that publishes to ever new channels must not fill the memory. A node that requests such an item resynchronises the channel.
  */
-export const LANES_CROWDED = 100_000;
+export const STREAMS_CROWDED = 100_000;
 export const FORGET_CROWDED_AFTER_MS = 5000;
+/** Bounds of the items kept for replay, over all streams; the oldest are dropped first. */
 const KEEP_MS = 30_000;
 const KEEP_BYTES = 32 * 1024 * 1024;
+/** The list of kept items is compacted from this number of dropped entries on, so that dropping one takes constant time. */
+const COMPACT_FROM = 1024;
 
-export class Lane {
+export class OutgoingStream {
+  /** The last sequence number. */
   n = 0;
   lastMs = 0;
-  /** How often its last number has been repeated since it fell silent. */
+  /** How often the last sequence number was repeated since the stream became idle. */
   repeats = 0;
-  /** Kept items in order, numbers without a gap up to `n`. */
+  /** Kept items in order; their sequence numbers have no gap and end with `n`. */
   readonly kept: string[] = [];
 
   constructor(
@@ -34,111 +38,106 @@ export class Lane {
   ) {}
 }
 
-export class Lanes {
-  private readonly lanes = new Map<string, Lane>();
-  /** In the order they were given: whose item is dropped next. */
-  private readonly order: { lane: Lane; bytes: number; atMs: number }[] = [];
+export class OutgoingStreams {
+  private readonly streams = new Map<string, OutgoingStream>();
+  /** All kept items from the oldest to the newest; those before `first` are dropped already. */
+  private readonly order: { stream: OutgoingStream; bytes: number; atMs: number }[] = [];
   private first = 0;
   private bytes = 0;
   private lastEpoch = 0;
-  /** How long nothing could be heard, all in all: what is kept does not age meanwhile, nor is it too old when that ends. */
-  private silencedMs = 0;
-  private lastDueMs: number;
+  /** Total time without a connection. Kept items do not age meanwhile: other nodes can request them only afterwards. */
+  private unreachableMs = 0;
+  private lastTickMs: number;
 
   constructor(
     private readonly node: string,
     private readonly subjectOf: (app: string, channel: string) => string,
     private readonly nowMs: () => number,
   ) {
-    this.lastDueMs = nowMs();
+    this.lastTickMs = nowMs();
   }
 
-  /** The next item of a channel's lane, as `write` makes it of its place; kept, and to be sent. */
-  give(
+  /** Adds the next item to a channel's stream. `encode` makes its text; the caller publishes it. */
+  append(
     app: string,
     channel: string,
-    write: (place: Place) => string,
+    encode: (position: Position) => string,
   ): { readonly subject: string; readonly item: string } {
-    const lane = this.lane(app, channel);
-    lane.n++;
-    lane.lastMs = this.nowMs();
-    lane.repeats = 0;
-    const item = write({ node: this.node, app, channel, epoch: lane.epoch, n: lane.n });
-    lane.kept.push(item);
-    this.order.push({ lane, bytes: item.length, atMs: lane.lastMs - this.silencedMs });
+    const stream = this.stream(app, channel);
+    stream.n++;
+    stream.lastMs = this.nowMs();
+    stream.repeats = 0;
+    const item = encode({ node: this.node, app, channel, epoch: stream.epoch, n: stream.n });
+    stream.kept.push(item);
+    this.order.push({ stream, bytes: item.length, atMs: stream.lastMs - this.unreachableMs });
     this.bytes += item.length;
-    this.dropOverflow();
-    return { subject: lane.subject, item };
+    while (this.bytes > KEEP_BYTES) this.dropOldest();
+    return { subject: stream.subject, item };
   }
 
-  /** Where a channel's lane stands; 0, 0: there is none. */
+  /** Epoch and last sequence number of a channel's stream; both are 0 when there is none. */
   state(app: string, channel: string): { readonly epoch: number; readonly n: number } {
-    const lane = this.lanes.get(key(app, channel));
-    return lane ? { epoch: lane.epoch, n: lane.n } : { epoch: 0, n: 0 };
+    const stream = this.streams.get(key(app, channel));
+    return stream ? { epoch: stream.epoch, n: stream.n } : { epoch: 0, n: 0 };
   }
 
-  /** Items from the place on, up to number `to`; undefined: not all of them are kept any more. */
-  again({ app, channel, epoch, n }: Place, to: number): readonly string[] | undefined {
-    const lane = this.lanes.get(key(app, channel));
-    if (!lane || lane.epoch !== epoch || to > lane.n) return undefined;
-    const firstKept = lane.n - lane.kept.length + 1;
-    return n < firstKept ? undefined : lane.kept.slice(n - firstKept, to - firstKept + 1);
+  /** Items from a position up to sequence number `to`; undefined: not all of them are kept any more. */
+  replay({ app, channel, epoch, n }: Position, to: number): readonly string[] | undefined {
+    const stream = this.streams.get(key(app, channel));
+    if (!stream || stream.epoch !== epoch || to > stream.n) return undefined;
+    const firstKept = stream.n - stream.kept.length + 1;
+    return n < firstKept ? undefined : stream.kept.slice(n - firstKept, to - firstKept + 1);
   }
 
-  /** Lanes whose last number is to be repeated now. `isSilenced`: nothing ages, for nothing of it could be heard. */
-  due(isSilenced: boolean): Lane[] {
+  /** Called periodically: drops what is old, and returns the streams whose last sequence number must be repeated now. */
+  tick(isReachable: boolean): OutgoingStream[] {
     const now = this.nowMs();
-    if (isSilenced) this.silencedMs += now - this.lastDueMs;
-    else this.dropOld(now - this.silencedMs);
-    this.lastDueMs = now;
-    const due: Lane[] = [];
-    const isCrowded = !isSilenced && this.lanes.size > LANES_CROWDED;
-    for (const [name, lane] of this.lanes) {
-      const silence = now - lane.lastMs;
-      const after = REPEAT_AFTER_MS[lane.repeats];
-      if (after !== undefined && silence >= after) {
-        lane.repeats++;
-        due.push(lane);
-      } else if (isCrowded ? silence >= FORGET_CROWDED_AFTER_MS : silence >= FORGET_AFTER_MS && lane.kept.length === 0)
-        this.lanes.delete(name);
+    if (isReachable) this.dropOlderThan(now - this.unreachableMs - KEEP_MS);
+    else this.unreachableMs += now - this.lastTickMs;
+    this.lastTickMs = now;
+    const due: OutgoingStream[] = [];
+    const isCrowded = isReachable && this.streams.size > STREAMS_CROWDED;
+    for (const [name, stream] of this.streams) {
+      const idleMs = now - stream.lastMs;
+      const repeatAfterMs = REPEAT_AFTER_MS[stream.repeats];
+      if (repeatAfterMs !== undefined && idleMs >= repeatAfterMs) {
+        stream.repeats++;
+        due.push(stream);
+      } else if (isCrowded ? idleMs >= FORGET_CROWDED_AFTER_MS : idleMs >= FORGET_AFTER_MS && stream.kept.length === 0)
+        this.streams.delete(name);
     }
     return due;
   }
 
-  /** After a time in which nothing got through: every last number is worth repeating. */
+  /** After an outage the last sequence number of every stream is repeated once more. */
   repeatAll(): void {
-    for (const lane of this.lanes.values()) lane.repeats = 0;
+    for (const stream of this.streams.values()) stream.repeats = 0;
   }
 
-  private lane(app: string, channel: string): Lane {
+  private stream(app: string, channel: string): OutgoingStream {
     const name = key(app, channel);
-    let lane = this.lanes.get(name);
-    if (!lane) {
-      lane = new Lane(app, channel, this.subjectOf(app, channel), ++this.lastEpoch);
-      this.lanes.set(name, lane);
+    let stream = this.streams.get(name);
+    if (!stream) {
+      stream = new OutgoingStream(app, channel, this.subjectOf(app, channel), ++this.lastEpoch);
+      this.streams.set(name, stream);
     }
-    return lane;
+    return stream;
   }
 
-  private dropOverflow(): void {
-    while (this.bytes > KEEP_BYTES) this.dropFirst();
+  private dropOlderThan(atMs: number): void {
+    while (this.first < this.order.length && (this.order[this.first]?.atMs ?? atMs) < atMs) this.dropOldest();
   }
 
-  private dropOld(now: number): void {
-    while (this.first < this.order.length && now - (this.order[this.first]?.atMs ?? now) > KEEP_MS) this.dropFirst();
-  }
-
-  private dropFirst(): void {
+  private dropOldest(): void {
     const entry = this.order[this.first++];
     if (!entry) return;
-    entry.lane.kept.shift();
+    entry.stream.kept.shift();
     this.bytes -= entry.bytes;
-    // Now and then, so that leaving costs nothing.
-    if (this.first < 1024 || this.first * 2 < this.order.length) return;
+    if (this.first < COMPACT_FROM || this.first * 2 < this.order.length) return;
     this.order.splice(0, this.first);
     this.first = 0;
   }
 }
 
-/** An application's id has no space in it. */
+/** Unambiguous: an application's id contains no space. */
 const key = (app: string, channel: string): string => `${app} ${channel}`;

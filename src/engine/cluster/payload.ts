@@ -1,28 +1,23 @@
 /**
- * How large a text between nodes may be. Lists (announcements, answers, beats) are split into items far below the payload limit of
- * NATS. An item that cannot be split further, for example a large message, is sent in fragments (fragments.ts). All sizes are bytes
- * of UTF-8: a character may need three, and a quote in a string takes twice as many with each layer of JSON around it.
+ * How long texts between nodes may be. Lists (member changes, responses, heartbeats) are split into items far below the payload
+ * limit of a transport. An item that cannot be split, for example a large message, is sent in fragments (fragments.ts). All sizes
+ * are bytes of UTF-8: a character may need three, and each layer of JSON around a string doubles its quotes.
  */
 
 /**
  * No node sends a longer text, and every node accepts one of this length. The longest text that clients can cause is a message of
- * 66 KiB with metadata of 4 KiB; it is twice as long when it is repeated inside an answer.
+ * 66 KiB with metadata of 4 KiB; it is twice as long when it is repeated inside a response.
  */
 export const TEXT_MAX_BYTES = 1024 * 1024;
 
-/** Lists are split at this size: half of the smallest payload limit that we advise, so that items rarely need fragments. */
+/** Lists are split at this size: half of the smallest payload limit that is advised, so that items rarely need fragments. */
 export const ITEM_MAX_BYTES = 32 * 1024;
 
-/** Bound: parts of one answer or one beat, 512 MiB of text. A longer answer is not sent, and the node that asked treats it as missing. */
+/** Bound: parts per response or heartbeat, 512 MiB of text. A longer response is not sent, and the requesting node gets none. */
 export const PARTS_MAX = 16_384;
 
 /** Data and metadata of one message, in characters: at three bytes each it still fits into a text with its envelope. */
 export const MESSAGE_MAX_CHARS = TEXT_MAX_BYTES / 4;
-
-/** With a smaller payload limit of the server everything still works, but messages need many fragments: the start warns. */
-export const PAYLOAD_ADVISED_BYTES = 64 * 1024;
-/** With a smaller payload limit the start fails: fragments would consist mostly of their heads. */
-export const PAYLOAD_MIN_BYTES = 1024;
 
 export const jsonBytes = (entry: unknown): number => Buffer.byteLength(JSON.stringify(entry));
 

@@ -1,35 +1,36 @@
-/** Direct messages whose answers are still out. */
+/** Direct messages of this node that wait for a receipt. */
 import { UNAVAILABLE } from "../engine.ts";
-import { ANSWER_MS } from "./pending-requests.ts";
+import { RESPONSE_TIMEOUT_MS } from "./pending-requests.ts";
 
-interface Pending {
-  /** As it was sent, if it must be certain that nobody has the peer. */
+interface PendingDirectMessage {
+  /** The text as sent. undefined: a count of 0 need not be certain, so it is not sent to every node. */
   readonly text: string | undefined;
-  readonly resolve: (reached: number) => void;
-  readonly until: number;
-  /** Somebody was asked and had no connection of that peer any more. */
-  none: boolean;
+  readonly resolve: (count: number) => void;
+  readonly untilMs: number;
+  /** A node received it and had no connection of the peer any more. */
+  hasNone: boolean;
 }
 
-export class Sends {
-  /** In the order they were sent. */
-  private readonly pending = new Map<number, Pending>();
+export class PendingDirectMessages {
+  /** In the order of their timeouts. */
+  private readonly pending = new Map<number, PendingDirectMessage>();
 
   constructor(private readonly nowMs: () => number) {}
 
-  expect(number: number, text: string | undefined): Promise<number> {
+  /** Resolves with the number of connections, or UNAVAILABLE. */
+  add(number: number, text: string | undefined): Promise<number> {
     return new Promise((resolve) =>
-      this.pending.set(number, { text, resolve, until: this.nowMs() + ANSWER_MS, none: false }),
+      this.pending.set(number, { text, resolve, untilMs: this.nowMs() + RESPONSE_TIMEOUT_MS, hasNone: false }),
     );
   }
 
-  /** The nodes are asked one by one: what they answer counts. */
-  prolong(number: number): void {
+  /** Restarts the timeout, because the message is now sent to every node in a request. */
+  extend(number: number): void {
     const one = this.pending.get(number);
     if (!one) return;
-    // Behind the others: they are in the order of their limits.
+    // Moved to the end: entries are in the order of their timeouts.
     this.pending.delete(number);
-    this.pending.set(number, { ...one, until: this.nowMs() + ANSWER_MS });
+    this.pending.set(number, { ...one, untilMs: this.nowMs() + RESPONSE_TIMEOUT_MS });
   }
 
   text(number: number): string | undefined {
@@ -40,35 +41,35 @@ export class Sends {
     return this.pending.has(number);
   }
 
-  /** One that was handed to somebody is answered; one that was not may have been, on another node. */
-  handed(number: number, count: number): void {
+  /** The receipt of one node. With a count of 0 another node may still have delivered it. */
+  delivered(number: number, count: number): void {
     const one = this.pending.get(number);
     if (!one) return;
     if (count > 0) this.finish(number, one, count);
-    else one.none = true;
+    else one.hasNone = true;
   }
 
-  /** What the nodes have said that were asked one by one; `isUnsure`: somebody may hold the peer who has not answered. */
-  decided(number: number, count: number, isUnsure: boolean): void {
+  /** Every node was asked. `isUncertain`: a node that has not answered may have connections of the peer. */
+  decide(number: number, count: number, isUncertain: boolean): void {
     const one = this.pending.get(number);
-    if (one) this.finish(number, one, count === 0 && isUnsure ? UNAVAILABLE : count);
+    if (one) this.finish(number, one, count === 0 && isUncertain ? UNAVAILABLE : count);
   }
 
   sweep(): void {
     const now = this.nowMs();
     for (const [number, one] of this.pending) {
-      if (one.until > now) return;
-      this.finish(number, one, one.none ? 0 : UNAVAILABLE);
+      if (one.untilMs > now) return;
+      this.finish(number, one, one.hasNone ? 0 : UNAVAILABLE);
     }
   }
 
-  /** Nothing can be found out any more. */
-  fail(): void {
+  /** No receipt can arrive any more. */
+  failAll(): void {
     for (const [number, one] of [...this.pending]) this.finish(number, one, UNAVAILABLE);
   }
 
-  private finish(number: number, { resolve }: Pending, reached: number): void {
+  private finish(number: number, { resolve }: PendingDirectMessage, count: number): void {
     this.pending.delete(number);
-    resolve(reached);
+    resolve(count);
   }
 }

@@ -1,70 +1,74 @@
 import { expect, test } from "bun:test";
-import { answerIn } from "./decode.ts";
-import type { Answer, Answered } from "./encode.ts";
+import { responsePart } from "./decode.ts";
+import type { NodeResponse, ResponsePart } from "./messages.ts";
 import { ITEM_MAX_BYTES, PARTS_MAX } from "./payload.ts";
-import { countsOf, partsOf, Questions } from "./pending-requests.ts";
+import { PendingRequests } from "./pending-requests.ts";
+import { countsOf, encodeParts } from "./response-parts.ts";
 
-function asked() {
+function pendingRequest() {
   let now = 0;
-  const questions = new Questions(() => now);
-  const answers: (ReadonlyMap<string, Answer> | undefined)[] = [];
-  questions.expect(1, ["a"], (all) => answers.push(all));
+  const requests = new PendingRequests(() => now);
+  const results: (ReadonlyMap<string, NodeResponse> | undefined)[] = [];
+  requests.add(1, ["a"], (all) => results.push(all));
   const arrive = (part: number, parts: number): void => {
-    const answer: Answer = { what: "members", members: [{ peerId: `p${part}`, metadataJson: undefined, since: 0 }] };
-    questions.arrived(1, { node: "a", part, parts, answer });
+    const response: NodeResponse = {
+      kind: "members",
+      members: [{ peerId: `p${part}`, metadataJson: undefined, since: 0 }],
+    };
+    requests.receive(1, { node: "a", part, parts, response });
   };
   const pass = (ms: number): void => {
     now += ms;
-    questions.sweep();
+    requests.sweep();
   };
-  return { answers, arrive, pass };
+  return { results, arrive, pass };
 }
 
-test("an answer may take longer than a second while its parts keep coming, but not for ever", () => {
-  const { answers, arrive, pass } = asked();
+test("a response may take longer than a second while its parts keep arriving, up to a limit", () => {
+  const { results, arrive, pass } = pendingRequest();
   for (let part = 0; part < 10; part++) {
     arrive(part, 11);
     pass(900);
   }
-  expect(answers).toEqual([]);
+  expect(results).toEqual([]);
   arrive(10, 11);
-  expect(answers.map((all) => all?.size)).toEqual([1]);
+  expect(results.map((all) => all?.size)).toEqual([1]);
 
-  const endless = asked();
+  const endless = pendingRequest();
   for (let part = 0; part < 20; part++) {
     endless.arrive(part, PARTS_MAX);
     endless.pass(900);
   }
-  expect(endless.answers.map((all) => all?.size)).toEqual([0]);
+  expect(endless.results.map((all) => all?.size)).toEqual([0]);
 });
 
-test("an answer that lacks a part is no answer", () => {
-  const { answers, arrive, pass } = asked();
+test("a response without one of its parts is ignored", () => {
+  const { results, arrive, pass } = pendingRequest();
   for (const part of [0, 2, 3]) arrive(part, 4);
   pass(1000);
-  expect(answers.map((all) => all?.size)).toEqual([0]);
+  expect(results.map((all) => all?.size)).toEqual([0]);
 });
 
-test("long answers are split into items that can be decoded one by one, and are the same when joined", () => {
+test("long responses are split into parts that can be decoded one by one, and joined again", () => {
   const peerIds = Array.from({ length: 28_000 }, (_, at) => `peer number ${at} "quoted"`);
-  const joinedOf = (answer: Answer): Answer => {
-    const texts = partsOf("a", answer);
+  const joinedOf = (response: NodeResponse): NodeResponse => {
+    const texts = encodeParts("a", response);
     expect(texts.length).toBeGreaterThan(1);
     for (const text of texts) expect(Buffer.byteLength(text)).toBeLessThan(ITEM_MAX_BYTES * 1.1);
-    let joined: Answer | undefined;
-    const questions = new Questions(() => 0);
-    questions.expect(1, ["a"], (all) => {
+    let joined: NodeResponse | undefined;
+    const requests = new PendingRequests(() => 0);
+    requests.add(1, ["a"], (all) => {
       joined = all.get("a");
     });
-    for (const text of texts) questions.arrived(1, answerIn(text) as Answered);
-    if (!joined) throw new Error("the answer is not complete");
+    for (const text of texts) requests.receive(1, responsePart(text) as ResponsePart);
+    if (!joined) throw new Error("the response is not complete");
     return joined;
   };
   const counts = [
     { channel: "large", peerIds, connections: 30_000 },
     { channel: "empty", peerIds: [], connections: 1 },
   ];
-  expect(countsOf(joinedOf({ what: "channels", counts }))).toEqual(counts);
+  expect(countsOf(joinedOf({ kind: "channels", counts }))).toEqual(counts);
   const items = peerIds.slice(0, 2000);
-  expect(joinedOf({ what: "again", items })).toEqual({ what: "again", items });
+  expect(joinedOf({ kind: "replay", items })).toEqual({ kind: "replay", items });
 });

@@ -1,59 +1,60 @@
-/** Asking other nodes: all that are there, or one. */
-import type { Link } from "../transport/nats.ts";
-import { type Answer, type Question, question } from "./encode.ts";
+/** Requests to other nodes: to all known nodes, or to one. */
+import { request } from "./encode.ts";
+import type { Link } from "./link.ts";
+import type { NodeRequest, NodeResponse } from "./messages.ts";
 import type { Nodes, OtherNode } from "./nodes.ts";
-import type { Questions } from "./pending-requests.ts";
+import type { PendingRequests } from "./pending-requests.ts";
 import type { Subjects } from "./subjects.ts";
 
-export interface AsksParts {
+export interface RequestsParts {
   readonly self: string;
   readonly link: Link;
   readonly subjects: Subjects;
   readonly nodes: Nodes;
-  readonly questions: Questions;
-  /** Never the same twice: answers are told apart by it. */
+  readonly pending: PendingRequests;
+  /** Never returns a number twice: responses are matched by it. */
   readonly nextNumber: () => number;
 }
 
-export interface Answers {
-  readonly answers: readonly (readonly [OtherNode, Answer])[];
-  readonly isWhole: boolean;
+export interface Responses {
+  readonly responses: readonly (readonly [OtherNode, NodeResponse])[];
+  readonly isComplete: boolean;
 }
 
-export class Asks {
-  constructor(private readonly parts: AsksParts) {}
+export class Requests {
+  constructor(private readonly parts: RequestsParts) {}
 
-  /** `done` is told what those have answered that were there, by name; at once if nobody was, or can be reached. */
-  all(asked: Question, done: (answers: ReadonlyMap<string, Answer>) => void): void {
-    const { self, link, subjects, nodes, questions, nextNumber } = this.parts;
+  /** `done` gets the responses by node name; at once if there are no other nodes or none can be reached. */
+  toAll(one: NodeRequest, done: (responses: ReadonlyMap<string, NodeResponse>) => void): void {
+    const { self, link, subjects, nodes, pending, nextNumber } = this.parts;
     const names = link.isUp ? nodes.all.map(({ name }) => name) : [];
     const number = nextNumber();
-    questions.expect(number, names, done);
-    if (names.length > 0) link.publish(subjects.all, question(self, asked), subjects.answer(number));
+    pending.add(number, names, done);
+    if (names.length > 0) link.publish(subjects.all, request(self, one), subjects.response(number));
   }
 
-  /** Answers of the nodes that are still there. `isWhole`: they could be asked, and all of them have answered. */
-  allOf(asked: Question): Promise<Answers> {
+  /** Responses of the nodes that are not gone meanwhile. `isComplete`: all of them were reachable and have responded. */
+  collect(one: NodeRequest): Promise<Responses> {
     const { link, nodes } = this.parts;
     const names = nodes.all.map(({ name }) => name);
     const { isUp } = link;
     return new Promise((resolve) =>
-      this.all(asked, (answers) => {
-        const there = names.flatMap((name) => nodes.known(name) ?? []);
-        const found = there.flatMap((node) => {
-          const answer = answers.get(node.name);
-          return answer ? [[node, answer] satisfies [OtherNode, Answer]] : [];
+      this.toAll(one, (byName) => {
+        const remaining = names.flatMap((name) => nodes.known(name) ?? []);
+        const responses = remaining.flatMap((node) => {
+          const response = byName.get(node.name);
+          return response ? [[node, response] satisfies [OtherNode, NodeResponse]] : [];
         });
-        resolve({ answers: found, isWhole: isUp && found.length === there.length });
+        resolve({ responses, isComplete: isUp && responses.length === remaining.length });
       }),
     );
   }
 
-  /** undefined: it has not answered. */
-  one(name: string, asked: Question, done: (answer: Answer | undefined) => void): void {
-    const { self, link, subjects, questions, nextNumber } = this.parts;
+  /** `done` gets undefined when the node has not responded in time, or is gone. */
+  toOne(name: string, one: NodeRequest, done: (response: NodeResponse | undefined) => void): void {
+    const { self, link, subjects, pending, nextNumber } = this.parts;
     const number = nextNumber();
-    questions.expect(number, [name], (answers) => done(answers.get(name)));
-    link.publish(subjects.node(name), question(self, asked), subjects.answer(number));
+    pending.add(number, [name], (responses) => done(responses.get(name)));
+    link.publish(subjects.node(name), request(self, one), subjects.response(number));
   }
 }

@@ -1,58 +1,59 @@
-/** What this node answers when another asks. */
+/** Responds to requests of other nodes. */
 import type { NodeEnd } from "../engine.ts";
-import type { Claims } from "./capacity-claims.ts";
-import type { Inboxes } from "./direct-messages.ts";
-import type { Answer, Question } from "./encode.ts";
-import type { Boundary } from "./failure-boundary.ts";
-import type { Lanes } from "./outgoing-streams.ts";
-import { partsOf } from "./pending-requests.ts";
-import type { WhoAnswers } from "./stream-state-responder.ts";
+import type { CapacityClaims } from "./capacity-claims.ts";
+import type { DirectMessages } from "./direct-messages.ts";
+import type { FailureBoundary } from "./failure-boundary.ts";
+import type { NodeRequest, NodeResponse } from "./messages.ts";
+import type { OutgoingStreams } from "./outgoing-streams.ts";
+import { encodeParts } from "./response-parts.ts";
+import type { StreamStateResponder } from "./stream-state-responder.ts";
 
-export interface RepliesParts {
-  readonly end: NodeEnd;
-  readonly lanes: Lanes;
-  readonly inboxes: Inboxes;
-  readonly claims: Claims;
-  readonly boundary: Boundary;
-  readonly whoAnswers: WhoAnswers;
+export interface ResponderParts {
+  readonly local: NodeEnd;
+  readonly outgoing: OutgoingStreams;
+  readonly directMessages: DirectMessages;
+  readonly claims: CapacityClaims;
+  readonly boundary: FailureBoundary;
+  readonly streamStates: StreamStateResponder;
 }
 
-export class Replies {
-  constructor(private readonly parts: RepliesParts) {}
+export class Responder {
+  constructor(private readonly parts: ResponderParts) {}
 
-  /** `by`: who asks. The answer may take its time. */
-  to(by: string, question: Question, respond: (text: string) => void): void {
-    const { end, boundary, whoAnswers } = this.parts;
-    const answer = (one: Answer): void => partsOf(end.id, one).forEach(respond);
-    if (question.what === "who") return whoAnswers.give(by, question.channels, respond);
-    if (question.what !== "look") return answer(this.atOnce(by, question));
-    const { app } = question;
-    const done = (): void => answer({ what: "look", connections: app === undefined ? 0 : end.localConnections(app) });
-    void Promise.resolve(end.nudged(app))
+  /** `from`: the requesting node. The response may be sent later. */
+  handle(from: string, request: NodeRequest, respond: (text: string) => void): void {
+    const { local, boundary, streamStates } = this.parts;
+    const send = (response: NodeResponse): void => encodeParts(local.id, response).forEach(respond);
+    if (request.kind === "streams") return streamStates.handle(from, request.channels, respond);
+    if (request.kind !== "nudge") return send(this.responseTo(from, request));
+    const { app } = request;
+    const done = (): void => send({ kind: "nudge", connections: app === undefined ? 0 : local.localConnections(app) });
+    void Promise.resolve(local.nudged(app))
       .then(done, done)
       .catch((error: unknown) => boundary.report(error, { in: "nudged", app }));
   }
 
-  private atOnce(by: string, question: Exclude<Question, { what: "look" | "who" }>): Answer {
-    const { end, lanes, inboxes, claims } = this.parts;
-    switch (question.what) {
-      case "again":
-        return { what: "again", items: lanes.again(question.place, question.to) };
+  private responseTo(from: string, request: Exclude<NodeRequest, { kind: "nudge" | "streams" }>): NodeResponse {
+    const { local, outgoing, directMessages, claims } = this.parts;
+    switch (request.kind) {
+      case "replay":
+        return { kind: "replay", items: outgoing.replay(request.from, request.to) };
       case "channels":
-        return { what: "channels", counts: end.localChannels(question.app) };
+        return { kind: "channels", counts: local.localChannels(request.app) };
       case "members":
-        return { what: "members", members: end.localPeers(question.app, question.channel) };
+        return { kind: "members", members: local.localPeers(request.app, request.channel) };
       case "kick":
-        return { what: "kick", closed: end.kicked(question.app, question.peerId) };
+        return { kind: "kick", closed: local.kicked(request.app, request.peerId) };
       case "block":
-        end.blocked(question.app, question.peerId, question.untilMs);
-        return { what: "block" };
-      case "room": {
-        const { app, n } = question;
-        return { what: "room", taken: end.localConnections(app) + claims.olderThan(app, { n, node: by }) };
+        local.blocked(request.app, request.peerId, request.untilMs);
+        return { kind: "block" };
+      case "capacity": {
+        const { app, number } = request;
+        const older = claims.countOlder(app, { number, node: from });
+        return { kind: "capacity", taken: local.localConnections(app) + older };
       }
-      case "hand":
-        return inboxes.hand(question.text);
+      case "deliver":
+        return directMessages.deliverForwarded(request.text);
     }
   }
 }

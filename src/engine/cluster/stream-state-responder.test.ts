@@ -1,10 +1,16 @@
 import { expect, test } from "bun:test";
 import type { MemberState } from "../engine.ts";
-import { answerIn } from "./decode.ts";
-import type { Answer, Answered } from "./encode.ts";
+import { responsePart } from "./decode.ts";
+import type { NodeResponse, ResponsePart } from "./messages.ts";
 import { ITEM_MAX_BYTES } from "./payload.ts";
-import { ANSWER_MS, lanesOf, Questions, WHOLE_ANSWER_MS } from "./pending-requests.ts";
-import { BURST_BYTES, RATE_BYTES_PER_SECOND, WAITING_CHANNELS_MAX, WhoAnswers } from "./stream-state-responder.ts";
+import { PendingRequests, RESPONSE_TIMEOUT_MS, WHOLE_RESPONSE_TIMEOUT_MS } from "./pending-requests.ts";
+import { streamsOf } from "./response-parts.ts";
+import {
+  BURST_BYTES,
+  QUEUED_CHANNELS_MAX,
+  RATE_BYTES_PER_SECOND,
+  StreamStateResponder,
+} from "./stream-state-responder.ts";
 
 const crowd = (count: number): MemberState[] =>
   Array.from({ length: count }, (_, at) => ({
@@ -13,21 +19,21 @@ const crowd = (count: number): MemberState[] =>
     metadataJson: `{"x":"${"€".repeat(1300)}"}`,
   }));
 
-/** `large` has 300 members of 4 KB, 1.2 MB; every other channel has none. */
-function answering() {
+/** Channels named `large…` have 300 members of 4 KB, 1.2 MB; the others have none. */
+function responding() {
   let now = 0;
-  let looked = 0;
+  let reads = 0;
   const members = crowd(300);
   const due: (() => void)[] = [];
-  const answers = new WhoAnswers({
-    end: {
+  const responder = new StreamStateResponder({
+    local: {
       id: "here",
       localMembers: (_app, channel) => {
-        looked++;
+        reads++;
         return channel.startsWith("large") ? members : [];
       },
     },
-    lanes: { state: () => ({ epoch: 1, n: 2 }) },
+    outgoing: { state: () => ({ epoch: 1, n: 2 }) },
     boundary: { run: (_context, work) => work() },
     nowMs: () => now,
     later: (run) => due.push(run),
@@ -38,35 +44,35 @@ function answering() {
       for (const run of due.splice(0)) run();
     }
   };
-  return { answers, members, pass, looked: () => looked };
+  return { responder, members, pass, reads: () => reads };
 }
 
-test("an answer in parts is the same when it is joined, and channels named twice are answered once", () => {
-  const { answers, members, pass, looked } = answering();
+test("a response in parts can be joined, and a channel that is named twice is read once", () => {
+  const { responder, members, pass, reads } = responding();
   const texts: string[] = [];
-  answers.give("b", [...Array(2000).fill(["app", "large"]), ["app", "d"]], (text) => texts.push(text));
+  responder.handle("b", [...Array(2000).fill(["app", "large"]), ["app", "d"]], (text) => texts.push(text));
   pass(500);
-  expect([looked(), texts.length > 30]).toEqual([2, true]);
+  expect([reads(), texts.length > 30]).toEqual([2, true]);
   for (const text of texts) expect(Buffer.byteLength(text)).toBeLessThan(ITEM_MAX_BYTES * 1.1);
-  let joined: Answer | undefined;
-  const questions = new Questions(() => 0);
-  questions.expect(1, ["here"], (all) => {
+  let joined: NodeResponse | undefined;
+  const requests = new PendingRequests(() => 0);
+  requests.add(1, ["here"], (all) => {
     joined = all.get("here");
   });
-  for (const text of texts) questions.arrived(1, answerIn(text) as Answered);
-  const place = { app: "app", epoch: 1, n: 2 };
-  expect(lanesOf(joined)).toEqual([
-    { ...place, channel: "large", members },
-    { ...place, channel: "d", members: [] },
+  for (const text of texts) requests.receive(1, responsePart(text) as ResponsePart);
+  const state = { app: "app", epoch: 1, n: 2 };
+  expect(streamsOf(joined)).toEqual([
+    { ...state, channel: "large", members },
+    { ...state, channel: "d", members: [] },
   ]);
 });
 
-test("however often a node asks, the bytes that it is given in a second are bounded", () => {
-  const { answers, pass } = answering();
+test("the bytes per second are bounded, however many requests a node sends", () => {
+  const { responder, pass } = responding();
   let bytes = 0;
   for (let second = 0; second < 2; second++)
     for (let i = 0; i < 200; i++) {
-      answers.give("b", [["app", `large${i % 50}`]], (text) => {
+      responder.handle("b", [["app", `large${i % 50}`]], (text) => {
         bytes += Buffer.byteLength(text);
       });
       pass(5);
@@ -75,28 +81,28 @@ test("however often a node asks, the bytes that it is given in a second are boun
   expect(bytes).toBeLessThan(2 * RATE_BYTES_PER_SECOND + 2 * BURST_BYTES);
 });
 
-test("a short answer is given at once, and another node has its turn, whatever one node asks for", () => {
-  const { answers, pass } = answering();
-  for (let i = 0; i < 500; i++) answers.give("b", [["app", `large${i}`]], () => undefined);
-  const came: string[] = [];
-  answers.give("b", [["app", "small"]], () => came.push("small"));
-  expect(came).toEqual(["small"]);
-  answers.give("c", [["app", "large"]], () => came.push("c"));
-  pass(ANSWER_MS / 2);
-  expect(came.length).toBeGreaterThan(30);
+test("a short response is sent at once, and every node gets its turn, whatever one node requests", () => {
+  const { responder, pass } = responding();
+  for (let i = 0; i < 500; i++) responder.handle("b", [["app", `large${i}`]], () => undefined);
+  const sent: string[] = [];
+  responder.handle("b", [["app", "small"]], () => sent.push("small"));
+  expect(sent).toEqual(["small"]);
+  responder.handle("c", [["app", "large"]], () => sent.push("c"));
+  pass(RESPONSE_TIMEOUT_MS / 2);
+  expect(sent.length).toBeGreaterThan(30);
 });
 
-test("what waits is bounded, and what nobody waits for any more is dropped", () => {
-  const { answers, pass } = answering();
-  let given = 0;
-  const ask = (): void => {
+test("queued requests are bounded, and dropped after the timeout of their node", () => {
+  const { responder, pass } = responding();
+  let sent = 0;
+  const request = (): void => {
     const channels = Array.from({ length: 4000 }, (_, at) => ["app", `large${at}`] as const);
-    for (let i = 0; i < 100; i++) answers.give("b", channels, () => given++);
+    for (let i = 0; i < 100; i++) responder.handle("b", channels, () => sent++);
   };
-  ask();
-  expect(Reflect.get(answers, "waitingChannels")).toBeLessThan(WAITING_CHANNELS_MAX + 4000);
-  pass(2 * ANSWER_MS);
-  expect(given).toBeLessThan(((2 * RATE_BYTES_PER_SECOND + 2 * BURST_BYTES) / ITEM_MAX_BYTES) * 1.5);
-  pass(WHOLE_ANSWER_MS);
-  expect(Reflect.get(answers, "waitingChannels")).toBe(0);
+  request();
+  expect(Reflect.get(responder, "queuedChannels")).toBeLessThan(QUEUED_CHANNELS_MAX + 4000);
+  pass(2 * RESPONSE_TIMEOUT_MS);
+  expect(sent).toBeLessThan(((2 * RATE_BYTES_PER_SECOND + 2 * BURST_BYTES) / ITEM_MAX_BYTES) * 1.5);
+  pass(WHOLE_RESPONSE_TIMEOUT_MS);
+  expect(Reflect.get(responder, "queuedChannels")).toBe(0);
 });

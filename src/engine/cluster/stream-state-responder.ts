@@ -1,119 +1,128 @@
 /**
- * Answers to `who`: where lanes stand, and their members. Such an answer can be a thousand times longer than its question, and clients
- * of another node can cause one with each subscribe. So long ones are given at a bounded rate, in turns of the asking nodes, and made
- * part by part. Short ones are given at once: a busy channel must not delay the subscribers of others.
+ * Responses to `streams` requests: the state of streams and their members. Such a response can be a thousand times longer than its
+ * request, and clients of another node can cause one with each subscribe. Long responses are therefore rate-limited, taken in turns
+ * by requesting node, and made part by part. Short ones are sent at once: a busy channel must not delay subscribers of others.
  */
 import type { NodeEnd } from "../engine.ts";
-import { answered, type LaneState } from "./encode.ts";
-import type { Boundary } from "./failure-boundary.ts";
-import type { Lanes } from "./outgoing-streams.ts";
+import { responsePart } from "./encode.ts";
+import type { FailureBoundary } from "./failure-boundary.ts";
+import type { StreamState } from "./messages.ts";
+import type { OutgoingStreams } from "./outgoing-streams.ts";
 import { chunked, ITEM_MAX_BYTES, PARTS_MAX } from "./payload.ts";
-import { ANSWER_MS, WHOLE_ANSWER_MS } from "./pending-requests.ts";
+import { RESPONSE_TIMEOUT_MS, WHOLE_RESPONSE_TIMEOUT_MS } from "./pending-requests.ts";
 
-/** Serialising a MiB takes about 4 ms. */
+/** Serialising one MiB takes about 4 ms. */
 export const RATE_BYTES_PER_SECOND = 16 * 1024 * 1024;
 export const BURST_BYTES = 2 * 1024 * 1024;
+/** Delay before more is sent once the rate is used up. */
 const TURN_MS = 5;
-/** Bound: channels in all questions that wait. A further question is not answered; its node asks again. */
-export const WAITING_CHANNELS_MAX = 100_000;
-/** About what a member needs besides its metadata. */
+/** Bound: channels in all queued requests. A further request is dropped; its node retries. */
+export const QUEUED_CHANNELS_MAX = 100_000;
+/** Estimated characters per member, besides its metadata. */
 const MEMBER_CHARS = 100;
 
 type Channels = readonly (readonly [app: string, channel: string])[];
 
-interface Waiting {
-  readonly askedMs: number;
+interface QueuedRequest {
+  readonly receivedMs: number;
   readonly channels: number;
   readonly parts: Iterator<string>;
   readonly respond: (text: string) => void;
-  isBegun: boolean;
+  isStarted: boolean;
 }
 
-export interface WhoAnswersParts {
-  readonly end: Pick<NodeEnd, "id" | "localMembers">;
-  readonly lanes: Pick<Lanes, "state">;
-  readonly boundary: Pick<Boundary, "run">;
+export interface StreamStateResponderParts {
+  readonly local: Pick<NodeEnd, "id" | "localMembers">;
+  readonly outgoing: Pick<OutgoingStreams, "state">;
+  readonly boundary: Pick<FailureBoundary, "run">;
   readonly nowMs: () => number;
   readonly later: (run: () => void, ms: number) => void;
 }
 
-export class WhoAnswers {
-  /** By asking node: its questions in order, by their channel. The node whose turn is next comes first. */
-  private readonly waiting = new Map<string, Map<string, Waiting>>();
-  private waitingChannels = 0;
+export class StreamStateResponder {
+  /** By requesting node: its requests in order, by channel. The node whose turn is next comes first. */
+  private readonly queued = new Map<string, Map<string, QueuedRequest>>();
+  private queuedChannels = 0;
   private allowanceBytes = BURST_BYTES;
-  private lastMs: number;
+  private lastRefillMs: number;
   private lastNumber = 0;
-  private isDue = false;
+  private isScheduled = false;
 
-  constructor(private readonly parts: WhoAnswersParts) {
-    this.lastMs = parts.nowMs();
+  constructor(private readonly parts: StreamStateResponderParts) {
+    this.lastRefillMs = parts.nowMs();
   }
 
-  /** `by`: the node that asks. */
-  give(by: string, channels: Channels, respond: (text: string) => void): void {
-    const asked = [...new Map(channels.map((one) => [one.join(" "), one])).values()];
-    const [only] = asked;
+  /** `from`: the requesting node. */
+  handle(from: string, channels: Channels, respond: (text: string) => void): void {
+    const distinct = [...new Map(channels.map((one) => [one.join(" "), one])).values()];
+    const [only] = distinct;
     this.refill();
-    if (only && asked.length === 1) {
-      const lane = this.laneOf(only);
-      if (charsOf(lane) > ITEM_MAX_BYTES) return this.wait(by, only.join(" "), asked, respond);
-      for (const text of this.partsOf([lane])) this.send(text, respond);
+    if (only && distinct.length === 1) {
+      const state = this.stateOf(only);
+      if (estimatedChars(state) > ITEM_MAX_BYTES) return this.enqueue(from, only.join(" "), distinct, respond);
+      for (const text of this.encode([state])) this.send(text, respond);
       return;
     }
-    this.wait(by, `${++this.lastNumber}`, asked, respond);
+    this.enqueue(from, `${++this.lastNumber}`, distinct, respond);
   }
 
-  private wait(by: string, key: string, channels: Channels, respond: (text: string) => void): void {
-    const mine = this.waiting.get(by) ?? new Map<string, Waiting>();
-    // Asked again about the same channel before its turn: the newer question takes the place of the earlier one.
-    const slot = mine.get(key)?.isBegun ? `${key} next` : key;
-    const isMore = !mine.has(slot);
-    if (isMore && this.waitingChannels >= WAITING_CHANNELS_MAX) return;
-    if (isMore) this.waitingChannels += channels.length;
-    const parts = this.partsOf(this.lanesOf(channels));
-    mine.set(slot, { askedMs: this.parts.nowMs(), channels: channels.length, parts, respond, isBegun: false });
-    this.waiting.set(by, mine);
-    if (!this.isDue) this.work();
+  private enqueue(from: string, key: string, channels: Channels, respond: (text: string) => void): void {
+    const queue = this.queued.get(from) ?? new Map<string, QueuedRequest>();
+    // A repeated request for the same channel takes the place of the earlier one, unless that one is being answered.
+    const slot = queue.get(key)?.isStarted ? `${key} next` : key;
+    const isAdditional = !queue.has(slot);
+    if (isAdditional && this.queuedChannels >= QUEUED_CHANNELS_MAX) return;
+    if (isAdditional) this.queuedChannels += channels.length;
+    const parts = this.encode(this.statesOf(channels));
+    queue.set(slot, {
+      receivedMs: this.parts.nowMs(),
+      channels: channels.length,
+      parts,
+      respond,
+      isStarted: false,
+    });
+    this.queued.set(from, queue);
+    if (!this.isScheduled) this.work();
   }
 
-  /** As much as may be given now; the rest in later turns. */
+  /** Sends what the rate allows now; the rest follows in later turns. */
   private work(): void {
     this.refill();
     while (this.allowanceBytes > 0) {
-      const [next] = this.waiting;
+      const [next] = this.queued;
       if (!next) return;
-      const [by, mine] = next;
-      const [first] = mine;
-      // The others come first now.
-      this.waiting.delete(by);
+      const [from, queue] = next;
+      const [first] = queue;
+      // Removed and added again below: the other nodes have their turn first.
+      this.queued.delete(from);
       if (!first) continue;
-      if (this.isOver(first[1])) {
-        mine.delete(first[0]);
-        this.waitingChannels -= first[1].channels;
+      if (this.isFinished(first[1])) {
+        queue.delete(first[0]);
+        this.queuedChannels -= first[1].channels;
       }
-      if (mine.size > 0) this.waiting.set(by, mine);
+      if (queue.size > 0) this.queued.set(from, queue);
     }
-    if (this.waiting.size === 0) return;
-    this.isDue = true;
+    if (this.queued.size === 0) return;
+    this.isScheduled = true;
     this.parts.later(() => {
-      this.isDue = false;
+      this.isScheduled = false;
       this.work();
     }, TURN_MS);
   }
 
-  /** Gives one part; true: it was the last one, or nobody waits for it any more. */
-  private isOver(one: Waiting): boolean {
-    if (this.parts.nowMs() - one.askedMs >= (one.isBegun ? WHOLE_ANSWER_MS : ANSWER_MS)) return true;
-    one.isBegun = true;
-    let isOver = true;
-    this.parts.boundary.run({ in: "who" }, () => {
+  /** Sends one part. true: it was the last one, or the requesting node has reached its timeout. */
+  private isFinished(one: QueuedRequest): boolean {
+    const timeoutMs = one.isStarted ? WHOLE_RESPONSE_TIMEOUT_MS : RESPONSE_TIMEOUT_MS;
+    if (this.parts.nowMs() - one.receivedMs >= timeoutMs) return true;
+    one.isStarted = true;
+    let isFinished = true;
+    this.parts.boundary.run({ in: "streams" }, () => {
       const { value, done } = one.parts.next();
       if (done) return;
       this.send(value, one.respond);
-      isOver = false;
+      isFinished = false;
     });
-    return isOver;
+    return isFinished;
   }
 
   private send(text: string, respond: (text: string) => void): void {
@@ -123,29 +132,29 @@ export class WhoAnswers {
 
   private refill(): void {
     const now = this.parts.nowMs();
-    const more = ((now - this.lastMs) / 1000) * RATE_BYTES_PER_SECOND;
-    this.allowanceBytes = Math.min(BURST_BYTES, this.allowanceBytes + more);
-    this.lastMs = now;
+    const earned = ((now - this.lastRefillMs) / 1000) * RATE_BYTES_PER_SECOND;
+    this.allowanceBytes = Math.min(BURST_BYTES, this.allowanceBytes + earned);
+    this.lastRefillMs = now;
   }
 
-  private laneOf([app, channel]: Channels[number]): LaneState {
-    const { lanes, end } = this.parts;
-    return { app, channel, ...lanes.state(app, channel), members: end.localMembers(app, channel) };
+  private stateOf([app, channel]: Channels[number]): StreamState {
+    const { outgoing, local } = this.parts;
+    return { app, channel, ...outgoing.state(app, channel), members: local.localMembers(app, channel) };
   }
 
-  /** Each lane is looked at when its turn comes; its place and its members are of the same moment. */
-  private *lanesOf(channels: Channels): Generator<LaneState> {
-    for (const one of channels) yield this.laneOf(one);
+  /** A stream is read when its part is made: its sequence number and its members are of the same moment. */
+  private *statesOf(channels: Channels): Generator<StreamState> {
+    for (const one of channels) yield this.stateOf(one);
   }
 
-  /** How many parts there are is known with the last one: until then, each announces one more. */
-  private *partsOf(lanes: Iterable<LaneState>): Generator<string> {
-    const { id } = this.parts.end;
+  /** The number of parts is known only with the last one: until then, each part announces one more. */
+  private *encode(states: Iterable<StreamState>): Generator<string> {
+    const { id } = this.parts.local;
     let part = 0;
-    let ready: LaneState[] | undefined;
-    const text = (some: readonly LaneState[], parts: number): string =>
-      answered({ node: id, part, parts, answer: { what: "who", lanes: some } });
-    for (const some of chunked(pieces(lanes))) {
+    let ready: StreamState[] | undefined;
+    const text = (streams: readonly StreamState[], parts: number): string =>
+      responsePart({ node: id, part, parts, response: { kind: "streams", streams } });
+    for (const some of chunked(splitStates(states))) {
       if (ready) {
         if (part + 2 > PARTS_MAX) return;
         yield text(ready, part + 2);
@@ -157,11 +166,11 @@ export class WhoAnswers {
   }
 }
 
-/** A lane with very many members becomes several of the same place. */
-function* pieces(lanes: Iterable<LaneState>): Generator<LaneState> {
-  for (const lane of lanes) for (const members of chunked(lane.members)) yield { ...lane, members };
+/** A stream with very many members becomes several entries with the same sequence number. */
+function* splitStates(states: Iterable<StreamState>): Generator<StreamState> {
+  for (const state of states) for (const members of chunked(state.members)) yield { ...state, members };
 }
 
-function charsOf({ members }: LaneState): number {
+function estimatedChars({ members }: StreamState): number {
   return members.reduce((sum, { metadataJson }) => sum + MEMBER_CHARS + (metadataJson?.length ?? 0), 0);
 }

@@ -1,7 +1,10 @@
 /**
- * Subjects. Whatever a name holds becomes one token: base64url has neither dots nor wildcards. The prefix separates
- * installations that share one NATS.
+ * Subjects of the node protocol. Names become one token each: base64url contains neither dots nor wildcards. The prefix separates
+ * installations that share one transport.
  */
+/** The second token of each subject; part of the wire format. */
+const KIND = { all: "all", node: "node", response: "answer", channel: "lane", peer: "peer" } as const;
+
 const token = (name: string): string => Buffer.from(name, "utf8").toString("base64url");
 
 export class Subjects {
@@ -10,39 +13,40 @@ export class Subjects {
     private readonly self: string,
   ) {}
 
-  /** What every node hears: beats, farewells, questions to all. */
+  /** Received by every node: heartbeats, farewells, requests to all. */
   get all(): string {
-    return `${this.prefix}.all`;
+    return `${this.prefix}.${KIND.all}`;
   }
 
-  /** Questions to one node. */
+  /** Requests to one node. */
   node(id: string): string {
-    return `${this.prefix}.node.${token(id)}`;
+    return `${this.prefix}.${KIND.node}.${token(id)}`;
   }
 
-  /** Where answers to this node come in; the last token is the number of the question. */
-  answer(question: number): string {
-    return `${this.answersTo(this.self)}.${question}`;
+  /** Responses to one request of this node. */
+  response(number: number): string {
+    return `${this.responsesTo(this.self)}.${number}`;
   }
 
-  get answers(): string {
-    return `${this.answersTo(this.self)}.*`;
+  /** Responses to any request of this node. */
+  get responses(): string {
+    return `${this.responsesTo(this.self)}.*`;
   }
 
-  /** A channel's lane: messages and members of it, each node's in its order. */
-  lane(app: string, channel: string): string {
-    return `${this.prefix}.lane.${token(app)}.${token(channel)}`;
+  /** The streams of all nodes on one channel. */
+  channel(app: string, channel: string): string {
+    return `${this.prefix}.${KIND.channel}.${token(app)}.${token(channel)}`;
   }
 
   /** Direct messages to one peer. */
   peer(app: string, peerId: string): string {
-    return `${this.prefix}.peer.${token(app)}.${token(peerId)}`;
+    return `${this.prefix}.${KIND.peer}.${token(app)}.${token(peerId)}`;
   }
 
-  private answersTo(id: string): string {
-    return `${this.prefix}.answer.${token(id)}`;
+  private responsesTo(id: string): string {
+    return `${this.prefix}.${KIND.response}.${token(id)}`;
   }
 }
 
-/** Of an answer's subject. */
-export const questionOf = (subject: string): number => Number(subject.slice(subject.lastIndexOf(".") + 1));
+/** The number of the request that a response subject belongs to. */
+export const requestNumberOf = (subject: string): number => Number(subject.slice(subject.lastIndexOf(".") + 1));

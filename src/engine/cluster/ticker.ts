@@ -1,72 +1,71 @@
 /** The engine's timer: its steps run several times per heartbeat. */
-
-import type { Link } from "../transport/nats.ts";
-import type { Claims } from "./capacity-claims.ts";
-import type { Watches } from "./channel-subscriptions.ts";
+import type { CapacityClaims } from "./capacity-claims.ts";
+import type { ChannelSubscriptions } from "./channel-subscriptions.ts";
 import { tail } from "./encode.ts";
-import type { Boundary } from "./failure-boundary.ts";
-import type { Beats } from "./heartbeats.ts";
-import type { GuardedEnd } from "./node-callbacks.ts";
+import type { FailureBoundary } from "./failure-boundary.ts";
+import type { Heartbeats } from "./heartbeats.ts";
+import type { Link } from "./link.ts";
+import type { NodeCallbacks } from "./node-callbacks.ts";
 import type { Nodes } from "./nodes.ts";
-import type { Lanes } from "./outgoing-streams.ts";
-import type { Sends } from "./pending-direct-messages.ts";
-import type { Questions } from "./pending-requests.ts";
+import type { OutgoingStreams } from "./outgoing-streams.ts";
+import type { PendingDirectMessages } from "./pending-direct-messages.ts";
+import type { PendingRequests } from "./pending-requests.ts";
 
-const TICKS_PER_BEAT = 8;
+const TICKS_PER_HEARTBEAT = 8;
 
-export interface PulseParts {
+export interface TickerParts {
   readonly link: Link;
-  readonly end: GuardedEnd;
+  readonly local: NodeCallbacks;
   readonly nodes: Nodes;
-  readonly beats: Beats;
-  readonly claims: Claims;
-  readonly questions: Questions;
-  readonly sends: Sends;
-  readonly lanes: Lanes;
-  readonly watches: Watches;
-  readonly boundary: Boundary;
+  readonly heartbeats: Heartbeats;
+  readonly claims: CapacityClaims;
+  readonly pendingRequests: PendingRequests;
+  readonly pendingDirectMessages: PendingDirectMessages;
+  readonly outgoing: OutgoingStreams;
+  readonly subscriptions: ChannelSubscriptions;
+  readonly boundary: FailureBoundary;
 }
 
-export class Pulse {
+export class Ticker {
   private timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(private readonly parts: PulseParts) {}
+  constructor(private readonly parts: TickerParts) {}
 
-  begin(beatMs: number): void {
-    this.timer = setInterval(() => this.tick(), beatMs / TICKS_PER_BEAT);
+  start(heartbeatMs: number): void {
+    this.timer = setInterval(() => this.tick(), heartbeatMs / TICKS_PER_HEARTBEAT);
   }
 
-  end(): void {
+  stop(): void {
     clearInterval(this.timer);
   }
 
-  /** Each step has a boundary of its own: one that throws must not stop the others, least of all the beat. */
+  /** Each step has its own boundary: a step that throws must not stop the others, in particular not the heartbeat. */
   private tick(): void {
-    const { link, nodes, beats, claims, questions, sends, boundary } = this.parts;
+    const { link, nodes, heartbeats, claims, pendingRequests, pendingDirectMessages, boundary } = this.parts;
     const run = (step: string, work: () => void): void => boundary.run({ in: "timer", step }, work);
-    // A node that cannot hear takes no other for gone: what it has missed is asked for later, from where it stopped hearing.
-    if (!link.isUp) nodes.wasDeaf();
-    const isBeat = beats.isDue;
-    if (isBeat) run("beat", () => beats.send(false));
-    run("nodes", () => nodes.look());
-    run("questions", () => questions.sweep());
+    // While this node receives nothing it considers no other gone: what it misses is replayed after the outage.
+    if (!link.isUp) nodes.startGrace();
+    const isHeartbeat = heartbeats.isDue;
+    if (isHeartbeat) run("heartbeat", () => heartbeats.send(false));
+    run("nodes", () => nodes.removeSilent());
+    run("requests", () => pendingRequests.sweep());
     run("fragments", () => link.sweep());
-    run("sends", () => sends.sweep());
+    run("direct messages", () => pendingDirectMessages.sweep());
     run("claims", () => claims.sweep());
-    run("lanes", () => this.repeatTails());
-    if (isBeat) run("doubts", () => this.askAgain());
+    run("streams", () => this.repeatTails());
+    if (isHeartbeat) run("resync", () => this.resyncStale());
   }
 
   private repeatTails(): void {
-    const { lanes, end, link } = this.parts;
-    for (const { app, channel, epoch, n, subject } of lanes.due(!link.isUp))
-      link.publish(subject, tail({ node: end.id, app, channel, epoch, n }));
+    const { outgoing, local, link } = this.parts;
+    for (const { app, channel, epoch, n, subject } of outgoing.tick(link.isUp))
+      link.publish(subject, tail({ node: local.id, app, channel, epoch, n }));
   }
 
-  /** After a fault: the state of the nodes that it may concern. */
-  private askAgain(): void {
-    const { nodes, watches, end, boundary } = this.parts;
-    end.retryNodeGone();
-    for (const node of boundary.takeDoubts(nodes.all)) watches.resync(node);
+  /** Repairs what an error has left undone since the last heartbeat. */
+  private resyncStale(): void {
+    const { nodes, subscriptions, local, boundary } = this.parts;
+    local.retryNodeGone();
+    for (const node of boundary.takeStale(nodes.all)) subscriptions.resync(node);
   }
 }

@@ -1,38 +1,37 @@
-/** For tests: what the engine's suite runs against. */
+/** For tests: the engines that the engine's suite runs against, with a node on each. */
 import { expect } from "bun:test";
 import type { Engine } from "../engine.ts";
 import { TestNode } from "./test-node.ts";
 
 export interface Cluster {
-  /** One a node, not attached yet. */
+  /** One per node, not attached yet. */
   readonly engines: readonly Engine[];
   /** Some time passes; something may arrive. */
   step(): Promise<void>;
-  /** Resolves when everything that was given has arrived, and everything that was asked is answered. */
+  /** Resolves when everything published has arrived and every request is answered. */
   settle(): Promise<void>;
-  /** Ends what the engines stand on; they are closed already. */
+  /** Stops what the engines run on, after they were closed. */
   stop(): Promise<void>;
 }
 
-/** `seed` decides whatever chance decides in it. */
+/** `seed` decides everything that is random in it. */
 export type MakeCluster = (nodes: number, seed: number) => Promise<Cluster>;
 
 export const SEED = 20_261;
-const UNTIL_LOOKS = 250;
+const UNTIL_CHECKS = 250;
 const UNTIL_EVERY_MS = 20;
 export const LATE = "not answered";
 
-/** How a test of the suite begins: with nodes that have found each other, the first two by name. */
-export interface Beginning {
-  readonly nodes: Nodes;
-  readonly ann: TestNode;
-  readonly ben: TestNode;
+/** How a test of the suite starts: with nodes that know each other. `nodeA` and `nodeB` are the first two. */
+export interface Started {
+  readonly nodes: TestCluster;
+  readonly nodeA: TestNode;
+  readonly nodeB: TestNode;
 }
 
-export type Begin = () => Promise<Beginning>;
+export type Start = () => Promise<Started>;
 
-/** A cluster with a node on each engine. */
-export class Nodes {
+export class TestCluster {
   private readonly closed = new Set<TestNode>();
 
   private constructor(
@@ -40,19 +39,19 @@ export class Nodes {
     private readonly cluster: Cluster,
   ) {}
 
-  static async of(makeCluster: MakeCluster, size: number, seed = SEED): Promise<Nodes> {
+  static async of(makeCluster: MakeCluster, size: number, seed = SEED): Promise<TestCluster> {
     const cluster = await makeCluster(size, seed);
     const all = cluster.engines.map((engine, i) => new TestNode(`n${i}`, engine));
     for (const node of all) node.engine.attach(node);
     await cluster.settle();
-    return new Nodes(all, cluster);
+    return new TestCluster(all, cluster);
   }
 
   get open(): TestNode[] {
     return this.all.filter((node) => !this.closed.has(node));
   }
 
-  get closings(): number {
+  get closedCount(): number {
     return this.closed.size;
   }
 
@@ -68,24 +67,24 @@ export class Nodes {
     await node.engine.close();
   }
 
-  /** What a call has answered once everything has arrived. */
+  /** The result of a call once everything has arrived; LATE: there is none by then. */
   async answer<T>(call: T | Promise<T>): Promise<T | typeof LATE> {
     await this.settle();
     return Promise.race([call, this.settle().then((): typeof LATE => LATE)]);
   }
 
-  /** Whether something comes to be so, given some time. */
-  async until(isSo: () => boolean): Promise<boolean> {
-    for (let look = 0; look < UNTIL_LOOKS && !isSo(); look++) {
+  /** Whether a condition becomes true within some time. */
+  async until(condition: () => boolean): Promise<boolean> {
+    for (let check = 0; check < UNTIL_CHECKS && !condition(); check++) {
       await this.settle();
       await Bun.sleep(UNTIL_EVERY_MS);
     }
-    return isSo();
+    return condition();
   }
 
-  /** No node has seen a rule broken. */
+  /** No node has recorded a violation of the contract. */
   check(): void {
-    expect(this.all.flatMap((node) => node.broken.map((rule) => `${node.id}: ${rule}`))).toEqual([]);
+    expect(this.all.flatMap((node) => node.violations.map((rule) => `${node.id}: ${rule}`))).toEqual([]);
   }
 
   async stop(): Promise<void> {

@@ -1,30 +1,31 @@
 /** For tests: engines on one nats-server, in an installation of their own. */
-
-import { NatsEngine, type NatsOptions } from "../cluster/cluster-engine.ts";
+import { ClusterEngine, type ClusterOptions } from "../cluster/cluster-engine.ts";
+import { NatsTransport } from "../transport/nats.ts";
 import type { Cluster } from "./cluster.ts";
 import type { NatsServer } from "./nats-server.ts";
 
+/** A request can cause a response, which can cause a request: each round takes everything one hop further. */
 const ROUNDS = 5;
-const BEAT_MS = 500;
+const HEARTBEAT_MS = 500;
 
 let installations = 0;
 
 export interface NatsCluster extends Cluster {
-  readonly engines: readonly NatsEngine[];
-  /** One more in the same installation. */
-  add(options?: Partial<NatsOptions>): Promise<NatsEngine>;
+  readonly engines: readonly ClusterEngine[];
+  /** Adds an engine to the installation. */
+  add(options?: Partial<ClusterOptions>): Promise<ClusterEngine>;
 }
 
 export async function natsCluster(
   server: Pick<NatsServer, "url">,
   nodes: number,
-  options: Partial<NatsOptions> = {},
+  options: Partial<ClusterOptions> = {},
 ): Promise<NatsCluster> {
   const prefix = `t${process.pid}-${++installations}`;
-  const engines: NatsEngine[] = [];
-  const add = async (more: Partial<NatsOptions> = {}): Promise<NatsEngine> => {
-    const name = `test ${engines.length}`;
-    const engine = await NatsEngine.connect({ url: server.url, name, prefix, beatMs: BEAT_MS, ...options, ...more });
+  const engines: ClusterEngine[] = [];
+  const add = async (more: Partial<ClusterOptions> = {}): Promise<ClusterEngine> => {
+    const transport = await NatsTransport.connect({ url: server.url, name: `test ${engines.length}` });
+    const engine = new ClusterEngine(transport, { prefix, heartbeatMs: HEARTBEAT_MS, ...options, ...more });
     engines.push(engine);
     return engine;
   };
@@ -36,7 +37,6 @@ export async function natsCluster(
     engines,
     add,
     step: flush,
-    // An answer to an answer to what was given: each round takes everything one way further.
     settle: async () => {
       for (let round = 0; round < ROUNDS; round++) await flush();
     },

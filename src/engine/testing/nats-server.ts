@@ -1,4 +1,4 @@
-/** For tests: a nats-server of Debian's on a free port, in a folder that goes with it. */
+/** For tests: a nats-server on a free port, with a temporary folder that is removed with it. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ export interface NatsServer {
   stop(): Promise<void>;
 }
 
-/** `args` beyond address and port: a cluster's, say. `config`: the text of its configuration file. */
+/** `args`: further arguments, for example those of a cluster. `config`: the text of the configuration file. */
 export async function startNats(args: readonly string[] = [], port?: number, config = ""): Promise<NatsServer> {
   const program = Bun.which("nats-server") ?? "/usr/sbin/nats-server";
   const folder = mkdtempSync(join(tmpdir(), "parley-test-nats-"));

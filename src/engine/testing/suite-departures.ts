@@ -1,69 +1,69 @@
-/** Of the engine's suite: what the others notice of a node that goes. */
+/** Part of the engine's suite: what other nodes notice when a node closes. */
 import { expect, test } from "bun:test";
-import type { Begin } from "./cluster.ts";
+import type { Start } from "./cluster.ts";
 import { APP } from "./test-node.ts";
 
-export function goings(begin: Begin): void {
-  test("is told once to each of the others, also when it is closed twice", async () => {
-    const { nodes, ann, ben } = await begin();
-    await nodes.close(ben);
-    await nodes.close(ben);
+export function departures(start: Start): void {
+  test("is reported once to each other node, also when it is closed twice", async () => {
+    const { nodes, nodeA, nodeB } = await start();
+    await nodes.close(nodeB);
+    await nodes.close(nodeB);
     await nodes.settle();
-    for (const other of nodes.open) expect(other.gone).toEqual([ben.id]);
-    expect(ben.gone).toEqual([]);
-    expect(nodes.open).toContain(ann);
+    for (const other of nodes.open) expect(other.gone).toEqual([nodeB.id]);
+    expect(nodeB.gone).toEqual([]);
+    expect(nodes.open).toContain(nodeA);
   });
 
-  test("is told to those who watch nothing as well", async () => {
-    const { nodes, ann, ben } = await begin();
-    await nodes.close(ann);
+  test("is reported to nodes that watch nothing, too", async () => {
+    const { nodes, nodeA, nodeB } = await start();
+    await nodes.close(nodeA);
     await nodes.settle();
-    expect(ben.gone).toEqual([ann.id]);
+    expect(nodeB.gone).toEqual([nodeA.id]);
   });
 
-  test("nothing of it comes after that, not even what was under way", async () => {
-    const { nodes, ann, ben } = await begin();
+  test("is followed by nothing from that node, not even what was in transit", async () => {
+    const { nodes, nodeA, nodeB } = await start();
     for (const node of nodes.all) {
-      node.hold("eve", 1);
+      node.setConnections("eve", 1);
       await node.watch("c");
     }
     for (let i = 0; i < 10; i++) {
-      ben.say("c");
-      ben.join("c", `peer-${i}`, i);
-      void ben.tell("eve").reached;
+      nodeB.publish("c");
+      nodeB.join("c", `peer-${i}`, i);
+      void nodeB.send("eve").count;
     }
-    await nodes.close(ben);
+    await nodes.close(nodeB);
     await nodes.settle();
-    // TestNode writes down whatever comes of a node that has gone; here it has not even left a trace.
+    // TestNode records everything that comes from a node after it was reported gone.
     nodes.check();
-    expect(ann.picture("c")).toEqual({});
+    expect(nodeA.roster("c")).toEqual({});
   });
 
-  test("what it still tries to give reaches nobody", async () => {
-    const { nodes, ann, ben } = await begin();
-    ann.hold("eve", 1);
-    await ann.watch("c");
-    await nodes.close(ben);
+  test("makes later calls of its engine have no effect", async () => {
+    const { nodes, nodeA, nodeB } = await start();
+    nodeA.setConnections("eve", 1);
+    await nodeA.watch("c");
+    await nodes.close(nodeB);
     await nodes.settle();
-    ben.engine.publish(APP, "c", { from: "x", metadataJson: undefined, dataJson: `{"node":"${ben.id}","n":99}` });
-    ben.join("c", "late", 1);
-    void ben.tell("eve").reached;
+    nodeB.engine.publish(APP, "c", { from: "x", metadataJson: undefined, dataJson: `{"node":"${nodeB.id}","n":99}` });
+    nodeB.join("c", "late", 1);
+    void nodeB.send("eve").count;
     await nodes.settle();
-    expect([ann.heardOn("c"), ann.handedTo("eve"), ann.log]).toEqual([[], [], []]);
+    expect([nodeA.receivedOn("c"), nodeA.deliveredTo("eve"), nodeA.log]).toEqual([[], [], []]);
   });
 
-  test("counts no more in any answer", async () => {
-    const { nodes, ann, ben } = await begin();
-    ben.hold("eve", 3);
-    ben.join("c", "eve", 1);
+  test("removes it from all answers", async () => {
+    const { nodes, nodeA, nodeB } = await start();
+    nodeB.setConnections("eve", 3);
+    nodeB.join("c", "eve", 1);
     await nodes.settle();
-    await nodes.close(ben);
+    await nodes.close(nodeB);
     await nodes.settle();
-    await ann.watch("c");
-    expect(ann.picture("c")).toEqual({});
-    expect(await nodes.answer(ann.tell("eve").reached)).toBe(0);
-    expect(await nodes.answer(ann.engine.kick(APP, "eve"))).toBe(0);
-    expect(await nodes.answer(ann.engine.channels(APP))).toEqual([]);
-    expect(ann.engine.connections(APP)).toBe(0);
+    await nodeA.watch("c");
+    expect(nodeA.roster("c")).toEqual({});
+    expect(await nodes.answer(nodeA.send("eve").count)).toBe(0);
+    expect(await nodes.answer(nodeA.engine.kick(APP, "eve"))).toBe(0);
+    expect(await nodes.answer(nodeA.engine.channels(APP))).toEqual([]);
+    expect(nodeA.engine.connections(APP)).toBe(0);
   });
 }

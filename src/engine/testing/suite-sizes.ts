@@ -1,12 +1,12 @@
-/** Part of the engine's suite: what is larger than one payload of the transport. Clients can cause every size used here. */
+/** Part of the engine's suite: texts above the payload limit of the transport. Clients can cause every size used here. */
 import { expect, test } from "bun:test";
 import { TOKEN_PEER_METADATA_MAX_BYTES } from "../../access/limits.ts";
 import { MESSAGE_MAX_BYTES, PEER_ID_MAX_CHARS } from "../../protocol/limits.ts";
 import type { MemberState } from "../engine.ts";
-import { type Begin, LATE } from "./cluster.ts";
+import { LATE, type Start } from "./cluster.ts";
 import { APP, plain } from "./test-node.ts";
 
-/** 1.2 MB of metadata: above the default payload limit of NATS, 1 MiB. */
+/** 1.2 MB of metadata: above 1 MiB, the default payload limit of NATS. */
 const WITH_METADATA = 300;
 /** 1.2 MB of names. */
 const NAMES = 9500;
@@ -14,7 +14,7 @@ const APPLICATIONS = 9500;
 
 const longName = (at: number): string => `${at} `.padEnd(PEER_ID_MAX_CHARS, "x");
 
-/** Of the largest legal size, with quotes, which are escaped in each layer of JSON, and characters of three bytes. */
+/** The largest legal metadata, with quotes, which are escaped in each layer of JSON, and characters of three bytes. */
 const metadata = (at: number): string => {
   const text = `{"at":${at},"q":"${'\\"'.repeat(500)}","w":"${"€".repeat(1000)}"}`;
   return `${text.slice(0, -2)}${"x".repeat(TOKEN_PEER_METADATA_MAX_BYTES - Buffer.byteLength(text))}"}`;
@@ -26,75 +26,75 @@ const withMetadata = (): MemberState[] =>
 const withLongNames = (): MemberState[] =>
   Array.from({ length: NAMES }, (_, at) => ({ peerId: longName(at), since: at, metadataJson: undefined }));
 
-export function sizes(begin: Begin, size: number): void {
-  test("an announcement arrives whole, in its place before what follows", async () => {
-    const { nodes, ann, ben } = await begin();
-    await ben.watch("c");
+export function sizes(start: Start, size: number): void {
+  test("an announcement arrives complete and in order", async () => {
+    const { nodes, nodeA, nodeB } = await start();
+    await nodeB.watch("c");
     const states = withMetadata();
-    ann.say("c");
-    ann.joinAll("c", states);
-    const after = ann.say("c");
+    nodeA.publish("c");
+    nodeA.joinAll("c", states);
+    const after = nodeA.publish("c");
     await nodes.settle();
-    expect(ben.picture("c")).toEqual(plain([[ann.id, states]]));
-    expect([ben.log.length, ben.log.at(-1)]).toEqual([states.length + 2, `${after} on c`]);
+    expect(nodeB.roster("c")).toEqual(plain([[nodeA.id, states]]));
+    expect([nodeB.log.length, nodeB.log.at(-1)]).toEqual([states.length + 2, `${after} on c`]);
   });
 
-  test("a leave arrives whole", async () => {
-    const { nodes, ann, ben } = await begin();
-    ann.joinAll("c", withLongNames());
-    await ben.watch("c");
-    expect(ben.picture("c")[ann.id]).toHaveLength(NAMES);
-    ann.partAll("c");
+  test("a leave of many members arrives complete", async () => {
+    const { nodes, nodeA, nodeB } = await start();
+    nodeA.joinAll("c", withLongNames());
+    await nodeB.watch("c");
+    expect(nodeB.roster("c")[nodeA.id]).toHaveLength(NAMES);
+    nodeA.leaveAll("c");
     await nodes.settle();
-    expect(ben.picture("c")).toEqual({});
+    expect(nodeB.roster("c")).toEqual({});
   });
 
-  test("the answers to watch, channels and members arrive whole", async () => {
-    const { nodes, ann, ben } = await begin();
+  test("the results of watch, channels and members arrive complete", async () => {
+    const { nodes, nodeA, nodeB } = await start();
     const [large, many] = [withMetadata(), withLongNames()];
-    ann.joinAll("large", large);
-    ann.joinAll("many", many);
+    nodeA.joinAll("large", large);
+    nodeA.joinAll("many", many);
     await nodes.settle();
-    await ben.watch("large");
-    expect(ben.picture("large")).toEqual(plain([[ann.id, large]]));
-    const members = await nodes.answer(ben.engine.members(APP, "large"));
-    expect(members === LATE || members === undefined ? members : plain(members)).toEqual(plain([[ann.id, large]]));
-    expect(await nodes.answer(ben.engine.channels(APP))).toEqual([
+    await nodeB.watch("large");
+    expect(nodeB.roster("large")).toEqual(plain([[nodeA.id, large]]));
+    const members = await nodes.answer(nodeB.engine.members(APP, "large"));
+    expect(members === LATE || members === undefined ? members : plain(members)).toEqual(plain([[nodeA.id, large]]));
+    expect(await nodes.answer(nodeB.engine.channels(APP))).toEqual([
       { channel: "large", peerIds: large.map(({ peerId }) => peerId), connections: large.length },
       { channel: "many", peerIds: many.map(({ peerId }) => peerId), connections: many.length },
     ]);
   });
 
-  test("the connections of very many applications are known", async () => {
-    const { nodes, ann } = await begin();
+  test("the connections of very many applications arrive complete", async () => {
+    const { nodes, nodeA } = await start();
     const apps = Array.from({ length: APPLICATIONS }, (_, at) => longName(at).replaceAll(" ", "-"));
-    for (const node of nodes.others(ann)) for (const app of apps) node.hold("eve", 1, app);
-    const isKnown = (app: string): boolean => ann.engine.connections(app) === size - 1;
+    for (const node of nodes.others(nodeA)) for (const app of apps) node.setConnections("eve", 1, app);
+    const isKnown = (app: string): boolean => nodeA.engine.connections(app) === size - 1;
     expect(await nodes.until(() => isKnown(apps[0] ?? "") && isKnown(apps.at(-1) ?? ""))).toBeTrue();
     expect(apps.filter((app) => !isKnown(app))).toEqual([]);
-    // A later count replaces the earlier ones, those of applications that have no connections any more too.
-    for (const node of nodes.others(ann)) node.endAll();
-    expect(await nodes.until(() => ann.engine.connections(apps[0] ?? "") === 0)).toBeTrue();
+    // A later count replaces all earlier ones, also of applications that have no connections any more.
+    for (const node of nodes.others(nodeA)) node.disconnectAll();
+    expect(await nodes.until(() => nodeA.engine.connections(apps[0] ?? "") === 0)).toBeTrue();
   });
 
   test("the largest message and the largest direct message arrive, in order with small ones", async () => {
-    const { nodes, ann, ben } = await begin();
-    ben.hold("eve", 1);
-    await ben.watch("c");
-    const said: string[] = [];
-    const told: string[] = [];
-    const reached: (number | Promise<number>)[] = [];
-    for (const filling of ["", "€".repeat(MESSAGE_MAX_BYTES / 3), '"'.repeat(MESSAGE_MAX_BYTES / 2), ""]) {
-      ann.filling = filling;
-      said.push(ann.say("c"));
-      const direct = ann.tell("eve");
-      told.push(direct.name);
-      reached.push(direct.reached);
+    const { nodes, nodeA, nodeB } = await start();
+    nodeB.setConnections("eve", 1);
+    await nodeB.watch("c");
+    const published: string[] = [];
+    const sent: string[] = [];
+    const counts: (number | Promise<number>)[] = [];
+    for (const padding of ["", "€".repeat(MESSAGE_MAX_BYTES / 3), '"'.repeat(MESSAGE_MAX_BYTES / 2), ""]) {
+      nodeA.padding = padding;
+      published.push(nodeA.publish("c"));
+      const direct = nodeA.send("eve");
+      sent.push(direct.name);
+      counts.push(direct.count);
     }
-    expect(await nodes.answer(Promise.all(reached))).toEqual([1, 1, 1, 1]);
-    expect([ben.heardOn("c"), ben.handedTo("eve")]).toEqual([said, told]);
-    // One that nobody holds: every node has to be asked.
-    ann.filling = '"'.repeat(MESSAGE_MAX_BYTES / 2);
-    expect(await nodes.answer(ann.tell("nobody").reached)).toBe(0);
+    expect(await nodes.answer(Promise.all(counts))).toEqual([1, 1, 1, 1]);
+    expect([nodeB.receivedOn("c"), nodeB.deliveredTo("eve")]).toEqual([published, sent]);
+    // A peer without connections: every node must be asked.
+    nodeA.padding = '"'.repeat(MESSAGE_MAX_BYTES / 2);
+    expect(await nodes.answer(nodeA.send("absent").count)).toBe(0);
   });
 }

@@ -1,147 +1,146 @@
 /**
- * For tests: a node with nobody behind it. It holds a truth of its own, gives numbered messages, builds a picture of the
- * others from what the engine tells it, and writes down every rule of the contract that it sees broken.
+ * For tests: a node without clients. It has members and connections of its own, publishes numbered messages, builds rosters of the
+ * other nodes from what the engine reports, and records every rule of the contract that the engine violates.
  */
 import type { ChannelCount, Engine, Envelope, MemberState, NodeEnd, NodeId } from "../engine.ts";
 
 export const APP = "app";
 
 /** By node, by peer id. */
-export type Picture = Map<NodeId, Map<string, MemberState>>;
+type Roster = Map<NodeId, Map<string, MemberState>>;
 
 const key = (app: string, name: string): string => `${app} ${name}`;
 
 interface Watch {
-  readonly picture: Picture;
+  readonly roster: Roster;
   isAnswered: boolean;
 }
 
-interface Words {
+/** The data of a message. */
+interface Numbered {
   readonly node: NodeId;
   readonly n: number;
-  readonly filling?: string;
+  readonly padding?: string;
 }
 
 export class TestNode implements NodeEnd {
-  /** Rules of the contract that were broken towards this node. */
-  readonly broken: string[] = [];
-  /** What has arrived, as `<node> <number>`, by application and channel. */
-  private readonly heard = new Map<string, string[]>();
-  private readonly handed = new Map<string, string[]>();
+  /** Rules of the contract that the engine has violated. */
+  readonly violations: string[] = [];
+  /** Names of received messages, by application and channel. */
+  private readonly received = new Map<string, string[]>();
+  /** Names of delivered direct messages, by application and peer. */
+  private readonly delivered = new Map<string, string[]>();
   private readonly envelopes: Envelope[] = [];
   private readonly watches = new Map<string, Watch>();
-  /** The last number that came on each way: they must rise. */
-  private readonly last = new Map<string, number>();
+  /** The last number per sending node and path: numbers must increase. */
+  private readonly lastNumbers = new Map<string, number>();
   readonly gone: NodeId[] = [];
   readonly kicks: string[] = [];
-  /** Who until when. */
   readonly blocks: [peerId: string, untilMs: number][] = [];
   nudges = 0;
-  /** What a nudge makes it do takes so long. */
-  seeingTo: Promise<void> | undefined;
-  /** Channels of which it was told that something is lost. */
-  readonly losses: string[] = [];
-  /** In the order of arrival: what changed, who spoke. */
+  /** A nudge is answered when this resolves. */
+  nudgeWork: Promise<void> | undefined;
+  /** Channels on which messages were reported lost. */
+  readonly lostChannels: string[] = [];
+  /** Messages and member changes in the order of their arrival. */
   readonly log: string[] = [];
-  private readonly truth = new Map<string, Map<string, MemberState>>();
-  private readonly people = new Map<string, number>();
-  /** Connections by application. */
-  private counts = new Map<string, number>();
-  private number = 0;
-  /** Text that is added to each message, to make it large. */
-  filling = "";
+  private readonly ownMembers = new Map<string, Map<string, MemberState>>();
+  private readonly connectionsByPeer = new Map<string, number>();
+  private readonly connectionsByApp = new Map<string, number>();
+  private lastNumber = 0;
+  /** Text that is added to each message to make it large. */
+  padding = "";
 
   constructor(
     readonly id: NodeId,
     readonly engine: Engine,
   ) {}
 
-  /** What it gives */
+  // What the node does
 
-  /** Publishes and returns what it said, as `heardOn` shows it elsewhere. */
-  say(channel: string, app = APP): string {
-    const { envelope, name } = this.words();
+  /** Returns the name of the message, as `receivedOn` has it on other nodes. */
+  publish(channel: string, app = APP): string {
+    const { envelope, name } = this.nextMessage();
     if (!this.engine.publish(app, channel, envelope)) throw new Error("the engine could not publish");
     return name;
   }
 
-  tell(to: string, from = "somebody", app = APP): { name: string; reached: number | Promise<number> } {
-    const { envelope, name } = this.words(from);
-    return { name, reached: this.engine.send(app, to, envelope, false) };
+  /** `count`: to how many connections it was delivered. */
+  send(to: string, from = "sender", app = APP): { name: string; count: number | Promise<number> } {
+    const { envelope, name } = this.nextMessage(from);
+    return { name, count: this.engine.send(app, to, envelope, false) };
   }
 
-  private words(from = "somebody"): { envelope: Envelope; name: string } {
-    const n = ++this.number;
-    const words: Words = { node: this.id, n, ...(this.filling && { filling: this.filling }) };
+  private nextMessage(from = "sender"): { envelope: Envelope; name: string } {
+    const n = ++this.lastNumber;
+    const data: Numbered = { node: this.id, n, ...(this.padding && { padding: this.padding }) };
     return {
-      envelope: { from, metadataJson: n % 2 === 0 ? undefined : `{"of":"${from}"}`, dataJson: JSON.stringify(words) },
+      envelope: { from, metadataJson: n % 2 === 0 ? undefined : `{"of":"${from}"}`, dataJson: JSON.stringify(data) },
       name: `${this.id} ${n}`,
     };
   }
 
-  /** Its truth changes, and it says so at once, as the heart does. */
+  /** A member joins and is announced at once. */
   join(channel: string, peerId: string, since: number, metadataJson?: string, app = APP): void {
     this.enter(channel, { peerId, metadataJson, since }, app);
   }
 
-  /** Somebody who is not to be shown yet. */
+  /** A member joins that must not be shown yet. */
   arrive(channel: string, peerId: string, since: number, metadataJson?: string): void {
     this.enter(channel, { peerId, metadataJson, since, isArriving: true }, APP);
   }
 
   private enter(channel: string, state: MemberState, app: string): void {
-    const { peerId } = state;
-    const members = this.truth.get(key(app, channel)) ?? new Map<string, MemberState>();
-    this.truth.set(key(app, channel), members.set(peerId, state));
+    const members = this.ownMembers.get(key(app, channel)) ?? new Map<string, MemberState>();
+    this.ownMembers.set(key(app, channel), members.set(state.peerId, state));
     this.engine.announce(app, channel, [state], []);
   }
 
-  part(channel: string, peerId: string, app = APP): void {
-    if (this.truth.get(key(app, channel))?.delete(peerId)) this.engine.announce(app, channel, [], [peerId]);
+  leave(channel: string, peerId: string, app = APP): void {
+    if (this.ownMembers.get(key(app, channel))?.delete(peerId)) this.engine.announce(app, channel, [], [peerId]);
   }
 
-  /** Many members in one announcement. */
+  /** Many members join in one announcement. */
   joinAll(channel: string, states: readonly MemberState[], app = APP): void {
-    const members = this.truth.get(key(app, channel)) ?? new Map<string, MemberState>();
-    this.truth.set(key(app, channel), members);
+    const members = this.ownMembers.get(key(app, channel)) ?? new Map<string, MemberState>();
+    this.ownMembers.set(key(app, channel), members);
     for (const state of states) members.set(state.peerId, state);
     this.engine.announce(app, channel, states, []);
   }
 
   /** All members leave in one announcement. */
-  partAll(channel: string, app = APP): void {
-    const members = this.truth.get(key(app, channel));
-    this.truth.delete(key(app, channel));
+  leaveAll(channel: string, app = APP): void {
+    const members = this.ownMembers.get(key(app, channel));
+    this.ownMembers.delete(key(app, channel));
     this.engine.announce(app, channel, [], [...(members?.keys() ?? [])]);
   }
 
-  hold(peerId: string, connections: number, app = APP): void {
-    const had = this.people.get(key(app, peerId)) ?? 0;
-    this.people.set(key(app, peerId), connections);
-    this.counts.set(app, (this.counts.get(app) ?? 0) + connections - had);
-    if (had === 0 && connections > 0) this.engine.hold(app, peerId);
-    if (had > 0 && connections === 0) this.engine.release(app, peerId);
+  setConnections(peerId: string, connections: number, app = APP): void {
+    const before = this.connectionsByPeer.get(key(app, peerId)) ?? 0;
+    this.connectionsByPeer.set(key(app, peerId), connections);
+    this.connectionsByApp.set(app, (this.connectionsByApp.get(app) ?? 0) + connections - before);
+    if (before === 0 && connections > 0) this.engine.hold(app, peerId);
+    if (before > 0 && connections === 0) this.engine.release(app, peerId);
   }
 
-  /** All connections end. */
-  endAll(): void {
-    for (const name of [...this.people.keys()]) {
-      // An application's name may hold spaces here, a peer's never.
+  disconnectAll(): void {
+    for (const name of [...this.connectionsByPeer.keys()]) {
+      // Application names may contain spaces in tests, peer ids never.
       const at = name.lastIndexOf(" ");
-      this.hold(name.slice(at + 1), 0, name.slice(0, at));
+      this.setConnections(name.slice(at + 1), 0, name.slice(0, at));
     }
-    this.counts.clear();
+    this.connectionsByApp.clear();
   }
 
-  /** Resolves with the answer. */
+  /** Resolves when the watch is answered. */
   watch(channel: string, app = APP): Promise<void> {
-    const watch: Watch = { picture: new Map(), isAnswered: false };
+    const watch: Watch = { roster: new Map(), isAnswered: false };
     this.watches.set(key(app, channel), watch);
     return new Promise((resolve) => {
       this.engine.watch(app, channel, (found) => {
-        if (watch.isAnswered) this.broken.push(`the watch of ${channel} was answered twice`);
+        if (watch.isAnswered) this.violations.push(`the watch of ${channel} was answered twice`);
         watch.isAnswered = true;
-        for (const [node, members] of found) this.put(watch.picture, node, members, []);
+        for (const [node, members] of found) this.change(watch.roster, node, members, []);
         resolve();
       });
     });
@@ -156,56 +155,59 @@ export class TestNode implements NodeEnd {
     return this.watches.has(key(app, channel));
   }
 
-  /** What it has come to know */
+  // What the node has received
 
-  heardOn(channel: string, app = APP): readonly string[] {
-    return this.heard.get(key(app, channel)) ?? [];
+  /** Names of messages. */
+  receivedOn(channel: string, app = APP): readonly string[] {
+    return this.received.get(key(app, channel)) ?? [];
   }
 
-  handedTo(peerId: string, app = APP): readonly string[] {
-    return this.handed.get(key(app, peerId)) ?? [];
+  /** Names of direct messages. */
+  deliveredTo(peerId: string, app = APP): readonly string[] {
+    return this.delivered.get(key(app, peerId)) ?? [];
   }
 
-  /** The envelope of what `heardOn` or `handedTo` shows. */
   envelopeOf(name: string): Envelope | undefined {
     return this.envelopes.find((one) => nameOf(one) === name);
   }
 
-  picture(channel: string, app = APP): Record<NodeId, MemberState[]> {
-    return plain(this.watches.get(key(app, channel))?.picture ?? new Map());
+  /** Members of a channel on other nodes. */
+  roster(channel: string, app = APP): Record<NodeId, MemberState[]> {
+    return plain(this.watches.get(key(app, channel))?.roster ?? new Map());
   }
 
-  private put(picture: Picture, node: NodeId, joined: readonly MemberState[], left: readonly string[]): void {
-    if (this.gone.includes(node)) this.broken.push(`members of ${node} came after it had gone`);
-    const members = picture.get(node) ?? new Map<string, MemberState>();
+  private change(roster: Roster, node: NodeId, joined: readonly MemberState[], left: readonly string[]): void {
+    if (this.gone.includes(node)) this.violations.push(`members of ${node} came after it was gone`);
+    const members = roster.get(node) ?? new Map<string, MemberState>();
     for (const state of joined) members.set(state.peerId, state);
     for (const peerId of left) members.delete(peerId);
-    picture.set(node, members);
+    roster.set(node, members);
   }
 
-  private came(way: string, envelope: Envelope): string {
-    const { node, n } = JSON.parse(envelope.dataJson) as Words;
-    if (node === this.id) this.broken.push(`its own ${way} came back`);
-    if (this.gone.includes(node)) this.broken.push(`${way} of ${node} came after it had gone`);
-    const before = this.last.get(`${node} ${way}`) ?? 0;
-    if (n <= before) this.broken.push(`${way} of ${node}: ${n} came after ${before}`);
-    this.last.set(`${node} ${way}`, n);
+  private receive(path: string, envelope: Envelope): string {
+    const { node, n } = JSON.parse(envelope.dataJson) as Numbered;
+    if (node === this.id) this.violations.push(`its own ${path} came back`);
+    if (this.gone.includes(node)) this.violations.push(`${path} of ${node} came after it was gone`);
+    const last = this.lastNumbers.get(`${node} ${path}`) ?? 0;
+    if (n <= last) this.violations.push(`${path} of ${node}: ${n} came after ${last}`);
+    this.lastNumbers.set(`${node} ${path}`, n);
     this.envelopes.push(envelope);
     return nameOf(envelope);
   }
 
-  /** NodeEnd */
+  // NodeEnd
 
   deliver(app: string, channel: string, envelope: Envelope): void {
-    const name = this.came(`message on ${app} ${channel}`, envelope);
-    if (!this.isWatching(channel, app)) this.broken.push(`a message came on ${channel}, which it does not watch`);
-    append(this.heard, key(app, channel), name);
+    const name = this.receive(`message on ${app} ${channel}`, envelope);
+    if (!this.isWatching(channel, app)) this.violations.push(`a message came on ${channel}, which it does not watch`);
+    append(this.received, key(app, channel), name);
     this.log.push(`${name} on ${channel}`);
   }
 
   deliverTo(app: string, to: string, envelope: Envelope): number {
-    const connections = this.people.get(key(app, to)) ?? 0;
-    if (connections > 0) append(this.handed, key(app, to), this.came(`direct ${app} ${envelope.from} ${to}`, envelope));
+    const connections = this.connectionsByPeer.get(key(app, to)) ?? 0;
+    if (connections > 0)
+      append(this.delivered, key(app, to), this.receive(`direct ${app} ${envelope.from} ${to}`, envelope));
     return connections;
   }
 
@@ -217,10 +219,10 @@ export class TestNode implements NodeEnd {
     left: readonly string[],
   ): void {
     const watch = this.watches.get(key(app, channel));
-    if (node === this.id) this.broken.push("its own announcement came back");
-    if (!watch) this.broken.push(`an announcement came on ${channel}, which it does not watch`);
-    // What comes before the answer must be in it: the heart does not look at it either.
-    else if (watch.isAnswered) this.put(watch.picture, node, joined, left);
+    if (node === this.id) this.violations.push("its own announcement came back");
+    if (!watch) this.violations.push(`an announcement came on ${channel}, which it does not watch`);
+    // Changes before the answer must be included in it: realtime ignores them too.
+    else if (watch.isAnswered) this.change(watch.roster, node, joined, left);
     for (const { peerId } of joined) this.log.push(`${peerId} joins ${channel}`);
     for (const peerId of left) this.log.push(`${peerId} leaves ${channel}`);
   }
@@ -228,23 +230,23 @@ export class TestNode implements NodeEnd {
   membersAre(node: NodeId, app: string, channel: string, members: readonly MemberState[]): void {
     const watch = this.watches.get(key(app, channel));
     if (!watch?.isAnswered) return;
-    watch.picture.delete(node);
-    this.put(watch.picture, node, members, []);
+    watch.roster.delete(node);
+    this.change(watch.roster, node, members, []);
   }
 
   lost(_app: string, channel: string): void {
-    this.losses.push(channel);
+    this.lostChannels.push(channel);
   }
 
   nodeGone(node: NodeId): void {
-    if (this.gone.includes(node)) this.broken.push(`${node} went twice`);
+    if (this.gone.includes(node)) this.violations.push(`${node} was reported gone twice`);
     this.gone.push(node);
-    for (const { picture } of this.watches.values()) picture.delete(node);
+    for (const { roster } of this.watches.values()) roster.delete(node);
   }
 
   nudged(): Promise<void> | undefined {
     this.nudges++;
-    return this.seeingTo;
+    return this.nudgeWork;
   }
 
   connectionsChanged(): void {}
@@ -254,10 +256,10 @@ export class TestNode implements NodeEnd {
   }
 
   kicked(app: string, peerId: string): number {
-    const connections = this.people.get(key(app, peerId)) ?? 0;
+    const connections = this.connectionsByPeer.get(key(app, peerId)) ?? 0;
     if (connections > 0) this.kicks.push(peerId);
-    this.hold(peerId, 0, app);
-    this.people.delete(key(app, peerId));
+    this.setConnections(peerId, 0, app);
+    this.connectionsByPeer.delete(key(app, peerId));
     return connections;
   }
 
@@ -266,11 +268,11 @@ export class TestNode implements NodeEnd {
   }
 
   localMembers(app: string, channel: string): readonly MemberState[] {
-    return [...(this.truth.get(key(app, channel))?.values() ?? [])];
+    return [...(this.ownMembers.get(key(app, channel))?.values() ?? [])];
   }
 
   localChannels(app: string): readonly ChannelCount[] {
-    return [...this.truth]
+    return [...this.ownMembers]
       .filter(([name, members]) => name.startsWith(`${app} `) && members.size > 0)
       .map(([name, members]) => ({
         channel: name.slice(app.length + 1),
@@ -280,16 +282,17 @@ export class TestNode implements NodeEnd {
   }
 
   localConnections(app: string): number {
-    return this.counts.get(app) ?? 0;
+    return this.connectionsByApp.get(app) ?? 0;
   }
 
   localCounts(): ReadonlyMap<string, number> {
-    return new Map(this.counts);
+    return new Map(this.connectionsByApp);
   }
 }
 
+/** `<node> <number>`. */
 const nameOf = (envelope: Envelope): string => {
-  const { node, n } = JSON.parse(envelope.dataJson) as Words;
+  const { node, n } = JSON.parse(envelope.dataJson) as Numbered;
   return `${node} ${n}`;
 };
 
@@ -301,7 +304,7 @@ function append(lists: Map<string, string[]>, name: string, entry: string): void
 
 const byPeer = (a: MemberState, b: MemberState): number => (a.peerId < b.peerId ? -1 : 1);
 
-/** To be compared: nodes with members only, in a fixed order. */
+/** A roster that can be compared: without empty nodes, in a fixed order. */
 export const plain = (members: Iterable<readonly [NodeId, Map<string, MemberState> | readonly MemberState[]]>) =>
   Object.fromEntries(
     [...members]

@@ -1,59 +1,59 @@
-/** For tests: ways that things may travel between nodes. Each keeps a lane in order; what else may happen is its own. */
+/** For tests: carriers between nodes of one process. Each keeps a route in order; they differ in delay and in the order of routes. */
 import type { Carrier } from "../local.ts";
 
 export interface Traffic {
   readonly carry: Carrier;
-  /** How many things are under way. */
+  /** How much is in transit. */
   readonly underWay: number;
   /** A little time passes: something may arrive, or nothing. */
   step(): void;
 }
 
-/** What is given has arrived. */
-export const atOnce = (): Traffic => ({ carry: (_lane, arrive) => arrive(), underWay: 0, step: () => {} });
+/** Everything arrives immediately. */
+export const atOnce = (): Traffic => ({ carry: (_route, arrive) => arrive(), underWay: 0, step: () => {} });
 
 /** Everything takes the same number of steps. */
 export function delayed(steps: number): Traffic {
-  const road: { arrive: () => void; due: number }[] = [];
+  const queue: { arrive: () => void; due: number }[] = [];
   let now = 0;
   return {
-    carry: (_lane, arrive) => road.push({ arrive, due: now + steps }),
+    carry: (_route, arrive) => queue.push({ arrive, due: now + steps }),
     get underWay() {
-      return road.length;
+      return queue.length;
     },
     step: () => {
       now++;
-      while (road[0] !== undefined && road[0].due <= now) road.shift()?.arrive();
+      while (queue[0] !== undefined && queue[0].due <= now) queue.shift()?.arrive();
     },
   };
 }
 
-/** Each step, chance lets some lanes go on by one; a lane may stand still while others run ahead. */
+/** In each step up to two random routes advance by one; some routes may overtake others. */
 export function shuffled(seed: number): Traffic {
-  const lanes = new Map<string, (() => void)[]>();
+  const routes = new Map<string, (() => void)[]>();
   const next = random(seed);
   return {
-    carry: (lane, arrive) => {
-      const waiting = lanes.get(lane);
+    carry: (route, arrive) => {
+      const waiting = routes.get(route);
       if (waiting) waiting.push(arrive);
-      else lanes.set(lane, [arrive]);
+      else routes.set(route, [arrive]);
     },
     get underWay() {
-      return [...lanes.values()].reduce((sum, lane) => sum + lane.length, 0);
+      return [...routes.values()].reduce((sum, waiting) => sum + waiting.length, 0);
     },
     step: () => {
-      for (let moves = Math.floor(next() * 3); moves > 0 && lanes.size > 0; moves--) {
-        const lane = [...lanes.keys()][Math.floor(next() * lanes.size)] as string;
-        const waiting = lanes.get(lane) ?? [];
+      for (let moves = Math.floor(next() * 3); moves > 0 && routes.size > 0; moves--) {
+        const route = [...routes.keys()][Math.floor(next() * routes.size)] as string;
+        const waiting = routes.get(route) ?? [];
         const arrive = waiting.shift();
-        if (waiting.length === 0) lanes.delete(lane);
+        if (waiting.length === 0) routes.delete(route);
         arrive?.();
       }
     },
   };
 }
 
-/** Mulberry32: numbers from 0 to 1 that a seed decides. */
+/** Mulberry32: pseudo-random numbers from 0 to 1. */
 function random(seed: number): () => number {
   let state = seed | 0;
   return () => {

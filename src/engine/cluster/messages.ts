@@ -1,0 +1,123 @@
+/** What nodes say to each other. encode.ts writes these messages, decode.ts reads them. */
+import type { ChannelCount, Envelope, MemberState } from "../engine.ts";
+
+/** Increased when nodes of two versions could not understand each other; they then ignore each other. */
+export const VERSION = 2;
+
+/** Position of an item in the stream of one node on one channel. */
+export interface Position {
+  readonly node: string;
+  readonly app: string;
+  readonly channel: string;
+  /** A stream that was forgotten starts again with sequence number 1 in a later epoch. */
+  readonly epoch: number;
+  /** Sequence number. */
+  readonly n: number;
+}
+
+export interface MembersChange {
+  readonly joined: readonly MemberState[];
+  readonly left: readonly string[];
+}
+
+export type StreamItem =
+  | { readonly kind: "message"; readonly position: Position; readonly envelope: Envelope }
+  | { readonly kind: "members"; readonly position: Position; readonly change: MembersChange }
+  /** Carries nothing new: it repeats the last sequence number, so that a node notices when the last item was lost. */
+  | { readonly kind: "tail"; readonly position: Position };
+
+export interface Heartbeat {
+  readonly kind: "heartbeat";
+  readonly node: string;
+  /** By application. */
+  readonly connections: ReadonlyMap<string, number>;
+  /** Nodes whose heartbeats it receives. */
+  readonly hears: readonly string[];
+  /** It was disconnected until now: what it knows of other nodes, and they of it, may be out of date. */
+  readonly isReconnected: boolean;
+  /** With very many applications a heartbeat has several parts, from 0. Only the first carries `hears` and `isReconnected`. */
+  readonly part: number;
+  readonly parts: number;
+}
+
+/** The node is closing. */
+export interface Farewell {
+  readonly kind: "farewell";
+  readonly node: string;
+}
+
+/** The connections of one application, sent between two heartbeats. */
+export interface ConnectionCount {
+  readonly kind: "count";
+  readonly node: string;
+  readonly app: string;
+  readonly connections: number;
+}
+
+export type NodeRequest =
+  /** The state of the node's streams on these channels, with its members. */
+  | { readonly kind: "streams"; readonly channels: readonly (readonly [app: string, channel: string])[] }
+  /** The items from a position up to sequence number `to`. */
+  | { readonly kind: "replay"; readonly from: Position; readonly to: number }
+  | { readonly kind: "channels"; readonly app: string }
+  | { readonly kind: "members"; readonly app: string; readonly channel: string }
+  | { readonly kind: "block"; readonly app: string; readonly peerId: string; readonly untilMs: number }
+  | { readonly kind: "kick"; readonly app: string; readonly peerId: string }
+  /** How many connections an application has, and claims older than the claim `number` of the requesting node. */
+  | { readonly kind: "capacity"; readonly app: string; readonly number: number }
+  /** Read shared state now; the response has the connections of the application. */
+  | { readonly kind: "nudge"; readonly app?: string | undefined }
+  /** A direct message whose subject seems to have no subscriber: the subscription may be too new for the servers to know. */
+  | { readonly kind: "deliver"; readonly text: string };
+
+export interface RequestMessage {
+  readonly kind: "request";
+  readonly node: string;
+  readonly request: NodeRequest;
+}
+
+/** The state of one stream of the responding node. Epoch 0: it has no stream on that channel. */
+export interface StreamState {
+  readonly app: string;
+  readonly channel: string;
+  readonly epoch: number;
+  /** The last sequence number. */
+  readonly n: number;
+  readonly members: readonly MemberState[];
+}
+
+export type NodeResponse =
+  | { readonly kind: "streams"; readonly streams: readonly StreamState[] }
+  /** Items as they were sent; undefined: they are no longer kept. */
+  | { readonly kind: "replay"; readonly items: readonly string[] | undefined }
+  | { readonly kind: "channels"; readonly counts: readonly ChannelCount[] }
+  | { readonly kind: "members"; readonly members: readonly MemberState[] }
+  | { readonly kind: "block" }
+  | { readonly kind: "kick"; readonly closed: number }
+  | { readonly kind: "capacity"; readonly taken: number }
+  | { readonly kind: "nudge"; readonly connections: number }
+  /** `isLate`: it came after a newer message of the same node and was not delivered. */
+  | { readonly kind: "deliver"; readonly count: number; readonly isLate?: boolean };
+
+/** A long response has several parts, from 0. */
+export interface ResponsePart {
+  readonly node: string;
+  readonly part: number;
+  readonly parts: number;
+  readonly response: NodeResponse;
+}
+
+export interface DirectMessage {
+  readonly node: string;
+  /** Higher than the number of any earlier direct message of the same node. */
+  readonly number: number;
+  readonly app: string;
+  readonly to: string;
+  readonly envelope: Envelope;
+}
+
+/** The receipt of a direct message: to how many connections a node has delivered it. */
+export interface DeliveryCount {
+  readonly node: string;
+  readonly count: number;
+}

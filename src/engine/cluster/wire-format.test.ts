@@ -1,0 +1,143 @@
+/**
+ * The wire format of version 2, one example per message. Nodes of the previous release read and write exactly these texts during a
+ * rolling restart: a change here needs a new version, which separates the nodes.
+ */
+import { describe, expect, test } from "bun:test";
+import * as decode from "./decode.ts";
+import * as encode from "./encode.ts";
+import type { NodeRequest, NodeResponse } from "./messages.ts";
+import { Subjects } from "./subjects.ts";
+
+const position = { node: "n1", app: "app", channel: "chat/1", epoch: 3, n: 7 };
+const envelope = { from: "ann", metadataJson: '{"a":1}', dataJson: '{"x":[1,2]}' };
+const members = [
+  { peerId: "ann", since: 5, metadataJson: undefined },
+  { peerId: "bob", since: 6, metadataJson: '{"b":2}', isArriving: true as const },
+];
+const MEMBER_OBJECTS = String.raw`[{"peerId":"ann","since":5},{"peerId":"bob","since":6,"metadataJson":"{\"b\":2}","isArriving":true}]`;
+
+describe("items of streams", () => {
+  test("a message", () => {
+    const text = '[2,"message","n1","app","chat/1",3,7,"ann",7]\n{"a":1}{"x":[1,2]}';
+    expect(encode.message(position, envelope)).toBe(text);
+    expect(decode.streamItem(text)).toEqual({ kind: "message", position, envelope });
+  });
+
+  test("a message without metadata", () => {
+    const plain = { ...envelope, metadataJson: undefined };
+    const text = '[2,"message","n1","app","chat/1",3,7,"ann",-1]\n{"x":[1,2]}';
+    expect(encode.message(position, plain)).toBe(text);
+    expect(decode.streamItem(text)).toEqual({ kind: "message", position, envelope: plain });
+  });
+
+  test("a member change", () => {
+    const change = { joined: members, left: ["eve"] };
+    const text = String.raw`[2,"members","n1","app","chat/1",3,7,[["ann",5],["bob",6,"{\"b\":2}",true]],["eve"]]`;
+    expect(encode.members(position, change)).toBe(text);
+    expect(decode.streamItem(text)).toEqual({ kind: "members", position, change });
+  });
+
+  test("a repeated sequence number", () => {
+    const text = '[2,"tail","n1","app","chat/1",3,7]';
+    expect(encode.tail(position)).toBe(text);
+    expect(decode.streamItem(text)).toEqual({ kind: "tail", position });
+  });
+});
+
+describe("messages to all nodes", () => {
+  test("a heartbeat", () => {
+    const connections = new Map([["app", 3]]);
+    const heartbeat = { node: "n1", connections, hears: ["n2"], isReconnected: true, part: 0, parts: 2 };
+    const text = '[2,"beat","n1",[["app",3]],["n2"],true,0,2]';
+    expect(encode.heartbeat(heartbeat)).toBe(text);
+    expect(decode.nodeMessage(text)).toEqual({ kind: "heartbeat", ...heartbeat });
+  });
+
+  test("a connection count", () => {
+    const count = { node: "n1", app: "app", connections: 4 };
+    expect(encode.connectionCount(count)).toBe('[2,"count","n1","app",4]');
+    expect(decode.nodeMessage('[2,"count","n1","app",4]')).toEqual({ kind: "count", ...count });
+  });
+
+  test("a farewell", () => {
+    expect(encode.farewell("n1")).toBe('[2,"farewell","n1"]');
+    expect(decode.nodeMessage('[2,"farewell","n1"]')).toEqual({ kind: "farewell", node: "n1" });
+  });
+});
+
+test("a direct message and its receipt", () => {
+  const message = { node: "n1", number: 9, app: "app", to: "bob", envelope };
+  const text = '[2,"direct","n1",9,"app","bob","ann",7]\n{"a":1}{"x":[1,2]}';
+  expect(encode.directMessage(message)).toBe(text);
+  expect(decode.directMessage(text)).toEqual(message);
+  expect(encode.deliveryCount({ node: "n1", count: 2 })).toBe('[2,"handed","n1",2]');
+  expect(decode.deliveryCount('[2,"handed","n1",2]')).toEqual({ node: "n1", count: 2 });
+});
+
+describe("requests", () => {
+  const examples: readonly (readonly [NodeRequest, string])[] = [
+    [{ kind: "streams", channels: [["app", "chat/1"]] }, '{"what":"who","channels":[["app","chat/1"]]}'],
+    [
+      { kind: "replay", from: position, to: 9 },
+      '{"what":"again","place":{"node":"n1","app":"app","channel":"chat/1","epoch":3,"n":7},"to":9}',
+    ],
+    [{ kind: "channels", app: "app" }, '{"what":"channels","app":"app"}'],
+    [{ kind: "members", app: "app", channel: "c" }, '{"what":"members","app":"app","channel":"c"}'],
+    [
+      { kind: "block", app: "app", peerId: "ann", untilMs: 5 },
+      '{"what":"block","app":"app","peerId":"ann","untilMs":5}',
+    ],
+    [{ kind: "kick", app: "app", peerId: "ann" }, '{"what":"kick","app":"app","peerId":"ann"}'],
+    [{ kind: "capacity", app: "app", number: 4 }, '{"what":"room","app":"app","n":4}'],
+    [{ kind: "nudge" }, '{"what":"look"}'],
+    [{ kind: "nudge", app: "app" }, '{"what":"look","app":"app"}'],
+    [{ kind: "deliver", text: "x" }, '{"what":"hand","text":"x"}'],
+  ];
+  test.each(examples)("%j", (request, fields) => {
+    const text = `[2,"question","n1",${fields}]`;
+    expect(encode.request("n1", request)).toBe(text);
+    expect(decode.nodeMessage(text)).toEqual({ kind: "request", node: "n1", request });
+  });
+});
+
+describe("responses", () => {
+  const stream = { app: "app", channel: "chat/1", epoch: 3, n: 7, members };
+  const count = { channel: "c", peerIds: ["ann"], connections: 2 };
+  const examples: readonly (readonly [NodeResponse, string])[] = [
+    [
+      { kind: "streams", streams: [stream] },
+      `{"what":"who","lanes":[{"app":"app","channel":"chat/1","epoch":3,"n":7,"members":${MEMBER_OBJECTS}}]}`,
+    ],
+    [{ kind: "replay", items: undefined }, '{"what":"again","items":null}'],
+    [{ kind: "replay", items: ["one"] }, '{"what":"again","items":["one"]}'],
+    [
+      { kind: "channels", counts: [count] },
+      '{"what":"channels","counts":[{"channel":"c","peerIds":["ann"],"connections":2}]}',
+    ],
+    [{ kind: "members", members }, `{"what":"members","members":${MEMBER_OBJECTS}}`],
+    [{ kind: "block" }, '{"what":"block"}'],
+    [{ kind: "kick", closed: 2 }, '{"what":"kick","closed":2}'],
+    [{ kind: "capacity", taken: 4 }, '{"what":"room","taken":4}'],
+    [{ kind: "nudge", connections: 5 }, '{"what":"look","connections":5}'],
+    [{ kind: "deliver", count: 0, isLate: true }, '{"what":"hand","count":0,"isLate":true}'],
+  ];
+  test.each(examples)("%j", (response, fields) => {
+    const text = `[2,"answer","n1",0,1,${fields}]`;
+    expect(encode.responsePart({ node: "n1", part: 0, parts: 1, response })).toBe(text);
+    expect(decode.responsePart(text)).toEqual({ node: "n1", part: 0, parts: 1, response });
+  });
+
+  test("a delivery without isLate", () => {
+    const text = '[2,"answer","n1",0,1,{"what":"hand","count":1}]';
+    expect(encode.responsePart({ node: "n1", part: 0, parts: 1, response: { kind: "deliver", count: 1 } })).toBe(text);
+    expect(decode.responsePart(text)?.response).toEqual({ kind: "deliver", count: 1, isLate: false });
+  });
+});
+
+test("subjects", () => {
+  const subjects = new Subjects("parley", "n1");
+  expect([subjects.all, subjects.node("n2")]).toEqual(["parley.all", "parley.node.bjI"]);
+  expect([subjects.response(5), subjects.responses]).toEqual(["parley.answer.bjE.5", "parley.answer.bjE.*"]);
+  expect(subjects.channel("app", "chat/1")).toBe("parley.lane.YXBw.Y2hhdC8x");
+  expect(subjects.peer("app", "ann")).toBe("parley.peer.YXBw.YW5u");
+});

@@ -1,0 +1,42 @@
+/** What is particular to NATS as a transport. */
+import { describe, expect, test } from "bun:test";
+import { startNats } from "../testing/nats-server.ts";
+import { NatsTransport } from "./nats.ts";
+import { parseNatsUrl } from "./nats-address.ts";
+
+describe("the payload limit of the server", () => {
+  const connect = async (config: string): Promise<string[]> => {
+    const limited = await startNats([], undefined, config);
+    const warnings: string[] = [];
+    try {
+      const options = { url: limited.url, name: "test", warn: (text: string) => void warnings.push(text) };
+      await (await NatsTransport.connect(options)).close();
+      return warnings;
+    } finally {
+      await limited.stop();
+    }
+  };
+
+  test("is named in a warning when it is small, with the value to set", async () => {
+    expect(await connect("max_payload: 4096")).toEqual([
+      expect.stringContaining("max_payload of the NATS server is 4096 bytes"),
+    ]);
+    expect(await connect("max_payload: 64KB")).toEqual([]);
+  });
+
+  test("is refused when it is below the minimum", async () => {
+    await expect(connect("max_payload: 512")).rejects.toThrow("its max_payload is 512 bytes, at least 1024 are needed");
+  });
+});
+
+describe("the address", () => {
+  test.each([
+    ["nats://a:4222", { servers: ["a:4222"], tls: false }],
+    ["tls://a, nats://b:1/,c", { servers: ["a", "b:1", "c"], tls: true }],
+    ["nats://ann:p%40ss:word@a", { servers: ["a"], tls: false, user: "ann", pass: "p@ss:word" }],
+    ["nats://t0ken@a", { servers: ["a"], tls: false, token: "t0ken" }],
+    ["a", { servers: [], tls: false }],
+  ])("%s", (url, expected) => {
+    expect(parseNatsUrl(url)).toEqual(expected);
+  });
+});

@@ -1,0 +1,78 @@
+/**
+ * The contract of a transport: it carries payloads between the nodes of one installation. The node protocol (cluster/) runs on top
+ * of it and repairs what a transport loses, so a transport needs no memory and no acknowledgements. nats.ts is one; the suite
+ * of all transports is testing/transport.suite.ts.
+ *
+ * Order and loss
+ * - A transport MAY lose payloads. It MUST NOT deliver a payload twice or change one.
+ * - What one node publishes MUST reach another node in the order of the `publish` calls, also across subjects: the protocol
+ *   subscribes, then asks for the state of a channel, and relies on the response coming before later messages of the channel.
+ * - `subscribe` MUST take effect before a later `publish` of the same node: responses to that publish are received.
+ * - A node MUST NOT receive what it has published itself.
+ *
+ * Publishing
+ * - `publish` MUST NOT wait and MUST NOT throw. While the transport is down or closing, it drops the payload silently: a payload
+ *   that is sent after an outage would arrive behind newer ones. Any other error goes to `events.failed`.
+ * - The caller MUST NOT pass a payload above `maxPayloadBytes` or a subject above `SUBJECT_MAX_CHARS`. The transport MUST drop
+ *   such a subject and report it to `events.failed`, because a server may close the connection over it.
+ *
+ * Requests
+ * - A request is a publish with a `replyTo` subject, to which the requesting node is subscribed. Any number of nodes may answer,
+ *   each with any number of payloads. Timeouts are the caller's.
+ * - When no node is subscribed to the subject of a request, the transport MUST call `events.noResponders` with its `replyTo`. It
+ *   MAY be wrong about a subscription made a moment ago on another node.
+ *
+ * Receiving
+ * - Callbacks run one after another, never concurrently. An error thrown by one MUST be caught, reported to `events.receiverFailed`,
+ *   and MUST NOT stop later deliveries.
+ * - The payload passed to a callback MAY be a view into a buffer that is reused: the receiver copies what it keeps.
+ *
+ * Up and down
+ * - The transport reconnects by itself without a limit, and restores its subscriptions before it calls `events.up`.
+ * - `events.down` and `events.up` MUST alternate, beginning with `down`: a transport is handed over connected. `isUp` and
+ *   `maxPayloadBytes` are current when they are called.
+ */
+
+/** Every transport accepts subjects of this length. Those of the node protocol have a fraction of it. */
+export const SUBJECT_MAX_CHARS = 1536;
+
+/** Smallest payload limit of a transport: with less, fragments would consist mostly of their headers. */
+export const PAYLOAD_MIN_BYTES = 1024;
+
+/** Where an error happened, for the log. */
+export type FaultContext = Readonly<Record<string, unknown>>;
+
+export interface TransportEvents {
+  down(): void;
+  up(): void;
+  /** No node is subscribed to the subject of the request that had this reply subject. */
+  noResponders(replyTo: string): void;
+  /** A receiver has thrown: the payload is lost. */
+  receiverFailed(error: unknown, context: FaultContext): void;
+  /** Any other error that was caught. */
+  failed(error: unknown, context: FaultContext): void;
+}
+
+export type Receiver = (payload: Uint8Array, subject: string, replyTo: string | undefined) => void;
+
+export interface TransportSubscription {
+  /** Nothing is received after this call. MUST NOT throw. */
+  end(): void;
+}
+
+export interface Transport {
+  readonly isUp: boolean;
+  /** At least PAYLOAD_MIN_BYTES. It may change while the transport is up, so it is read for each payload. */
+  readonly maxPayloadBytes: number;
+  /** Called once, before anything else. */
+  on(events: TransportEvents): void;
+  publish(subject: string, payload: string | Uint8Array, replyTo?: string): void;
+  /** Tokens of a subject are separated by dots. `*` as the last token stands for any one token. After `close` it has no effect. */
+  subscribe(subject: string, receive: Receiver): TransportSubscription;
+  /** Resolves when everything published has reached the servers, and everything that they held for this node was received. */
+  flush(): Promise<void>;
+  /** Ends the subscriptions, receives what has already arrived, sends what was published, and closes. */
+  drain(): Promise<void>;
+  /** Closes at once. MAY be called twice and after `drain`. */
+  close(): Promise<void>;
+}
