@@ -1,29 +1,33 @@
 /**
- * The contract of what joins nodes. The heart (realtime/) is written against it; with one node it has nothing to do.
+ * The contract between realtime/ and what connects nodes. With a single node an engine has nothing to do. The suite of all engines
+ * is testing/engine.suite.ts.
  *
- * Every text named `…Json` is JSON already. Answers may come at once or as a promise: the caller must cope with both, and
- * must not assume that two calls about different channels are answered in the order they were made.
+ * Every field named `…Json` is already JSON text. Results may be returned directly or as a promise: the caller must handle both, and
+ * must not assume that calls about different channels resolve in the order they were made.
  *
- * - `publish` and `send` MUST decide whether they can reach the others before they return; when they cannot, they MUST NOT
- *   have handed anything to anybody.
- * - What one node announces and publishes on one channel MUST arrive in that order: a member is known before it speaks.
- * - Messages of one node on one channel, and of one sender to one peer, MUST arrive in the order they were given.
- * - Nothing a node gives MUST come back to it.
- * - `watch` MUST answer once, in line with `membersChanged`: what comes before the answer is in it, what is not in it comes
- *   behind it (a callback, because a promise would let something slip in between). From then on every message that another
- *   node publishes on that channel MUST arrive.
- * - When a node goes, the others MUST be told once (`nodeGone`), and nothing of it MUST arrive afterwards. One that was taken
- *   for gone and is not comes back under another id.
- * - A message that a watched channel owes and that cannot be had any more MUST be told (`lost`), before anything behind it.
- * - However many claims are made on however many nodes at one moment, no more MUST be given than there is room for, as long as
- *   the nodes reach each other.
- * - `nudge` resolves when every other node that is there has seen to it, or a second has passed. It MAY be lost: it only makes
- *   the others look sooner than they would.
- * - Announcements, answers and counts of connections of any size, and the largest legal message, MUST arrive whole, whatever the payload
- *   limit of the transport is.
+ * Messages
+ * - `publish` and `send` MUST decide whether other nodes can be reached before they return; when they cannot, nothing MUST have been
+ *   delivered to any node.
+ * - What one node announces and publishes on one channel MUST arrive in that order: a member is known before its messages.
+ * - Messages of one node on one channel, and of one sender to one peer, MUST arrive in the order they were published or sent.
+ * - A node MUST NOT receive its own messages and announcements.
+ * - A message lost on a watched channel MUST be reported with `lost`, before anything that follows it.
+ * - `send` reaches nodes that have called `hold` for the peer. It MAY resolve with the count of the first node that has delivered.
+ *
+ * Members
+ * - `watch` MUST call `found` once, in order with `membersChanged`: earlier changes are included in it, later ones follow. It is a
+ *   callback because with a promise a change could be processed in between. From then on every message that another node publishes
+ *   on that channel MUST arrive.
+ * - When a node is gone the other nodes MUST be notified once (`nodeGone`), and nothing of it MUST arrive afterwards. A node that was
+ *   wrongly considered gone returns under another id.
+ *
+ * Other calls
+ * - Simultaneous claims on all nodes together MUST NOT get more than the capacity, as long as the nodes can reach each other.
+ * - `nudge` resolves when every other node has finished its work, or after one second. It MAY be lost: it only makes other nodes
+ *   read shared state earlier than they would.
+ * - Announcements, results and connection counts of any size, and the largest legal message, MUST arrive complete, whatever the
+ *   payload limit of the transport.
  * - An engine between processes MUST survive a method of NodeEnd that throws: it reports the error, and the channel as `lost`.
- * - `send` reaches a peer where it is held (`hold`). Once it is known that it was handed to somebody, it MAY answer: the count
- *   is then of those who have answered.
  */
 
 export interface Envelope {
@@ -32,13 +36,13 @@ export interface Envelope {
   readonly dataJson: string;
 }
 
-/** What one node knows of one member of a channel through its own connections. */
+/** A member of a channel, as one node knows it from its own connections. */
 export interface MemberState {
   readonly peerId: string;
   readonly metadataJson: string | undefined;
-  /** When its newest connection there was made, Unix ms: the newest of all nodes gives the metadata. */
+  /** When its newest connection on that node was made, Unix ms. The newest on all nodes decides the metadata. */
   readonly since: number;
-  /** It has no roster yet: unless it is shown already, it is shown when it is announced again without this, or speaks. */
+  /** It has no roster yet. If it is not shown already, it is shown when it is announced without this, or publishes. */
   readonly isArriving?: true;
 }
 
@@ -48,55 +52,56 @@ export interface ChannelCount {
   readonly connections: number;
 }
 
-/** Room for one connection more, kept until `end`. */
+/** Capacity for one more connection, reserved until `end`. */
 export interface Claim {
   end(): void;
 }
 
 export type NodeId = string;
 
-/** The answer of all nodes, or undefined: an incomplete answer would be taken for a complete one. */
+/** The result from all nodes, or undefined: an incomplete result would be mistaken for a complete one. */
 export type Whole<T> = T | undefined | Promise<T | undefined>;
 
-/** Could not find out: nothing was handed to anybody. */
+/** A count that could not be determined: nothing was delivered. */
 export const UNAVAILABLE = -1;
 
 export interface Engine {
   /** Called once, before anything else. */
   attach(node: NodeEnd): void;
-  /** false: the others cannot be reached. */
+  /** false: the other nodes cannot be reached. */
   publish(app: string, channel: string, envelope: Envelope): boolean;
-  /** This node has its first connection of a peer, or has lost its last. */
+  /** This node has the first connection of a peer. */
   hold(app: string, peerId: string): void;
+  /** This node has lost the last connection of a peer. */
   release(app: string, peerId: string): void;
   /**
-   * How many connections of that peer on other nodes it was handed to, as far as is known; 0: none; or UNAVAILABLE.
-   * `isHere`: this node hands it to somebody as well, so that 0 need not be certain.
+   * To how many connections of that peer on other nodes it was delivered, as far as known; 0: none; or UNAVAILABLE.
+   * `isHere`: this node delivers it too, so that 0 need not be certain.
    */
   send(app: string, to: string, envelope: Envelope, isHere: boolean): number | Promise<number>;
-  /** This node has its first subscriber of a channel. `found` is told, at once or later, who is in it elsewhere. */
+  /** This node has the first subscriber of a channel. `found` gets the members on other nodes, now or later. */
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void;
-  /** This node has lost its last subscriber. */
+  /** This node has lost the last subscriber of a channel. */
   unwatch(app: string, channel: string): void;
-  /** What this node's own connections make of the membership has changed. */
+  /** The members that this node's own connections have in a channel have changed. */
   announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void;
-  /** The peer may not connect to other nodes until then. Resolves when they know, or a second has passed. */
+  /** The peer must not connect to other nodes until then. Resolves when they know, or after one second. */
   block(app: string, peerId: string, untilMs: number): void | Promise<void>;
-  /** Closes the peer's connections on other nodes: how many. */
+  /** Closes the peer's connections on other nodes, and counts them. */
   kick(app: string, peerId: string): number | Promise<number>;
-  /** Channels that are active on other nodes, one entry for each node and channel; undefined: not every node has answered. */
+  /** Active channels on other nodes, one entry per node and channel. undefined: not every node has responded. */
   channels(app: string): Whole<readonly ChannelCount[]>;
-  /** Members of one channel on other nodes, also those not announced yet; undefined: not every node has answered. */
+  /** Members of one channel on other nodes, including those not announced yet. undefined: not every node has responded. */
   members(app: string, channel: string): Whole<RemoteMembers>;
-  /** This node's connections of an application are so many now: the others must not be far behind. */
+  /** The number of this node's connections of an application has changed: other nodes must learn it soon. */
   counted(app: string, connections: number): void;
-  /** Room for one more of the connections that an application may have on all nodes together; undefined: there is none. */
+  /** Capacity for one more connection under the cap of an application on all nodes together. undefined: there is none. */
   claim(app: string, cap: number): Claim | undefined | Promise<Claim | undefined>;
-  /** Connections of an application on other nodes, as far as is known now. */
+  /** Connections of an application on other nodes, as far as known. */
   connections(app: string): number;
   /**
-   * The others read at once what is new in what the nodes share besides. About an application: they write what they hold
-   * back of it too, and its `connections` are then as they were when they did.
+   * Makes the other nodes read shared state now. For an application they also write what they have not written yet, and its
+   * `connections` are then as of that moment.
    */
   nudge(app?: string): Promise<void>;
   close(): Promise<void>;
@@ -104,11 +109,11 @@ export interface Engine {
 
 export type RemoteMembers = ReadonlyMap<NodeId, readonly MemberState[]>;
 
-/** What a node offers to the engine: the truth about its own connections, and delivery to them. */
+/** What a node offers to its engine: the state of its own connections, and delivery to them. */
 export interface NodeEnd {
   readonly id: NodeId;
   deliver(app: string, channel: string, envelope: Envelope): void;
-  /** How many connections it was handed to. */
+  /** Returns to how many connections it was delivered. */
   deliverTo(app: string, to: string, envelope: Envelope): number;
   membersChanged(
     node: NodeId,
@@ -117,24 +122,24 @@ export interface NodeEnd {
     joined: readonly MemberState[],
     left: readonly string[],
   ): void;
-  /** The whole truth of one node about one channel, in place of whatever was known. */
+  /** All members of one channel on one node; replaces what was known. */
   membersAre(node: NodeId, app: string, channel: string, members: readonly MemberState[]): void;
-  /** Messages of that channel were lost on the way: whoever listens to it here must know. */
+  /** Messages of that channel were lost: its subscribers on this node must resynchronise. */
   lost(app: string, channel: string): void;
   nodeGone(node: NodeId): void;
-  /** Another node asks for it: what all share is read now; and, about an application, what is held back is written. */
+  /** Another node has called `nudge`: read shared state now and, for an application, write what is not written yet. */
   nudged(app?: string): void | Promise<void>;
-  /** The peer may not connect until then; those that it has are closed by a kick. */
+  /** The peer must not connect until then. Its connections are closed by a kick. */
   blocked(app: string, peerId: string, untilMs: number): void;
-  /** Closes the peer's connections. */
+  /** Closes the peer's connections, and counts them. */
   kicked(app: string, peerId: string): number;
-  /** As announced. */
+  /** Members of this node, as announced. */
   localMembers(app: string, channel: string): readonly MemberState[];
-  /** And those about to be. */
+  /** Members of this node, including those not announced yet. */
   localPeers(app: string, channel: string): readonly MemberState[];
   localChannels(app: string): readonly ChannelCount[];
   localConnections(app: string): number;
-  /** Another node has told how many connections of an application it has. */
+  /** Another node has reported its connections of an application. */
   connectionsChanged(app: string): void;
   /** Connections of every application that has any. */
   localCounts(): ReadonlyMap<string, number>;

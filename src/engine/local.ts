@@ -1,23 +1,23 @@
 /**
- * Nodes of one process. A service of one node has an exchange of its own with nobody else in it; the engine's suite and the
- * model of the heart put several hubs on one, with a `Carrier` that delays and reorders what travels between them.
+ * The engine of nodes in one process. A service of one node has an exchange to itself; the engine's suite and the model of
+ * realtime put several nodes on one, with a `Carrier` that delays and reorders what is exchanged.
  */
 import type { ChannelCount, Claim, Engine, Envelope, MemberState, NodeEnd, NodeId, RemoteMembers } from "./engine.ts";
 
-/** Takes something from one node to another. `lane`: what must stay in order among itself. */
-export type Carrier = (lane: string, arrive: () => void) => void;
+/** Calls `arrive` now or later. Calls with the same `route` MUST arrive in order. */
+export type Carrier = (route: string, arrive: () => void) => void;
 
-const atOnce: Carrier = (_lane, arrive) => arrive();
+const immediately: Carrier = (_route, arrive) => arrive();
 
 export class Exchange {
   private readonly nodes = new Map<NodeId, NodeEnd>();
-  /** `<app> <channel>` → the nodes that watch it, each with a mark of its own for this watch. */
+  /** `<app> <channel>` → the nodes that watch it, each with a symbol that identifies this watch. */
   private readonly watchers = new Map<string, Map<NodeId, symbol>>();
 
-  /** Open claims, by application. */
+  /** Number of open claims by application. */
   private readonly claims = new Map<string, number>();
 
-  constructor(private readonly carry: Carrier = atOnce) {}
+  constructor(private readonly carry: Carrier = immediately) {}
 
   engine(): Engine {
     return new LocalEngine(this);
@@ -65,8 +65,7 @@ export class Exchange {
     else this.claims.delete(app);
   }
 
-  /** Nobody to carry anything to. */
-  get isQuiet(): boolean {
+  get isAlone(): boolean {
     return this.nodes.size <= 1;
   }
 
@@ -75,7 +74,7 @@ export class Exchange {
     return [...this.nodes.values()].filter((node) => node.id !== id);
   }
 
-  /** To each other node that watches a channel, if it still is the same watch when it arrives. */
+  /** Calls `arrive` for each other node that watches a channel, if it is still the same watch by then. */
   toWatchers(from: NodeId, app: string, channel: string, arrive: (node: NodeEnd) => void): void {
     if (this.nodes.size <= 1) return;
     const key = `${app} ${channel}`;
@@ -88,11 +87,11 @@ export class Exchange {
     }
   }
 
-  /** `arrive` gets undefined if one of the two has gone while it was under way: nothing of the gone arrives. */
-  to(from: NodeId, node: NodeEnd, lane: string, arrive: (node: NodeEnd | undefined) => void): void {
-    this.carry(`${node.id} ${lane}`, () => {
-      const both = this.nodes.has(from) && this.nodes.get(node.id) === node;
-      arrive(both ? node : undefined);
+  /** `arrive` gets undefined if one of the two nodes has left meanwhile: nothing may arrive from a node that has left. */
+  to(from: NodeId, node: NodeEnd, route: string, arrive: (node: NodeEnd | undefined) => void): void {
+    this.carry(`${node.id} ${route}`, () => {
+      const areBothHere = this.nodes.has(from) && this.nodes.get(node.id) === node;
+      arrive(areBothHere ? node : undefined);
     });
   }
 }
@@ -108,13 +107,13 @@ class LocalEngine implements Engine {
   }
 
   publish(app: string, channel: string, envelope: Envelope): boolean {
-    if (this.exchange.isQuiet) return true;
+    if (this.exchange.isAlone) return true;
     this.exchange.toWatchers(this.id, app, channel, (node) => node.deliver(app, channel, envelope));
     return true;
   }
 
   send(app: string, to: string, envelope: Envelope): number | Promise<number> {
-    if (this.exchange.isQuiet) return 0;
+    if (this.exchange.isAlone) return 0;
     const others = this.exchange.others(this.id);
     return sum(
       others.map(
@@ -128,13 +127,13 @@ class LocalEngine implements Engine {
     );
   }
 
-  /** Every node is asked anyway. */
+  /** No-op: `send` asks every node. */
   hold(): void {}
   release(): void {}
 
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void {
     this.exchange.setWatching(this.id, app, channel, true);
-    found(this.known((node) => node.localMembers(app, channel)));
+    found(this.onOthers((node) => node.localMembers(app, channel)));
   }
 
   unwatch(app: string, channel: string): void {
@@ -142,8 +141,8 @@ class LocalEngine implements Engine {
   }
 
   announce(app: string, channel: string, joined: readonly MemberState[], left: readonly string[]): void {
-    if (this.exchange.isQuiet) return;
-    // In the same lane as messages: a member is known before it speaks.
+    if (this.exchange.isAlone) return;
+    // On the same route as messages: a member must be known before its messages arrive.
     this.exchange.toWatchers(this.id, app, channel, (node) => node.membersChanged(this.id, app, channel, joined, left));
   }
 
@@ -160,14 +159,14 @@ class LocalEngine implements Engine {
   }
 
   members(app: string, channel: string): RemoteMembers {
-    return this.known((node) => node.localPeers(app, channel));
+    return this.onOthers((node) => node.localPeers(app, channel));
   }
 
-  private known(of: (node: NodeEnd) => readonly MemberState[]): RemoteMembers {
-    return new Map(this.exchange.others(this.id).map((node) => [node.id, of(node)]));
+  private onOthers(membersOf: (node: NodeEnd) => readonly MemberState[]): RemoteMembers {
+    return new Map(this.exchange.others(this.id).map((node) => [node.id, membersOf(node)]));
   }
 
-  /** Whoever wants to know asks. */
+  /** No-op: counts are read on demand. */
   counted(): void {}
 
   claim(app: string, cap: number): Claim | undefined {
@@ -179,7 +178,7 @@ class LocalEngine implements Engine {
   }
 
   async nudge(app?: string): Promise<void> {
-    const seenTo = this.exchange
+    const finished = this.exchange
       .others(this.id)
       .map(
         (other) =>
@@ -187,7 +186,7 @@ class LocalEngine implements Engine {
             this.exchange.to(this.id, other, `${this.id} nudge`, (node) => resolve(node?.nudged(app))),
           ),
       );
-    await Promise.all(seenTo);
+    await Promise.all(finished);
   }
 
   async close(): Promise<void> {
