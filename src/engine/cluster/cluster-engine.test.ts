@@ -1,6 +1,10 @@
-/** The engine's suite against a real nats-server, with its default payload limit of 1 MiB and with a sixteenth of it. */
+/**
+ * The engine's suite against a real nats-server, with its default payload limit of 1 MiB and with a sixteenth of it; and against a
+ * transport in memory with the smallest payload limit that a transport may have.
+ */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { engineSuite } from "../testing/engine.suite.ts";
+import { memoryCluster } from "../testing/memory-cluster.ts";
 import { natsCluster } from "../testing/nats-cluster.ts";
 import { type NatsServer, startNats } from "../testing/nats-server.ts";
 import { APP, TestNode } from "../testing/test-node.ts";
@@ -15,6 +19,8 @@ afterAll(() => Promise.all([server?.stop(), narrow?.stop()]));
 
 engineSuite("NATS", (nodes) => natsCluster(server, nodes), { runs: 300 });
 engineSuite("NATS with payloads of 64 KiB", (nodes) => natsCluster(narrow, nodes), { runs: 20 });
+
+engineSuite("a transport in memory with payloads of 1 KiB", (nodes) => memoryCluster(nodes));
 
 test("calls while it closes and afterwards throw nothing and report no fault", async () => {
   const faults: unknown[] = [];

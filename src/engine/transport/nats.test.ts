@@ -1,8 +1,17 @@
-/** What is particular to NATS as a transport. */
-import { describe, expect, test } from "bun:test";
-import { startNats } from "../testing/nats-server.ts";
+/** The suite of all transports against a real nats-server, and what is particular to NATS. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type NatsServer, startNats } from "../testing/nats-server.ts";
+import { transportSuite } from "../testing/transport.suite.ts";
 import { NatsTransport } from "./nats.ts";
 import { parseNatsUrl } from "./nats-address.ts";
+
+let server: NatsServer;
+beforeAll(async () => {
+  server = await startNats();
+});
+afterAll(() => server?.stop());
+
+transportSuite("NATS", () => NatsTransport.connect({ url: server.url, name: "test" }));
 
 describe("the payload limit of the server", () => {
   const connect = async (config: string): Promise<string[]> => {
