@@ -90,7 +90,7 @@ export class ChannelSubscriptions {
       const item = streamItem(text);
       // The subject decides the channel: an item that names another one is forged.
       if (!item || item.position.app !== app || item.position.channel !== channel)
-        return warn("something that no node of ours sends has arrived on the subject of a channel");
+        return warn("ignored a message that no node has sent, on a channel");
       if (this.isCurrent(subscription) && nodes.seen(item.position.node)) streams.receive(item);
     });
     const subscription: ChannelSubscription = { app, channel, transport, streams, isOpening: true };

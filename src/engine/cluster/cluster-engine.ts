@@ -114,7 +114,7 @@ export class ClusterEngine implements Engine {
     const requests = new Requests({ self, link, subjects, nodes, pending: pendingRequests, nextNumber });
     const warn = (text: string): void => this.warn(text);
     const subscriptions = new ChannelSubscriptions({ local, link, subjects, nodes, requests, warn });
-    const unexpected = (where: string): void => warn(`something that no node of ours sends has arrived ${where}`);
+    const unexpected = (where: string): void => warn(`ignored a message that no node has sent, ${where}`);
     const directMessages = new DirectMessages({
       local,
       link,
@@ -122,7 +122,7 @@ export class ClusterEngine implements Engine {
       nodes,
       boundary,
       nowMs,
-      unexpected: () => unexpected("for a peer"),
+      unexpected: () => unexpected("to a peer"),
     });
     const claims = new CapacityClaims(self, (app) => local.localConnections(app), nowMs);
     const later = (run: () => void, ms: number): void =>

@@ -33,7 +33,7 @@ export class ControlMessages {
   receive({ text, respond }: Received): void {
     const { nodes, boundary, unexpected } = this.parts;
     const message = decode.nodeMessage(text);
-    if (!message) return unexpected("for all nodes");
+    if (!message) return unexpected("to this node");
     if (message.kind === "farewell") return nodes.farewell(message.node);
     const wasKnown = nodes.known(message.node) !== undefined;
     const node = nodes.seen(message.node, message.kind === "heartbeat" ? message : undefined);
@@ -50,12 +50,14 @@ export class ControlMessages {
     const number = requestNumberOf(subject);
     if (pendingDirectMessages.has(number)) {
       const delivered = decode.deliveryCount(text);
-      return delivered ? pendingDirectMessages.delivered(number, delivered.count) : unexpected("as an answer");
+      return delivered
+        ? pendingDirectMessages.delivered(number, delivered.count)
+        : unexpected("in response to a request");
     }
     const part = decode.responsePart(text);
     if (part) pendingRequests.receive(number, part);
     // A second node may deliver a direct message after the first one has confirmed it.
-    else if (!decode.deliveryCount(text)) unexpected("as an answer");
+    else if (!decode.deliveryCount(text)) unexpected("in response to a request");
   }
 
   /** The subject of a request has no subscriber. It matters for direct messages only. */

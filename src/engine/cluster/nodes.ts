@@ -35,7 +35,7 @@ const FAREWELLS_MAX = 1000;
 /** Bound: other nodes at one time; messages of further ones are ignored. */
 export const NODES_MAX = 1000;
 /** Bound: names whose number of incarnations is remembered; the oldest is forgotten first. */
-export const INCARNATIONS_MAX = 10_000;
+const INCARNATIONS_MAX = 10_000;
 /** Bound: applications per node whose connections are known; further ones count as having none. */
 export const APPS_PER_NODE_MAX = 100_000;
 

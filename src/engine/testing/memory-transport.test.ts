@@ -3,4 +3,8 @@ import { MemoryNetwork } from "./memory-transport.ts";
 import { transportSuite } from "./transport.suite.ts";
 
 const network = new MemoryNetwork();
-transportSuite("the transport in memory", async () => network.connect());
+transportSuite("the transport in memory", {
+  connect: async () => network.connect(),
+  startOutage: () => network.setUp(false),
+  endOutage: () => network.setUp(true),
+});

@@ -29,6 +29,11 @@ export class MemoryNetwork {
     return transport;
   }
 
+  /** Simulates the beginning or the end of an outage. */
+  setUp(isUp: boolean): void {
+    for (const transport of this.transports) transport.setUp(isUp);
+  }
+
   remove(transport: MemoryTransport): void {
     this.transports.delete(transport);
   }
@@ -76,7 +81,7 @@ export class MemoryTransport implements Transport {
     this.events = events;
   }
 
-  /** Simulates the beginning or the end of an outage. */
+  /** Simulates the beginning or the end of an outage of this transport only. */
   setUp(isUp: boolean): void {
     this.isUp = isUp;
     if (isUp) this.events?.up();

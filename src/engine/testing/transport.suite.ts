@@ -1,8 +1,17 @@
-/** The suite of all transports: every MUST of transport.ts that can be seen without an outage. */
+/** The suite of all transports: the rules of transport.ts. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { PAYLOAD_MIN_BYTES, SUBJECT_MAX_CHARS, type Transport, type TransportEvents } from "../transport/transport.ts";
 
 const FLUSHES = 3;
+const WAIT_MS = 15_000;
+
+/** What is needed to test a transport. */
+export interface TransportUnderTest {
+  connect(): Promise<Transport>;
+  /** Disconnects all transports. */
+  startOutage(): Promise<void> | void;
+  endOutage(): Promise<void> | void;
+}
 
 /** A transport with a record of its events. */
 interface Recorded {
@@ -23,9 +32,17 @@ function record(transport: Transport): Recorded {
   return { transport, events };
 }
 
+async function until(condition: () => boolean): Promise<void> {
+  const end = performance.now() + WAIT_MS;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error("the condition did not become true in time");
+    await Bun.sleep(10);
+  }
+}
+
 const textOf = (payload: Uint8Array): string => new TextDecoder().decode(payload);
 
-export function transportSuite(name: string, connect: () => Promise<Transport>): void {
+export function transportSuite(name: string, { connect, startOutage, endOutage }: TransportUnderTest): void {
   describe(name, () => {
     const open: Transport[] = [];
     const node = async (): Promise<Recorded> => {
@@ -137,6 +154,22 @@ export function transportSuite(name: string, connect: () => Promise<Transport>):
       a.transport.publish("s", "3");
       await settle();
       expect([received, a.events.length, a.transport.isUp]).toEqual([["3"], 2, true]);
+    });
+
+    test("an outage is reported, what is published meanwhile is dropped, and subscriptions are restored", async () => {
+      const [a, b] = await pair();
+      const received: string[] = [];
+      b.transport.subscribe("s", (payload) => received.push(textOf(payload)));
+      await settle();
+      await startOutage();
+      await until(() => !a.transport.isUp && !b.transport.isUp);
+      a.transport.publish("s", "during");
+      await endOutage();
+      await until(() => a.transport.isUp && b.transport.isUp);
+      a.transport.publish("s", "after");
+      await settle();
+      expect(received).toEqual(["after"]);
+      for (const { events } of [a, b]) expect(events).toEqual(["down", "up"]);
     });
 
     test("drain sends what was published and receives what has arrived, and calls after it have no effect", async () => {

@@ -1,0 +1,18 @@
+/** The node protocol runs on any transport: only one file knows NATS. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const SRC = join(import.meta.dir, "../../src");
+const importing = (pattern: string, imported: RegExp): string[] =>
+  [...new Bun.Glob(pattern).scanSync(SRC)]
+    .filter((file) => imported.test(readFileSync(join(SRC, file), "utf8")))
+    .sort();
+
+test("only the NATS transport imports the NATS client", () => {
+  expect(importing("**/*.ts", /from "@nats-io\//)).toEqual(["engine/transport/nats.ts"]);
+});
+
+test("the node protocol imports the contract of transports, and no transport", () => {
+  expect(importing("engine/cluster/*.ts", /from "\.\.\/transport\/(?!transport\.ts")/)).toEqual([]);
+});
