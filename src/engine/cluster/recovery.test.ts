@@ -1,0 +1,100 @@
+/** What the node protocol repairs after losses and outages of the transport. */
+import { afterEach, expect, test } from "bun:test";
+import { TestCluster } from "../testing/cluster.ts";
+import { type MemoryCluster, memoryCluster } from "../testing/memory-cluster.ts";
+import type { MemoryTransport } from "../testing/memory-transport.ts";
+import type { TestNode } from "../testing/test-node.ts";
+
+/** Short, so that a silent node is soon considered gone. */
+const HEARTBEAT_MS = 60;
+
+let open: TestCluster | undefined;
+afterEach(async () => {
+  const nodes = open;
+  open = undefined;
+  nodes?.check();
+  await nodes?.stop();
+});
+
+interface Pair {
+  readonly nodes: TestCluster;
+  readonly nodeA: TestNode;
+  readonly nodeB: TestNode;
+  readonly transportA: MemoryTransport;
+}
+
+async function pair(): Promise<Pair> {
+  const cluster: MemoryCluster = await memoryCluster(2, { heartbeatMs: HEARTBEAT_MS });
+  const nodes = await TestCluster.of(async () => cluster, 2);
+  open = nodes;
+  const [nodeA, nodeB] = nodes.all as [TestNode, TestNode];
+  const [transportA] = cluster.transports as [MemoryTransport];
+  return { nodes, nodeA, nodeB, transportA };
+}
+
+/** Loses what is published while `work` runs. */
+function losing(transport: MemoryTransport, work: () => void): void {
+  const { publish } = transport;
+  transport.publish = () => undefined;
+  work();
+  transport.publish = publish;
+}
+
+test("a lost message is replayed before later ones", async () => {
+  const { nodes, nodeA, nodeB, transportA } = await pair();
+  await nodeB.watch("c");
+  const published = [nodeA.publish("c")];
+  losing(transportA, () => published.push(nodeA.publish("c")));
+  published.push(nodeA.publish("c"));
+  await nodes.settle();
+  expect([nodeB.receivedOn("c"), nodeB.lostChannels]).toEqual([published, []]);
+});
+
+test("a lost message without a later one is replayed when its stream is idle", async () => {
+  const { nodes, nodeA, nodeB, transportA } = await pair();
+  await nodeB.watch("c");
+  let published = "";
+  losing(transportA, () => {
+    published = nodeA.publish("c");
+  });
+  expect(await nodes.until(() => nodeB.receivedOn("c").includes(published))).toBeTrue();
+});
+
+test("a message that cannot be replayed is reported lost once, and later messages arrive", async () => {
+  const { nodes, nodeA, nodeB, transportA } = await pair();
+  await nodeB.watch("c");
+  const { outgoing } = Reflect.get(nodeA.engine, "attached") as { outgoing: { replay: () => undefined } };
+  outgoing.replay = () => undefined;
+  losing(transportA, () => nodeA.publish("c"));
+  nodeA.publish("c");
+  await nodes.settle();
+  expect(nodeB.lostChannels).toEqual(["c"]);
+  const published = nodeA.publish("c");
+  await nodes.settle();
+  expect([nodeB.receivedOn("c").at(-1), nodeB.lostChannels]).toEqual([published, ["c"]]);
+});
+
+test("members that join during a short outage are known afterwards", async () => {
+  const { nodes, nodeA, nodeB, transportA } = await pair();
+  await nodeB.watch("c");
+  transportA.setUp(false);
+  nodeA.join("c", "eve", 1);
+  transportA.setUp(true);
+  await nodes.settle();
+  expect(Object.keys(nodeB.roster("c"))).toEqual([nodeA.id]);
+  expect([nodeA.gone, nodeB.gone, nodeB.lostChannels]).toEqual([[], [], []]);
+});
+
+test("after a long outage a node returns under another id, with its members", async () => {
+  const { nodes, nodeA, nodeB, transportA } = await pair();
+  await nodeB.watch("c");
+  nodeA.join("c", "eve", 1);
+  transportA.setUp(false);
+  expect(await nodes.until(() => nodeB.gone.length > 0)).toBeTrue();
+  expect([nodeB.gone, nodeB.roster("c")]).toEqual([[nodeA.id], {}]);
+  transportA.setUp(true);
+  expect(await nodes.until(() => Object.keys(nodeB.roster("c")).length > 0)).toBeTrue();
+  expect(Object.keys(nodeB.roster("c"))).toEqual([`${nodeA.id}~2`]);
+  // The disconnected node received nothing either, but did not consider the other one gone.
+  expect(nodeA.gone).toEqual([]);
+});
