@@ -2,5 +2,5 @@
 import { dispatch } from "./cli/dispatch.ts";
 
 const exitCode = await dispatch(process.argv.slice(2), process.env);
-// Without one the command goes on running: a server.
+// No exit code: the command is a server, which keeps running.
 if (exitCode !== undefined) process.exit(exitCode);

@@ -12,7 +12,7 @@ import {
 import type { ApplicationGuards } from "./application.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 
-const LATER = "Kept in the token; acts once there is a way to join a room.";
+const LATER = "Kept in the token; has no effect until rooms can be joined.";
 
 const flag = z.boolean("must be true or false").optional();
 const line = z
@@ -26,10 +26,10 @@ const roomUrl = z
   .max(ROOM_URL_MAX_CHARS, `must have at most ${ROOM_URL_MAX_CHARS} characters`)
   .refine((text) => roomNameIn(text) !== undefined, "must end with the name of a room: https://example.com/standup");
 
-const wish = z
+const mintRequest = z
   .object({
-    roomName: roomName.optional().describe("The room it is for; it must exist. Absent: every room."),
-    roomURL: roomUrl.optional().describe("An address that ends with the room's name, instead of roomName."),
+    roomName: roomName.optional().describe("The room that the token is for; it must exist. Absent: every room."),
+    roomURL: roomUrl.optional().describe("A URL that ends with the room's name, instead of roomName."),
     globalToken: flag.describe("For every room, whatever roomName says."),
     isAdmin: flag.describe(`Without a room it needs globalToken: true. ${LATER}`),
     name: line.describe(LATER),
@@ -41,8 +41,8 @@ const wish = z
       .refine(isWellFormed, "must be well-formed text")
       .optional()
       .describe(LATER),
-    expireUnixSec: unixTime.optional().describe("Not good after it; wins over the room's."),
-    notBeforeUnixSec: unixTime.optional().describe("Not good before it; wins over the room's."),
+    expireUnixSec: unixTime.optional().describe("The token is not valid after it; overrides the room's."),
+    notBeforeUnixSec: unixTime.optional().describe("The token is not valid before it; overrides the room's."),
     ejectAfterElapsedTimeInSec: seconds.optional().describe(LATER),
     joinVideoOn: flag.describe(LATER),
     joinAudioOn: flag.describe(LATER),
@@ -52,13 +52,13 @@ const wish = z
   })
   .meta({ examples: [{ roomName: "standup", name: "Alice", isAdmin: true }] });
 
-/** `roomURL` counts as `roomName` by its last segment. */
-const withRoom = ({ roomURL, ...rest }: z.infer<typeof wish>): AccessTokenWish => ({
+/** The last segment of `roomURL` is used as `roomName`. */
+const withRoom = ({ roomURL, ...rest }: z.infer<typeof mintRequest>): AccessTokenWish => ({
   ...rest,
   ...(roomURL !== undefined && { roomURL, roomName: rest.roomName ?? roomNameIn(roomURL) }),
 });
 
-/** The last segment of the path. Without a scheme the address may be just a path, or the name itself. */
+/** The last segment of the path. Without a scheme, the text may be just a path or the name itself. */
 function roomNameIn(url: string): string | undefined {
   const path = url.replace(/^[a-z]+:\/\/[^/?#]*/i, "").replace(/[?#].*$/s, "");
   const last = path.replace(/\/+$/, "").split("/").at(-1);
@@ -67,9 +67,9 @@ function roomNameIn(url: string): string | undefined {
 
 const minted = z.object({ token: z.string().describe("A JWT signed with HS256.") }).meta({ id: "AccessToken" });
 
-const question = z.object({
+const validateRequest = z.object({
   token: z.string(),
-  roomName: roomName.optional().describe("Also asks whether it lets its holder into this room now."),
+  roomName: roomName.optional().describe("Also checks that the token lets its holder into this room now."),
 });
 
 const valid = z
@@ -88,7 +88,7 @@ export function accessTokenEndpoints(guards: ApplicationGuards, tokens: AccessTo
       tag: "access tokens",
       summary: "Mint an access token for a room, or for all of them",
       guard: guards.minting,
-      body: wish,
+      body: mintRequest,
       answer: minted,
       problems: ["room_not_found", "internal_error"],
       handle: async (_call, { caller, body }) => ({ token: await tokens.mint(caller, withRoom(body)) }),
@@ -97,9 +97,9 @@ export function accessTokenEndpoints(guards: ApplicationGuards, tokens: AccessTo
       method: "POST",
       path: "/api/v1/token/validate",
       tag: "access tokens",
-      summary: "Whether an access token is good now, and what it says; needs no secret key",
+      summary: "Check an access token and read its claims; needs no secret key",
       guard: guards.open,
-      body: question,
+      body: validateRequest,
       bodyMaxBytes: ACCESS_TOKEN_QUESTION_MAX_BYTES,
       answer: valid,
       problems: ["invalid_access_token", "internal_error"],

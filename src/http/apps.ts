@@ -24,7 +24,7 @@ const app = z
     name: z.string(),
     created: unixSeconds,
     plan,
-    retentionDays: z.int().nullable().describe("Days that recordings are kept; null: for ever"),
+    retentionDays: z.int().nullable().describe("Days that recordings are kept; null: without a limit"),
   })
   .meta({ id: "App" });
 const deletedApp = app.extend({ deleted: unixSeconds }).meta({ id: "DeletedApp" });
@@ -42,9 +42,7 @@ const edit = z.strictObject({
 });
 
 const rotate = z.strictObject({
-  graceSec: graceSec.describe(
-    "How long the present one still works. Absent: the service's setting, 86400 unless changed.",
-  ),
+  graceSec: graceSec.describe("How long the present secret still works. Absent: PARLEY_ROTATION_GRACE_SECONDS."),
   retirePrevious,
 });
 
@@ -60,7 +58,7 @@ const shown = (row: AppRow): z.infer<typeof app> => ({
   retentionDays: row.retentionDays,
 });
 
-/** Only what the body names is changed. */
+/** Only the fields in the body are changed. */
 function toEdit({ plan, retentionDays }: z.infer<typeof edit>): AppEdit {
   return {
     ...(plan?.name !== undefined && { planName: plan.name }),
@@ -120,7 +118,7 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       ...base,
       method: "PATCH",
       path: one,
-      summary: "Change plan and retention; lowering a cap drops nobody",
+      summary: "Change plan and retention; lowering a cap closes no connection",
       body: edit,
       answer: app,
       problems: ["not_found"],
@@ -162,7 +160,7 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       ...base,
       method: "POST",
       path: `${one}/secret-key/rotate`,
-      summary: "Replace the application's secret key; the old one works on for a while",
+      summary: "Replace the application's secret key; the previous one works for a grace period",
       body: rotate,
       answer: secretKey,
       problems: ["not_found", "conflict"],

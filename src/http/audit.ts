@@ -1,4 +1,4 @@
-/** Who changed what, for the log: one line a change, with the request's id and the caller's address, never a secret. */
+/** Logs changes by the operator: one line per change, with the request's id and the caller's address, never a secret. */
 import type { Log } from "../telemetry/log.ts";
 import type { Call } from "./call.ts";
 

@@ -1,4 +1,4 @@
-/** /docs: the OpenAPI document for people. One page, nothing from elsewhere. */
+/** /docs: the OpenAPI document as a page. It loads nothing from other hosts. */
 import page from "../../web/docs/index.html" with { type: "text" };
 
 export const docsPage = (): Response =>

@@ -1,12 +1,10 @@
-/** Control plane: how a node is set up, as far as an operator's checklist asks for it. No secret, and no part of one. */
+/** Control plane: how a node is set up, for `parley doctor`. Holds no secret and no part of one. */
 import { z } from "zod";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 
 const link = z.object({
-  isLocal: z.boolean().describe("It is on the node's own machine"),
-  tls: z
-    .enum(["off", "unverified", "verified"])
-    .describe("What the setting asks for; unverified: any certificate passes"),
+  isLocal: z.boolean().describe("The server is on the node's own machine"),
+  tls: z.enum(["off", "unverified", "verified"]).describe("As set; unverified: any certificate is accepted"),
   hasCredentials: z.boolean(),
 });
 
@@ -15,10 +13,10 @@ const facts = z
     nodeId: z.string(),
     version: z.string(),
     host: z.string().describe("The address it listens on"),
-    hasTls: z.boolean().describe("It serves https and wss itself"),
+    hasTls: z.boolean().describe("The node serves https and wss itself"),
     hasAdminListener: z.boolean().describe("Control plane and metrics have an address of their own"),
     publicUrls: z.array(z.string()).describe("PARLEY_PUBLIC_URL"),
-    trustedProxies: z.int().describe("How many blocks of addresses PARLEY_TRUSTED_PROXIES names"),
+    trustedProxies: z.int().describe("Number of address blocks in PARLEY_TRUSTED_PROXIES"),
     openFilesLimit: z.int().nullable().describe("null: not known"),
     isRoot: z.boolean().describe("The process runs as root"),
     database: link.nullable().describe("null: SQLite in the data folder"),

@@ -13,7 +13,7 @@ const schema = z.object({
 });
 
 describe("a form", () => {
-  test("says what the same JSON says", () => {
+  test("is read like the same JSON", () => {
     const body = fc.record(
       {
         roomName: fc.stringMatching(/^[A-Za-z0-9_-]{1,20}$/),
@@ -50,7 +50,7 @@ describe("a form", () => {
     ["text=true", { text: "true" }],
     ["text=", { text: "" }],
     ["roomName=0123", { roomName: "0123" }],
-    // What no field takes stays as it is, for the error to name.
+    // A value that no field accepts stays a string, so that the check reports it.
     ["flag=on", { flag: "on" }],
     ["other=1", { other: "1" }],
     ["a%20b=c+d%26", { "a b": "c d&" }],
@@ -58,13 +58,13 @@ describe("a form", () => {
     expect(parseForm(form, schema)).toEqual(value);
   });
 
-  test("makes no fields out of names that every object has", () => {
+  test("keeps names that every object has as ordinary fields", () => {
     const value = parseForm("__proto__=1&constructor=2&toString=3", schema);
     expect(Object.keys(value)).toEqual(["__proto__", "constructor", "toString"]);
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
   });
 
-  test("whatever it holds is read or refused, never worse", () => {
+  test("is read or refused with a Problem, whatever it holds", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
         try {

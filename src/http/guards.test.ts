@@ -28,7 +28,7 @@ const callWith = (token: string): Call =>
     {},
   );
 
-test("an admin token that was replaced while a body came does nothing any more, and costs no wrong try", () => {
+test("an admin token that was replaced while the body arrived is refused, and does not count as a wrong try", () => {
   const { state, guards, wrongTries } = setup();
   const call = callWith("first-admin-token");
   guards.admin.admit(call);
@@ -38,7 +38,7 @@ test("an admin token that was replaced while a body came does nothing any more, 
   expect(wrongTries.size).toBe(0);
 });
 
-test("the right token passes whatever was tried before, and is known then", () => {
+test("the right token is admitted and authenticates the call, whatever was tried before", () => {
   const { guards } = setup();
   const attempt = (): string => {
     try {

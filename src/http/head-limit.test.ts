@@ -5,7 +5,7 @@ import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
 import { countOpenFiles, HeadLimit } from "./head-limit.ts";
 import { LONG_HEAD_CONNECTIONS_MAX, REQUEST_HEAD_SHORT_BYTES } from "./limits.ts";
 
-test("heads must be short while more connections than the bound are no WebSockets", () => {
+test("request heads must be short while more than LONG_HEAD_CONNECTIONS_MAX connections are no WebSockets", () => {
   let [openFiles, webSockets] = [0, 0];
   const set: number[] = [];
   const limit = new HeadLimit({
@@ -14,17 +14,17 @@ test("heads must be short while more connections than the bound are no WebSocket
     set: (bytes) => set.push(bytes),
     guarded: (callback) => callback,
   });
-  const look = (files: number, sockets: number): void => {
+  const check = (files: number, sockets: number): void => {
     [openFiles, webSockets] = [files, sockets];
-    limit.look();
+    limit.check();
   };
-  look(LONG_HEAD_CONNECTIONS_MAX, 0);
-  look(100_000, 99_500);
+  check(LONG_HEAD_CONNECTIONS_MAX, 0);
+  check(100_000, 99_500);
   expect(set).toEqual([]);
-  look(LONG_HEAD_CONNECTIONS_MAX + 1, 0);
-  look(Number.POSITIVE_INFINITY, 50_000);
+  check(LONG_HEAD_CONNECTIONS_MAX + 1, 0);
+  check(Number.POSITIVE_INFINITY, 50_000);
   expect(set).toEqual([REQUEST_HEAD_SHORT_BYTES]);
-  look(50_100, 50_000);
+  check(50_100, 50_000);
   expect(set).toEqual([REQUEST_HEAD_SHORT_BYTES, REQUEST_HEAD_MAX_BYTES]);
   expect(limit.bytes).toBe(REQUEST_HEAD_MAX_BYTES);
 });
@@ -38,10 +38,10 @@ test("open files are counted", () => {
   expect(counted).toBeLessThanOrEqual(105);
 });
 
-test("the longest legal token fits, with room for the other headers", () => {
+test("the longest legal token fits into a head, with space for the other headers", () => {
   const claims = {
     sub: '"'.repeat(128),
-    // Two bytes each, and six where JSON is written in ASCII alone: no character grows more.
+    // The worst case: two bytes in UTF-8, six as an escape in ASCII-only JSON.
     channels: Array.from({ length: TOKEN_CHANNELS_MAX }, () => "é".repeat(128)),
     permissions: Array.from({ length: 16 }, () => "subscribe"),
     iat: 1.7e9 + 0.123456,

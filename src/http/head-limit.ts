@@ -1,26 +1,26 @@
 /**
- * How long a request head may be. Tokens travel in it, so the longest legal one must fit. Bun keeps what has come of a head for
- * up to 12 seconds, without a credential and without showing it to us, so that much memory is a stranger's to hold. While very
- * many connections are open that are no WebSockets, heads must therefore be short: ordinary tokens still connect then.
+ * The limit of a request head. Tokens are sent in it, so the longest legal token must fit. Bun buffers an incomplete head for
+ * up to 12 seconds, before any credential is checked, so unauthenticated clients can hold that much memory per connection.
+ * While very many connections are open that are no WebSockets, the limit is therefore lower; ordinary tokens still fit.
  */
 import { closeSync, openSync, statSync } from "node:fs";
 import http from "node:http";
 import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
 import { LONG_HEAD_CONNECTIONS_MAX, REQUEST_HEAD_SHORT_BYTES } from "./limits.ts";
 
-const LOOK_EVERY_MS = 250;
+const CHECK_EVERY_MS = 250;
 
 export interface HeadLimitParts {
-  /** Files that this process has open; each connection is one. */
+  /** Number of files that this process has open; each connection is one. */
   readonly openFiles: () => number;
   readonly webSockets: () => number;
   readonly set: (bytes: number) => void;
-  /** The callback inside the boundary of timers. */
+  /** Wraps a timer's callback so that what it throws is caught and counted. */
   readonly guarded: (callback: () => void) => () => void;
 }
 
 export class HeadLimit {
-  /** In force now. */
+  /** The limit in force. */
   bytes = REQUEST_HEAD_MAX_BYTES;
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -29,8 +29,8 @@ export class HeadLimit {
   start(): void {
     const { guarded } = this.parts;
     this.timer = setInterval(
-      guarded(() => this.look()),
-      LOOK_EVERY_MS,
+      guarded(() => this.check()),
+      CHECK_EVERY_MS,
     );
   }
 
@@ -38,7 +38,7 @@ export class HeadLimit {
     clearInterval(this.timer);
   }
 
-  look(): void {
+  check(): void {
     const others = this.parts.openFiles() - this.parts.webSockets();
     const bytes = others > LONG_HEAD_CONNECTIONS_MAX ? REQUEST_HEAD_SHORT_BYTES : REQUEST_HEAD_MAX_BYTES;
     if (bytes === this.bytes) return;
@@ -47,12 +47,12 @@ export class HeadLimit {
   }
 }
 
-/** Bun takes the limit of all its servers from here, at any time; its default of 16 KiB is less than a legal token. */
+/** Bun reads the limit of all its servers from here, at any time. Its default of 16 KiB is less than a legal token needs. */
 export function setHeadLimit(bytes: number): void {
   Object.assign(http, { maxHeaderSize: bytes });
 }
 
-/** Exact on Linux 6.2 and later. Elsewhere the lowest number that is free, which is too low while there are gaps below it. */
+/** Exact on Linux 6.2 and later. Elsewhere the lowest free descriptor, which is too low if lower ones were closed. */
 export function countOpenFiles(): number {
   const count = statSync("/proc/self/fd", { throwIfNoEntry: false })?.size ?? 0;
   if (count > 0) return count;
@@ -61,7 +61,7 @@ export function countOpenFiles(): number {
     closeSync(free);
     return free;
   } catch {
-    // None is free.
+    // No descriptor is free.
     return Number.POSITIVE_INFINITY;
   }
 }

@@ -5,7 +5,7 @@ import { appLabel } from "./host.ts";
 const label = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,10}[a-z0-9])?$/);
 const port = fc.option(fc.nat(65_535)).map((number) => (number === null ? "" : `:${number}`));
 
-test("one label under the domain, in any case, with any port", () => {
+test("an application's host is one label under the domain, in any case, with any port", () => {
   fc.assert(
     fc.property(label, fc.constantFrom("localhost", "meet.example.com"), port, (name, domain, end) => {
       expect(appLabel(`${name}.${domain}${end}`, domain)).toBe(name);

@@ -1,4 +1,4 @@
-/** Control plane: keys, their rotation and their end; and why a token is refused. */
+/** Control plane: create, edit, rotate and revoke keys; find out why a token is refused. */
 import { z } from "zod";
 import type { Directory, KeyEdit } from "../access/directory.ts";
 import type { News } from "../access/follow.ts";
@@ -55,9 +55,7 @@ const edit = z.strictObject({
 });
 
 const rotate = z.strictObject({
-  graceSec: graceSec.describe(
-    "How long the present secret still verifies. Absent: the service's setting, 86400 unless changed.",
-  ),
+  graceSec: graceSec.describe("How long the present secret still verifies. Absent: PARLEY_ROTATION_GRACE_SECONDS."),
   retirePrevious,
 });
 
@@ -103,7 +101,7 @@ const shown = (row: KeyRow): z.infer<typeof key> => ({
   revoked: toSecondsOrNull(row.revoked),
 });
 
-/** Only what the body names is changed; null clears the label. */
+/** Only the fields in the body are changed; null clears the label. */
 const toEdit = (body: z.infer<typeof edit>): KeyEdit => ({
   ...(body.channelPatterns && { channelPatterns: body.channelPatterns }),
   ...(body.actions && { actions: body.actions }),
@@ -132,7 +130,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       ...base,
       method: "POST",
       path: root,
-      summary: "Create a key; the answer holds a secret key's secret, this once",
+      summary: "Create a key; only this answer holds a secret key's secret",
       body: create,
       answer: key.extend({ secret: z.string().optional() }).meta({ id: "CreatedKey" }),
       problems: ["not_found", "conflict"],
@@ -217,7 +215,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       ...base,
       method: "POST",
       path: "/api/internal/v1/signalling/tokens/check",
-      summary: "Say whether a connect token is good, and exactly why not",
+      summary: "Check a connect token; says exactly why it is refused",
       body: z.strictObject({ token: z.string().min(1) }),
       answer: checked,
       handle: async (_call, { body }) => {

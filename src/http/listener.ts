@@ -127,7 +127,7 @@ export class Listener<Data> {
 }
 
 /** In a URL, an IPv6 address stands in brackets. */
-export const inUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
+const inUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
 /** The system's refusal as a sentence that names the flag to change. Keeps the code, which the command line checks. */
 function listenError(error: unknown, { host, port, settings }: ListenerOptions): unknown {

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, made from the endpoints' own schemas; where it is served says which servers it names. */
+/** The OpenAPI 3.1 document, made from the endpoints' own schemas. Its server addresses follow the host of the request. */
 import { z } from "zod";
 import { CODES, type Code, wireCode } from "../protocol/codes.ts";
 import { applicationProblem } from "./application.ts";
@@ -7,7 +7,7 @@ import { APP_HEADER } from "./host.ts";
 
 const problem = z.object({ error: z.string(), message: z.string() }).meta({ id: "Problem" });
 
-/** Every endpoint with that security may give these, beside its own. */
+/** Problems that every endpoint with this security may give, besides its own. */
 const COMMON: Readonly<Record<Security, readonly Code[]>> = {
   none: [],
   secretKey: ["unauthorized", "rate_limited"],
@@ -16,7 +16,7 @@ const COMMON: Readonly<Record<Security, readonly Code[]>> = {
   applicationOpen: ["rate_limited"],
 };
 
-/** The names of the schemes, each of which suffices. */
+/** Names of the security schemes; any one of them suffices. */
 const SCHEMES: Readonly<Record<Security, readonly string[]>> = {
   none: [],
   secretKey: ["secretKey"],
@@ -27,7 +27,7 @@ const SCHEMES: Readonly<Record<Security, readonly string[]>> = {
 
 type Schemas = Record<string, object>;
 
-/** `origin` is where the caller reached us, such as http://localhost:8080. */
+/** `origin` is the scheme and host under which the client reached us, such as http://localhost:8080. */
 export function openapiDocument(
   endpoints: readonly Endpoint[],
   version: string,
@@ -68,7 +68,7 @@ function document(paths: object, schemas: Schemas, version: string): object {
 }
 
 function applicationServers(origin: string, domain: string): object[] {
-  // The host is whatever the caller claims: of it, only the port is taken over.
+  // Only the port is taken over: the client can claim any host.
   const [scheme = "http"] = origin.split(":");
   const port = /:(\d{1,5})$/.exec(origin)?.[0] ?? "";
   return [
@@ -150,7 +150,7 @@ const headerParameters = (one: Endpoint): object[] =>
       ]
     : [];
 
-/** Codes that share a status share its response. */
+/** One response per status, which describes all its codes. */
 function problemResponses(one: Endpoint, schemas: Schemas): Record<string, object> {
   const shape: Code[] = one.body ? ["invalid_request", "body_too_large"] : one.query ? ["invalid_request"] : [];
   if (one.body && isApplication(one.security)) shape.push("unsupported_media_type");
@@ -167,7 +167,7 @@ function problemResponses(one: Endpoint, schemas: Schemas): Record<string, objec
   );
 }
 
-/** Schemas with an id go to the components and are referred to; the others stand where they are used. */
+/** Schemas with an id go to the components and are referenced; the others are inlined. */
 function schemaOf(schema: z.ZodType, io: "input" | "output", schemas: Schemas): object {
   const made = JSON.stringify(z.toJSONSchema(schema, { io, unrepresentable: "any", target: "draft-2020-12" }));
   const {

@@ -1,10 +1,10 @@
-/** What an operator's machines ask: alive, ready, figures. */
+/** Health and readiness, for load balancers and orchestrators. */
 import { z } from "zod";
 import { type Endpoint, endpoint, open } from "./endpoint.ts";
 
 /**
- * What a check has found. "degraded": something does not work and is worth a look, but sending clients to another node would not
- * help them; "failing": this node should get no requests.
+ * Result of a check. "degraded": something does not work, but sending clients to another node would not help them; "failing":
+ * this node should get no requests.
  */
 export type CheckResult = { readonly state: "ok" } | { readonly state: "degraded" | "failing"; readonly text: string };
 
@@ -24,7 +24,7 @@ export const healthEndpoint: Endpoint = endpoint({
   handle: () => ({ status: "ok" }),
 });
 
-/** 200 or 503, with what is not as it should be: not an error body, so it is answered outside the endpoints. */
+/** 200 or 503 with the result of each check. A 503 here has no error body, so this is not an endpoint. */
 export async function readyResponse(checks: ReadyChecks): Promise<Response> {
   const results = Object.entries(await checks());
   const ready = results.every(([, { state }]) => state !== "failing");

@@ -53,9 +53,11 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
       ...base,
       method: "DELETE",
       path: "/v1/peers/:peerId",
-      summary: "Close a peer's connections, and keep it out for a while",
+      summary: "Close a peer's connections, and optionally block it for a while",
       query: z.object({
-        blockSec: wholeNumber(0, BLOCK_MAX_SECONDS).describe("Refuse its connects that long. Absent: 0.").optional(),
+        blockSec: wholeNumber(0, BLOCK_MAX_SECONDS)
+          .describe("How many seconds its connects are refused. Absent: 0.")
+          .optional(),
       }),
       answer: z.object({ peerId: z.string(), closed: z.int() }),
       problems: ["conflict"],

@@ -91,7 +91,7 @@ export function recordingEndpoints(
       ...base,
       method: "DELETE",
       path: one,
-      summary: "Delete a recording, or end an upload that is open",
+      summary: "Delete a recording, or cancel an open upload",
       answer: done,
       problems: ["recording_not_found", "upload_busy"],
       handle: async (call, { caller }) => {

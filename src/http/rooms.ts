@@ -10,14 +10,14 @@ import { wholeNumber } from "./schemas.ts";
 import { type Cut, streamedArray } from "./streamed-array.ts";
 import type { Streams } from "./streams.ts";
 
-const LATER = "Kept; acts once there is a way to join a room.";
+const LATER = "Kept; has no effect until rooms can be joined.";
 
 const described = (name: FieldName): string => {
   const { meaning, acts } = fieldOf(name);
   return `${meaning[0]?.toUpperCase()}${meaning.slice(1)}.${acts ? "" : ` ${LATER}`}`;
 };
 
-/** What a call may name, all of it optional. */
+/** Fields of a room that a request may set; all are optional. */
 const edits = z
   .object({
     roomName: roomName.optional(),
@@ -29,7 +29,7 @@ const edits = z
 
 type FieldTaken<K extends FieldName> = z.infer<(typeof FIELDS)[K]["takes"]>;
 
-/** As it is shown: what a field takes, without that which unsets it. */
+/** A field in answers: what it takes, without the value that unsets it. */
 const shown = (name: FieldName): z.ZodType => {
   const { initial, always } = fieldOf(name);
   const type = typeof (initial ?? (name.endsWith("Webhook") ? "" : 0));
@@ -60,8 +60,8 @@ const page = z
 const listing = z.object({
   limit: wholeNumber(1, ROOMS_PAGE_MAX)
     .optional()
-    .describe(`Rooms a page; ${ROOMS_PAGE_DEFAULT} if only endId is given.`),
-  endId: z.string().optional().describe("currEndId of the page before"),
+    .describe(`Rooms per page; ${ROOMS_PAGE_DEFAULT} if only endId is given.`),
+  endId: z.string().optional().describe("currEndId of the previous page"),
 });
 
 const done = z.object({ success: z.literal(true), message: z.string() });
@@ -81,7 +81,7 @@ export function roomEndpoints({ secretKey: guard }: ApplicationGuards, { rooms, 
       ...base,
       method: "POST",
       path: "/api/v1/room",
-      summary: "Create a room; without a name one is made up",
+      summary: "Create a room; without a name, it gets a random one",
       body: edits,
       answer: room,
       problems: ["room_already_exists", "room_limit_reached"],

@@ -1,4 +1,4 @@
-/** Shapes that several endpoints share. A schema is the check, the type and the documentation at once. */
+/** Schemas that several endpoints share. A schema is the check, the type and the documentation at once. */
 import { z } from "zod";
 import { LABEL_MAX_CHARS, ORIGINS_MAX, ROTATION_GRACE_MAX_SECONDS } from "../access/limits.ts";
 import { normalizeOrigin } from "../access/origin.ts";
@@ -13,12 +13,12 @@ export const peerId = z
   .custom<string>(isPeerId, `must be 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters`)
   .meta({ type: "string", minLength: 1, maxLength: PEER_ID_MAX_CHARS, pattern: "^[ -~]+$" });
 
-/** Handed on as the text it came in: nothing inside is ours to change. Its size is that of the text: `checkBagSize`. */
+/** An object that is passed on as the text in which it came, unchanged. `checkBagSize` limits that text. */
 export const bag = z
   .custom<JsonObject>(isObject, "must be an object")
   .meta({ type: "object", additionalProperties: true });
 
-/** Counted as it travels, spaces included. */
+/** The size is that of the text as it was sent, spaces included. */
 export function checkBagSize(field: string, json: string | undefined, maxBytes: number): void {
   if (json === undefined || utf8Bytes(json) <= maxBytes) return;
   const message = `must be at most ${maxBytes} bytes as JSON, spaces included`;
@@ -57,12 +57,12 @@ export const label = z
   .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
   .nullable();
 
-/** Of a rotation: how long what it replaces still works. */
+/** How long the secret that a rotation replaces still works. */
 export const graceSec = z.int().min(0).max(ROTATION_GRACE_MAX_SECONDS).optional();
 
 export const retirePrevious = z
   .boolean()
-  .describe("After a leak: every earlier secret ends now, whatever graceSec says.")
+  .describe("After a leak: every earlier secret ends now, regardless of graceSec.")
   .optional();
 
 /** For descriptions: 4096 → "4 KB". */
@@ -73,7 +73,7 @@ export const unixSeconds = z.int().meta({ description: "Unix seconds" });
 export const toSeconds = (ms: number): number => Math.floor(ms / 1000);
 export const toSecondsOrNull = (ms: number | null): number | null => (ms === null ? null : toSeconds(ms));
 
-/** A number in a query string. */
+/** An integer in a query string. */
 export const wholeNumber = (min: number, max: number) =>
   z
     .string()
@@ -82,7 +82,7 @@ export const wholeNumber = (min: number, max: number) =>
     .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`)
     .meta({ type: "integer", minimum: min, maximum: max });
 
-/** How many entries a page of a list has. */
+/** The `limit` parameter of a list: entries per page. */
 export const limit = (max: number, initial: number) =>
   wholeNumber(1, max)
     .optional()

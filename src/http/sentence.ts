@@ -1,4 +1,4 @@
-/** What zod finds wrong with a value, said in a sentence that fits behind the name of the field. */
+/** Texts for zod's findings, worded to follow the name of the field: "channels.0: must be text". */
 import type { z } from "zod";
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -11,7 +11,7 @@ const TYPES: Readonly<Record<string, string>> = {
   record: "an object",
 };
 
-/** A schema's own message goes before this one. undefined: zod's text says enough. */
+/** undefined: zod's own text is used. A message that the schema defines takes precedence over both. */
 export function sentenceOf(issue: z.core.$ZodRawIssue): string | undefined {
   const must = whatItMustBe(issue);
   if (must === undefined) return undefined;

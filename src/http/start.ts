@@ -1,5 +1,4 @@
-/** `/`: what this is, and a chat and a call between two tabs to see it work. One page, nothing from elsewhere. */
-
+/** `/`: introduces the service, with a chat and a call between two tabs. The page loads nothing from other hosts. */
 import page from "../../web/start/index.html" with { type: "text" };
 import { isLoopback, parseAddress } from "../access/address.ts";
 import { Problem } from "../protocol/codes.ts";
@@ -7,14 +6,14 @@ import type { Call } from "./call.ts";
 
 const HEADERS = {
   "Content-Type": "text/html; charset=utf-8",
-  // 'self' is the page's own WebSocket too. A camera's picture comes as an object, not from an address: it needs no source.
+  // 'self' covers the page's own WebSocket too. Camera video is set as an object, so it needs no media-src.
   "Content-Security-Policy":
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 };
 
 /**
- * A browser on the server's own machine. The name in its address bar must be this machine's too: a page of somebody else
- * can give its own name the address 127.0.0.1 and would read the key otherwise.
+ * A browser on the server's own machine. Its address bar must name this machine too: otherwise any web site could point its
+ * own name to 127.0.0.1 (DNS rebinding) and read the key.
  */
 function isOnThisMachine({ request: { headers }, isLocal }: Call): boolean {
   const name = (headers.get("host") ?? "").toLowerCase().replace(/:\d+$/, "");
@@ -23,7 +22,7 @@ function isOnThisMachine({ request: { headers }, isLocal }: Call): boolean {
   return isLocal && isOwnName;
 }
 
-/** `demoKey` is the id of a publishable key that every origin may use. Only browsers on this machine are shown it. */
+/** `demoKey` is the id of a publishable key that every origin may use. It is shown only to browsers on this machine. */
 export const startPage =
   (demoKey: () => string | undefined) =>
   (call: Call): Response => {

@@ -22,7 +22,7 @@ const cuts: string[] = [];
 
 async function* pages(): AsyncGenerator<object[], undefined> {
   for (read = 0; ; ) {
-    if (read >= failAt) throw new Error("the store is away");
+    if (read >= failAt) throw new Error("the store is unreachable");
     const page = Array.from({ length: Math.min(PAGE, total - read) }, (_, i) => ({ n: read + i }));
     read += page.length;
     yield page;
@@ -58,21 +58,21 @@ afterAll(() => server.stop(true));
 const ask = async (path = ""): Promise<unknown> => (await fetch(`${server.url}${path}`)).json();
 const upTo = (count: number): object[] => Array.from({ length: count }, (_, n) => ({ n }));
 
-test.each([0, 1, 2, 3, 4, 6, 7, 300, 301])("%d items are one array, whole and in order", async (count) => {
+test.each([0, 1, 2, 3, 4, 6, 7, 300, 301])("%d items arrive as one array, complete and in order", async (count) => {
   total = count;
   expect(await ask()).toEqual(upTo(count));
   expect(await ask("around")).toEqual({ list: upTo(count) });
 });
 
-test("a page that cannot be read cuts the connection, and its reason is told once", async () => {
+test("a page that cannot be read cuts the connection, and its reason is reported once", async () => {
   total = 300;
   failAt = 150;
   await expect(ask()).rejects.toThrow();
-  expect(cuts.splice(0)).toEqual(["the store is away"]);
+  expect(cuts.splice(0)).toEqual(["the store is unreachable"]);
   failAt = Number.POSITIVE_INFINITY;
 });
 
-test("and so does a reader who may not read any more", async () => {
+test("a client that may no longer read the list is cut off", async () => {
   total = 300;
   isAllowed = () => read < 100;
   await expect(ask()).rejects.toThrow();
@@ -80,21 +80,21 @@ test("and so does a reader who may not read any more", async () => {
   isAllowed = () => true;
 });
 
-test("a list that is read leaves no place taken", () => {
+test("a list that was read to its end frees its place", () => {
   expect(streams.size).toBe(0);
 });
 
-describe("many and slow readers", () => {
+describe("many and slow clients", () => {
   const long = async function* (): AsyncGenerator<string[], undefined> {
     for (let i = 0; i < 100; i++) yield Array.from({ length: PAGE }, () => "x".repeat(30_000));
   };
   let time: FakeClock;
   let own: Streams;
-  let told: unknown[];
+  let cutReasons: unknown[];
   beforeEach(() => {
     time = new FakeClock();
     own = new Streams(time);
-    told = [];
+    cutReasons = [];
   });
   const list = (owner: string): Promise<Response> =>
     streamedArray({
@@ -102,7 +102,7 @@ describe("many and slow readers", () => {
       write: JSON.stringify,
       pageSize: PAGE,
       check: () => undefined,
-      cut: (error) => told.push(error),
+      cut: (error) => cutReasons.push(error),
       owner,
       streams: own,
     });
@@ -112,7 +112,7 @@ describe("many and slow readers", () => {
     return reader;
   };
 
-  test("one credential reads so many long lists at once; the next is 429 until one has ended", async () => {
+  test("a credential over its limit of concurrent lists gets 429 until one has ended", async () => {
     const readers = [];
     for (let i = 0; i < STREAMS_PER_CREDENTIAL_MAX; i++) readers.push(await readerOf("one"));
     const refused = await list("one").catch((problem: unknown) => problem);
@@ -123,35 +123,35 @@ describe("many and slow readers", () => {
     expect(own.size).toBe(STREAMS_PER_CREDENTIAL_MAX + 1);
   });
 
-  test("a node sends so many at once, whoever reads them", async () => {
+  test("a node has a limit of concurrent lists, across all credentials", async () => {
     for (let i = 0; i < STREAMS_PER_NODE_MAX; i++) await readerOf(String(i));
     await expect(list("one more")).rejects.toMatchObject({ code: "rate_limited" });
   });
 
-  test("pieces are small, whatever a page holds", async () => {
+  test("pieces are small, however large a page is", async () => {
     const reader = await readerOf("one");
     for (let i = 0; i < 20; i++) expect(String((await reader.read()).value).length).toBeLessThan(130_000);
   });
 
-  test("a reader that trickles is cut when its time is over, and its place is free", async () => {
+  test("a client that reads too slowly is cut off after its grace period, and its place is free", async () => {
     const reader = await readerOf("one");
     await reader.read();
     time.advance(STREAM_GRACE_MS - 1000);
-    expect(told).toEqual([]);
+    expect(cutReasons).toEqual([]);
     time.advance(5000);
-    expect(told).toHaveLength(1);
+    expect(cutReasons).toHaveLength(1);
     expect(own.size).toBe(0);
     await expect(reader.read()).rejects.toBeUndefined();
     time.advance(10_000);
     expect(time.waiting).toBe(0);
   });
 
-  test("a reader that keeps the pace is not", async () => {
+  test("a client that reads fast enough is not cut off", async () => {
     const reader = await readerOf("one");
     for (let i = 0; i < 50; i++) {
       const { value } = await reader.read();
       time.advance((String(value).length / STREAM_MIN_CHARS_PER_SECOND) * 1000);
     }
-    expect([told, own.size]).toEqual([[], 1]);
+    expect([cutReasons, own.size]).toEqual([[], 1]);
   });
 });

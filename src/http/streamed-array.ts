@@ -1,31 +1,30 @@
 /**
- * A JSON array of any length: read page by page and sent in small pieces at the pace of its reader, so that a long list neither
- * fills the memory nor keeps other requests waiting. If a page cannot be read, or the reader is too slow, the connection is
- * cut, and the reader never takes a part of the list for all of it.
+ * A JSON array of any length: read page by page and sent in small pieces at the client's pace, so that a long list neither fills
+ * the memory nor delays other requests. If a page cannot be read, or the client reads too slowly, the connection is cut, so
+ * that a client never takes a part of the list for all of it.
  */
-
 import type { Call } from "./call.ts";
 import { STREAM_PIECE_CHARS, STREAM_WHOLE_MAX_CHARS } from "./limits.ts";
 import type { Streams } from "./streams.ts";
 
-/** Says why an answer that had begun could not be finished. */
+/** Reports why an answer that had begun could not be finished. */
 export type Cut = (call: Call, error: unknown) => void;
 
 type Pages<Item> = AsyncGenerator<readonly Item[], undefined> | Generator<readonly Item[], undefined>;
 
 export interface Streamed<Item> {
-  /** Items come in pages; only the last has less than `pageSize`. */
+  /** Only the last page has fewer than `pageSize` items. */
   readonly pages: Pages<Item>;
-  /** An item as JSON. */
+  /** Returns an item as JSON. */
   readonly write: (item: Item) => string;
   readonly pageSize: number;
-  /** Asked before each further piece; throws where the reader may not have it any more. */
+  /** Called before each piece; throws if the client may not read it any more. */
   readonly check: () => unknown;
   readonly cut: (error: unknown) => void;
-  /** The key or the application that reads it: each may read so many at once. */
+  /** The key or the application that reads the list, of which each has a limit of concurrent streams. */
   readonly owner: string;
   readonly streams: Streams;
-  /** What stands around the array: the answer is an object with the array in it. */
+  /** Text before and after the array, where the answer is an object that holds it. */
   readonly around?: { readonly before: string; readonly after: string };
 }
 
@@ -33,9 +32,9 @@ export async function streamedArray<Item>(list: Streamed<Item>): Promise<Respons
   const { pages, write, pageSize, check, cut, owner, streams, around = { before: "", after: "" } } = list;
   const first = await nextOf(pages);
   const pieces = piecesOf(first, pages, write);
-  // A short list is an ordinary answer.
+  // A short list is not streamed.
   const isOnePage = !first || first.length < pageSize;
-  const beginning = isOnePage ? await upTo(pieces, STREAM_WHOLE_MAX_CHARS) : { text: "", isAll: false };
+  const beginning = isOnePage ? await collect(pieces, STREAM_WHOLE_MAX_CHARS) : { text: "", isAll: false };
   if (beginning.isAll) return answer(`${around.before}[${beginning.text}]${around.after}`);
   let next = `${around.before}[${beginning.text}`;
   let fail: () => void = () => undefined;
@@ -48,18 +47,18 @@ export async function streamedArray<Item>(list: Streamed<Item>): Promise<Respons
   const stream = streams.begin(owner, (reason) => {
     cut(reason);
     fail();
-    // Its page may be on its way from the store: then it is dropped when it comes.
+    // A page that is being read from the store is dropped when it arrives.
     void end();
   });
   const body = new ReadableStream(
     {
       start(controller) {
-        // Without a reason: the runtime would print it, and it is in the log already.
+        // Without a reason: Bun would print it, and the log has it already.
         fail = () => controller.error();
       },
       async pull(controller) {
         try {
-          // Reads of the embedded store, and writing a piece, end within their turn: others must come in between.
+          // SQLite reads and writing a piece are synchronous: give other requests a turn in between.
           await new Promise((resolve) => setImmediate(resolve));
           check();
           const piece = (await pieces.next()).value;
@@ -110,8 +109,8 @@ async function* piecesOf<Item>(
   }
 }
 
-/** Pieces together until there are none, or they have more than so many characters. */
-async function upTo(
+/** Joins pieces until there are none left, or they exceed `maxChars`. */
+async function collect(
   pieces: AsyncGenerator<string, undefined>,
   maxChars: number,
 ): Promise<{ text: string; isAll: boolean }> {
@@ -124,7 +123,7 @@ async function upTo(
   return { text, isAll: false };
 }
 
-/** undefined: there is none. */
+/** The next page that is not empty; undefined: there is none. */
 async function nextOf<Item>(pages: Pages<Item>): Promise<readonly Item[] | undefined> {
   for (;;) {
     const { value, done } = await pages.next();

@@ -1,6 +1,6 @@
 /**
- * Answers that are sent in pieces and are under way: how many at once, and at what pace they must be read. Each holds a page of
- * its list in memory for as long as its reader takes, so both have a bound.
+ * Streamed answers in progress: how many there may be, and how fast clients must read them. Each holds a page of its list in
+ * memory until the client has read it, so both have a bound.
  */
 import { Problem } from "../protocol/codes.ts";
 import {
@@ -19,19 +19,19 @@ interface StreamClock {
 }
 
 interface Open {
-  /** The key or the application that reads it. */
+  /** The key or the application that reads the list. */
   readonly owner: string;
-  /** Ends it, because its reader is too slow. */
+  /** Ends the stream because its client reads too slowly. */
   readonly cut: (reason: Problem) => void;
-  /** Each piece that the reader has taken moves it further. */
+  /** Extended with each piece that the client has read. */
   deadlineMs: number;
 }
 
-/** One answer's place among those under way. */
+/** One streamed answer. */
 export interface Stream {
-  /** A further piece of so many characters goes out: the reader has taken those before it. */
+  /** A piece of this length is sent next; the client has read the pieces before it. */
   sent(chars: number): void;
-  /** Its place is free. May be called more than once. */
+  /** Frees its place. May be called more than once. */
   end(): void;
 }
 
@@ -42,7 +42,7 @@ export class Streams {
 
   constructor(private readonly clock: StreamClock) {}
 
-  /** Throws 429 where there are too many. `cut` is called once if the reader falls behind. */
+  /** Throws rate_limited if there are too many. `cut` is called at most once, if the client reads too slowly. */
   begin(owner: string, cut: (reason: Problem) => void): Stream {
     const own = [...this.open].filter((one) => one.owner === owner).length;
     if (own >= STREAMS_PER_CREDENTIAL_MAX || this.open.size >= STREAMS_PER_NODE_MAX)
@@ -62,21 +62,21 @@ export class Streams {
     return this.open.size;
   }
 
-  /** Looks at all of them from time to time, as long as there are any. */
+  /** Checks the deadlines every second while there are streams. */
   private check(): void {
     if (this.isChecking || this.open.size === 0) return;
     this.isChecking = true;
     this.clock.after(CHECK_EVERY_MS, () => {
       this.isChecking = false;
       try {
-        this.cutLate();
+        this.cutSlow();
       } finally {
         this.check();
       }
     });
   }
 
-  private cutLate(): void {
+  private cutSlow(): void {
     const now = this.clock.monotonicMs();
     for (const one of this.open) {
       if (one.deadlineMs > now) continue;

@@ -50,8 +50,8 @@ const answer = z
   .object({
     token: z.string().describe("A JWT signed with HS256."),
     expiresAt: unixSeconds,
-    channels: z.array(z.string()).describe("What the token grants: those that were asked for, or the key's."),
-    permissions: actions.describe("Likewise."),
+    channels: z.array(z.string()).describe("What the token grants: the requested channels, or the key's."),
+    permissions: actions.describe("The requested permissions, or the key's."),
   })
   .meta({ id: "MintedToken" });
 

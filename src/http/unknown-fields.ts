@@ -1,13 +1,13 @@
 /**
- * Fields that a body must not have. Where a field that is left out means "everything", a misspelt one grants more than was
- * meant: bodies declared with z.strictObject are refused when they hold a field that is not known.
+ * Refuses unknown fields in bodies that are declared with z.strictObject. Where a missing field means "everything", a misspelt
+ * one would grant more than was meant.
  */
 import { z } from "zod";
 import { Problem } from "../protocol/codes.ts";
 import { didYouMean, nearest } from "../protocol/did-you-mean.ts";
 import { isObject } from "../protocol/json.ts";
 
-/** A longer name is not shown: people paste secrets into the wrong place, and ours are all longer than this. */
+/** Longer names are not shown: one may be a secret pasted into the wrong place, and our secrets are all longer. */
 const NAME_SHOWN_MAX_CHARS = 40;
 
 interface Unknown {

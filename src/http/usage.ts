@@ -1,4 +1,4 @@
-/** GET /v1/usage: what an application has used of its plan this period. */
+/** GET /v1/usage: how much of its plan an application has used in this period. */
 import { z } from "zod";
 import type { Credential } from "../access/credential.ts";
 import type { Keyring } from "../access/keyring.ts";
@@ -33,7 +33,7 @@ export interface UsageParts {
   readonly keyring: Keyring;
   readonly hub: Hub;
   readonly usage: Usage;
-  /** What other nodes have counted and not written yet is added up. */
+  /** Adds up what other nodes have counted but not stored yet. */
   readonly gather: (app: string) => Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export function usageEndpoints(guard: Guard<Credential>, { keyring, hub, usage, 
       method: "GET",
       path: "/v1/usage",
       tag: "usage",
-      summary: "What the application has used this period, a calendar month UTC",
+      summary: "What the application has used in this period, a calendar month in UTC",
       guard,
       answer,
       handle: async (_call, { caller }): Promise<z.infer<typeof answer>> => {

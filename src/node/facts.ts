@@ -1,4 +1,4 @@
-/** How a node is set up, for `parley doctor`: from its settings and from the process it is. */
+/** How a node is set up, for `parley doctor`: from its settings and its process. */
 import { existsSync, readFileSync } from "node:fs";
 import { isLoopback, parseAddress } from "../access/address.ts";
 import type { Config } from "../config/settings.ts";
@@ -44,7 +44,7 @@ export function factsOf({ config, nodeId, host, sealedKeys }: FactParts): () => 
 
 type Link = NonNullable<NodeFacts["database"]>;
 
-/** Of libpq's modes, `prefer` and weaker go without TLS where the server offers none. */
+/** libpq's modes `prefer` and weaker count as off: they connect without TLS if the server offers none. */
 const POSTGRES_TLS: Readonly<Record<string, Link["tls"]>> = {
   require: "unverified",
   "verify-ca": "verified",
@@ -77,11 +77,11 @@ export function storageOf(url: string, env: Readonly<Record<string, string | und
 
 function isOwnMachine(host: string): boolean {
   const address = parseAddress(host);
-  // An empty host is a socket in the file system.
+  // An empty host means a Unix socket.
   return address ? isLoopback(address) : host === "localhost" || host === "";
 }
 
-/** Each connection is a file to the system: a low limit is a low limit on connections. */
+/** Each connection is an open file, so this also limits connections. */
 export function openFilesLimit(): number {
   try {
     return Number(

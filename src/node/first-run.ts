@@ -1,8 +1,8 @@
 /**
- * The first start on an empty store: an admin token, and an application `demo` to try things with. What it made is shown
- * once, in a file that only its owner can read and on the terminal; the store keeps the admin token hashed.
+ * The first start on an empty store makes an admin token and an application `demo`. Both are shown once, on the terminal and in
+ * a file that only its owner can read; the store keeps only a digest of the admin token.
  *
- * The store learns last that the first run is over, so that one that was interrupted is simply done again.
+ * The store is marked last, so that an interrupted first run is repeated.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import type { Snapshot, Store } from "../store/store.ts";
 
 const ADMIN_TOKEN = "admin_token_digest";
 const FIRST_RUN = "first_run";
-/** Where a node listens when no setting says so. Absent in stores from before there was a choice: everywhere. */
+/** Where a node listens if no setting says so. Absent in stores of earlier versions: on all addresses. */
 const LISTEN = "listen";
 const LOOPBACK_ONLY = "loopback";
 export const DEMO = "demo";
@@ -26,21 +26,21 @@ export interface Demo {
 }
 
 export interface FirstRun {
-  /** Absent if the operator set one. */
+  /** Absent if PARLEY_ADMIN_TOKEN is set. */
   readonly adminToken?: string;
   readonly demo?: Demo;
-  /** Other nodes that start meanwhile wait for this. */
+  /** Lets other nodes start, which wait until the first run is complete. */
   readonly release: () => Promise<void>;
 }
 
-/** undefined: this store has had its first run. */
+/** undefined: this store has already had its first run. */
 export async function firstRun(
   store: Store,
   directory: Directory,
   wants: { demo: boolean; adminToken: boolean },
 ): Promise<FirstRun | undefined> {
   if (await store.meta(FIRST_RUN)) return undefined;
-  // Of several nodes that start on one empty store, one makes it. The others wait until it is done, or that one has ended.
+  // If several nodes start on one empty store, one makes the first run; the others wait until it has, or has died.
   const release = await store.claim(FIRST_RUN);
   if (await store.meta(FIRST_RUN)) {
     await release();
@@ -54,7 +54,7 @@ export async function firstRun(
 }
 
 async function makeDemo(directory: Directory): Promise<Demo> {
-  // Left over from an interrupted first run: nobody has ever seen its keys.
+  // Left by an interrupted first run: its keys were never shown.
   if ((await directory.apps()).some((app) => app.name === DEMO)) await directory.deleteApp(DEMO);
   const { secret: appSecret } = await directory.createApp(DEMO);
   const all = { app: DEMO, channelPatterns: ["**"], actions: ACTIONS };
@@ -77,7 +77,7 @@ export async function finishFirstRun(store: Store, made: FirstRun): Promise<void
   await made.release();
 }
 
-/** For an operator who has lost it: a new admin token, in clear this once. */
+/** Replaces a lost admin token; returns the new one in clear. */
 export async function resetAdminToken(store: Store): Promise<string> {
   const token = newAdminToken();
   await store.change((change) => change.putMeta(ADMIN_TOKEN, digestOf(token)));
@@ -87,9 +87,8 @@ export async function resetAdminToken(store: Store): Promise<string> {
 export const adminTokenDigest = ({ meta }: Snapshot): string | undefined => meta.get(ADMIN_TOKEN);
 
 /**
- * The address to listen on when no setting names one. Keys of a demo are on disk in clear and have every right: they are
- * offered to this machine only, until the operator decides otherwise. Kept for the life of the store, so that deleting the
- * demo does not open a port at the next start.
+ * The address to listen on if no setting names one. The demo's keys are on disk in clear and permit everything, so a store with
+ * a demo listens on loopback only. That is stored permanently, so that deleting the demo does not open a port to the network.
  */
 export const defaultHost = ({ meta }: Snapshot, made: FirstRun | undefined): string =>
   made?.demo || meta.get(LISTEN) === LOOPBACK_ONLY ? "127.0.0.1" : "0.0.0.0";
@@ -99,12 +98,12 @@ export const hadFirstRun = async (store: Store): Promise<boolean> => (await stor
 export const firstRunFile = (dataFolder: string): string => join(dataFolder, "first-run.txt");
 
 export function writeFirstRunFile(dataFolder: string, text: string): void {
-  // With another store it is not there yet.
+  // With PostgreSQL, nothing has made the data folder yet.
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
   writeFileSync(firstRunFile(dataFolder), text, { mode: 0o600, flush: true });
 }
 
-/** With an admin token of the operator's own and no demo there is nothing. */
+/** False with PARLEY_ADMIN_TOKEN and without a demo. */
 export const hasSomethingToShow = (made: FirstRun): boolean => made.adminToken !== undefined || made.demo !== undefined;
 
 export function firstRunText(url: string, made: FirstRun): string {

@@ -3,13 +3,13 @@ import { readyResponse } from "../http/operations.ts";
 import { type ReadinessParts, readyChecks } from "./readiness.ts";
 
 function setup(parts: Partial<ReadinessParts> = {}) {
-  const counted = { looks: 0, trials: 0, failures: 0 };
-  const state = { nowMs: 0, isThere: true, isWritable: true, isDraining: false, usable: 1, sealed: 0 };
+  const counted = { reads: 0, trials: 0, failures: 0 };
+  const state = { nowMs: 0, isReachable: true, isWritable: true, isDraining: false, usable: 1, sealed: 0 };
   const checks = readyChecks({
     store: {
       revisions: async () => {
-        counted.looks++;
-        if (!state.isThere) throw new Error("away");
+        counted.reads++;
+        if (!state.isReachable) throw new Error("unreachable");
         return { keys: 1, blocks: 1 };
       },
       tryWrite: async () => {
@@ -38,31 +38,31 @@ function setup(parts: Partial<ReadinessParts> = {}) {
 
 const GOOD = { store: "ok", writes: "ok", keys: "ok", recordings: "ok", shutdown: "ok" };
 
-test("all is well", async () => {
+test("a node whose checks all pass is ready", async () => {
   expect(await setup().ask()).toEqual({ status: 200, body: { ready: true, degraded: [], checks: GOOD } });
 });
 
-test("a store that cannot be written to is not ready, says so, and is ready again when it can", async () => {
+test("a node whose store cannot be written to is not ready, says so, and is ready again when it can", async () => {
   const { counted, state, ask } = setup();
   state.isWritable = false;
   const writes = "the store cannot be written to; is the disk full?";
   expect(await ask()).toEqual({ status: 503, body: { ready: false, degraded: [], checks: { ...GOOD, writes } } });
-  // The cause goes to the log alone.
+  // The cause goes to the log only.
   expect(counted.failures).toBe(1);
   state.isWritable = true;
   state.nowMs += 1000;
   expect((await ask()).status).toBe(200);
 });
 
-test("a store that does not answer is not ready, and is not written to", async () => {
+test("a node whose store does not answer is not ready, and makes no trial write", async () => {
   const { counted, state, ask } = setup();
-  state.isThere = false;
+  state.isReachable = false;
   const store = "the store does not answer";
   expect(await ask()).toEqual({ status: 503, body: { ready: false, degraded: [], checks: { ...GOOD, store } } });
   expect(counted.trials).toBe(0);
 });
 
-test("some sealed keys are degraded, nothing but sealed keys is not ready", async () => {
+test("some sealed keys: degraded; only sealed keys: not ready", async () => {
   const { state, ask } = setup();
   Object.assign(state, { usable: 3, sealed: 2 });
   const keys = "the master key does not open 2 of 5 secret keys: they answer 503";
@@ -71,24 +71,24 @@ test("some sealed keys are degraded, nothing but sealed keys is not ready", asyn
   expect(await ask()).toMatchObject({ status: 503, body: { ready: false, degraded: [] } });
 });
 
-test.each(["full", "missing"] as const)("a storage of recordings that is %s is degraded", async (state) => {
+test.each(["full", "missing"] as const)("a node whose storage of recordings is %s is degraded", async (state) => {
   const { status, body } = await setup({ recordings: async () => state }).ask();
   expect([status, body.ready, body.degraded]).toEqual([200, true, ["recordings"]]);
 });
 
-test("a shutdown shows at once, also where the rest was looked at a moment ago", async () => {
+test("a shutdown is shown immediately, even if the other results are cached", async () => {
   const { state, ask } = setup();
   expect((await ask()).status).toBe(200);
   state.isDraining = true;
   expect(await ask()).toMatchObject({ status: 503, body: { checks: { shutdown: "this node is shutting down" } } });
 });
 
-test("however many ask, the store is looked at twice a second and written to every five", async () => {
+test("however many requests come, the store is read at most twice a second and written to every five seconds", async () => {
   const { counted, state, ask } = setup();
   for (let step = 0; step < 100; step++) {
     await Promise.all(Array.from({ length: 20 }, ask));
     state.nowMs += 100;
   }
-  expect(counted.looks).toBeLessThanOrEqual(20);
+  expect(counted.reads).toBeLessThanOrEqual(20);
   expect(counted.trials).toBeLessThanOrEqual(2);
 });

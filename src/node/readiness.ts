@@ -1,52 +1,53 @@
-/** What /readyz looks at. It is asked without a credential, so what it costs is bounded here and not by who asks. */
+/** The checks behind /readyz. It needs no credential, so results are shared and their cost does not grow with requests. */
 import type { Keyring } from "../access/keyring.ts";
 import { type CheckResult, OK, type ReadyChecks } from "../http/operations.ts";
 import type { Store } from "../store/store.ts";
+import type { StorageState } from "./recordings.ts";
 
-/** Looks are shared by all who ask within that time. */
-const LOOK_EVERY_MS = 500;
-/** A trial is a write to the disk, so a good one counts for longer; a bad one is repeated soon, to see its end. */
-const TRY_AGAIN_MS = { good: 5000, bad: 1000 };
+/** How long results are shared. */
+const CHECK_EVERY_MS = 500;
+/** A trial write costs a disk write, so a success is valid for longer; after a failure, recovery should be noticed soon. */
+const TRIAL_WRITE_EVERY_MS = { afterSuccess: 5000, afterFailure: 1000 };
 
 export interface ReadinessParts {
   readonly store: Pick<Store, "revisions" | "tryWrite">;
-  /** false: the shared store is back, but what has changed meanwhile is not known yet. */
+  /** false: the shared store answers again, but its latest changes have not been read yet. */
   readonly isFollowing: () => boolean;
   readonly keyring: Pick<Keyring, "secretKeys">;
   readonly isDraining: () => boolean;
-  /** Whether the storage of recordings takes more. */
-  readonly recordings: () => Promise<"ok" | "full" | "missing">;
+  /** Whether the storage of recordings accepts more. */
+  readonly recordings: () => Promise<StorageState>;
   readonly monotonicMs: () => number;
-  /** The store cannot be written to, and why: the answer to strangers does not say. */
+  /** Gets the reason why the store cannot be written to; the answer does not show it. */
   readonly failed: (error: unknown) => void;
 }
 
 export function readyChecks(parts: ReadinessParts): ReadyChecks {
   const { store, keyring, monotonicMs } = parts;
-  const written = shared(
+  const trialWrite = shared(
     () => store.tryWrite().then(() => OK, cannotWrite(parts.failed)),
-    ({ state }) => (state === "ok" ? TRY_AGAIN_MS.good : TRY_AGAIN_MS.bad),
+    ({ state }) => (state === "ok" ? TRIAL_WRITE_EVERY_MS.afterSuccess : TRIAL_WRITE_EVERY_MS.afterFailure),
     monotonicMs,
   );
-  const looked = shared(
+  const storeChecks = shared(
     async () => {
-      const isThere = await store.revisions().then(
+      const isReachable = await store.revisions().then(
         () => true,
         () => false,
       );
       return {
-        store: isThere ? OK : failing("the store does not answer"),
-        // A store that is away is told of once.
-        writes: isThere ? await written() : OK,
+        store: isReachable ? OK : failing("the store does not answer"),
+        // An unreachable store is reported by the check above.
+        writes: isReachable ? await trialWrite() : OK,
         keys: keysOf(keyring),
         recordings: RECORDINGS[await parts.recordings()],
       };
     },
-    () => LOOK_EVERY_MS,
+    () => CHECK_EVERY_MS,
     monotonicMs,
   );
   return async () => {
-    const found = await looked();
+    const found = await storeChecks();
     const isBehind = found.store.state === "ok" && !parts.isFollowing();
     return {
       ...found,
@@ -66,28 +67,28 @@ const RECORDINGS = {
 };
 
 const cannotWrite =
-  (tell: (error: unknown) => void) =>
+  (report: (error: unknown) => void) =>
   (error: unknown): CheckResult => {
-    tell(error);
+    report(error);
     return failing("the store cannot be written to; is the disk full?");
   };
 
-/** Where no secret key can be used, hardly anything works; where some can, others' clients must not suffer for it. */
+/** Failing only if no secret key is usable: while some are, their clients must still reach this node. */
 function keysOf({ secretKeys: { usable, sealed } }: Pick<Keyring, "secretKeys">): CheckResult {
   if (sealed === 0) return OK;
   const text = `the master key does not open ${sealed} of ${usable + sealed} secret keys: they answer 503`;
   return usable === 0 ? failing(text) : degraded(text);
 }
 
-/** One at a time, and its result for all who ask soon after. */
-function shared<T>(look: () => Promise<T>, goodForMs: (result: T) => number, nowMs: () => number): () => Promise<T> {
+/** Runs `check` at most once at a time, and shares its result for `validMs`. */
+function shared<T>(check: () => Promise<T>, validMs: (result: T) => number, nowMs: () => number): () => Promise<T> {
   let running: Promise<T> | undefined;
   let last: { readonly result: T; readonly untilMs: number } | undefined;
   return async () => {
     if (last && nowMs() < last.untilMs) return last.result;
-    running ??= look()
+    running ??= check()
       .then((result) => {
-        last = { result, untilMs: nowMs() + goodForMs(result) };
+        last = { result, untilMs: nowMs() + validMs(result) };
         return result;
       })
       .finally(() => {

@@ -150,7 +150,7 @@ describe("a call", () => {
       [b, nameA],
     ] as const) {
       await shows(page, "call-state", `In a call with ${other}.`);
-      await shows(page, "pulse", /open, there and back in [\d.]+ ms/);
+      await shows(page, "round-trip", /open, round trip [\d.]+ ms/);
       await page.locator("#theirs").waitFor();
       await moves(page, "theirs");
       await moves(page, "mine");
@@ -159,7 +159,7 @@ describe("a call", () => {
     await shows(a, "call-state", `${nameB} has hung up.`);
     await shows(b, "call-state", "The call is over.");
     for (const page of [a, b]) {
-      await shows(page, "pulse", "closed");
+      await shows(page, "round-trip", "closed");
       expect([await isHidden(page, "mine"), await isHidden(page, "theirs")]).toEqual([true, true]);
     }
     await button(a, `Call ${nameB}`).waitFor();
@@ -174,7 +174,7 @@ describe("a call", () => {
     await button(a, `Call ${await nameOf(b)}`).click();
     await button(b, "Answer").click();
     for (const page of [a, b]) {
-      await shows(page, "pulse", "there and back");
+      await shows(page, "round-trip", "round trip");
       await shows(page, "camera", "Without your camera: Permission denied.");
     }
   });
@@ -185,7 +185,7 @@ describe("a call", () => {
     const nameB = await nameOf(b);
     await button(a, `Call ${nameB}`).click();
     await button(b, "Decline").click();
-    await shows(a, "call-state", `${nameB} does not take the call.`);
+    await shows(a, "call-state", `${nameB} declined the call.`);
     await shows(b, "call-state", "The call is over.");
   });
 
@@ -205,7 +205,7 @@ describe("a call", () => {
       await button(second, `Call ${nameFirst}`).click();
       await within("the second offer", offered);
       line.release();
-      for (const page of [a, b]) await shows(page, "pulse", "there and back");
+      for (const page of [a, b]) await shows(page, "round-trip", "round trip");
       await button(first, "Hang up").click();
     }
   });
@@ -216,7 +216,7 @@ test("after a restart of the service both tabs reconnect by themselves and excha
   await nameOf(a);
   await button(a, `Call ${await nameOf(b)}`).click();
   await button(b, "Answer").click();
-  for (const page of [a, b]) await shows(page, "pulse", "there and back");
+  for (const page of [a, b]) await shows(page, "round-trip", "round trip");
   await service.down();
   for (const page of [a, b]) await shows(page, "state", "Trying again");
   await service.up();

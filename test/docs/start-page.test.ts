@@ -1,8 +1,8 @@
-/** What can be said of `/` without a browser: how a node serves it, which key it shows, and that it needs nobody else. */
+/** The start page `/` without a browser: how a node serves it, which key it shows, and that it loads nothing from other hosts. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { networkInterfaces } from "node:os";
-import { call } from "../../test/support/http.ts";
-import { type Server, startParley } from "../../test/support/parley.ts";
+import { call } from "../support/http.ts";
+import { type Server, startParley } from "../support/parley.ts";
 
 let server: Server;
 
@@ -17,7 +17,7 @@ const shownKey = async (): Promise<string | undefined> => /<html [^>]*data-key="
 const scriptOf = (html: string): string => html.match(/<script>([\s\S]*)<\/script>/)?.[1] ?? "";
 
 describe("the start page", () => {
-  test("is HTML that may only run itself and talk to its own server", async () => {
+  test("is HTML whose policy allows only its own scripts and its own server", async () => {
     const { status, headers } = await call(`${server.url}/`);
     expect(status).toBe(200);
     expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -30,7 +30,7 @@ describe("the start page", () => {
     expect(policy).not.toMatch(/https?:|wss?:|\*|unsafe-eval/);
   });
 
-  test("takes GET and nothing else", async () => {
+  test("takes only GET and HEAD", async () => {
     expect((await call(`${server.url}/`, { method: "HEAD" })).status).toBe(200);
     for (const method of ["POST", "PUT", "DELETE"]) {
       const { status, headers, body } = await call(`${server.url}/`, { method });
@@ -38,7 +38,7 @@ describe("the start page", () => {
     }
   });
 
-  test("is not there on an application's host", async () => {
+  test("does not exist on an application's host", async () => {
     const { status, body } = await call(`${server.url}/`, { headers: { Host: "demo.localhost" } });
     expect([status, body.error]).toEqual([404, "not_found"]);
   });
@@ -50,14 +50,14 @@ describe("the start page", () => {
       expect(target).toMatch(/^(#|data:|\/(?!\/))/);
   });
 
-  test("has a well-formed script that never makes markup from what a peer sends", async () => {
+  test("has a valid script that never makes markup from what a peer sends", async () => {
     const script = scriptOf(await page());
     expect(script.length).toBeGreaterThan(1000);
     expect(() => new Function(script)).not.toThrow();
     expect(script.match(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\b/g)).toBeNull();
   });
 
-  test("names pages that exist", async () => {
+  test("links to pages that exist", async () => {
     const html = await page();
     for (const [, file = ""] of html.matchAll(/<code>([\w/]+\.md)<\/code>/g))
       expect(await Bun.file(`${import.meta.dir}/../../${file}`).exists(), file).toBe(true);
@@ -69,7 +69,7 @@ describe("the start page", () => {
 describe("the key on the start page", () => {
   const demoKeys = async () => (await server.admin.keys("demo")).filter((key) => key.revoked === null);
 
-  test("is the demo's publishable one, and no secret is near it", async () => {
+  test("is the demo's publishable key, and the page holds no secret", async () => {
     const html = await page();
     expect(await shownKey()).toBe(server.keys.publishableKey);
     expect(html).not.toMatch(/sk_id_|sk_secret_/);
@@ -89,20 +89,20 @@ describe("the key on the start page", () => {
     const keyFor = async (url: string, headers: Record<string, string> = {}): Promise<string> =>
       /<html [^>]*data-key="([^"]*)"/.exec((await call(`${url}/`, { headers })).text)?.[1] ?? "no page";
 
-    test("by any of its own names", async () => {
+    test("under any of its own names", async () => {
       const { port } = new URL(server.url);
       for (const host of ["localhost", `localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`])
         expect([host, await keyFor(server.url, { Host: host })]).toEqual([host, server.keys.publishableKey]);
     });
 
-    test("not by another name, which may be another page's (DNS rebinding)", async () => {
+    test("not under another name, which may belong to another site (DNS rebinding)", async () => {
       for (const host of ["example.com", "localhost.example.com", "127.0.0.1.example.com:80", "203.0.113.7"])
         expect([host, await keyFor(server.url, { Host: host })]).toEqual([host, ""]);
     });
 
-    test("not through a proxy, trusted or not, whatever it says of the client", async () => {
+    test("not through a proxy, trusted or not, whatever its headers claim", async () => {
       await using behind = await startParley({ env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1" } });
-      // It may be the proxy itself that asks without a header.
+      // A request without these headers may come from the proxy itself.
       expect(await keyFor(behind.url)).toBe("");
       for (const { url } of [server, behind])
         for (const [name, value] of [
@@ -119,7 +119,7 @@ describe("the key on the start page", () => {
     const outside = Object.values(networkInterfaces())
       .flatMap((all) => all ?? [])
       .find(({ internal, family }) => !internal && family === "IPv4");
-    test.skipIf(!outside)("not to one that comes over the network", async () => {
+    test.skipIf(!outside)("not to a client on the network", async () => {
       await using open = await startParley({ host: "0.0.0.0" });
       const { port } = new URL(open.url);
       const url = `http://${outside?.address}:${port}`;
@@ -128,7 +128,7 @@ describe("the key on the start page", () => {
     });
   });
 
-  test("is of the application demo, not of another", async () => {
+  test("belongs to the application demo, not to another", async () => {
     const { _id } = await server.admin.createApp();
     const other = await server.admin.createPublishable(_id);
     await server.admin.revoke(server.keys.publishableKey);
@@ -139,13 +139,13 @@ describe("the key on the start page", () => {
     expect(await shownKey()).toBe(next.keyId);
   });
 
-  test("goes with the application", async () => {
+  test("is not shown after the application was deleted", async () => {
     await server.admin.must("DELETE", "/apps/demo");
     expect(await shownKey()).toBe("");
   });
 });
 
-test("the first start names the page first", async () => {
+test("first-run.txt names the page first", async () => {
   const text = await Bun.file(`${server.data}/first-run.txt`).text();
   const tries = text.slice(text.indexOf("Try:")).trim().split("\n").slice(1);
   expect(tries[0]?.trim()).toBe(`open ${server.url}/`);
