@@ -180,9 +180,9 @@ export function notFound(): never {
   throw new Problem("not_found");
 }
 
-function existsFor({ target }: Call, { hosts }: Route): boolean {
+function existsFor(call: Call, { hosts }: Route): boolean {
   if (hosts === "any") return true;
-  return hosts === "own" ? !target.isAppHost : target.app !== undefined;
+  return hosts === "own" ? !call.target.isAppHost : call.target.app !== undefined;
 }
 
 /** Internal causes go to the log; the client gets a general error. */

@@ -1,15 +1,12 @@
 /** Builds a node from its parts, in the order in which they need each other. Starts nothing. */
 import { BlockSweep } from "../access/block-sweep.ts";
 import { Throttle } from "../access/throttle.ts";
-import type { Config } from "../config/settings.ts";
 import { countOpenFiles, HeadLimit, setHeadLimit } from "../http/head-limit.ts";
 import { RequestPipeline } from "../http/pipeline.ts";
 import { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { systemClock as clock } from "../realtime/clock.ts";
 import type { SocketData } from "../realtime/gateway.ts";
-import type { Store } from "../store/store.ts";
 import { Faults } from "../telemetry/faults.ts";
-import type { Log } from "../telemetry/log.ts";
 import { Metrics, processMetrics } from "../telemetry/metrics.ts";
 import { VERSION } from "../version.ts";
 import { type Access, buildAccess } from "./access.ts";
@@ -35,15 +32,10 @@ export interface NodeParts {
   readonly routes: NodeRoutes;
 }
 
-export interface Origin {
-  readonly config: Config;
-  readonly nodeId: string;
-  readonly log: Log;
-  readonly store: Store;
-}
+export type BuildOptions = Pick<NodeContext, "config" | "nodeId" | "log" | "store">;
 
-export async function buildNode(origin: Origin): Promise<NodeParts> {
-  const context = contextOf(origin);
+export async function buildNode(options: BuildOptions): Promise<NodeParts> {
+  const context = contextOf(options);
   const { config, nodeId, log, store, metrics, faults } = context;
   const access = await buildAccess(context);
   const { keyring, directory, vault, adminToken, host } = access;
@@ -89,7 +81,7 @@ export async function buildNode(origin: Origin): Promise<NodeParts> {
   return { context, access, listeners, realtime, rooms, recordings, blockSweep, headLimit, pipeline, routes };
 }
 
-function contextOf({ config, nodeId, log, store }: Origin): NodeContext {
+function contextOf({ config, nodeId, log, store }: BuildOptions): NodeContext {
   const metrics = new Metrics();
   processMetrics(metrics, VERSION, nodeId);
   return { config, nodeId, log, store, metrics, faults: new Faults(log, metrics) };
