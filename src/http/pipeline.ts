@@ -54,7 +54,7 @@ export class RequestPipeline {
     this.requests = parts.metrics.counters("parley_http_requests_total", "HTTP requests by route and status.");
     this.aborts = parts.metrics.counter(
       "parley_http_aborts_total",
-      "HTTP requests whose client went away before its body had come.",
+      "HTTP requests whose client disconnected before its body was complete.",
     );
     this.missing = this.route("(none)", notFound);
     this.notFound = this.handler(this.missing);
@@ -161,7 +161,7 @@ export class RequestPipeline {
     this.aborts.inc();
     this.parts.log.debug(
       { requestId, route: label, method: request.method },
-      "the client went away before its body had come",
+      "the client disconnected before its body was complete",
     );
     return new Response(null, { status: 400 });
   }

@@ -53,7 +53,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     blocks: realtime.blocks,
     store,
     nowMs: clock.nowMs,
-    failed: (err) => log.error({ err }, "blocks that have ended could not be removed; trying again in a minute"),
+    failed: (err) => log.error({ err }, "expired blocks could not be removed; trying again in a minute"),
   });
   const headLimit = new HeadLimit({
     openFiles: countOpenFiles,

@@ -21,9 +21,10 @@ export async function connectEngine({ config, nodeId, log, metrics, faults }: No
     prefix: natsPrefix,
     warn,
     fault: (error, context) => faults.caught("engine", error, context),
-    changed: (isUp) => (isUp ? log.info("NATS is back") : log.error("NATS is away: other nodes cannot be reached")),
+    changed: (isUp) =>
+      isUp ? log.info("NATS is reachable again") : log.error("NATS is unreachable, and so are other nodes"),
   });
-  metrics.gauge("parley_other_nodes", "Other nodes that this one hears.", () => engine.others);
+  metrics.gauge("parley_other_nodes", "Other nodes whose heartbeats this one receives.", () => engine.others);
   metrics.gauge("parley_nats_up", "Whether NATS is connected.", () => Number(engine.isUp));
   return engine;
 }

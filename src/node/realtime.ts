@@ -58,7 +58,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
         clock,
         changed: snapshotLoaded,
         blocked: (app, peerId) => blockedPeers.add(app, peerId),
-        away: (err) => log.error({ err }, "the store does not answer; what is known of keys stays in force"),
+        away: (err) => log.error({ err }, "the store does not answer; keys stay in force as they were last read"),
         back: () => log.info("the store answers again"),
       })
     : undefined;

@@ -17,12 +17,12 @@ export interface RoomParts extends NodeContext {
 }
 
 export async function buildRooms({ config, log, store, metrics, faults, vault }: RoomParts): Promise<RoomService> {
-  const expired = metrics.counter("parley_rooms_expired_total", "Rooms archived because their time had come.");
+  const expired = metrics.counter("parley_rooms_expired_total", "Rooms archived because they had expired.");
   const expiry = new Expiry({
     store: store.rooms,
     nowMs: clock.nowMs,
     archived: (count) => expired.inc(count),
-    failed: (err) => log.error({ err }, "rooms whose time has come could not be archived; trying again soon"),
+    failed: (err) => log.error({ err }, "expired rooms could not be archived; trying again soon"),
     guarded: (callback) => faults.guarded("timer", callback),
   });
   const rooms = new Rooms(store.rooms, expiry, clock.nowMs, config.maxRoomsPerApp || Number.MAX_SAFE_INTEGER);
