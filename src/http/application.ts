@@ -64,30 +64,30 @@ export interface ApplicationParts {
 export function applicationGuards(parts: ApplicationParts): ApplicationGuards {
   const { keyring, nowMs, requests, unauthenticated, changes } = parts;
   const appOf = ({ target }: Call): AppRow | undefined => keyring.appNamed(target.app ?? "");
-  const found = (call: Call): SecretHolder | undefined => {
+  const holderOf = (call: Call): SecretHolder | undefined => {
     const app = appOf(call);
     // Compared even if there is no application, so that the time it takes does not reveal which exist.
     const generation = generationOf(secretIn(call) ?? "", app, nowMs());
     return app && generation !== undefined ? { app, generation } : undefined;
   };
   const admit = (call: Call): SecretHolder | Promise<SecretHolder> => {
-    const holder = found(call);
+    const holder = holderOf(call);
     return holder || !changes
-      ? limited(call, holder)
-      : afterLatestChanges(changes, () => found(call)).then((one) => limited(call, one));
+      ? charge(call, holder)
+      : afterLatestChanges(changes, () => holderOf(call)).then((one) => charge(call, one));
   };
   const checked = (holder: SecretHolder | undefined): SecretHolder => {
     if (!holder) throw new Problem("invalid_secret_key");
     return holder;
   };
-  const limited = (call: Call, holder: SecretHolder | undefined): SecretHolder => {
-    const good = checked(holder);
+  const charge = (call: Call, holder: SecretHolder | undefined): SecretHolder => {
+    const valid = checked(holder);
     call.isAuthenticated = true;
-    const seconds = requests.take(good.app.id);
+    const seconds = requests.take(valid.app.id);
     if (seconds > 0) throw new Problem("rate_limited", undefined, seconds);
-    return good;
+    return valid;
   };
-  const openly = (call: Call): AppRow | undefined => {
+  const admitOpen = (call: Call): AppRow | undefined => {
     unauthenticated.charge(call);
     return appOf(call);
   };
@@ -99,10 +99,10 @@ export function applicationGuards(parts: ApplicationParts): ApplicationGuards {
         const holder = admit(call);
         return holder instanceof Promise ? holder.then(({ app }) => app) : holder.app;
       },
-      recheck: (call) => checked(found(call)).app,
+      recheck: (call) => checked(holderOf(call)).app,
     },
-    minting: { ...application, admit, recheck: (call) => checked(found(call)) },
-    open: { security: "applicationOpen", admit: openly, recheck: appOf, parameters: ["secretKey"] },
+    minting: { ...application, admit, recheck: (call) => checked(holderOf(call)) },
+    open: { security: "applicationOpen", admit: admitOpen, recheck: appOf, parameters: ["secretKey"] },
     signed: { security: "applicationOpen", admit: appOf, recheck: appOf, parameters: ["proof", "expires"] },
   };
 }

@@ -46,7 +46,7 @@ const rotate = z.strictObject({
   retirePrevious,
 });
 
-const shown = (row: AppRow): z.infer<typeof app> => ({
+const appFields = (row: AppRow): z.infer<typeof app> => ({
   _id: row.id,
   name: row.name,
   created: toSeconds(row.created),
@@ -94,7 +94,7 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       handle: async (call, { body }) => {
         const made = await directory.createApp(body.name);
         audit(call, "app created", { app: made.app.id });
-        return { ...shown(made.app), secretKey: made.secret };
+        return { ...appFields(made.app), secretKey: made.secret };
       },
     }),
     endpoint({
@@ -103,7 +103,7 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       path: root,
       summary: "List applications",
       answer: z.object({ data: z.array(app) }),
-      handle: async () => ({ data: (await directory.apps()).map(shown) }),
+      handle: async () => ({ data: (await directory.apps()).map(appFields) }),
     }),
     endpoint({
       ...base,
@@ -112,7 +112,7 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       summary: "One application, by id or name",
       answer: app,
       problems: ["not_found"],
-      handle: async (call) => shown(await directory.app(appOf(call))),
+      handle: async (call) => appFields(await directory.app(appOf(call))),
     }),
     endpoint({
       ...base,
@@ -125,7 +125,7 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       handle: async (call, { body }) => {
         const changed = await directory.editApp(appOf(call), toEdit(body));
         audit(call, "app edited", { app: changed.id });
-        return shown(changed);
+        return appFields(changed);
       },
     }),
     endpoint({
@@ -140,7 +140,7 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
         const deleted = await directory.deleteApp(appOf(call));
         audit(call, "app deleted", { app: deleted.id });
         clearDeleted();
-        return { ...shown(deleted), deleted: toSecondsOrNull(deleted.deleted) };
+        return { ...appFields(deleted), deleted: toSecondsOrNull(deleted.deleted) };
       },
     }),
     endpoint({

@@ -41,7 +41,7 @@ export class Call {
   readonly requestId = randomUUID();
   /** Headers for the answer. */
   readonly headers: Record<string, string> = { ...SECURITY_HEADERS, "X-Request-Id": this.requestId };
-  /** The request has shown a valid credential, or its address carries a valid proof. */
+  /** The request carries a valid credential, or its address a valid proof. */
   isAuthenticated = false;
   /** The request was counted against its client's address (unauthenticated-limit.ts). */
   isCharged = false;

@@ -35,33 +35,31 @@ export interface Guards {
 export function makeGuards(parts: GuardParts): Guards {
   const credentialOf = (call: Call): Credential | undefined =>
     authenticate(call.request.headers.get("authorization"), parts.keyring, parts.nowMs());
-  const found = (call: Call): Credential | undefined | Promise<Credential | undefined> =>
+  const latestCredentialOf = (call: Call): Credential | undefined | Promise<Credential | undefined> =>
     credentialOf(call) ?? (parts.changes && afterLatestChanges(parts.changes, () => credentialOf(call)));
   const keyGuard = (isEnough: (credential: Credential) => boolean): Guard<Credential> => {
     const checked = (credential: Credential | undefined): Credential => {
       if (!credential || !isEnough(credential)) throw unauthorized();
       return credential;
     };
-    const limitedBy = (call: Call, credential: Credential | undefined): Credential => {
-      const good = checked(credential);
+    const charge = (call: Call, credential: Credential | undefined): Credential => {
+      const valid = checked(credential);
       call.isAuthenticated = true;
-      limited(parts.requests.take(good.key.id));
-      return good;
+      refuseOverRate(parts.requests.take(valid.key.id));
+      return valid;
     };
     return {
       security: "secretKey",
       admit: (call) => {
-        const credential = found(call);
-        return credential instanceof Promise
-          ? credential.then((one) => limitedBy(call, one))
-          : limitedBy(call, credential);
+        const credential = latestCredentialOf(call);
+        return credential instanceof Promise ? credential.then((one) => charge(call, one)) : charge(call, credential);
       },
       recheck: (call) => checked(credentialOf(call)),
     };
   };
   const isAdmin = (call: Call): boolean => {
-    const shown = bearer(call.request.headers.get("authorization"));
-    return shown !== undefined && fits(shown, parts.adminTokenDigest());
+    const token = bearer(call.request.headers.get("authorization"));
+    return token !== undefined && fits(token, parts.adminTokenDigest());
   };
   /** The host is checked too: any web page can make a browser on this machine send requests here under a name of its own. */
   const isObserver = (call: Call): boolean => call.isLocal && parts.isOwnHost(call);
@@ -74,7 +72,7 @@ export function makeGuards(parts: GuardParts): Guards {
         return;
       }
       const isTry = bearer(call.request.headers.get("authorization")) !== undefined;
-      if (isTry) limited(parts.wrongTries.take(rateKey(call.client)));
+      if (isTry) refuseOverRate(parts.wrongTries.take(rateKey(call.client)));
       if (!parts.isOwnHost(call)) throw new Problem("wrong_host");
       throw notAdmin(isTry);
     },
@@ -95,7 +93,7 @@ export async function afterLatestChanges<T>(changes: News, find: () => T | undef
   const isUpToDate = await changes.latest();
   const found = find();
   if (found === undefined && !isUpToDate)
-    throw new Problem("internal_error", "Whether this credential is good cannot be found out now; try again.", 1);
+    throw new Problem("internal_error", "This credential cannot be checked at the moment; try again.", 1);
   return found;
 }
 
@@ -108,6 +106,6 @@ const notAdmin = (isTry: boolean): Problem =>
     isTry ? "This is not the admin token." : "The credential must be: Authorization: Bearer <admin token>.",
   );
 
-function limited(seconds: number): void {
+function refuseOverRate(seconds: number): void {
   if (seconds > 0) throw new Problem("rate_limited", undefined, seconds);
 }

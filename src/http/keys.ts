@@ -88,7 +88,7 @@ const checked = z
   })
   .meta({ id: "CheckedToken" });
 
-const shown = (row: KeyRow): z.infer<typeof key> => ({
+const keyFields = (row: KeyRow): z.infer<typeof key> => ({
   keyId: row.id,
   app: row.app,
   type: row.type,
@@ -141,7 +141,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
           label: body.label ?? null,
         });
         audit(call, "key created", { keyId: made.key.id, app: made.key.app });
-        return { ...shown(made.key), ...(made.secret !== undefined && { secret: made.secret }) };
+        return { ...keyFields(made.key), ...(made.secret !== undefined && { secret: made.secret }) };
       },
     }),
     endpoint({
@@ -152,7 +152,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       query: z.object({ app: z.string().describe("Id or name; absent: of all applications.").optional() }),
       answer: z.object({ data: z.array(key) }),
       problems: ["not_found"],
-      handle: async (_call, { query }) => ({ data: (await directory.keys(query.app)).map(shown) }),
+      handle: async (_call, { query }) => ({ data: (await directory.keys(query.app)).map(keyFields) }),
     }),
     endpoint({
       ...base,
@@ -161,7 +161,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       summary: "One key",
       answer: key,
       problems: ["not_found"],
-      handle: async (call) => shown(await directory.key(idOf(call))),
+      handle: async (call) => keyFields(await directory.key(idOf(call))),
     }),
     endpoint({
       ...base,
@@ -174,7 +174,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       handle: async (call, { body }) => {
         const changed = await directory.editKey(idOf(call), toEdit(body));
         audit(call, "key edited", { keyId: changed.id });
-        return shown(changed);
+        return keyFields(changed);
       },
     }),
     endpoint({
@@ -187,7 +187,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       handle: async (call) => {
         const revoked = await directory.revokeKey(idOf(call));
         audit(call, "key revoked", { keyId: revoked.id });
-        return shown(revoked);
+        return keyFields(revoked);
       },
     }),
     endpoint({

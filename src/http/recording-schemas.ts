@@ -76,7 +76,7 @@ export const recording = z
   .meta({ id: "Recording" });
 
 /** The public fields of a row. */
-export const recordingOf = (row: RecordingRow): z.infer<typeof recording> => ({
+export const recordingFields = (row: RecordingRow): z.infer<typeof recording> => ({
   _id: row.id,
   app: row.app,
   room: row.room,

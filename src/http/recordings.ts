@@ -10,7 +10,7 @@ import type { Call } from "./call.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { linkFrom } from "./host.ts";
 import { queryOf } from "./query.ts";
-import { filters, idOf, listing, recording, recordingOf } from "./recording-schemas.ts";
+import { filters, idOf, listing, recording, recordingFields } from "./recording-schemas.ts";
 import { unixSeconds, wholeNumber } from "./schemas.ts";
 
 const page = z
@@ -62,7 +62,7 @@ export function recordingEndpoints(
       answer: page,
       handle: async (_call, { caller, query: { limit, endId, currEndId, order, ...filter } }) => {
         const list = await recordings.list(caller.id, { filter, limit, order, endId: endId ?? currEndId });
-        return { ...list, data: list.data.map(recordingOf) };
+        return { ...list, data: list.data.map(recordingFields) };
       },
     }),
     endpoint({
@@ -85,7 +85,7 @@ export function recordingEndpoints(
       summary: "One recording",
       answer: recording,
       problems: ["recording_not_found"],
-      handle: async (call, { caller }) => recordingOf(await recordings.get(caller.id, idOf(call))),
+      handle: async (call, { caller }) => recordingFields(await recordings.get(caller.id, idOf(call))),
     }),
     endpoint({
       ...base,

@@ -30,7 +30,7 @@ const edits = z
 type FieldTaken<K extends FieldName> = z.infer<(typeof FIELDS)[K]["takes"]>;
 
 /** A field in answers: what it takes, without the value that unsets it. */
-const shown = (name: FieldName): z.ZodType => {
+const fieldInAnswer = (name: FieldName): z.ZodType => {
   const { initial, always } = fieldOf(name);
   const type = typeof (initial ?? (name.endsWith("Webhook") ? "" : 0));
   const schema = type === "boolean" ? z.boolean() : type === "number" ? z.int() : z.string();
@@ -43,7 +43,7 @@ const room = z
     roomName: z.string(),
     app: z.string(),
     created: z.string().describe("ISO 8601"),
-    ...Object.fromEntries(FIELD_NAMES.map((name) => [name, shown(name)])),
+    ...Object.fromEntries(FIELD_NAMES.map((name) => [name, fieldInAnswer(name)])),
     archived: z.boolean(),
   })
   .meta({ id: "Room" });

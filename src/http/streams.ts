@@ -18,7 +18,7 @@ interface StreamClock {
   after(ms: number, callback: () => void): void;
 }
 
-interface Open {
+interface OpenStream {
   /** The key or the application that reads the list. */
   readonly owner: string;
   /** Ends the stream because its client reads too slowly. */
@@ -37,7 +37,7 @@ export interface Stream {
 
 export class Streams {
   /** Bound: STREAMS_PER_NODE_MAX. */
-  private readonly open = new Set<Open>();
+  private readonly open = new Set<OpenStream>();
   private isChecking = false;
 
   constructor(private readonly clock: StreamClock) {}
@@ -47,7 +47,7 @@ export class Streams {
     const own = [...this.open].filter((one) => one.owner === owner).length;
     if (own >= STREAMS_PER_CREDENTIAL_MAX || this.open.size >= STREAMS_PER_NODE_MAX)
       throw new Problem("rate_limited", "Too many long lists are being read at once; try again later.", RETRY_SECONDS);
-    const one: Open = { owner, cut, deadlineMs: this.clock.monotonicMs() + STREAM_GRACE_MS };
+    const one: OpenStream = { owner, cut, deadlineMs: this.clock.monotonicMs() + STREAM_GRACE_MS };
     this.open.add(one);
     this.check();
     return {

@@ -10,7 +10,7 @@ import type { Call } from "./call.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { linkFrom } from "./host.ts";
 import { queryOf } from "./query.ts";
-import { idOf, newUpload, recording, recordingOf, seconds } from "./recording-schemas.ts";
+import { idOf, newUpload, recording, recordingFields, seconds } from "./recording-schemas.ts";
 
 const begun = z
   .object({
@@ -87,7 +87,7 @@ export function uploadEndpoints(guards: ApplicationGuards, { uploads, recordings
       answer: recording,
       problems: ["recording_not_found", "upload_incomplete", "upload_busy", "internal_error", "insufficient_storage"],
       handle: async (call, { caller, body }) =>
-        recordingOf(await recordings.complete(caller.id, idOf(call), body.endTime)),
+        recordingFields(await recordings.complete(caller.id, idOf(call), body.endTime)),
     }),
   ];
 }
