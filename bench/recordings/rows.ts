@@ -1,19 +1,19 @@
-/** Stores full of recordings: rows alone, written as a restore would, with the indexes made afterwards. */
-
+/** Stores full of recordings: rows without bytes. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { SQL } from "bun";
+import { SQL } from "bun";
 import { openSqlite, openStore, sqliteFile } from "../../src/store/open.ts";
 import type { RecordingFilter } from "../../src/store/recordings.ts";
 import type { SqlStore } from "../../src/store/sql.ts";
+import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { appRow } from "../../src/store/testing/rows.ts";
 
 export const APP = "a".repeat(24);
 const DAY_SECONDS = 86_400;
 const BEGINNING = 1_700_000_000;
 
-/** In 24 hex digits, spread: ids of one kind must not stand in the order of the rows. */
+/** 24 hex digits, spread: ids of one kind must not be in the order of the rows, or an index would be read from one end. */
 export const hexId = (kind: number, n: number): string =>
   kind.toString(16).padStart(2, "0") +
   (Math.imul(n + 1, 2654435761) >>> 0).toString(16).padStart(8, "0") +
@@ -21,38 +21,70 @@ export const hexId = (kind: number, n: number): string =>
 
 export interface Filled extends AsyncDisposable {
   readonly store: SqlStore;
-  readonly folder: string;
-  readonly sql: SQL;
 }
 
+export type DatabaseName = "SQLite" | "PostgreSQL";
+
 /**
- * `rows` recordings. Each of the rare values has exactly `rare` of them, spread over all: a room, a username, a type in one day …;
- * what is not rare is common: 4 rooms, 4 usernames, 3 types for everything else.
+ * `rows` recordings. Each rare value has exactly `rare` of them, spread over all: a room, a username, a type in one day, …; everything
+ * else has common values: 4 rooms, 4 usernames, 3 types.
  */
-export async function filled(rows: number, rare: number): Promise<Filled> {
-  const folder = mkdtempSync(join(tmpdir(), "parley-bench-"));
-  const empty = await openStore(folder);
-  await empty.change((change) => change.putApp(appRow(APP, "bench")));
+export async function filled(database: DatabaseName, rows: number, rare: number): Promise<Filled> {
+  const place = database === "SQLite" ? sqlitePlace() : await postgresPlace();
+  const empty = await place.open();
+  await empty.change((change) => change.putApp(appRow(APP, { name: "bench" })));
   await empty.close();
-  const sql = await openSqlite(sqliteFile(folder));
-  await fill(sql, rows, rare);
+  const sql = await place.connect();
+  await fill(sql, place.indexes, rows, rare);
+  await sql.unsafe(place.analyse);
   await sql.close();
-  const store = await openStore(folder);
-  const inside = (store as unknown as { database: { sql: SQL } }).database.sql;
+  const store = await place.open();
   return {
     store,
-    folder,
-    sql: inside,
     [Symbol.asyncDispose]: async () => {
       await store.close();
-      rmSync(folder, { recursive: true });
+      await place.remove();
     },
   };
 }
 
-async function fill(sql: SQL, rows: number, rare: number): Promise<void> {
-  const indexes: { sql: string; name: string }[] =
-    await sql`SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'recordings' AND sql IS NOT NULL`;
+interface Place {
+  readonly open: () => Promise<SqlStore>;
+  readonly connect: () => Promise<SQL>;
+  readonly remove: () => Promise<void>;
+  /** A statement for the names of the indexes of recordings, and how to create each. */
+  readonly indexes: string;
+  /** What keeps the planner's statistics up to date: PostgreSQL does it in the background, a while after the rows were written. */
+  readonly analyse: string;
+}
+
+function sqlitePlace(): Place {
+  const folder = mkdtempSync(join(tmpdir(), "parley-bench-"));
+  return {
+    open: () => openStore(folder),
+    connect: () => openSqlite(sqliteFile(folder)),
+    remove: async () => rmSync(folder, { recursive: true }),
+    indexes: "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'recordings' AND sql IS NOT NULL",
+    analyse: "SELECT 1",
+  };
+}
+
+async function postgresPlace(): Promise<Place> {
+  const server = await PostgresServer.start();
+  const url = await server.newDatabase();
+  return {
+    open: () => openStore("", url),
+    connect: async () => new SQL({ url, max: 1 }),
+    remove: () => server.stop(),
+    indexes:
+      "SELECT indexname AS name, indexdef AS sql FROM pg_indexes WHERE tablename = 'recordings' AND indexname <> 'recordings_pkey'",
+    analyse: "VACUUM ANALYZE recordings",
+  };
+}
+
+/** Writes the rows first and the indexes afterwards, as a restore does: that takes a third of the time. */
+async function fill(sql: SQL, indexesOf: string, rows: number, rare: number): Promise<void> {
+  const indexes: { sql: string; name: string }[] = await sql.unsafe(indexesOf);
   for (const { name } of indexes) await sql.unsafe(`DROP INDEX ${name}`);
   const every = Math.max(1, Math.floor(rows / rare));
   const types = ["video", "audio", "screen"];
@@ -85,8 +117,8 @@ async function fill(sql: SQL, rows: number, rare: number): Promise<void> {
   for (const { sql: text } of indexes) await sql.unsafe(text);
 }
 
-/** Each alone, and pairs of fields that are common each and rare together. */
-export const FILTERS = {
+/** Filters that match 1,000 recordings, in a store of any size. */
+export const COMMON: Readonly<Record<string, RecordingFilter>> = {
   room: { room: hexId(2, 9) },
   meetingSession: { meetingSession: "rare" },
   participantSession: { participantSession: "rare" },
@@ -102,11 +134,32 @@ export const FILTERS = {
     type: "composition",
     startedBefore: BEGINNING,
   },
-} as const;
+};
 
-/** Both match a quarter or more of all rows, and 1,000 at most together: what only a pair's index finds. */
-export const commonPair = (rows: number): Readonly<Record<string, RecordingFilter>> => ({
-  "room (common), start": { room: hexId(2, 1), startedAfter: BEGINNING + rows - 4000 },
-  "username (common), start": { participantUsername: "user-1", startedAfter: BEGINNING + rows - 4000 },
-  "type (common), start": { type: "audio", startedAfter: BEGINNING + rows - 3000 },
-});
+/** A value that a quarter or a third of all recordings have, in the last `SPAN_ROWS` of them. */
+export const SPAN_ROWS = 4000;
+export const inSpan = (rows: number): Readonly<Record<string, RecordingFilter>> => {
+  const startedAfter = BEGINNING + rows - SPAN_ROWS;
+  return {
+    "room (common), start": { room: hexId(2, 1), startedAfter },
+    "username (common), start": { participantUsername: "user-1", startedAfter },
+    "type (common), start": { type: "audio", startedAfter },
+  };
+};
+
+/** Filters that read many recordings of a million: common values that never meet, wide time spans, values that very many have. */
+export const RARE: Readonly<Record<string, RecordingFilter>> = {
+  "room (250,000)": { room: hexId(2, 1) },
+  "type (333,000)": { type: "audio" },
+  "startedAfter (1,000,000)": { startedAfter: 0 },
+  "room (250,000), username (250,000)": { room: hexId(2, 1), participantUsername: "user-2" },
+  "room (250,000), type that never meets it": { room: hexId(2, 1), type: "composition" },
+  "username (250,000), type that never meets it": { participantUsername: "user-1", type: "composition" },
+  "room, username, type that never meet": { room: hexId(2, 1), participantUsername: "user-1", type: "composition" },
+  "room (250,000), narrow start (4,000)": { room: hexId(2, 1), startedBefore: BEGINNING + 4000 },
+  "narrow start (4,000, oldest)": { startedAfter: BEGINNING, startedBefore: BEGINNING + 4000 },
+  "narrow start (4,000, newest)": { startedAfter: BEGINNING + 996_000 },
+  "wide start (50,000, oldest)": { startedAfter: BEGINNING, startedBefore: BEGINNING + 50_000 },
+  "wide start (50,000, newest)": { startedAfter: BEGINNING + 950_000 },
+  "type (333,000), wide start (500,000)": { type: "audio", startedAfter: BEGINNING + 500_000 },
+};

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { signJws } from "../access/jws.ts";
 import { Vault } from "../access/vault.ts";
-import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { RoomStore } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";
-import { app as appRow } from "../store/testing/places.ts";
+import { appRow, roomRow } from "../store/testing/rows.ts";
 import { AccessTokens } from "./access-token.ts";
 
 const NOW = 1_900_000_000_000;
 const vault = new Vault(Buffer.alloc(32, 7));
-const room: RoomRow = { id: "id-one", app: "a", name: "one", fields: {}, created: 1, archiveAt: null, version: 1 };
+const room = roomRow("id-one", { name: "one" });
 const rooms = {
   room: async (_app: string, name: string) => (name === room.name ? room : undefined),
   roomById: async (_app: string, id: string) => (id === room.id ? room : undefined),

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openStore } from "../store/open.ts";
 import type { RoomRow } from "../store/rooms.ts";
 import type { SqlStore } from "../store/sql.ts";
-import { appRow } from "../store/testing/rows.ts";
+import { appRow, roomRow } from "../store/testing/rows.ts";
 import { Expiry } from "./expiry.ts";
 
 let folder: string;
@@ -20,15 +20,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const room = (name: string, archiveAt: number | null): RoomRow => ({
-  id: Buffer.from(name).toString("hex"),
-  app: "app",
-  name,
-  fields: {},
-  created: 0,
-  archiveAt,
-  version: 1,
-});
+const room = (name: string, archiveAt: number | null): RoomRow =>
+  roomRow(Buffer.from(name).toString("hex"), { app: "app", name, archiveAt });
 
 interface Looked {
   readonly expiry: Expiry;

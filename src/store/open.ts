@@ -7,6 +7,7 @@ import { OneConnection } from "./database.ts";
 import { migrate } from "./migrate.ts";
 import { lockForMigrations, openPostgres } from "./postgres.ts";
 import { SqlStore } from "./sql.ts";
+import { ensureStatistics } from "./sqlite-statistics.ts";
 import { StoreError } from "./store.ts";
 
 export const sqliteFile = (dataFolder: string): string => join(dataFolder, "parley.sqlite");
@@ -22,6 +23,7 @@ export async function openStore(dataFolder: string, databaseUrl = ""): Promise<S
     : await openPostgres(databaseUrl);
   try {
     await migrate(database, isEmbedded ? undefined : lockForMigrations);
+    if (isEmbedded) await database.transaction(ensureStatistics);
     return new SqlStore(database);
   } catch (error) {
     await database.close();

@@ -6,7 +6,7 @@ import { openStore } from "./open.ts";
 import type { SqlStore } from "./sql.ts";
 import { withApps } from "./testing/places.ts";
 import { PostgresServer } from "./testing/postgres.ts";
-import { upload } from "./testing/recordings.ts";
+import { uploadRow } from "./testing/rows.ts";
 
 setDefaultTimeout(60_000);
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   url = await server.newDatabase();
   const one = await withApps(() => openStore("", url));
-  await one.recordings.addUpload(upload("u"), 5);
+  await one.recordings.addUpload(uploadRow("u"), 5);
   stores = [one, await openStore("", url)];
 });
 afterAll(() => server.stop());

@@ -2,15 +2,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { SQL } from "bun";
-import type { Database } from "./database.ts";
 import { schemaVersion } from "./migrate.ts";
 import { openStore } from "./open.ts";
-import type { RecordingFilter } from "./recordings.ts";
 import type { SqlStore } from "./sql.ts";
 import { StoreAway } from "./store.ts";
-import { app, withApps } from "./testing/places.ts";
+import { withApps } from "./testing/places.ts";
 import { PostgresServer } from "./testing/postgres.ts";
-import { COMPLETION, fill, upload } from "./testing/recordings.ts";
+import { appRow, COMPLETION, roomRow, uploadRow } from "./testing/rows.ts";
 import { storeContract } from "./testing/store.suite.ts";
 
 setDefaultTimeout(60_000);
@@ -76,8 +74,8 @@ describe("several processes", () => {
       for (let i = 0; i < 60; i++)
         await one.change(async (change) => {
           const revision = i + 2;
-          await change.putApp(app("a", { created: 1, planName: String(revision) }));
-          await change.putApp(app("b", { created: 1, planName: String(revision) }));
+          await change.putApp(appRow("a", { created: 1, planName: String(revision) }));
+          await change.putApp(appRow("b", { created: 1, planName: String(revision) }));
         });
       changing = false;
     })();
@@ -92,21 +90,12 @@ describe("several processes", () => {
 
   test("what is due, open or to be completed is given to one of them", async () => {
     const { one, other, close } = await two();
-    for (let i = 0; i < 40; i++)
-      await one.rooms.addRoom({
-        id: `${i}`,
-        app: "a",
-        name: `r${i}`,
-        fields: {},
-        created: 1,
-        archiveAt: 5,
-        version: 1,
-      });
+    for (let i = 0; i < 40; i++) await one.rooms.addRoom(roomRow(`${i}`, { archiveAt: 5 }));
     const archived = await Promise.all([one, other, one, other].map((store) => store.rooms.archiveDue(10, 500)));
     expect(archived.reduce((sum, count) => sum + count, 0)).toBe(40);
 
     const stores = Array.from({ length: 12 }, (_, i) => (i % 2 === 0 ? one : other).recordings);
-    const added = await Promise.all(stores.map((store, i) => store.addUpload(upload(`u${i}`), 5)));
+    const added = await Promise.all(stores.map((store, i) => store.addUpload(uploadRow(`u${i}`), 5)));
     expect(added.filter(Boolean)).toHaveLength(5);
     const first = `u${added.indexOf(true)}`;
     const completed = await Promise.all(stores.map((store) => store.complete(first, 0, COMPLETION)));
@@ -119,7 +108,7 @@ describe("several processes", () => {
   test("a reader that goes by the order misses nothing while several complete", async () => {
     const { one, other, close } = await two();
     const names = Array.from({ length: 60 }, (_, i) => `u${i}`);
-    for (const name of names) await one.recordings.addUpload(upload(name), 1e9);
+    for (const name of names) await one.recordings.addUpload(uploadRow(name), 1e9);
     let left = names.length;
     const completing = names.map(async (name, i) => {
       await (i % 2 === 0 ? one : other).recordings.complete(name, 0, COMPLETION);
@@ -186,79 +175,11 @@ describe("several processes", () => {
   });
 });
 
-describe("lists", () => {
-  /** Every statement that a call makes, with its values. */
-  async function statementsOf(store: SqlStore, call: () => Promise<unknown>): Promise<[string, unknown[]][]> {
-    const { database } = store as unknown as { database: Database & { pool: SQL } };
-    const made: [string, unknown[]][] = [];
-    const { pool } = database;
-    const unsafe = pool.unsafe.bind(pool);
-    Object.assign(pool, {
-      unsafe: (text: string, values: unknown[]) => {
-        made.push([text, values]);
-        return unsafe(text, values);
-      },
-    });
-    await call();
-    Object.assign(pool, { unsafe });
-    return made;
-  }
-
-  interface PlanNode {
-    readonly "Node Type": string;
-    readonly "Actual Rows": number;
-    readonly "Actual Loops": number;
-    readonly "Rows Removed by Filter"?: number;
-    readonly Plans?: readonly PlanNode[];
-  }
-
-  const rowsTouched = (node: PlanNode): number =>
-    (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"] +
-    (node.Plans ?? []).reduce((sum, one) => sum + rowsTouched(one), 0);
-
-  test("look at few rows where few match, however many there are", async () => {
-    const url = await server.newDatabase();
-    const store = await withApps(() => open(url));
-    const all = await fill(store, 60_000);
-    const { database } = store as unknown as { database: Database };
-    const filters: RecordingFilter[] = [
-      { participantSession: "p3" },
-      { meetingSession: "m5", type: "video" },
-      { room: "r1", participantUsername: "nobody" },
-      { participantUsername: "nobody", type: "audio" },
-      // Both match many, but never together.
-      { room: "r0", participantUsername: "u1" },
-      { room: "nowhere" },
-      { startedAfter: 40, startedBefore: 41, type: "video" },
-      { startedAfter: 41 },
-      { room: "r0", startedAfter: 41 },
-    ];
-    await database.run((sql) => sql`ANALYZE recordings`);
-    for (const filter of filters)
-      for (const behind of [undefined, 30_000]) {
-        const calls = [
-          () => store.recordings.page("a", { filter, order: "desc", limit: 50, behind }),
-          () => store.recordings.totalOf("a", filter),
-        ];
-        for (const call of calls)
-          for (const [text, values] of await statementsOf(store, call)) {
-            const rows = await database.run((sql) => sql.unsafe(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values));
-            const [{ Plan }] = rows[0]["QUERY PLAN"] as [{ Plan: PlanNode }];
-            // Each step of a look that finds many counts, up to where it stops.
-            if (rowsTouched(Plan) > 9000)
-              throw new Error(`${text} ${JSON.stringify(values)} ${JSON.stringify(Plan, null, 1)}`);
-          }
-      }
-    expect(all).toHaveLength(60_000);
-    await store.close();
-  });
-});
-
 test("a character that it cannot hold is found nowhere and not taken, and is no crash", async () => {
   const url = await server.newDatabase();
   const store = await withApps(() => open(url));
   expect([await store.app("a\0b"), await store.rooms.room("a", "\0", 0)]).toEqual([undefined, undefined]);
-  const putting = store.change((change) => change.putApp(app("x", { name: "\0" })));
+  const putting = store.change((change) => change.putApp(appRow("x", { name: "\0" })));
   await expect(putting).rejects.toThrow("U+0000");
   await store.close();
 });
@@ -292,7 +213,7 @@ describe("away", () => {
       () => store.revisions(),
       () => store.apps(),
       () => store.rooms.rooms("a", 5, undefined, 0),
-      () => store.recordings.addUpload(upload("u"), 5),
+      () => store.recordings.addUpload(uploadRow("u"), 5),
       () => store.addUsage([{ app: "a", period: 1, messages: 1, peakConnections: 1 }]),
     ])
       await expect(call()).rejects.toBeInstanceOf(StoreAway);

@@ -1,155 +1,191 @@
 /**
- * Which recordings a filter matches, without looking at those it does not.
+ * Pages and totals of recordings.
  *
- * A filter may name several fields, and databases guess badly which of them is the rare one. So the way in is chosen here: every
- * field, and every pair of fields that may both match many, has an index, in the order of `seq` for each value; a short look into
- * each that fits says which one leads to few rows. That one is walked; the other conditions are written so that no database
- * takes them for a way in, and are met by what the same index holds. Where every way leads to many rows, the order itself is
- * walked: a page is found soon then.
+ * The database plans these statements: there is one index per field (migrations/0009_fewer_recording_indexes.sql). Two decisions are
+ * made here, because the planners cannot make them:
+ *
+ * - Time spans. SQLite does not know how many recordings a span holds, and PostgreSQL expects them to be spread evenly over the order.
+ *   A bounded count comes first: a narrow span is read by `start_time` and sorted; a wide one is a condition on rows that are
+ *   read in order.
+ * - The longest statement. SQLite runs a statement on the event loop and cannot interrupt it, so a filtered list is read in windows: no
+ *   statement reads more than `windowRows` recordings, and other work gets its turn between two windows.
  */
-import type { SQL } from "bun";
+import type { Database } from "./database.ts";
 import type { PageWanted, RecordingFilter, RecordingRow } from "./recordings.ts";
 import { type DbRow, toRecording } from "./rows.ts";
+import { type Condition, condition, fenced, Statement } from "./sql-statement.ts";
 
-/** What a way in may lead to and still be short. */
-const FEW_ROWS = 2000;
-
-type Column = "participant_session" | "meeting_session" | "room" | "participant_username" | "type" | "start_time";
-
-/** As the indexes of 0004_recordings.sql have them, the most telling first. */
-const WAYS: readonly (readonly Column[])[] = [
-  ["participant_session"],
-  ["meeting_session"],
-  ["room", "participant_username"],
-  ["participant_username", "start_time"],
-  ["room", "start_time"],
-  ["room", "type"],
-  ["participant_username", "type"],
-  ["type", "start_time"],
-  ["participant_username"],
-  ["room"],
-  ["start_time"],
-  ["type"],
-];
-
-interface Condition {
-  readonly column: Column | "seq";
-  readonly sign: "=" | ">=" | "<" | ">";
-  readonly value: string | number;
+export interface ListingLimits {
+  /** A time span that holds at most this many recordings is narrow. */
+  readonly narrowSpanRows: number;
+  /** The most recordings that one statement reads. */
+  readonly windowRows: number;
 }
 
-function conditionsOf(filter: RecordingFilter): Condition[] {
-  const equal: [Column, string | undefined][] = [
-    ["participant_session", filter.participantSession],
-    ["meeting_session", filter.meetingSession],
-    ["room", filter.room],
-    ["participant_username", filter.participantUsername],
-    ["type", filter.type],
-  ];
-  return [
-    ...equal.flatMap(([column, value]): Condition[] => (value === undefined ? [] : [{ column, sign: "=", value }])),
-    ...bound("start_time", ">=", filter.startedAfter),
-    ...bound("start_time", "<", filter.startedBefore),
-  ];
+const LIMITS: ListingLimits = { narrowSpanRows: 10_000, windowRows: 250_000 };
+
+type Order = PageWanted["order"];
+
+interface Conditions {
+  readonly fields: readonly Condition[];
+  readonly span: readonly Condition[];
 }
 
-const bound = (column: Condition["column"], sign: Condition["sign"], value: number | undefined): Condition[] =>
-  value === undefined ? [] : [{ column, sign, value }];
+const conditionsOf = (filter: RecordingFilter): Conditions => ({
+  fields: [
+    ...condition("participant_session", "=", filter.participantSession),
+    ...condition("meeting_session", "=", filter.meetingSession),
+    ...condition("room", "=", filter.room),
+    ...condition("participant_username", "=", filter.participantUsername),
+    ...condition("type", "=", filter.type),
+  ],
+  span: [...condition("start_time", ">=", filter.startedAfter), ...condition("start_time", "<", filter.startedBefore)],
+});
 
-/** A statement with its values, numbered in the order in which they stand. */
-class Statement {
-  text = "";
-  readonly values: (string | number)[] = [];
+/** A session has few recordings: its index is better than that of any time span. */
+const namesSession = ({ participantSession, meetingSession }: RecordingFilter): boolean =>
+  participantSession !== undefined || meetingSession !== undefined;
 
-  add(text: string): this {
-    this.text += text;
-    return this;
+const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+export class RecordingLists {
+  /** Bound: one entry per application with a list under way. */
+  private readonly lastList = new Map<string, Promise<unknown>>();
+
+  constructor(
+    private readonly database: Database,
+    private readonly limits = LIMITS,
+  ) {}
+
+  page(app: string, wanted: PageWanted): Promise<RecordingRow[]> {
+    return this.inTurn(app, () => this.readPage(app, wanted));
   }
 
-  /** `way`: the conditions an index may be used for. The others are looked at row by row. */
-  where(app: string, way: readonly Condition[], others: readonly Condition[] = []): this {
-    this.text += ` FROM recordings WHERE app = ${this.value(app)}`;
-    for (const { column, sign, value } of way) this.text += ` AND ${column} ${sign} ${this.value(value)}`;
-    for (const { column, sign, value } of others)
-      this.text += ` AND ${typeof value === "number" ? `${column} + 0` : `(${column} || '')`} ${sign} ${this.value(value)}`;
-    return this;
+  totalOf(app: string, filter: RecordingFilter): Promise<number> {
+    return this.inTurn(app, () => this.readTotal(app, filter));
   }
 
-  value(value: string | number): string {
-    this.values.push(value);
-    return `$${this.values.length}`;
+  private async readPage(app: string, { filter, order, limit, behind }: PageWanted): Promise<RecordingRow[]> {
+    const { fields, span } = conditionsOf(filter);
+    const cursor = condition("seq", order === "asc" ? ">" : "<", behind);
+    if (fields.length + span.length === 0) return this.rows(pageStatement(app, cursor, order, limit));
+    if ((await this.countInNarrowSpan(app, filter)) !== undefined)
+      return this.rows(pageStatement(app, [...span, ...fenced([...fields, ...cursor])], order, limit, "sorted"));
+    const found: RecordingRow[] = [];
+    for await (const window of this.seqWindows(app, order, behind)) {
+      const conditions = [...fields, ...fenced(span), ...window];
+      found.push(...(await this.rows(pageStatement(app, conditions, order, limit - found.length))));
+      if (found.length >= limit) break;
+    }
+    return found;
   }
 
-  run(sql: SQL): Promise<DbRow[]> {
-    return sql.unsafe(this.text, this.values);
+  private async readTotal(app: string, filter: RecordingFilter): Promise<number> {
+    const { fields, span } = conditionsOf(filter);
+    if (fields.length + span.length === 0) return (await this.counters(app)).live;
+    const inSpan = await this.countInNarrowSpan(app, filter);
+    if (inSpan !== undefined) return inSpan;
+    let total = 0;
+    const windows = fields.length === 0 ? this.timeWindows(app, filter) : this.seqWindows(app, "asc", undefined);
+    for await (const window of windows)
+      total += await this.count(app, fields.length === 0 ? window : [...fields, ...fenced(span), ...window]);
+    return total;
+  }
+
+  /** How many recordings match; undefined: there is no time span, it is wide, or a session is the better way to them. */
+  private async countInNarrowSpan(app: string, filter: RecordingFilter): Promise<number | undefined> {
+    const { fields, span } = conditionsOf(filter);
+    if (span.length === 0 || namesSession(filter)) return undefined;
+    const max = this.limits.narrowSpanRows;
+    const statement = new Statement().add("SELECT COUNT(*) AS held, SUM(matching) AS n FROM (SELECT ");
+    statement
+      .matching(fields)
+      .from(app, span)
+      .add(` LIMIT ${statement.value(max + 1)}) AS counted`);
+    const [row] = await this.database.run((sql) => statement.run(sql));
+    return Number(row?.held) <= max ? Number(row?.n ?? 0) : undefined;
+  }
+
+  /** Windows of `seq`, in order. Every index of a field has `seq` behind it, so a window bounds what is read of each. */
+  private async *seqWindows(app: string, order: Order, behind: number | undefined): AsyncGenerator<Condition[]> {
+    const { lastSeq } = await this.counters(app);
+    const { windowRows } = this.limits;
+    let [low, high] = order === "asc" ? [(behind ?? 0) + 1, lastSeq] : [1, Math.min(lastSeq, (behind ?? Infinity) - 1)];
+    for (let isFirst = true; low <= high; isFirst = false) {
+      if (!isFirst) await otherWork();
+      const [from, to] =
+        order === "asc" ? [low, Math.min(high, low + windowRows - 1)] : [Math.max(low, high - windowRows + 1), high];
+      yield [...condition("seq", ">=", from), ...condition("seq", "<=", to)];
+      if (order === "asc") low = to + 1;
+      else high = from - 1;
+    }
+  }
+
+  /** Windows of `start_time`. Recordings of one second are in one window, even if there are more than `windowRows`. */
+  private async *timeWindows(app: string, filter: RecordingFilter): AsyncGenerator<Condition[]> {
+    const { startedAfter, startedBefore } = filter;
+    const end = condition("start_time", "<", startedBefore);
+    for (let from = startedAfter ?? 0; ; ) {
+      const statement = new Statement()
+        .add("SELECT start_time AS n")
+        .from(app, [...condition("start_time", ">=", from), ...end]);
+      statement.add(` ORDER BY start_time LIMIT 1 OFFSET ${statement.value(this.limits.windowRows)}`);
+      const next = await this.number(statement);
+      const start = condition("start_time", ">=", from);
+      if (Number.isNaN(next)) return yield [...start, ...end];
+      await otherWork();
+      const to = Math.max(next, from + 1);
+      yield [...start, ...condition("start_time", "<", to)];
+      await otherWork();
+      from = to;
+    }
+  }
+
+  private async counters(app: string): Promise<{ lastSeq: number; live: number }> {
+    const rows = await this.database.run<DbRow[]>(
+      (sql) => sql`SELECT last_seq, live FROM recording_counters WHERE app = ${app}`,
+    );
+    return { lastSeq: Number(rows[0]?.last_seq ?? 0), live: Number(rows[0]?.live ?? 0) };
+  }
+
+  private count(app: string, conditions: readonly Condition[]): Promise<number> {
+    return this.number(new Statement().add("SELECT COUNT(*) AS n").from(app, conditions));
+  }
+
+  private async number(statement: Statement): Promise<number> {
+    const rows = await this.database.run((sql) => statement.run(sql));
+    return Number(rows[0]?.n);
+  }
+
+  private async rows(statement: Statement): Promise<RecordingRow[]> {
+    return (await this.database.run((sql) => statement.run(sql))).map(toRecording);
+  }
+
+  /** One list at a time per application, so that one application cannot occupy every connection of the pool. */
+  private inTurn<T>(app: string, work: () => Promise<T>): Promise<T> {
+    const turn = (this.lastList.get(app) ?? Promise.resolve()).then(work);
+    const ended = turn
+      .catch(() => undefined)
+      .then(() => {
+        if (this.lastList.get(app) === ended) this.lastList.delete(app);
+      });
+    this.lastList.set(app, ended);
+    return turn;
   }
 }
 
-interface Plan {
-  readonly way: readonly Condition[];
-  readonly others: readonly Condition[];
-}
-
-const planOf = (conditions: readonly Condition[], columns: readonly Column[]): Plan => {
-  const isOn = ({ column }: Condition): boolean => column !== "seq" && columns.includes(column);
-  return { way: conditions.filter(isOn), others: conditions.filter((one) => !isOn(one)) };
-};
-
-/** Ways whose columns are all filtered by, without those that another one only narrows. */
-function waysFor(conditions: readonly Condition[]): (readonly Column[])[] {
-  const has = (column: Column): boolean => conditions.some((one) => one.column === column);
-  const fitting = WAYS.filter((way) => way.every(has));
-  return fitting.filter(
-    (way) => !fitting.some((other) => other.length > way.length && way.every((column) => other.includes(column))),
-  );
-}
-
-/** The first way that leads to few rows. */
-async function shortWay(sql: SQL, app: string, conditions: readonly Condition[]): Promise<Plan | undefined> {
-  for (const columns of waysFor(conditions)) {
-    const plan = planOf(conditions, columns);
-    const look = new Statement().add("SELECT COUNT(*) AS n FROM (SELECT seq").where(app, plan.way);
-    const rows = await look.add(` LIMIT ${look.value(FEW_ROWS + 1)}) AS looked`).run(sql);
-    if (Number(rows[0]?.n) <= FEW_ROWS) return plan;
-  }
-  return undefined;
-}
-
-export async function pageOf(sql: SQL, app: string, wanted: PageWanted): Promise<RecordingRow[]> {
-  const statement = pageStatement(app, wanted, await pagePlan(sql, app, conditionsOf(wanted.filter)));
-  return (await statement.run(sql)).map(toRecording);
-}
-
-async function pagePlan(sql: SQL, app: string, conditions: readonly Condition[]): Promise<Plan> {
-  const short = await shortWay(sql, app, conditions);
-  if (short) return short;
-  // Along the order: an index in which the rows of one value stand in it, or the order of all.
-  const ordered = waysFor(conditions.filter(({ column }) => column !== "start_time"))[0] ?? [];
-  return planOf(conditions, ordered);
-}
-
-function pageStatement(app: string, { order, limit, behind }: PageWanted, { way, others }: Plan): Statement {
-  const [sign, direction] = order === "asc" ? ([">", "ASC"] as const) : (["<", "DESC"] as const);
-  // Inside only what the index itself holds; whole rows are fetched for the page alone.
+/** The inner statement needs only what an index holds; whole rows are fetched for the page alone. */
+function pageStatement(
+  app: string,
+  conditions: readonly Condition[],
+  order: Order,
+  limit: number,
+  how: "in order" | "sorted" = "in order",
+): Statement {
+  const direction = order === "asc" ? "ASC" : "DESC";
   const statement = new Statement();
   statement.add(`SELECT * FROM recordings WHERE app = ${statement.value(app)} AND seq IN (SELECT seq`);
-  // Where the way is a span of time, what it leads to is sorted afterwards: nothing may make the order look like a better way.
-  const isSpan = way.some(({ column }) => column === "start_time");
-  const from = bound("seq", sign, behind);
-  statement.where(app, isSpan ? way : [...way, ...from], isSpan ? [...others, ...from] : others);
-  const inner = isSpan ? "seq + 0" : "seq";
-  statement.add(` ORDER BY ${inner} ${direction} LIMIT ${statement.value(limit)})`);
+  statement.from(app, conditions);
+  statement.add(` ORDER BY ${how === "sorted" ? "seq + 0" : "seq"} ${direction} LIMIT ${statement.value(limit)})`);
   return statement.add(` ORDER BY seq ${direction}`);
-}
-
-export async function totalOf(sql: SQL, app: string, filter: RecordingFilter): Promise<number> {
-  const conditions = conditionsOf(filter);
-  if (conditions.length === 0) {
-    const rows: DbRow[] = await sql`SELECT live FROM recording_counters WHERE app = ${app}`;
-    return Number(rows[0]?.live ?? 0);
-  }
-  const short = await shortWay(sql, app, conditions);
-  const { way, others } = short ?? planOf(conditions, waysFor(conditions)[0] ?? []);
-  const rows = await new Statement().add("SELECT COUNT(*) AS n").where(app, way, others).run(sql);
-  return Number(rows[0]?.n);
 }

@@ -2,10 +2,14 @@
 import type { Database } from "./database.ts";
 import type { Completion, PageWanted, RecordingFilter, RecordingRow, RecordingStore, UploadRow } from "./recordings.ts";
 import { type DbRow, sought, toRecording, toUpload } from "./rows.ts";
-import { pageOf, totalOf } from "./sql-listing.ts";
+import { RecordingLists } from "./sql-listing.ts";
 
 export class SqlRecordings implements RecordingStore {
-  constructor(private readonly database: Database) {}
+  private readonly lists: RecordingLists;
+
+  constructor(private readonly database: Database) {
+    this.lists = new RecordingLists(database);
+  }
 
   addUpload(row: UploadRow, max: number): Promise<boolean> {
     return this.database.transaction(async (tx) => {
@@ -136,11 +140,11 @@ export class SqlRecordings implements RecordingStore {
   }
 
   page(app: string, wanted: PageWanted): Promise<RecordingRow[]> {
-    return this.database.run((sql) => pageOf(sql, app, wanted));
+    return this.lists.page(app, wanted);
   }
 
   totalOf(app: string, filter: RecordingFilter): Promise<number> {
-    return this.database.run((sql) => totalOf(sql, app, filter));
+    return this.lists.totalOf(app, filter);
   }
 
   lastSeq(app: string): Promise<number> {

@@ -1,9 +1,6 @@
-/** docs/recordings.md: its commands, pasted into a shell, its table of errors, and its query plans. */
+/** docs/recordings.md: its commands, pasted into a shell, and its table of errors. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { CODES, type Code } from "../../src/protocol/codes.ts";
-import { openStore } from "../../src/store/open.ts";
-import type { RecordingFilter } from "../../src/store/recordings.ts";
-import { pageOf, totalOf } from "../../src/store/sql-listing.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
 import { block, readPage } from "./support/page.ts";
@@ -65,50 +62,4 @@ test("its table of errors has the statuses that they have", () => {
   for (const [, status, codes = ""] of rows)
     for (const [, code] of codes.matchAll(/`(\w+)`/g))
       expect([code, CODES[code as Code].status]).toEqual([code, Number(status)]);
-});
-
-/** A value for each filter; the store is empty, so that every way is short. */
-const VALUES: RecordingFilter = {
-  room: "r",
-  meetingSession: "m",
-  participantSession: "p",
-  participantUsername: "u",
-  type: "video",
-  startedAfter: 1,
-};
-
-test("its query plans are the plans", async () => {
-  using folder = scratch();
-  const store = await openStore(folder.path);
-  const { sql } = (store as unknown as { database: { sql: Bun.SQL } }).database;
-  const asked: { text: string; values: unknown[] }[] = [];
-  const spy = new Proxy(sql, {
-    get: (target, name) =>
-      name === "unsafe"
-        ? (text: string, values: unknown[]) => {
-            asked.push({ text, values });
-            return target.unsafe(text, values);
-          }
-        : Reflect.get(target, name),
-  });
-  const plan = async (): Promise<string[]> => {
-    const { text, values } = asked.at(-1) ?? { text: "", values: [] };
-    const rows: { detail: string }[] = await sql.unsafe(`EXPLAIN QUERY PLAN ${text}`, values);
-    return rows.map(({ detail }) => detail);
-  };
-  const rows = [...readPage(PAGE).matchAll(/^\| (none|`[^|]+`) \| `(SEARCH [^`]+)`(, sorted)?/gm)];
-  expect(rows.length).toBe(14);
-  for (const [, names = "", wanted = "", sorted] of rows) {
-    const keys = [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name as keyof RecordingFilter);
-    const filter = Object.fromEntries(keys.map((key) => [key, VALUES[key]])) as RecordingFilter;
-    await pageOf(spy, "app", { filter, order: "desc", limit: 50, behind: 7 });
-    const page = await plan();
-    const inner = sorted || keys.length === 0 ? wanted : wanted.replace(/\)$/, " AND seq<?)");
-    expect(page).toContain(keys.length === 0 ? wanted.replace("app=?", "app=? AND seq<?") : inner);
-    expect(page.some((line) => line.includes("TEMP B-TREE"))).toBe(sorted !== undefined);
-    if (keys.length === 0) continue;
-    await totalOf(spy, "app", filter);
-    expect(await plan()).toEqual([wanted]);
-  }
-  await store.close();
 });

@@ -66,7 +66,7 @@ export async function makeKit({
   const data = mkdtempSync(join(tmpdir(), "parley-kit-"));
   const store = await openStore(data);
   const app = newObjectId(Date.now());
-  await store.change((change) => change.putApp(appRow(app, "app")));
+  await store.change((change) => change.putApp(appRow(app, { name: "app" })));
   const folder = given ?? join(data, "recordings");
   const storage = wrap(new Folder(folder, 0));
   const metrics = new Metrics();

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore } from "../open.ts";
 import type { SqlStore } from "../sql.ts";
-import type { AppRow } from "../store.ts";
+import { appRow } from "./rows.ts";
 
 /** Opens the store there; the first time it is empty. */
 export type Place = () => Promise<SqlStore>;
@@ -32,27 +32,11 @@ export function sqlitePlaces(): NewPlace {
   };
 }
 
-export const app = (id: string, more: Partial<AppRow> = {}): AppRow => ({
-  id,
-  name: `name-${id}`,
-  secretSealed: "sealed",
-  secretDigest: "digest",
-  secretSeq: 1,
-  previousSecrets: [],
-  planName: "default",
-  maxConcurrentConnections: null,
-  maxMessagesPerPeriod: 9_007_199_254_740_991,
-  retentionDays: null,
-  created: 1_800_000_000_123,
-  deleted: null,
-  ...more,
-});
-
 /** With the applications `a` and `b`. */
 export async function withApps(place: Place): Promise<SqlStore> {
   const store = await place();
   await store.change(async (change) => {
-    for (const id of ["a", "b"]) await change.putApp(app(id));
+    for (const id of ["a", "b"]) await change.putApp(appRow(id));
   });
   return store;
 }

@@ -3,36 +3,14 @@ import { expect } from "bun:test";
 import type { Database } from "../database.ts";
 import type { RecordingRow, RecordingStore, RecordingType, UploadRow } from "../recordings.ts";
 import type { SqlStore } from "../sql.ts";
-
-export const upload = (id: string, fields: Partial<UploadRow> = {}): UploadRow => ({
-  id,
-  app: "a",
-  room: "r1",
-  participantSession: "p1",
-  meetingSession: "m1",
-  participantUsername: "ann",
-  type: "video",
-  startTime: 100,
-  ticket: "t",
-  total: null,
-  touched: 1000,
-  ...fields,
-});
-
-export const COMPLETION = {
-  endTime: 200,
-  fileName: "f.webm",
-  format: "webm",
-  sizeInBytes: 10,
-  completed: 5000,
-} as const;
+import { COMPLETION, uploadRow } from "./rows.ts";
 
 export async function record(
   store: RecordingStore,
   id: string,
   fields: Partial<UploadRow> = {},
 ): Promise<RecordingRow> {
-  expect(await store.addUpload(upload(id, fields), 1e9)).toBe(true);
+  expect(await store.addUpload(uploadRow(id, fields), 1e9)).toBe(true);
   const row = await store.complete(id, 0, COMPLETION);
   if (!row) throw new Error("it was not open");
   return row;
@@ -59,11 +37,13 @@ const inDatabase = (row: RecordingRow) => ({
   completed: row.completed,
 });
 
-/** Written directly: the way through uploads would take a sync for each. */
+export const databaseOf = (store: SqlStore): Database => (store as unknown as { database: Database }).database;
+
+/** Writes rows directly: through uploads, each would wait for the disk. */
 export async function fill(store: SqlStore, count: number): Promise<RecordingRow[]> {
   const types: RecordingType[] = ["video", "audio", "screen", "composition"];
   const names = ["u0", "u1", "ü'; DROP"];
-  // The first in the list of types are rare, so that one filter has a short way and another a long one.
+  // The first type is rare, so that filters by type differ in how many recordings they match.
   const rows = Array.from(
     { length: count },
     (_, i): RecordingRow => ({
@@ -79,8 +59,7 @@ export async function fill(store: SqlStore, count: number): Promise<RecordingRow
       startTime: (i * 37) % 41,
     }),
   );
-  const { database } = store as unknown as { database: Database };
-  await database.transaction(async (tx) => {
+  await databaseOf(store).transaction(async (tx) => {
     await tx`INSERT INTO recording_counters (app, last_seq, live) VALUES ('a', ${count}, ${count})`;
     for (let at = 0; at < count; at += ROWS_AT_ONCE)
       await tx`INSERT INTO recordings ${tx(rows.slice(at, at + ROWS_AT_ONCE).map(inDatabase))}`;

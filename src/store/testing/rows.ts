@@ -1,17 +1,71 @@
-/** For tests: rows of which only the identity matters. */
-import type { AppRow } from "../store.ts";
+/** For tests: rows of the store, with a value for everything that a test does not name. */
+import type { RecordingFormat, UploadRow } from "../recordings.ts";
+import type { RoomRow } from "../rooms.ts";
+import type { AppRow, KeyRow } from "../store.ts";
 
-export const appRow = (id: string, name = id): AppRow => ({
+const CREATED_MS = 1_800_000_000_123;
+
+export const appRow = (id: string, fields: Partial<AppRow> = {}): AppRow => ({
   id,
-  name,
-  secretSealed: "",
-  secretDigest: "",
+  name: `name-${id}`,
+  secretSealed: "sealed",
+  secretDigest: "digest",
   secretSeq: 1,
   previousSecrets: [],
-  planName: "",
+  planName: "default",
   maxConcurrentConnections: null,
   maxMessagesPerPeriod: null,
   retentionDays: null,
-  created: 0,
+  created: CREATED_MS,
   deleted: null,
+  ...fields,
 });
+
+/** A publishable key has the origin `*`, as every publishable key has some. */
+export const keyRow = (id: string, fields: Partial<KeyRow> = {}): KeyRow => ({
+  id,
+  app: "a",
+  type: "secret",
+  label: null,
+  channelPatterns: ["**"],
+  actions: ["publish", "subscribe", "presence"],
+  allowedOrigins: fields.type === "publishable" ? ["*"] : null,
+  created: CREATED_MS,
+  rotated: null,
+  revoked: null,
+  ...fields,
+});
+
+export const roomRow = (id: string, fields: Partial<RoomRow> = {}): RoomRow => ({
+  id,
+  app: "a",
+  name: `name-${id}`,
+  fields: {},
+  created: CREATED_MS,
+  archiveAt: null,
+  version: 1,
+  ...fields,
+});
+
+export const uploadRow = (id: string, fields: Partial<UploadRow> = {}): UploadRow => ({
+  id,
+  app: "a",
+  room: "r1",
+  participantSession: "p1",
+  meetingSession: "m1",
+  participantUsername: "ann",
+  type: "video",
+  startTime: 100,
+  ticket: "t",
+  total: null,
+  touched: 1000,
+  ...fields,
+});
+
+export const COMPLETION = {
+  endTime: 200,
+  fileName: "f.webm",
+  format: "webm" satisfies RecordingFormat,
+  sizeInBytes: 10,
+  completed: 5000,
+} as const;

@@ -1,8 +1,9 @@
 /** The store's suite: every MUST of store.ts, rooms.ts and recordings.ts, for whatever database stands behind `newPlace`. */
 import { describe, expect, test } from "bun:test";
 import type { SqlStore } from "../sql.ts";
-import type { KeyRow } from "../store.ts";
-import { app, type NewPlace, type Place } from "./places.ts";
+import type { AppRow, KeyRow } from "../store.ts";
+import type { NewPlace, Place } from "./places.ts";
+import { appRow, keyRow } from "./rows.ts";
 import { leasesContract } from "./suite-leases.ts";
 import { listingContract } from "./suite-listing.ts";
 import { recordingsContract } from "./suite-recordings.ts";
@@ -143,16 +144,8 @@ export function storeContract(newPlace: NewPlace): void {
   listingContract(newPlace);
 }
 
-const key = (id: string, more: Partial<KeyRow> = {}): KeyRow => ({
-  id,
-  app: "a",
-  type: "secret",
-  label: null,
-  channelPatterns: ["chat/*", "ü'\"\\\\"],
-  actions: ["publish"],
-  allowedOrigins: null,
-  created: 1,
-  rotated: null,
-  revoked: null,
-  ...more,
-});
+const app = (id: string, fields: Partial<AppRow> = {}): AppRow =>
+  appRow(id, { maxMessagesPerPeriod: Number.MAX_SAFE_INTEGER, ...fields });
+
+const key = (id: string, fields: Partial<KeyRow> = {}): KeyRow =>
+  keyRow(id, { channelPatterns: ["chat/*", "ü'\"\\\\"], actions: ["publish"], ...fields });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { SqlStore } from "../sql.ts";
 import { type NewPlace, withApps } from "./places.ts";
-import { COMPLETION, upload } from "./recordings.ts";
+import { COMPLETION, uploadRow } from "./rows.ts";
 
 export function leasesContract(newPlace: NewPlace): void {
   describe("leases", () => {
@@ -10,8 +10,8 @@ export function leasesContract(newPlace: NewPlace): void {
     let store: SqlStore;
     beforeAll(async () => {
       store = await withApps(await newPlace());
-      for (const id of ["one", "two", "three"]) await store.recordings.addUpload(upload(id), 5);
-      await store.recordings.addUpload(upload("deleted", { app: "b" }), 5);
+      for (const id of ["one", "two", "three"]) await store.recordings.addUpload(uploadRow(id), 5);
+      await store.recordings.addUpload(uploadRow("deleted", { app: "b" }), 5);
     });
     afterAll(() => store.close());
 

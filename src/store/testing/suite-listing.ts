@@ -2,17 +2,21 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { RecordingFilter, RecordingRow, RecordingType } from "../recordings.ts";
+import { type ListingLimits, RecordingLists } from "../sql-listing.ts";
 import { type NewPlace, withApps } from "./places.ts";
-import { COMPLETION, fill, ids, record, upload } from "./recordings.ts";
+import { databaseOf, fill, ids, record } from "./recordings.ts";
+import { COMPLETION, uploadRow } from "./rows.ts";
 
 export function listingContract(newPlace: NewPlace): void {
   describe("listing", () => {
-    test.each([
-      ["few rows", 300],
-      ["so many that most ways are long", 9000],
-    ])("%s: every filter gives what it matches, in order, and its total", async (_name, count) => {
+    const smallLimits: ListingLimits = { narrowSpanRows: 100, windowRows: 700 };
+    test.each<[string, number, ListingLimits | undefined]>([
+      ["few recordings", 300, undefined],
+      ["many recordings", 9000, undefined],
+      ["many recordings in small windows", 9000, smallLimits],
+    ])("%s: every filter gives what it matches, in order, and its total", async (_name, count, limits) => {
       const whole = await withApps(await newPlace());
-      const store = whole.recordings;
+      const store = new RecordingLists(databaseOf(whole), limits);
       const all = await fill(whole, count);
       await fc.assert(
         fc.asyncProperty(
@@ -59,7 +63,7 @@ export function listingContract(newPlace: NewPlace): void {
   });
 }
 
-/** Few values, so that filters meet; and as many as make some ways long. */
+/** Few values, so that most filters match something. */
 const filterArb: fc.Arbitrary<RecordingFilter> = fc.record(
   {
     room: fc.constantFrom("r0", "r1", "r2", "r9"),
@@ -118,7 +122,7 @@ async function walk(
   for (const one of acts) {
     if (one.kind === "begin") {
       const id = `u${count++}`;
-      await store.addUpload(upload(id), 1e9);
+      await store.addUpload(uploadRow(id), 1e9);
       open.push(id);
     } else if (one.kind === "complete" && open.length > 0) {
       // Any of those that are open: not in the order in which they were begun.

@@ -2,7 +2,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { SqlStore } from "../sql.ts";
 import { type NewPlace, withApps } from "./places.ts";
-import { COMPLETION, ids, record, upload } from "./recordings.ts";
+import { ids, record } from "./recordings.ts";
+import { COMPLETION, uploadRow } from "./rows.ts";
 
 export function recordingsContract(newPlace: NewPlace): void {
   let opened: SqlStore | undefined;
@@ -18,16 +19,16 @@ export function recordingsContract(newPlace: NewPlace): void {
   describe("uploads", () => {
     test("at most so many are open in an application, also when all are begun at once", async () => {
       const { recordings: store } = await newStore();
-      const added = await Promise.all(Array.from({ length: 9 }, (_, i) => store.addUpload(upload(`u${i}`), 5)));
+      const added = await Promise.all(Array.from({ length: 9 }, (_, i) => store.addUpload(uploadRow(`u${i}`), 5)));
       expect(added.filter(Boolean)).toHaveLength(5);
-      expect(await store.addUpload(upload("other", { app: "b" }), 5)).toBe(true);
+      expect(await store.addUpload(uploadRow("other", { app: "b" }), 5)).toBe(true);
       expect(await store.endUpload(`u${added.indexOf(true)}`, 1)).toBe(true);
-      expect(await store.addUpload(upload("again"), 5)).toBe(true);
+      expect(await store.addUpload(uploadRow("again"), 5)).toBe(true);
     });
 
     test("a total is kept from the first that names one", async () => {
       const { recordings: store } = await newStore();
-      await store.addUpload(upload("u"), 5);
+      await store.addUpload(uploadRow("u"), 5);
       expect((await store.touchUpload("u", 0, null, 2000))?.total).toBeNull();
       expect((await store.touchUpload("u", 0, 0, 2000))?.total).toBe(0);
       expect((await store.touchUpload("u", 0, null, 2000))?.total).toBe(0);
@@ -37,7 +38,7 @@ export function recordingsContract(newPlace: NewPlace): void {
 
     test("one is completed once, and by one of those who ask", async () => {
       const { recordings: store } = await newStore();
-      await store.addUpload(upload("u"), 5);
+      await store.addUpload(uploadRow("u"), 5);
       const outcomes = await Promise.all(Array.from({ length: 4 }, () => store.complete("u", 0, COMPLETION)));
       expect(outcomes.filter((row) => row !== undefined)).toHaveLength(1);
       expect(await store.totalOf("a", {})).toBe(1);
@@ -48,7 +49,7 @@ export function recordingsContract(newPlace: NewPlace): void {
 
     test("one that is ended is not completed, and stays noted until its bytes are gone", async () => {
       const { recordings: store } = await newStore();
-      await store.addUpload(upload("u"), 5);
+      await store.addUpload(uploadRow("u"), 5);
       expect(await store.endUpload("u", 9, 1000)).toBe(false);
       expect(await store.endUpload("u", 9, undefined, 1)).toBe(false);
       expect(await store.endUpload("u", 9, 1001, 0)).toBe(true);
@@ -63,8 +64,8 @@ export function recordingsContract(newPlace: NewPlace): void {
 
     test("those without a sign of life are found, and others' applications' are not taken for one's own", async () => {
       const { recordings: store } = await newStore();
-      await store.addUpload(upload("old", { touched: 1 }), 5);
-      await store.addUpload(upload("young", { touched: 50 }), 5);
+      await store.addUpload(uploadRow("old", { touched: 1 }), 5);
+      await store.addUpload(uploadRow("young", { touched: 50 }), 5);
       expect(ids(await store.uploadsTouchedBefore(50, 10))).toEqual(["old"]);
       expect(await store.upload("b", "old")).toBeUndefined();
     });

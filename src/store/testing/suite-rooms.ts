@@ -3,17 +3,10 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { RoomRow, RoomStore } from "../rooms.ts";
 import type { SqlStore } from "../sql.ts";
 import { type NewPlace, withApps } from "./places.ts";
+import { roomRow } from "./rows.ts";
 
-const row = (id: string, more: Partial<RoomRow> = {}): RoomRow => ({
-  id,
-  app: "a",
-  name: `name-${id}`,
-  fields: { lang: "ü'\"\\", maxParticipants: 3, enableChat: false },
-  created: 1_800_000_000_123,
-  archiveAt: null,
-  version: 1,
-  ...more,
-});
+const row = (id: string, fields: Partial<RoomRow> = {}): RoomRow =>
+  roomRow(id, { fields: { lang: "ü'\"\\", maxParticipants: 3, enableChat: false }, ...fields });
 
 export function roomsContract(newPlace: NewPlace): void {
   let store: SqlStore;
