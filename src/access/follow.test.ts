@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { BlockRow, KeyRow, Revisions, Snapshot } from "../store/store.ts";
 import { StoreAway } from "../store/store.ts";
+import { keyRow } from "../store/testing/rows.ts";
 import { Blocks } from "./blocks.ts";
 import { Follow } from "./follow.ts";
 import { Keyring } from "./keyring.ts";
@@ -9,19 +10,8 @@ import { Vault } from "./vault.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-const key = (id: string, more: Partial<KeyRow> = {}): KeyRow => ({
-  id,
-  app: "a",
-  type: "publishable",
-  label: null,
-  channelPatterns: ["**"],
-  actions: ["publish"],
-  allowedOrigins: ["*"],
-  created: 1,
-  rotated: null,
-  revoked: null,
-  ...more,
-});
+const key = (id: string, fields: Partial<KeyRow> = {}): KeyRow =>
+  keyRow(id, { type: "publishable", actions: ["publish"], ...fields });
 
 /** A store as another node would change it, each of whose answers can be held back. */
 class SharedStore {

@@ -1,6 +1,7 @@
 /** For tests of tokens: a keyring with a key in each state, and tokens made from raw parts. */
 import { createHmac } from "node:crypto";
 import type { KeyRow, SecretRow } from "../../store/store.ts";
+import { keyRow } from "../../store/testing/rows.ts";
 import { Keyring } from "../keyring.ts";
 import { TokenRefusal, type VerifiedToken, verifyToken } from "../token.ts";
 import { digestOf, keySecretIdentity, Vault } from "../vault.ts";
@@ -22,19 +23,8 @@ export const GRACE_ENDS = NOW + 10_000;
 
 const vault = new Vault(Buffer.alloc(32, 7));
 
-const keyRow = (id: string, more: Partial<KeyRow> = {}): KeyRow => ({
-  id,
-  app: "app",
-  type: "secret",
-  label: null,
-  channelPatterns: ["chat/*", "news"],
-  actions: ["publish", "subscribe", "presence"],
-  allowedOrigins: null,
-  created: 0,
-  rotated: null,
-  revoked: null,
-  ...more,
-});
+const keyOf = (id: string, more: Partial<KeyRow> = {}): KeyRow =>
+  keyRow(id, { app: "app", channelPatterns: ["chat/*", "news"], ...more });
 const secretRow = (keyId: string, seq: number, secret: string, ends: number | null): SecretRow => ({
   keyId,
   seq,
@@ -49,10 +39,10 @@ keyring.load({
   revision: 1,
   apps: [],
   keys: [
-    keyRow(KEY),
-    keyRow(OTHER_KEY, { app: "other app" }),
-    keyRow(PUBLISHABLE_KEY, { type: "publishable", allowedOrigins: ["*"] }),
-    keyRow(SEALED_KEY),
+    keyOf(KEY),
+    keyOf(OTHER_KEY, { app: "other app" }),
+    keyOf(PUBLISHABLE_KEY, { type: "publishable", allowedOrigins: ["*"] }),
+    keyOf(SEALED_KEY),
   ],
   secrets: [
     secretRow(KEY, 3, SECRETS.current, null),
