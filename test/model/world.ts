@@ -16,6 +16,7 @@ import { FakeSocket } from "../../src/realtime/testing/fake-socket.ts";
 import { slowly } from "../../src/realtime/testing/late-engine.ts";
 import { buildNode, NodeClock, type TestNode } from "../../src/realtime/testing/node.ts";
 import type { SecretRow } from "../../src/store/store.ts";
+import { keyRow } from "../../src/store/testing/rows.ts";
 import { Metrics } from "../../src/telemetry/metrics.ts";
 import type { KeyState } from "./truth.ts";
 
@@ -102,18 +103,8 @@ export class World {
   /** Shows the key as the model has it to every node. */
   show(key: KeyState): void {
     const { id, app, type, patterns, actions, revoked } = key;
-    const row = {
-      id,
-      app,
-      type,
-      label: null,
-      channelPatterns: [...patterns],
-      actions: [...actions],
-      allowedOrigins: type === "publishable" ? ["*"] : null,
-      created: 0,
-      rotated: null,
-      revoked: revoked ? 1 : null,
-    };
+    const fields = { app, type, channelPatterns: [...patterns], actions: [...actions] };
+    const row = keyRow(id, { ...fields, revoked: revoked ? 1 : null });
     const secrets = key.secrets.map(({ seq, endsMs }): SecretRow => {
       const sealed = sealedSecret(id, seq);
       return { keyId: id, seq, sealed, digest: "", created: 0, ends: endsMs };

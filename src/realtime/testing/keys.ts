@@ -5,6 +5,7 @@ import { keySecretIdentity, Vault } from "../../access/vault.ts";
 import { ACTIONS, type Action, actionSet } from "../../protocol/actions.ts";
 import { type Glob, parseGlob, Scope } from "../../protocol/glob.ts";
 import type { AppRow, KeyRow, SecretRow } from "../../store/store.ts";
+import { appRow, keyRow } from "../../store/testing/rows.ts";
 import type { Clock } from "../clock.ts";
 
 export const APP = "app";
@@ -26,15 +27,15 @@ export interface GrantOptions {
 export class TestKeys {
   readonly keyring: Keyring;
   private readonly vault = new Vault(Buffer.alloc(32, 7));
-  private app: AppRow = { ...APP_ROW };
+  private app: AppRow = appRow(APP, { name: "demo" });
   private readonly keys = new Map<string, { row: KeyRow; secrets: SecretRow[] }>();
   private revision = 1;
 
   constructor(private readonly clock: Clock) {
     this.keyring = new Keyring(this.vault);
-    this.keys.set(SECRET_KEY, { row: keyRow(SECRET_KEY, "secret"), secrets: [this.secret(1)] });
-    this.keys.set(PUBLISHABLE_KEY, { row: keyRow(PUBLISHABLE_KEY, "publishable"), secrets: [] });
-    this.keys.set(OTHER_KEY, { row: { ...keyRow(OTHER_KEY, "publishable"), app: "other" }, secrets: [] });
+    this.keys.set(SECRET_KEY, { row: keyOf(SECRET_KEY, "secret"), secrets: [this.secret(1)] });
+    this.keys.set(PUBLISHABLE_KEY, { row: keyOf(PUBLISHABLE_KEY, "publishable"), secrets: [] });
+    this.keys.set(OTHER_KEY, { row: { ...keyOf(OTHER_KEY, "publishable"), app: "other" }, secrets: [] });
     this.keyring.load({
       revision: 1,
       apps: [this.app],
@@ -97,30 +98,4 @@ export class TestKeys {
   }
 }
 
-const APP_ROW: AppRow = {
-  id: APP,
-  name: "demo",
-  secretSealed: "",
-  secretDigest: "",
-  secretSeq: 1,
-  previousSecrets: [],
-  planName: "default",
-  maxConcurrentConnections: null,
-  maxMessagesPerPeriod: null,
-  retentionDays: null,
-  created: 0,
-  deleted: null,
-};
-
-const keyRow = (id: string, type: KeyRow["type"]): KeyRow => ({
-  id,
-  app: APP,
-  type,
-  label: null,
-  channelPatterns: ["**"],
-  actions: ACTIONS,
-  allowedOrigins: type === "publishable" ? ["*"] : null,
-  created: 0,
-  rotated: null,
-  revoked: null,
-});
+const keyOf = (id: string, type: KeyRow["type"]): KeyRow => keyRow(id, { app: APP, type, actions: ACTIONS });
