@@ -4,9 +4,9 @@ import type { Vault } from "../access/vault.ts";
 import { ConfigError } from "../config/load.ts";
 import { type Config, SETTINGS } from "../config/settings.ts";
 import { systemClock as clock } from "../realtime/clock.ts";
-import { Figures } from "../recordings/figures.ts";
 import { Folder } from "../recordings/folder.ts";
 import { Links } from "../recordings/links.ts";
+import { RecordingMetrics } from "../recordings/metrics.ts";
 import { Ownership } from "../recordings/ownership.ts";
 import { Recordings } from "../recordings/recordings.ts";
 import { Bucket } from "../recordings/s3.ts";
@@ -14,8 +14,8 @@ import { parseS3Address } from "../recordings/s3-address.ts";
 import { type Storage, StorageError, StorageFull } from "../recordings/storage.ts";
 import { Strays } from "../recordings/strays.ts";
 import { Sweep } from "../recordings/sweep.ts";
+import { UploadLocks } from "../recordings/upload-locks.ts";
 import { Uploads } from "../recordings/uploads.ts";
-import { Writers } from "../recordings/writers.ts";
 import { findRoom } from "../rooms/rooms.ts";
 import { hasMarkedStorage, noteMarkedStorage, storeId } from "../store/identity.ts";
 import type { NodeContext } from "./context.ts";
@@ -43,8 +43,8 @@ export function buildRecordings(context: RecordingParts): RecordingService {
   const { config, log, store, vault, metrics, faults } = context;
   const { nowMs } = clock;
   const storage = openStorage(config);
-  const writers = new Writers({ store: store.recordings, leases: store.leases, storage, log });
-  const figures = new Figures(metrics, () => writers.count);
+  const locks = new UploadLocks({ store: store.recordings, leases: store.leases, storage, log });
+  const recordingMetrics = new RecordingMetrics(metrics, () => locks.count);
   const links = new Links(vault.derive("links to recordings"));
   const ownership = new Ownership({
     store: store.recordings,
@@ -54,7 +54,7 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     noteMarked: () => noteMarkedStorage(store),
     isAdopted: config.sweepStrays === "on",
   });
-  const common = { ownership, store: store.recordings, storage, writers, figures, log, nowMs };
+  const common = { ownership, store: store.recordings, storage, locks, metrics: recordingMetrics, log, nowMs };
   const uploads = new Uploads({
     ...common,
     maxBytes: config.maxRecordingBytes,
@@ -75,7 +75,7 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     clearDeleted: () => sweep.soon(),
     stop: async () => {
       await sweep.stop();
-      await writers.settled();
+      await locks.idle();
     },
   };
 }
@@ -84,7 +84,7 @@ export function buildRecordings(context: RecordingParts): RecordingService {
 async function stateOf(storage: Storage, ownership: Ownership): Promise<StorageState> {
   try {
     if (await ownership.isMissing()) return "missing";
-    await storage.roomFor(0);
+    await storage.checkSpace(0);
     return "ok";
   } catch (error) {
     return error instanceof StorageFull ? "full" : "ok";

@@ -1,12 +1,12 @@
-/** Bytes on their way into a file of the folder of recordings. */
+/** Appends the body of an upload to its file in the folder of recordings. */
 import { type FileHandle, open } from "node:fs/promises";
 import type { WriterLease } from "./storage.ts";
 
-/** How much is written between two looks at the free disk. */
-const LOOK_EVERY_BYTES = 16 * 1024 * 1024;
+/** How much is written between two checks of the free disk space. */
+const CHECK_SPACE_EVERY_BYTES = 16 * 1024 * 1024;
 /**
- * Where another node may have to take over, what was written is flushed and noted this often: a node that dies costs its
- * sender no more than these bytes.
+ * Where another node can take over, written bytes are flushed and their number is stored this often: when a node dies, the client has
+ * to send no more than these again.
  */
 const KEEP_EVERY_BYTES = 16 * 1024 * 1024;
 const KEEP_EVERY_MS = 5000;
@@ -16,22 +16,22 @@ export async function appendTo(
   offset: number,
   bytes: AsyncIterable<Uint8Array>,
   lease: WriterLease,
-  checkRoom: () => Promise<void>,
+  checkSpace: () => Promise<void>,
 ): Promise<void> {
   await lease.confirm();
   const file = await open(path, offset === 0 ? "w" : "r+", 0o600);
-  const writing = new Writing(file, offset, lease, checkRoom);
+  const writer = new FileWriter(file, offset, lease, checkSpace);
   try {
-    for await (const chunk of bytes) await writing.add(chunk);
+    for await (const chunk of bytes) await writer.add(chunk);
   } finally {
-    // Also what came before a cut: its sender will be told that we have it.
-    await writing.keep().finally(() => file.close());
+    // Also after a cut: the client is answered that these bytes are held.
+    await writer.keep().finally(() => file.close());
   }
 }
 
-class Writing {
+class FileWriter {
   private at: number;
-  private lookAt: number;
+  private checkSpaceAt: number;
   private kept: number;
   private keptMs = performance.now();
 
@@ -39,18 +39,18 @@ class Writing {
     private readonly file: FileHandle,
     offset: number,
     private readonly lease: WriterLease,
-    private readonly checkRoom: () => Promise<void>,
+    private readonly checkSpace: () => Promise<void>,
   ) {
     this.at = offset;
-    this.lookAt = offset;
+    this.checkSpaceAt = offset;
     this.kept = offset;
   }
 
   async add(chunk: Uint8Array): Promise<void> {
     await this.lease.confirm();
-    if (this.at >= this.lookAt) {
-      await this.checkRoom();
-      this.lookAt = this.at + LOOK_EVERY_BYTES;
+    if (this.at >= this.checkSpaceAt) {
+      await this.checkSpace();
+      this.checkSpaceAt = this.at + CHECK_SPACE_EVERY_BYTES;
     }
     for (let done = 0; done < chunk.length; ) {
       const { bytesWritten } = await this.file.write(chunk, done, chunk.length - done, this.at);
@@ -60,7 +60,7 @@ class Writing {
     if (this.lease.keep && this.isDue) await this.keep();
   }
 
-  /** Flushed, and then noted. */
+  /** Flushes the file, then stores how many bytes are safe. */
   async keep(): Promise<void> {
     await this.file.sync();
     if (this.at > this.kept) await this.lease.keep?.(this.at);

@@ -1,14 +1,14 @@
-/** What lies in the folder of recordings. Names that are not ours are passed over: they are not ours to judge. */
+/** Lists the folder of recordings. Files with other names than Parley gives are skipped, so that they are never swept. */
 import { opendir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { isAbsent } from "./folder-files.ts";
-import { type Found, isObjectId, type Quarantined } from "./storage.ts";
+import { isObjectId, type Quarantined, type StoredEntry } from "./storage.ts";
 
-/** Of an upload's bytes the application is not in the path: any will do to name them. */
+/** The path of an upload's bytes does not name the application, so this id stands for it. */
 const NO_APP = "0".repeat(24);
 const DAY_MS = 24 * 3_600_000;
 
-export async function* contentsOf(uploads: string, files: string): AsyncGenerator<Found> {
+export async function* contentsOf(uploads: string, files: string): AsyncGenerator<StoredEntry> {
   for await (const name of namesIn(uploads)) {
     const [, id = "", ticket = ""] = /^([0-9a-f]{24})(?:\.(g\d{1,16}))?$/.exec(name) ?? [];
     if (id === "") continue;
@@ -26,7 +26,7 @@ export async function* contentsOf(uploads: string, files: string): AsyncGenerato
   }
 }
 
-/** The ticket of a place is its day; the time is the end of that day, so that nothing is removed too early. */
+/** The ticket of a place is its day. `sinceMs` is the end of that day, so that nothing is removed too early. */
 export async function* quarantinedIn(folder: string): AsyncGenerator<Quarantined> {
   for await (const day of namesIn(folder)) {
     const begin = /^\d{4}-\d{2}-\d{2}$/.test(day) ? Date.parse(day) : Number.NaN;
@@ -37,7 +37,7 @@ export async function* quarantinedIn(folder: string): AsyncGenerator<Quarantined
   }
 }
 
-/** Nothing where it is not a folder, or not there any more. */
+/** Yields nothing if the path is not a folder, or was removed meanwhile. */
 async function* namesIn(folder: string): AsyncGenerator<string> {
   try {
     for await (const { name } of await opendir(folder)) yield name;

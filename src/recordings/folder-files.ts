@@ -1,4 +1,4 @@
-/** Small calls on files that the folder of recordings needs. */
+/** File operations that the folder of recordings needs. */
 import { open, stat } from "node:fs/promises";
 
 /** undefined: there is no such file. */
@@ -11,7 +11,7 @@ export async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** A file, or a folder: a name is safe when its folder is. */
+/** Flushes a file, or a folder: a new name is durable once its folder is flushed. */
 export async function flush(path: string): Promise<void> {
   const handle = await open(path, "r");
   await handle.sync().finally(() => handle.close());
@@ -19,5 +19,5 @@ export async function flush(path: string): Promise<void> {
 
 const codeOf = (error: unknown): string => (error instanceof Error && "code" in error ? String(error.code) : "");
 export const isAbsent = (error: unknown): boolean => codeOf(error) === "ENOENT";
-/** No room, no room for this user, a file that may not grow. */
+/** The disk is full, the user's quota is used up, or the file may not grow. */
 export const isFull = (error: unknown): boolean => ["ENOSPC", "EDQUOT", "EFBIG"].includes(codeOf(error));

@@ -20,7 +20,7 @@ storageContract("a folder", async () => {
   const root = folder();
   const storage = new Folder(root, 0);
   const read = async (place: Place): Promise<Uint8Array> => (await storage.file(place))?.bytes() ?? new Uint8Array();
-  return { storage, read, again: () => new Folder(root, 0) };
+  return { storage, read, reopen: () => new Folder(root, 0) };
 });
 
 const PLACE: Place = { app: "a".repeat(24), id: "b".repeat(24), ticket: "" };
@@ -29,7 +29,7 @@ async function* once(bytes: Uint8Array) {
 }
 
 describe("a folder", () => {
-  test("is its owner's alone, and so are the files in it", async () => {
+  test("only its owner can read it and the files in it", async () => {
     const root = folder();
     const storage = new Folder(root, 0);
     await storage.append(PLACE, 0, once(pattern(10)), ALONE);
@@ -43,17 +43,17 @@ describe("a folder", () => {
     expect(readdirSync(join(root, "uploads"))).toEqual([]);
   });
 
-  test("below its floor of free disk it takes nothing, and keeps what it has", async () => {
+  test("with too little free disk space it accepts no bytes, and keeps those it has", async () => {
     const root = folder();
     await new Folder(root, 0).append(PLACE, 0, once(pattern(10)), ALONE);
     const full = new Folder(root, Number.MAX_SAFE_INTEGER);
-    await expect(full.roomFor(0)).rejects.toBeInstanceOf(StorageFull);
+    await expect(full.checkSpace(0)).rejects.toBeInstanceOf(StorageFull);
     await expect(full.append(PLACE, 10, once(pattern(10)), ALONE)).rejects.toBeInstanceOf(StorageFull);
     expect(await full.held(PLACE)).toBe(10);
-    await expect(new Folder(root, 0).roomFor(2 ** 52)).rejects.toBeInstanceOf(StorageFull);
+    await expect(new Folder(root, 0).checkSpace(2 ** 52)).rejects.toBeInstanceOf(StorageFull);
   });
 
-  test("what it has not named is not among its contents", async () => {
+  test("its contents do not include files with foreign names", async () => {
     const root = folder();
     const storage = new Folder(root, 0);
     mkdirSync(join(root, "files", "lost+found", "xx"), { recursive: true });
@@ -69,7 +69,7 @@ describe("a folder", () => {
     for await (const { place } of storage.contents()) throw new Error(`it names ${place.id}`);
   });
 
-  test("a takeover goes on with what was flushed for certain, in a file of its own", async () => {
+  test("a takeover continues with the bytes that were flushed, in a file of its own", async () => {
     const root = folder();
     const storage = new Folder(root, 0);
     await storage.append(PLACE, 0, once(pattern(10)), ALONE);
@@ -80,7 +80,7 @@ describe("a folder", () => {
     expect(readdirSync(join(root, "uploads"))).toEqual([`${PLACE.id}.g7`]);
   });
 
-  test("a writer whose place another may take over flushes and notes what it has, at its end at the latest", async () => {
+  test("where a takeover is possible, a writer flushes and stores how many bytes it has, at the latest at its end", async () => {
     const storage = new Folder(folder(), 0);
     const kept: number[] = [];
     const lease = { ...ALONE, keep: async (bytes: number) => void kept.push(bytes) };
@@ -92,7 +92,7 @@ describe("a folder", () => {
     expect(kept.length).toBeGreaterThanOrEqual(3);
   });
 
-  test("an upload that was begun in a bucket goes on from its beginning, and can be removed", async () => {
+  test("an upload that was begun in a bucket starts from its beginning, and can be removed", async () => {
     const storage = new Folder(folder(), 0);
     for (const ticket of ["2~abc/..+", '{"uploadId":"x","void":[3]}', "../g1"]) {
       const place = { ...PLACE, ticket };
@@ -104,7 +104,7 @@ describe("a folder", () => {
     }
   });
 
-  test("one that cannot be made is a sentence for the operator", () => {
+  test("a folder that cannot be created gives a clear error for the operator", () => {
     expect(() => new Folder("/proc/nothing", 0)).toThrow(StorageError);
     expect(() => new Folder("/proc/nothing", 0)).toThrow("the folder for recordings /proc/nothing cannot be written");
   });

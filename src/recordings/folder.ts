@@ -1,13 +1,13 @@
 /**
  * Recordings in a folder:
  *
- *   uploads/<id>                  bytes that are still coming
- *   uploads/<id>.g<generation>    the same, after a writer was overtaken: a file that the earlier writer does not have open
- *   files/<app>/<xx>/<id>         whole ones; xx are the last digits of the id, so that no folder has too many
- *   quarantine/<day>/<app>/<id>   files that no recording belongs to, since that day
- *   parley-storage.json           whose storage this is
+ *   uploads/<id>                  bytes of an open upload
+ *   uploads/<id>.g<generation>    the same after a takeover: a file that the earlier writer does not have open
+ *   files/<app>/<xx>/<id>         finished recordings; xx are the last two digits of the id, so that no folder grows too large
+ *   quarantine/<day>/<app>/<id>   files without a recording, set aside on that day
+ *   parley-storage.json           names the store that owns this folder
  *
- * Whole means: written, flushed, renamed into place, and the name flushed too.
+ * Finished means written, flushed, renamed into place, and the folder of the new name flushed.
  */
 import { mkdirSync } from "node:fs";
 import { constants, copyFile, mkdir, open, rename, rm, rmdir, statfs, truncate } from "node:fs/promises";
@@ -17,14 +17,14 @@ import { contentsOf, quarantinedIn } from "./folder-contents.ts";
 import { flush, isAbsent, isFull, sizeOf } from "./folder-files.ts";
 import {
   checkedPlace,
-  type Found,
   MARK_NAME,
   type Place,
   type Quarantined,
   type Storage,
   StorageError,
   StorageFull,
-  type Succession,
+  type StoredEntry,
+  type Takeover,
   type WriterLease,
 } from "./storage.ts";
 
@@ -32,17 +32,17 @@ export class Folder implements Storage {
   readonly name: string;
   private readonly uploads: string;
   private readonly files: string;
-  private readonly aside: string;
+  private readonly quarantineFolder: string;
 
   constructor(
     private readonly root: string,
-    /** Below this many free bytes nothing is taken. */
-    private readonly floorBytes: number,
+    /** With fewer free bytes than these, no more are accepted. */
+    private readonly minFreeBytes: number,
   ) {
     this.name = `the folder ${root}`;
     this.uploads = join(root, "uploads");
     this.files = join(root, "files");
-    this.aside = join(root, "quarantine");
+    this.quarantineFolder = join(root, "quarantine");
     try {
       for (const folder of [this.uploads, this.files]) mkdirSync(folder, { recursive: true, mode: 0o700 });
     } catch (error) {
@@ -54,9 +54,9 @@ export class Folder implements Storage {
     await statfs(this.root);
   }
 
-  async roomFor(bytes: number): Promise<void> {
+  async checkSpace(bytes: number): Promise<void> {
     const { bavail, bsize } = await statfs(this.root);
-    if (bavail * bsize - bytes < this.floorBytes) throw new StorageFull(`${this.root} has too little room left`);
+    if (bavail * bsize - bytes < this.minFreeBytes) throw new StorageFull(`${this.root} has too little room left`);
   }
 
   async begin(): Promise<string> {
@@ -64,39 +64,39 @@ export class Folder implements Storage {
   }
 
   async held(place: Place): Promise<number> {
-    return (await sizeOf(this.partial(place))) ?? (await sizeOf(this.whole(place))) ?? 0;
+    return (await sizeOf(this.uploadPath(place))) ?? (await sizeOf(this.filePath(place))) ?? 0;
   }
 
   append(place: Place, offset: number, bytes: AsyncIterable<Uint8Array>, lease: WriterLease): Promise<void> {
-    return fullIsSaid(() => appendTo(this.partial(place), offset, bytes, lease, () => this.roomFor(0)));
+    return mappingDiskFull(() => appendTo(this.uploadPath(place), offset, bytes, lease, () => this.checkSpace(0)));
   }
 
-  /** Always another name, also where there is no file yet: the earlier writer may be about to make it. */
-  async takeOver(place: Place, generation: number, kept: number | undefined): Promise<Succession> {
+  /** Always uses another name, even where there is no file yet: the earlier writer may be about to create it. */
+  async takeOver(place: Place, generation: number, kept: number | undefined): Promise<Takeover> {
     const ticket = `g${generation}`;
-    const [from, to] = [this.partial(place), this.partial({ ...place, ticket })];
-    const succession = { ticket, clear: () => rm(from, { force: true }) };
+    const [from, to] = [this.uploadPath(place), this.uploadPath({ ...place, ticket })];
+    const takeover = { ticket, clear: () => rm(from, { force: true }) };
     const size = await sizeOf(from);
-    if (size === undefined) return succession;
-    await this.roomFor(size);
-    await fullIsSaid(async () => {
-      // Without copying where the file system can share the blocks.
+    if (size === undefined) return takeover;
+    await this.checkSpace(size);
+    await mappingDiskFull(async () => {
+      // Copies no data where the file system can share the blocks.
       await copyFile(from, to, constants.COPYFILE_FICLONE);
       if (kept !== undefined && kept < size) await truncate(to, kept);
       await flush(to);
       await flush(this.uploads);
     });
-    return succession;
+    return takeover;
   }
 
   async finish(place: Place, size: number): Promise<void> {
-    const [from, to] = [this.partial(place), this.whole(place)];
+    const [from, to] = [this.uploadPath(place), this.filePath(place)];
     if ((await sizeOf(from)) === undefined && (await sizeOf(to)) === size) return;
-    await fullIsSaid(() => this.moveIntoPlace(from, to, size));
+    await mappingDiskFull(() => this.moveIntoPlace(from, to, size));
   }
 
   private async moveIntoPlace(from: string, to: string, size: number): Promise<void> {
-    // An empty recording never had a byte to make its file for.
+    // No byte was ever appended to an empty recording, so its file may not exist yet.
     const file = await open(from, size === 0 ? "a" : "r+", 0o600);
     try {
       if ((await file.stat()).size !== size) throw new Error("the file does not have the size that its upload has");
@@ -108,7 +108,7 @@ export class Folder implements Storage {
     await flush(this.uploads);
   }
 
-  /** The name is safe when this resolves. */
+  /** The new name is durable when this resolves. */
   private async move(from: string, to: string): Promise<void> {
     const made = await mkdir(dirname(to), { recursive: true, mode: 0o700 });
     await rename(from, to);
@@ -117,54 +117,54 @@ export class Folder implements Storage {
   }
 
   async remove(place: Place): Promise<void> {
-    await rm(this.partial(place), { force: true });
-    if (place.ticket !== "") await rm(this.partial({ ...place, ticket: "" }), { force: true });
-    await rm(this.whole(place), { force: true });
+    await rm(this.uploadPath(place), { force: true });
+    if (place.ticket !== "") await rm(this.uploadPath({ ...place, ticket: "" }), { force: true });
+    await rm(this.filePath(place), { force: true });
   }
 
   async discard(place: Place): Promise<void> {
-    await rm(this.partial(place), { force: true });
+    await rm(this.uploadPath(place), { force: true });
   }
 
   async head(place: Place, count: number): Promise<Uint8Array> {
-    return Bun.file(this.whole(place)).slice(0, count).bytes();
+    return Bun.file(this.filePath(place)).slice(0, count).bytes();
   }
 
   async file(place: Place): Promise<Blob | undefined> {
-    return (await sizeOf(this.whole(place))) === undefined ? undefined : Bun.file(this.whole(place));
+    return (await sizeOf(this.filePath(place))) === undefined ? undefined : Bun.file(this.filePath(place));
   }
 
   link(): undefined {
     return undefined;
   }
 
-  contents(): AsyncIterable<Found> {
+  contents(): AsyncIterable<StoredEntry> {
     return contentsOf(this.uploads, this.files);
   }
 
   async quarantine(place: Place, nowMs: number): Promise<void> {
     const day = new Date(nowMs).toISOString().slice(0, 10);
     checkedPlace(place);
-    await unlessAbsent(this.move(this.whole(place), join(this.aside, day, place.app, place.id)));
+    await unlessAbsent(this.move(this.filePath(place), join(this.quarantineFolder, day, place.app, place.id)));
   }
 
   quarantined(): AsyncIterable<Quarantined> {
-    return quarantinedIn(this.aside);
+    return quarantinedIn(this.quarantineFolder);
   }
 
   async restore({ place }: Quarantined): Promise<void> {
-    await unlessAbsent(this.move(this.setAside(place), this.whole(place)));
-    await this.tidy(place);
+    await unlessAbsent(this.move(this.quarantinePath(place), this.filePath(place)));
+    await this.removeEmptyFolders(place);
   }
 
   async purge({ place }: Quarantined): Promise<void> {
-    await rm(this.setAside(place), { force: true });
-    await this.tidy(place);
+    await rm(this.quarantinePath(place), { force: true });
+    await this.removeEmptyFolders(place);
   }
 
-  /** Folders of days that have nothing left in them. */
-  private async tidy(place: Place): Promise<void> {
-    const folder = dirname(this.setAside(place));
+  /** Removes the folders of a day once they are empty. */
+  private async removeEmptyFolders(place: Place): Promise<void> {
+    const folder = dirname(this.quarantinePath(place));
     await rmdir(folder)
       .then(() => rmdir(dirname(folder)))
       .catch(() => undefined);
@@ -189,26 +189,26 @@ export class Folder implements Storage {
     await flush(this.root);
   }
 
-  private partial(place: Place): string {
+  private uploadPath(place: Place): string {
     checkedPlace(place);
-    // Any other ticket is from a bucket that was used before: then there is nothing here yet.
+    // Any other ticket was given by a bucket that was configured before: then this folder has no bytes of the upload yet.
     return join(this.uploads, /^g\d{1,16}$/.test(place.ticket) ? `${place.id}.${place.ticket}` : place.id);
   }
 
-  private whole(place: Place): string {
+  private filePath(place: Place): string {
     checkedPlace(place);
     return join(this.files, place.app, place.id.slice(-2), place.id);
   }
 
   /** The ticket is the day. */
-  private setAside(place: Place): string {
+  private quarantinePath(place: Place): string {
     checkedPlace(place);
     if (!/^\d{4}-\d{2}-\d{2}$/.test(place.ticket)) throw new Error("that is not a day of this quarantine");
-    return join(this.aside, place.ticket, place.app, place.id);
+    return join(this.quarantineFolder, place.ticket, place.app, place.id);
   }
 }
 
-async function fullIsSaid<T>(work: () => Promise<T>): Promise<T> {
+async function mappingDiskFull<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -216,7 +216,7 @@ async function fullIsSaid<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Another node was quicker. */
+/** Ignores a missing file: another node has moved it already. */
 const unlessAbsent = (work: Promise<void>): Promise<void> =>
   work.catch((error: unknown) => {
     if (!isAbsent(error)) throw error;

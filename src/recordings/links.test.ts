@@ -5,7 +5,7 @@ import { type FileLink, Links } from "./links.ts";
 const links = new Links(randomBytes(32));
 const LINK: FileLink = { app: "a".repeat(24), recording: "b".repeat(24), disposition: "view", expires: 1_800_000_000 };
 
-test("a link proves itself", () => {
+test("a link with its own proof is accepted", () => {
   expect(links.isFileProof(LINK, links.fileProof(LINK))).toBe(true);
   expect(links.isUploadProof(LINK.app, LINK.recording, links.uploadProof(LINK.app, LINK.recording))).toBe(true);
 });
@@ -15,17 +15,17 @@ test.each<Partial<FileLink>>([
   { recording: "c".repeat(24) },
   { disposition: "download" },
   { expires: LINK.expires + 1 },
-])("one for %j is another", (change) => {
+])("a link with another %j needs another proof", (change) => {
   expect(links.isFileProof({ ...LINK, ...change }, links.fileProof(LINK))).toBe(false);
 });
 
-test("one link does not stand for another kind, nor for another installation", () => {
+test("a proof is valid neither for another kind of link nor in another installation", () => {
   expect(links.isUploadProof(LINK.app, LINK.recording, links.fileProof(LINK))).toBe(false);
   expect(links.isFileProof(LINK, links.uploadProof(LINK.app, LINK.recording))).toBe(false);
   expect(links.isFileProof(LINK, new Links(randomBytes(32)).fileProof(LINK))).toBe(false);
 });
 
-test("a proof changed in any character is none", () => {
+test("a proof with any character changed is refused", () => {
   const proof = links.fileProof(LINK);
   for (let at = 0; at < proof.length; at++)
     for (const other of ["A", "B", "0", "_", "-", "=", " ", "é", ""]) {

@@ -1,6 +1,6 @@
 /**
- * Links that are their own proof: an HMAC over everything that they grant, under a key that is made for this alone. The parts
- * are joined with a character that none of them can have, so that no two links ever sign the same text.
+ * Links that need no other credential: each has an HMAC over everything that it grants, under a key that is used for nothing else. The parts
+ * are joined with a character that none of them can contain, so that no two links sign the same text.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 
@@ -44,6 +44,6 @@ export class Links {
   }
 }
 
-/** Of the last character only four bits count: compared as text, so that one link has one spelling. */
+/** Compared as text, not as bytes: two bits of the last character do not count, and a link must have one spelling only. */
 const isSame = (right: string, shown: string): boolean =>
   PROOF_FORM.test(shown) && timingSafeEqual(Buffer.from(right), Buffer.from(shown));

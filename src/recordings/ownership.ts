@@ -1,21 +1,23 @@
 /**
- * Whose storage it is. A store has an id, and a storage a mark that names the store it belongs to. Only the store that owns a
- * storage may take a file for a stray: to any other store, all files in it would look like strays.
+ * Which store a storage belongs to. A store has an id, and a storage has a mark that names its store. Only the store that owns a
+ * storage may treat files as strays: to any other store, every file in it would look like one.
  *
- * A storage without a mark is claimed when it is empty, or when the store knows nearly all that is in it: that is one from before
- * there were marks. Else it is marked as refused to this store, so that recordings made later do not make it look like its own.
+ * A storage without a mark is claimed if it is empty, or if the store knows nearly all its files, as in a storage from before marks
+ * existed. Otherwise the mark notes that it was refused to this store, so that recordings made later do not make it look like its own.
  *
- * An empty storage without a mark is not claimed by a store that has marked a storage before, or has recordings: its own is missing,
- * perhaps a volume that is not mounted. What is written there would disappear behind the volume when that is mounted again, and what
- * is removed would come back, so nothing is.
+ * A store that has marked a storage before, or that has recordings, does not claim an empty storage without a mark: its own storage is
+ * missing, for example because a volume is not mounted. Nothing is written or removed then: files written now would be hidden
+ * behind the volume once it is mounted, and removed files would be back.
  */
 import { Problem } from "../protocol/codes.ts";
 import type { RecordingStore } from "../store/recordings.ts";
 import { STRAYS_SHARE_MAX } from "./limits.ts";
 import type { Storage } from "./storage.ts";
 
-/** `foreign`: another store's. `unknown`: it holds files that this store does not know, and says nothing of whose it is. `missing`:
- * it is empty, and this store's recordings must be elsewhere. */
+/**
+ * `foreign`: it belongs to another store. `unknown`: it has no owner, and files that this store does not know. `missing`: it is empty,
+ * although this store has used a storage before.
+ */
 export type Standing = "own" | "foreign" | "unknown" | "missing";
 
 export interface OwnershipParts {
@@ -26,7 +28,7 @@ export interface OwnershipParts {
   /** Whether the store has marked a storage before. */
   readonly hasMarked: () => Promise<boolean>;
   readonly noteMarked: () => Promise<void>;
-  /** The operator says that it is ours. */
+  /** The operator has declared that the storage belongs to this store. */
   readonly isAdopted: boolean;
 }
 
@@ -42,12 +44,12 @@ const REFUSED_MAX = 20;
 const IDS_AT_ONCE = 200;
 
 export class Ownership {
-  private isThere = false;
+  private isPresent = false;
 
   constructor(private readonly parts: OwnershipParts) {}
 
-  /** Throws the refusal of whoever wants to write to a storage that is missing. */
-  async mustBeThere(): Promise<void> {
+  /** Throws the problem to answer with if the storage is missing. */
+  async requirePresent(): Promise<void> {
     if (await this.isMissing())
       throw new Problem(
         "insufficient_storage",
@@ -55,23 +57,23 @@ export class Ownership {
       );
   }
 
-  /** Once it was there, that is believed until `isFresh` asks: uploads ask often, and a sweep every hour. */
+  /** A storage that was present once is not checked again until a sweep asks with `isFresh`: uploads ask too often for that. */
   async isMissing(isFresh = false): Promise<boolean> {
-    if (isFresh || !this.isThere) this.isThere = !(await this.looksMissing());
-    return !this.isThere;
+    if (isFresh || !this.isPresent) this.isPresent = !(await this.findsMissing());
+    return !this.isPresent;
   }
 
-  private async looksMissing(): Promise<boolean> {
+  private async findsMissing(): Promise<boolean> {
     const { store, storage, hasMarked, isAdopted } = this.parts;
     if (isAdopted) return false;
-    // The store first: a node that starts at the same time writes the mark, and notes it then.
+    // The store is read first: a node that starts at the same time writes the mark before it notes that in the store.
     const isUsed = (await hasMarked()) || (await store.hasRecordings());
     if (!isUsed || (await storage.readMark()) !== undefined) return false;
     for await (const _ of storage.contents()) return false;
     return true;
   }
 
-  async settle(): Promise<Standing> {
+  async determine(): Promise<Standing> {
     if (await this.isMissing(true)) return "missing";
     const { store, storage, storeId, isAdopted } = this.parts;
     const id = await storeId();
@@ -117,7 +119,7 @@ async function countKnown(store: RecordingStore, storage: Storage): Promise<{ to
 
 const formatMark = (mark: Mark): string => `${JSON.stringify({ about: ABOUT, ...mark }, null, 2)}\n`;
 
-/** undefined: it cannot be read. Then it may be anybody's. */
+/** undefined: it cannot be read, and the storage may belong to any store. */
 function parseMark(text: string): Mark | undefined {
   try {
     const { owner, refused } = JSON.parse(text) as Partial<Mark>;

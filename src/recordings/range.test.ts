@@ -10,7 +10,7 @@ describe("Range", () => {
     ["bytes=-3", 10, { first: 7, last: 9 }],
     ["bytes=-30", 10, { first: 0, last: 9 }],
     ["bytes=0-999", 10, { first: 0, last: 9 }],
-    // Nothing of the file is in it.
+    // Outside the file.
     ["bytes=10-", 10, "none"],
     ["bytes=10-12", 10, "none"],
     ["bytes=-0", 10, "none"],
@@ -18,7 +18,7 @@ describe("Range", () => {
     ["bytes=-1", 0, "none"],
     // Reversed.
     ["bytes=4-2", 10, "none"],
-    // What need not be followed: several, another unit, what is not understood.
+    // Headers that a server may ignore: several ranges, another unit, not understood.
     ["bytes=0-1,3-4", 10, "all"],
     ["bytes=0-1, 3-4", 10, "all"],
     ["items=0-1", 10, "all"],
@@ -35,11 +35,11 @@ describe("Range", () => {
     expect(spanOf(header, size)).toEqual(wanted);
   });
 
-  test("none at all is everything", () => {
+  test("without a header the whole file is sent", () => {
     expect(spanOf(null, 10)).toBe("all");
   });
 
-  test("whatever is asked for, what is given lies in the file", () => {
+  test("every range that is answered lies within the file", () => {
     const number = fc.oneof(fc.nat(50), fc.constant(""), fc.maxSafeNat());
     fc.assert(
       fc.property(number, number, fc.nat(40), (from, to, size) => {
@@ -54,11 +54,11 @@ describe("Range", () => {
 });
 
 describe("Content-Range", () => {
-  test("bytes, or a question", () => {
+  test("names bytes, or asks for the offset", () => {
     expect(parseContentRange("bytes 0-9/10")).toEqual({ kind: "bytes", span: { first: 0, last: 9 }, total: 10 });
     expect(parseContentRange("bytes 3-3/10")).toEqual({ kind: "bytes", span: { first: 3, last: 3 }, total: 10 });
-    expect(parseContentRange("bytes */10")).toEqual({ kind: "question", total: 10 });
-    expect(parseContentRange("bytes */0")).toEqual({ kind: "question", total: 0 });
+    expect(parseContentRange("bytes */10")).toEqual({ kind: "query", total: 10 });
+    expect(parseContentRange("bytes */0")).toEqual({ kind: "query", total: 0 });
   });
 
   test.each([

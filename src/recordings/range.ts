@@ -1,19 +1,19 @@
-/** Parts of a file: `Range` of who reads it, `Content-Range` of who writes it. */
+/** Parts of a file: `Range` of a download, `Content-Range` of an upload. */
 
-/** Both ends inclusive, as HTTP has them. */
+/** Both ends are included, as in HTTP. */
 export interface Span {
   readonly first: number;
   readonly last: number;
 }
 
-/** 15 digits are exact as a number, and a petabyte. */
+/** 15 digits, almost a petabyte, are exact as a number. */
 const NUMBER = "(\\d{1,15})";
 
 const RANGE = /^bytes=[ \t]*(\d{0,15})-(\d{0,15})[ \t]*$/;
 
 /**
- * What a `Range` asks for of a file of that size. "all": there is none, or one that we need not follow (RFC 9110 14.2: another
- * unit, several ranges, what is not understood). "none": nothing of the file is in it, or it ends before it begins.
+ * The part of a file of that size that a `Range` header asks for. "all": there is no header, or one that a server may ignore (RFC 9110
+ * 14.2: another unit, several ranges, or not understood). "none": the range is outside the file, or ends before it begins.
  */
 export function spanOf(header: string | null, size: number): Span | "all" | "none" {
   const match = RANGE.exec(header ?? "");
@@ -29,18 +29,18 @@ export function spanOf(header: string | null, size: number): Span | "all" | "non
   return first >= size || last < first ? "none" : { first, last };
 }
 
-/** `bytes a-b/T`, or `bytes * /T` (without the space), which only asks. */
+/** `bytes a-b/T`, or `bytes * /T` (without the space), which asks how many bytes are held. */
 export type ContentRange =
   | { readonly kind: "bytes"; readonly span: Span; readonly total: number }
-  | { readonly kind: "question"; readonly total: number };
+  | { readonly kind: "query"; readonly total: number };
 
 const CONTENT_RANGE = new RegExp(`^bytes ${NUMBER}-${NUMBER}/${NUMBER}$`);
-const QUESTION = new RegExp(`^bytes \\*/${NUMBER}$`);
+const QUERY = new RegExp(`^bytes \\*/${NUMBER}$`);
 
-/** undefined: it is not one. */
+/** undefined: the header is malformed. */
 export function parseContentRange(header: string): ContentRange | undefined {
-  const question = QUESTION.exec(header);
-  if (question) return { kind: "question", total: Number(question[1]) };
+  const query = QUERY.exec(header);
+  if (query) return { kind: "query", total: Number(query[1]) };
   const match = CONTENT_RANGE.exec(header);
   if (!match) return undefined;
   const [first, last, total] = match.slice(1).map(Number) as [number, number, number];

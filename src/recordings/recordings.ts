@@ -1,31 +1,31 @@
-/** Recordings: made of a whole upload, listed, linked to, deleted. */
+/** Recordings: completed from an upload, listed, linked to, deleted. */
 import { randomUUID } from "node:crypto";
 import { Problem } from "../protocol/codes.ts";
 import { LEASE_MS, type Lease } from "../store/leases.ts";
 import type { RecordingFilter, RecordingRow, RecordingStore, UploadRow } from "../store/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Figures } from "./figures.ts";
-import { keeping } from "./keeping.ts";
 import type { Disposition, Links } from "./links.ts";
+import type { RecordingMetrics } from "./metrics.ts";
 import type { Ownership } from "./ownership.ts";
 import { contentTypeOf, extensionOf, formatOf, SIGNATURE_BYTES } from "./signature.ts";
 import { isObjectId, type Place, type Storage } from "./storage.ts";
+import { withStorageProblems } from "./storage-problems.ts";
+import { notOpen, placeOf, type UploadLocks } from "./upload-locks.ts";
 import type { Uploads } from "./uploads.ts";
-import { notOpen, placeOf, type Writers } from "./writers.ts";
 
 export interface RecordingParts {
   readonly store: RecordingStore;
   readonly storage: Storage;
   readonly uploads: Uploads;
   readonly links: Links;
-  readonly writers: Writers;
-  readonly ownership: Pick<Ownership, "mustBeThere" | "isMissing">;
-  readonly figures: Figures;
+  readonly locks: UploadLocks;
+  readonly ownership: Pick<Ownership, "requirePresent" | "isMissing">;
+  readonly metrics: RecordingMetrics;
   readonly log: Pick<Log, "error">;
   readonly nowMs: () => number;
 }
 
-/** `room` is an id or a name here. */
+/** In this filter `room` is an id or a name. */
 export interface ListWanted {
   readonly filter: RecordingFilter;
   readonly order: "asc" | "desc";
@@ -46,12 +46,12 @@ export interface Served {
   readonly disposition: string;
 }
 
-/** Deleted in one go: a transaction of this many does not keep others waiting. */
+/** Recordings per deleting transaction, so that other changes do not wait long. */
 const DELETE_AT_ONCE = 200;
 
-/** A node that died while it completed holds its lease for so long; then another can. */
+/** A node that died while completing holds the lease for LEASE_MS; then this node can complete the upload. */
 const COMPLETE_WAIT_MS = LEASE_MS + 5000;
-const COMPLETE_LOOK_EVERY_MS = 50;
+const COMPLETE_RETRY_MS = 50;
 
 export class Recordings {
   /** Bound: one entry per upload that is being completed here. */
@@ -59,7 +59,7 @@ export class Recordings {
 
   constructor(private readonly parts: RecordingParts) {}
 
-  /** Asked again, also while it is being completed here or on another node, it answers the same: an answer may have been lost. */
+  /** A repeated call returns the same recording, also while another call completes it here or on another node: an answer may get lost. */
   async complete(app: string, id: string, endTime: number | undefined): Promise<RecordingRow> {
     const until = performance.now() + COMPLETE_WAIT_MS;
     for (;;) {
@@ -73,31 +73,31 @@ export class Recordings {
       const outcome = await this.tryToComplete(app, id, endTime);
       if (!(outcome instanceof Error)) return outcome;
       const isBusy = outcome instanceof Problem && outcome.code === "upload_busy";
-      if (!isBusy || performance.now() > until || !(await this.isWhole(app, id))) throw outcome;
-      await Bun.sleep(COMPLETE_LOOK_EVERY_MS);
+      if (!isBusy || performance.now() > until || !(await this.hasAllBytes(app, id))) throw outcome;
+      await Bun.sleep(COMPLETE_RETRY_MS);
     }
   }
 
   private async tryToComplete(app: string, id: string, endTime: number | undefined): Promise<RecordingRow | Error> {
-    const { store, writers, log } = this.parts;
-    const work = keeping(log, () =>
-      writers.alone(app, id, (row, lease) => this.completeAlone(row, lease, endTime)),
+    const { store, locks, log } = this.parts;
+    const work = withStorageProblems(log, () =>
+      locks.exclusively(app, id, (row, lease) => this.completeAlone(row, lease, endTime)),
     ).catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));
     this.completing.set(id, work);
     const outcome = await work;
     this.completing.delete(id);
     if (!(outcome instanceof Error)) return outcome;
-    // Another may have completed it: then how this try failed does not matter.
+    // If another node has completed it, the failure of this attempt does not matter.
     return (await store.recording(app, id).catch(() => undefined)) ?? outcome;
   }
 
-  /** All bytes are there: whoever is at work on it is about to end, or completes it. */
-  private async isWhole(app: string, id: string): Promise<boolean> {
-    // Twice: the bytes may have moved to their place between the looks that the first one consists of.
-    return (await this.looksWhole(app, id)) || this.looksWhole(app, id);
+  /** All bytes are held: the request that holds the lease is about to end, or completes the upload. */
+  private async hasAllBytes(app: string, id: string): Promise<boolean> {
+    // Checked twice: the file may have been moved into place between the two reads of the first check.
+    return (await this.findsAllBytes(app, id)) || this.findsAllBytes(app, id);
   }
 
-  private async looksWhole(app: string, id: string): Promise<boolean> {
+  private async findsAllBytes(app: string, id: string): Promise<boolean> {
     const { store, storage } = this.parts;
     const row = await store.upload(app, id);
     if (!row) return (await store.recording(app, id)) !== undefined;
@@ -105,20 +105,20 @@ export class Recordings {
   }
 
   private async completeAlone(row: UploadRow, lease: Lease, endTime: number | undefined): Promise<RecordingRow> {
-    const { store, storage, figures, nowMs } = this.parts;
+    const { store, storage, metrics, nowMs } = this.parts;
     if (endTime !== undefined && endTime < row.startTime) {
       const message = `must not be before startTime (${row.startTime})`;
       throw new Problem("invalid_request", `endTime: ${message}`, undefined, {
         details: [{ field: "endTime", message }],
       });
     }
-    await this.parts.ownership.mustBeThere();
+    await this.parts.ownership.requirePresent();
     const place = placeOf(row);
     const held = await storage.held(place);
     if (row.total === null || held < row.total) throw incomplete(held, row.total);
     await storage.finish(place, held);
     const format = formatOf(await storage.head(place, SIGNATURE_BYTES));
-    // The row comes last: what is listed is whole.
+    // The row is written last, so that every listed recording has its file.
     const made = await store.complete(row.id, lease.generation, {
       endTime: endTime ?? Math.max(Math.floor(nowMs() / 1000), row.startTime),
       fileName: `${randomUUID()}.${extensionOf(format)}`,
@@ -127,7 +127,7 @@ export class Recordings {
       completed: nowMs(),
     });
     if (!made) throw notOpen();
-    figures.completed.inc();
+    metrics.completed.inc();
     return made;
   }
 
@@ -153,21 +153,21 @@ export class Recordings {
     throw new Problem("invalid_request", `endId: ${message}`, undefined, { details: [{ field: "endId", message }] });
   }
 
-  /** undefined: there is no such room, and so nothing of it. */
+  /** undefined: there is no such room, so nothing matches. */
   private async withRoomId(app: string, filter: RecordingFilter): Promise<RecordingFilter | undefined> {
     if (filter.room === undefined) return filter;
     const room = await this.parts.store.roomIdOf(app, filter.room);
     return room === undefined ? undefined : { ...filter, room };
   }
 
-  /** Of an upload that is still open, too: then that ends. */
+  /** Also cancels an open upload of that id. */
   async delete(app: string, id: string): Promise<void> {
     if ((await this.deleteRows(app, [id])) > 0 || (await this.parts.uploads.cancel(app, id))) return;
-    // It may have been completed between the two.
+    // The upload may have been completed between the two statements.
     if ((await this.deleteRows(app, [id])) === 0) throw new Problem("recording_not_found");
   }
 
-  /** Everything the filter matches at this moment; how many. What is completed meanwhile stays. */
+  /** Deletes what the filter matches now, and returns how many. Recordings that are completed meanwhile stay. */
   async deleteAll(app: string, filter: RecordingFilter): Promise<number> {
     const { store } = this.parts;
     const found = await this.withRoomId(app, filter);
@@ -186,8 +186,8 @@ export class Recordings {
     }
   }
 
-  /** First the rows: whatever happens then, nothing is listed whose bytes are gone. */
-  async deleteRows(app: string, ids: readonly string[], counter = this.parts.figures.deleted): Promise<number> {
+  /** Rows are deleted before bytes, so that no recording is listed without its file. */
+  async deleteRows(app: string, ids: readonly string[], counter = this.parts.metrics.deleted): Promise<number> {
     const { store } = this.parts;
     const deleted = await store.deleteRecordings(app, ids);
     counter.inc(deleted.length);
@@ -195,7 +195,7 @@ export class Recordings {
     return deleted.length;
   }
 
-  /** Of what is deleted. What cannot be removed now, the next sweep tries again. */
+  /** Removes the bytes of deleted recordings. The next sweep retries those that cannot be removed now. */
   async removeBytes(places: readonly Place[]): Promise<void> {
     const { store, storage, ownership, log, nowMs } = this.parts;
     if (await ownership.isMissing()) return;
@@ -211,7 +211,7 @@ export class Recordings {
     await store.removed(gone, nowMs());
   }
 
-  /** A link that is good for so long, from whoever serves the bytes. */
+  /** A link that is valid for `seconds`, to the bucket or to this service. */
   link(
     row: RecordingRow,
     disposition: Disposition,
@@ -228,13 +228,13 @@ export class Recordings {
     return { url: storage.link({ ...row, ticket: "" }, { ...served, seconds }) ?? own(), expiresAt: expires };
   }
 
-  /** The bytes, if it is us who serve them. */
+  /** The bytes, if this process serves them. */
   async file(row: RecordingRow): Promise<Blob | undefined> {
     return this.parts.storage.file({ ...row, ticket: "" });
   }
 }
 
-/** What the bytes do not say they are is not shown, whatever was asked for. */
+/** A file whose format is not recognised is never shown inline, whatever was asked for. */
 export function servedAs({ format, type, fileName }: RecordingRow, wanted: Disposition): Served {
   const contentType = contentTypeOf(format, type);
   const how = wanted === "view" && contentType !== undefined ? "inline" : "attachment";

@@ -1,13 +1,13 @@
-/** `s3://[key:secret@]bucket[/prefix]?endpoint=…&region=…`: where a bucket is and what opens it. */
+/** Parses `s3://[key:secret@]bucket[/prefix]?endpoint=…&region=…`. */
 import { StorageError } from "./storage.ts";
 
 export interface S3Address {
   readonly bucket: string;
-  /** "" or with a slash at its end. */
+  /** "", or ends with a slash. */
   readonly prefix: string;
-  /** Scheme and host of the bucket's service, or of the bucket itself. */
+  /** Scheme and host of the service, or of the bucket where it has a host of its own. */
   readonly origin: string;
-  /** "/bucket" where the host does not say it. */
+  /** Path of the bucket where its host does not name it, such as "/bucket"; else "". */
   readonly root: string;
   readonly region: string;
   readonly accessKeyId: string;
@@ -20,7 +20,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 const FORM = "s3://bucket/prefix?endpoint=https://host&region=name";
 const KNOWN = ["endpoint", "region"];
 
-/** No message here repeats a part of the address: it may hold a credential. */
+/** Error messages repeat no part of the address, because it may contain a credential. */
 export function parseS3Address(text: string, env: Env): S3Address {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== "s3:" || !/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(url.host))
@@ -42,7 +42,7 @@ function prefixOf(path: string): string {
   return prefix === "" ? "" : `${prefix}/`;
 }
 
-/** AWS has a host for each bucket; what others have in common is the path. */
+/** AWS has a host per bucket; all other services support a path per bucket. */
 function originOf(bucket: string, region: string, endpoint: string): Pick<S3Address, "origin" | "root"> {
   if (endpoint === "") return { origin: `https://${bucket}.s3.${region}.amazonaws.com`, root: "" };
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;

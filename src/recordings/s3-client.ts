@@ -1,16 +1,16 @@
 /**
- * The calls of S3 that storage needs, multipart uploads among them: Bun's own client writes those too, but only from one process
- * and from beginning to end, and an upload of ours may be resumed after a crash.
+ * The S3 calls that the storage needs. Bun's own client writes multipart uploads only from beginning to end in one process, and an upload
+ * here can be resumed by another process.
  */
 import { createHash } from "node:crypto";
 import type { S3Address } from "./s3-address.ts";
 import { signedUrl } from "./s3-sign.ts";
 import { StorageFull, StorageUnavailable } from "./storage.ts";
 
-const ANSWER_WITHIN_MS = 120_000;
+const RESPONSE_TIMEOUT_MS = 120_000;
 const SIGNED_FOR_SECONDS = 900;
-const TRIES = 4;
-const FIRST_PAUSE_MS = 100;
+const ATTEMPTS_MAX = 4;
+const FIRST_RETRY_MS = 100;
 const FULL_CODES = ["XMinioStorageFull", "QuotaExceeded", "InsufficientCapacity", "InsufficientStorage"];
 
 export interface Part {
@@ -31,14 +31,14 @@ export interface OpenMultipart {
   readonly initiated: number;
 }
 
-interface Ask {
+interface S3Request {
   readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
   readonly key?: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array<ArrayBuffer> | string;
 }
 
-/** What the service refused. Its text goes to the log: it has no URL in it, and so no signature. */
+/** The service refused a call. The message goes to the log; it has no URL in it, and so no signature. */
 export class S3Refusal extends StorageUnavailable {
   constructor(
     call: string,
@@ -67,7 +67,7 @@ export class S3Client {
     await this.send({ method: "PUT", key, query: { uploadId, partNumber: String(partNumber) }, body }, digestOf(body));
   }
 
-  /** undefined: there is no such upload (any more). */
+  /** undefined: there is no such upload, or not any more. */
   async parts(key: string, uploadId: string): Promise<Part[] | undefined> {
     const parts: Part[] = [];
     for (let marker = "0"; ; ) {
@@ -91,7 +91,7 @@ export class S3Client {
     );
     const body = `<CompleteMultipartUpload>${listed.join("")}</CompleteMultipartUpload>`;
     const answer = await this.text({ method: "POST", key, query: { uploadId }, body });
-    // The service may begin its answer before it knows: then a failure comes with the status of success.
+    // The service may send its status before it has joined the parts: a failure then comes in a response with status 200.
     if (answer.includes("<Error>")) throw new S3Refusal("POST", 200, one(answer, "Code"));
   }
 
@@ -103,7 +103,7 @@ export class S3Client {
     await this.send({ method: "PUT", key, body }, digestOf(body));
   }
 
-  /** undefined: there is no such object. For small ones: it is held in memory. */
+  /** For small objects, because the whole text is held in memory. undefined: there is no such object. */
   async getText(key: string): Promise<string | undefined> {
     return this.orAbsent({ method: "GET", key });
   }
@@ -157,41 +157,41 @@ export class S3Client {
     }
   }
 
-  private async orAbsent(ask: Ask): Promise<string | undefined> {
+  private async orAbsent(request: S3Request): Promise<string | undefined> {
     try {
-      return await this.text(ask);
+      return await this.text(request);
     } catch (error) {
       if (isAbsent(error)) return undefined;
       throw error;
     }
   }
 
-  private async text(ask: Ask): Promise<string> {
-    return (await this.send(ask)).text();
+  private async text(request: S3Request): Promise<string> {
+    return (await this.send(request)).text();
   }
 
-  /** Each call here may be made twice: what a lost answer has done, the second does again. */
-  private async send(ask: Ask, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
-    for (let tries = 1; ; tries++) {
-      const failure = await this.try(ask, headers);
+  /** Retries. All calls are idempotent, so a call whose response was lost can be repeated. */
+  private async send(request: S3Request, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+    for (let attempts = 1; ; attempts++) {
+      const failure = await this.attempt(request, headers);
       if (failure instanceof Response) return failure;
-      const isPassing = !(failure instanceof S3Refusal) || failure.status >= 500 || failure.status === 429;
-      if (!isPassing || tries === TRIES) throw failure;
-      await Bun.sleep(FIRST_PAUSE_MS * 4 ** (tries - 1));
+      const isTransient = !(failure instanceof S3Refusal) || failure.status >= 500 || failure.status === 429;
+      if (!isTransient || attempts === ATTEMPTS_MAX) throw failure;
+      await Bun.sleep(FIRST_RETRY_MS * 4 ** (attempts - 1));
     }
   }
 
-  private async try(
-    { method, key = "", query = {}, body }: Ask,
+  private async attempt(
+    { method, key = "", query = {}, body }: S3Request,
     headers: Readonly<Record<string, string>>,
   ): Promise<Response | Error> {
     const url = signedUrl(this.address, { method, key, query, seconds: SIGNED_FOR_SECONDS }, this.nowMs());
     let response: Response;
     try {
-      const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
+      const signal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
       response = await fetch(url, { method, headers, redirect: "error", signal, ...(body !== undefined && { body }) });
     } catch (error) {
-      // Not the error itself: it knows the URL.
+      // The error itself is not passed on, because it may contain the signed URL.
       return new StorageUnavailable(
         `the bucket cannot be reached for ${method}: ${error instanceof Error ? error.name : "unknown"}`,
       );
@@ -203,16 +203,16 @@ export class S3Client {
   }
 }
 
-/** What is cut off on its way must not be kept as if it were whole: not every service looks at how much has come. */
+/** Makes the service reject a body that was cut off: not every service compares the length. */
 const digestOf = (body: Uint8Array): Record<string, string> => ({
   "Content-MD5": createHash("md5").update(body).digest("base64"),
 });
 
 const isAbsent = (error: unknown): boolean => error instanceof S3Refusal && error.status === 404;
 
-/** The answers are flat and made by machines: the insides of elements by name are all there is to find. */
+/** The contents of all elements of that name. The service's XML is flat, so no parser is needed. */
 const every = (xml: string, name: string): string[] =>
-  [...xml.matchAll(new RegExp(`<${name}>(.*?)</${name}>`, "gs"))].map(([, inside = ""]) => inside);
+  [...xml.matchAll(new RegExp(`<${name}>(.*?)</${name}>`, "gs"))].map(([, content = ""]) => content);
 
 const one = (xml: string, name: string): string => unescaped(every(xml, name)[0] ?? "");
 

@@ -1,9 +1,9 @@
 /**
- * The ticket of a multipart upload: its id, and after a takeover the numbers of parts that do not count.
+ * The ticket of a multipart upload: its id, and after takeovers the part numbers that do not count.
  *
- * S3 knows no fencing: a part that an overtaken writer has under way may land at any time, in place of any other of its number. A
- * writer has at most one part under way (storage.ts), and sends them in order. So the number behind the last that has landed is
- * the only one that may still come from it: whoever takes over declares that number void and goes on behind it.
+ * S3 has no fencing: a part that an overtaken writer is sending may arrive at any time, and replaces any other part of that number. A writer
+ * sends its parts in order and one at a time (storage.ts), so only the number after the last part that has arrived can still come from
+ * it. The new writer declares that number void and continues with the next.
  */
 export interface S3Ticket {
   readonly uploadId: string;
@@ -20,6 +20,6 @@ export function formatTicket({ uploadId, void: numbers }: S3Ticket): string {
   return numbers.length === 0 ? uploadId : JSON.stringify({ uploadId, void: numbers });
 }
 
-/** The number of the next part, given all that have landed, whether they count or not. */
-export const nextNumber = (ticket: S3Ticket, landed: readonly { readonly number: number }[]): number =>
-  Math.max(0, ...ticket.void, ...landed.map(({ number }) => number)) + 1;
+/** The number of the next part, given all parts that have arrived, void or not. */
+export const nextNumber = (ticket: S3Ticket, arrived: readonly { readonly number: number }[]): number =>
+  Math.max(0, ...ticket.void, ...arrived.map(({ number }) => number)) + 1;

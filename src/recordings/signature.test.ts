@@ -3,17 +3,17 @@ import { contentTypeOf, extensionOf, formatOf } from "./signature.ts";
 
 const bytes = (text: string): Uint8Array => Buffer.from(text, "latin1");
 const EBML = "\x1a\x45\xdf\xa3";
-/** As Chromium's MediaRecorder and ffmpeg begin a file. */
+/** The first bytes of files from Chromium's MediaRecorder and from ffmpeg. */
 const WEBM = `${EBML}\x9f\x42\x86\x81\x01\x42\xf7\x81\x01\x42\xf2\x81\x04\x42\xf3\x81\x08\x42\x82\x84webm\x42\x87\x81\x04`;
 const FFMPEG = `${EBML}\x01\0\0\0\0\0\0\x1f\x42\x86\x81\x01\x42\xf7\x81\x01\x42\xf2\x81\x04\x42\xf3\x81\x08\x42\x82\x84webm`;
 
-describe("what a file is, by its own bytes", () => {
+describe("the format of a file, by its first bytes", () => {
   test.each([
     ["webm", WEBM],
     ["webm", FFMPEG],
     ["ogg", "OggS\0\x02\0\0\0\0"],
     ["mp4", "\0\0\0\x20ftypisom\0\0\x02\0"],
-    // Matroska begins alike, and is not what browsers play.
+    // Matroska begins with the same bytes, but browsers do not play it.
     ["other", WEBM.replace("\x84webm", "\x88matroska")],
     ["other", `${EBML}webm`],
     ["other", ""],
@@ -29,7 +29,7 @@ describe("what a file is, by its own bytes", () => {
     expect(formatOf(bytes(head))).toBe(format);
   });
 
-  test("types come from a fixed table; what is not in it has none, and is called .webm as clients expect", () => {
+  test("content types come from a fixed table; an unknown format has none, and the extension .webm", () => {
     expect(contentTypeOf("webm", "video")).toBe("video/webm");
     expect(contentTypeOf("webm", "audio")).toBe("audio/webm");
     expect(contentTypeOf("ogg", "audio")).toBe("audio/ogg");

@@ -1,22 +1,21 @@
 /**
- * The contract of what keeps the bytes of recordings.
+ * The contract of a storage, which holds the bytes of recordings.
  *
- * A place is filled from its beginning on by one writer at a time (writers.ts sees to that), finished once, then only read and
+ * A place is written from its beginning by one writer at a time (upload-locks.ts ensures that), finished once, and then only read or
  * removed.
  *
- * - `append` MUST keep what it has taken when the bytes end early or their source fails, and MUST NOT have taken anything in
- *   vain: what `held` says afterwards is there, also after a crash of ours. It MUST NOT hold more than a few megabytes in memory,
- *   and MUST NOT touch a chunk once it has asked for the next: its memory is gone then. Before each thing that it writes it MUST
- *   confirm its lease, so that a writer that was overtaken has at most one write under way.
- * - `takeOver` is called for a place whose writer has fallen silent and may wake up at any moment. Whatever that writer still does
- *   MUST NOT change what is held under the new ticket.
- * - `finish` MUST be all or nothing, and durable when it resolves; a second call for what is finished MUST succeed. What is finished
- *   MUST NOT be opened for writing again.
- * - `remove` MUST leave nothing of a place, in whatever state it is; of one that is not there it MUST NOT complain.
- * - `contents` MUST name every place that has bytes, and is not in quarantine. It decides nothing: whether a place belongs to
- *   a recording is for the caller to say.
- * - `quarantine` MUST keep the bytes. `restore` MUST put them back as they were.
- * - A storage that has no room left MUST say so with StorageFull, and keep what it has.
+ * - `append` MUST keep the bytes that it has accepted when the source ends early or fails: what `held` returns afterwards MUST be durable.
+ *   It MUST NOT hold more than a few megabytes in memory, and MUST NOT use a chunk after asking for the next one, because its
+ *   memory is freed then. It MUST confirm its lease before each write, so that a writer that was overtaken has at most one write under
+ *   way.
+ * - `takeOver` is called for a place whose writer lost its lease but may still write. Nothing that this writer does afterwards MUST
+ *   change what is held under the new ticket.
+ * - `finish` MUST be all or nothing, and durable when it resolves; a second call MUST succeed. A finished place MUST NOT be opened for
+ *   writing.
+ * - `remove` MUST remove a place completely, in whatever state it is; it MUST NOT fail if there is none.
+ * - `contents` MUST list every place that has bytes and is not in quarantine. The caller decides which of them belong to a recording.
+ * - `quarantine` MUST keep the bytes, and `restore` MUST put them back unchanged.
+ * - A storage without free space MUST throw StorageFull, and keep what it has.
  */
 import type { Lease } from "../store/leases.ts";
 import { StoreError } from "../store/store.ts";
@@ -24,11 +23,11 @@ import { StoreError } from "../store/store.ts";
 export interface Place {
   readonly app: string;
   readonly id: string;
-  /** What `begin` or `takeOver` gave. "" will do for what is finished. */
+  /** Returned by `begin` or `takeOver`. A finished place is also found with "". */
   readonly ticket: string;
 }
 
-/** What a writer shows while it writes. */
+/** What a writer needs of its lease while it writes. */
 export type WriterLease = Pick<Lease, "generation" | "confirm" | "keep">;
 
 export interface LinkWanted {
@@ -37,17 +36,17 @@ export interface LinkWanted {
   readonly seconds: number;
 }
 
-/** How bytes go on after their writer was overtaken. */
-export interface Succession {
+/** The place of the same bytes after a takeover. */
+export interface Takeover {
   readonly ticket: string;
-  /** Removes what only the earlier ticket led to; called when the row has the new one. */
+  /** Removes the bytes under the earlier ticket. Called once the row has the new one. */
   readonly clear: () => Promise<void>;
 }
 
-/** Something that has bytes. */
-export interface Found {
+/** A place that has bytes. */
+export interface StoredEntry {
   readonly place: Place;
-  /** Bytes of an upload that is not finished. */
+  /** Not finished: bytes of an upload. */
   readonly isOpen: boolean;
   readonly modifiedMs: number;
 }
@@ -58,56 +57,56 @@ export interface Quarantined {
 }
 
 export interface Storage {
-  /** For people: which one it is, without credentials. */
+  /** For log lines: names the storage, without credentials. */
   readonly name: string;
   /** Throws if it cannot be used at the moment. */
   check(): Promise<void>;
-  /** Throws StorageFull if there is no room for so many bytes; 0: for any at all. */
-  roomFor(bytes: number): Promise<void>;
-  /** The ticket under which the place is found again. Nothing of it may be lost: it goes into the row of the upload. */
+  /** Throws StorageFull if there is no space for this many more bytes; 0: for any more. */
+  checkSpace(bytes: number): Promise<void>;
+  /** Returns the ticket under which the place is found. The row of the upload stores it. */
   begin(app: string, id: string): Promise<string>;
-  /** How many bytes it has. */
+  /** How many bytes the place has. */
   held(place: Place): Promise<number>;
-  /** Adds behind those `offset` bytes that it has. */
+  /** Appends to the first `offset` bytes, which the place has. */
   append(place: Place, offset: number, bytes: AsyncIterable<Uint8Array>, lease: WriterLease): Promise<void>;
   /**
-   * The ticket of the same bytes, out of reach of the writer before. `kept`: how many that one had flushed for certain; more MUST NOT
-   * be relied on where a network file system may have lost some of them.
+   * Moves the bytes out of reach of the earlier writer. `kept`: how many bytes that writer had flushed; later ones MUST NOT be used,
+   * because a network file system may have lost some of them.
    */
-  takeOver(place: Place, generation: number, kept: number | undefined): Promise<Succession>;
+  takeOver(place: Place, generation: number, kept: number | undefined): Promise<Takeover>;
   finish(place: Place, size: number): Promise<void>;
   remove(place: Place): Promise<void>;
-  /** Only what is not finished: bytes that an upload has left behind. */
+  /** Removes the leftover bytes of an upload, and nothing that is finished. */
   discard(place: Place): Promise<void>;
-  /** The first bytes of what is finished. */
+  /** The first bytes of a finished place. */
   head(place: Place, count: number): Promise<Uint8Array>;
-  /** The bytes of what is finished, if it is us who serve them. */
+  /** The bytes of a finished place, if this process serves them. */
   file(place: Place): Promise<Blob | undefined>;
-  /** A link to what is finished, if somebody else serves it. */
+  /** A link to a finished place, if another service serves it. */
   link(place: Place, wanted: LinkWanted): string | undefined;
 
-  contents(): AsyncIterable<Found>;
-  /** What is finished is set aside, to be removed later. */
+  contents(): AsyncIterable<StoredEntry>;
+  /** Sets a finished place aside, to be removed later. */
   quarantine(place: Place, nowMs: number): Promise<void>;
   quarantined(): AsyncIterable<Quarantined>;
   restore(one: Quarantined): Promise<void>;
-  /** Removes the bytes for good. */
+  /** Removes the bytes. */
   purge(one: Quarantined): Promise<void>;
-  /** The text that says whose storage this is (ownership.ts). undefined: there is none. */
+  /** The mark that names the owner of this storage (ownership.ts). undefined: there is none. */
   readMark(): Promise<string | undefined>;
   writeMark(text: string): Promise<void>;
 }
 
-/** It does not answer, or not as it should: nothing that the client could mend. The message has no credential in it. */
+/** The storage does not answer, or answers with an error that the client cannot fix. The message has no credential in it. */
 export class StorageUnavailable extends Error {}
 
-/** There is no room for more. */
+/** There is no space for more bytes. */
 export class StorageFull extends Error {}
 
 /** The storage cannot be used as it is configured; the message tells the operator what to do. */
 export class StorageError extends StoreError {}
 
-/** Paths and keys are made of these: nothing else may ever become part of one. */
+/** Paths and keys are built from ids of this form only, so that no input can lead to another path. */
 export const isObjectId = (text: string): boolean => /^[0-9a-f]{24}$/.test(text);
 
 export function checkedPlace({ app, id }: Pick<Place, "app" | "id">): void {
@@ -115,12 +114,12 @@ export function checkedPlace({ app, id }: Pick<Place, "app" | "id">): void {
     throw new Error("a place is named by the ids of an application and a recording");
 }
 
-/** Removes the bytes of an upload that has ended, and nothing that is finished. */
+/** Removes the bytes of an ended upload, and nothing that is finished. */
 export async function discardUpload(storage: Pick<Storage, "discard">, place: Place): Promise<void> {
   await storage.discard(place);
-  // What lies under no ticket: the file before a takeover, or the last bytes behind the parts of a bucket.
+  // Without a ticket: the file from before a takeover, or the last bytes behind the parts of a multipart upload.
   if (place.ticket !== "") await storage.discard({ ...place, ticket: "" });
 }
 
-/** In the folder or below the prefix. */
+/** Name of the mark in the folder, or below the bucket's prefix. */
 export const MARK_NAME = "parley-storage.json";

@@ -1,4 +1,4 @@
-/** Files without a recording: set aside for 30 days, few at a time, and only in a storage that is the store's own. */
+/** Files without a recording: set aside for 30 days, a limited number at a time, and only in a storage that the store owns. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ async function newKit(options?: KitOptions): Promise<Kit> {
   kits.push(kit);
   return kit;
 }
-/** A folder that outlives the kits that use it. */
+/** A folder that several kits use one after the other. */
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "parley-strays-"));
   folders.push(folder);
@@ -34,7 +34,7 @@ const filesIn = (folder: string): string[] =>
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
     .sort();
 
-/** Files that no recording belongs to, old enough to be strays. */
+/** Adds files without a recording that are old enough to be strays. */
 function addStrays(folder: string, count: number): void {
   for (let i = 0; i < count; i++) {
     const id = i.toString(16).padStart(24, "0");
@@ -49,13 +49,13 @@ async function records(kit: Kit, count: number): Promise<void> {
   for (let i = 0; i < count; i++) await kit.record();
 }
 
-/** As old as strays are. */
+/** Makes all files old enough to be strays. */
 function ageAll(folder: string): void {
   for (const path of filesIn(folder)) utimesSync(join(folder, path), 0, 0);
 }
 
-/** What an older version left: everything but the mark. */
-const forgetMark = (kit: Kit): void => rmSync(join(kit.folder, MARK_NAME), { force: true });
+/** Makes the storage look like that of a version without marks. */
+const removeMark = (kit: Kit): void => rmSync(join(kit.folder, MARK_NAME), { force: true });
 
 describe("strays", () => {
   test("are set aside, and removed 30 days later", async () => {
@@ -76,7 +76,7 @@ describe("strays", () => {
     expect(kit.metrics.text()).toContain('parley_recording_strays_total{outcome="removed"} 2');
   });
 
-  test("younger ones are left alone", async () => {
+  test("that are too young are left alone", async () => {
     const kit = await newKit();
     await records(kit, 20);
     await kit.sweep();
@@ -86,7 +86,7 @@ describe("strays", () => {
     expect(await kit.sweep()).toEqual(NOTHING);
   });
 
-  test("more than 10 % of all files: none is touched, and the log says how many", async () => {
+  test("are all left alone if they are more than 10 % of all files, and the log says how many there are", async () => {
     const kit = await newKit();
     await records(kit, 17);
     await kit.sweep();
@@ -99,10 +99,10 @@ describe("strays", () => {
     expect(kit.metrics.text()).toContain("parley_recording_strays_refused 2");
   });
 
-  test("more than 100: none is touched, until the operator says so", async () => {
+  test("are all left alone if they are more than 100, until the operator says otherwise", async () => {
     const kit = await newKit();
     await kit.sweep();
-    // 101 of 1,011: over a hundred, and under 10 %.
+    // 101 of 1,011: more than 100, but less than 10 %.
     addStrays(kit.folder, 1011);
     const known = new Set(Array.from({ length: 910 }, (_, i) => (i + 101).toString(16).padStart(24, "0")));
     const { knownIds } = kit.store.recordings;
@@ -121,7 +121,7 @@ describe("strays", () => {
     expect(filesIn(kit.folder).every((path) => path.startsWith("quarantine/"))).toBe(true);
   });
 
-  test("that turn out to have a recording are put back", async () => {
+  test("are restored if they turn out to have a recording", async () => {
     const kit = await newKit();
     const made = await kit.record();
     await kit.sweep();
@@ -133,7 +133,7 @@ describe("strays", () => {
 });
 
 describe("a storage", () => {
-  test("of a store that was replaced by an empty one keeps all its recordings, for ever, and the start says so", async () => {
+  test("of a store that was replaced by an empty one keeps all its recordings, and the start warns about it", async () => {
     const folder = newFolder();
     const before = await newKit({ folder });
     await records(before, 3);
@@ -145,7 +145,7 @@ describe("a storage", () => {
     expect(await after.sweep()).toEqual(NOTHING);
     expect(after.warnings[0]).toContain(`the folder ${folder} belongs to another store`);
     expect(after.warnings[0]).toContain("PARLEY_SWEEP_STRAYS=on");
-    // Recordings of its own change nothing about that.
+    // Recordings that the new store makes do not change that.
     await records(after, 40);
     after.aheadMs = 100 * DAY_MS;
     expect(await after.sweep()).toEqual(NOTHING);
@@ -156,11 +156,11 @@ describe("a storage", () => {
     expect(before.warnings.join()).toContain("40 of 43 files");
   });
 
-  test("of an older version, without a mark: the same", async () => {
+  test("of an older version, without a mark, is kept in the same way", async () => {
     const folder = newFolder();
     const before = await newKit({ folder });
     await records(before, 3);
-    forgetMark(before);
+    removeMark(before);
     ageAll(folder);
     const files = filesIn(folder);
 
@@ -173,28 +173,28 @@ describe("a storage", () => {
     expect(filesIn(folder)).toEqual(expect.arrayContaining(files));
   });
 
-  test("of an older version, with the store it belongs to, is adopted", async () => {
+  test("of an older version is adopted by the store it belongs to", async () => {
     const kit = await newKit();
     await records(kit, 20);
     addStrays(kit.folder, 2);
-    forgetMark(kit);
+    removeMark(kit);
     expect(await kit.sweep()).toEqual({ ...NOTHING, strays: 2 });
     expect(kit.warnings).toEqual([]);
     expect(JSON.parse(readFileSync(join(kit.folder, MARK_NAME), "utf8")).owner).toBeString();
   });
 
-  test("that was met by an empty store goes back to its own when that returns", async () => {
+  test("that an empty store has refused is adopted by its own store later", async () => {
     const folder = newFolder();
     const before = await newKit({ folder });
     await records(before, 20);
-    forgetMark(before);
+    removeMark(before);
     const after = await newKit({ folder });
     expect(await after.sweep()).toEqual(NOTHING);
     addStrays(folder, 2);
     expect(await before.sweep()).toEqual({ ...NOTHING, strays: 2 });
   });
 
-  test("of another store is adopted when the operator says so; what it held is set aside, and put back when its store returns", async () => {
+  test("of another store is adopted when the operator says so; its files are set aside, and restored when its own store is used again", async () => {
     const folder = newFolder();
     const before = await newKit({ folder });
     await records(before, 3);
@@ -211,7 +211,7 @@ describe("a storage", () => {
     expect(filesIn(folder)).toEqual(files);
   });
 
-  test("whose mark cannot be read is nobody's to sweep", async () => {
+  test("whose mark cannot be read is not swept", async () => {
     for (const text of ["", "{}", "[]", '{"owner":1,"refused":[]}', "null"]) {
       const kit = await newKit();
       await records(kit, 20);

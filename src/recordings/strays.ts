@@ -1,41 +1,39 @@
 /**
- * Files in the storage that belong to no recording: strays. A crash leaves none behind (every byte has a row before it), so they
- * come from outside: a store that was restored from an older backup, or replaced. That is why they are not removed at once but set
- * aside, why too many are left alone, and why a storage that is not this store's is not looked at (ownership.ts).
+ * Strays: files in the storage without a recording. Crashes do not cause them, because every file has a row before its first byte is
+ * written; a store that was restored from an older backup, or replaced, does. Therefore they are not removed at once but set aside, too
+ * many of them are left alone, and a storage that belongs to another store is not searched (ownership.ts).
  *
- * Bytes that an upload has left behind are different: no recording was ever made of them, and an upload as old as they are would
- * have ended. They are removed.
+ * Leftover bytes of an upload are different: they never became a recording, and an upload of their age has ended. They are removed.
  */
-
 import type { RecordingStore } from "../store/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Figures } from "./figures.ts";
 import { QUARANTINE_MS, STRAY_AGE_MS, STRAYS_PER_SWEEP_MAX, STRAYS_SHARE_MAX } from "./limits.ts";
+import type { RecordingMetrics } from "./metrics.ts";
 import type { Standing } from "./ownership.ts";
-import type { Found, Place, Quarantined, Storage } from "./storage.ts";
+import type { Place, Quarantined, Storage, StoredEntry } from "./storage.ts";
 
-/** `on`: without bounds, and in a storage that is not this store's too, which becomes its own. */
+/** `on`: without limits, and also in a storage of another store, which becomes this store's. */
 export type SweepStrays = "auto" | "on" | "off";
 
 export interface StrayParts {
   readonly store: RecordingStore;
   readonly storage: Storage;
   readonly sweepStrays: SweepStrays;
-  readonly figures: Figures;
+  readonly metrics: RecordingMetrics;
   readonly log: Pick<Log, "info" | "warn">;
   readonly nowMs: () => number;
 }
 
 export interface SweptStrays {
-  /** Set aside. */
+  /** Strays that were set aside. */
   readonly strays: number;
   readonly leftovers: number;
   readonly restored: number;
-  /** Removed after their time aside. */
+  /** Removed after their time in quarantine. */
   readonly purged: number;
 }
 
-const AT_ONCE = 200;
+const BATCH_SIZE = 200;
 
 const ADOPT = "PARLEY_SWEEP_STRAYS=on";
 
@@ -52,9 +50,9 @@ export class Strays {
     const isOurs = standing === "own" && this.parts.sweepStrays !== "off";
     this.warn(standing);
     if (standing === "missing") return { strays: 0, leftovers: 0, restored: 0, purged: 0 };
-    const aside = await this.lookAside(isOurs, isStopped);
-    if (!isOurs || isStopped()) return { strays: 0, leftovers: 0, ...aside };
-    return { ...(await this.lookThrough(isStopped)), ...aside };
+    const checked = await this.checkQuarantine(isOurs, isStopped);
+    if (!isOurs || isStopped()) return { strays: 0, leftovers: 0, ...checked };
+    return { ...(await this.searchContents(isStopped)), ...checked };
   }
 
   private warn(standing: Standing): void {
@@ -64,16 +62,19 @@ export class Strays {
   }
 
   /**
-   * The file of an upload that was never completed here, but is whole. It may be a recording that a later state of the store has: a
-   * backup made before the completion was restored. So it is treated as a stray, and not removed.
+   * Sets aside the finished file of an upload that this store has not completed. A backup from before its completion may have been restored,
+   * and the later store may come back with the recording: so the file is treated as a stray, and not removed.
    */
-  async setAsideWhole(place: Place): Promise<void> {
+  async setAsideFinished(place: Place): Promise<void> {
     if (this.parts.sweepStrays !== "off" && (await this.parts.storage.held(place)) > 0) await this.setAside([place]);
   }
 
-  /** What is aside: put back if it has a recording after all, whoever set it aside; removed after its time. */
-  private async lookAside(isOwn: boolean, isStopped: () => boolean): Promise<{ restored: number; purged: number }> {
-    const { storage, store, figures, nowMs } = this.parts;
+  /** Restores files in quarantine that have a recording after all, also those that another store set aside, and removes old ones. */
+  private async checkQuarantine(
+    isOwn: boolean,
+    isStopped: () => boolean,
+  ): Promise<{ restored: number; purged: number }> {
+    const { storage, store, metrics, nowMs } = this.parts;
     const before = nowMs() - QUARANTINE_MS;
     const done = { restored: 0, purged: 0 };
     const handle = async (some: readonly Quarantined[]): Promise<void> => {
@@ -81,11 +82,11 @@ export class Strays {
       for (const one of some) {
         if (known.has(one.place.id)) {
           await storage.restore(one);
-          figures.restored.inc();
+          metrics.restored.inc();
           done.restored++;
         } else if (isOwn && one.sinceMs < before) {
           await storage.purge(one);
-          figures.purged.inc();
+          metrics.purged.inc();
           done.purged++;
         }
       }
@@ -97,10 +98,10 @@ export class Strays {
     return done;
   }
 
-  private async lookThrough(isStopped: () => boolean): Promise<{ strays: number; leftovers: number }> {
-    const { storage, sweepStrays, figures, nowMs } = this.parts;
+  private async searchContents(isStopped: () => boolean): Promise<{ strays: number; leftovers: number }> {
+    const { storage, sweepStrays, metrics, nowMs } = this.parts;
     const before = nowMs() - STRAY_AGE_MS;
-    // Bound: no more than may be set aside; the others are only counted.
+    // Bound: the number that may be set aside; more are only counted.
     const strays: Place[] = [];
     let [files, found, leftovers] = [0, 0, 0];
     for await (const some of inBatches(storage.contents())) {
@@ -109,7 +110,7 @@ export class Strays {
       for (const { place, isOpen } of await this.unknownIn(some, before)) {
         if (isOpen) {
           await storage.discard(place);
-          figures.leftovers.inc();
+          metrics.leftovers.inc();
           leftovers++;
         } else if (sweepStrays === "on") {
           await this.setAside([place]);
@@ -121,26 +122,26 @@ export class Strays {
       }
     }
     if (sweepStrays === "on") return { strays: found, leftovers };
-    const isTooMuch = found > STRAYS_PER_SWEEP_MAX || found > files * STRAYS_SHARE_MAX;
-    figures.refusedStrays = isTooMuch ? found : 0;
-    if (isTooMuch) this.refuse(found, files);
+    const isTooMany = found > STRAYS_PER_SWEEP_MAX || found > files * STRAYS_SHARE_MAX;
+    metrics.refusedStrays = isTooMany ? found : 0;
+    if (isTooMany) this.refuse(found, files);
     else await this.setAside(strays);
-    return { strays: isTooMuch ? 0 : found, leftovers };
+    return { strays: isTooMany ? 0 : found, leftovers };
   }
 
-  /** Only what is older than any upload may be that still goes on. */
-  private async unknownIn(some: readonly Found[], before: number): Promise<Found[]> {
+  /** Only files that are older than any open upload can be. */
+  private async unknownIn(some: readonly StoredEntry[], before: number): Promise<StoredEntry[]> {
     const old = some.filter(({ modifiedMs }) => modifiedMs < before);
     const known = await this.parts.store.knownIds(old.map(({ place }) => place.id));
-    // Bytes of an upload that has become a recording are left over: the recording has its own.
+    // Upload bytes of a completed recording are leftovers: the recording has a file of its own.
     return old.filter(({ place, isOpen }) => (isOpen ? known.get(place.id) !== "upload" : !known.has(place.id)));
   }
 
   private async setAside(places: readonly Place[]): Promise<void> {
-    const { storage, figures, nowMs } = this.parts;
+    const { storage, metrics, nowMs } = this.parts;
     for (const place of places) {
       await storage.quarantine(place, nowMs());
-      figures.quarantined.inc();
+      metrics.quarantined.inc();
     }
   }
 
@@ -158,7 +159,7 @@ async function* inBatches<T>(all: AsyncIterable<T>): AsyncGenerator<T[]> {
   let some: T[] = [];
   for await (const one of all) {
     some.push(one);
-    if (some.length < AT_ONCE) continue;
+    if (some.length < BATCH_SIZE) continue;
     yield some;
     some = [];
   }

@@ -30,7 +30,7 @@ const part = (kit: Kit, id: string): Promise<number> =>
 
 const NOTHING = { abandoned: 0, expired: 0, strays: 0, leftovers: 0, restored: 0, purged: 0 };
 
-/** Makes files as old as they would be by the kit's clock. */
+/** Sets the time of a file to this many hours ago. */
 function age(path: string, hours: number): void {
   const then = Date.now() / 1000 - hours * 3600;
   utimesSync(path, then, then);
@@ -41,7 +41,7 @@ const fileOf = (kit: Kit, id: string): string => join(kit.folder, "files", kit.a
 const placeIn = (kit: Kit, id: string): Place => ({ app: kit.app, id, ticket: "" });
 
 describe("abandoned uploads", () => {
-  test("end after 24 hours without a sign of life, with their bytes, and not before", async () => {
+  test("end after 24 hours without a write, with their bytes, and not before", async () => {
     const kit = await newKit();
     const [quiet, alive] = [await kit.begin(), await kit.begin()];
     await part(kit, quiet);
@@ -57,15 +57,15 @@ describe("abandoned uploads", () => {
     expect(kit.metrics.text()).toContain('parley_uploads_ended_total{why="abandoned"} 1');
   });
 
-  test("one that somebody is writing to is left alone", async () => {
+  test("one that a client is writing to is left alone", async () => {
     const kit = await newKit();
     const id = await kit.begin();
     kit.aheadMs = 30 * HOUR_MS;
-    await kit.writers.alone(kit.app, id, async () => expect(await kit.sweep()).toEqual(NOTHING));
+    await kit.locks.exclusively(kit.app, id, async () => expect(await kit.sweep()).toEqual(NOTHING));
     expect(await kit.sweep()).toEqual({ ...NOTHING, abandoned: 1 });
   });
 
-  test("two nodes that sweep at once end each one once", async () => {
+  test("are ended once each by two nodes that sweep at the same time", async () => {
     const kit = await newKit();
     for (let i = 0; i < 5; i++) await part(kit, await kit.begin());
     kit.aheadMs = 25 * HOUR_MS;
@@ -75,8 +75,8 @@ describe("abandoned uploads", () => {
   });
 });
 
-describe("an abandoned upload whose file is whole", () => {
-  /** What a restored backup has: the upload is open, and its file was completed after the backup. */
+describe("an abandoned upload whose file is finished", () => {
+  /** The state after a restored backup: the upload is open, and its file was finished after the backup was made. */
   async function completedLater(kit: Kit): Promise<string> {
     const id = await kit.begin();
     await kit.storage.append(placeIn(kit, id), 0, new Blob(["whole"]).stream(), ALONE);
@@ -84,22 +84,22 @@ describe("an abandoned upload whose file is whole", () => {
     kit.aheadMs = 25 * HOUR_MS;
     return id;
   }
-  const aside = (kit: Kit): string[] =>
+  const quarantined = (kit: Kit): string[] =>
     existsSync(join(kit.folder, "quarantine"))
       ? readdirSync(join(kit.folder, "quarantine"), { recursive: true, encoding: "utf8" })
       : [];
 
-  test("is set aside, not removed, and so comes back with its recording", async () => {
+  test("is set aside and not removed, so that its recording can be restored", async () => {
     const kit = await newKit();
     const id = await completedLater(kit);
     expect(await kit.sweep()).toEqual({ ...NOTHING, abandoned: 1 });
     expect(existsSync(fileOf(kit, id))).toBe(false);
-    expect(aside(kit).filter((path) => path.endsWith(id))).toHaveLength(1);
+    expect(quarantined(kit).filter((path) => path.endsWith(id))).toHaveLength(1);
     expect(await kit.store.recordings.endedUploads(10)).toEqual([]);
     expect(kit.metrics.text()).toContain('parley_recording_strays_total{outcome="quarantined"} 1');
   });
 
-  test("is left alone where no strays are swept, and partial bytes are removed there too", async () => {
+  test("is left alone where strays are not swept; unfinished bytes are removed there too", async () => {
     const kit = await newKit();
     kit.sweepStrays = "off";
     const partial = await kit.begin();
@@ -110,7 +110,7 @@ describe("an abandoned upload whose file is whole", () => {
     expect(existsSync(fileOf(kit, id))).toBe(true);
   });
 
-  test("is left alone, with all its bytes, in a storage of another store", async () => {
+  test("is left alone in a storage of another store, and so are unfinished bytes", async () => {
     const kit = await newKit();
     const partial = await kit.begin();
     await part(kit, partial);
@@ -123,7 +123,7 @@ describe("an abandoned upload whose file is whole", () => {
 });
 
 describe("bytes", () => {
-  test("of an upload that cannot be removed hold up neither other uploads nor retention", async () => {
+  test("of an upload that cannot be removed delay neither other uploads nor retention", async () => {
     let stuck = "";
     const wrap = (storage: Storage): Storage =>
       Object.assign(Object.create(storage) as Storage, {
@@ -150,12 +150,12 @@ describe("bytes", () => {
     expect(names(kit)).toEqual([]);
   });
 
-  test("of an upload that was ended, and of a recording that was deleted, go even if a crash came between", async () => {
+  test("of an ended upload and of a deleted recording are removed by the sweep after a crash", async () => {
     const kit = await newKit();
     const open = await kit.begin();
     await part(kit, open);
     const made = await kit.record();
-    // What a crash leaves: the rows say it, the bytes are still there.
+    // The state after a crash: the rows are changed, and the bytes are still there.
     await kit.store.recordings.endUpload(open, 1);
     await kit.store.recordings.deleteRecordings(kit.app, [made.id]);
     expect(names(kit)).toEqual([open, made.id].sort());
@@ -164,7 +164,7 @@ describe("bytes", () => {
     expect(await kit.store.recordings.deletedRecordings(10)).toEqual([]);
   });
 
-  test("that cannot be removed are tried again, and their recording is not listed", async () => {
+  test("that cannot be removed are retried, and their recording is not listed", async () => {
     let isStuck = true;
     const wrap = (storage: Storage): Storage =>
       Object.assign(Object.create(storage) as Storage, {
@@ -183,7 +183,7 @@ describe("bytes", () => {
     expect(names(kit)).toEqual([]);
   });
 
-  test("that an upload left behind go when they are older than an upload may be that goes on, and not before", async () => {
+  test("left by an upload are removed when they are older than any open upload can be, and not before", async () => {
     const kit = await newKit();
     const [open, made] = [await kit.begin(), await kit.record()];
     await part(kit, open);
@@ -195,7 +195,7 @@ describe("bytes", () => {
     for (const path of paths) writeFileSync(path, "x");
     for (const path of paths) age(path, 25.1);
     age(paths[0] ?? "", 24.5);
-    // Known ones stay, however old.
+    // Files that the store knows stay, however old they are.
     age(join(kit.folder, "uploads", open), 1000);
     age(fileOf(kit, made.id), 1000);
     expect(await kit.sweep()).toEqual({ ...NOTHING, leftovers: 3 });
@@ -205,7 +205,7 @@ describe("bytes", () => {
 });
 
 describe("retention", () => {
-  test("deletes what was completed longer ago than the application keeps it", async () => {
+  test("deletes recordings that were completed before the application's retention", async () => {
     const kit = await newKit();
     const old = [await kit.record(), await kit.record()];
     kit.aheadMs = 5 * 24 * HOUR_MS;
@@ -221,7 +221,7 @@ describe("retention", () => {
     expect(await kit.sweep()).toEqual({ ...NOTHING, expired: 1 });
   });
 
-  test("also of more than are deleted at once", async () => {
+  test("deletes more recordings than one transaction does", async () => {
     const kit = await newKit();
     for (let i = 0; i < 205; i++) await kit.record();
     kit.retentionDays = 1;

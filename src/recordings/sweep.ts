@@ -1,22 +1,21 @@
 /**
- * What time and crashes leave behind, cleared up at the start and every hour: uploads that were abandoned, bytes whose row is gone
- * already, recordings past their application's retention, and strays (strays.ts). What a deleted application had goes
- * when it is told to, and with the next sweep if that was cut short.
+ * The sweep, at the start and every hour: ends abandoned uploads, removes bytes whose row is gone, deletes recordings past their application's
+ * retention, and handles strays (strays.ts). Recordings of a deleted application are deleted by an extra sweep, and by the next one if
+ * that was interrupted.
  *
- * Several nodes may sweep at once. Whoever's statement ends a row is the one who acts on it; removing bytes twice does no harm.
+ * Several nodes may sweep at once: the node whose statement changed a row acts on it, and removing the same bytes twice does no harm.
  */
-
 import type { RecordingStore } from "../store/recordings.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Faults } from "../telemetry/faults.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Figures } from "./figures.ts";
 import { UPLOAD_ABANDONED_MS } from "./limits.ts";
+import type { RecordingMetrics } from "./metrics.ts";
 import type { Ownership, Standing } from "./ownership.ts";
 import type { Recordings } from "./recordings.ts";
 import { discardUpload, type Place, type Storage } from "./storage.ts";
 import type { Strays, SweptStrays } from "./strays.ts";
-import { placeOf, type Writers } from "./writers.ts";
+import { placeOf, type UploadLocks } from "./upload-locks.ts";
 
 export interface SweepParts {
   readonly store: RecordingStore;
@@ -24,8 +23,8 @@ export interface SweepParts {
   readonly recordings: Recordings;
   readonly strays: Strays;
   readonly ownership: Ownership;
-  readonly writers: Writers;
-  readonly figures: Figures;
+  readonly locks: UploadLocks;
+  readonly metrics: RecordingMetrics;
   readonly faults: Pick<Faults, "guarded">;
   readonly log: Pick<Log, "info" | "error">;
   readonly nowMs: () => number;
@@ -40,7 +39,7 @@ export interface Swept extends SweptStrays {
 const NO_STRAYS: SweptStrays = { strays: 0, leftovers: 0, restored: 0, purged: 0 };
 
 const SWEEP_EVERY_MS = 3_600_000;
-/** Looking at every file takes a while where there are many. */
+/** Strays are searched for in every 24th sweep, because listing all files can take long. */
 const STRAYS_EVERY_SWEEPS = 24;
 const DAY_MS = 24 * 3_600_000;
 const ROWS_AT_ONCE = 200;
@@ -53,7 +52,7 @@ export class Sweep {
 
   constructor(private readonly parts: SweepParts) {}
 
-  /** Does not wait for the first one. */
+  /** Does not wait for the first sweep. */
   start(): void {
     this.timer = setInterval(
       this.parts.faults.guarded("timer", () => this.sweep()),
@@ -62,7 +61,7 @@ export class Sweep {
     this.sweep();
   }
 
-  /** An application was deleted: what it had goes in the background. */
+  /** Sweeps in the background, because an application was deleted. */
   soon(): void {
     if (!this.isStopped) this.sweep();
   }
@@ -75,13 +74,13 @@ export class Sweep {
 
   private sweep(): void {
     this.running = this.running.then(async () => {
-      const { log, figures } = this.parts;
+      const { log, metrics } = this.parts;
       try {
         const swept = await this.run(this.sweeps++ % STRAYS_EVERY_SWEEPS === 0);
-        figures.sweeps.inc();
+        metrics.sweeps.inc();
         if (Object.values(swept).some((count) => count > 0)) log.info(swept, "recordings swept");
       } catch (err) {
-        figures.failedSweeps.inc();
+        metrics.failedSweeps.inc();
         log.error({ err }, "the storage of recordings could not be swept; the next sweep tries again");
       }
     });
@@ -90,13 +89,13 @@ export class Sweep {
   async run(withStrays: boolean): Promise<Swept> {
     const { ownership, strays } = this.parts;
     const isStopped = (): boolean => this.isStopped;
-    // Bytes that are not there cannot be removed: rows that say so would be wrong when the storage is back.
+    // In a missing storage nothing can be removed: rows that say otherwise would be wrong once the storage is available again.
     if (await ownership.isMissing(true))
       return { abandoned: 0, expired: 0, ...(await strays.sweep("missing", isStopped)) };
     await this.removeDeleted();
     await this.deleteOfDeletedApps();
-    // After these: files that are to go anyway would count as files that the store does not know.
-    const standing = await ownership.settle();
+    // After the removals: files that are about to be removed would count as files that the store does not know.
+    const standing = await ownership.determine();
     const abandoned = await this.endAbandoned();
     await this.removeEnded(standing);
     return {
@@ -106,31 +105,31 @@ export class Sweep {
     };
   }
 
-  /** Uploads that were ended just now, or before a crash that left their bytes. */
+  /** Removes the bytes of uploads that were ended now, or before a crash. */
   private async removeEnded(standing: Standing): Promise<void> {
     const { store, log } = this.parts;
-    let stuck = 0;
+    let failed = 0;
     while (!this.isStopped) {
-      const rows = await store.endedUploads(ROWS_AT_ONCE, stuck);
+      const rows = await store.endedUploads(ROWS_AT_ONCE, failed);
       if (rows.length === 0) return;
       for (const row of rows) {
         try {
           await this.removeUpload(placeOf(row), standing);
           await store.forgetUpload(row.id);
         } catch (err) {
-          // One that is stuck must not keep the others, nor the rest of the sweep, from their turn.
-          stuck++;
+          // One failure must not stop the other removals, nor the rest of the sweep.
+          failed++;
           log.error({ err }, "the bytes of an upload that has ended could not be removed; the next sweep tries again");
         }
       }
     }
   }
 
-  /** In a storage that is not this store's, bytes under the same id may be another store's: its own sweep clears them up. */
+  /** In another store's storage, bytes under the same id may be that store's: its own sweep removes them. */
   private async removeUpload(place: Place, standing: Standing): Promise<void> {
     if (standing !== "own") return;
     await discardUpload(this.parts.storage, place);
-    await this.parts.strays.setAsideWhole(place);
+    await this.parts.strays.setAsideFinished(place);
   }
 
   private async removeDeleted(): Promise<void> {
@@ -138,7 +137,7 @@ export class Sweep {
     let last = "";
     for (;;) {
       const places = await store.deletedRecordings(ROWS_AT_ONCE);
-      // The same again: they cannot be removed at the moment.
+      // The first is the same as before: they cannot be removed at the moment.
       if (places.length === 0 || places[0]?.id === last || this.isStopped) return;
       last = places[0]?.id ?? "";
       await recordings.removeBytes(places.map((place) => ({ ...place, ticket: "" })));
@@ -154,13 +153,13 @@ export class Sweep {
   }
 
   private async endAbandoned(): Promise<number> {
-    const { store, writers, figures, nowMs } = this.parts;
+    const { store, locks, metrics, nowMs } = this.parts;
     const before = nowMs() - UPLOAD_ABANDONED_MS;
     let ended = 0;
     for (const { id } of await store.uploadsTouchedBefore(before, ROWS_AT_ONCE)) {
-      if (writers.isBusy(id) || !(await store.endUpload(id, nowMs(), before))) continue;
+      if (locks.isBusy(id) || !(await store.endUpload(id, nowMs(), before))) continue;
       ended++;
-      figures.abandoned.inc();
+      metrics.abandoned.inc();
     }
     return ended === ROWS_AT_ONCE && !this.isStopped ? ended + (await this.endAbandoned()) : ended;
   }
@@ -173,14 +172,14 @@ export class Sweep {
     return expired;
   }
 
-  /** The order of all is the order of completion: the oldest are at its beginning. */
+  /** Recordings are in the order of completion, so the oldest come first. */
   private async deleteOlder(app: string, before: number): Promise<number> {
-    const { store, recordings, figures } = this.parts;
+    const { store, recordings, metrics } = this.parts;
     let deleted = 0;
     while (!this.isStopped) {
       const oldest = await store.page(app, { filter: {}, order: "asc", limit: ROWS_AT_ONCE });
       const due = oldest.filter(({ completed }) => completed < before).map(({ id }) => id);
-      deleted += await recordings.deleteRows(app, due, figures.expired);
+      deleted += await recordings.deleteRows(app, due, metrics.expired);
       if (due.length < ROWS_AT_ONCE) break;
     }
     return deleted;

@@ -1,4 +1,4 @@
-/** What is hard to bring about over a socket; the rest of uploads is in test/rest/recording-uploads.test.ts. */
+/** Cases that are hard to cause over a socket; test/rest/recording-uploads.test.ts has the others. */
 import { afterEach, expect, test } from "bun:test";
 import { type Lease, LeaseLost, type Leases } from "../store/leases.ts";
 import { type Storage, StorageFull } from "./storage.ts";
@@ -14,7 +14,7 @@ async function newKit(options?: KitOptions): Promise<Kit> {
   return kit;
 }
 
-test("a writer that falls silent is given up, what it sent is kept, and another may go on", async () => {
+test("a client that sends nothing for too long is cut off, its bytes are kept, and another can continue", async () => {
   const kit = await newKit({ silenceMaxMs: 50 });
   const id = await kit.begin();
   const silent = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new Uint8Array(7)) });
@@ -25,7 +25,7 @@ test("a writer that falls silent is given up, what it sent is kept, and another 
   expect(await kit.uploads.write(kit.app, id, { range: rest, length: 13, body })).toBe(20);
 });
 
-test("a connection that breaks is no fault of ours, and what came is kept", async () => {
+test("a broken connection is not logged as a fault, and the received bytes are kept", async () => {
   const kit = await newKit();
   const id = await kit.begin();
   let at = 0;
@@ -34,13 +34,13 @@ test("a connection that breaks is no fault of ours, and what came is kept", asyn
   });
   const writing = kit.uploads.write(kit.app, id, { range: undefined, length: 100, body: broken });
   await expect(writing).rejects.toMatchObject({ code: "upload_stalled", message: "The connection was cut." });
-  const question = { range: { kind: "question", total: 100 }, length: 0, body: null } as const;
-  expect(await kit.uploads.write(kit.app, id, question)).toBe(15);
+  const query = { range: { kind: "query", total: 100 }, length: 0, body: null } as const;
+  expect(await kit.uploads.write(kit.app, id, query)).toBe(15);
   expect(kit.metrics.text()).toContain("parley_upload_bytes_total 15");
 });
 
-test("a storage that is full at any point is 507, and neither lists nor loses anything", async () => {
-  const calls = ["roomFor", "append", "finish"] as const;
+test("a full storage is answered with 507 at any point, and nothing is lost or listed early", async () => {
+  const calls = ["checkSpace", "append", "finish"] as const;
   let full: (typeof calls)[number] | undefined;
   const wrap = (storage: Storage): Storage =>
     Object.assign(
@@ -60,9 +60,9 @@ test("a storage that is full at any point is 507, and neither lists nor loses an
   const send = (): Promise<number> =>
     kit.uploads.write(kit.app, id, { range: undefined, length: 10, body: new Blob(["0123456789"]).stream() });
   const refusal = { code: "insufficient_storage" };
-  for (full of ["roomFor", "append"] as const) await expect(send()).rejects.toMatchObject(refusal);
+  for (full of ["checkSpace", "append"] as const) await expect(send()).rejects.toMatchObject(refusal);
   await expect(kit.begin()).resolves.toBeString();
-  full = "roomFor";
+  full = "checkSpace";
   await expect(kit.begin()).rejects.toMatchObject(refusal);
   full = undefined;
   expect(await send()).toBe(10);
@@ -73,7 +73,7 @@ test("a storage that is full at any point is 507, and neither lists nor loses an
   expect((await kit.recordings.complete(kit.app, id, undefined)).sizeInBytes).toBe(10);
 });
 
-test("a crash between the file and its row: the same completion, asked for again, makes both", async () => {
+test("after a crash between file and row, repeating the completion makes the recording", async () => {
   const kit = await newKit();
   const id = await kit.begin();
   await kit.uploads.write(kit.app, id, { range: undefined, length: 10, body: new Blob(["0123456789"]).stream() });
@@ -82,7 +82,7 @@ test("a crash between the file and its row: the same completion, asked for again
   expect((await kit.recordings.complete(kit.app, id, undefined)).sizeInBytes).toBe(10);
 });
 
-test("a long write says now and then that it lives", async () => {
+test("a long write marks its upload as active from time to time", async () => {
   const kit = await newKit();
   const id = await kit.begin();
   const touched = async (): Promise<number> => (await kit.store.recordings.upload(kit.app, id))?.touched ?? 0;
@@ -104,7 +104,7 @@ test("a long write says now and then that it lives", async () => {
   expect(during - before).toBeGreaterThan(600_000);
 });
 
-test("when the bytes of a recording go, it is listed no more; when they come to their place, it is not listed yet", async () => {
+test("a recording is listed only after its file is in place, and not any more when the file is removed", async () => {
   const seen: [string, number][] = [];
   const look = (storage: Storage, call: "finish" | "remove") => ({
     [call]: async (...args: never[]) => {
@@ -124,7 +124,7 @@ test("when the bytes of a recording go, it is listed no more; when they come to 
   ]);
 });
 
-test("a writer that was overtaken does not end the upload of its successor, whatever it has sent", async () => {
+test("a writer that was overtaken does not end the upload of its successor", async () => {
   // Another node has taken over: the row has a later generation than this writer's lease.
   const overtaken: Lease = {
     generation: 1,
@@ -139,7 +139,7 @@ test("a writer that was overtaken does not end the upload of its successor, what
   const kit = await newKit({ maxBytes: 10, leases });
   const id = await kit.begin();
   const { touchUpload, upload } = kit.store.recordings;
-  // It was still the holder when it began.
+  // The lease was still valid when the write began.
   kit.store.recordings.touchUpload = () => upload.call(kit.store.recordings, kit.app, id);
   const body = new Blob([new Uint8Array(20)]).stream();
   const writing = kit.uploads.write(kit.app, id, { range: undefined, length: undefined, body });

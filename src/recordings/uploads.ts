@@ -1,18 +1,18 @@
-/** Uploads: begun, written to from where they are, until all bytes are there. */
+/** Uploads: begin, append bytes behind those that are held, cancel. */
 import { randomBytes } from "node:crypto";
 import { newObjectId } from "../access/ids.ts";
 import { Problem } from "../protocol/codes.ts";
 import { type Lease, LeaseLost } from "../store/leases.ts";
 import type { RecordingStore, RecordingType, UploadRow } from "../store/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
-import type { Figures } from "./figures.ts";
-import { Incoming } from "./incoming.ts";
-import { keeping } from "./keeping.ts";
 import { OPEN_UPLOADS_MAX, UPLOAD_SILENCE_MAX_MS } from "./limits.ts";
+import type { RecordingMetrics } from "./metrics.ts";
 import type { Ownership } from "./ownership.ts";
 import type { ContentRange } from "./range.ts";
 import { discardUpload, type Place, type Storage } from "./storage.ts";
-import { notOpen, placeOf, type Writers } from "./writers.ts";
+import { withStorageProblems } from "./storage-problems.ts";
+import { UploadBody } from "./upload-body.ts";
+import { notOpen, placeOf, type UploadLocks } from "./upload-locks.ts";
 
 export interface NewUpload {
   /** Id or name. */
@@ -27,28 +27,28 @@ export interface NewUpload {
 
 export interface Sent {
   readonly range: ContentRange | undefined;
-  /** What Content-Length says; undefined: nothing. */
+  /** Content-Length; undefined: there is none. */
   readonly length: number | undefined;
   readonly body: ReadableStream<Uint8Array> | null;
-  /** Called when the body is about to be read: it is wanted, and may take its time. */
+  /** Called when the body is accepted and about to be read, which may take hours. */
   readonly onTaken?: () => void;
 }
 
 export interface UploadParts {
   readonly store: RecordingStore;
   readonly storage: Storage;
-  readonly writers: Writers;
-  readonly ownership: Pick<Ownership, "mustBeThere">;
-  readonly figures: Figures;
+  readonly locks: UploadLocks;
+  readonly ownership: Pick<Ownership, "requirePresent">;
+  readonly metrics: RecordingMetrics;
   readonly log: Pick<Log, "error">;
   readonly nowMs: () => number;
   readonly maxBytes: number;
-  /** The id of a living room. */
+  /** The id of a room that is not archived. */
   readonly findRoom: (app: string, idOrName: string) => Promise<string | undefined>;
   readonly silenceMaxMs?: number;
 }
 
-/** A long write says so often that it lives. */
+/** How often a long write marks its upload as active, so that it is not ended as abandoned. */
 const TOUCH_EVERY_MS = 600_000;
 
 const newSessionId = (): string => randomBytes(12).toString("hex");
@@ -59,13 +59,13 @@ export class Uploads {
   async begin(app: string, wanted: NewUpload): Promise<UploadRow> {
     const room = await this.parts.findRoom(app, wanted.room);
     if (room === undefined) throw new Problem("room_not_found");
-    return keeping(this.parts.log, () => this.add(app, room, wanted));
+    return withStorageProblems(this.parts.log, () => this.add(app, room, wanted));
   }
 
   private async add(app: string, room: string, wanted: NewUpload): Promise<UploadRow> {
-    const { store, storage, figures, nowMs } = this.parts;
-    await this.parts.ownership.mustBeThere();
-    await storage.roomFor(0);
+    const { store, storage, metrics, nowMs } = this.parts;
+    await this.parts.ownership.requirePresent();
+    await storage.checkSpace(0);
     const now = nowMs();
     const id = newObjectId(now);
     const row: UploadRow = {
@@ -88,20 +88,20 @@ export class Uploads {
         `An application has at most ${OPEN_UPLOADS_MAX} open uploads; complete or delete some first.`,
       );
     }
-    figures.begun.inc();
+    metrics.begun.inc();
     return row;
   }
 
-  /** Takes what was sent, or refuses it; the offset that is held afterwards. */
+  /** Returns how many bytes are held afterwards; throws a Problem if the request is refused. */
   write(app: string, id: string, sent: Sent): Promise<number> {
-    return keeping(this.parts.log, () => this.accept(app, id, sent));
+    return withStorageProblems(this.parts.log, () => this.accept(app, id, sent));
   }
 
   private async accept(app: string, id: string, sent: Sent): Promise<number> {
-    const row = await this.parts.writers.open(app, id);
-    await this.parts.ownership.mustBeThere();
+    const row = await this.parts.locks.open(app, id);
+    await this.parts.ownership.requirePresent();
     const { range } = sent;
-    if (range?.kind === "question") {
+    if (range?.kind === "query") {
       checkTotal(row, range.total);
       return this.parts.storage.held(placeOf(row));
     }
@@ -112,7 +112,7 @@ export class Uploads {
     if (sent.length !== undefined && sent.length !== count)
       throw invalidRange(`it announces ${count} bytes, but the body has ${sent.length}`);
     const wanted = { first: range?.span.first ?? 0, count, total };
-    return this.parts.writers.alone(app, id, (mine, lease) => this.take(mine, lease, wanted, sent));
+    return this.parts.locks.exclusively(app, id, (mine, lease) => this.take(mine, lease, wanted, sent));
   }
 
   private async take(
@@ -129,16 +129,16 @@ export class Uploads {
       throw new Problem("offset_mismatch", `${offset} bytes are held: go on from there.`, undefined, {
         fields: { offset },
       });
-    await storage.roomFor(count ?? 0);
+    await storage.checkSpace(count ?? 0);
     if (!(await store.touchUpload(row.id, lease.generation, total, nowMs()))) return this.refuseGone(place, lease);
     sent.onTaken?.();
     const taken = await this.append(place, offset, count, sent.body, lease).catch(async (error: unknown) => {
-      // A storage may fail because the bytes were removed with their upload.
+      // The storage may have failed because the upload was deleted with its bytes: then the answer is that it is gone.
       if (error instanceof Problem || error instanceof LeaseLost || (await store.upload(row.app, row.id))) throw error;
       return this.refuseGone(place, lease);
     });
-    // Asked again now that the bytes are there: the upload or its application may have ended meanwhile. And only now it is known
-    // how many there are, if nothing announced it.
+    // A second time, because the upload or its application may have been deleted meanwhile, and because a body without a length has
+    // fixed the total only now.
     const isShort = count !== undefined && taken < count;
     const after = await store.touchUpload(
       row.id,
@@ -151,13 +151,13 @@ export class Uploads {
     return offset + taken;
   }
 
-  /** Another writer has taken over, or the upload has ended, perhaps with its application. Then nothing of it may stay behind. */
+  /** Another writer has taken over, or the upload was deleted, perhaps with its application: then its bytes are removed. */
   private async refuseGone(place: Place, lease: Lease): Promise<never> {
-    const { store, storage, writers } = this.parts;
+    const { store, storage, locks } = this.parts;
     await lease.confirm(true);
     if (!(await store.upload(place.app, place.id))) {
       if (!(await store.recording(place.app, place.id))) await discardUpload(storage, place);
-      await writers.open(place.app, place.id);
+      await locks.open(place.app, place.id);
     }
     throw notOpen();
   }
@@ -169,25 +169,29 @@ export class Uploads {
     body: Sent["body"],
     lease: Lease,
   ): Promise<number> {
-    const { storage, figures, maxBytes, silenceMaxMs = UPLOAD_SILENCE_MAX_MS } = this.parts;
+    const { storage, metrics, maxBytes, silenceMaxMs = UPLOAD_SILENCE_MAX_MS } = this.parts;
     const tooMany = (): Problem =>
       count === undefined
         ? this.tooLarge()
         : invalidRange(`${count} bytes were announced, and more came; what was announced is kept`, offset + count);
-    const incoming = new Incoming(body ?? new Blob([]).stream(), count ?? maxBytes - offset, tooMany, silenceMaxMs);
+    const received = new UploadBody(body ?? new Blob([]).stream(), count ?? maxBytes - offset, tooMany, silenceMaxMs);
     try {
-      await storage.append(place, offset, this.alive(place.id, lease, incoming.chunks()), lease);
+      await storage.append(place, offset, this.markingActive(place.id, lease, received.chunks()), lease);
     } catch (error) {
-      // Nothing can become of it any more: its bytes need not wait to be abandoned.
+      // This upload cannot be completed any more: its bytes are removed now, not when it is abandoned.
       if (error instanceof Problem && error.code === "recording_too_large") await this.end(place, lease);
       throw error;
     } finally {
-      figures.bytes.inc(incoming.count);
+      metrics.bytes.inc(received.count);
     }
-    return incoming.count;
+    return received.count;
   }
 
-  private async *alive(id: string, lease: Lease, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  private async *markingActive(
+    id: string,
+    lease: Lease,
+    chunks: AsyncIterable<Uint8Array>,
+  ): AsyncGenerator<Uint8Array> {
     const { store, nowMs } = this.parts;
     let touched = nowMs();
     for await (const chunk of chunks) {
@@ -201,24 +205,24 @@ export class Uploads {
 
   /** false: there is no such upload, or it is complete. */
   async cancel(app: string, id: string): Promise<boolean> {
-    const { store, writers } = this.parts;
+    const { store, locks } = this.parts;
     if (!(await store.upload(app, id))) return false;
-    return writers
-      .alone(app, id, (row, lease) => this.end(placeOf(row), lease))
+    return locks
+      .exclusively(app, id, (row, lease) => this.end(placeOf(row), lease))
       .catch((error: unknown) => {
         if (error instanceof Problem && error.code === "upload_complete") return false;
         throw error;
       });
   }
 
-  /** By the holder of the lease only: one that was overtaken must not end the upload of the writer that goes on. */
+  /** Conditional on the lease: a writer that was overtaken must not end the upload of its successor. */
   private async end(place: Place, lease: Lease): Promise<boolean> {
-    const { store, storage, figures, log, nowMs } = this.parts;
+    const { store, storage, metrics, log, nowMs } = this.parts;
     if (!(await store.endUpload(place.id, nowMs(), undefined, lease.generation))) {
       await lease.confirm(true);
       return false;
     }
-    figures.cancelled.inc();
+    metrics.cancelled.inc();
     try {
       await storage.remove(place);
       await store.forgetUpload(place.id);
@@ -233,7 +237,7 @@ export class Uploads {
   }
 }
 
-/** A total of 0 is not fixed: an empty body, sent by a probe or by mistake, must not spoil the upload. */
+/** A total of 0 can still change: an empty body, sent as a probe or by mistake, must not make the upload useless. */
 function checkTotal({ total }: UploadRow, claimed: number | null): void {
   if (total !== null && total !== 0 && claimed !== null && claimed !== total)
     throw invalidRange(`the upload was begun as one of ${total} bytes, not of ${claimed}`);

@@ -25,8 +25,8 @@ export interface Lease {
   confirm(isFresh?: boolean): Promise<void>;
   /** Notes that so many bytes are flushed. Absent where nothing can be taken over. Throws LeaseLost. */
   readonly keep?: (bytes: number) => Promise<void>;
-  /** `isOrderly`: nothing of this holder writes any more, and the next one may go on with its files. */
-  release(isOrderly: boolean): Promise<boolean>;
+  /** `isClean`: nothing of this holder writes any more, and the next one may go on with its files. */
+  release(isClean: boolean): Promise<boolean>;
 }
 
 export interface Leases {

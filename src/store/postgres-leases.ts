@@ -47,7 +47,7 @@ export class PostgresLeases implements Leases {
       kept: row.kept === null ? undefined : Number(row.kept),
       confirm: (isFresh) => this.confirm(one, isFresh === true),
       keep: (bytes) => this.keep(one, bytes),
-      release: (isOrderly) => this.release(one, isOrderly),
+      release: (isClean) => this.release(one, isClean),
     };
   }
 
@@ -71,14 +71,14 @@ export class PostgresLeases implements Leases {
     if (one.isLost) throw new LeaseLost();
   }
 
-  private async release(one: Held, isOrderly: boolean): Promise<boolean> {
+  private async release(one: Held, isClean: boolean): Promise<boolean> {
     // First of all it is not renewed any more: if the statement fails, the lease lapses by itself.
     this.held.delete(one);
     if (this.held.size === 0) this.close();
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`
         UPDATE uploads SET lease_owner = ${null}, lease_until = ${null},
-          released = CASE WHEN ${isOrderly} THEN generation ELSE released END
+          released = CASE WHEN ${isClean} THEN generation ELSE released END
         WHERE id = ${one.id} AND generation = ${one.generation} AND lease_owner IS NOT NULL AND ended IS NULL
         RETURNING id`,
     );

@@ -19,7 +19,7 @@ const BARE: Readonly<Record<string, string>> = {
   "store/sql-listing.ts": "resolves a promise",
   "telemetry/log.ts": "writes a log line, which does not throw",
   "store/postgres-leases.ts": "catches what renewing throws: a lease that is not renewed ends",
-  "recordings/incoming.ts": "cancels a reader, which rejects and does not throw",
+  "recordings/upload-body.ts": "cancels a reader, which rejects and does not throw",
   "http/call.ts": "sets an idle limit, which does not throw for a request that is over",
   "store/postgres.ts": "catches what it throws; the next silence tries again",
 };

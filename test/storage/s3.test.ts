@@ -24,7 +24,7 @@ const LINK = { disposition: "inline", contentType: "video/webm", seconds: 60 };
 storageContract("a bucket", async () => {
   const storage = bucket();
   const read = async (place: Place): Promise<Uint8Array> => (await fetch(storage.link(place, LINK))).bytes();
-  return { storage, read, again: () => bucket() };
+  return { storage, read, reopen: () => bucket() };
 });
 
 async function* once(bytes: Uint8Array) {

@@ -1,5 +1,4 @@
-/** For tests: recordings on a real store and a real folder, with a clock of their own. */
-
+/** For tests: recordings with a real store, a real folder, and a clock that the test sets. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,16 +10,16 @@ import type { RecordingRow } from "../../store/recordings.ts";
 import type { SqlStore } from "../../store/sql.ts";
 import { appRow } from "../../store/testing/rows.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
-import { Figures } from "../figures.ts";
 import { Folder } from "../folder.ts";
 import { Links } from "../links.ts";
+import { RecordingMetrics } from "../metrics.ts";
 import { Ownership } from "../ownership.ts";
 import { Recordings } from "../recordings.ts";
 import type { Storage } from "../storage.ts";
 import { Strays, type SweepStrays } from "../strays.ts";
 import { Sweep } from "../sweep.ts";
+import { UploadLocks } from "../upload-locks.ts";
 import { Uploads } from "../uploads.ts";
-import { Writers } from "../writers.ts";
 
 export const HOUR_MS = 3_600_000;
 
@@ -31,7 +30,7 @@ export interface Kit {
   readonly storage: Storage;
   readonly uploads: Uploads;
   readonly recordings: Recordings;
-  readonly writers: Writers;
+  readonly locks: UploadLocks;
   readonly metrics: Metrics;
   /** Added to the wall clock. */
   aheadMs: number;
@@ -46,13 +45,13 @@ export interface Kit {
 }
 
 export interface KitOptions {
-  /** A folder that is there already. Absent: a new one, which goes with the kit. */
+  /** A folder that exists already. Absent: a new one, which is removed with the kit. */
   readonly folder?: string;
   readonly maxBytes?: number;
   readonly silenceMaxMs?: number;
-  /** Absent: those of the store. */
+  /** Absent: the leases of the store. */
   readonly leases?: Leases;
-  /** Stands between everything and the folder. */
+  /** Wraps the folder, to change how its methods behave. */
   readonly wrap?: (storage: Storage) => Storage;
 }
 
@@ -77,8 +76,13 @@ export async function makeKit({
     warn: (fields: object | string, message?: string) => warnings.push(message ?? String(fields)),
     error: (_fields: object, message: string) => errors.push(message),
   };
-  const writers = new Writers({ store: store.recordings, leases: leases ?? store.leases, storage, log: log as never });
-  const figures = new Figures(metrics, () => writers.count);
+  const locks = new UploadLocks({
+    store: store.recordings,
+    leases: leases ?? store.leases,
+    storage,
+    log: log as never,
+  });
+  const recordingMetrics = new RecordingMetrics(metrics, () => locks.count);
   const nowMs = (): number => Date.now() + kit.aheadMs;
   const ownershipOf = (isAdopted: boolean): Ownership =>
     new Ownership({
@@ -90,7 +94,15 @@ export async function makeKit({
       isAdopted,
     });
   const ownership = ownershipOf(false);
-  const common = { ownership, store: store.recordings, storage, writers, figures, log: log as never, nowMs };
+  const common = {
+    ownership,
+    store: store.recordings,
+    storage,
+    locks,
+    metrics: recordingMetrics,
+    log: log as never,
+    nowMs,
+  };
   const uploads = new Uploads({ ...common, maxBytes, silenceMaxMs, findRoom: async (_app, room) => room });
   const recordings = new Recordings({ ...common, uploads, links: new Links(Buffer.alloc(32)) });
   const kit: Kit = {
@@ -100,7 +112,7 @@ export async function makeKit({
     storage,
     uploads,
     recordings,
-    writers,
+    locks,
     metrics,
     aheadMs: 0,
     retentionDays: null,

@@ -1,6 +1,6 @@
 /**
- * Who is at work on which upload: one at a time, over all nodes. Within this process a map says so without asking the store; between
- * processes a lease does (store/leases.ts).
+ * One request at a time may change an upload, over all nodes. Within this process a map ensures that without a query; between processes
+ * a lease in the store does (store/leases.ts).
  */
 import { Problem } from "../protocol/codes.ts";
 import { type Lease, LeaseLost, type Leases } from "../store/leases.ts";
@@ -8,43 +8,43 @@ import type { RecordingStore, UploadRow } from "../store/recordings.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Place, Storage } from "./storage.ts";
 
-export interface WriterParts {
+export interface UploadLockParts {
   readonly store: RecordingStore;
   readonly leases: Leases;
   readonly storage: Storage;
   readonly log: Pick<Log, "error">;
 }
 
-/** `row` is as it is under the lease. */
+/** `row` was read while the lease was held. */
 type Work<T> = (row: UploadRow, lease: Lease) => Promise<T>;
 
 export const placeOf = ({ app, id, ticket }: UploadRow): Place => ({ app, id, ticket });
 
-export class Writers {
-  /** Bound: one entry per request under way. */
+export class UploadLocks {
+  /** Bound: one entry per request under way. The promise resolves when the request has ended. */
   private readonly busy = new Map<string, Promise<unknown>>();
 
-  constructor(private readonly parts: WriterParts) {}
+  constructor(private readonly parts: UploadLockParts) {}
 
   get count(): number {
     return this.busy.size;
   }
 
-  /** In this process. */
+  /** Whether a request of this process is changing the upload. */
   isBusy(id: string): boolean {
     return this.busy.has(id);
   }
 
-  /** Throws, and does nothing, while another is at work on it, or if it is not open. */
-  async alone<T>(app: string, id: string, work: Work<T>): Promise<T> {
+  /** Throws and does nothing while another request changes the upload, or if it is not open. */
+  async exclusively<T>(app: string, id: string, work: Work<T>): Promise<T> {
     if (this.busy.has(id)) throw new Problem("upload_busy");
-    const working = this.leased(app, id, work);
+    const running = this.leased(app, id, work);
     this.busy.set(
       id,
-      working.catch(() => undefined),
+      running.catch(() => undefined),
     );
     try {
-      return await working;
+      return await running;
     } finally {
       this.busy.delete(id);
     }
@@ -56,25 +56,26 @@ export class Writers {
       await this.open(app, id);
       throw new Problem("upload_busy");
     }
-    let isOrderly = false;
+    // Not clean until a takeover is done: if that fails, the next holder must not use the earlier writer's file either.
+    let isClean = false;
     try {
       const row = await this.open(app, id);
       const mine = lease.isTakeover ? await this.takeOver(row, lease) : row;
-      isOrderly = true;
+      isClean = true;
       return await work(mine, lease);
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
-      // It may be complete, or gone, by now.
+      // Throws a more exact problem if the upload is complete or gone by now.
       await this.open(app, id);
       throw new Problem("upload_busy", "Another writer has taken over this upload: ask for its offset.");
     } finally {
       await lease
-        .release(isOrderly)
+        .release(isClean)
         .catch((err) => this.parts.log.error({ err }, "an upload could not be released; it is free again in a moment"));
     }
   }
 
-  /** The writer before was silent for too long, and may wake up: its file is left to it, and its bytes go on in another. */
+  /** The previous writer's lease ended, but it may still write: it keeps its file, and this writer continues in a copy. */
   private async takeOver(row: UploadRow, lease: Lease): Promise<UploadRow> {
     const { store, storage } = this.parts;
     const before = placeOf(row);
@@ -84,7 +85,7 @@ export class Writers {
     return { ...row, ticket };
   }
 
-  /** The open upload, or what to say instead. */
+  /** The open upload; throws the problem to answer with if there is none. */
   async open(app: string, id: string): Promise<UploadRow> {
     const { store } = this.parts;
     const row = await store.upload(app, id);
@@ -94,8 +95,8 @@ export class Writers {
     throw new Problem("upload_complete", undefined, undefined, { fields: { offset: done.sizeInBytes } });
   }
 
-  /** Resolves when those who are at work now are done. */
-  async settled(): Promise<void> {
+  /** Resolves when the requests that are under way now have ended. */
+  async idle(): Promise<void> {
     await Promise.all(this.busy.values());
   }
 }

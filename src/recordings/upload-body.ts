@@ -1,4 +1,4 @@
-/** The bytes of a request on their way into the storage: counted, bounded, and not waited for for ever. */
+/** The body of an upload request: counted, limited in size, and with a stall timeout. */
 import { Problem } from "../protocol/codes.ts";
 
 interface Reader {
@@ -6,19 +6,19 @@ interface Reader {
   cancel(): Promise<void>;
 }
 
-export class Incoming {
-  /** How many were handed on. */
+export class UploadBody {
+  /** Bytes that were read from it. */
   count = 0;
 
   constructor(
     private readonly body: ReadableStream<Uint8Array>,
-    /** More than these are not handed on. */
+    /** Bytes beyond this many are dropped, and reading then fails with `tooMany`. */
     private readonly maxBytes: number,
     private readonly tooMany: () => Problem,
     private readonly silenceMaxMs: number,
   ) {}
 
-  /** Throws a Problem when the bytes stop coming, or do not stop. */
+  /** Throws a Problem when no byte comes for `silenceMaxMs`, when the connection is cut, or when there are too many bytes. */
   async *chunks(): AsyncGenerator<Uint8Array> {
     const reader = this.body.getReader();
     try {
@@ -48,7 +48,7 @@ export class Incoming {
       if (isSilent) throw new Problem("upload_stalled");
       return value;
     } catch (error) {
-      // The connection is gone: nobody will read this answer, but it is no fault of ours either.
+      // The client is gone and cannot read this answer, but a cut connection must not be logged as a fault of the node.
       throw error instanceof Problem ? error : new Problem("upload_stalled", "The connection was cut.");
     } finally {
       clearTimeout(timer);
@@ -56,7 +56,7 @@ export class Incoming {
   }
 }
 
-/** Its memory goes back now: left to the garbage collector, a fast sender would fill a hundred megabytes before it looks. */
+/** Frees the chunk's memory at once: until the garbage collector does it, a fast sender can fill a hundred megabytes. */
 function release({ buffer, byteLength }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }

@@ -1,7 +1,7 @@
-/** What is counted of recordings. No label carries a name of anybody's. */
+/** Metrics of recordings. Labels have fixed values: no name of an application, room or user. */
 import type { Metrics } from "../telemetry/metrics.ts";
 
-export class Figures {
+export class RecordingMetrics {
   readonly begun;
   readonly bytes;
   readonly completed;
@@ -13,12 +13,12 @@ export class Figures {
   readonly restored;
   readonly purged;
   readonly leftovers;
-  /** Strays that the last sweep has left alone because there were too many. */
+  /** Strays that the last sweep left alone because there were too many. */
   refusedStrays = 0;
   readonly sweeps;
   readonly failedSweeps;
 
-  constructor(metrics: Metrics, writers: () => number) {
+  constructor(metrics: Metrics, uploadsWriting: () => number) {
     this.begun = metrics.counter("parley_uploads_begun_total", "Uploads of recordings that were begun.");
     this.bytes = metrics.counter("parley_upload_bytes_total", "Bytes of recordings that were taken.");
     const ended = metrics.counters("parley_uploads_ended_total", "Uploads that ended without becoming a recording.");
@@ -44,6 +44,6 @@ export class Figures {
       "Files without a recording that the last sweep left alone because there were too many.",
       () => this.refusedStrays,
     );
-    metrics.gauge("parley_uploads_writing", "Uploads that are written to at this moment.", writers);
+    metrics.gauge("parley_uploads_writing", "Uploads that are written to at this moment.", uploadsWriting);
   }
 }
