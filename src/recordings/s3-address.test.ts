@@ -1,21 +1,9 @@
 import { expect, test } from "bun:test";
-import { parseS3Address, type S3Address } from "./s3-address.ts";
-import { signedUrl } from "./s3-sign.ts";
-
-test("the example of AWS's own documentation is signed as it says", () => {
-  const address: S3Address = {
-    ...parseS3Address("s3://AKIAIOSFODNN7EXAMPLE:wJalrXUtnFEMI%2FK7MDENG%2FbPxRfiCYEXAMPLEKEY@examplebucket", {}),
-    origin: "https://examplebucket.s3.amazonaws.com",
-  };
-  const url = signedUrl(address, { method: "GET", key: "test.txt", query: {}, seconds: 86400 }, Date.UTC(2013, 4, 24));
-  expect(url).toBe(
-    "https://examplebucket.s3.amazonaws.com/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host&X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404",
-  );
-});
+import { parseS3Address } from "./s3-address.ts";
 
 const ENV = { AWS_ACCESS_KEY_ID: "from-env", AWS_SECRET_ACCESS_KEY: "secret-from-env", AWS_SESSION_TOKEN: "session" };
 
-test("without an endpoint it is AWS's own, by the host; with one, by the path", () => {
+test("without an endpoint the bucket is a host of AWS; with one it is part of the path", () => {
   expect(parseS3Address("s3://bucket?region=eu-west-1", ENV)).toEqual({
     bucket: "bucket",
     prefix: "",
