@@ -1,10 +1,9 @@
-/** `parley apps …`: the control plane's applications. */
-
+/** `parley apps …`: manages applications through the control plane. */
 import { controlPlane } from "./client.ts";
 import type { Answer } from "./command.ts";
 import { confirm } from "./confirm.ts";
 import { UsageError } from "./errors.ts";
-import type { Given } from "./given.ts";
+import type { Input } from "./input.ts";
 import { fields, table, time } from "./output.ts";
 import { rotation } from "./rotation.ts";
 
@@ -19,89 +18,89 @@ interface App {
   };
   readonly retentionDays: number | null;
   readonly deleted?: number;
-  /** In the answer to create. */
+  /** Only in the answer to create. */
   readonly secretKey?: string;
 }
 
-const cap = (limit: number | null): string | number => limit ?? "unlimited";
-const retention = (days: number | null): string => (days === null ? "for ever" : `${days} days`);
+const limitText = (limit: number | null): string | number => limit ?? "unlimited";
+const retention = (days: number | null): string => (days === null ? "forever" : `${days} days`);
 
-const appPath = (given: Given): string => `/apps/${given.id(0, "the id or name of an application")}`;
+const appPath = (input: Input): string => `/apps/${input.id(0, "the id or name of an application")}`;
 
-const shown = (app: App): string =>
+const describe = (app: App): string =>
   fields({
     id: app._id,
     name: app.name,
     created: time(app.created),
     deleted: time(app.deleted),
     plan: app.plan.name,
-    connections: cap(app.plan.maxConcurrentConnections),
-    "messages a month": cap(app.plan.maxMessagesPerPeriod),
+    connections: limitText(app.plan.maxConcurrentConnections),
+    "messages per month": limitText(app.plan.maxMessagesPerPeriod),
     "recordings kept": retention(app.retentionDays),
     "secret key": app.secretKey,
   });
 
-export async function create(given: Given): Promise<Answer> {
-  const app = await controlPlane(given).post<App>("/apps", { name: given.word(0) });
+export async function create(input: Input): Promise<Answer> {
+  const app = await controlPlane(input).post<App>("/apps", { name: input.operand(0) });
   return {
     value: app,
-    text: shown(app),
-    notes: [`Keep the secret key to yourself; "parley apps secret ${app.name}" shows it again.`],
+    text: describe(app),
+    notes: [`Keep the secret key to yourself; "parley apps secret ${app.name}" prints it.`],
   };
 }
 
-export async function list(given: Given): Promise<Answer> {
-  const answer = await controlPlane(given).get<{ data: App[] }>("/apps");
+export async function list(input: Input): Promise<Answer> {
+  const answer = await controlPlane(input).get<{ data: App[] }>("/apps");
   if (answer.data.length === 0) return { value: answer, text: "", notes: ["There are no applications yet."] };
   const rows = answer.data.map((app) => [
     app.name,
     app._id,
     app.plan.name,
-    cap(app.plan.maxConcurrentConnections),
-    cap(app.plan.maxMessagesPerPeriod),
+    limitText(app.plan.maxConcurrentConnections),
+    limitText(app.plan.maxMessagesPerPeriod),
     retention(app.retentionDays),
     time(app.created),
   ]);
   return { value: answer, text: table(["NAME", "ID", "PLAN", "CONNECTIONS", "MESSAGES", "KEPT", "CREATED"], rows) };
 }
 
-export async function show(given: Given): Promise<Answer> {
-  const app = await controlPlane(given).get<App>(appPath(given));
-  return { value: app, text: shown(app) };
+export async function show(input: Input): Promise<Answer> {
+  const app = await controlPlane(input).get<App>(appPath(input));
+  return { value: app, text: describe(app) };
 }
 
-export async function remove(given: Given): Promise<Answer> {
-  const server = controlPlane(given);
-  const path = appPath(given);
-  await confirm(given, `Delete the application ${given.word(0)} and revoke its keys?`);
+export async function remove(input: Input): Promise<Answer> {
+  const server = controlPlane(input);
+  const path = appPath(input);
+  await confirm(input, `Delete the application ${input.operand(0)} and revoke its keys?`);
   const app = await server.delete<App>(path);
-  return { value: app, text: shown(app), notes: ["Its keys are revoked."] };
+  return { value: app, text: describe(app), notes: ["Its keys are revoked."] };
 }
 
-export async function plan(given: Given): Promise<Answer> {
-  const name = given.text("name");
-  const maxConcurrentConnections = given.wholeOrNone("max-connections");
-  const maxMessagesPerPeriod = given.wholeOrNone("max-messages");
-  const retentionDays = given.wholeOrNone("retention-days");
+export async function plan(input: Input): Promise<Answer> {
+  const name = input.text("name");
+  const maxConcurrentConnections = input.wholeOrNone("max-connections");
+  const maxMessagesPerPeriod = input.wholeOrNone("max-messages");
+  const retentionDays = input.wholeOrNone("retention-days");
   if ([name, maxConcurrentConnections, maxMessagesPerPeriod, retentionDays].every((one) => one === undefined))
     throw new UsageError("nothing to change: name --max-connections, --max-messages, --name or --retention-days");
-  // What is undefined is not in the JSON, and so stays as it is.
+  // JSON leaves out undefined fields, so these stay unchanged.
   const edit = { plan: { name, maxConcurrentConnections, maxMessagesPerPeriod }, retentionDays };
-  const app = await controlPlane(given).patch<App>(appPath(given), edit);
-  return { value: app, text: shown(app) };
+  const app = await controlPlane(input).patch<App>(appPath(input), edit);
+  return { value: app, text: describe(app) };
 }
 
-export async function secret(given: Given): Promise<Answer> {
-  const answer = await controlPlane(given).get<{ secretKey: string }>(`${appPath(given)}/secret-key`);
+export async function secret(input: Input): Promise<Answer> {
+  const answer = await controlPlane(input).get<{ secretKey: string }>(`${appPath(input)}/secret-key`);
   return { value: answer, text: `${answer.secretKey}\n` };
 }
 
-export async function rotateSecret(given: Given): Promise<Answer> {
-  const options = rotation(given);
-  const answer = await controlPlane(given).post<{ secretKey: string }>(`${appPath(given)}/secret-key/rotate`, options);
-  const isOver = options.retirePrevious || options.graceSec === 0;
-  const note = isOver
+export async function rotateSecret(input: Input): Promise<Answer> {
+  const options = rotation(input);
+  const answer = await controlPlane(input).post<{ secretKey: string }>(`${appPath(input)}/secret-key/rotate`, options);
+  const hasEnded = options.retirePrevious || options.graceSec === 0;
+  const note = hasEnded
     ? "The old secret key no longer works, nor do the access tokens made under it."
-    : "The old secret key, and access tokens made under it, work until the grace is over.";
+    : "The old secret key, and access tokens made under it, work until the grace ends.";
   return { value: answer, text: `${answer.secretKey}\n`, notes: [note] };
 }

@@ -8,21 +8,21 @@ const KINDS = new Map<string, FlagKind>([
   ["help", "switch"],
 ]);
 const parse = (...argv: string[]) => {
-  const { words, flags, unknown } = parseArgs(argv, KINDS);
-  return { words, flags: Object.fromEntries(flags), unknown };
+  const { positionals, flags, unknown } = parseArgs(argv, KINDS);
+  return { positionals, flags: Object.fromEntries(flags), unknown };
 };
 
-test("words and flags are told apart wherever they stand", () => {
+test("positional arguments and flags may be mixed", () => {
   expect(parse("--json", "keys", "--app", "shop", "list", "--label=a=b")).toEqual({
-    words: ["keys", "list"],
+    positionals: ["keys", "list"],
     flags: { json: "on", app: "shop", label: "a=b" },
     unknown: [],
   });
 });
 
-test("a lone dash and everything behind -- are words", () => {
+test("a lone dash and everything after -- are positional", () => {
   expect(parse("check", "-", "--", "--app", "-x")).toEqual({
-    words: ["check", "-", "--app", "-x"],
+    positionals: ["check", "-", "--app", "-x"],
     flags: {},
     unknown: [],
   });
@@ -32,7 +32,7 @@ test("-h is --help", () => {
   expect(parse("-h").flags).toEqual({ help: "on" });
 });
 
-test("a flag that wants a value does not swallow the flag behind it", () => {
+test("a flag without its value does not take the next flag for it", () => {
   expect(() => parse("--app", "--json")).toThrow("--app needs a value, but --json follows");
   expect(() => parse("--app", "-h")).toThrow("--app needs a value");
   expect(() => parse("--app")).toThrow("--app needs a value");
@@ -44,7 +44,7 @@ test("a value may be empty, negative or a dash", () => {
   expect(parse("--label=").flags).toEqual({ label: "" });
 });
 
-test("a flag given again keeps all its values; whether it may be is the command's to say", () => {
+test("a repeated flag keeps all its values; the command decides whether that is allowed", () => {
   const { flags, repeated } = parseArgs(["--app", "a", "--app=b", "--json", "--app", "c", "--label=x"], KINDS);
   expect([flags.get("app"), [...repeated]]).toEqual(["a", [["app", ["a", "b", "c"]]]]);
 });
@@ -53,6 +53,6 @@ test("a switch with a value is refused", () => {
   expect(() => parse("--json=yes")).toThrow("--json takes no value");
 });
 
-test("flags nobody knows are collected, with their dashes and without their values", () => {
+test("unknown flags are collected, with their dashes and without their values", () => {
   expect(parse("keys", "--ap=x", "-x").unknown).toEqual(["--ap", "-x"]);
 });

@@ -1,12 +1,13 @@
-/** The command line, split: words, and flags as `--name value`, `--name=value` or, for switches, `--name`. */
+/** Splits a command line into positional arguments and flags: `--name value`, `--name=value` or, for switches, `--name`. */
 import { UsageError } from "./errors.ts";
 
 export interface Args {
-  readonly words: readonly string[];
+  /** The name of a command and its operands. */
+  readonly positionals: readonly string[];
   readonly flags: ReadonlyMap<string, string>;
-  /** All values of a flag that was given more than once; few commands take that. */
+  /** All values of each flag that occurs more than once; few commands accept that. */
   readonly repeated: ReadonlyMap<string, readonly string[]>;
-  /** Flags that no command takes, as they were written. Their values, if any, are among the words. */
+  /** Flags that no command has, as they were written. Their values, if any, are among the positionals. */
   readonly unknown: readonly string[];
 }
 
@@ -14,21 +15,24 @@ export type FlagKind = "switch" | "value";
 
 const isFlag = (arg: string): boolean => arg.startsWith("-") && arg !== "-";
 
-/** `kinds` are the flags of all commands: the command is not known before its words are. Behind `--` all are words. */
+/**
+ * `kinds` are the flags of all commands, because the command is known only after the positional arguments are. After `--` all
+ * arguments are positional.
+ */
 export function parseArgs(argv: readonly string[], kinds: ReadonlyMap<string, FlagKind>): Args {
-  const words: string[] = [];
+  const positionals: string[] = [];
   const flags = new Map<string, string>();
   const repeated = new Map<string, string[]>();
   const unknown: string[] = [];
-  const given = argv.map((arg) => (arg === "-h" ? "--help" : arg));
-  for (let i = 0; i < given.length; i++) {
-    const arg = given[i] as string;
+  const args = argv.map((arg) => (arg === "-h" ? "--help" : arg));
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i] as string;
     if (arg === "--") {
-      words.push(...argv.slice(i + 1));
+      positionals.push(...argv.slice(i + 1));
       break;
     }
     if (!isFlag(arg)) {
-      words.push(arg);
+      positionals.push(arg);
       continue;
     }
     const equals = arg.indexOf("=");
@@ -40,15 +44,15 @@ export function parseArgs(argv: readonly string[], kinds: ReadonlyMap<string, Fl
       continue;
     }
     if (kind === "switch" && equals >= 0) throw new UsageError(`${flag} takes no value`);
-    const value = kind === "switch" ? "on" : equals >= 0 ? arg.slice(equals + 1) : nextValue(flag, given[++i]);
+    const value = kind === "switch" ? "on" : equals >= 0 ? arg.slice(equals + 1) : nextValue(flag, args[++i]);
     const before = flags.get(name);
     if (before === undefined) flags.set(name, value);
     else repeated.set(name, [...(repeated.get(name) ?? [before]), value]);
   }
-  return { words, flags, repeated, unknown };
+  return { positionals, flags, repeated, unknown };
 }
 
-/** A forgotten value must not swallow the flag behind it. */
+/** If a value is missing, the next flag must not be taken for it. */
 function nextValue(flag: string, next: string | undefined): string {
   if (next === undefined) throw new UsageError(`${flag} needs a value`);
   if (next.startsWith("--"))

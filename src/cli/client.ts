@@ -1,41 +1,40 @@
-/** A running server, asked over HTTP. What goes wrong on the way is said in words that help. */
-
+/** Calls a running server over HTTP, and turns what goes wrong into messages that help the user. */
 import { isIP } from "node:net";
 import { CODES } from "../protocol/codes.ts";
 import { isObject } from "../protocol/json.ts";
 import { adminToken, appSecret, type Credential, secretKey } from "./credentials.ts";
 import { Failure, UsageError } from "./errors.ts";
-import type { Given } from "./given.ts";
+import type { Input } from "./input.ts";
 
 const DEFAULT_URL = "http://127.0.0.1:8080";
-const ANSWER_WITHIN_MS = 30_000;
+const ANSWER_TIMEOUT_MS = 30_000;
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** The control plane, opened with the admin token. */
-export const controlPlane = (given: Given): Server =>
+/** The control plane, with the admin token. */
+export const controlPlane = (input: Input): Server =>
   new Server(
-    `${serverUrl(given)}/api/internal/v1`,
-    adminToken(given),
-    "the hosts of applications have no control plane, and with PARLEY_ADMIN_LISTEN it has an address of its own",
+    `${serverUrl(input)}/api/internal/v1`,
+    adminToken(input),
+    "the hosts of applications have no control plane, and with PARLEY_ADMIN_LISTEN it has a separate address",
   );
 
-/** The REST calls an application's backend makes, with its secret key. */
-export const backendApi = (given: Given): Server =>
+/** The REST API for the backend of an application, with its secret key. */
+export const backendApi = (input: Input): Server =>
   new Server(
-    `${serverUrl(given)}/v1`,
-    secretKey(given),
+    `${serverUrl(input)}/v1`,
+    secretKey(input),
     "the address of PARLEY_ADMIN_LISTEN has the control plane only",
   );
 
-/** An application's own host: rooms, access tokens, recordings. */
-export const applicationApi = (given: Given): Server => applicationServer(given, appSecret(given));
+/** The API at the application's own host: rooms, access tokens, recordings. */
+export const applicationApi = (input: Input): Server => applicationServer(input, appSecret(input));
 
-/** The same, for what anybody may ask. */
-export const openApplicationApi = (given: Given): Server => applicationServer(given, undefined);
+/** The same, for calls that need no credential. */
+export const openApplicationApi = (input: Input): Server => applicationServer(input, undefined);
 
-function applicationServer(given: Given, credential: Credential | undefined): Server {
-  const { base, host } = applicationHost(given);
+function applicationServer(input: Input, credential: Credential | undefined): Server {
+  const { base, host } = applicationHost(input);
   return new Server(
     `${base}/api/v1`,
     credential,
@@ -45,24 +44,24 @@ function applicationServer(given: Given, credential: Credential | undefined): Se
 }
 
 /**
- * Applications live at `<app>.<domain>`. Where the server is named by a number or as localhost, the host is told in the
- * header alone: not every machine finds `demo.localhost`.
+ * The host of an application is `<app>.<domain>`. If the server is given as an IP address or as localhost, only the Host header
+ * names the application, because not every machine resolves `demo.localhost`.
  */
-export function applicationHost(given: Given): { base: string; host: string } {
-  const url = new URL(serverUrl(given));
-  const app = given.text("app") ?? (given.env.PARLEY_APP || "demo");
+export function applicationHost(input: Input): { base: string; host: string } {
+  const url = new URL(serverUrl(input));
+  const app = input.text("app") ?? (input.env.PARLEY_APP || "demo");
   if (!/^[a-z0-9-]+$/.test(app)) throw new UsageError(`${JSON.stringify(app)} is not the name of an application`);
-  // Its own address, as the docs have it, is as good as the server's.
+  // The documentation uses the application's own address; treat it like the server's.
   if (url.hostname === `${app}.localhost`) url.hostname = "localhost";
   const bare = url.hostname.replace(/^\[|\]$/g, "");
   const isLocal = bare === "localhost" || isIP(bare) !== 0;
-  const domain = given.env.PARLEY_DOMAIN || (isLocal ? "localhost" : bare);
+  const domain = input.env.PARLEY_DOMAIN || (isLocal ? "localhost" : bare);
   const host = `${app}.${domain}${url.port ? `:${url.port}` : ""}`;
   const base = isLocal ? url.href : `${url.protocol}//${host}${url.pathname}`;
   return { base: base.replace(/\/+$/, ""), host };
 }
 
-function serverUrl({ flags, env }: Given): string {
+function serverUrl({ flags, env }: Input): string {
   const [text, from] = flags.has("url")
     ? [flags.get("url") ?? "", "--url"]
     : [env.PARLEY_URL || DEFAULT_URL, "PARLEY_URL"];
@@ -82,34 +81,34 @@ export class Server {
   constructor(
     private readonly base: string,
     private readonly credential: Credential | undefined,
-    /** Why a server may not have what is asked for at this address. */
-    private readonly absent: string,
-    /** Where it is not the one of the address. */
+    /** Why this address may not serve the API. */
+    private readonly whyAbsent: string,
+    /** The Host header, if it differs from the address. */
     private readonly host?: string,
   ) {}
 
   get<T extends object>(path: string): Promise<T> {
-    return this.ask("GET", path);
+    return this.request("GET", path);
   }
 
   post<T extends object>(path: string, body: object = {}): Promise<T> {
-    return this.ask("POST", path, body);
+    return this.request("POST", path, body);
   }
 
   put<T extends object>(path: string, body: object): Promise<T> {
-    return this.ask("PUT", path, body);
+    return this.request("PUT", path, body);
   }
 
   patch<T extends object>(path: string, body: object): Promise<T> {
-    return this.ask("PATCH", path, body);
+    return this.request("PATCH", path, body);
   }
 
   delete<T extends object>(path: string): Promise<T> {
-    return this.ask("DELETE", path);
+    return this.request("DELETE", path);
   }
 
-  /** T is the server's promise (docs/rest.md); that it is an object at all is checked here. */
-  private async ask<T extends object>(method: Method, path: string, body?: object): Promise<T> {
+  /** T is what docs/rest.md promises; only that the answer is an object is checked. */
+  private async request<T extends object>(method: Method, path: string, body?: object): Promise<T> {
     const response = await this.send(method, path, body);
     const answer = await readObject(response);
     if (!answer) throw this.notParley(response);
@@ -126,9 +125,9 @@ export class Server {
           ...(this.host && { Host: this.host }),
           ...(body && { "Content-Type": "application/json" }),
         },
-        // Followed blindly, a redirect could carry the credential to somebody else.
+        // Following a redirect could send the credential to another server.
         redirect: "manual",
-        signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+        signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
         ...(body && { body: JSON.stringify(body) }),
       });
     } catch (error) {
@@ -147,7 +146,10 @@ export class Server {
     if (isRefused && this.credential) return new Failure(code, `${this.credential.refused} (${this.origin})`);
     if (response.status === 429 && retry) return new Failure(code, `${message} Retry in ${retry} s.`);
     if (response.status === 404 && message === CODES.not_found.text)
-      return new Failure(code, `${this.base} is not there: ${this.absent}; name the right address with --url`);
+      return new Failure(
+        code,
+        `there is nothing at ${this.base}: ${this.whyAbsent}; name the right address with --url`,
+      );
     return new Failure(code, message);
   }
 
@@ -157,7 +159,7 @@ export class Server {
       "unexpected_answer",
       location
         ? `${this.origin} redirects to ${location}; name the right address with --url or PARLEY_URL`
-        : `${this.origin} answered ${response.status}, and not as Parley does; is this a Parley server?`,
+        : `${this.origin} answered ${response.status}, but not in the way Parley does; is this a Parley server?`,
     );
   }
 
@@ -166,7 +168,7 @@ export class Server {
   }
 }
 
-/** The application API has its code one level deeper. */
+/** The application API nests the code one level deeper. */
 function codeOf(error: unknown): string {
   if (isObject(error)) return codeOf(error.code);
   return typeof error === "string" ? error : "unexpected_answer";
@@ -188,7 +190,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
   ECONNRESET: "the connection was closed",
   ENOTFOUND: "no such host",
-  EPROTO: "it does not speak TLS there",
+  EPROTO: "the server does not use TLS at this address",
   DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
   SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
@@ -197,7 +199,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.name === "TimeoutError") return `no answer within ${ANSWER_WITHIN_MS / 1000} s`;
+  if (error.name === "TimeoutError") return `no answer within ${ANSWER_TIMEOUT_MS / 1000} s`;
   const code = "code" in error ? String(error.code) : "";
   return CAUSES[code] ?? (code || error.message);
 }

@@ -1,13 +1,13 @@
-/** What a command is: parsing, help and dispatch are all made from these declarations. */
-import type { Given } from "./given.ts";
+/** The declaration of a command, from which parsing, help and dispatch are derived. */
+import type { Input } from "./input.ts";
 
 export interface Flag {
   readonly name: string;
-  /** What its value is called in the help. Absent: a switch. */
+  /** The name of its value in the help. Absent: the flag is a switch. */
   readonly value?: string;
   readonly meaning: string;
   readonly required?: true;
-  /** May be given several times. */
+  /** The flag may be repeated. */
   readonly many?: true;
 }
 
@@ -15,34 +15,34 @@ export interface Operand {
   readonly name: string;
   readonly meaning: string;
   readonly optional?: true;
-  /** Any number of words. */
+  /** Any number of arguments. */
   readonly many?: true;
 }
 
 export interface Command {
-  /** Its words: "keys create". */
+  /** One or two parts: "up", "keys create". */
   readonly name: string;
   readonly summary: string;
   readonly operands?: readonly Operand[];
   readonly flags: readonly Flag[];
-  /** What one has to know beyond the flags. */
+  /** What users have to know beyond the flags. */
   readonly details?: string;
-  /** To copy and paste, at least one. */
+  /** For copy and paste. */
   readonly examples: readonly [string, ...string[]];
-  /** Brings the module that does it only when it is asked for, so that help is quick. */
+  /** Imports the implementation on demand, so that help is quick. */
   readonly load: () => Promise<Run>;
 }
 
-export type Run = (given: Given) => Promise<Answer | undefined>;
+export type Run = (input: Input) => Promise<Answer | undefined>;
 
-/** What a command has to say. undefined instead of one: it goes on running and speaks for itself. */
+/** The result of a command. A command that keeps running returns undefined instead. */
 export interface Answer {
   /** For --json. */
   readonly value: object;
-  /** For people; whole lines. */
+  /** For people, in whole lines. */
   readonly text: string;
-  /** For people, beside the result: on stderr. */
+  /** For people, in addition to the result, on stderr. */
   readonly notes?: readonly string[];
-  /** The question was answered, and the answer is no: exit code 1. */
+  /** The command has worked, but its result is negative: exit code 1. */
   readonly refused?: boolean;
 }

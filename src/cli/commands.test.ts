@@ -1,17 +1,17 @@
 import { expect, test } from "bun:test";
 import { COMMANDS, FLAG_KINDS, GROUPS } from "./commands/all.ts";
-import { understand } from "./dispatch.ts";
-import { Given } from "./given.ts";
+import { parseCommand } from "./dispatch.ts";
 import { help } from "./help.ts";
+import { Input } from "./input.ts";
 
-const helpText = async (words: string): Promise<string> =>
-  (await help(new Given(words.split(" ").filter(Boolean), new Map(), {}))).text;
+const helpText = async (command: string): Promise<string> =>
+  (await help(new Input(command.split(" ").filter(Boolean), new Map(), {}))).text;
 
-/** As a shell would split it; our examples quote with '…' only. */
+/** Splits a line as a shell does; our examples use only '…' for quotes. */
 const split = (line: string): string[] =>
   [...line.matchAll(/(?:'[^']*'|[^\s'])+/g)].map(([word]) => word.replaceAll("'", ""));
 
-test("every name is there once, and a flag is a switch everywhere or nowhere", () => {
+test("names of commands are unique, and a flag is a switch in all commands or in none", () => {
   const names = COMMANDS.map((command) => command.name);
   expect(new Set(names).size).toBe(names.length);
   for (const command of COMMANDS)
@@ -20,20 +20,20 @@ test("every name is there once, and a flag is a switch everywhere or nowhere", (
 });
 
 test.each(COMMANDS.map((command) => [command.name, command] as const))(
-  "%s: its examples are right, its help shows them and every flag, and it can be loaded",
+  "%s: its examples are valid, its help has them and every flag, and it can be loaded",
   async (name, command) => {
     const text = await helpText(name);
     for (const example of command.examples) {
       expect(text).toContain(example);
       const line = example.split(" | ").find((part) => part.startsWith(`parley ${name}`)) ?? "";
-      expect(understand(split(line).slice(1)).command.name).toBe(name);
+      expect(parseCommand(split(line).slice(1)).command.name).toBe(name);
     }
     for (const flag of command.flags) expect(text).toContain(`--${flag.name}`);
     expect(typeof (await command.load())).toBe("function");
   },
 );
 
-test("the overview names every command", async () => {
+test("the overview has every command", async () => {
   const text = await helpText("");
   for (const { title, commands } of GROUPS) {
     expect(text).toContain(title);
@@ -42,20 +42,20 @@ test("the overview names every command", async () => {
   }
 });
 
-test("help on a group shows its commands only", async () => {
+test("help on a group has only its commands", async () => {
   const text = await helpText("keys");
   expect(text).toContain("parley keys rotate");
   expect(text).not.toContain("parley apps create");
 });
 
-test("--help asks for help, whatever else is missing", () => {
-  expect(understand(["keys", "create", "--help"])).toMatchObject({
+test("--help prints help even if required arguments are missing", () => {
+  expect(parseCommand(["keys", "create", "--help"])).toMatchObject({
     command: { name: "help" },
     operands: ["keys", "create"],
   });
-  expect(understand(["keys", "show", "sk_id_x", "--help", "--json"]).operands).toEqual(["keys", "show"]);
-  expect(understand(["-h"])).toMatchObject({ command: { name: "help" }, operands: [] });
-  expect(understand(["--version", "--json"]).command.name).toBe("version");
+  expect(parseCommand(["keys", "show", "sk_id_x", "--help", "--json"]).operands).toEqual(["keys", "show"]);
+  expect(parseCommand(["-h"])).toMatchObject({ command: { name: "help" }, operands: [] });
+  expect(parseCommand(["--version", "--json"]).command.name).toBe("version");
 });
 
 test.each([
@@ -79,10 +79,12 @@ test.each([
   ["keys list --version", "does not take --version"],
   ["keys list --app a --app b", "--app is given twice"],
   ["keys list --json --json", "--json is given twice"],
-])("%s is refused with its name and where to look", (line, message) => {
-  expect(() => understand(line.split(" "))).toThrow(message);
+])("%s is refused, with what is wrong and which help to read", (line, message) => {
+  expect(() => parseCommand(line.split(" "))).toThrow(message);
 });
 
-test("everything the table takes is understood where flags stand before the words, too", () => {
-  expect(understand(["--json", "--url", "http://a", "keys", "list"])).toMatchObject({ command: { name: "keys list" } });
+test("flags may come before the command", () => {
+  expect(parseCommand(["--json", "--url", "http://a", "keys", "list"])).toMatchObject({
+    command: { name: "keys list" },
+  });
 });

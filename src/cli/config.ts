@@ -1,12 +1,12 @@
-/** `parley config`: what a server would run with, and why. */
+/** `parley config`: the settings that a server would use, and where each comes from. */
 import { loadConfig } from "../config/load.ts";
 import { keyOf, NAMES } from "../config/settings.ts";
 import { shownValue } from "../config/show.ts";
 import type { Answer } from "./command.ts";
-import type { Given } from "./given.ts";
+import type { Input } from "./input.ts";
 import { table } from "./output.ts";
 
-export async function showConfig({ flags, env }: Given): Promise<Answer> {
+export async function showConfig({ flags, env }: Input): Promise<Answer> {
   const loaded = loadConfig(flags, env);
   const settings = NAMES.map((name) => {
     const value: unknown = loaded.config[name];

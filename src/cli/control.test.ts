@@ -1,34 +1,14 @@
-/** Every command that talks to a server, as a process, against one that runs. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { rmSync, writeFileSync } from "node:fs";
+/** Commands that call the control plane and the backend API, as processes, against a running server. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CODES } from "../protocol/codes.ts";
-import { type Ended, parley, shell, startServer, type TestServer, temporaryFolder } from "./testing/kit.ts";
+import { parley, shell, withServer } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
 
-const folder = temporaryFolder();
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await startServer(join(folder, "data"));
-});
-
-afterAll(async () => {
-  await server?.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-const run = (line: string, ...more: string[]): Promise<Ended> =>
-  parley([...line.split(" ").filter(Boolean), ...more], { env: server.env });
-
-/** A command that must succeed: its JSON. */
-async function json<T = Record<string, unknown>>(line: string, ...more: string[]): Promise<T> {
-  const { stdout, stderr, exitCode } = await run(line, ...more, "--json");
-  expect([exitCode, exitCode === 0 ? "" : stderr]).toEqual([0, ""]);
-  expect(stdout.trim().split("\n")).toHaveLength(1);
-  return JSON.parse(stdout) as T;
-}
+const cli = withServer();
+const { folder, run, json } = cli;
 
 let apps = 0;
 async function newApp(): Promise<string> {
@@ -44,7 +24,7 @@ interface SecretKey {
 const newSecretKey = (app: string): Promise<SecretKey> =>
   json(`keys create --app ${app} --type secret --channels chat/*,news --actions publish,subscribe`);
 
-/** The values of `name  value` lines. */
+/** Parses lines of `name  value`. */
 const fieldsOf = (text: string): Record<string, string> =>
   Object.fromEntries(
     text
@@ -53,10 +33,10 @@ const fieldsOf = (text: string): Record<string, string> =>
       .map((line) => line.split(/ {2,}/) as [string, string]),
   );
 
-test("an application is made, shown, listed, changed and deleted", async () => {
+test("an application is created, shown, listed, changed and deleted", async () => {
   const made = await run("apps create shop");
   expect(made.exitCode).toBe(0);
-  expect(made.stderr).toContain('"parley apps secret shop" shows it again');
+  expect(made.stderr).toContain('"parley apps secret shop" prints it');
   const { id = "", "secret key": secretKey = "" } = fieldsOf(made.stdout);
   expect(id).toMatch(/^[0-9a-f]{24}$/);
 
@@ -71,7 +51,7 @@ test("an application is made, shown, listed, changed and deleted", async () => {
   expect(fieldsOf(planned.stdout)).toMatchObject({
     plan: "small",
     connections: "500",
-    "messages a month": "unlimited",
+    "messages per month": "unlimited",
     "recordings kept": "30 days",
   });
   expect(await json("apps plan shop --retention-days none")).toMatchObject({
@@ -81,7 +61,7 @@ test("an application is made, shown, listed, changed and deleted", async () => {
 
   const rotated = await run("apps rotate-secret shop --grace 60");
   expect(rotated.stdout.trim()).not.toBe(secretKey);
-  expect(rotated.stderr).toContain("work until the grace is over");
+  expect(rotated.stderr).toContain("work until the grace ends");
   const ended = await run("apps rotate-secret shop --retire-previous");
   expect(ended.stderr).toContain("no longer works");
   expect((await json("apps rotate-secret shop")).secretKey).not.toBe(ended.stdout.trim());
@@ -96,7 +76,7 @@ test("an application is made, shown, listed, changed and deleted", async () => {
   expect(gone).toEqual({ exitCode: 1, stdout: "", stderr: "parley: There is no such application.\n" });
 });
 
-test("a publishable key is made, edited, listed and revoked", async () => {
+test("a publishable key is created, edited, listed and revoked", async () => {
   const app = await newApp();
   const made = await run(
     `keys create --app ${app} --type publishable --channels chat/*,news --actions publish,subscribe`,
@@ -128,16 +108,16 @@ test("a publishable key is made, edited, listed and revoked", async () => {
   expect([late.exitCode, JSON.parse(late.stderr)]).toEqual([1, { error: "conflict", message: "This key is revoked." }]);
 });
 
-test("a secret key's secret is printed when it is made and when it is rotated, with a note, and nowhere else", async () => {
+test("the secret of a secret key is printed only when it is created and when it is rotated, with a note", async () => {
   const app = await newApp();
   const made = await run(`keys create --app ${app} --type secret --channels ** --actions publish`);
-  expect(made.stderr).toContain("shown this once");
+  expect(made.stderr).toContain("shown only this once");
   const { key = "", secret = "" } = fieldsOf(made.stdout);
   expect(secret).toMatch(/^sk_secret_/);
   expect((await run(`keys show ${key}`)).stdout).not.toContain("sk_secret_");
 
   const rotated = await run(`keys rotate ${key} --grace 3600`);
-  expect(rotated.stderr).toContain("shown this once");
+  expect(rotated.stderr).toContain("shown only this once");
   expect(fieldsOf(rotated.stdout).secret).not.toBe(secret);
   const before = Math.floor(Date.now() / 1000);
   const retired = await json(`keys rotate ${key} --retire-previous`);
@@ -145,7 +125,7 @@ test("a secret key's secret is printed when it is made and when it is rotated, w
   expect(retired.previousSecretExpiresAt as number).toBeWithin(before, before + 60);
 });
 
-test("a token is minted with the key of the environment or of --key, and checked from argument and stdin", async () => {
+test("a token is minted with the key of the environment or of --key, and checked from an argument or stdin", async () => {
   const app = await newApp();
   const { keyId, secret } = await newSecretKey(app);
   const minted = await run(
@@ -153,7 +133,7 @@ test("a token is minted with the key of the environment or of --key, and checked
     '--metadata={"ice":[]}',
     '--peer-metadata={"name":"Alice"}',
   );
-  expect(minted.stderr).toMatch(/^It is good until \d{4}-/);
+  expect(minted.stderr).toMatch(/^It is valid until \d{4}-/);
   const token = minted.stdout.trim();
   expect(token.split(".")).toHaveLength(3);
   const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as object;
@@ -166,9 +146,9 @@ test("a token is minted with the key of the environment or of --key, and checked
     channels: "chat/*",
     permissions: "subscribe",
   });
-  const piped = await shell("parley token mint --peer bob | parley token check - --json", server.env);
+  const piped = await shell("parley token mint --peer bob | parley token check - --json", cli.server.env);
   expect(JSON.parse(piped.stdout)).toMatchObject({ valid: true, peerId: "bob" });
-  const implied = await parley(["token", "check"], { env: server.env, stdin: `${token}\n` });
+  const implied = await parley(["token", "check"], { env: cli.server.env, stdin: `${token}\n` });
   expect([implied.exitCode, fieldsOf(implied.stdout).peer]).toEqual([0, "alice"]);
   expect(await json("token mint --peer carol")).toMatchObject({
     token: expect.any(String),
@@ -176,7 +156,7 @@ test("a token is minted with the key of the environment or of --key, and checked
   });
 });
 
-test("a refused token is an answer with its exact reason, and exit code 1", async () => {
+test("a refused token is reported with its reason, and exit code 1", async () => {
   const text = await run("token check nonsense");
   expect([text.exitCode, text.stderr]).toEqual([1, ""]);
   expect(fieldsOf(text.stdout)).toEqual({
@@ -187,11 +167,11 @@ test("a refused token is an answer with its exact reason, and exit code 1", asyn
   const asJson = await run("token check nonsense --json");
   expect(asJson.exitCode).toBe(1);
   expect(JSON.parse(asJson.stdout)).toEqual({ valid: false, error: "invalid_token", reason: expect.any(String) });
-  const empty = await parley(["token", "check", "-"], { env: server.env });
-  expect([empty.exitCode, empty.stderr]).toEqual([2, "parley: stdin held no token\n"]);
+  const empty = await parley(["token", "check", "-"], { env: cli.server.env });
+  expect([empty.exitCode, empty.stderr]).toEqual([2, "parley: stdin contained no token\n"]);
 });
 
-test("a revoked key mints nothing, and its tokens are refused", async () => {
+test("a revoked key mints no tokens, and its tokens are refused", async () => {
   const { keyId, secret } = await newSecretKey(await newApp());
   const { token } = await json<{ token: string }>(`token mint --peer alice --key ${keyId}:${secret}`);
   await json(`keys revoke ${keyId}`);
@@ -205,7 +185,7 @@ test("a revoked key mints nothing, and its tokens are refused", async () => {
   expect(minted.stderr).not.toContain(secret);
 });
 
-test("the API's refusals arrive with their code and words", async () => {
+test("refusals of the API are printed with their code and message", async () => {
   const refused = await run("token mint --peer alice --channels _parley/x --json");
   expect(refused.stdout).toBe("");
   expect([refused.exitCode, JSON.parse(refused.stderr)]).toEqual([
@@ -218,11 +198,11 @@ test("the API's refusals arrive with their code and words", async () => {
   expect(JSON.parse(taken.stderr)).toMatchObject({ error: "conflict" });
 });
 
-test("without an admin token it says how to set one; with a wrong one, which one was wrong", async () => {
-  const url = server.url;
+test("without an admin token the error says how to set it, and with a wrong one where that came from", async () => {
+  const url = cli.server.url;
   const none = await parley(["keys", "list", "--url", url]);
   expect(none.exitCode).toBe(2);
-  expect(none.stderr).toContain("set PARLEY_ADMIN_TOKEN, or name a file that holds it with --admin-token-file");
+  expect(none.stderr).toContain("set PARLEY_ADMIN_TOKEN, or name a file that contains it with --admin-token-file");
   const wrong = await parley(["keys", "list", "--url", url], { env: { PARLEY_ADMIN_TOKEN: "parley_admin_wrong" } });
   expect(wrong).toEqual({
     exitCode: 1,
@@ -233,31 +213,31 @@ test("without an admin token it says how to set one; with a wrong one, which one
   expect([noKey.exitCode, noKey.stderr]).toEqual([2, expect.stringContaining("set PARLEY_KEY=SK_ID:SK_SECRET")]);
 });
 
-test("the admin token can come from a file, which wins over the environment", async () => {
+test("the admin token can come from a file, which overrides the environment", async () => {
   const file = join(folder, "token");
-  writeFileSync(file, `${server.adminToken}\n`);
-  const args = ["apps", "list", "--url", server.url, "--admin-token-file", file];
+  writeFileSync(file, `${cli.server.adminToken}\n`);
+  const args = ["apps", "list", "--url", cli.server.url, "--admin-token-file", file];
   expect((await parley(args, { env: { PARLEY_ADMIN_TOKEN: "wrong" } })).exitCode).toBe(0);
-  writeFileSync(file, "two words\n");
-  expect((await parley(args)).stderr).toContain("must hold the admin token and nothing else");
+  writeFileSync(file, "two parts\n");
+  expect((await parley(args)).stderr).toContain("must contain the admin token and nothing else");
   const missing = await parley(["apps", "list", "--admin-token-file", join(folder, "nowhere")]);
   expect([missing.exitCode, missing.stderr]).toEqual([2, expect.stringContaining("cannot be read")]);
 });
 
-test("a server that is away is named, with how to start one", async () => {
+test("the error about an unreachable server has its address and how to start one", async () => {
   using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   const url = `http://127.0.0.1:${other.port}`;
   await other.stop(true);
-  const away = await parley(["apps", "list", "--url", url], { env: { PARLEY_ADMIN_TOKEN: "x" } });
-  expect(away.exitCode).toBe(1);
-  expect(away.stderr).toBe(
+  const unreachable = await parley(["apps", "list", "--url", url], { env: { PARLEY_ADMIN_TOKEN: "x" } });
+  expect(unreachable.exitCode).toBe(1);
+  expect(unreachable.stderr).toBe(
     `parley: no server can be reached at ${url} (connection refused); start one with "parley up", or name another with --url or PARLEY_URL\n`,
   );
   const asJson = await parley(["apps", "list", "--json"], { env: { PARLEY_ADMIN_TOKEN: "x", PARLEY_URL: url } });
   expect(JSON.parse(asJson.stderr)).toMatchObject({ error: "unreachable", message: expect.stringContaining(url) });
 });
 
-test("what is not Parley is said to be so, and a redirect is not followed with the token", async () => {
+test("a server that is not Parley is reported, and a redirect is not followed", async () => {
   const seen: string[] = [];
   using other = Bun.serve({
     port: 0,
@@ -275,17 +255,17 @@ test("what is not Parley is said to be so, and a redirect is not followed with t
   expect(seen).toEqual(["/api/internal/v1/apps", "/api/internal/v1/apps"]);
 });
 
-test("where there is no control plane, it says where it may be", async () => {
+test("the error about a missing control plane says where it may be", async () => {
   const absent = { error: "not_found", message: CODES.not_found.text };
   using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.json(absent, { status: 404 }) });
   const { exitCode, stderr } = await run(`apps list --url http://127.0.0.1:${other.port}`);
   expect([exitCode, stderr]).toEqual([
     1,
-    expect.stringContaining("with PARLEY_ADMIN_LISTEN it has an address of its own"),
+    expect.stringContaining("with PARLEY_ADMIN_LISTEN it has a separate address"),
   ]);
 });
 
-test("a wrong value is refused before anything is asked of the server", async () => {
+test("a wrong value is refused without a request to the server", async () => {
   const lines: [string, string][] = [
     ["apps plan demo", "nothing to change"],
     ["apps show ..", '".." is not the id or name of an application'],
@@ -295,14 +275,14 @@ test("a wrong value is refused before anything is asked of the server", async ()
     ],
     ["keys create --app demo --type publishable --channels ** --actions publish", "a publishable key needs --origins"],
     ["keys create --app demo --type public --channels ** --actions publish", "allowed: publishable, secret"],
-    ["keys rotate sk_id_x --retire-previous --grace 1", "--grace has no meaning beside it"],
-    ["apps rotate-secret shop --retire-previous --grace 1", "--grace has no meaning beside it"],
+    ["keys rotate sk_id_x --retire-previous --grace 1", "--grace cannot be used with it"],
+    ["apps rotate-secret shop --retire-previous --grace 1", "--grace cannot be used with it"],
     ["keys edit sk_id_x", "nothing to change"],
     ["token mint --peer a --key pk_live_x", "--key must be a secret key's id and its secret"],
     ["token mint --peer a --permissions fly", '--permissions has "fly"'],
     ["apps list --url ftp://x", "--url must be an address such as"],
   ];
-  const nowhere = { ...server.env, PARLEY_URL: "http://127.0.0.1:1" };
+  const nowhere = { ...cli.server.env, PARLEY_URL: "http://127.0.0.1:1" };
   const ended = await Promise.all(lines.map(([line]) => parley(line.split(" "), { env: nowhere })));
   for (const [at, { exitCode, stdout, stderr }] of ended.entries()) {
     expect([exitCode, stdout, stderr]).toEqual([2, "", expect.stringContaining(lines[at]?.[1] ?? "")]);
@@ -310,10 +290,10 @@ test("a wrong value is refused before anything is asked of the server", async ()
   }
 });
 
-test("a reader that leaves early ends it quietly", async () => {
-  const short = await shell("parley keys list | head -1", server.env);
+test("a command whose output is no longer read ends quietly", async () => {
+  const short = await shell("parley keys list | head -1", cli.server.env);
   expect([short.exitCode, short.stdout.startsWith("KEY "), short.stderr]).toEqual([0, true, ""]);
-  // Far more than a pipe holds, so that the write itself must fail.
+  // More than fits into a pipe, so that the write itself fails.
   const app = { _id: "id", name: "a", created: 0, plan: { name: "p" }, retentionDays: null };
   using other = Bun.serve({
     port: 0,
@@ -321,6 +301,6 @@ test("a reader that leaves early ends it quietly", async () => {
     fetch: () => Response.json({ data: Array(20_000).fill(app) }),
   });
   const script = `{ parley apps list; echo "exit code $?" >&2; } | head -1`;
-  const long = await shell(script, { ...server.env, PARLEY_URL: `http://127.0.0.1:${other.port}` });
+  const long = await shell(script, { ...cli.server.env, PARLEY_URL: `http://127.0.0.1:${other.port}` });
   expect([long.stdout.startsWith("NAME "), long.stderr]).toEqual([true, "exit code 0\n"]);
 });

@@ -1,45 +1,45 @@
-/** What a command shows the server. The admin token is never an argument: everybody on the machine can read those. */
+/** The credentials of commands. The admin token is never an argument, because every user of the machine can read those. */
 import { readFileSync } from "node:fs";
 import { UsageError } from "./errors.ts";
-import type { Given } from "./given.ts";
+import type { Input } from "./input.ts";
 
 export interface Credential {
   readonly value: string;
-  /** What to say when the server does not take it. */
+  /** The message for a credential that the server refuses. */
   readonly refused: string;
 }
 
 const HEADER_SAFE = /^[\x21-\x7e]+$/;
 
-export function adminToken(given: Given): Credential {
-  const file = given.text("admin-token-file");
-  const value = file === undefined ? given.env.PARLEY_ADMIN_TOKEN?.trim() : readSecret("admin-token-file", file);
+export function adminToken(input: Input): Credential {
+  const file = input.text("admin-token-file");
+  const value = file === undefined ? input.env.PARLEY_ADMIN_TOKEN?.trim() : readSecret("admin-token-file", file);
   if (!value)
     throw new UsageError(
       file === undefined
-        ? 'the admin token is needed: set PARLEY_ADMIN_TOKEN, or name a file that holds it with --admin-token-file (the first start showed it; with the server stopped, "parley admin reset-token" makes a new one)'
+        ? 'the admin token is needed: set PARLEY_ADMIN_TOKEN, or name a file that contains it with --admin-token-file (the first start printed it; "parley admin reset-token" makes a new one for a stopped server)'
         : `--admin-token-file ${file} is empty`,
     );
   const from = file === undefined ? "PARLEY_ADMIN_TOKEN" : `--admin-token-file ${file}`;
-  if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must hold the admin token and nothing else`);
+  if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must contain the admin token and nothing else`);
   return { value, refused: `the admin token of ${from} is not this server's` };
 }
 
-export function secretKey(given: Given): Credential {
-  const flag = given.text("key");
-  const value = flag ?? given.env.PARLEY_KEY?.trim();
+export function secretKey(input: Input): Credential {
+  const flag = input.text("key");
+  const value = flag ?? input.env.PARLEY_KEY?.trim();
   if (!value) throw new UsageError("a secret key is needed: set PARLEY_KEY=SK_ID:SK_SECRET, or use --key");
   return keyCredential(value, flag === undefined ? "PARLEY_KEY" : "--key");
 }
 
-/** For commands that run for long: their arguments stand in the list of processes all the while. */
-export function keyFromFile(given: Given): Credential {
-  const file = given.text("secret-key-file");
-  const value = file === undefined ? given.env.PARLEY_KEY?.trim() : readSecret("secret-key-file", file);
+/** For commands that run for a long time, during which their arguments are visible in the list of processes. */
+export function keyFromFile(input: Input): Credential {
+  const file = input.text("secret-key-file");
+  const value = file === undefined ? input.env.PARLEY_KEY?.trim() : readSecret("secret-key-file", file);
   if (!value)
     throw new UsageError(
       file === undefined
-        ? "a secret key is needed: set PARLEY_KEY=SK_ID:SK_SECRET, or name a file that holds it with --secret-key-file"
+        ? "a secret key is needed: set PARLEY_KEY=SK_ID:SK_SECRET, or name a file that contains it with --secret-key-file"
         : `--secret-key-file ${file} is empty`,
     );
   return keyCredential(value, file === undefined ? "PARLEY_KEY" : `--secret-key-file ${file}`);
@@ -47,23 +47,23 @@ export function keyFromFile(given: Given): Credential {
 
 function keyCredential(value: string, from: string): Credential {
   if (!/^sk_id_[^:]+:[^:]+$/.test(value) || !HEADER_SAFE.test(value))
-    throw new UsageError(`${from} must be a secret key's id and its secret, with a colon between: sk_id_…:sk_secret_…`);
+    throw new UsageError(`${from} must be a secret key's id and its secret, separated by a colon: sk_id_…:sk_secret_…`);
   return { value, refused: `the secret key of ${from} was refused: it is unknown or revoked, or its secret is wrong` };
 }
 
 /** The secret key of an application, for its own host. */
-export function appSecret(given: Given): Credential {
-  const file = given.text("app-secret-file");
+export function appSecret(input: Input): Credential {
+  const file = input.text("app-secret-file");
   const from = file === undefined ? "PARLEY_APP_SECRET" : `--app-secret-file ${file}`;
-  const value = file === undefined ? given.env.PARLEY_APP_SECRET?.trim() : readSecret("app-secret-file", file);
+  const value = file === undefined ? input.env.PARLEY_APP_SECRET?.trim() : readSecret("app-secret-file", file);
   if (!value)
     throw new UsageError(
       file === undefined
-        ? 'the application\'s secret key is needed: set PARLEY_APP_SECRET, or name a file that holds it with --app-secret-file (the first start showed the demo\'s as "app secret"; "parley apps secret APP" prints any)'
+        ? 'the application\'s secret key is needed: set PARLEY_APP_SECRET, or name a file that contains it with --app-secret-file (the first start printed that of the demo as "app secret"; "parley apps secret APP" prints any)'
         : `${from} is empty`,
     );
-  if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must hold the secret key and nothing else`);
-  return { value, refused: `there is no such application, or the secret key of ${from} is not its` };
+  if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must contain the secret key and nothing else`);
+  return { value, refused: `there is no such application, or the secret key of ${from} belongs to another one` };
 }
 
 function readSecret(flag: string, file: string): string {

@@ -1,16 +1,15 @@
-/** From the words of a command line to a command that runs, and from how it ended to an exit code. */
-
+/** Finds and runs the command of a command line, and turns its result into output and an exit code. */
 import { didYouMean } from "../protocol/did-you-mean.ts";
 import { type Args, parseArgs } from "./args.ts";
 import type { Command } from "./command.ts";
-import { commandAt, commandsUnder, FLAG_KINDS } from "./commands/all.ts";
-import { endingOf, UsageError } from "./errors.ts";
+import { commandAt, commandsOf, FLAG_KINDS } from "./commands/all.ts";
+import { reportOf, UsageError } from "./errors.ts";
 import { HELP } from "./flags.ts";
-import { type Env, Given } from "./given.ts";
 import { noSuchCommand, overview } from "./help.ts";
+import { type Env, Input } from "./input.ts";
 import { Output } from "./output.ts";
 
-/** The exit code; undefined: the command goes on running. */
+/** The exit code; undefined: the command keeps running. */
 export async function dispatch(argv: readonly string[], env: Env): Promise<number | undefined> {
   const output = new Output(argv.includes("--json"));
   if (argv.length === 0) {
@@ -18,54 +17,55 @@ export async function dispatch(argv: readonly string[], env: Env): Promise<numbe
     return 2;
   }
   try {
-    const { command, operands, flags, repeated } = understand(argv);
+    const { command, operands, flags, repeated } = parseCommand(argv);
     const run = await command.load();
-    const answer = await run(new Given(operands, flags, env, repeated));
+    const answer = await run(new Input(operands, flags, env, repeated));
     if (!answer) return undefined;
     await output.answer(answer);
     return answer.refused ? 1 : 0;
   } catch (error) {
-    const ending = endingOf(error);
-    if (!ending) throw error;
-    await output.failure(ending);
-    return ending.exitCode;
+    const report = reportOf(error);
+    if (!report) throw error;
+    await output.failure(report);
+    return report.exitCode;
   }
 }
 
-export interface Understood {
+export interface ParsedCommand {
   readonly command: Command;
   readonly operands: readonly string[];
   readonly flags: ReadonlyMap<string, string>;
   readonly repeated: Args["repeated"];
 }
 
-/** Throws a UsageError for everything that its declaration does not take or does not get. */
-export function understand(argv: readonly string[]): Understood {
-  const { words, flags, repeated, unknown } = spelledOut(parseArgs(argv, FLAG_KINDS));
-  const command = commandAt(words);
+/** Throws a UsageError for arguments that the command does not have, and for required ones that are missing. */
+export function parseCommand(argv: readonly string[]): ParsedCommand {
+  const { positionals, flags, repeated, unknown } = expandAliases(parseArgs(argv, FLAG_KINDS));
+  const command = commandAt(positionals);
   if (!command) {
-    // Of a wrong flag in front, the word behind it may be the value.
+    // After an unknown flag in front, the next argument may be its value and not a command.
     if (unknown[0] !== undefined && argv[0]?.startsWith("-")) throw unknownFlag(unknown[0], [...FLAG_KINDS.keys()]);
-    throw wrongWords(words);
+    throw unknownCommand(positionals);
   }
   if (unknown[0] !== undefined) throw unknownFlag(unknown[0], flagNames(command), command);
-  const operands = words.slice(command.name.split(" ").length);
+  const operands = positionals.slice(command.name.split(" ").length);
   check(command, operands, flags);
   const twice = [...repeated.keys()].find((name) => !command.flags.some((flag) => flag.name === name && flag.many));
   if (twice !== undefined) throw new UsageError(`--${twice} is given twice`);
   return { command, operands, flags, repeated };
 }
 
-/** `parley keys list --help` is `parley help keys list`; `parley --version` is how everybody tries it first. */
-function spelledOut(args: Args): Args {
-  const { words, flags, unknown } = args;
+/** `parley keys list --help` means `parley help keys list`, and `parley --version` means `parley version`. */
+function expandAliases(args: Args): Args {
+  const { positionals, flags, unknown } = args;
   const repeated = new Map<string, string[]>();
   const json = new Map([...flags].filter(([name]) => name === "json"));
   if (flags.has("help")) {
-    const name = commandAt(words)?.name.split(" ") ?? words;
-    return { words: ["help", ...name], flags: json, repeated, unknown };
+    const name = commandAt(positionals)?.name.split(" ") ?? positionals;
+    return { positionals: ["help", ...name], flags: json, repeated, unknown };
   }
-  if (words.length === 0 && flags.has("version")) return { words: ["version"], flags: json, repeated, unknown };
+  if (positionals.length === 0 && flags.has("version"))
+    return { positionals: ["version"], flags: json, repeated, unknown };
   return args;
 }
 
@@ -73,10 +73,12 @@ const flagNames = (command: Command): string[] => [...command.flags, HELP].map((
 
 function check(command: Command, operands: readonly string[], flags: ReadonlyMap<string, string>): void {
   const { name, operands: declared = [] } = command;
-  const taken = flagNames(command);
-  const foreign = [...flags.keys()].find((flag) => !taken.includes(flag));
+  const accepted = flagNames(command);
+  const foreign = [...flags.keys()].find((flag) => !accepted.includes(flag));
   if (foreign !== undefined)
-    throw new UsageError(`"parley ${name}" does not take --${foreign}${flagHint(foreign, taken)} ${seeHelp(command)}`);
+    throw new UsageError(
+      `"parley ${name}" does not take --${foreign}${flagHint(foreign, accepted)} ${seeHelp(command)}`,
+    );
   const extra = declared.some((one) => one.many) ? undefined : operands[declared.length];
   if (extra !== undefined)
     throw new UsageError(`"parley ${name}" does not take ${JSON.stringify(extra)}. ${seeHelp(command)}`);
@@ -87,11 +89,11 @@ function check(command: Command, operands: readonly string[], flags: ReadonlyMap
   if (missing.length > 0) throw new UsageError(`"parley ${name}" needs ${missing.join(", ")}. ${seeHelp(command)}`);
 }
 
-function wrongWords(words: readonly string[]): UsageError {
-  const [first] = words;
+function unknownCommand(positionals: readonly string[]): UsageError {
+  const [first] = positionals;
   if (first === undefined) return new UsageError('name a command; "parley help" lists them');
-  const group = commandsUnder(first);
-  if (group.length === 0 || words.length > 1) return noSuchCommand(words);
+  const group = commandsOf(first);
+  if (group.length === 0 || positionals.length > 1) return noSuchCommand(positionals);
   const seconds = group.map((command) => command.name.slice(first.length + 1)).join(", ");
   return new UsageError(`"parley ${first}" needs one of ${seconds}. See "parley help ${first}"`);
 }
@@ -104,5 +106,6 @@ function unknownFlag(flag: string, known: readonly string[], command?: Command):
   );
 }
 
-const flagHint = (name: string, known: readonly string[]): string => didYouMean(name, known, (near) => `--${near}`);
+const flagHint = (name: string, known: readonly string[]): string =>
+  didYouMean(name, known, (suggestion) => `--${suggestion}`);
 const seeHelp = (command: Command): string => `See "parley help ${command.name}"`;

@@ -1,20 +1,20 @@
-/** The checklist of docs/production.md, held against what is known of a service. Pure: evidence in, findings out. */
+/** The checklist of docs/production.md as pure functions: evidence in, findings out. */
 import type { NodeFacts } from "../node/facts.ts";
 import type { Evidence } from "./doctor-evidence.ts";
 
 /**
- * - `serious`: strangers get what is not theirs, or clients are not served as they should be. The exit code is 1.
- * - `attention`: worth a change, or a decision.
- * - `unchecked`: nothing that a question over HTTP could find out; it is on the list all the same.
+ * - `serious`: unauthenticated clients get what they must not, or clients are not served correctly. The exit code is 1.
+ * - `attention`: needs a change or a decision.
+ * - `unchecked`: cannot be checked over HTTP, but belongs to the list.
  */
 export type Verdict = "ok" | "attention" | "serious" | "unchecked";
 
 export interface Finding {
-  /** The same words as in docs/production.md. */
+  /** The same name as in docs/production.md. */
   readonly check: string;
   readonly verdict: Verdict;
   readonly found: string;
-  /** What to do about it; absent where all is well. */
+  /** What to do about it; absent with the verdict `ok`. */
   readonly todo?: string;
 }
 
@@ -39,27 +39,28 @@ function readiness({ ready, publicUrl }: Evidence): Outcome {
     return unchecked(`${publicUrl.origin}/readyz does not answer`, "name the address of clients with --public-url");
   return serious(
     `/readyz answers ${ready.status}: ${ready.wrong.join("; ") || "no reason given"}`,
-    "mend what it names",
+    "fix what it names",
   );
 }
 
 function encryption({ publicUrl, isOutside }: Evidence, { hasTls, host, trustedProxies }: NodeFacts): Outcome {
-  if (publicUrl.protocol === "https:") return ok(`clients come over TLS: ${publicUrl.origin}`);
+  if (publicUrl.protocol === "https:") return ok(`clients connect over TLS: ${publicUrl.origin}`);
   if (hasTls) return ok("the node serves https and wss itself");
   const todo = "set PARLEY_TLS_CERT and PARLEY_TLS_KEY, or put a proxy with TLS in front (deploy/nginx, deploy/caddy)";
   if (isOutside)
-    return serious(`${publicUrl.origin} is not encrypted: tokens and messages can be read on the way`, todo);
+    return serious(`${publicUrl.origin} is not encrypted: tokens and messages can be read in transit`, todo);
   if (isLoopback(host) || trustedProxies > 0)
     return unchecked("this address is not encrypted; a proxy in front may be", fromPublicUrl);
   return serious(`the node listens on ${host} without TLS`, todo);
 }
 
 function proxies({ publicUrl }: Evidence, { hasTls, trustedProxies }: NodeFacts): Outcome {
-  if (trustedProxies > 0) return ok("PARLEY_TRUSTED_PROXIES is set; it must name your proxies and nobody else");
-  // TLS that the node does not speak itself is spoken by something in front of it.
+  if (trustedProxies > 0)
+    return ok("PARLEY_TRUSTED_PROXIES is set; it must contain only the addresses of your proxies");
+  // If the node does not use TLS itself, a proxy in front of it terminates TLS.
   if (publicUrl.protocol === "https:" && !hasTls)
     return serious(
-      "there is a proxy, and PARLEY_TRUSTED_PROXIES is not set: all clients share the proxy's address and its rates",
+      "there is a proxy, and PARLEY_TRUSTED_PROXIES is not set: all clients share the address of the proxy, and its rate limits",
       "set PARLEY_TRUSTED_PROXIES to the addresses of the proxy",
     );
   return unchecked("no proxy is trusted", "behind a proxy, set PARLEY_TRUSTED_PROXIES to its addresses");
@@ -76,60 +77,67 @@ function publicAddress({ publicUrl, isOutside }: Evidence, { publicUrls }: NodeF
 }
 
 function controlPlane({ control, isOutside }: Evidence, { hasAdminListener }: NodeFacts): Outcome {
-  if (hasAdminListener) return ok("control plane and metrics have an address of their own (PARLEY_ADMIN_LISTEN)");
-  const todo = "PARLEY_ADMIN_LISTEN=127.0.0.1:9090 moves it to an address of its own";
+  if (hasAdminListener) return ok("control plane and metrics have a separate address (PARLEY_ADMIN_LISTEN)");
+  const todo = "PARLEY_ADMIN_LISTEN=127.0.0.1:9090 moves it to a separate address";
   if (isOutside && control === 404) return ok("the control plane is not at the public address");
-  return attention("the control plane is at the address of clients, guarded by the admin token alone", todo);
+  return attention("the control plane is at the address of clients, protected only by the admin token", todo);
 }
 
 function adminToken({ adminTokenChars }: Evidence): Outcome {
   if (adminTokenChars >= LONG_TOKEN_CHARS) return ok(`it has ${adminTokenChars} characters`);
-  return attention(`it has only ${adminTokenChars} characters`, "set PARLEY_ADMIN_TOKEN anew: openssl rand -hex 32");
+  return attention(
+    `it has only ${adminTokenChars} characters`,
+    "set a longer PARLEY_ADMIN_TOKEN: openssl rand -hex 32",
+  );
 }
 
 function metrics({ metrics, isOutside }: Evidence): Outcome {
-  const todo = "let the proxy pass on neither /metrics nor /api/internal, or move both with PARLEY_ADMIN_LISTEN";
+  const todo = "block /metrics and /api/internal in the proxy, or move both with PARLEY_ADMIN_LISTEN";
   if (!isOutside)
     return unchecked(
-      "/metrics answers this machine without a token, as it should; a proxy on it counts as this machine unless it sets X-Forwarded-For",
+      "/metrics answers this machine without a token, as it should, and also a proxy on this machine that does not set X-Forwarded-For",
       fromPublicUrl,
     );
-  if (metrics === 200) return serious("/metrics answers strangers", todo);
-  if (metrics !== undefined && UNAUTHORIZED.includes(metrics)) return ok(`/metrics answers strangers ${metrics}`);
+  if (metrics === 200) return serious("/metrics answers clients without a credential", todo);
+  if (metrics !== undefined && UNAUTHORIZED.includes(metrics))
+    return ok(`/metrics answers clients without a credential with ${metrics}`);
   return unchecked(`/metrics answers ${metrics ?? "nothing"}`, "name the address of clients with --public-url");
 }
 
 function demo({ hasDemo, isOutside }: Evidence, { host }: NodeFacts): Outcome {
-  if (!hasDemo) return ok("there is no application demo");
+  if (!hasDemo) return ok("the application demo does not exist");
   const todo = "parley apps delete demo";
-  const found = "the application demo is there, with keys that may do everything";
+  const found = "the application demo exists, with keys that may do everything";
   return isOutside || !isLoopback(host) ? serious(found, todo) : attention(found, todo);
 }
 
 function openKeys({ openKeys }: Evidence): Outcome {
   const others = openKeys.filter(({ app }) => app !== "demo");
-  if (others.length === 0) return ok("no publishable key is open to every origin (but for the demo's, if it is there)");
+  if (others.length === 0) return ok("no publishable key allows every origin (except that of the demo, if it exists)");
   const named = others.slice(0, NAMED_KEYS_MAX).map(({ keyId, app }) => `${keyId} of ${app}`);
   const more = others.length > NAMED_KEYS_MAX ? ` and ${others.length - NAMED_KEYS_MAX} more` : "";
   return attention(
-    `every page may use ${named.join(", ")}${more}`,
+    `pages of every origin may use ${named.join(", ")}${more}`,
     "parley keys edit KEY --origins 'https://your.page'",
   );
 }
 
 function firstRunFile(_: Evidence, { hasFirstRunFile }: NodeFacts): Outcome {
-  if (!hasFirstRunFile) return ok("first-run.txt is gone");
+  if (!hasFirstRunFile) return ok("first-run.txt is deleted");
   return attention(
-    "first-run.txt, with keys in clear, is still in the data folder",
-    "delete it when you have its keys",
+    "first-run.txt, with keys in clear text, is still in the data folder",
+    "delete it when you have saved its keys",
   );
 }
 
 function masterKey(_: Evidence, { masterKey, sealedKeys }: NodeFacts): Outcome {
   if (sealedKeys > 0)
-    return serious(`it does not open ${sealedKeys} keys: they answer 503`, "put back the one they were made with");
+    return serious(
+      `it does not open ${sealedKeys} keys: they answer 503`,
+      "restore the master key they were made with",
+    );
   const where = masterKey === "file" ? "master.key in the data folder" : "PARLEY_MASTER_KEY";
-  return unchecked(`it opens every key; it is in ${where}`, "keep a copy in another place than the backups");
+  return unchecked(`it opens every key, and is in ${where}`, "keep a copy apart from the backups");
 }
 
 function database(_: Evidence, { database }: NodeFacts): Outcome {
@@ -139,7 +147,7 @@ function database(_: Evidence, { database }: NodeFacts): Outcome {
   if (!database.hasCredentials)
     return attention("PostgreSQL over the network, with no password in PARLEY_DATABASE_URL", todo);
   if (database.tls === "verified") return ok("PostgreSQL, with TLS and a verified certificate");
-  return attention(`PostgreSQL over the network, TLS ${database.tls === "off" ? "not asked for" : "unverified"}`, todo);
+  return attention(`PostgreSQL over the network, TLS ${database.tls === "off" ? "off" : "unverified"}`, todo);
 }
 
 function nats(_: Evidence, { nats }: NodeFacts): Outcome {
@@ -147,10 +155,11 @@ function nats(_: Evidence, { nats }: NodeFacts): Outcome {
   if (nats.isLocal) return ok("NATS on the node's own machine");
   const todo = "PARLEY_NATS_URL=tls://user:password@host:4222, and authorization in NATS";
   if (!nats.hasCredentials)
-    return serious("NATS over the network without credentials: whoever reaches it reads and forges messages", todo);
-  return nats.tls === "off"
-    ? attention("NATS over the network, TLS not asked for", todo)
-    : ok("NATS, with credentials and TLS");
+    return serious(
+      "NATS over the network without credentials: anyone who can reach it can read and forge messages",
+      todo,
+    );
+  return nats.tls === "off" ? attention("NATS over the network, TLS off", todo) : ok("NATS, with credentials and TLS");
 }
 
 function recordings(_: Evidence, { storage }: NodeFacts): Outcome {
@@ -163,14 +172,14 @@ function recordings(_: Evidence, { storage }: NodeFacts): Outcome {
 
 function backup(_: Evidence, { database }: NodeFacts): Outcome {
   const todo = database
-    ? "pg_dump --format=custom, and try a restore"
-    : "parley backup FILE with the server stopped, and try parley restore";
-  return unchecked("backups are made elsewhere", todo);
+    ? "use pg_dump --format=custom, and test a restore"
+    : "run parley backup FILE with the server stopped, and test parley restore";
+  return unchecked("backups are made outside of Parley", todo);
 }
 
 function openFiles(_: Evidence, { openFilesLimit }: NodeFacts): Outcome {
   const todo = "raise it: ulimit -n, LimitNOFILE of systemd, ulimits of compose";
-  if (openFilesLimit === null) return unchecked("the limit is not known on this system", todo);
+  if (openFilesLimit === null) return unchecked("the limit is unknown on this system", todo);
   if (openFilesLimit < LOW_OPEN_FILES) return serious(`at most ${openFilesLimit}, and each connection takes one`, todo);
   if (openFilesLimit < GOOD_OPEN_FILES)
     return attention(`at most ${openFilesLimit}, and each connection takes one`, todo);
@@ -188,20 +197,20 @@ function rates(_: Evidence, facts: NodeFacts): Outcome {
   ).flatMap(([name, rate]) => (rate === 0 ? [name] : []));
   if (off.length > 0) return attention(`no limit: ${off.join(", ")}`, "set a rate above what your clients need");
   return ok(
-    `${facts.connectsPerMinutePerIp} connects a minute and address, ${facts.framesPerSecond} frames a second and connection, ${facts.restRequestsPerSecond} REST requests a second and key`,
+    `${facts.connectsPerMinutePerIp} connects per minute and address, ${facts.framesPerSecond} frames per second and connection, ${facts.restRequestsPerSecond} REST requests per second and key`,
   );
 }
 
 function user(_: Evidence, { isRoot }: NodeFacts): Outcome {
   if (!isRoot) return ok("the process is not root");
-  return attention("the process runs as root", "run it as a user of its own (deploy/systemd, the image)");
+  return attention("the process runs as root", "run it as a separate user (deploy/systemd, the image)");
 }
 
 function stopping(_: Evidence, { drainSeconds }: NodeFacts): Outcome {
   const needed = 2 * drainSeconds;
   return unchecked(
     `a drain takes up to ${needed} s (twice PARLEY_DRAIN_SECONDS)`,
-    `whatever kills at last must wait longer: TimeoutStopSec, stop_grace_period, terminationGracePeriodSeconds over ${needed}`,
+    `the supervisor must wait longer before it kills the process: TimeoutStopSec, stop_grace_period, terminationGracePeriodSeconds over ${needed}`,
   );
 }
 
@@ -238,12 +247,12 @@ export const CHECKS: readonly string[] = [...Object.keys(WITHOUT_FACTS), ...Obje
 
 export function examine(evidence: Evidence): Finding[] {
   const { facts } = evidence;
-  const older = unchecked(
-    "this server is older than the question",
-    "update it, or go through docs/production.md by hand",
+  const unsupported = unchecked(
+    "this server is too old to answer this",
+    "update it, or check docs/production.md manually",
   );
   return [
-    ...Object.entries(WITHOUT_FACTS).map(([check, look]) => ({ check, ...look(evidence) })),
-    ...Object.entries(WITH_FACTS).map(([check, look]) => ({ check, ...(facts ? look(evidence, facts) : older) })),
+    ...Object.entries(WITHOUT_FACTS).map(([check, run]) => ({ check, ...run(evidence) })),
+    ...Object.entries(WITH_FACTS).map(([check, run]) => ({ check, ...(facts ? run(evidence, facts) : unsupported) })),
   ];
 }

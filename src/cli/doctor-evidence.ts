@@ -1,13 +1,13 @@
-/** What `parley doctor` can find out about a service: from its control plane, and from where its clients are. */
+/** Collects what `parley doctor` knows about a service, from its control plane and from its public address. */
 import { isLoopback, parseAddress } from "../access/address.ts";
 import type { NodeFacts } from "../node/facts.ts";
 import { isObject } from "../protocol/json.ts";
 import { controlPlane, type Server } from "./client.ts";
 import { adminToken } from "./credentials.ts";
 import { Failure, UsageError } from "./errors.ts";
-import type { Given } from "./given.ts";
+import type { Input } from "./input.ts";
 
-/** Of an address that was asked without a credential; undefined: it did not answer. */
+/** The status of a request without a credential; undefined: no answer. */
 export type Status = number | undefined;
 
 export interface OpenKey {
@@ -16,14 +16,14 @@ export interface OpenKey {
 }
 
 export interface Evidence {
-  /** Where clients reach the service. */
+  /** The address that clients use. */
   readonly publicUrl: URL;
-  /** The service sees us as another machine: only then does it show what strangers get. */
+  /** We reach the service as another machine: only then do we see what unauthenticated clients get. */
   readonly isOutside: boolean;
-  /** undefined: the server is older than this question. */
+  /** undefined: the server is too old to answer this. */
   readonly facts: NodeFacts | undefined;
   readonly hasDemo: boolean;
-  /** Publishable keys that pages of every origin may use. */
+  /** Publishable keys that allow every origin. */
   readonly openKeys: readonly OpenKey[];
   readonly adminTokenChars: number;
   readonly ready: { readonly status: Status; readonly wrong: readonly string[] };
@@ -31,13 +31,13 @@ export interface Evidence {
   readonly control: Status;
 }
 
-const ANSWER_WITHIN_MS = 5000;
+const ANSWER_TIMEOUT_MS = 5000;
 
-export async function gather(given: Given): Promise<Evidence> {
-  const server = controlPlane(given);
-  const publicUrl = publicUrlOf(given);
-  const { value: token } = adminToken(given);
-  // First what needs the token: where that is wrong, nothing else is worth a question.
+export async function gatherEvidence(input: Input): Promise<Evidence> {
+  const server = controlPlane(input);
+  const publicUrl = publicUrlOf(input);
+  const { value: token } = adminToken(input);
+  // The request that needs the token comes first: if the token is wrong, the others are useless.
   const { data: apps } = await server.get<{ data: { _id: string; name: string }[] }>("/apps");
   const [facts, openKeys, ready, metrics, control] = await Promise.all([
     nodeFacts(server),
@@ -59,10 +59,10 @@ export async function gather(given: Given): Promise<Evidence> {
   };
 }
 
-/** Where clients are sent; the server's own setting may hold several, of which the first will do. */
-function publicUrlOf(given: Given): URL {
+/** The address that clients use; the setting may have several, of which the first is used. */
+function publicUrlOf(input: Input): URL {
   const text =
-    given.text("public-url") ?? (given.env.PARLEY_PUBLIC_URL?.split(",")[0]?.trim() || controlPlane(given).origin);
+    input.text("public-url") ?? (input.env.PARLEY_PUBLIC_URL?.split(",")[0]?.trim() || controlPlane(input).origin);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !["http:", "https:"].includes(url.protocol))
     throw new UsageError("--public-url must be an address such as https://realtime.example.com");
@@ -88,7 +88,7 @@ async function openKeysOf(server: Server, apps: readonly { _id: string; name: st
 }
 
 async function readiness(base: URL): Promise<Evidence["ready"]> {
-  const response = await ask(base, "/readyz");
+  const response = await getWithoutCredential(base, "/readyz");
   const answer: unknown = await response?.json().catch(() => undefined);
   const checks = isObject(answer) && isObject(answer.checks) ? Object.entries(answer.checks) : [];
   return {
@@ -97,12 +97,11 @@ async function readiness(base: URL): Promise<Evidence["ready"]> {
   };
 }
 
-const statusOf = async (base: URL, path: string): Promise<Status> => (await ask(base, path))?.status;
+const statusOf = async (base: URL, path: string): Promise<Status> => (await getWithoutCredential(base, path))?.status;
 
-/** As a stranger would. */
-async function ask(base: URL, path: string): Promise<Response | undefined> {
+async function getWithoutCredential(base: URL, path: string): Promise<Response | undefined> {
   try {
-    return await fetch(new URL(path, base), { redirect: "manual", signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    return await fetch(new URL(path, base), { redirect: "manual", signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
   } catch {
     return undefined;
   }

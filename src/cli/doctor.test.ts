@@ -1,6 +1,5 @@
-/** `parley doctor` against servers that are set up well and badly, and its checks against evidence that no test can set up. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { rmSync } from "node:fs";
+/** `parley doctor` against real servers, and its checks against evidence that a test cannot set up. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../config/load.ts";
@@ -8,19 +7,12 @@ import type { NodeFacts } from "../node/facts.ts";
 import { databaseLink, factsOf, natsLink, storageOf } from "../node/facts.ts";
 import { CHECKS, examine, type Finding, type Verdict } from "./doctor-checks.ts";
 import type { Evidence } from "./doctor-evidence.ts";
-import { parley, startServer, type TestServer, temporaryFolder } from "./testing/kit.ts";
+import { parley, startServer, withServer } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
 
-const folder = temporaryFolder();
-let server: TestServer;
-beforeAll(async () => {
-  server = await startServer(join(folder, "data"));
-});
-afterAll(async () => {
-  await server?.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const cli = withServer();
+const { folder } = cli;
 
 interface Report {
   readonly passed: boolean;
@@ -29,7 +21,7 @@ interface Report {
 }
 
 async function doctor(...more: string[]): Promise<{ report: Report; exitCode: number; stdout: string }> {
-  const { stdout, stderr, exitCode } = await parley(["doctor", "--json", ...more], { env: server.env });
+  const { stdout, stderr, exitCode } = await parley(["doctor", "--json", ...more], { env: cli.server.env });
   if (stdout === "") throw new Error(stderr);
   return { report: JSON.parse(stdout) as Report, exitCode, stdout };
 }
@@ -37,7 +29,7 @@ const verdictOf = ({ findings }: Report, check: string): Verdict | undefined =>
   findings.find((one) => one.check === check)?.verdict;
 
 describe("against a first start", () => {
-  test("says what is left open, with something to do about each; the exit code follows what is serious", async () => {
+  test("each finding says what to do, and the exit code is 1 if one is serious", async () => {
     const { report, exitCode } = await doctor();
     expect(report.findings.map(({ check }) => check).toSorted()).toEqual([...CHECKS].toSorted());
     for (const { verdict, todo } of report.findings) expect(todo !== undefined).toBe(verdict !== "ok");
@@ -49,18 +41,19 @@ describe("against a first start", () => {
     expect([report.passed, exitCode]).toEqual([!isSerious, isSerious ? 1 : 0]);
   });
 
-  test("prints the same for people, the worst first, and no secret", async () => {
-    const { stdout, stderr } = await parley(["doctor"], { env: server.env });
-    expect(stdout).toMatch(/^attention +demo +the application demo is there.*\n +-> parley apps delete demo$/m);
+  test("the text has the worst findings first, and no secret", async () => {
+    const { stdout, stderr } = await parley(["doctor"], { env: cli.server.env });
+    expect(stdout).toMatch(/^attention +demo +the application demo exists.*\n +-> parley apps delete demo$/m);
     expect(stdout.indexOf("attention ")).toBeLessThan(stdout.indexOf("\nok "));
-    expect(stderr).toMatch(/^Asked the node \w+, version /);
-    for (const secret of [server.adminToken, ...server.secretKey.split(":")]) expect(stdout).not.toContain(secret);
+    expect(stderr).toMatch(/^Checked the node \w+, version /);
+    for (const secret of [cli.server.adminToken, ...cli.server.secretKey.split(":")])
+      expect(stdout).not.toContain(secret);
   });
 
   const outside = Object.values(networkInterfaces())
     .flatMap((all) => all ?? [])
     .find(({ internal, family }) => !internal && family === "IPv4");
-  test.skipIf(!outside)("by a public address it sees what strangers see", async () => {
+  test.skipIf(!outside)("through a public address it sees what unauthenticated clients see", async () => {
     const open = await startServer(join(folder, "open"), [], "0.0.0.0");
     try {
       const url = `http://${outside?.address}:${new URL(open.url).port}`;
@@ -77,12 +70,15 @@ describe("against a first start", () => {
     }
   });
 
-  test("a wrong token and a server that is not there end as in every other command", async () => {
-    const wrong = await parley(["doctor"], { env: { ...server.env, PARLEY_ADMIN_TOKEN: "not-the-right-token" } });
+  test("a wrong token and an unreachable server are reported as in other commands", async () => {
+    const wrong = await parley(["doctor"], { env: { ...cli.server.env, PARLEY_ADMIN_TOKEN: "not-the-right-token" } });
     expect([wrong.exitCode, wrong.stderr]).toEqual([1, expect.stringContaining("is not this server's")]);
-    const away = await parley(["doctor", "--url", "http://127.0.0.1:1"], { env: server.env });
-    expect([away.exitCode, away.stderr]).toEqual([1, expect.stringContaining("no server can be reached")]);
-    const url = await parley(["doctor", "--public-url", "realtime.example.com"], { env: server.env });
+    const unreachable = await parley(["doctor", "--url", "http://127.0.0.1:1"], { env: cli.server.env });
+    expect([unreachable.exitCode, unreachable.stderr]).toEqual([
+      1,
+      expect.stringContaining("no server can be reached"),
+    ]);
+    const url = await parley(["doctor", "--public-url", "realtime.example.com"], { env: cli.server.env });
     expect([url.exitCode, url.stderr]).toEqual([2, expect.stringContaining("--public-url must be an address")]);
   });
 });
@@ -126,46 +122,58 @@ const found = (evidence: Partial<Evidence>, facts: Partial<NodeFacts> = {}): Rec
     examine({ ...GOOD, ...evidence, facts: { ...GOOD_FACTS, ...facts } }).map(({ check, verdict }) => [check, verdict]),
   );
 
-test("a service that is set up well has only what nobody can check from outside", () => {
+test("a service that is set up well has only findings that cannot be checked from outside", () => {
   const left = Object.entries(found({})).filter(([, verdict]) => verdict !== "ok");
   expect(Object.fromEntries(left)).toEqual({ "master key": "unchecked", backup: "unchecked", stopping: "unchecked" });
 });
 
 test.each<[string, Verdict, string, Partial<Evidence>, Partial<NodeFacts>]>([
   ["no TLS at a public address", "serious", "TLS", { publicUrl: new URL("http://a.example") }, {}],
-  ["a proxy nobody trusts", "serious", "trusted proxies", {}, { trustedProxies: 0 }],
-  ["TLS of its own needs no proxy", "unchecked", "trusted proxies", {}, { trustedProxies: 0, hasTls: true }],
+  ["a proxy that is not trusted", "serious", "trusted proxies", {}, { trustedProxies: 0 }],
+  ["TLS without a proxy", "unchecked", "trusted proxies", {}, { trustedProxies: 0, hasTls: true }],
   ["a public address that the node does not know", "attention", "public address", {}, { publicUrls: [] }],
-  ["no public address", "unchecked", "public address", { isOutside: false }, { publicUrls: [] }],
-  ["an unready node", "serious", "ready", { ready: { status: 503, wrong: ["store: away"] } }, {}],
-  ["a node that cannot be asked", "unchecked", "ready", { ready: { status: undefined, wrong: [] } }, {}],
-  ["metrics for everybody", "serious", "metrics", { metrics: 200 }, {}],
+  ["no public address that is set", "unchecked", "public address", { isOutside: false }, { publicUrls: [] }],
+  ["an unready node", "serious", "ready", { ready: { status: 503, wrong: ["store: unreachable"] } }, {}],
+  ["a node that does not answer", "unchecked", "ready", { ready: { status: undefined, wrong: [] } }, {}],
+  ["public metrics", "serious", "metrics", { metrics: 200 }, {}],
   ["a short admin token", "attention", "admin token", { adminTokenChars: 20 }, {}],
-  ["a control plane beside clients", "attention", "control plane", { control: 401 }, { hasAdminListener: false }],
-  ["the demo in public", "serious", "demo", { hasDemo: true }, {}],
-  ["a key for every page", "attention", "open keys", { openKeys: [{ keyId: "pk_live_1", app: "shop" }] }, {}],
+  [
+    "a control plane at the address of clients",
+    "attention",
+    "control plane",
+    { control: 401 },
+    { hasAdminListener: false },
+  ],
+  ["a public demo", "serious", "demo", { hasDemo: true }, {}],
+  ["a key for every origin", "attention", "open keys", { openKeys: [{ keyId: "pk_live_1", app: "shop" }] }, {}],
   ["keys on disk", "attention", "first-run.txt", {}, { hasFirstRunFile: true }],
   ["a master key that does not fit", "serious", "master key", {}, { sealedKeys: 2 }],
-  ["PostgreSQL in clear", "attention", "database", {}, { database: databaseLink("postgres://a:b@db/x") }],
-  ["NATS for everybody", "serious", "NATS", {}, { nats: natsLink("nats://a:4222,b:4222") }],
-  ["NATS in clear", "attention", "NATS", {}, { nats: natsLink("nats://u:p@a:4222") }],
-  ["NATS here", "ok", "NATS", {}, { nats: natsLink("nats://127.0.0.1:4222") }],
-  ["a bucket in clear", "attention", "recordings storage", {}, { storage: storageOf("s3://b?endpoint=http://x", {}) }],
+  ["PostgreSQL without TLS", "attention", "database", {}, { database: databaseLink("postgres://a:b@db/x") }],
+  ["NATS without credentials", "serious", "NATS", {}, { nats: natsLink("nats://a:4222,b:4222") }],
+  ["NATS without TLS", "attention", "NATS", {}, { nats: natsLink("nats://u:p@a:4222") }],
+  ["local NATS", "ok", "NATS", {}, { nats: natsLink("nats://127.0.0.1:4222") }],
+  [
+    "a bucket without TLS",
+    "attention",
+    "recordings storage",
+    {},
+    { storage: storageOf("s3://b?endpoint=http://x", {}) },
+  ],
   ["few open files", "serious", "open files", {}, { openFilesLimit: 1024 }],
-  ["not many open files", "attention", "open files", {}, { openFilesLimit: 8192 }],
+  ["a moderate number of open files", "attention", "open files", {}, { openFilesLimit: 8192 }],
   ["a rate that is off", "attention", "rates", {}, { framesPerSecond: 0 }],
   ["root", "attention", "user", {}, { isRoot: true }],
 ])("%s is %s", (_name, verdict, check, evidence, facts) => {
   expect(found(evidence, facts)[check]).toBe(verdict);
 });
 
-test("a server that does not know the question leaves its checks open", () => {
+test("a server that is too old to answer leaves its checks open", () => {
   const verdicts = examine({ ...GOOD, facts: undefined }).map(({ verdict }) => verdict);
   expect(verdicts.filter((verdict) => verdict === "unchecked").length).toBeGreaterThan(10);
   expect(verdicts).not.toContain("serious");
 });
 
-test("what a node tells about itself holds no part of a secret", () => {
+test("what a node reports about itself contains no part of a secret", () => {
   const masterKey = Buffer.alloc(32, "hush").toString("base64");
   const { config } = loadConfig(new Map(), {
     PARLEY_ADMIN_TOKEN: "hush-hush-hush-hush",
@@ -183,6 +191,6 @@ test.each([
   ["postgres://u:p@127.0.0.1/x", { isLocal: true, tls: "off", hasCredentials: true }],
   ["postgres://u:p@db/x?sslmode=require", { isLocal: false, tls: "unverified", hasCredentials: true }],
   ["postgres://u@db/x?sslmode=verify-full", { isLocal: false, tls: "verified", hasCredentials: false }],
-] as const)("what a database's address says: %s", (url, link) => {
+] as const)("the address of a database is described: %s", (url, link) => {
   expect(databaseLink(url)).toEqual(link);
 });

@@ -1,8 +1,8 @@
-/** `parley doctor`: the checklist for production, held against a server that runs. */
+/** `parley doctor`: checks a running server against the production checklist. */
 import type { Answer } from "./command.ts";
 import { examine, type Finding, type Verdict } from "./doctor-checks.ts";
-import { gather } from "./doctor-evidence.ts";
-import type { Given } from "./given.ts";
+import { gatherEvidence } from "./doctor-evidence.ts";
+import type { Input } from "./input.ts";
 
 const LABELS: Readonly<Record<Verdict, string>> = {
   ok: "ok",
@@ -13,15 +13,17 @@ const LABELS: Readonly<Record<Verdict, string>> = {
 /** The worst first. */
 const ORDER: readonly Verdict[] = ["serious", "attention", "unchecked", "ok"];
 
-export async function doctor(given: Given): Promise<Answer> {
-  const evidence = await gather(given);
+export async function doctor(input: Input): Promise<Answer> {
+  const evidence = await gatherEvidence(input);
   const findings = examine(evidence).toSorted((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict));
   const serious = findings.filter(({ verdict }) => verdict === "serious").length;
   const node = evidence.facts && { id: evidence.facts.nodeId, version: evidence.facts.version };
   return {
     value: { passed: serious === 0, node: node ?? null, findings },
     text: `${findings.map(lines).join("")}\n${summary(findings)}\n`,
-    notes: node ? [`Asked the node ${node.id}, version ${node.version}. Several nodes: ask each.`] : [],
+    notes: node
+      ? [`Checked the node ${node.id}, version ${node.version}. If there are several nodes, check each of them.`]
+      : [],
     refused: serious > 0,
   };
 }
@@ -37,6 +39,6 @@ function summary(findings: readonly Finding[]): string {
   const count = (verdict: Verdict): number => findings.filter((one) => one.verdict === verdict).length;
   const rest = `${count("attention")} to look at, ${count("unchecked")} that only you can check, ${count("ok")} fine`;
   return count("serious") === 0
-    ? `Nothing serious is left: ${rest}. See docs/production.md.`
+    ? `Nothing serious: ${rest}. See docs/production.md.`
     : `${count("serious")} serious, ${rest}. See docs/production.md.`;
 }

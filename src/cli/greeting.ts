@@ -1,40 +1,40 @@
-/** What a start tells its operator: which version, which data, which addresses to open. */
+/** What a server prints when it has started: version, data folder and addresses. */
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 import { resolve } from "node:path";
 import { VERSION } from "../version.ts";
 
 export interface Started {
-  /** Its address as seen from this machine. */
+  /** The address of the server, as seen from this machine. */
   readonly url: string;
   readonly host: string;
-  /** No setting named the host. */
+  /** The host was not set. */
   readonly isHostDefault: boolean;
   readonly dataFolder: string;
 }
 
-/** Fields of the line "parley is ready". */
-export interface Facts {
+/** Fields of the log line "parley is ready". */
+export interface ReadyFields {
   readonly version: string;
   readonly data: string;
   readonly url: string;
   readonly host: string;
 }
 
-/** More would hide the ones that matter: machines with containers have dozens. */
+/** Machines with containers have dozens of addresses, which would hide the useful ones. */
 const ADDRESSES_MAX = 4;
-const EVERYWHERE = ["0.0.0.0", "::"];
+const ALL_ADDRESSES = ["0.0.0.0", "::"];
 
-export const factsOf = ({ url, host, dataFolder }: Started): Facts => ({
+export const readyFields = ({ url, host, dataFolder }: Started): ReadyFields => ({
   version: VERSION,
   data: resolve(dataFolder),
   url,
   host,
 });
 
-/** To open in a browser, as this machine calls itself first. */
+/** Addresses to open in a browser; the one for this machine comes first. */
 function addressesToOpen({ url, host }: Started): string[] {
-  // A certificate names the service, not the numbers of this machine.
-  if (!EVERYWHERE.includes(host) || url.startsWith("https")) return [`${url}/`];
+  // A certificate is for the name of the service, not for the IP addresses of this machine.
+  if (!ALL_ADDRESSES.includes(host) || url.startsWith("https")) return [`${url}/`];
   const { port } = new URL(url);
   const others = interfaces()
     .filter(({ internal, family }) => !internal && family === "IPv4")
@@ -42,7 +42,7 @@ function addressesToOpen({ url, host }: Started): string[] {
   return [`${url}/`, ...others].slice(0, ADDRESSES_MAX);
 }
 
-/** A sandbox may forbid the question: it takes a netlink socket. */
+/** Listing interfaces needs a netlink socket, which a sandbox may forbid. */
 function interfaces(): NetworkInterfaceInfo[] {
   try {
     return Object.values(networkInterfaces()).flatMap((all) => all ?? []);
@@ -51,15 +51,15 @@ function interfaces(): NetworkInterfaceInfo[] {
   }
 }
 
-/** undefined: the operator has chosen. */
+/** undefined: the operator has set the host. */
 export const howToOpen = ({ host, isHostDefault }: Started): string | undefined =>
-  isHostDefault && !EVERYWHERE.includes(host)
-    ? "only this machine can connect, because the first start made a demo; --host 0.0.0.0 or PARLEY_HOST=0.0.0.0 lets others in"
+  isHostDefault && !ALL_ADDRESSES.includes(host)
+    ? "only this machine can connect, because the first start made a demo; --host 0.0.0.0 or PARLEY_HOST=0.0.0.0 lets other machines connect"
     : undefined;
 
-/** For a terminal. */
+/** The text for a terminal. */
 export function greeting(started: Started): string {
-  const { version, data } = factsOf(started);
+  const { version, data } = readyFields(started);
   const lines = [
     `Parley ${version} is ready`,
     `  open  ${addressesToOpen(started).join("  ")}`,

@@ -1,39 +1,38 @@
-/** `parley help`, printed from the table of commands. */
-
+/** `parley help`, generated from the table of commands. */
 import { didYouMean } from "../protocol/did-you-mean.ts";
 import type { Answer, Command, Flag } from "./command.ts";
-import { COMMANDS, commandAt, commandsUnder, FIRST_WORDS, GROUPS } from "./commands/all.ts";
+import { COMMANDS, commandAt, commandsOf, GROUPS, TOP_LEVEL_NAMES } from "./commands/all.ts";
 import { UsageError } from "./errors.ts";
 import { HELP } from "./flags.ts";
-import type { Given } from "./given.ts";
+import type { Input } from "./input.ts";
 
 /** Wide enough for the longest command in a list. */
 const COLUMN = Math.max(...COMMANDS.map(({ name }) => `parley ${name}`.length));
 
-/** On everything, on one group (`keys`), or on one command. */
-export async function help({ words }: Given): Promise<Answer> {
-  if (words.length === 0) return { value: { commands: COMMANDS.map(described) }, text: overview() };
-  const command = commandAt(words);
-  if (command && command.name.split(" ").length >= words.length)
-    return { value: described(command), text: commandHelp(command) };
-  const [word = ""] = words;
-  const group = commandsUnder(word);
-  if (group.length > 0 && words.length === 1)
-    return { value: { commands: group.map(described) }, text: groupHelp(word, group) };
-  throw noSuchCommand(words);
+/** Help on everything, on a group (`keys`), or on one command. */
+export async function help({ operands }: Input): Promise<Answer> {
+  if (operands.length === 0) return { value: { commands: COMMANDS.map(asJson) }, text: overview() };
+  const command = commandAt(operands);
+  if (command && command.name.split(" ").length >= operands.length)
+    return { value: asJson(command), text: commandHelp(command) };
+  const [first = ""] = operands;
+  const group = commandsOf(first);
+  if (group.length > 0 && operands.length === 1)
+    return { value: { commands: group.map(asJson) }, text: groupHelp(first, group) };
+  throw noSuchCommand(operands);
 }
 
-export function noSuchCommand(words: readonly string[]): UsageError {
-  const [first = "", second = ""] = words;
-  const seconds = commandsUnder(first).map((command) => command.name.slice(first.length + 1));
+export function noSuchCommand(positionals: readonly string[]): UsageError {
+  const [first = "", second = ""] = positionals;
+  const seconds = commandsOf(first).map((command) => command.name.slice(first.length + 1));
   if (seconds.length > 0)
     return new UsageError(
       `"parley ${first}" has no ${JSON.stringify(second)}${didYouMean(second, seconds)} It has ${seconds.join(", ")}; see "parley help ${first}"`,
     );
-  if (FIRST_WORDS.includes(first))
+  if (TOP_LEVEL_NAMES.includes(first))
     return new UsageError(`"parley ${first}" has no ${JSON.stringify(second)}. See "parley help ${first}"`);
   return new UsageError(
-    `there is no command ${JSON.stringify(first)}${didYouMean(first, FIRST_WORDS)} See "parley help"`,
+    `there is no command ${JSON.stringify(first)}${didYouMean(first, TOP_LEVEL_NAMES)} See "parley help"`,
   );
 }
 
@@ -42,12 +41,12 @@ export function overview(): string {
   return `Parley, a realtime messaging service you host yourself.
 
 ${groups.join("\n")}
-Begin with "parley up". "parley help COMMAND" tells more about a command, with examples; so does --help.
+Start with "parley up". "parley help COMMAND" explains a command, with examples; so does --help.
 
 Environment
 ${entry("PARLEY_URL", "the server to talk to (http://127.0.0.1:8080)")}\
-${entry("PARLEY_ADMIN_TOKEN", "opens the control plane: apps, keys, token check")}\
-${entry("PARLEY_APP", "an application's name (demo), for rooms")}\
+${entry("PARLEY_ADMIN_TOKEN", "credential of the control plane: apps, keys, token check")}\
+${entry("PARLEY_APP", "an application's name (demo), for rooms and recordings")}\
 ${entry("PARLEY_APP_SECRET", "that application's secret key")}\
 ${entry("PARLEY_KEY", "a secret key, SK_ID:SK_SECRET, for token mint and verify")}\
 
@@ -59,10 +58,10 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings.
 const entry = (name: string, meaning: string): string => `  ${name.padEnd(COLUMN)}  ${meaning}\n`;
 const line = ({ name, summary }: Command): string => entry(`parley ${name}`, summary);
 
-const groupHelp = (word: string, commands: readonly Command[]): string =>
+const groupHelp = (group: string, commands: readonly Command[]): string =>
   `${commands.map(line).join("")}
 ${exampleLines(commands.flatMap((command) => command.examples))}
-"parley help ${word} …" tells more about one of them.
+"parley help ${group} …" explains one of them.
 `;
 
 function commandHelp(command: Command): string {
@@ -72,7 +71,7 @@ function commandHelp(command: Command): string {
   const width = Math.max(...listed.map((flag) => left(flag).length), ...operands.map(({ name }) => name.length));
   const rows = [
     ...operands.map(({ name, meaning }) => `  ${name.padEnd(width)}  ${meaning}\n`),
-    ...listed.map((flag) => `  ${left(flag).padEnd(width)}  ${flag.meaning}${flag.required ? " (needed)" : ""}\n`),
+    ...listed.map((flag) => `  ${left(flag).padEnd(width)}  ${flag.meaning}${flag.required ? " (required)" : ""}\n`),
   ];
   return `${usage(command)}
 
@@ -86,12 +85,12 @@ const exampleLines = (examples: readonly string[]): string =>
   `Example${examples.length > 1 ? "s" : ""}\n${examples.map((example) => `  ${example}\n`).join("")}`;
 
 function usage({ name, operands = [], flags }: Command): string {
-  const words = operands.map((one) => (one.optional ? `[${one.name}${one.many ? " …" : ""}]` : one.name));
-  const needed = flags.filter((flag) => flag.required).map((flag) => `--${flag.name} ${flag.value}`);
-  return ["parley", name, ...words, ...needed, "[flags]"].join(" ");
+  const shown = operands.map((one) => (one.optional ? `[${one.name}${one.many ? " …" : ""}]` : one.name));
+  const required = flags.filter((flag) => flag.required).map((flag) => `--${flag.name} ${flag.value}`);
+  return ["parley", name, ...shown, ...required, "[flags]"].join(" ");
 }
 
-const described = (command: Command): object => ({
+const asJson = (command: Command): object => ({
   name: command.name,
   usage: usage(command),
   summary: command.summary,

@@ -1,10 +1,10 @@
-/** `parley keys …`: the control plane's keys. */
+/** `parley keys …`: manages keys through the control plane. */
 import { ACTIONS } from "../protocol/actions.ts";
 import { controlPlane, type Server } from "./client.ts";
 import type { Answer } from "./command.ts";
 import { confirm } from "./confirm.ts";
 import { UsageError } from "./errors.ts";
-import type { Given } from "./given.ts";
+import type { Input } from "./input.ts";
 import { fields, listed, table, time } from "./output.ts";
 import { rotation } from "./rotation.ts";
 
@@ -20,17 +20,17 @@ interface Key {
   readonly created: number;
   readonly rotated: number | null;
   readonly revoked: number | null;
-  /** In the answer to the creation of a secret key. */
+  /** Only in the answer to the creation of a secret key. */
   readonly secret?: string;
 }
 
 const ROOT = "/signalling/keys";
-const keyPath = (given: Given): string => `${ROOT}/${given.id(0, "the id of a key (pk_live_… or sk_id_…)")}`;
+const keyPath = (input: Input): string => `${ROOT}/${input.id(0, "the id of a key (pk_live_… or sk_id_…)")}`;
 
-const ONCE =
-  "The secret is shown this once: keep it now. Parley takes it together with the key's id, as PARLEY_KEY=KEY:SECRET.";
+const SHOWN_ONCE =
+  "The secret is shown only this once: save it now. Use it together with the key's id, as PARLEY_KEY=KEY:SECRET.";
 
-const shown = (key: Key): string =>
+const describe = (key: Key): string =>
   fields({
     key: key.keyId,
     secret: key.secret,
@@ -45,26 +45,24 @@ const shown = (key: Key): string =>
     revoked: time(key.revoked ?? undefined),
   });
 
-export async function create(given: Given): Promise<Answer> {
-  const type = given.oneOf("type", ["publishable", "secret"]);
-  const allowedOrigins = given.list("origins");
+export async function create(input: Input): Promise<Answer> {
+  const type = input.oneOf("type", ["publishable", "secret"]);
+  const allowedOrigins = input.list("origins");
   if (type === "publishable" && !allowedOrigins)
-    throw new UsageError(
-      "a publishable key needs --origins: 'https://example.com', '*' for every page, '' for no browser",
-    );
+    throw new UsageError("a publishable key needs --origins: 'https://example.com', '*' for every origin, '' for none");
   if (type === "secret" && allowedOrigins)
-    throw new UsageError("a secret key has no --origins: browsers never hold it");
-  const wanted = { app: given.needed("app"), type, ...scope(given), allowedOrigins, label: given.text("label") };
-  const key = await controlPlane(given).post<Key>(ROOT, wanted);
-  return { value: key, text: shown(key), notes: key.secret === undefined ? [] : [ONCE] };
+    throw new UsageError("a secret key has no --origins, because browsers must not have it");
+  const wanted = { app: input.required("app"), type, ...scope(input), allowedOrigins, label: input.text("label") };
+  const key = await controlPlane(input).post<Key>(ROOT, wanted);
+  return { value: key, text: describe(key), notes: key.secret === undefined ? [] : [SHOWN_ONCE] };
 }
 
-export async function list(given: Given): Promise<Answer> {
-  const app = given.text("app");
-  const server = controlPlane(given);
+export async function list(input: Input): Promise<Answer> {
+  const app = input.text("app");
+  const server = controlPlane(input);
   const answer = await server.get<{ data: Key[] }>(app === undefined ? ROOT : `${ROOT}?app=${encodeURIComponent(app)}`);
   if (answer.data.length === 0) return { value: answer, text: "", notes: ["There are no keys yet."] };
-  const names = given.on("json") ? new Map<string, string>() : await appNames(server);
+  const names = input.isOn("json") ? new Map<string, string>() : await appNames(server);
   const rows = answer.data.map((key) => [
     key.keyId,
     names.get(key.app) ?? key.app,
@@ -80,29 +78,29 @@ export async function list(given: Given): Promise<Answer> {
   return { value: answer, text: table(head, rows) };
 }
 
-/** People know their applications by name; deleted ones have none left. */
+/** Names of applications by id; deleted applications have none. */
 async function appNames(server: Server): Promise<ReadonlyMap<string, string>> {
   const { data } = await server.get<{ data: { _id: string; name: string }[] }>("/apps");
   return new Map(data.map((app) => [app._id, app.name]));
 }
 
-export async function show(given: Given): Promise<Answer> {
-  const key = await controlPlane(given).get<Key>(keyPath(given));
-  return { value: key, text: shown(key) };
+export async function show(input: Input): Promise<Answer> {
+  const key = await controlPlane(input).get<Key>(keyPath(input));
+  return { value: key, text: describe(key) };
 }
 
-export async function edit(given: Given): Promise<Answer> {
-  const edit = { ...scope(given), allowedOrigins: given.list("origins"), label: given.textOrNull("label") };
+export async function edit(input: Input): Promise<Answer> {
+  const edit = { ...scope(input), allowedOrigins: input.list("origins"), label: input.textOrNull("label") };
   if (Object.values(edit).every((value) => value === undefined))
     throw new UsageError("nothing to change: name --channels, --actions, --origins or --label");
-  const key = await controlPlane(given).patch<Key>(keyPath(given), edit);
-  return { value: key, text: shown(key) };
+  const key = await controlPlane(input).patch<Key>(keyPath(input), edit);
+  return { value: key, text: describe(key) };
 }
 
-/** What both create and edit take; what is not given is not in the JSON. */
-const scope = (given: Given) => ({
-  channelPatterns: given.list("channels"),
-  actions: given.list("actions", ACTIONS),
+/** Fields that both create and edit have. JSON leaves out undefined ones. */
+const scope = (input: Input) => ({
+  channelPatterns: input.list("channels"),
+  actions: input.list("actions", ACTIONS),
 });
 
 interface Rotated {
@@ -111,20 +109,20 @@ interface Rotated {
   readonly previousSecretExpiresAt: number;
 }
 
-export async function rotate(given: Given): Promise<Answer> {
-  const answer = await controlPlane(given).post<Rotated>(`${keyPath(given)}/rotate`, rotation(given));
+export async function rotate(input: Input): Promise<Answer> {
+  const answer = await controlPlane(input).post<Rotated>(`${keyPath(input)}/rotate`, rotation(input));
   const text = fields({
     key: answer.keyId,
     secret: answer.secret,
     "previous secret ends": time(answer.previousSecretExpiresAt),
   });
-  return { value: answer, text, notes: [ONCE] };
+  return { value: answer, text, notes: [SHOWN_ONCE] };
 }
 
-export async function revoke(given: Given): Promise<Answer> {
-  const server = controlPlane(given);
-  const path = keyPath(given);
-  await confirm(given, `Revoke the key ${given.word(0)} and end its connections?`);
+export async function revoke(input: Input): Promise<Answer> {
+  const server = controlPlane(input);
+  const path = keyPath(input);
+  await confirm(input, `Revoke the key ${input.operand(0)} and end its connections?`);
   const key = await server.delete<Key>(path);
-  return { value: key, text: shown(key) };
+  return { value: key, text: describe(key) };
 }

@@ -1,23 +1,23 @@
-/** What commands print: results on stdout, everything else on stderr; for people as aligned text, for scripts as JSON. */
+/** Prints results on stdout and everything else on stderr: aligned text for people, JSON for scripts. */
 import type { Answer } from "./command.ts";
-import type { Ending } from "./errors.ts";
+import type { FailureReport } from "./errors.ts";
 
 export class Output {
   constructor(private readonly json: boolean) {}
 
   async answer({ value, text, notes = [] }: Answer): Promise<void> {
     await write(Bun.stdout, this.json ? `${JSON.stringify(value)}\n` : text);
-    for (const note of notes) await write(Bun.stderr, `${plain(note)}\n`);
+    for (const note of notes) await write(Bun.stderr, `${escaped(note)}\n`);
   }
 
-  async failure({ code, message }: Ending): Promise<void> {
+  async failure({ code, message }: FailureReport): Promise<void> {
     await write(
       Bun.stderr,
-      this.json ? `${JSON.stringify({ error: code, message })}\n` : `parley: ${plain(message)}\n`,
+      this.json ? `${JSON.stringify({ error: code, message })}\n` : `parley: ${escaped(message)}\n`,
     );
   }
 
-  /** For somebody who asked for nothing in particular. */
+  /** Help for a command line without a command. */
   async guide(text: string): Promise<void> {
     await write(Bun.stderr, text);
   }
@@ -28,23 +28,23 @@ async function write(to: Bun.BunFile, text: string): Promise<void> {
   try {
     await Bun.write(to, text);
   } catch (error) {
-    // `parley keys list | head -1`: the reader has what it wanted, and nobody is left to complain to.
+    // `parley keys list | head -1`: the reader has closed the pipe because it has what it needs.
     if ((error as { code?: string }).code === "EPIPE") process.exit(0);
     throw error;
   }
 }
 
-/** A cell; null and undefined are shown as a dash. */
+/** The value of a cell; null and undefined are printed as a dash. */
 export type Cell = string | number | null | undefined;
 
-/** Control characters and marks that turn the direction of text could make a terminal show something else than is there. */
-const DECEIVING = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
-const plain = (text: string): string =>
-  text.replaceAll(DECEIVING, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+/** Control characters and marks that change the direction of text could make a terminal display another text. */
+const UNSAFE_CHARACTERS = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+const escaped = (text: string): string =>
+  text.replaceAll(UNSAFE_CHARACTERS, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-const cellText = (cell: Cell): string => (cell == null || cell === "" ? "-" : plain(String(cell)));
+const cellText = (cell: Cell): string => (cell == null || cell === "" ? "-" : escaped(String(cell)));
 
-/** Rows with their columns aligned. */
+/** Rows with aligned columns. */
 export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const lines = [head, ...rows.map((row) => row.map(cellText))];
   const widths = head.map((_, column) => Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ""))));
@@ -59,7 +59,7 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
     .join("");
 }
 
-/** One thing: a name and a value a line. Pairs whose value is undefined are left out. */
+/** One object, with a name and a value per line. Undefined values are left out. */
 export function fields(pairs: Readonly<Record<string, Cell>>): string {
   const shown = Object.entries(pairs).filter(([, value]) => value !== undefined);
   const width = Math.max(...shown.map(([name]) => name.length));
@@ -68,7 +68,7 @@ export function fields(pairs: Readonly<Record<string, Cell>>): string {
 
 const pad = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - Bun.stringWidth(text)));
 
-/** Unix seconds as UTC to the second. */
+/** Unix seconds as a UTC time. */
 export const time = (seconds: number | undefined): string | undefined =>
   seconds === undefined ? undefined : new Date(seconds * 1000).toISOString().replace("T", " ").replace(".000Z", "Z");
 

@@ -1,4 +1,4 @@
-/** What needs no server: help, version, settings, and how wrong command lines end. */
+/** Commands that need no server: help, version and config; and how wrong command lines end. */
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ setDefaultTimeout(60_000);
 const folder = temporaryFolder();
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("help and version are results: stdout, exit code 0", async () => {
+test("help and version are printed on stdout, with exit code 0", async () => {
   const [help, group, flag, version, json] = await Promise.all(
     ["help", "help keys", "keys create --help", "--version", "version --json"].map((line) => parley(line.split(" "))),
   );
@@ -22,7 +22,7 @@ test("help and version are results: stdout, exit code 0", async () => {
   expect(JSON.parse(json?.stdout ?? "")).toEqual({ version: VERSION, bun: Bun.version });
 });
 
-test("help can be read by machines", async () => {
+test("help is available as JSON", async () => {
   const { stdout } = await parley(["help", "keys", "rotate", "--json"]);
   expect(JSON.parse(stdout)).toMatchObject({
     name: "keys rotate",
@@ -32,13 +32,13 @@ test("help can be read by machines", async () => {
   });
 });
 
-test("no command at all shows what there is, on stderr, with exit code 2", async () => {
+test("without a command the overview is printed on stderr, with exit code 2", async () => {
   const { stdout, stderr, exitCode } = await parley([]);
   expect([exitCode, stdout]).toEqual([2, ""]);
   expect(stderr).toContain("parley up");
 });
 
-test("a wrong command line is one line on stderr and exit code 2, as JSON where that is asked for", async () => {
+test("a wrong command line is reported in one line on stderr, with exit code 2; with --json as JSON", async () => {
   const [text, json] = await Promise.all([parley(["kyes"]), parley(["keys", "list", "--ap", "x", "--json"])]);
   expect(text).toEqual({
     exitCode: 2,
@@ -52,7 +52,7 @@ test("a wrong command line is one line on stderr and exit code 2, as JSON where 
   ]);
 });
 
-test("config shows what is in force, from where, and no secret", async () => {
+test("config shows each setting and its source, and no secret", async () => {
   const file = join(folder, "parley.toml");
   writeFileSync(file, 'domain = "example.com"\n');
   const env = { PARLEY_ADMIN_TOKEN: "hush-hush-hush-hush", PARLEY_PRT: "1" };
@@ -72,7 +72,7 @@ test("config shows what is in force, from where, and no secret", async () => {
   expect(stdout + json.stdout).not.toContain("hush");
 });
 
-test("a wrong setting stops config and up with exit code 2 and its name", async () => {
+test("a wrong setting stops config and up, with its name and exit code 2", async () => {
   for (const command of ["config", "up"]) {
     const { exitCode, stdout, stderr } = await parley([command, "--port", "x", "--data", folder]);
     expect([exitCode, stdout]).toEqual([2, ""]);
@@ -82,7 +82,7 @@ test("a wrong setting stops config and up with exit code 2 and its name", async 
   expect([unknown.exitCode, unknown.stderr]).toEqual([2, expect.stringContaining("did you mean --port?")]);
 });
 
-test("a port in use ends up with one line and exit code 1", async () => {
+test("up on a port in use ends with one line and exit code 1", async () => {
   using other = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   const args = ["up", "--host", "127.0.0.1", "--port", String(other.port), "--data", join(folder, "taken")];
   const { exitCode, stderr } = await parley(args);

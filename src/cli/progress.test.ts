@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { humanBytes, humanSeconds, Progress } from "./progress.ts";
 
-test("bytes and seconds as people read them", () => {
+test("bytes and seconds are formatted for people", () => {
   expect([0, 1, 1023, 1024, 1536, 1024 ** 2, 4 * 1024 ** 3, 3 * 1024 ** 5].map(humanBytes)).toEqual([
     "0 B",
     "1 B",
@@ -26,7 +26,7 @@ function drawn(isTTY: boolean, columns = 120) {
   return { written, progress, at };
 }
 
-test("on a terminal one line is drawn over, not too often, and taken away at the end", () => {
+test("on a terminal one line is redrawn at most every 100 ms, and cleared at the end", () => {
   const { written, progress, at } = drawn(true);
   at(0, 0);
   at(10, 10);
@@ -41,13 +41,13 @@ test("on a terminal one line is drawn over, not too often, and taken away at the
   ]);
 });
 
-test("a narrow terminal gets a line that does not wrap", () => {
+test("on a narrow terminal the line does not wrap", () => {
   const { written, at } = drawn(true, 40);
   at(0, 500);
   expect(written[0]?.length).toBeLessThanOrEqual(39 + "\r\u001b[K".length);
 });
 
-test("elsewhere nothing is drawn", () => {
+test("without a terminal nothing is drawn", () => {
   const { written, progress, at } = drawn(false);
   at(0, 0);
   at(1000, 1000);

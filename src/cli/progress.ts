@@ -1,5 +1,4 @@
-/** How far a transfer is, for people: a bar on a terminal, nothing elsewhere. */
-
+/** The progress of a transfer: a bar on a terminal, nothing elsewhere. */
 const DRAW_EVERY_MS = 100;
 const BAR_CELLS = 24;
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -41,14 +40,14 @@ export class Progress {
   at(bytes: number): void {
     if (!this.isShown) return;
     const now = this.nowMs();
-    // What was there before we began says nothing about how fast we are.
+    // Bytes that were transferred before the start must not count towards the speed.
     this.begun ??= { at: now, bytes };
     if (bytes < this.total && now - this.drawn < DRAW_EVERY_MS) return;
     this.drawn = now;
     this.terminal.write(`\r\u001b[K${this.line(bytes, now)}`);
   }
 
-  /** The line goes: what comes next stands in its place. */
+  /** Clears the line, so that further output takes its place. */
   end(): void {
     if (this.isShown) this.terminal.write("\r\u001b[K");
   }
@@ -64,7 +63,7 @@ export class Progress {
         ? `  ${humanBytes(Math.round(perSecond))}/s  ${humanSeconds((this.total - bytes) / perSecond)} left`
         : "";
     const text = `${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${humanBytes(bytes)} of ${humanBytes(this.total)}${speed}`;
-    // A line that wraps could not be drawn over. A terminal that does not know its width says 0.
+    // A line that wraps could not be overwritten. `columns` is 0 if the width is unknown.
     return text.slice(0, Math.max(10, (this.terminal.columns || 80) - 1));
   }
 }

@@ -1,34 +1,20 @@
-/** `parley recordings …` as a process, against a server that runs. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+/** `parley recordings …` as a process, against a running server. */
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readFileSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Ended, parley, shell, startServer, type TestServer, temporaryFolder } from "./testing/kit.ts";
+import { shell, withServer } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
 
-const folder = temporaryFolder();
+const cli = withServer();
+const { folder, run, json } = cli;
 const bytes = Buffer.alloc(20 * 1024 * 1024 + 7);
 for (let at = 0; at < bytes.length; at += 4096) bytes.writeUInt32LE(at, at);
 const file = join(folder, "talk.webm");
-let server: TestServer;
 beforeAll(async () => {
-  server = await startServer(join(folder, "data"));
-  expect((await run("rooms create standup")).exitCode).toBe(0);
+  await json("rooms create standup");
   writeFileSync(file, bytes);
 });
-afterAll(async () => {
-  await server?.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-const run = (line: string, env: Record<string, string> = {}): Promise<Ended> =>
-  parley(line.split(" "), { env: { ...server.env, ...env } });
-
-async function json<T = Record<string, unknown>>(line: string): Promise<T> {
-  const { stdout, stderr, exitCode } = await run(`${line} --json`);
-  expect([exitCode, exitCode === 0 ? "" : stderr]).toEqual([0, ""]);
-  return JSON.parse(stdout) as T;
-}
 
 interface Shown {
   _id: string;
@@ -38,7 +24,7 @@ interface Shown {
 
 const UPLOAD = `recordings upload ${file} --room standup --username alice`;
 
-test("a recording is sent, shown, listed, fetched and deleted", async () => {
+test("a recording is uploaded, shown, listed, downloaded and deleted", async () => {
   const made = await json<Shown>(`${UPLOAD} --type audio --start 2030-01-31T18:00:00Z --end 2030-01-31T19:00:00Z`);
   expect(made).toMatchObject({
     sizeInBytes: bytes.length,
@@ -73,7 +59,7 @@ test("a recording is sent, shown, listed, fetched and deleted", async () => {
   });
 });
 
-test("a list goes over pages as far as --limit says", async () => {
+test("a list reads pages up to --limit", async () => {
   const empty = join(folder, "empty.webm");
   writeFileSync(empty, "");
   for (let i = 0; i < 3; i++) await json(`recordings upload ${empty} --room standup --username many`);
@@ -83,56 +69,56 @@ test("a list goes over pages as far as --limit says", async () => {
   expect((await json<{ data: object[] }>("recordings list --username many --limit 500")).data).toHaveLength(3);
 });
 
-test("an upload that was ended goes on where it was, and leaves no note when it is complete", async () => {
-  const note = `${file}.parley-upload`;
-  // What a command that was killed leaves: an upload that has begun, and a note of it.
-  const begun = await fetch(`${server.url}/api/v1/recording`, {
+test("an interrupted upload resumes, and removes its state file when it is complete", async () => {
+  const stateFile = `${file}.parley-upload`;
+  // What a killed command leaves: an upload that has started, and its state file.
+  const begun = await fetch(`${cli.server.url}/api/v1/recording`, {
     method: "POST",
-    headers: { Host: "demo.localhost", Authorization: `Bearer ${server.env.PARLEY_APP_SECRET}` },
+    headers: { Host: "demo.localhost", Authorization: `Bearer ${cli.server.env.PARLEY_APP_SECRET}` },
     body: JSON.stringify({ room: "standup", participantUsername: "alice", type: "video" }),
   });
   const { _id, uploadUrl } = (await begun.json()) as { _id: string; uploadUrl: string };
   const { pathname, search, host } = new URL(uploadUrl);
-  await fetch(server.url + pathname + search, {
+  await fetch(cli.server.url + pathname + search, {
     method: "PUT",
     headers: { Host: host, "Content-Range": `bytes 0-999999/${bytes.length}` },
     body: bytes.subarray(0, 1_000_000),
   });
   const { size, mtimeMs } = statSync(file);
-  const uploadHere = uploadUrl.replace(host, `demo.localhost:${new URL(server.url).port}`);
-  writeFileSync(note, JSON.stringify({ _id, uploadUrl: uploadHere, size, mtimeMs }));
+  const uploadHere = uploadUrl.replace(host, `demo.localhost:${new URL(cli.server.url).port}`);
+  writeFileSync(stateFile, JSON.stringify({ _id, uploadUrl: uploadHere, size, mtimeMs }));
   const { stdout, stderr, exitCode } = await run(UPLOAD);
-  expect([exitCode, stderr]).toEqual([0, `Went on with the upload ${_id} that was begun before.\n`]);
+  expect([exitCode, stderr]).toEqual([0, `Resumed the upload ${_id}.\n`]);
   expect(stdout).toContain(_id);
-  expect(existsSync(note)).toBe(false);
+  expect(existsSync(stateFile)).toBe(false);
   await run(`recordings download ${_id} ${join(folder, "resumed.webm")}`);
   expect(readFileSync(join(folder, "resumed.webm")).equals(bytes)).toBe(true);
 });
 
-test("a note of another file, or of an upload that is over, is not gone on with", async () => {
+test("the state file of another file, or of an upload that has ended, is not used", async () => {
   const other = join(folder, "other.webm");
-  const note = `${other}.parley-upload`;
+  const stateFile = `${other}.parley-upload`;
   writeFileSync(other, "0123456789");
   const { size, mtimeMs } = statSync(other);
   const stale = {
     _id: "f".repeat(24),
-    uploadUrl: `http://demo.localhost:${new URL(server.url).port}/api/v1/upload/x?proof=y`,
+    uploadUrl: `http://demo.localhost:${new URL(cli.server.url).port}/api/v1/upload/x?proof=y`,
     size,
     mtimeMs,
   };
   for (const text of ["garbage", JSON.stringify({ ...stale, size: 9 }), JSON.stringify({ ...stale, _id: 1 })]) {
-    writeFileSync(note, text);
+    writeFileSync(stateFile, text);
     expect((await run(`recordings upload ${other} --room standup --username bob`)).exitCode).toBe(0);
-    expect(existsSync(note)).toBe(false);
+    expect(existsSync(stateFile)).toBe(false);
   }
   utimesSync(other, 1000, 1000);
-  writeFileSync(note, JSON.stringify({ ...stale, mtimeMs: 1_000_000 }));
+  writeFileSync(stateFile, JSON.stringify({ ...stale, mtimeMs: 1_000_000 }));
   expect((await run(`recordings upload ${other} --room standup --username bob`)).exitCode).toBe(1);
-  expect(existsSync(note)).toBe(false);
+  expect(existsSync(stateFile)).toBe(false);
   expect((await run(`recordings upload ${other} --room standup --username bob`)).exitCode).toBe(0);
 });
 
-test("a download that was cut goes on from what is there", async () => {
+test("an interrupted download resumes", async () => {
   const { _id } = await json<Shown>(UPLOAD);
   const target = join(folder, "partial.webm");
   writeFileSync(`${target}.partial`, bytes);
@@ -141,21 +127,21 @@ test("a download that was cut goes on from what is there", async () => {
   expect(readFileSync(target).equals(bytes)).toBe(true);
 });
 
-test("on a terminal a bar shows how far it is; elsewhere there is none", async () => {
+test("on a terminal a bar shows the progress; elsewhere there is none", async () => {
   const command = `parley recordings upload '${file}' --room standup --username alice`;
-  const plain = await shell(command, server.env);
+  const plain = await shell(command, cli.server.env);
   expect([plain.exitCode, plain.stderr]).toEqual([0, ""]);
-  // `script` runs a command on a terminal of its own and writes down what it shows.
+  // `script` runs a command on a new terminal and records its output.
   const run = `"${process.execPath}" --no-env-file "${join(import.meta.dir, "../main.ts")}"`;
   const upload = await shell(
     `script -qec '${command.replace("parley", run).replaceAll("'", '"')}' /dev/null`,
-    server.env,
+    cli.server.env,
   );
   expect(upload.stdout).toMatch(/\[#+-*\] +\d+ %/);
   expect(upload.stdout).toMatch(/100 % {2}20\.0 MiB of 20\.0 MiB/);
   const id = /recording +(\w{24})/.exec(upload.stdout)?.[1];
   const target = join(folder, "shown.webm");
-  const download = await shell(`script -qec '${run} recordings download ${id} ${target}' /dev/null`, server.env);
+  const download = await shell(`script -qec '${run} recordings download ${id} ${target}' /dev/null`, cli.server.env);
   expect(download.stdout).toMatch(/100 % {2}20\.0 MiB of 20\.0 MiB/);
   expect(readFileSync(target).equals(bytes)).toBe(true);
 });
@@ -166,13 +152,13 @@ test.each([
   ["recordings show ../../apps", "is not the id of a recording"],
   ["recordings list --type film", "allowed: video, audio, screen, composition"],
   ["recordings list --started-after yesterday", "--started-after is"],
-])("%s is a sentence", async (line, message) => {
+])("%s is refused with a message", async (line, message) => {
   const { exitCode, stderr } = await run(line);
   expect(exitCode).toBe(2);
   expect(stderr).toContain(message);
 });
 
-test("a room that is not there is the server's word", async () => {
+test("the server's refusal of an unknown room is printed", async () => {
   expect(await run(`recordings upload ${file} --room nowhere --username bob`)).toMatchObject({
     exitCode: 1,
     stderr: "parley: room not found\n",

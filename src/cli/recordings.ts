@@ -1,11 +1,11 @@
-/** `parley recordings …`: on the application's own host. */
+/** `parley recordings …`: calls the application's own host. */
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { isObject } from "../protocol/json.ts";
 import { applicationApi, applicationHost } from "./client.ts";
 import type { Answer } from "./command.ts";
 import { Failure, UsageError } from "./errors.ts";
-import type { Given } from "./given.ts";
+import type { Input } from "./input.ts";
 import { fields, table, time } from "./output.ts";
 import { humanBytes } from "./progress.ts";
 import { receive, send, type Target } from "./transfer.ts";
@@ -29,13 +29,13 @@ interface Page {
   readonly currEndId: string;
 }
 
-export const TYPES = ["video", "audio", "screen", "composition"];
-const PAGE = 100;
-const LISTED = 50;
+const TYPES = ["video", "audio", "screen", "composition"];
+const PAGE_MAX = 100;
+const LIST_DEFAULT = 50;
 
-const recordingPath = (given: Given): string => `/recording/${given.id(0, "the id of a recording")}`;
+const recordingPath = (input: Input): string => `/recording/${input.id(0, "the id of a recording")}`;
 
-const shown = (one: Recording): string =>
+const describe = (one: Recording): string =>
   fields({
     recording: one._id,
     room: one.room,
@@ -49,14 +49,14 @@ const shown = (one: Recording): string =>
     ended: time(one.endTime),
   });
 
-export async function list(given: Given): Promise<Answer> {
-  const api = applicationApi(given);
-  const wanted = given.whole("limit") ?? LISTED;
-  const filters = filterQuery(given);
+export async function list(input: Input): Promise<Answer> {
+  const api = applicationApi(input);
+  const wanted = input.whole("limit") ?? LIST_DEFAULT;
+  const filters = filterQuery(input);
   const data: Recording[] = [];
   let total = 0;
   for (let end = "", more = wanted > 0; more; ) {
-    const limit = Math.min(PAGE, wanted - data.length);
+    const limit = Math.min(PAGE_MAX, wanted - data.length);
     const page = await api.get<Page>(`/recordings?${filters}&limit=${limit}${end && `&endId=${end}`}`);
     data.push(...page.data);
     ({ total, currEndId: end } = page);
@@ -78,71 +78,71 @@ export async function list(given: Given): Promise<Answer> {
   return { value, text: table(head, rows), notes };
 }
 
-function filterQuery(given: Given): string {
+function filterQuery(input: Input): string {
   const pairs = {
-    room: given.text("room"),
-    meetingSession: given.text("meeting-session"),
-    participantSession: given.text("participant-session"),
-    participantUsername: given.text("username"),
-    type: given.oneOf("type", TYPES),
-    startedAfter: given.momentOrNone("started-after"),
-    startedBefore: given.momentOrNone("started-before"),
+    room: input.text("room"),
+    meetingSession: input.text("meeting-session"),
+    participantSession: input.text("participant-session"),
+    participantUsername: input.text("username"),
+    type: input.oneOf("type", TYPES),
+    startedAfter: input.timeOrNone("started-after"),
+    startedBefore: input.timeOrNone("started-before"),
   };
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(pairs)) if (value != null) query.set(name, String(value));
   return query.toString();
 }
 
-export async function show(given: Given): Promise<Answer> {
-  const one = await applicationApi(given).get<Recording>(recordingPath(given));
-  return { value: one, text: shown(one) };
+export async function show(input: Input): Promise<Answer> {
+  const one = await applicationApi(input).get<Recording>(recordingPath(input));
+  return { value: one, text: describe(one) };
 }
 
-export async function remove(given: Given): Promise<Answer> {
-  const answer = await applicationApi(given).delete<{ message: string }>(recordingPath(given));
+export async function remove(input: Input): Promise<Answer> {
+  const answer = await applicationApi(input).delete<{ message: string }>(recordingPath(input));
   return { value: answer, text: "", notes: [`${answer.message}.`] };
 }
 
-export async function upload(given: Given): Promise<Answer> {
-  const file = given.word(0);
+export async function upload(input: Input): Promise<Answer> {
+  const file = input.operand(0);
   const found = statSync(file, { throwIfNoEntry: false });
   if (!found?.isFile()) throw new UsageError(`${file} is not a file`);
-  const api = applicationApi(given);
+  const api = applicationApi(input);
   const notes: string[] = [];
-  const note = new Note(file, found);
-  let begun = note.read();
-  if (begun) notes.push(`Went on with the upload ${begun._id} that was begun before.`);
+  const state = new UploadState(file, found);
+  let upload = state.read();
+  if (upload) notes.push(`Resumed the upload ${upload._id}.`);
   else {
-    begun = await api.post<Begun>("/recording", {
-      room: given.needed("room"),
-      participantUsername: given.needed("username"),
-      type: given.oneOf("type", TYPES) ?? "video",
-      startTime: given.momentOrNone("start") ?? undefined,
-      meetingSession: given.text("meeting-session"),
-      participantSession: given.text("participant-session"),
+    upload = await api.post<OpenUpload>("/recording", {
+      room: input.required("room"),
+      participantUsername: input.required("username"),
+      type: input.oneOf("type", TYPES) ?? "video",
+      startTime: input.timeOrNone("start") ?? undefined,
+      meetingSession: input.text("meeting-session"),
+      participantSession: input.text("participant-session"),
     });
-    note.write(begun);
+    state.write(upload);
   }
   try {
-    await send(file, found.size, reach(given, begun.uploadUrl));
-    const endTime = given.momentOrNone("end") ?? undefined;
-    const one = await api.post<Recording>(`/recording/${begun._id}/complete`, { endTime });
-    note.remove();
-    return { value: one, text: shown(one), notes };
+    await send(file, found.size, targetOf(input, upload.uploadUrl));
+    const endTime = input.timeOrNone("end") ?? undefined;
+    const one = await api.post<Recording>(`/recording/${upload._id}/complete`, { endTime });
+    state.remove();
+    return { value: one, text: describe(one), notes };
   } catch (error) {
-    // It has ended at the server: the same command begins anew. Anything else may be gone on with.
-    if (error instanceof Failure && ["recording_not_found", "link_not_valid"].includes(error.code)) note.remove();
+    // The upload no longer exists on the server, so the next run must start a new one. After other errors it can resume.
+    if (error instanceof Failure && ["recording_not_found", "link_not_valid"].includes(error.code)) state.remove();
     throw error;
   }
 }
 
-interface Begun {
+interface OpenUpload {
   readonly _id: string;
   readonly uploadUrl: string;
 }
 
-/** What an upload that was interrupted needs to go on: beside the file, for its owner alone, until it is complete. */
-class Note {
+/** What an interrupted upload needs to resume. It is kept beside the file, readable only by its owner, until the upload is complete. */
+class UploadState {
   private readonly path: string;
   private readonly file: { size: number; mtimeMs: number };
 
@@ -151,8 +151,8 @@ class Note {
     this.file = { size, mtimeMs };
   }
 
-  /** undefined: there is none, or the file is another one by now. */
-  read(): Begun | undefined {
+  /** undefined: there is none, or the file has changed since. */
+  read(): OpenUpload | undefined {
     if (!existsSync(this.path)) return undefined;
     try {
       const value: unknown = JSON.parse(readFileSync(this.path, "utf8"));
@@ -164,11 +164,11 @@ class Note {
     }
   }
 
-  write(begun: Begun): void {
+  write(upload: OpenUpload): void {
     try {
-      writeFileSync(this.path, JSON.stringify({ ...begun, ...this.file }), { mode: 0o600 });
+      writeFileSync(this.path, JSON.stringify({ ...upload, ...this.file }), { mode: 0o600 });
     } catch {
-      // The folder is not ours to write: then this upload can be gone on with in this command only.
+      // Without write permission in the folder, another run of the command cannot resume this upload.
     }
   }
 
@@ -177,21 +177,21 @@ class Note {
   }
 }
 
-export async function download(given: Given): Promise<Answer> {
-  const api = applicationApi(given);
-  const one = await api.get<Recording>(recordingPath(given));
-  // What the server calls it must not lead out of this folder.
-  const file = given.word(1) || basename(one.fileName);
-  if (existsSync(file) && !given.on("force"))
+export async function download(input: Input): Promise<Answer> {
+  const api = applicationApi(input);
+  const one = await api.get<Recording>(recordingPath(input));
+  // The name from the server must not lead out of this folder.
+  const file = input.operand(1) || basename(one.fileName);
+  if (existsSync(file) && !input.isOn("force"))
     throw new UsageError(`${file} exists already; name another file, or replace it with --force`);
-  const { url } = await api.get<{ url: string }>(`${recordingPath(given)}/download`);
-  await receive(reach(given, url), file, one.sizeInBytes);
+  const { url } = await api.get<{ url: string }>(`${recordingPath(input)}/download`);
+  await receive(targetOf(input, url), file, one.sizeInBytes);
   return { value: { ...one, file }, text: fields({ file, bytes: one.sizeInBytes }) };
 }
 
-/** A link of this server's as it was reached before; one to somewhere else, such as a bucket, as it is. */
-function reach(given: Given, link: string): Target {
-  const { base, host } = applicationHost(given);
-  const { host: linked, pathname, search } = new URL(link);
-  return linked === host ? { url: base + pathname + search, headers: { Host: host } } : { url: link, headers: {} };
+/** A link to this server goes to the address that the user gave; a link to a bucket stays unchanged. */
+function targetOf(input: Input, link: string): Target {
+  const { base, host } = applicationHost(input);
+  const { host: linkHost, pathname, search } = new URL(link);
+  return linkHost === host ? { url: base + pathname + search, headers: { Host: host } } : { url: link, headers: {} };
 }

@@ -1,31 +1,15 @@
-/** `parley rooms …` as a process, against a server that runs. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { rmSync, writeFileSync } from "node:fs";
+/** `parley rooms …` as a process, against a running server. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Ended, parley, shell, startServer, type TestServer, temporaryFolder } from "./testing/kit.ts";
+import { shell, withServer } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
 
-const folder = temporaryFolder();
-let server: TestServer;
-beforeAll(async () => {
-  server = await startServer(join(folder, "data"));
-});
-afterAll(async () => {
-  await server?.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const cli = withServer();
+const { folder, run, runWith, json } = cli;
 
-const run = (line: string, env: Record<string, string> = {}): Promise<Ended> =>
-  parley(line.split(" "), { env: { ...server.env, ...env } });
-
-async function json<T = Record<string, unknown>>(line: string): Promise<T> {
-  const { stdout, stderr, exitCode } = await run(`${line} --json`);
-  expect([exitCode, exitCode === 0 ? "" : stderr]).toEqual([0, ""]);
-  return JSON.parse(stdout) as T;
-}
-
-test("a room is made, shown, listed, changed, renamed and archived", async () => {
+test("a room is created, shown, listed, changed, renamed and archived", async () => {
   const made = await run(
     'rooms create board --privacy private --expires 2030-01-31T18:00:00Z --max-participants 5 --fields {"enableChat":false}',
   );
@@ -45,16 +29,16 @@ test("a room is made, shown, listed, changed, renamed and archived", async () =>
   expect(await run("rooms show council")).toMatchObject({ exitCode: 1, stderr: "parley: room not found\n" });
 });
 
-test("a list longer than a page comes whole", async () => {
-  const env = `${server.env.PARLEY_URL}`;
-  const key = server.env.PARLEY_APP_SECRET ?? "";
+test("a list of several pages is complete", async () => {
+  const url = cli.server.url;
+  const key = cli.server.env.PARLEY_APP_SECRET ?? "";
   for (let i = 0; i < 103; i++) {
-    const made = await fetch(`${env}/api/v1/room`, {
+    const made = await fetch(`${url}/api/v1/room`, {
       method: "POST",
       headers: { Host: "demo.localhost", Authorization: `Bearer ${key}` },
       body: JSON.stringify({ roomName: `many-${i}` }),
     });
-    // The rate is 100 a second.
+    // The rate is 100 requests per second.
     if (made.status === 429) await Bun.sleep(1000 * Number(made.headers.get("retry-after")));
   }
   const { data } = await json<{ data: { roomName: string }[] }>("rooms list");
@@ -63,11 +47,11 @@ test("a list longer than a page comes whole", async () => {
   expect(new Set(names).size).toBe(names.length);
 });
 
-test("an access token goes from one command to the other", async () => {
+test("an access token can be piped from one command to another", async () => {
   await json("rooms create standup");
   const good = await shell(
     "parley rooms token standup --name Alice --admin | parley rooms check - --room standup",
-    server.env,
+    cli.server.env,
   );
   expect([good.exitCode, good.stdout]).toEqual([0, expect.stringMatching(/^token +good$/m)]);
   expect(good.stdout).toMatch(/^isAdmin +true$/m);
@@ -76,24 +60,24 @@ test("an access token goes from one command to the other", async () => {
   expect([bad.exitCode, bad.stdout]).toEqual([1, expect.stringMatching(/^token +refused$/m)]);
 });
 
-test("the server may be named by its own address or by the application's", async () => {
-  const { port } = new URL(server.url);
+test("the address may be that of the server or of the application", async () => {
+  const { port } = new URL(cli.server.url);
   for (const host of ["127.0.0.1", "localhost", "demo.localhost"]) {
-    const { exitCode, stderr } = await run("rooms list", { PARLEY_URL: `http://${host}:${port}/` });
+    const { exitCode, stderr } = await runWith({ PARLEY_URL: `http://${host}:${port}/` }, "rooms list");
     expect([exitCode, stderr]).toEqual([0, ""]);
   }
 });
 
-test("the secret key comes from the environment or a file, never from an argument, and a wrong one is named", async () => {
+test("the secret key comes from the environment or a file, and the error about a wrong one says from where", async () => {
   const file = join(folder, "secret");
-  writeFileSync(file, `${server.env.PARLEY_APP_SECRET}\n`);
-  expect((await run(`rooms list --app-secret-file ${file}`, { PARLEY_APP_SECRET: "" })).exitCode).toBe(0);
-  const none = await run("rooms list", { PARLEY_APP_SECRET: "" });
+  writeFileSync(file, `${cli.server.env.PARLEY_APP_SECRET}\n`);
+  expect((await runWith({ PARLEY_APP_SECRET: "" }, `rooms list --app-secret-file ${file}`)).exitCode).toBe(0);
+  const none = await runWith({ PARLEY_APP_SECRET: "" }, "rooms list");
   expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining("PARLEY_APP_SECRET")]);
-  const wrong = await run("rooms list", { PARLEY_APP_SECRET: "x".repeat(48) });
+  const wrong = await runWith({ PARLEY_APP_SECRET: "x".repeat(48) }, "rooms list");
   expect([wrong.exitCode, wrong.stderr]).toEqual([1, expect.stringContaining("PARLEY_APP_SECRET")]);
   expect(wrong.stderr).not.toContain("x".repeat(48));
-  const other = await run("rooms list --app nobody");
+  const other = await run("rooms list --app unknown");
   expect([other.exitCode, other.stderr]).toEqual([1, expect.stringContaining("there is no such application")]);
 });
 
@@ -106,7 +90,7 @@ test.each([
   ["rooms show a/../b", "is not the name of a room"],
   ["rooms edit standup", "nothing to change"],
   ["rooms list --app Demo.x", "is not the name of an application"],
-])("%s is refused before anything is asked", async (line, message) => {
+])("%s is refused without a request", async (line, message) => {
   const { exitCode, stderr } = await run(line);
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining(message)]);
 });

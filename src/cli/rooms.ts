@@ -1,8 +1,8 @@
-/** `parley rooms …`: rooms and access tokens, on the application's own host. */
+/** `parley rooms …`: rooms and access tokens. Calls the application's own host. */
 import { applicationApi, openApplicationApi } from "./client.ts";
 import type { Answer } from "./command.ts";
 import { Failure, UsageError } from "./errors.ts";
-import type { Given } from "./given.ts";
+import type { Input } from "./input.ts";
 import { type Cell, fields, table, time } from "./output.ts";
 import { tokenOf } from "./token.ts";
 
@@ -17,13 +17,13 @@ interface Room {
   readonly [more: string]: string | number | boolean | undefined;
 }
 
-const PAGE = 100;
+const PAGE_MAX = 100;
 const TIMES = ["expireUnixSec", "notBeforeUnixSec"];
 
-const roomPath = (given: Given): string => `/room/${given.id(0, "the name of a room")}`;
+const roomPath = (input: Input): string => `/room/${input.id(0, "the name of a room")}`;
 
-/** All of it, under the names that the API has. */
-const shown = (room: Room): string =>
+/** All fields, with the names of the API. */
+const describe = (room: Room): string =>
   fields(
     Object.fromEntries(
       Object.entries(room).map(([name, value]): [string, Cell] => [
@@ -33,37 +33,37 @@ const shown = (room: Room): string =>
     ),
   );
 
-/** What flags have not is in --fields; a flag wins. What is undefined is not in the JSON. */
-const wanted = (given: Given): Record<string, unknown> => ({
-  ...given.object("fields"),
+/** The fields of --fields and of the other flags, which take precedence. */
+const fieldsOf = (input: Input): Record<string, unknown> => ({
+  ...input.object("fields"),
   ...defined({
-    privacy: given.oneOf("privacy", ["public", "private"]),
-    expireUnixSec: given.momentOrNone("expires"),
-    notBeforeUnixSec: given.momentOrNone("not-before"),
-    deleteOnExp: given.onOff("delete-on-expiry"),
-    maxParticipants: given.wholeOrNone("max-participants"),
-    lang: given.text("lang"),
+    privacy: input.oneOf("privacy", ["public", "private"]),
+    expireUnixSec: input.timeOrNone("expires"),
+    notBeforeUnixSec: input.timeOrNone("not-before"),
+    deleteOnExp: input.onOff("delete-on-expiry"),
+    maxParticipants: input.wholeOrNone("max-participants"),
+    lang: input.text("lang"),
   }),
 });
 
 const defined = (pairs: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(pairs).filter(([, value]) => value !== undefined));
 
-export async function create(given: Given): Promise<Answer> {
-  const roomName = given.word(0) || undefined;
-  const room = await applicationApi(given).post<Room>("/room", { ...wanted(given), ...defined({ roomName }) });
-  return { value: room, text: shown(room) };
+export async function create(input: Input): Promise<Answer> {
+  const roomName = input.operand(0) || undefined;
+  const room = await applicationApi(input).post<Room>("/room", { ...fieldsOf(input), ...defined({ roomName }) });
+  return { value: room, text: describe(room) };
 }
 
-export async function list(given: Given): Promise<Answer> {
-  const api = applicationApi(given);
+export async function list(input: Input): Promise<Answer> {
+  const api = applicationApi(input);
   const data: Room[] = [];
   for (let end = "", more = true; more; ) {
-    const query = `limit=${PAGE}${end && `&endId=${end}`}`;
+    const query = `limit=${PAGE_MAX}${end && `&endId=${end}`}`;
     const page = await api.get<{ data: Room[]; currEndId: string }>(`/rooms?${query}`);
     data.push(...page.data);
     end = page.currEndId;
-    more = page.data.length === PAGE;
+    more = page.data.length === PAGE_MAX;
   }
   if (data.length === 0) return { value: { data }, text: "", notes: ["There are no rooms yet."] };
   const rows = data.map((room) => [
@@ -72,63 +72,63 @@ export async function list(given: Given): Promise<Answer> {
     room.privacy,
     time(room.notBeforeUnixSec),
     time(room.expireUnixSec),
-    room.deleteOnExp ? "archived then" : undefined,
+    room.deleteOnExp ? "is archived" : undefined,
     `${room.created.slice(0, 19).replace("T", " ")}Z`,
   ]);
   const head = ["NAME", "ID", "PRIVACY", "NOT BEFORE", "EXPIRES", "ON EXPIRY", "CREATED"];
   return { value: { data }, text: table(head, rows) };
 }
 
-export async function show(given: Given): Promise<Answer> {
-  const room = await applicationApi(given).get<Room>(roomPath(given));
-  return { value: room, text: shown(room) };
+export async function show(input: Input): Promise<Answer> {
+  const room = await applicationApi(input).get<Room>(roomPath(input));
+  return { value: room, text: describe(room) };
 }
 
-export async function edit(given: Given): Promise<Answer> {
-  const change = { ...wanted(given), ...defined({ roomName: given.text("rename") }) };
+export async function edit(input: Input): Promise<Answer> {
+  const change = { ...fieldsOf(input), ...defined({ roomName: input.text("rename") }) };
   if (Object.keys(change).length === 0)
     throw new UsageError('nothing to change: name a flag, or --fields; see "parley help rooms edit"');
-  const room = await applicationApi(given).put<Room>(roomPath(given), change);
-  return { value: room, text: shown(room) };
+  const room = await applicationApi(input).put<Room>(roomPath(input), change);
+  return { value: room, text: describe(room) };
 }
 
-export async function remove(given: Given): Promise<Answer> {
-  const answer = await applicationApi(given).delete<{ message: string }>(roomPath(given));
+export async function remove(input: Input): Promise<Answer> {
+  const answer = await applicationApi(input).delete<{ message: string }>(roomPath(input));
   return { value: answer, text: "", notes: [`${answer.message}.`] };
 }
 
-export async function token(given: Given): Promise<Answer> {
-  const wish = {
-    ...given.object("fields"),
+export async function token(input: Input): Promise<Answer> {
+  const wanted = {
+    ...input.object("fields"),
     ...defined({
-      roomName: given.word(0) || undefined,
-      name: given.text("name"),
-      email: given.text("email"),
-      externalUserId: given.text("user"),
-      isAdmin: given.on("admin") || undefined,
-      globalToken: given.on("global") || undefined,
-      expireUnixSec: given.momentOrNone("expires"),
-      notBeforeUnixSec: given.momentOrNone("not-before"),
+      roomName: input.operand(0) || undefined,
+      name: input.text("name"),
+      email: input.text("email"),
+      externalUserId: input.text("user"),
+      isAdmin: input.isOn("admin") || undefined,
+      globalToken: input.isOn("global") || undefined,
+      expireUnixSec: input.timeOrNone("expires"),
+      notBeforeUnixSec: input.timeOrNone("not-before"),
     }),
   };
-  const minted = await applicationApi(given).post<{ token: string }>("/token", wish);
-  // The token alone on stdout, so that `$(parley rooms token …)` is one.
-  const [first] = given.words;
-  const isForOne = first !== undefined && !given.on("global");
+  const minted = await applicationApi(input).post<{ token: string }>("/token", wanted);
+  // Only the token goes to stdout, for `$(parley rooms token …)`.
+  const [first] = input.operands;
+  const isForOneRoom = first !== undefined && !input.isOn("global");
   return {
     value: minted,
     text: `${minted.token}\n`,
-    notes: [isForOne ? `It is for ${first}.` : "It is for every room."],
+    notes: [isForOneRoom ? `It is for ${first}.` : "It is for every room."],
   };
 }
 
-export async function check(given: Given): Promise<Answer> {
-  const api = openApplicationApi(given);
-  const question = { token: await tokenOf(given), roomName: given.text("room") };
+export async function check(input: Input): Promise<Answer> {
+  const api = openApplicationApi(input);
+  const request = { token: await tokenOf(input), roomName: input.text("room") };
   try {
-    const answer = await api.post<{ data: Record<string, Cell> }>("/token/validate", question);
-    const said = Object.entries(answer.data).map(([name, value]): [string, Cell] => [name, String(value)]);
-    return { value: answer, text: fields({ token: "good", ...Object.fromEntries(said) }) };
+    const answer = await api.post<{ data: Record<string, Cell> }>("/token/validate", request);
+    const claims = Object.entries(answer.data).map(([name, value]): [string, Cell] => [name, String(value)]);
+    return { value: answer, text: fields({ token: "good", ...Object.fromEntries(claims) }) };
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== "invalid_access_token") throw error;
     const { message } = error;

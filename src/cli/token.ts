@@ -1,24 +1,24 @@
-/** `parley token …`: minting with a secret key, checking with the admin token. */
+/** `parley token …`: mints tokens with a secret key, and checks them with the admin token. */
 import { ACTIONS } from "../protocol/actions.ts";
 import { backendApi, controlPlane } from "./client.ts";
 import type { Answer } from "./command.ts";
 import { UsageError } from "./errors.ts";
-import type { Given } from "./given.ts";
+import type { Input } from "./input.ts";
 import { fields, listed, time } from "./output.ts";
 
-export async function mint(given: Given): Promise<Answer> {
+export async function mint(input: Input): Promise<Answer> {
   const wanted = {
-    peerId: given.needed("peer"),
-    channels: given.list("channels"),
-    permissions: given.list("permissions", ACTIONS),
-    expiresInSec: given.whole("expires"),
-    metadata: given.object("metadata"),
-    peerMetadata: given.object("peer-metadata"),
+    peerId: input.required("peer"),
+    channels: input.list("channels"),
+    permissions: input.list("permissions", ACTIONS),
+    expiresInSec: input.whole("expires"),
+    metadata: input.object("metadata"),
+    peerMetadata: input.object("peer-metadata"),
   };
-  const minted = await backendApi(given).post<Minted>("/tokens", wanted);
-  // The token alone on stdout, so that `$(parley token mint …)` is one.
+  const minted = await backendApi(input).post<Minted>("/tokens", wanted);
+  // Only the token goes to stdout, for `$(parley token mint …)`.
   const notes = [
-    `It is good until ${time(minted.expiresAt)}.`,
+    `It is valid until ${time(minted.expiresAt)}.`,
     `It grants ${listed(minted.permissions)}; channels: ${listed(minted.channels)}.`,
   ];
   return { value: minted, text: `${minted.token}\n`, notes };
@@ -43,9 +43,9 @@ interface Checked {
   readonly permissions?: readonly string[];
 }
 
-export async function check(given: Given): Promise<Answer> {
-  const server = controlPlane(given);
-  const checked = await server.post<Checked>("/signalling/tokens/check", { token: await tokenOf(given) });
+export async function check(input: Input): Promise<Answer> {
+  const server = controlPlane(input);
+  const checked = await server.post<Checked>("/signalling/tokens/check", { token: await tokenOf(input) });
   const text = fields({
     token: checked.valid ? "good" : "refused",
     error: checked.error,
@@ -60,11 +60,12 @@ export async function check(given: Given): Promise<Answer> {
   return { value: checked, text, refused: !checked.valid };
 }
 
-/** The operand, or standard input. */
-export async function tokenOf(given: Given): Promise<string> {
-  const word = given.word(0) || "-";
-  if (word === "-" && process.stdin.isTTY) throw new UsageError("which token? Give it as TOKEN, or pipe it to stdin");
-  const token = word === "-" ? (await Bun.stdin.text()).trim() : word;
-  if (token === "") throw new UsageError("stdin held no token");
+/** The token from the operand, or from stdin. */
+export async function tokenOf(input: Input): Promise<string> {
+  const operand = input.operand(0) || "-";
+  if (operand === "-" && process.stdin.isTTY)
+    throw new UsageError("a token is needed: give it as TOKEN, or pipe it to stdin");
+  const token = operand === "-" ? (await Bun.stdin.text()).trim() : operand;
+  if (token === "") throw new UsageError("stdin contained no token");
   return token;
 }

@@ -1,16 +1,16 @@
-/** The bytes of a recording to a server and from one, resumed where the connection broke. */
+/** Uploads and downloads the bytes of a recording, and resumes where the connection broke. */
 import { open, rename, stat } from "node:fs/promises";
 import { isObject } from "../protocol/json.ts";
 import { Failure } from "./errors.ts";
 import { Progress } from "./progress.ts";
 
-/** How much goes with one request: little enough to lose, enough to be fast. */
+/** Bytes per request: few enough to repeat them after a failure, enough to be fast. */
 const PIECE_BYTES = 8 * 1024 * 1024;
-/** Tries in a row that got nowhere. */
-const TRIES = 6;
+/** Attempts in a row without progress. */
+const ATTEMPTS_MAX = 6;
 const FIRST_PAUSE_MS = 200;
 
-/** A link as we reach it: where the server is named by a number, the host is told in the header alone. */
+/** Where a link leads. If the server is given as an IP address, only the Host header names the application. */
 export interface Target {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -18,22 +18,22 @@ export interface Target {
 
 interface Step {
   readonly offset: number;
-  /** It got further, or at least was told something. */
-  readonly moved: boolean;
+  /** Bytes were stored, or the server has answered which bytes it has. */
+  readonly hasProgress: boolean;
 }
 
 export async function send(file: string, size: number, target: Target): Promise<void> {
   const progress = new Progress(size);
   try {
-    let offset = await held(target, size);
-    for (let tries = 0; offset < size || size === 0; ) {
+    let offset = await storedBytes(target, size);
+    for (let attempts = 0; offset < size || size === 0; ) {
       progress.at(offset);
       const step = await sendPiece(file, size, offset, target);
-      if (size === 0 && step.moved) return;
-      tries = step.moved ? 0 : tries + 1;
-      if (tries === TRIES) throw lost("sent", step.offset, size);
-      if (!step.moved) await Bun.sleep(FIRST_PAUSE_MS * 2 ** tries);
-      offset = step.moved ? step.offset : await held(target, size);
+      if (size === 0 && step.hasProgress) return;
+      attempts = step.hasProgress ? 0 : attempts + 1;
+      if (attempts === ATTEMPTS_MAX) throw lost("sent", step.offset, size);
+      if (!step.hasProgress) await Bun.sleep(FIRST_PAUSE_MS * 2 ** attempts);
+      offset = step.hasProgress ? step.offset : await storedBytes(target, size);
     }
     progress.at(size);
   } finally {
@@ -46,28 +46,28 @@ async function sendPiece(file: string, size: number, offset: number, target: Tar
   const response = await put(target, Bun.file(file).slice(offset, end), {
     ...(size > 0 && { "Content-Range": `bytes ${offset}-${end - 1}/${size}` }),
   });
-  if (!response) return { offset, moved: false };
+  if (!response) return { offset, hasProgress: false };
   const answer = await objectIn(response);
   const known = typeof answer.offset === "number" ? answer.offset : undefined;
-  // An earlier piece had arrived although we never heard of it.
-  const isBehind = response.status === 409 && known !== undefined && known !== offset;
-  if ((response.ok || isBehind) && known !== undefined) return { offset: known, moved: true };
+  // An earlier piece was stored although its answer was lost.
+  const isOutOfStep = response.status === 409 && known !== undefined && known !== offset;
+  if ((response.ok || isOutOfStep) && known !== undefined) return { offset: known, hasProgress: true };
   if (response.status === 423 || response.status === 408 || response.status >= 500) {
     if (response.status === 507) throw refusal(response, answer);
-    return { offset, moved: false };
+    return { offset, hasProgress: false };
   }
   throw refusal(response, answer);
 }
 
-/** How many bytes the server has; tried until it answers. */
-async function held(target: Target, size: number): Promise<number> {
-  for (let tries = 1; ; tries++) {
+/** How many bytes the server has stored. Retried until it answers. */
+async function storedBytes(target: Target, size: number): Promise<number> {
+  for (let attempts = 1; ; attempts++) {
     const response = await put(target, undefined, { "Content-Range": `bytes */${size}` });
     const answer = response && (await objectIn(response));
     if (response?.ok && typeof answer?.offset === "number") return answer.offset;
     if (response && answer && response.status < 500) throw refusal(response, answer);
-    if (tries === TRIES) throw lost("sent", 0, size);
-    await Bun.sleep(FIRST_PAUSE_MS * 2 ** tries);
+    if (attempts === ATTEMPTS_MAX) throw lost("sent", 0, size);
+    await Bun.sleep(FIRST_PAUSE_MS * 2 ** attempts);
   }
 }
 
@@ -89,21 +89,21 @@ async function put(
   }
 }
 
-/** Into `file`, by way of `file.partial`: from where that ends, if an earlier try left one. */
+/** Downloads into `file.partial`, continuing where that ends, and renames it to `file` when it is complete. */
 export async function receive(target: Target, file: string, size: number): Promise<void> {
   const partial = `${file}.partial`;
   const progress = new Progress(size);
   try {
     let offset = Math.min(await sizeOf(partial), size);
-    for (let tries = 0; ; ) {
+    for (let attempts = 0; ; ) {
       progress.at(offset);
       if (offset === size && size > 0) break;
       const before = offset;
       offset = await receiveRest(target, partial, offset, (at) => progress.at(at));
       if (offset === size) break;
-      tries = offset > before ? 0 : tries + 1;
-      if (tries === TRIES) throw lost("received", offset, size);
-      await Bun.sleep(FIRST_PAUSE_MS * 2 ** tries);
+      attempts = offset > before ? 0 : attempts + 1;
+      if (attempts === ATTEMPTS_MAX) throw lost("received", offset, size);
+      await Bun.sleep(FIRST_PAUSE_MS * 2 ** attempts);
     }
   } finally {
     progress.end();
@@ -111,7 +111,7 @@ export async function receive(target: Target, file: string, size: number): Promi
   await rename(partial, file);
 }
 
-/** As far as the connection holds; how far that is. */
+/** Downloads until the connection ends or breaks; returns the new offset. */
 async function receiveRest(
   { url, headers }: Target,
   partial: string,
@@ -122,7 +122,7 @@ async function receiveRest(
   const response = await fetch(url, { headers: { ...headers, ...range }, redirect: "manual" }).catch(() => undefined);
   if (!response) return offset;
   if (!response.ok) throw refusal(response, await objectIn(response));
-  // A server that does not know of ranges begins anew.
+  // A server without support for ranges sends the file from its start.
   let at = response.status === 206 ? offset : 0;
   const file = await open(partial, at === 0 ? "w" : "r+", 0o600);
   try {
@@ -135,15 +135,15 @@ async function receiveRest(
       report(at);
     }
   } catch (error) {
-    if (isSystem(error)) throw error;
+    if (isDiskError(error)) throw error;
   } finally {
     await file.close();
   }
   return at;
 }
 
-/** The disk's word, not the connection's. */
-const isSystem = (error: unknown): boolean =>
+/** An error of the disk, not of the connection. */
+const isDiskError = (error: unknown): boolean =>
   error instanceof Error && "syscall" in error && ["write", "ftruncate"].includes(String(error.syscall));
 
 const sizeOf = (path: string): Promise<number> =>
@@ -160,11 +160,14 @@ async function objectIn(response: Response): Promise<Record<string, unknown>> {
 function refusal(response: Response, answer: Readonly<Record<string, unknown>>): Failure {
   const code =
     isObject(answer.error) && typeof answer.error.code === "string" ? answer.error.code : "unexpected_answer";
-  return new Failure(code, typeof answer.message === "string" ? answer.message : `it was answered ${response.status}`);
+  return new Failure(
+    code,
+    typeof answer.message === "string" ? answer.message : `the server answered ${response.status}`,
+  );
 }
 
 const lost = (what: string, offset: number, size: number): Failure =>
   new Failure(
     "unreachable",
-    `the connection broke too often: ${offset} of ${size} bytes were ${what}; the same command goes on from there`,
+    `the connection broke too often: ${offset} of ${size} bytes were ${what}; run the command again to resume`,
   );

@@ -1,11 +1,11 @@
-/** `parley verify`: the checker, over a service that runs. */
+/** `parley verify`: runs the checker against a service. */
 import { KINDS } from "../verify/findings.ts";
 import { Fleet, FleetError, type FleetOptions, type Report } from "../verify/fleet.ts";
 import type { Counts } from "../verify/tally.ts";
 import type { Answer } from "./command.ts";
 import { keyFromFile } from "./credentials.ts";
 import { Failure, UsageError } from "./errors.ts";
-import type { Given } from "./given.ts";
+import type { Input } from "./input.ts";
 import { fields, table } from "./output.ts";
 import { VERIFY_DEFAULTS } from "./verify-defaults.ts";
 
@@ -14,27 +14,27 @@ const CLIENTS_MAX = 10_000;
 const RATE_MAX = 100_000;
 const SECONDS_MAX = 86_400;
 
-export async function verify(given: Given): Promise<Answer> {
-  const clients = within(given, "clients", VERIFY_DEFAULTS.clients, 2, CLIENTS_MAX);
+export async function verify(input: Input): Promise<Answer> {
+  const clients = numberBetween(input, "clients", VERIFY_DEFAULTS.clients, 2, CLIENTS_MAX);
   const options: FleetOptions = {
-    urls: addresses(given),
-    secretKey: keyFromFile(given).value,
+    urls: addresses(input),
+    secretKey: keyFromFile(input).value,
     clients,
-    channels: within(given, "channels", Math.min(VERIFY_DEFAULTS.channels, clients), 1, clients),
-    rate: within(given, "rate", VERIFY_DEFAULTS.rate, 1, RATE_MAX),
-    prefix: prefixOf(given),
+    channels: numberBetween(input, "channels", Math.min(VERIFY_DEFAULTS.channels, clients), 1, clients),
+    rate: numberBetween(input, "rate", VERIFY_DEFAULTS.rate, 1, RATE_MAX),
+    prefix: prefixOf(input),
   };
-  const seconds = within(given, "seconds", VERIFY_DEFAULTS.seconds, 1, SECONDS_MAX);
-  const settle = within(given, "settle", VERIFY_DEFAULTS.settle, 1, SECONDS_MAX);
+  const seconds = numberBetween(input, "seconds", VERIFY_DEFAULTS.seconds, 1, SECONDS_MAX);
+  const settle = numberBetween(input, "settle", VERIFY_DEFAULTS.settle, 1, SECONDS_MAX);
   await using fleet = await open(options);
   await fleet.talkFor(seconds);
-  const report = await fleet.settle(settle * 1000, { allowFlaps: given.on("allow-flaps") });
-  const isRight = report.problems.length === 0;
+  const report = await fleet.settle(settle * 1000, { allowFlaps: input.isOn("allow-flaps") });
+  const isCorrect = report.problems.length === 0;
   return {
-    value: { correct: isRight, ...report },
-    text: shown(report, options),
+    value: { correct: isCorrect, ...report },
+    text: describe(report, options),
     notes: hints(report),
-    refused: !isRight,
+    refused: !isCorrect,
   };
 }
 
@@ -47,18 +47,18 @@ async function open(options: FleetOptions): Promise<Fleet> {
   }
 }
 
-function within(given: Given, name: string, initial: number, min: number, max: number): number {
-  const number = given.whole(name) ?? initial;
+function numberBetween(input: Input, name: string, initial: number, min: number, max: number): number {
+  const number = input.whole(name) ?? initial;
   if (number < min || number > max)
     throw new UsageError(`--${name} is ${number}; it must be a whole number from ${min} to ${max}`);
   return number;
 }
 
-/** http and https are what PARLEY_URL holds for the other commands. */
-function addresses(given: Given): string[] {
-  const texts = given.texts("url");
+/** http and https are accepted too, because PARLEY_URL has them for the other commands. */
+function addresses(input: Input): string[] {
+  const texts = input.texts("url");
   const from = texts.length > 0 ? "--url" : "PARLEY_URL";
-  return (texts.length > 0 ? texts : [given.env.PARLEY_URL || DEFAULT_URL]).map((text) => {
+  return (texts.length > 0 ? texts : [input.env.PARLEY_URL || DEFAULT_URL]).map((text) => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (!url || !/^(ws|http)s?:$/.test(url.protocol) || url.username !== "" || url.search !== "" || url.hash !== "")
       throw new UsageError(`${from} must be an address such as ${DEFAULT_URL}`);
@@ -66,14 +66,14 @@ function addresses(given: Given): string[] {
   });
 }
 
-function prefixOf(given: Given): string {
-  const prefix = given.text("prefix") ?? VERIFY_DEFAULTS.prefix;
+function prefixOf(input: Input): string {
+  const prefix = input.text("prefix") ?? VERIFY_DEFAULTS.prefix;
   if (!/^[A-Za-z0-9_.:/-]{1,200}$/.test(prefix))
     throw new UsageError("--prefix must be 1 to 200 letters, digits, _ . : / and -");
   return prefix.replace(/\/+$/, "");
 }
 
-function shown({ problems, figures }: Report, { clients, channels, urls }: FleetOptions): string {
+function describe({ problems, figures }: Report, { clients, channels, urls }: FleetOptions): string {
   const { sent, acked, refused, unknown, deliveries, seconds, reconnects } = figures;
   const addressed = urls.length === 1 ? "1 address" : `${urls.length} addresses`;
   const summary = fields({
@@ -87,7 +87,7 @@ function shown({ problems, figures }: Report, { clients, channels, urls }: Fleet
   });
   const rows = problems.flatMap(({ kind, count, examples }) => [
     [kind, count, KINDS[kind]],
-    ...examples.map((example) => [" ", " ", `such as: ${example}`]),
+    ...examples.map((example) => [" ", " ", `for example: ${example}`]),
   ]);
   return problems.length === 0 ? summary : `${summary}\n${table(["PROBLEM", "COUNT", "WHAT"], rows)}`;
 }
@@ -97,7 +97,7 @@ const listed = (counts: Counts): string =>
     .map(([code, count]) => `${count} × ${code}`)
     .join(", ") || "none";
 
-/** What the figures say about how it was asked, rather than about the service. */
+/** Hints about how the command was used, as opposed to problems of the service. */
 function hints({ figures }: Report): string[] {
   const hints: string[] = [];
   if (figures.closes["4011"]) hints.push("4011: a connection sent too fast; use more --clients, or a lower --rate.");

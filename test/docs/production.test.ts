@@ -1,7 +1,7 @@
 /** docs/production.md and `parley doctor` have the same list. */
 import { expect, test } from "bun:test";
 import { COMMANDS } from "../../src/cli/commands/all.ts";
-import { understand } from "../../src/cli/dispatch.ts";
+import { parseCommand } from "../../src/cli/dispatch.ts";
 import { CHECKS } from "../../src/cli/doctor-checks.ts";
 import { readPage } from "./support/page.ts";
 
@@ -23,6 +23,6 @@ test("the commands it names are commands", () => {
     expect([words.join(" "), command?.name]).toEqual([words.join(" "), expect.any(String)]);
     // Whole ones must also be understood.
     if (words.length > (command?.name.split(" ").length ?? 0))
-      expect(understand(words).command.name).toBe(command?.name ?? "");
+      expect(parseCommand(words).command.name).toBe(command?.name ?? "");
   }
 });

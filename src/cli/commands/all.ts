@@ -1,4 +1,4 @@
-/** Every command once. */
+/** The table of all commands. */
 import type { FlagKind } from "../args.ts";
 import type { Command } from "../command.ts";
 import { HELP } from "../flags.ts";
@@ -23,13 +23,13 @@ export const GROUPS: readonly Group[] = [
   { title: "Connect tokens", commands: TOKEN },
   { title: "Rooms", commands: ROOMS },
   { title: "Recordings", commands: RECORDINGS },
-  { title: "Proof", commands: VERIFY },
+  { title: "Verification", commands: VERIFY },
   { title: "About", commands: ABOUT },
 ];
 
 export const COMMANDS: readonly Command[] = GROUPS.flatMap((group) => group.commands);
 
-/** All flags there are. One name is a switch everywhere or nowhere; a test holds the table to that. */
+/** All flags. A name is a switch in all commands or in none; a test checks that. */
 export const FLAG_KINDS: ReadonlyMap<string, FlagKind> = new Map(
   [HELP, { name: "version", meaning: "" }, ...COMMANDS.flatMap((command) => command.flags)].map((flag) => [
     flag.name,
@@ -37,14 +37,16 @@ export const FLAG_KINDS: ReadonlyMap<string, FlagKind> = new Map(
   ]),
 );
 
-/** The command whose words these begin with; the longest name is meant. */
-export const commandAt = (words: readonly string[]): Command | undefined =>
+/** The command that these arguments start with; the longest matching name wins. */
+export const commandAt = (positionals: readonly string[]): Command | undefined =>
   [2, 1]
-    .map((count) => words.slice(0, count).join(" "))
+    .map((count) => positionals.slice(0, count).join(" "))
     .flatMap((name) => COMMANDS.filter((one) => one.name === name))[0];
 
-/** Commands of one first word: `parley keys`. */
-export const commandsUnder = (word: string): readonly Command[] =>
-  COMMANDS.filter((command) => command.name.startsWith(`${word} `));
+/** The commands of a group, such as `keys`. */
+export const commandsOf = (group: string): readonly Command[] =>
+  COMMANDS.filter((command) => command.name.startsWith(`${group} `));
 
-export const FIRST_WORDS: readonly string[] = [...new Set(COMMANDS.map((command) => command.name.split(" ")[0] ?? ""))];
+export const TOP_LEVEL_NAMES: readonly string[] = [
+  ...new Set(COMMANDS.map((command) => command.name.split(" ")[0] ?? "")),
+];

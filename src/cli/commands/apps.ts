@@ -1,4 +1,4 @@
-/** Applications, their plans and their secret. */
+/** Applications, their plans and their secret keys. */
 import type { Command, Operand } from "../command.ts";
 import { CONTROL, YES } from "../flags.ts";
 import { ROTATION } from "../rotation.ts";
@@ -8,7 +8,7 @@ const APP: Operand = { name: "APP", meaning: "id or name of the application" };
 export const APPS: readonly Command[] = [
   {
     name: "apps create",
-    summary: "make an application; prints its secret key",
+    summary: "create an application and print its secret key",
     operands: [{ name: "NAME", meaning: "a DNS label: lower-case letters, digits, hyphens" }],
     flags: CONTROL,
     examples: ["parley apps create shop"],
@@ -34,22 +34,22 @@ export const APPS: readonly Command[] = [
     summary: "delete an application and revoke its keys",
     operands: [APP],
     flags: [YES, ...CONTROL],
-    details: "It cannot be undone. On a terminal it asks first.",
+    details: "This cannot be undone. On a terminal it asks for confirmation.",
     examples: ["parley apps delete shop", "parley apps delete shop --yes"],
     load: async () => (await import("../apps.ts")).remove,
   },
   {
     name: "apps plan",
-    summary: "change an application's caps and retention",
+    summary: "change an application's limits and retention",
     operands: [APP],
     flags: [
       { name: "max-connections", value: "N|none", meaning: "connections at the same time" },
       { name: "max-messages", value: "N|none", meaning: "messages in a calendar month" },
       { name: "name", value: "TEXT", meaning: "the plan's name" },
-      { name: "retention-days", value: "N|none", meaning: "days that recordings are kept; none: for ever" },
+      { name: "retention-days", value: "N|none", meaning: "days that recordings are kept; none: forever" },
       ...CONTROL,
     ],
-    details: "Only what is named is changed. Lowering a cap drops nobody.",
+    details: "Only the flags you give change something. Lowering a limit closes no connections.",
     examples: ["parley apps plan shop --max-connections 500 --max-messages none --name small"],
     load: async () => (await import("../apps.ts")).plan,
   },
@@ -63,10 +63,10 @@ export const APPS: readonly Command[] = [
   },
   {
     name: "apps rotate-secret",
-    summary: "replace an application's secret key; prints the new one",
+    summary: "replace an application's secret key and print the new one",
     operands: [APP],
     flags: [...ROTATION, ...CONTROL],
-    details: "The old one, and the access tokens made under it, work until the grace is over.",
+    details: "The old secret key, and access tokens made with it, work until the grace ends.",
     examples: ["parley apps rotate-secret shop --grace 3600", "parley apps rotate-secret shop --retire-previous"],
     load: async () => (await import("../apps.ts")).rotateSecret,
   },

@@ -1,4 +1,4 @@
-/** Keys of applications: publishable ones for browsers, secret ones for backends. */
+/** Keys of applications: publishable keys for browsers, secret keys for backends. */
 import { ACTIONS } from "../../protocol/actions.ts";
 import type { Command, Flag, Operand } from "../command.ts";
 import { CONTROL, YES } from "../flags.ts";
@@ -9,23 +9,23 @@ const KEY: Operand = { name: "KEY", meaning: "the key's id: pk_live_… or sk_id
 const CHANNELS: Flag = {
   name: "channels",
   value: "LIST",
-  meaning: "patterns, commas between: * in a segment, ** anything",
+  meaning: "patterns, separated by commas: * matches within a segment, ** anything",
 };
-const ACTIONS_FLAG: Flag = { name: "actions", value: "LIST", meaning: `of ${ACTIONS.join(", ")}` };
+const ACTIONS_FLAG: Flag = { name: "actions", value: "LIST", meaning: `any of ${ACTIONS.join(", ")}` };
 const ORIGINS: Flag = {
   name: "origins",
   value: "LIST",
-  meaning: "browser origins a publishable key may come from; * for all, '' for none",
+  meaning: "browser origins that may use a publishable key; * for all, '' for none",
 };
 const LABEL: Flag = { name: "label", value: "TEXT", meaning: "a note to yourself" };
 
-const LISTS = `A list has commas between its entries; '' is the empty list; where an entry itself has a comma, write the
+const LISTS = `The entries of a list are separated by commas; '' is the empty list. If an entry contains a comma, write the
 whole list as JSON: --channels '["a,b"]'.`;
 
 export const KEYS: readonly Command[] = [
   {
     name: "keys create",
-    summary: "make a key; prints a secret key's secret, this once",
+    summary: "create a key; the secret of a secret key is printed only this once",
     flags: [
       { name: "app", value: "APP", meaning: "id or name of the application", required: true },
       { name: "type", value: "TYPE", meaning: "publishable (for browsers) or secret (for backends)", required: true },
@@ -44,8 +44,8 @@ export const KEYS: readonly Command[] = [
   },
   {
     name: "keys list",
-    summary: "list keys, revoked ones too",
-    flags: [{ name: "app", value: "APP", meaning: "only those of this application" }, ...CONTROL],
+    summary: "list keys, including revoked ones",
+    flags: [{ name: "app", value: "APP", meaning: "only keys of this application" }, ...CONTROL],
     examples: ["parley keys list", "parley keys list --app shop --json"],
     load: async () => (await import("../keys.ts")).list,
   },
@@ -61,8 +61,8 @@ export const KEYS: readonly Command[] = [
     name: "keys edit",
     summary: "change a key's channels, actions, origins or label",
     operands: [KEY],
-    flags: [CHANNELS, ACTIONS_FLAG, ORIGINS, { ...LABEL, meaning: "a note to yourself; '' takes it away" }, ...CONTROL],
-    details: `Only what is named is changed; a list that is named replaces the old one whole.\n${LISTS}`,
+    flags: [CHANNELS, ACTIONS_FLAG, ORIGINS, { ...LABEL, meaning: "a note to yourself; '' removes it" }, ...CONTROL],
+    details: `Only the flags you give change something; a list replaces the old list as a whole.\n${LISTS}`,
     examples: [
       "parley keys edit sk_id_0123456789abcdef0123456789abcdef --channels 'chat/*' --actions publish,subscribe",
     ],
@@ -70,7 +70,7 @@ export const KEYS: readonly Command[] = [
   },
   {
     name: "keys rotate",
-    summary: "give a secret key a new secret; prints it, this once",
+    summary: "give a secret key a new secret, which is printed only this once",
     operands: [KEY],
     flags: [...ROTATION, ...CONTROL],
     examples: [
@@ -81,10 +81,10 @@ export const KEYS: readonly Command[] = [
   },
   {
     name: "keys revoke",
-    summary: "end a key for good, and its connections with it",
+    summary: "revoke a key and close its connections",
     operands: [KEY],
     flags: [YES, ...CONTROL],
-    details: "It cannot be undone. On a terminal it asks first.",
+    details: "This cannot be undone. On a terminal it asks for confirmation.",
     examples: [
       "parley keys revoke pk_live_0123456789abcdef0123456789abcdef",
       "parley keys revoke pk_live_0123456789abcdef0123456789abcdef --yes",

@@ -1,4 +1,4 @@
-/** Recordings of an application: listed, sent, fetched, deleted. */
+/** Recordings of an application. */
 import type { Command, Flag, Operand } from "../command.ts";
 import { APPLICATION, FORCE } from "../flags.ts";
 
@@ -6,10 +6,14 @@ const RECORDING: Operand = { name: "ID", meaning: "the recording's id" };
 const WHEN = "Unix seconds, or a date such as 2030-01-31T18:00:00Z";
 
 const ROOM: Flag = { name: "room", value: "NAME", meaning: "id or name of the room" };
-const USERNAME: Flag = { name: "username", value: "TEXT", meaning: "whose recording it is" };
+const USERNAME: Flag = { name: "username", value: "TEXT", meaning: "the participant's name" };
 const TYPE: Flag = { name: "type", value: "TYPE", meaning: "video, audio, screen or composition" };
-const MEETING: Flag = { name: "meeting-session", value: "ID", meaning: "of which meeting" };
-const PARTICIPANT: Flag = { name: "participant-session", value: "ID", meaning: "of whose stay in it" };
+const MEETING: Flag = { name: "meeting-session", value: "ID", meaning: "id of the meeting" };
+const PARTICIPANT: Flag = {
+  name: "participant-session",
+  value: "ID",
+  meaning: "id of the participant's stay in the meeting",
+};
 
 export const RECORDINGS: readonly Command[] = [
   {
@@ -21,9 +25,9 @@ export const RECORDINGS: readonly Command[] = [
       TYPE,
       MEETING,
       PARTICIPANT,
-      { name: "started-after", value: "TIME", meaning: `started then or later: ${WHEN}` },
-      { name: "started-before", value: "TIME", meaning: `started before then: ${WHEN}` },
-      { name: "limit", value: "N", meaning: "how many (50)" },
+      { name: "started-after", value: "TIME", meaning: `started at this time or later: ${WHEN}` },
+      { name: "started-before", value: "TIME", meaning: `started before this time: ${WHEN}` },
+      { name: "limit", value: "N", meaning: "the maximum number (50)" },
       ...APPLICATION,
     ],
     examples: [
@@ -42,38 +46,41 @@ export const RECORDINGS: readonly Command[] = [
   },
   {
     name: "recordings upload",
-    summary: "send a file as a recording",
-    operands: [{ name: "FILE", meaning: "the file to send" }],
+    summary: "upload a file as a recording",
+    operands: [{ name: "FILE", meaning: "the file to upload" }],
     flags: [
       { ...ROOM, required: true },
       { ...USERNAME, required: true },
       { ...TYPE, meaning: `${TYPE.meaning} (video)` },
-      { name: "start", value: "TIME", meaning: `when it began (now): ${WHEN}` },
-      { name: "end", value: "TIME", meaning: `when it ended (now): ${WHEN}` },
-      { ...MEETING, meaning: `${MEETING.meaning}; a fresh id if absent` },
-      { ...PARTICIPANT, meaning: `${PARTICIPANT.meaning}; a fresh id if absent` },
+      { name: "start", value: "TIME", meaning: `when the recording started (now): ${WHEN}` },
+      { name: "end", value: "TIME", meaning: `when the recording ended (now): ${WHEN}` },
+      { ...MEETING, meaning: `${MEETING.meaning}; default: a new id` },
+      { ...PARTICIPANT, meaning: `${PARTICIPANT.meaning}; default: a new id` },
       ...APPLICATION,
     ],
-    details: `A connection that breaks is taken up again where it broke; so is a command that was ended, by the same command: until
-the upload is complete, FILE.parley-upload keeps what that needs. It must be kept as secret as the file.`,
+    details: `If the connection breaks, the upload resumes where it broke. If the command itself is interrupted, run it again to resume:
+until the upload is complete, FILE.parley-upload holds what that needs. Keep it as secret as the file.`,
     examples: ["parley recordings upload talk.webm --room standup --username alice"],
     load: async () => (await import("../recordings.ts")).upload,
   },
   {
     name: "recordings download",
-    summary: "fetch a recording's file",
-    operands: [RECORDING, { name: "FILE", meaning: "where to; absent: its own name, here", optional: true }],
+    summary: "download a recording's file",
+    operands: [
+      RECORDING,
+      { name: "FILE", meaning: "the file to write; default: the recording's name, in this folder", optional: true },
+    ],
     flags: [FORCE, ...APPLICATION],
-    details: "What has arrived is in FILE.partial until all is there; the same command goes on from it.",
+    details: "Until the download is complete, its bytes are in FILE.partial; run the command again to resume.",
     examples: ["parley recordings download 0123456789abcdef01234567 talk.webm"],
     load: async () => (await import("../recordings.ts")).download,
   },
   {
     name: "recordings delete",
-    summary: "delete a recording and its file, or end an upload",
+    summary: "delete a recording and its file, or cancel an upload",
     operands: [RECORDING],
     flags: APPLICATION,
-    details: "It cannot be undone, and does not ask.",
+    details: "This cannot be undone, and there is no confirmation.",
     examples: ["parley recordings delete 0123456789abcdef01234567"],
     load: async () => (await import("../recordings.ts")).remove,
   },

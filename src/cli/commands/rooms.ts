@@ -4,17 +4,17 @@ import { APPLICATION } from "../flags.ts";
 
 const ROOM: Operand = { name: "NAME", meaning: "the room's name" };
 const WHEN = "Unix seconds, a date such as 2030-01-31T18:00:00Z, or none";
-const FIELDS_FLAG: Flag = { name: "fields", value: "JSON", meaning: "any fields, as the API has them" };
+const FIELDS_FLAG: Flag = { name: "fields", value: "JSON", meaning: "further fields, with the names of the API" };
 
-const EXPIRES: Flag = { name: "expires", value: "TIME", meaning: `nobody joins after it: ${WHEN}` };
-const NOT_BEFORE: Flag = { name: "not-before", value: "TIME", meaning: `nobody joins before it: ${WHEN}` };
+const EXPIRES: Flag = { name: "expires", value: "TIME", meaning: `no one can join after this time: ${WHEN}` };
+const NOT_BEFORE: Flag = { name: "not-before", value: "TIME", meaning: `no one can join before this time: ${WHEN}` };
 
 const ROOM_FLAGS: readonly Flag[] = [
   { name: "privacy", value: "KIND", meaning: "public or private" },
   EXPIRES,
   NOT_BEFORE,
   { name: "delete-on-expiry", value: "on|off", meaning: "archive the room when it expires" },
-  { name: "max-participants", value: "N|none", meaning: "people inside at the same time" },
+  { name: "max-participants", value: "N|none", meaning: "participants at the same time" },
   { name: "lang", value: "TAG", meaning: "language of the page: en, pt-BR" },
   FIELDS_FLAG,
 ];
@@ -22,8 +22,8 @@ const ROOM_FLAGS: readonly Flag[] = [
 export const ROOMS: readonly Command[] = [
   {
     name: "rooms create",
-    summary: "make a room; without a name one is made up",
-    operands: [{ ...ROOM, meaning: "1 to 128 of A-Z a-z 0-9 _ -", optional: true }],
+    summary: "create a room; without NAME it gets a random name",
+    operands: [{ ...ROOM, meaning: "1 to 128 characters of A-Z a-z 0-9 _ -", optional: true }],
     flags: [...ROOM_FLAGS, ...APPLICATION],
     examples: [
       "parley rooms create standup",
@@ -51,7 +51,7 @@ export const ROOMS: readonly Command[] = [
     summary: "change a room's fields or its name",
     operands: [ROOM],
     flags: [{ name: "rename", value: "NAME", meaning: "the new name" }, ...ROOM_FLAGS, ...APPLICATION],
-    details: "Only what is named is changed.",
+    details: "Only the flags you give change something.",
     examples: [
       "parley rooms edit standup --rename daily --max-participants 12",
       `parley rooms edit daily --expires none --fields '{"recordRoom":true}'`,
@@ -60,25 +60,25 @@ export const ROOMS: readonly Command[] = [
   },
   {
     name: "rooms delete",
-    summary: "archive a room; its name is free again",
+    summary: "archive a room; its name can then be used again",
     operands: [ROOM],
     flags: APPLICATION,
-    details: "It cannot be undone, and does not ask.",
+    details: "This cannot be undone, and there is no confirmation.",
     examples: ["parley rooms delete standup"],
     load: async () => (await import("../rooms.ts")).remove,
   },
   {
     name: "rooms token",
-    summary: "make an access token for a room, or for all; prints it",
-    operands: [{ ...ROOM, meaning: "the room's name; absent: every room", optional: true }],
+    summary: "make an access token for one room or for all, and print it",
+    operands: [{ ...ROOM, meaning: "the room's name; default: every room", optional: true }],
     flags: [
-      { name: "name", value: "TEXT", meaning: "what its holder is called" },
-      { name: "email", value: "TEXT", meaning: "the holder's address" },
-      { name: "user", value: "TEXT", meaning: "the holder's id with you (externalUserId)" },
+      { name: "name", value: "TEXT", meaning: "the holder's display name" },
+      { name: "email", value: "TEXT", meaning: "the holder's email address" },
+      { name: "user", value: "TEXT", meaning: "the holder's id in your system (externalUserId)" },
       { name: "admin", meaning: "the holder is an admin of the room; without NAME it needs --global" },
       { name: "global", meaning: "for every room" },
-      { ...EXPIRES, meaning: `not good after it: ${WHEN}` },
-      { ...NOT_BEFORE, meaning: `not good before it: ${WHEN}` },
+      { ...EXPIRES, meaning: `not valid after this time: ${WHEN}` },
+      { ...NOT_BEFORE, meaning: `not valid before this time: ${WHEN}` },
       FIELDS_FLAG,
       ...APPLICATION,
     ],
@@ -87,10 +87,10 @@ export const ROOMS: readonly Command[] = [
   },
   {
     name: "rooms check",
-    summary: "say whether an access token is good",
-    operands: [{ name: "TOKEN", meaning: "the token; - or nothing: read it from stdin", optional: true }],
-    flags: [{ name: "room", value: "NAME", meaning: "for this room, now" }, ...APPLICATION],
-    details: "The exit code is 1 when the token is refused. It needs no secret key.",
+    summary: "check whether an access token is valid",
+    operands: [{ name: "TOKEN", meaning: "the token; - or nothing to read it from stdin", optional: true }],
+    flags: [{ name: "room", value: "NAME", meaning: "whether it lets its holder join this room now" }, ...APPLICATION],
+    details: "The exit code is 1 if the token is refused. This command needs no secret key.",
     examples: ["parley rooms token standup | parley rooms check - --room standup"],
     load: async () => (await import("../rooms.ts")).check,
   },

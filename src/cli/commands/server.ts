@@ -5,25 +5,25 @@ import { CONTROL, FORCE, JSON_OUT, SETTINGS_FLAGS, STORE_FLAGS } from "../flags.
 export const SERVER: readonly Command[] = [
   {
     name: "up",
-    summary: "run a server until it is told to stop",
+    summary: "run a server until it receives a signal to stop",
     flags: SETTINGS_FLAGS,
     details: `Every setting can also be in the environment (PARLEY_PORT) or in the file of --config (port = 9000).
 The log goes to stdout: JSON lines, or readable ones on a terminal (--log-format).
-SIGTERM and SIGINT stop it cleanly; SIGHUP reads its certificate again.`,
+SIGTERM and SIGINT stop it cleanly; SIGHUP reloads its TLS certificate.`,
     examples: ["parley up", "parley up --port 9000 --data /var/lib/parley"],
     load: async () => (await import("../up.ts")).runUp,
   },
   {
     name: "config",
-    summary: "show the settings in force, and where each came from",
+    summary: "show the settings in force, and where each comes from",
     flags: [...SETTINGS_FLAGS, JSON_OUT],
-    details: `Takes what "parley up" takes, and shows what it would run with. Secrets are hidden.`,
+    details: `It has the flags of "parley up", and shows the settings that "parley up" would use. Secrets are hidden.`,
     examples: ["parley config", "parley config --config parley.toml --json"],
     load: async () => (await import("../config.ts")).showConfig,
   },
   {
     name: "doctor",
-    summary: "hold the checklist for production against a running server",
+    summary: "check a running server against the production checklist",
     flags: [
       {
         name: "public-url",
@@ -33,8 +33,8 @@ SIGTERM and SIGINT stop it cleanly; SIGHUP reads its certificate again.`,
       ...CONTROL,
     ],
     details: `Each line is ok, attention, SERIOUS, or could not check, with what to do about it; docs/production.md has
-the whole list. From another machine, by its public address, it sees what strangers see.
-The exit code is 1 when something serious is left.`,
+the whole list. Run it from another machine, with --public-url, to see what unauthenticated clients see.
+The exit code is 1 if something is serious.`,
     examples: [
       "parley doctor",
       "parley doctor --url http://10.0.0.11:9090 --public-url https://realtime.example.com --json",
@@ -43,38 +43,38 @@ The exit code is 1 when something serious is left.`,
   },
   {
     name: "backup",
-    summary: "copy the store to one file, with the server stopped",
+    summary: "copy the store of a stopped server to one file",
     operands: [{ name: "FILE", meaning: "the file to write" }],
     flags: [...STORE_FLAGS, { ...FORCE, meaning: "replace FILE if it exists" }],
-    details: `The master key is NOT in it: keep master.key (or PARLEY_MASTER_KEY) in another place. Without it
-the secrets in the backup cannot be read, by a thief or by you.`,
+    details: `The master key is NOT in the backup: keep master.key (or PARLEY_MASTER_KEY) in another place. Without it
+the secrets in the backup cannot be read, neither by a thief nor by you.`,
     examples: [
       "parley backup parley-backup.sqlite",
       "parley backup /backups/parley.sqlite --data /var/lib/parley --force",
     ],
-    load: async () => (await import("../stopped.ts")).backup,
+    load: async () => (await import("../store-commands.ts")).backup,
   },
   {
     name: "restore",
-    summary: "put a backup in place, with the server stopped",
+    summary: "replace the store of a stopped server with a backup",
     operands: [{ name: "FILE", meaning: "a file made by parley backup" }],
-    flags: [...STORE_FLAGS, { ...FORCE, meaning: "replace the store that is there: it is gone then" }],
-    details: `FILE is checked before anything is touched. The master key must be the one of the time of the
-backup: put master.key into the data folder, or set PARLEY_MASTER_KEY. Keys, applications and the admin token
+    flags: [...STORE_FLAGS, { ...FORCE, meaning: "replace an existing store, which is lost then" }],
+    details: `FILE is checked before anything is changed. The master key must be the one in use when the backup was
+made: put master.key into the data folder, or set PARLEY_MASTER_KEY. Keys, applications and the admin token
 are then those of the backup.`,
     examples: [
       "parley restore parley-backup.sqlite",
       "parley restore parley-backup.sqlite --data /var/lib/parley --force",
     ],
-    load: async () => (await import("../stopped.ts")).restore,
+    load: async () => (await import("../store-commands.ts")).restore,
   },
   {
     name: "admin reset-token",
-    summary: "make a new admin token, with the server stopped",
+    summary: "make a new admin token for a stopped server",
     flags: STORE_FLAGS,
     details:
-      "The old one, if the server made it, is worth nothing from then on. A PARLEY_ADMIN_TOKEN that is set always wins.",
+      "An admin token that the server made is no longer valid after that. If PARLEY_ADMIN_TOKEN is set, it takes precedence.",
     examples: ["parley admin reset-token", "parley admin reset-token --data /var/lib/parley"],
-    load: async () => (await import("../stopped.ts")).resetToken,
+    load: async () => (await import("../store-commands.ts")).resetToken,
   },
 ];

@@ -1,5 +1,4 @@
 /** Connect tokens. */
-
 import { TOKEN_DEFAULT_SECONDS, TOKEN_MAX_SECONDS } from "../../access/limits.ts";
 import { ACTIONS } from "../../protocol/actions.ts";
 import type { Command } from "../command.ts";
@@ -8,17 +7,17 @@ import { BACKEND, CONTROL } from "../flags.ts";
 export const TOKEN: readonly Command[] = [
   {
     name: "token mint",
-    summary: "make a connect token with a secret key; prints it",
+    summary: "make a connect token with a secret key, and print it",
     flags: [
       { name: "peer", value: "ID", meaning: "the peer's id", required: true },
       { name: "channels", value: "LIST", meaning: "names or patterns within the key's; default: all of the key's" },
-      { name: "permissions", value: "LIST", meaning: `of ${ACTIONS.join(", ")}; default: all of the key's` },
+      { name: "permissions", value: "LIST", meaning: `any of ${ACTIONS.join(", ")}; default: all of the key's` },
       {
         name: "expires",
         value: "SECONDS",
-        meaning: `how long it is good, 1 to ${TOKEN_MAX_SECONDS} (${TOKEN_DEFAULT_SECONDS})`,
+        meaning: `how long it is valid, 1 to ${TOKEN_MAX_SECONDS} (${TOKEN_DEFAULT_SECONDS})`,
       },
-      { name: "metadata", value: "JSON", meaning: "for this connection alone, delivered once in welcome" },
+      { name: "metadata", value: "JSON", meaning: "private to the connection, delivered once in welcome" },
       { name: "peer-metadata", value: "JSON", meaning: "shown to other peers" },
       ...BACKEND,
     ],
@@ -30,10 +29,10 @@ export const TOKEN: readonly Command[] = [
   },
   {
     name: "token check",
-    summary: "say whether a token is good, and exactly why not",
-    operands: [{ name: "TOKEN", meaning: "the token; - or nothing: read it from stdin", optional: true }],
+    summary: "check whether a token is valid, and if not, why",
+    operands: [{ name: "TOKEN", meaning: "the token; - or nothing to read it from stdin", optional: true }],
     flags: CONTROL,
-    details: "The exit code is 1 when the token is refused.",
+    details: "The exit code is 1 if the token is refused.",
     examples: ["parley token mint --peer alice | parley token check -"],
     load: async () => (await import("../token.ts")).check,
   },

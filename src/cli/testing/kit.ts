@@ -1,5 +1,6 @@
-/** For tests: a real server and real command lines, as child processes in folders of their own. */
-import { mkdtempSync, readFileSync } from "node:fs";
+/** For tests: a real server and real command lines, as child processes with their own temporary folders. */
+import { afterAll, beforeAll, expect } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -7,7 +8,7 @@ const MAIN = join(import.meta.dir, "../../main.ts");
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Nothing of the machine's own Parley reaches a test. */
+/** Without the variables of this machine, so that its own settings cannot influence a test. */
 const environment = (extra: Variables): Record<string, string> => ({ PATH: process.env.PATH ?? "", ...extra });
 
 export interface Ended {
@@ -30,7 +31,7 @@ export async function parley(
   return { stdout, stderr, exitCode };
 }
 
-/** Through a shell, for pipes; `parley` is a function in it. */
+/** Runs a shell script, for pipes; `parley` is a function in it. */
 export async function shell(script: string, env: Variables = {}): Promise<Ended> {
   const define = `parley() { "${process.execPath}" --no-env-file "${MAIN}" "$@"; }`;
   const child = Bun.spawn(["sh", "-c", `${define}\n${script}`], {
@@ -48,7 +49,7 @@ export interface TestServer {
   /** "SK_ID:SK_SECRET" of the demo application. */
   readonly secretKey: string;
   readonly adminToken: string;
-  /** For a command line that talks to it. */
+  /** The environment of commands that call it. */
   readonly env: Variables;
   stop(signal?: "SIGTERM" | "SIGKILL"): Promise<number>;
 }
@@ -67,8 +68,12 @@ export async function startServer(
   });
   const url = await readyUrl(child.stdout);
   const firstRun = readFileSync(join(data, "first-run.txt"), "utf8");
-  const shown = (name: string): string => new RegExp(`${name} +(\\S+)`).exec(firstRun)?.[1] ?? "";
-  const [adminToken, secretKey, appSecret] = [shown("admin token"), shown("secret key"), shown("app secret")];
+  const firstRunValue = (name: string): string => new RegExp(`${name} +(\\S+)`).exec(firstRun)?.[1] ?? "";
+  const [adminToken, secretKey, appSecret] = [
+    firstRunValue("admin token"),
+    firstRunValue("secret key"),
+    firstRunValue("app secret"),
+  ];
   return {
     url,
     secretKey,
@@ -86,7 +91,7 @@ export async function startServer(
   };
 }
 
-/** Reads its log to the end, so that the server never waits for us; resolves at the line that says it is ready. */
+/** Resolves with the address in the line "parley is ready". Reads the log to its end, because a full pipe would block the server. */
 function readyUrl(log: ReadableStream<Uint8Array>): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const read = async (): Promise<void> => {
@@ -104,3 +109,48 @@ function readyUrl(log: ReadableStream<Uint8Array>): Promise<string> {
 }
 
 export const temporaryFolder = (): string => mkdtempSync(join(tmpdir(), "parley-cli-"));
+
+/** A server for all tests of a file, and commands that call it. */
+export interface CliFixture {
+  /** Removed after the tests. */
+  readonly folder: string;
+  /** Throws before the first test. */
+  readonly server: TestServer;
+  /** `line` is split at spaces; arguments that contain one follow it. */
+  run(line: string, ...more: readonly string[]): Promise<Ended>;
+  runWith(env: Variables, line: string): Promise<Ended>;
+  /** Runs a command that must succeed, with --json. */
+  json<T = Record<string, unknown>>(line: string, ...more: readonly string[]): Promise<T>;
+}
+
+export function withServer(): CliFixture {
+  const folder = temporaryFolder();
+  let started: TestServer | undefined;
+  beforeAll(async () => {
+    started = await startServer(join(folder, "data"));
+  });
+  afterAll(async () => {
+    await started?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const server = (): TestServer => {
+    if (!started) throw new Error("the server has not been started yet");
+    return started;
+  };
+  const split = (line: string): string[] => line.split(" ").filter(Boolean);
+  const run: CliFixture["run"] = (line, ...more) => parley([...split(line), ...more], { env: server().env });
+  return {
+    folder,
+    get server() {
+      return server();
+    },
+    run,
+    runWith: (env, line) => parley(split(line), { env: { ...server().env, ...env } }),
+    json: async (line, ...more) => {
+      const { stdout, stderr, exitCode } = await run(line, ...more, "--json");
+      expect([exitCode, exitCode === 0 ? "" : stderr]).toEqual([0, ""]);
+      expect(stdout.trim().split("\n")).toHaveLength(1);
+      return JSON.parse(stdout);
+    },
+  };
+}

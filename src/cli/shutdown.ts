@@ -1,29 +1,29 @@
 /**
- * How a server's process ends. A signal: the node drains, exit code 0; the same signal again ends at once. An exception that no
- * boundary has caught: the state of the process is in doubt, so the node drains too and ends with 1, which makes a supervisor
- * (systemd, Docker, Kubernetes) start it again.
+ * How a server process ends. After a signal the node drains and exits with 0; a second signal ends it at once. After an exception
+ * that no boundary has caught, the state of the process is unknown: the node drains too and exits with 1, so that a supervisor
+ * (systemd, Docker, Kubernetes) restarts it.
  */
 import type { Log } from "../telemetry/log.ts";
 
-/** Under `npm start` one Ctrl-C arrives as two signals within a millisecond: only a later one means "at once". */
+/** Under `npm start` one Ctrl-C arrives as two signals within a millisecond, so only a later signal counts as the second one. */
 const SECOND_SIGNAL_MS = 1000;
-/** A broken process may throw with everything it does while it drains. */
+/** While it drains, a broken process may throw with everything it does. */
 const FATAL_LINES_MAX = 10;
 
-export interface EndingParts {
+export interface ShutdownParts {
   readonly stop: () => Promise<void>;
   readonly log: Pick<Log, "info" | "fatal">;
-  /** After an uncaught exception the drain may hang: then it is cut short. */
+  /** After an uncaught exception the drain may hang, so it has this timeout. */
   readonly drainMaxMs: number;
   readonly exit: (code: number) => void;
 }
 
-export class Ending {
+export class Shutdown {
   private signalledMs = 0;
   private uncaughtCount = 0;
   private isDraining = false;
 
-  constructor(private readonly parts: EndingParts) {}
+  constructor(private readonly parts: ShutdownParts) {}
 
   signalled(signal: string): void {
     const nowMs = performance.now();
@@ -32,15 +32,15 @@ export class Ending {
       return;
     }
     this.signalledMs = nowMs;
-    this.parts.log.info({ signal }, "stopping; the same signal again ends at once");
+    this.parts.log.info({ signal }, "stopping; a second signal ends it at once");
     void this.drain();
   }
 
-  /** Of any kind: thrown, or a promise that was rejected. Several of them begin one drain. */
+  /** For thrown exceptions and rejected promises. Only the first one starts a drain. */
   uncaught(error: unknown): void {
     const { log, drainMaxMs, exit } = this.parts;
     if (++this.uncaughtCount <= FATAL_LINES_MAX)
-      log.fatal({ err: error }, "an exception that nothing caught; this node drains and ends with exit code 1");
+      log.fatal({ err: error }, "uncaught exception; this node drains and exits with code 1");
     if (this.uncaughtCount > 1) return;
     setTimeout(() => exit(1), drainMaxMs).unref();
     void this.drain();
@@ -55,7 +55,7 @@ export class Ending {
       log.info("stopped");
     } catch (error) {
       this.uncaughtCount++;
-      log.fatal({ err: error }, "the node could not be stopped as it should");
+      log.fatal({ err: error }, "the node could not be stopped cleanly");
     }
     exit(this.uncaughtCount > 0 ? 1 : 0);
   }

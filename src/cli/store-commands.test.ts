@@ -1,4 +1,4 @@
-/** Commands on the store of a server that is stopped, as processes. */
+/** Commands on the store of a stopped server, as processes. */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import {
@@ -21,7 +21,7 @@ setDefaultTimeout(60_000);
 const folder = temporaryFolder();
 const seed = join(folder, "seed");
 let adminToken = "";
-/** What the commands said while the server ran. */
+/** The results of commands while the server was running. */
 let whileRunning: Awaited<ReturnType<typeof parley>>[] = [];
 
 beforeAll(async () => {
@@ -37,7 +37,7 @@ beforeAll(async () => {
   ];
   try {
     whileRunning = await Promise.all(commands.map((args) => parley([...args, "--data", seed])));
-    // None of them harmed it.
+    // The server still works.
     expect((await parley(["apps", "show", "demo"], { env: server.env })).exitCode).toBe(0);
   } finally {
     await server.stop();
@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A store that looks right, for a restore that must not get that far. */
+/** A file that looks like a store, for a restore that must fail before it reads more. */
 function almostStore(target: string): void {
   using db = new Database(target, { create: true });
   db.run(`PRAGMA application_id = ${0x50524c59}`);
@@ -54,7 +54,7 @@ function almostStore(target: string): void {
 }
 
 let folders = 0;
-/** A data folder of its own, with the store and the master key of the seed. */
+/** A new data folder, with the store and the master key of the seed. */
 function newData(): string {
   const data = join(folder, `data-${++folders}`);
   mkdirSync(data);
@@ -68,7 +68,7 @@ async function newBackup(data = newData()): Promise<string> {
   return file;
 }
 
-test("while the server runs, nothing touches its store", () => {
+test("while the server is running, no command changes its store", () => {
   for (const { exitCode, stdout, stderr } of whileRunning) {
     expect([exitCode, stdout]).toEqual([1, ""]);
     expect(stderr).toContain(`another Parley process is using ${seed}; stop it first`);
@@ -77,7 +77,7 @@ test("while the server runs, nothing touches its store", () => {
   expect(readdirSync(seed).sort()).toEqual(["first-run.txt", "master.key", "parley.sqlite", "recordings"]);
 });
 
-test("a backup is one file for its owner alone, and says that the master key is not in it", async () => {
+test("a backup is one file that only its owner can read, and a note says that the master key is not in it", async () => {
   const data = newData();
   const file = join(folder, "one.sqlite");
   const made = await parley(["backup", file, "--data", data]);
@@ -101,7 +101,7 @@ test("a backup replaces a file only with --force", async () => {
   expect(itself.stderr).toContain("is the store itself");
 });
 
-test("without a store there is nothing to back up or to reset, and none is made", async () => {
+test("without a store, backup and reset-token fail and create none", async () => {
   const data = join(folder, "nowhere");
   for (const args of [
     ["backup", join(folder, "nothing")],
@@ -113,7 +113,7 @@ test("without a store there is nothing to back up or to reset, and none is made"
   expect(existsSync(data)).toBe(false);
 });
 
-test("a restored store serves with its old keys, and needs --force where there is one", async () => {
+test("a restored store serves with its old keys, and replaces an existing one only with --force", async () => {
   const backup = await newBackup();
   const data = newData();
   const refused = await parley(["restore", backup, "--data", data]);
@@ -136,7 +136,7 @@ test("a restored store serves with its old keys, and needs --force where there i
   }
 });
 
-test("after a crash a backup has the last changes, and a restore does not", async () => {
+test("a backup after a crash has the last changes, and a restore over a crashed store does not", async () => {
   const data = newData();
   const old = await newBackup();
   const server = await startServer(data);
@@ -150,7 +150,7 @@ test("after a crash a backup has the last changes, and a restore does not", asyn
   cpSync(data, crashed, { recursive: true });
   expect(namesIn(await newBackup(data))).toEqual(["demo", "late"]);
 
-  // Its log must not meet the file that takes its place.
+  // The log of the crashed store must not be applied to the restored file.
   expect((await parley(["restore", old, "--data", crashed, "--force"])).exitCode).toBe(0);
   expect(existsSync(join(crashed, "parley.sqlite-wal"))).toBe(false);
   expect(namesIn(join(crashed, "parley.sqlite"))).toEqual(["demo"]);
@@ -164,12 +164,14 @@ function namesIn(store: string): string[] {
     .map((row) => row.name);
 }
 
-test("a restore into an empty folder warns that the master key is missing, one with another key that it does not fit", async () => {
+test("a restore warns if the master key is missing or does not fit", async () => {
   const backup = await newBackup();
   const data = join(folder, "fresh", "data");
   const missing = await parley(["restore", backup, "--data", data, "--json"]);
   expect(JSON.parse(missing.stdout)).toMatchObject({ store: join(data, "parley.sqlite"), masterKey: "missing" });
-  expect(missing.stderr).toContain(`Warning: there is no master key: put the one of the time of the backup at ${data}`);
+  expect(missing.stderr).toContain(
+    `Warning: there is no master key: put the master key of the time of the backup at ${data}`,
+  );
   const env = { PARLEY_MASTER_KEY: Buffer.alloc(32).toString("base64") };
   const other = await parley(["restore", backup, "--data", data, "--force"], { env });
   expect([other.exitCode, other.stderr]).toEqual([0, expect.stringContaining("does not open the secrets")]);
@@ -185,7 +187,7 @@ test("a damaged store can be replaced by a backup", async () => {
   expect(existsSync(join(data, "parley.sqlite-wal"))).toBe(false);
 });
 
-test("what is no whole backup of ours is refused before anything is touched", async () => {
+test("a file that is not a complete backup of Parley is refused before anything is changed", async () => {
   const good = await newBackup();
   const data = newData();
   const before = readFileSync(join(data, "parley.sqlite"));
@@ -218,17 +220,17 @@ function alter(path: string, statement: string): void {
   db.run(statement);
 }
 
-test("a new admin token works, the old one no more", async () => {
+test("a new admin token works, and the old one no longer does", async () => {
   const data = newData();
   const reset = await parley(["admin", "reset-token", "--data", data]);
-  expect(reset.stderr).toBe("The admin token is shown this once: keep it now.\n");
+  expect(reset.stderr).toBe("The admin token is shown only this once: save it now.\n");
   const env = { PARLEY_ADMIN_TOKEN: "set-by-the-operator" };
-  const again = await parley(["admin", "reset-token", "--data", data, "--json"], { env });
-  expect(again.stderr).toContain("PARLEY_ADMIN_TOKEN is set: a server started with it takes that one");
-  const { adminToken: fresh } = JSON.parse(again.stdout) as { adminToken: string };
+  const second = await parley(["admin", "reset-token", "--data", data, "--json"], { env });
+  expect(second.stderr).toContain("PARLEY_ADMIN_TOKEN is set: a server started with it uses that token");
+  const { adminToken: newest } = JSON.parse(second.stdout) as { adminToken: string };
   const server = await startServer(data);
   try {
-    const codes = [fresh, reset.stdout.trim(), adminToken].map(async (token) => {
+    const codes = [newest, reset.stdout.trim(), adminToken].map(async (token) => {
       const { exitCode } = await parley(["apps", "list"], {
         env: { PARLEY_URL: server.url, PARLEY_ADMIN_TOKEN: token },
       });

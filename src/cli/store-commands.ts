@@ -1,4 +1,4 @@
-/** Commands that work on the store itself. A running server holds the embedded one locked: then they say so, and stop. */
+/** Commands that open the store itself. They fail while a server is running on the embedded store, because it is locked. */
 import { existsSync } from "node:fs";
 import { appSecretIdentity, masterKeyFile, readMasterKey, Vault } from "../access/vault.ts";
 import { loadConfig } from "../config/load.ts";
@@ -8,36 +8,36 @@ import { backupStore, type Restored, restoreStore } from "../store/backup.ts";
 import { openStore, sqliteFile } from "../store/open.ts";
 import { StoreError } from "../store/store.ts";
 import type { Answer } from "./command.ts";
-import type { Given } from "./given.ts";
+import type { Input } from "./input.ts";
 import { fields } from "./output.ts";
 
-export async function resetToken({ flags, env }: Given): Promise<Answer> {
+export async function resetToken({ flags, env }: Input): Promise<Answer> {
   const { config } = loadConfig(flags, env);
   const isEmbedded = config.databaseUrl === "";
-  // Opening would make an empty one.
+  // Opening a missing store would create an empty one.
   if (isEmbedded && !existsSync(sqliteFile(config.data)))
     throw new StoreError(`there is no store in ${config.data}; name the data folder with --data`);
   const store = await openStore(config.data, config.databaseUrl);
   try {
-    // The first start makes one of its own.
+    // The first start of a server makes an admin token.
     if (!isEmbedded && !(await hadFirstRun(store)))
       throw new StoreError("PARLEY_DATABASE_URL: no server has been started on this database yet");
     const adminToken = await resetAdminToken(store);
-    const notes = ["The admin token is shown this once: keep it now."];
+    const notes = ["The admin token is shown only this once: save it now."];
     if (config.adminToken !== "")
-      notes.push("PARLEY_ADMIN_TOKEN is set: a server started with it takes that one, and not this.");
-    if (!isEmbedded) notes.push("Servers that run take it within a second.");
+      notes.push("PARLEY_ADMIN_TOKEN is set: a server started with it uses that token instead of this one.");
+    if (!isEmbedded) notes.push("Running servers accept it within a second.");
     return { value: { adminToken }, text: `${adminToken}\n`, notes };
   } finally {
     await store.close();
   }
 }
 
-export async function backup(given: Given): Promise<Answer> {
-  const { config } = loadConfig(given.flags, given.env);
-  refuseServer(config, "back it up with pg_dump --format=custom --file=FILE");
-  const file = given.word(0);
-  const { bytes } = await backupStore(config.data, file, given.on("force"));
+export async function backup(input: Input): Promise<Answer> {
+  const { config } = loadConfig(input.flags, input.env);
+  refusePostgres(config, "back it up with pg_dump --format=custom --file=FILE");
+  const file = input.operand(0);
+  const { bytes } = await backupStore(config.data, file, input.isOn("force"));
   const where = config.masterKey === "" ? masterKeyFile(config.data) : "PARLEY_MASTER_KEY";
   return {
     value: { file, bytes, masterKeyIncluded: false },
@@ -48,11 +48,11 @@ export async function backup(given: Given): Promise<Answer> {
   };
 }
 
-export async function restore(given: Given): Promise<Answer> {
-  const { config } = loadConfig(given.flags, given.env);
-  refuseServer(config, "put a file of pg_dump back with pg_restore, all servers stopped");
-  const file = given.word(0);
-  const restored = await restoreStore(config.data, file, given.on("force"));
+export async function restore(input: Input): Promise<Answer> {
+  const { config } = loadConfig(input.flags, input.env);
+  refusePostgres(config, "restore a file of pg_dump with pg_restore, with all servers stopped");
+  const file = input.operand(0);
+  const restored = await restoreStore(config.data, file, input.isOn("force"));
   const store = sqliteFile(config.data);
   const masterKey = masterKeyState(config, restored);
   return {
@@ -62,15 +62,15 @@ export async function restore(given: Given): Promise<Answer> {
   };
 }
 
-/** The server has tools of its own, and better ones. */
-function refuseServer({ databaseUrl }: Config, instead: string): void {
+/** PostgreSQL has better tools for this. */
+function refusePostgres({ databaseUrl }: Config, instead: string): void {
   if (databaseUrl !== "")
     throw new StoreError(`PARLEY_DATABASE_URL is set, and this command is for the embedded store: ${instead}`);
 }
 
 type MasterKeyState = "fits" | "does not fit" | "missing" | "not needed";
 
-/** Only a try shows whether this is the key of the time of the backup. */
+/** Whether the master key is the one of the backup shows only when it opens a secret. */
 function masterKeyState(config: Config, { sealed }: Restored): MasterKeyState {
   if (!sealed) return "not needed";
   try {
@@ -78,14 +78,14 @@ function masterKeyState(config: Config, { sealed }: Restored): MasterKeyState {
     if (!key) return "missing";
     return new Vault(key).open(sealed.secret, appSecretIdentity(sealed.app)) === undefined ? "does not fit" : "fits";
   } catch {
-    // A file that is no key at all. The restore is done by now: this is a warning, not a failure.
+    // The file is not a key. This is only a warning, because the restore is complete already.
     return "does not fit";
   }
 }
 
 function masterKeyNotes(state: MasterKeyState, path: string): string[] {
-  const mend = `put the one of the time of the backup at ${path}, or set PARLEY_MASTER_KEY, before you start the server.`;
-  if (state === "missing") return [`Warning: there is no master key: ${mend}`];
-  if (state === "does not fit") return [`Warning: the master key does not open the secrets of this backup: ${mend}`];
+  const fix = `put the master key of the time of the backup at ${path}, or set PARLEY_MASTER_KEY, before you start the server.`;
+  if (state === "missing") return [`Warning: there is no master key: ${fix}`];
+  if (state === "does not fit") return [`Warning: the master key does not open the secrets of this backup: ${fix}`];
   return [];
 }

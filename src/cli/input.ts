@@ -1,30 +1,30 @@
-/** What the user gave, read as what a command needs. Everything wrong with it is a UsageError that names the flag. */
+/** The operands and flags of a command, parsed into what it needs. A wrong value is a UsageError that names the flag. */
 import { isObject, type JsonObject, parseStrict } from "../protocol/json.ts";
 import { UsageError } from "./errors.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-export class Given {
+export class Input {
   constructor(
-    readonly words: readonly string[],
+    readonly operands: readonly string[],
     readonly flags: ReadonlyMap<string, string>,
     readonly env: Env,
     private readonly repeated: ReadonlyMap<string, readonly string[]> = new Map(),
   ) {}
 
-  /** An operand that the declaration asks for. */
-  word(at: number): string {
-    return this.words[at] ?? "";
+  /** An operand, or "" if it is optional and absent. */
+  operand(at: number): string {
+    return this.operands[at] ?? "";
   }
 
-  /** An operand that becomes part of a path: what is no id or name is refused before it can name another path. */
+  /** An operand that becomes part of a path. What is no id or name is refused, because it could lead to another path. */
   id(at: number, what: string): string {
-    const word = this.word(at);
-    if (!/^[A-Za-z0-9_-]+$/.test(word)) throw new UsageError(`${JSON.stringify(word)} is not ${what}`);
-    return word;
+    const text = this.operand(at);
+    if (!/^[A-Za-z0-9_-]+$/.test(text)) throw new UsageError(`${JSON.stringify(text)} is not ${what}`);
+    return text;
   }
 
-  on(name: string): boolean {
+  isOn(name: string): boolean {
     return this.flags.has(name);
   }
 
@@ -34,12 +34,12 @@ export class Given {
     return text;
   }
 
-  /** A flag that the declaration requires. */
-  needed(name: string): string {
+  /** The value of a required flag, whose presence has been checked. */
+  required(name: string): string {
     return this.text(name) ?? "";
   }
 
-  /** Every value of a flag that may be given several times; none: []. */
+  /** All values of a flag that may be repeated; [] if it is absent. */
   texts(name: string): readonly string[] {
     const text = this.text(name);
     const texts = this.repeated.get(name) ?? (text === undefined ? [] : [text]);
@@ -47,7 +47,7 @@ export class Given {
     return texts;
   }
 
-  /** An empty text takes the value away. */
+  /** null: the text is empty, which removes the value. */
   textOrNull(name: string): string | null | undefined {
     const text = this.flags.get(name);
     return text === "" ? null : text;
@@ -60,7 +60,7 @@ export class Given {
     return text;
   }
 
-  /** Commas between; nothing is the empty list; a JSON list where a name itself has a comma. */
+  /** Entries separated by commas; "" is the empty list; a JSON list if an entry contains a comma. */
   list(name: string, choices?: readonly string[]): string[] | undefined {
     const text = this.flags.get(name);
     if (text === undefined) return undefined;
@@ -79,7 +79,7 @@ export class Given {
     return Number(text);
   }
 
-  /** null: `none` was said. */
+  /** null: the value is `none`. */
   wholeOrNone(name: string): number | null | undefined {
     const text = this.flags.get(name);
     if (text === "none") return null;
@@ -88,8 +88,8 @@ export class Given {
     return this.whole(name);
   }
 
-  /** Unix seconds, or a date that says its zone; null: `none` was said. */
-  momentOrNone(name: string): number | null | undefined {
+  /** Unix seconds, or a date with its time zone; null: the value is `none`. */
+  timeOrNone(name: string): number | null | undefined {
     const text = this.flags.get(name);
     if (text === undefined || text === "none" || /^\d{1,15}$/.test(text)) return this.wholeOrNone(name);
     const ms = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
@@ -110,7 +110,7 @@ export class Given {
     if (text === undefined) return undefined;
     const value = parseJson(text);
     if (!isObject(value))
-      throw new UsageError(`--${name} must be a JSON object with no key twice, such as '{"name":"Ann"}'`);
+      throw new UsageError(`--${name} must be a JSON object without duplicate keys, such as '{"name":"Ann"}'`);
     return value;
   }
 }
@@ -118,14 +118,14 @@ export class Given {
 function commaList(name: string, text: string): string[] {
   if (text.trim() === "") return [];
   const items = text.split(",").map((item) => item.trim());
-  if (items.includes("")) throw new UsageError(`--${name} has an empty entry between its commas`);
+  if (items.includes("")) throw new UsageError(`--${name} has an empty entry`);
   return items;
 }
 
 function jsonList(name: string, text: string): string[] {
   const value = parseJson(text);
   if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
-  throw new UsageError(`--${name} begins with "[" and must then be a JSON list of texts`);
+  throw new UsageError(`--${name} starts with "[" and must therefore be a JSON list of strings`);
 }
 
 function parseJson(text: string): unknown {
