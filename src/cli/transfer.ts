@@ -169,5 +169,5 @@ function refusal(response: Response, answer: Readonly<Record<string, unknown>>):
 const lost = (what: string, offset: number, size: number): Failure =>
   new Failure(
     "unreachable",
-    `the connection broke too often: ${offset} of ${size} bytes were ${what}; run the command again to resume`,
+    `the connection broke too often: ${offset} of ${size} bytes were ${what}; repeat the command to resume`,
   );

@@ -1,44 +1,45 @@
 /**
- * Judges a run from what its connections did and saw (docs/protocol.md, sections 4 and 5). Pure: it is told everything, and in
- * the order in which one observer saw it; that order is what its "before" and "after" mean.
+ * Judges a run from what its connections did and received (docs/protocol.md, sections 4 and 5). It is pure: callers report every
+ * event, in the order in which one observer saw them, and that order defines "before" and "after".
  *
- * - Nothing is lost: a message that was sent after a subscriber had the ack of its subscribe, and was acked itself, reaches
- *   that subscriber; to a connection that ends, the last ones may be missing, but none in between.
- * - Nothing comes twice, out of its sender's order, to its sender, or although it was refused.
- * - Everybody's roster is the truth when things have come to rest, and nobody left whose connection did not end.
+ * - No message is lost: a message that was sent after a subscriber had the ack of its subscribe, and was acked itself, reaches that
+ *   subscriber. If the connection ends, the last messages may be missing, but none in between.
+ * - No message arrives twice, out of its sender's order, at its sender, or although it was refused.
+ * - When all messages have arrived, every roster equals the actual members, and no member has left whose connection did not end.
  *
- * What it keeps grows with connections, pairs and faults, and not with messages. A long run calls `forget` now and then, and
- * then it grows with the connections that are open.
+ * Memory grows with connections, pairs of sender and receiver, and problems, but not with messages. A long run calls `prune` from
+ * time to time; then it grows only with the open connections.
  */
+
+import { type Connection, type Destination, destinationAt, type Subscription, trackOf } from "./destinations.ts";
 import { Findings, type Kind, type Problem } from "./findings.ts";
-import { forgetEnded } from "./forget.ts";
 import { judgeAnswers, judgeDeliveries, judgePresence } from "./judge.ts";
-import { type Connection, type Place, placeAt, type Stay, trackOf } from "./places.ts";
+import { pruneEnded } from "./prune.ts";
 import { type PresenceChange, View } from "./roster.ts";
 import { type Outcome, Stream, Track } from "./stream.ts";
 
-/** Travels as the data of a message: who sent it, and which one of that connection's messages to that place it is. */
+/** Sent as the data of a message: the sender's connection, and the number of this message among those to the same destination. */
 export interface Mark {
   readonly connection: number;
   readonly number: number;
 }
 
 export interface Judging {
-  /** Parts of the service were cut from each other: members may have left for those on the other side. */
+  /** Nodes were partitioned: members may have left in the view of the other side. */
   readonly allowFlaps?: boolean;
 }
 
 export class Checker {
   private readonly connections: Connection[] = [];
-  private readonly channels = new Map<string, Place>();
-  private readonly inboxes = new Map<string, Place>();
+  private readonly channels = new Map<string, Destination>();
+  private readonly inboxes = new Map<string, Destination>();
   private readonly found = new Findings();
-  /** Messages that reached somebody. */
+  /** Messages that were received. */
   deliveries = 0;
 
   constructor(private readonly nowMs: () => number) {}
 
-  /** The connection was welcomed. The answer names it from now on. */
+  /** The connection got its `welcome`. Returns the id by which further calls name it. */
   opened(peer: string): number {
     const id = this.connections.length + 1;
     const connection: Connection = {
@@ -47,40 +48,40 @@ export class Checker {
       isOpen: true,
       endedMs: undefined,
       streams: new Map(),
-      stays: new Map(),
+      subscriptions: new Map(),
     };
     this.connections.push(connection);
-    // Direct messages need no subscribe: whoever is welcome gets them.
-    this.listen(this.begin(connection, this.inbox(peer)));
+    // Direct messages need no subscribe: every connection gets those of its peer.
+    this.activate(this.begin(connection, this.inbox(peer)));
     return id;
   }
 
-  /** Its end was seen, whoever wanted it. */
+  /** The connection has ended, whichever side closed it. */
   closed(id: number): void {
     const connection = this.connection(id);
     if (!connection.isOpen) return;
     connection.isOpen = false;
     connection.endedMs = this.nowMs();
-    for (const stay of connection.stays.values()) this.end(stay);
+    for (const subscription of connection.subscriptions.values()) this.end(subscription);
   }
 
-  /** To be told before the frame is sent: messages may come before the ack does. */
+  /** Call this before the frame is sent, because messages may arrive before the ack. */
   subscribing(id: number, channel: string): void {
     const connection = this.connection(id);
-    const place = this.channel(channel);
-    if (!connection.stays.get(place)?.isOpen) this.begin(connection, place);
+    const destination = this.channel(channel);
+    if (!connection.subscriptions.get(destination)?.isOpen) this.begin(connection, destination);
   }
 
   subscribed(id: number, channel: string): void {
-    const stay = this.connection(id).stays.get(this.channel(channel));
-    if (!stay?.isOpen || stay.streamsAtAck !== undefined) return;
-    this.listen(stay);
+    const subscription = this.connection(id).subscriptions.get(this.channel(channel));
+    if (!subscription?.isOpen || subscription.streamsAtAck !== undefined) return;
+    this.activate(subscription);
   }
 
-  /** To be told when the frame is sent: from then on messages may be missing. */
+  /** Call this when the frame is sent: from then on messages may be missing. */
   unsubscribed(id: number, channel: string): void {
-    const stay = this.connection(id).stays.get(this.channel(channel));
-    if (stay) this.end(stay);
+    const subscription = this.connection(id).subscriptions.get(this.channel(channel));
+    if (subscription) this.end(subscription);
   }
 
   /** The number to put into the message that is about to be sent. */
@@ -100,11 +101,11 @@ export class Checker {
     this.answered(id, this.inbox(peer), number, outcome);
   }
 
-  /** An ack or an error that names no request, or one that has its answer. */
+  /** An ack or error for no request, or for one that has been answered already. */
   unasked(id: number, requestId: string): void {
     this.found.add(
       "unanswered",
-      `${this.connection(id).peer} got an answer to no question: ${JSON.stringify(requestId)}`,
+      `${this.connection(id).peer} got an answer to no request: ${JSON.stringify(requestId)}`,
     );
   }
 
@@ -118,108 +119,111 @@ export class Checker {
   }
 
   presence(id: number, channel: string, change: PresenceChange): void {
-    const { peer, stays } = this.connection(id);
-    const place = this.channel(channel);
-    const wrong = stays.get(place)?.view.apply(change, this.nowMs()) ?? ["was told of a channel it is not in"];
-    for (const sentence of wrong) this.found.add("flapped", `${peer} ${sentence}, ${place.where}`);
+    const { peer, subscriptions } = this.connection(id);
+    const destination = this.channel(channel);
+    const wrong = subscriptions.get(destination)?.view.apply(change, this.nowMs()) ?? [
+      "got a presence change of a channel it is not in",
+    ];
+    for (const sentence of wrong) this.found.add("flapped", `${peer} ${sentence}, ${destination.where}`);
   }
 
-  /** May be asked again: what is still on the way counts as lost until it has come. */
+  /** May be called repeatedly: messages in flight count as lost until they arrive. */
   verdict({ allowFlaps = false }: Judging = {}): readonly Problem[] {
     const findings = this.found.copy();
-    for (const place of this.inboxes.values()) judgeDeliveries(place, findings, this.connections);
-    for (const place of this.channels.values()) {
-      judgeDeliveries(place, findings, this.connections);
-      judgePresence(place, findings);
+    for (const destination of this.inboxes.values()) judgeDeliveries(destination, findings, this.connections);
+    for (const destination of this.channels.values()) {
+      judgeDeliveries(destination, findings, this.connections);
+      judgePresence(destination, findings);
     }
     for (const connection of this.connections) if (connection.isOpen) judgeAnswers(connection, findings);
     return allowFlaps ? findings.problems.filter(({ kind }) => kind !== "flapped") : findings.problems;
   }
 
-  /** Problems that no later event can take back. */
+  /** Problems that no later event can change. */
   get certain(): readonly Problem[] {
     return this.found.problems;
   }
 
   /**
-   * Judges for good what ended at least so long ago, and drops it. A message that arrives later than that after its sender's
-   * connection ended has been counted as lost by then.
+   * Gives the final verdict on connections that ended at least `quietMs` ago, and removes them. A message that arrives even later
+   * has been counted as lost.
    */
-  forget(quietMs: number): void {
+  prune(quietMs: number): void {
     const beforeMs = this.nowMs() - quietMs;
-    for (const places of [this.channels, this.inboxes])
-      for (const place of places.values()) forgetEnded(place, this.found, this.connections, beforeMs);
+    for (const destinations of [this.channels, this.inboxes])
+      for (const destination of destinations.values()) pruneEnded(destination, this.found, this.connections, beforeMs);
   }
 
-  private received(receiver: Connection, place: Place, from: string, mark: Mark): void {
+  private received(receiver: Connection, destination: Destination, from: string, mark: Mark): void {
     this.deliveries++;
-    // The way of nearly every delivery: no text is made on it.
+    // Hot path: the text is made only for a problem.
     const wrong = (kind: Kind, how: string): void =>
-      this.found.add(kind, `${receiver.peer} got number ${mark.number} of ${from} ${place.where}${how}`);
+      this.found.add(kind, `${receiver.peer} got number ${mark.number} of ${from} ${destination.where}${how}`);
     const sender = this.connections[mark.connection - 1];
-    const stream = sender?.streams.get(place);
+    const stream = sender?.streams.get(destination);
     if (sender?.peer !== from || !stream || mark.number < 1 || mark.number > stream.sent)
       return wrong("strange", `, which ${from} did not send`);
     if (sender === receiver) return wrong("strange", ": its own");
-    const stay = receiver.stays.get(place);
-    if (!stay) return wrong("strange", ", which it did not subscribe to");
-    // What was on the way when it ended may still come.
-    if (!stay.isOpen) return;
-    const track = trackOf(stay, stream);
+    const subscription = receiver.subscriptions.get(destination);
+    if (!subscription) return wrong("strange", ", which it did not subscribe to");
+    // Messages in flight at the end of a subscription may still arrive.
+    if (!subscription.isOpen) return;
+    const track = trackOf(subscription, stream);
     const newest = track.newest;
     const taken = track.take(mark.number);
     if (taken === "doubled") wrong("doubled", " twice");
     if (taken === "late") wrong("disordered", ` after number ${newest}`);
   }
 
-  private answered(id: number, place: Place, number: number, outcome: Outcome): void {
+  private answered(id: number, destination: Destination, number: number, outcome: Outcome): void {
     const { peer, streams } = this.connection(id);
-    if (!streams.get(place)?.answered(number, outcome))
-      this.found.add("unanswered", `${peer} got a further answer to its number ${number} ${place.where}`);
+    if (!streams.get(destination)?.answered(number, outcome))
+      this.found.add("unanswered", `${peer} got a further answer to its number ${number} ${destination.where}`);
   }
 
-  private begin(connection: Connection, place: Place): Stay {
-    const view = new View(connection.peer, place.members);
-    const stay: Stay = {
+  private begin(connection: Connection, destination: Destination): Subscription {
+    const view = new View(connection.peer, destination.members);
+    const subscription: Subscription = {
       connection,
-      place,
+      destination,
       tracks: new Map(),
       view,
       streamsAtAck: undefined,
       isOpen: true,
       endedMs: undefined,
     };
-    connection.stays.set(place, stay);
-    place.stays.push(stay);
-    return stay;
+    connection.subscriptions.set(destination, subscription);
+    destination.subscriptions.push(subscription);
+    return subscription;
   }
 
-  /** What is sent from now on must come. */
-  private listen(stay: Stay): void {
-    const { place, connection, tracks } = stay;
-    stay.streamsAtAck = place.begun;
-    place.members.came(connection.peer);
-    for (const stream of place.streams) {
+  /** From now on, every message must arrive. */
+  private activate(subscription: Subscription): void {
+    const { destination, connection, tracks } = subscription;
+    subscription.streamsAtAck = destination.streamCount;
+    destination.members.add(connection.peer);
+    for (const stream of destination.streams) {
       const isLive = this.connection(stream.connection).isOpen;
       if (isLive && stream.connection !== connection.id && !tracks.has(stream)) tracks.set(stream, new Track(stream));
       tracks.get(stream)?.promise(stream.sent + 1);
     }
   }
 
-  private end(stay: Stay): void {
-    if (!stay.isOpen) return;
-    stay.isOpen = false;
-    stay.endedMs = this.nowMs();
-    if (stay.streamsAtAck !== undefined) stay.place.members.went(stay.connection.peer, this.nowMs());
+  private end(subscription: Subscription): void {
+    if (!subscription.isOpen) return;
+    subscription.isOpen = false;
+    subscription.endedMs = this.nowMs();
+    if (subscription.streamsAtAck !== undefined)
+      subscription.destination.members.remove(subscription.connection.peer, this.nowMs());
   }
 
-  private stream(id: number, place: Place): Stream {
+  private stream(id: number, destination: Destination): Stream {
     const { streams } = this.connection(id);
-    let stream = streams.get(place);
+    let stream = streams.get(destination);
     if (!stream) {
-      stream = new Stream(id, place.begun++);
-      streams.set(place, stream);
-      place.streams.push(stream);
+      stream = new Stream(id, destination.streamCount++);
+      streams.set(destination, stream);
+      destination.streams.push(stream);
     }
     return stream;
   }
@@ -230,11 +234,11 @@ export class Checker {
     return connection;
   }
 
-  private channel(name: string): Place {
-    return placeAt(this.channels, name, `in ${name}`);
+  private channel(name: string): Destination {
+    return destinationAt(this.channels, name, `in ${name}`);
   }
 
-  private inbox(peer: string): Place {
-    return placeAt(this.inboxes, peer, `sent to ${peer} directly`);
+  private inbox(peer: string): Destination {
+    return destinationAt(this.inboxes, peer, `sent to ${peer} directly`);
   }
 }

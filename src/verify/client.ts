@@ -1,4 +1,4 @@
-/** One peer of a fleet: a connection, and after its end another, as the public SDK would do it. Tells the checker everything. */
+/** One peer of a fleet. It reconnects as the public SDK does, and reports every event to the checker. */
 import { SILENCE_MAX_MS } from "../protocol/limits.ts";
 import type { Checker } from "./checker.ts";
 import {
@@ -14,46 +14,46 @@ import type { Outcome } from "./stream.ts";
 import type { Tally } from "./tally.ts";
 
 /** What all clients of a fleet share. */
-export interface Surroundings {
+export interface ClientContext {
   readonly checker: Checker;
   readonly tally: Tally;
-  /** When a client comes back by itself; "once welcome": its first connect is tried again by the fleet alone. */
+  /** When a client reconnects by itself; "once welcome": only the fleet retries its first connect. */
   readonly reconnect: "never" | "once welcome" | "always";
-  /** The address for this client's next try, with a fresh token. */
+  /** The address for this client's next attempt, with a new token. */
   readonly addressFor: (client: Client) => string;
-  /** Something happened that somebody may wait for. */
+  /** The state of a client has changed; the fleet may wait for that. */
   readonly changed: () => void;
-  /** A connection ended without a welcome. */
+  /** A connection ended before its `welcome`. */
   readonly unwelcome?: (client: Client) => void;
 }
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
-/** Bun shows us no pings, so we make our own noise to tell silence from an idle channel. */
+/** Bun does not report pings of the server, so the client sends its own to tell a dead connection from an idle one. */
 const PING_EVERY_SECONDS = 25;
 const SILENCE_MAX_SECONDS = SILENCE_MAX_MS / 1000;
-/** The key was revoked; the backend closed this peer. */
+/** The key was revoked, or the backend disconnected this peer. */
 const FINAL_CODES: readonly number[] = [4001, 4020];
 const TOKEN_ENDED_CODE = 4002;
-/** Of an error that says that a subscription has ended. */
+/** Codes of errors that end a subscription. */
 const SUBSCRIPTION_ENDING_CODES: readonly string[] = ["channel_not_authorized", "action_not_permitted"];
 
-/** What was asked and not answered yet. */
-type Asked =
+/** A request without an answer yet. */
+type PendingRequest =
   | { readonly kind: "subscribe" }
   | { readonly kind: "unsubscribe" }
   | { readonly kind: "publish"; readonly channel: string; readonly number: number }
   | { readonly kind: "send"; readonly peer: string; readonly number: number };
 
 export class Client {
-  /** Connects that failed or ended since the start: every try goes to another address. */
+  /** Connects that failed or ended since the start: every attempt goes to the next address. */
   tries = 0;
-  /** Why the service does not take it; undefined: it does, as far as is known. */
+  /** Why the service refuses this client for good; undefined if it does not. */
   refusal: string | undefined;
-  /** It has been connected at least once; until then the fleet decides when it tries again. */
+  /** It has been connected at least once; until then the fleet decides when it retries. */
   wasWelcome = false;
   private socket: WebSocket | undefined;
-  /** The checker's name for the connection; undefined before the welcome and after the end. */
+  /** The checker's id of the connection; undefined before the welcome and after the end. */
   private connection: number | undefined;
   private isSubscribed = false;
   private isJoining = false;
@@ -63,7 +63,7 @@ export class Client {
   private advisedPauseMs: number | undefined;
   private timer: Timer | undefined;
   private requests = 0;
-  private readonly asked = new Map<string, Asked>();
+  private readonly pending = new Map<string, PendingRequest>();
   private silentSeconds = 0;
   private seconds = 0;
 
@@ -71,10 +71,10 @@ export class Client {
     readonly index: number,
     readonly peer: string,
     readonly channel: string,
-    private readonly around: Surroundings,
+    private readonly context: ClientContext,
   ) {}
 
-  /** Subscribed, and told who is there. */
+  /** Subscribed, and has its roster. */
   get isListening(): boolean {
     return this.isSubscribed && this.hasRoster;
   }
@@ -84,35 +84,35 @@ export class Client {
   }
 
   get waitsForAnswers(): boolean {
-    return this.asked.size > 0;
+    return this.pending.size > 0;
   }
 
   connect(): void {
-    const socket = new WebSocket(this.around.addressFor(this));
+    const socket = new WebSocket(this.context.addressFor(this));
     this.socket = socket;
     this.silentSeconds = this.seconds = 0;
     socket.onmessage = ({ data }) => {
       this.silentSeconds = 0;
-      this.hear(readFrame(String(data)));
+      this.handle(readFrame(String(data)));
     };
     socket.onclose = ({ code }) => this.ended(code);
-    // The close that follows says all there is to say.
+    // A close event follows every error and is handled there.
     socket.onerror = () => undefined;
   }
 
   publish(channel: string): void {
-    const { checker } = this.around;
+    const { checker } = this.context;
     if (this.connection === undefined) return;
     const number = checker.publishing(this.connection, channel);
-    const requestId = this.ask({ kind: "publish", channel, number });
+    const requestId = this.register({ kind: "publish", channel, number });
     this.socket?.send(publishFrame(channel, { connection: this.connection, number }, requestId));
   }
 
   sendTo(peer: string): void {
-    const { checker } = this.around;
+    const { checker } = this.context;
     if (this.connection === undefined) return;
     const number = checker.sending(this.connection, peer);
-    const requestId = this.ask({ kind: "send", peer, number });
+    const requestId = this.register({ kind: "send", peer, number });
     this.socket?.send(sendFrame(peer, { connection: this.connection, number }, requestId));
   }
 
@@ -120,23 +120,23 @@ export class Client {
     return this.connection !== undefined;
   }
 
-  /** Leaves its channel, and stays connected. */
+  /** Unsubscribes from its channel, and stays connected. */
   leave(): void {
     if (this.connection === undefined || !this.isSubscribed) return;
-    this.around.checker.unsubscribed(this.connection, this.channel);
+    this.context.checker.unsubscribed(this.connection, this.channel);
     this.isSubscribed = this.hasRoster = false;
-    this.socket?.send(unsubscribeFrame(this.channel, this.ask({ kind: "unsubscribe" })));
+    this.socket?.send(unsubscribeFrame(this.channel, this.register({ kind: "unsubscribe" })));
   }
 
-  /** Subscribes to its channel, where it does not. */
+  /** Subscribes to its channel unless it has already. */
   join(): void {
     if (this.connection === undefined || this.isSubscribed || this.isJoining) return;
     this.isJoining = true;
-    this.around.checker.subscribing(this.connection, this.channel);
-    this.socket?.send(subscribeFrame(this.channel, this.ask({ kind: "subscribe" })));
+    this.context.checker.subscribing(this.connection, this.channel);
+    this.socket?.send(subscribeFrame(this.channel, this.register({ kind: "subscribe" })));
   }
 
-  /** Once a second. */
+  /** Called once per second. */
   tick(): void {
     if (!this.socket) return;
     this.silentSeconds++;
@@ -155,15 +155,15 @@ export class Client {
     this.socket?.terminate();
   }
 
-  private ask(asked: Asked): string {
+  private register(request: PendingRequest): string {
     const requestId = String(++this.requests);
-    this.asked.set(requestId, asked);
-    if (isMessage(asked)) this.around.tally.sent++;
+    this.pending.set(requestId, request);
+    if (isMessage(request)) this.context.tally.sent++;
     return requestId;
   }
 
-  private hear(frame: ServerFrame): void {
-    const { checker, tally, changed } = this.around;
+  private handle(frame: ServerFrame): void {
+    const { checker, tally, changed } = this.context;
     if (frame.type === "welcome") return this.welcomed();
     if (this.connection === undefined) return;
     switch (frame.type) {
@@ -189,7 +189,7 @@ export class Client {
   }
 
   private welcomed(): void {
-    const { checker, tally } = this.around;
+    const { checker, tally } = this.context;
     if (this.connection !== undefined) return;
     this.connection = checker.opened(this.peer);
     this.failures = 0;
@@ -199,15 +199,15 @@ export class Client {
   }
 
   private answered(connection: number, requestId: string, code: string | undefined, message: string): void {
-    const { checker, tally, changed } = this.around;
-    const asked = this.asked.get(requestId);
-    if (!asked)
+    const { checker, tally, changed } = this.context;
+    const request = this.pending.get(requestId);
+    if (!request)
       return requestId === "" && code !== undefined
-        ? this.informed(connection, code, message)
+        ? this.notified(connection, code, message)
         : checker.unasked(connection, requestId);
-    this.asked.delete(requestId);
-    if (asked.kind === "unsubscribe") return changed();
-    if (asked.kind === "subscribe") {
+    this.pending.delete(requestId);
+    if (request.kind === "unsubscribe") return changed();
+    if (request.kind === "subscribe") {
       this.isJoining = false;
       if (code === undefined) {
         this.isSubscribed = true;
@@ -215,44 +215,44 @@ export class Client {
       } else this.refusal = `subscribing to ${this.channel} was refused: ${code}: ${message}`;
       return changed();
     }
-    const outcome = outcomeOf(asked.kind, code);
+    const outcome = outcomeOf(request.kind, code);
     tally[outcome]++;
     if (code !== undefined) tally.error(code);
-    if (asked.kind === "publish") checker.published(connection, asked.channel, asked.number, outcome);
-    else checker.sent(connection, asked.peer, asked.number, outcome);
+    if (request.kind === "publish") checker.published(connection, request.channel, request.number, outcome);
+    else checker.sent(connection, request.peer, request.number, outcome);
   }
 
-  /** An error that answers nothing is news. One of them: an edit of the key has ended the subscription. */
-  private informed(connection: number, code: string, message: string): void {
+  /** An error without a request id is a notification. It may say that an edit of the key has ended the subscription. */
+  private notified(connection: number, code: string, message: string): void {
     if (!SUBSCRIPTION_ENDING_CODES.includes(code) || !message.includes(JSON.stringify(this.channel))) return;
-    this.around.checker.unsubscribed(connection, this.channel);
+    this.context.checker.unsubscribed(connection, this.channel);
     this.isSubscribed = this.hasRoster = false;
-    this.around.changed();
+    this.context.changed();
   }
 
   private ended(code: number): void {
-    const { checker, tally, reconnect, changed } = this.around;
+    const { checker, tally, reconnect, changed } = this.context;
     const isUnwelcome = this.connection === undefined;
     if (this.connection === undefined) this.failures++;
     else {
       checker.closed(this.connection);
       if (!this.isStopped) tally.closed(code);
     }
-    for (const asked of this.asked.values()) if (isMessage(asked)) tally.unknown++;
-    this.asked.clear();
+    for (const request of this.pending.values()) if (isMessage(request)) tally.unknown++;
+    this.pending.clear();
     this.tries++;
     this.socket = this.connection = undefined;
     this.isSubscribed = this.hasRoster = this.isJoining = false;
-    if (FINAL_CODES.includes(code)) this.refusal = `the service closed it for good: ${code}`;
-    const comesBack = reconnect === "always" || (reconnect === "once welcome" && this.wasWelcome);
-    if (comesBack && !this.isStopped && this.refusal === undefined)
+    if (FINAL_CODES.includes(code)) this.refusal = `the service closed it permanently: ${code}`;
+    const willReconnect = reconnect === "always" || (reconnect === "once welcome" && this.wasWelcome);
+    if (willReconnect && !this.isStopped && this.refusal === undefined)
       this.timer = setTimeout(() => this.connect(), this.pauseMs(code));
     this.advisedPauseMs = undefined;
-    if (isUnwelcome) this.around.unwelcome?.(this);
+    if (isUnwelcome) this.context.unwelcome?.(this);
     changed();
   }
 
-  /** docs/presence-and-reconnect.md, for authors of clients, 5 and 6. */
+  /** The rules of docs/presence-and-reconnect.md, "for authors of clients", 5 and 6. */
   private pauseMs(code: number): number {
     if (code === TOKEN_ENDED_CODE) return 0;
     const growing = Math.min(FIRST_PAUSE_MS * 2 ** this.failures, LONGEST_PAUSE_MS);
@@ -260,9 +260,9 @@ export class Client {
   }
 }
 
-const isMessage = ({ kind }: Asked): boolean => kind === "publish" || kind === "send";
+const isMessage = ({ kind }: PendingRequest): boolean => kind === "publish" || kind === "send";
 
-/** `backend_error` of a publish says that nothing was delivered; of a send, that nobody knows. */
+/** `backend_error` of a publish means that nothing was delivered; of a send, that the outcome is unknown. */
 function outcomeOf(kind: "publish" | "send", code: string | undefined): Outcome {
   if (code === undefined) return "acked";
   if (code === "internal_error" || (kind === "send" && code === "backend_error")) return "unknown";

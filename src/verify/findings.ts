@@ -1,15 +1,14 @@
-/** What was found wrong, counted by kind, the first few of each in words: a broken service must not fill the memory. */
-
-/** In the order in which they are reported. */
+/** Problems, counted by kind, with a few examples of each: a broken service must not fill the memory. */
+/** The kinds of problems, in the order of the report. */
 export const KINDS = {
-  lost: "acked, and not received in an open connection",
+  lost: "acked, but not received by an open connection",
   doubled: "received twice",
-  disordered: "received after a later one of the same sender",
-  undone: "refused, and received all the same",
-  strange: "received by somebody to whom it was not addressed, or never sent",
-  unanswered: "without exactly one answer in an open connection",
-  roster: "rosters that differ from the truth",
-  flapped: "told as joined or left, without a connection that began or ended",
+  disordered: "received after a later message of the same sender",
+  undone: "refused, but received all the same",
+  strange: "received by a connection to which it was not addressed, or never sent",
+  unanswered: "requests of an open connection without exactly one answer",
+  roster: "rosters that differ from the actual members",
+  flapped: "shown as joined or left although no connection started or ended",
   absent: "not connected at the end",
   idle: "nothing was delivered, so nothing was checked",
 } as const;
@@ -27,7 +26,7 @@ const EXAMPLES_MAX = 3;
 export class Findings {
   private readonly found = new Map<Kind, { count: number; examples: string[] }>();
 
-  /** `count`: how many messages or people one sentence is about. */
+  /** `count`: the number of messages or members that the sentence is about. */
   add(kind: Kind, sentence: string, count = 1): void {
     const entry = this.found.get(kind) ?? { count: 0, examples: [] };
     entry.count += count;

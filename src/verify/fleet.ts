@@ -1,54 +1,54 @@
-/** Many clients that talk to each other over all nodes, and a checker that is told of everything. */
+/** Many clients that send messages to each other over all nodes, and report every event to a checker. */
 import { signToken } from "../access/token.ts";
 import { Checker, type Judging } from "./checker.ts";
 import { Client } from "./client.ts";
 import { Findings, type Problem } from "./findings.ts";
 import { whyRefused } from "./refusal.ts";
-import { type Figures, Tally } from "./tally.ts";
+import { Tally, type Totals } from "./tally.ts";
 
 export interface FleetOptions {
-  /** Of the nodes, such as ws://127.0.0.1:8080; clients take turns. */
+  /** Addresses of the nodes, such as ws://127.0.0.1:8080. Clients are distributed over them. */
   readonly urls: readonly string[];
   /** `<sk_id>:<sk_secret>` of a key with all four actions on the channels. */
   readonly secretKey: string;
   readonly clients: number;
   readonly channels: number;
-  /** Messages a second, of all clients together. */
+  /** Messages per second, of all clients together. */
   readonly rate: number;
   /** Channels are called `<prefix>/<random>/<number>`. */
   readonly prefix?: string;
-  /** Come back after a close; the default. */
+  /** Whether clients reconnect after a close (the default). */
   readonly reconnect?: boolean;
 }
 
 export interface Report {
   readonly problems: readonly Problem[];
-  readonly figures: Figures;
+  readonly figures: Totals;
 }
 
-/** The service, or the credential, does not allow a run at all. */
+/** The service or the credential does not allow a run. */
 export class FleetError extends Error {}
 
 const TOKEN_SECONDS = 3600;
 const OPENING_AT_ONCE = 20;
-const OPENED_WITHIN_MS = 10_000;
-/** How long all of them may wait for the rate of connects, such as right behind another run. */
+const OPEN_TIMEOUT_MS = 10_000;
+/** How long the clients may wait in all for the connect rate, for example shortly after another run. */
 const RATE_WAIT_MAX_MS = 60_000;
-/** A service that gives a connect more seldom than this takes no fleet. */
+/** A run is given up if the connect rate asks for a longer wait. */
 const RETRY_AFTER_MAX_SECONDS = 5;
-/** Rounds of tries in a row that let nobody in, for no reason that can be found. */
-const IN_VAIN_MAX = 3;
+/** Rounds in a row in which no client could connect, for no known reason. */
+const FAILED_ROUNDS_MAX = 3;
 const PACE_MS = 10;
-/** A debt of more than this is not paid: a burst would run into the rate limit of connections. */
-const LARGEST_DEBT_MS = 500;
-/** One in so many messages is a direct one. */
+/** A longer backlog is skipped: sending it in a burst would exceed the frame rate of connections. */
+const BACKLOG_MAX_MS = 500;
+/** One message in this number is a direct message. */
 const DIRECT_EVERY = 10;
-const LOOK_EVERY_MS = 200;
-/** When all has come, doubles may still be on the way. */
+const CHECK_EVERY_MS = 200;
+/** After all messages have arrived, duplicates may still be in flight. */
 const QUIET_MS = 500;
-const CLOSED_WITHIN_MS = 2000;
+const CLOSE_TIMEOUT_MS = 2000;
 
-/** Before it was ever let in: after that it comes back by itself. */
+/** Failed before its first welcome; later a client reconnects by itself. */
 const hasFailed = (client: Client): boolean => client.refusal !== undefined || (client.isGone && !client.wasWelcome);
 
 export class Fleet {
@@ -65,7 +65,7 @@ export class Fleet {
     const { clients, channels, prefix = "verify", reconnect = true } = options;
     const run = crypto.randomUUID().slice(0, 8);
     this.channels = Array.from({ length: channels }, (_, at) => `${prefix}/${run}/${at + 1}`);
-    const around = {
+    const context = {
       checker: this.checker,
       tally: this.tally,
       reconnect: reconnect ? ("once welcome" as const) : ("never" as const),
@@ -74,14 +74,14 @@ export class Fleet {
     };
     this.clients = Array.from(
       { length: clients },
-      (_, at) => new Client(at, `${run}-${at + 1}`, this.channelAt(at), around),
+      (_, at) => new Client(at, `${run}-${at + 1}`, this.channelAt(at), context),
     );
     this.watch = setInterval(() => {
       for (const client of this.clients) client.tick();
     }, 1000);
   }
 
-  /** All clients are connected, subscribed and have their rosters. Throws a FleetError that says why not. */
+  /** Resolves when all clients are connected, subscribed and have their rosters. Throws a FleetError with the reason if they cannot. */
   static async open(options: FleetOptions): Promise<Fleet> {
     const fleet = new Fleet(options);
     const deadline = performance.now() + RATE_WAIT_MAX_MS;
@@ -95,16 +95,16 @@ export class Fleet {
     }
   }
 
-  /** Begins to talk, and goes on until `hush`. */
+  /** Sends messages until `hush` is called. */
   talk(): void {
     const msPerMessage = 1000 / this.options.rate;
-    // Of all the times they talked.
+    // `talkedMs` sums up all periods of sending, so earlier ones count as if they had been directly before.
     const beganMs = performance.now() - this.tally.talkedMs;
-    let paidMs = performance.now();
+    let sentUntilMs = performance.now();
     this.pace = setInterval(() => {
       const nowMs = performance.now();
-      paidMs = Math.max(paidMs, nowMs - LARGEST_DEBT_MS);
-      for (; paidMs + msPerMessage <= nowMs; paidMs += msPerMessage) this.sayOne();
+      sentUntilMs = Math.max(sentUntilMs, nowMs - BACKLOG_MAX_MS);
+      for (; sentUntilMs + msPerMessage <= nowMs; sentUntilMs += msPerMessage) this.sendNext();
       this.tally.talkedMs = nowMs - beganMs;
     }, PACE_MS);
   }
@@ -119,19 +119,19 @@ export class Fleet {
     this.hush();
   }
 
-  /** Waits for what is on the way, at most so long, and judges. */
+  /** Waits for messages in flight, at most `withinMs`, and judges. */
   async settle(withinMs: number, judging: Judging = {}): Promise<Report> {
     const deadline = performance.now() + withinMs;
-    while (this.problems(judging).length > 0 && performance.now() < deadline) await Bun.sleep(LOOK_EVERY_MS);
+    while (this.problems(judging).length > 0 && performance.now() < deadline) await Bun.sleep(CHECK_EVERY_MS);
     await Bun.sleep(QUIET_MS);
-    return { problems: this.problems(judging), figures: this.tally.figures(this.checker.deliveries) };
+    return { problems: this.problems(judging), figures: this.tally.totals(this.checker.deliveries) };
   }
 
   async close(): Promise<void> {
     this.hush();
     clearInterval(this.watch);
     for (const client of this.clients) client.stop();
-    if (!(await this.until(() => this.clients.every((client) => client.isGone), CLOSED_WITHIN_MS)))
+    if (!(await this.until(() => this.clients.every((client) => client.isGone), CLOSE_TIMEOUT_MS)))
       for (const client of this.clients) client.terminate();
   }
 
@@ -152,8 +152,8 @@ export class Fleet {
     return [...this.checker.verdict(judging), ...findings.problems];
   }
 
-  /** Everybody in turn: to its own channel, to the one beside it, where it does not listen, or to its neighbour alone. */
-  private sayOne(): void {
+  /** Clients take turns: each sends to its own channel, to the next one, in which it is no subscriber, or directly to the next client. */
+  private sendNext(): void {
     const count = this.clients.length;
     const round = Math.floor(this.turn / count);
     const client = this.clients[this.turn % count];
@@ -164,31 +164,31 @@ export class Fleet {
     else client.publish(this.channelAt(client.index + (round % 2)));
   }
 
-  /** Those that the rate of connects keeps out try again when it has room, until the deadline. */
+  /** Clients that the connect rate refuses retry after the wait it asks for, until the deadline. */
   private async openSome(clients: readonly Client[], deadline: number): Promise<void> {
     let left = clients;
-    let inVain = 0;
+    let failedRounds = 0;
     while (left.length > 0) {
       const before = left.length;
       for (const client of left) if (client.isGone) client.connect();
-      await this.until(() => left.every((one) => one.isListening || hasFailed(one)), OPENED_WITHIN_MS);
+      await this.until(() => left.every((one) => one.isListening || hasFailed(one)), OPEN_TIMEOUT_MS);
       left = left.filter((one) => !one.isListening);
-      inVain = left.length < before ? 0 : inVain + 1;
-      const unlucky = left.find(hasFailed);
-      if (unlucky) await this.waitForRoom(unlucky, deadline, inVain);
+      failedRounds = left.length < before ? 0 : failedRounds + 1;
+      const failed = left.find(hasFailed);
+      if (failed) await this.waitForRate(failed, deadline, failedRounds);
       else if (left.length > 0)
         throw new FleetError(
-          `not every client had its roster within ${OPENED_WITHIN_MS / 1000} s; does the key have the action presence?`,
+          `not every client had its roster within ${OPEN_TIMEOUT_MS / 1000} s; does the key have the action presence?`,
         );
     }
   }
 
-  /** Throws unless the client was refused for the rate alone, and will be let in before the deadline. */
-  private async waitForRoom(client: Client, deadline: number, inVain: number): Promise<void> {
+  /** Throws unless only the rate refused the client, and allows it before the deadline. */
+  private async waitForRate(client: Client, deadline: number, failedRounds: number): Promise<void> {
     if (client.refusal !== undefined) throw new FleetError(client.refusal);
-    const { sentence, retryAfterSeconds, isOver } = await whyRefused(this.addressFor(client, client.tries - 1));
-    // The question itself may have got the room that the client had not.
-    if (isOver && inVain < IN_VAIN_MAX) return;
+    const { sentence, retryAfterSeconds, hasPassed } = await whyRefused(this.addressFor(client, client.tries - 1));
+    // The rate may have allowed the request for the reason instead of the client's connect: the client just retries.
+    if (hasPassed && failedRounds < FAILED_ROUNDS_MAX) return;
     if (retryAfterSeconds === undefined || retryAfterSeconds > RETRY_AFTER_MAX_SECONDS) throw new FleetError(sentence);
     const pauseMs = retryAfterSeconds * 1000;
     if (performance.now() + pauseMs > deadline) throw new FleetError(sentence);
@@ -199,7 +199,7 @@ export class Fleet {
     return this.channels[at % this.channels.length] ?? "";
   }
 
-  /** Whoever lost its connection tries the next node. */
+  /** A client that lost its connection tries the next node. */
   private addressFor({ index, peer, tries: made }: Client, tries = made): string {
     const { urls, secretKey } = this.options;
     const url = urls[(index + tries) % urls.length] ?? "";
@@ -209,7 +209,7 @@ export class Fleet {
     return `${url.replace(/\/+$/, "")}/v1?token=${signToken(claims, keyId, { hmacKey: Buffer.from(secret) })}`;
   }
 
-  /** Looked at whenever something happens to a client. */
+  /** Evaluated again after every change of a client. */
   private async until(holds: () => boolean, withinMs: number): Promise<boolean> {
     const deadline = performance.now() + withinMs;
     while (!holds()) {

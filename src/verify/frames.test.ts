@@ -3,7 +3,7 @@ import { publishFrame, readFrame } from "./frames.ts";
 
 const read = (frame: unknown) => readFrame(JSON.stringify(frame));
 
-test("a message's mark is what was published", () => {
+test("the mark of a message is the one that was published", () => {
   const published = JSON.parse(publishFrame("c", { connection: 3, number: 7 }, "1"));
   expect(read({ type: "message", channel: "c", from: "ann", data: published.data })).toEqual({
     type: "message",
@@ -14,13 +14,13 @@ test("a message's mark is what was published", () => {
 });
 
 test.each([[null], [{}], [[]], [[1]], [[1, 2, 3]], [["1", 2]], [[1.5, 2]], [[1, null]]])(
-  "a message with %j was sent by nobody",
+  "a message with %j counts as never sent",
   (data) => {
     expect(read({ type: "direct", from: "ann", data })).toMatchObject({ mark: { connection: 0, number: 0 } });
   },
 );
 
-test("presence names peers; only true marks a roster", () => {
+test("presence frames are read as peer ids, and only snapshot: true is a roster", () => {
   const frame = {
     type: "presence",
     channel: "c",
@@ -32,7 +32,7 @@ test("presence names peers; only true marks a roster", () => {
   expect(read({ type: "presence", channel: "c", joined: [1], left: "x" })).toMatchObject({ joined: [""], left: [] });
 });
 
-test("what is no frame, and what a later version may say, is passed over", () => {
+test("invalid frames and frames of later versions are ignored", () => {
   for (const text of ["", "{", "[]", "null", '"ack"', '{"type":"pong"}', '{"type":"later"}'])
     expect(readFrame(text)).toEqual({ type: "other" });
 });

@@ -1,4 +1,4 @@
-/** The client's end of the wire: what comes from a service that may be broken, and what we say to it. */
+/** The client's side of the protocol: reads frames of a service that may be broken, and makes frames for it. */
 import { isObject } from "../protocol/json.ts";
 import type { Mark } from "./checker.ts";
 import type { PresenceChange } from "./roster.ts";
@@ -11,13 +11,13 @@ export type ServerFrame =
   | { readonly type: "direct"; readonly from: string; readonly mark: Mark }
   | ({ readonly type: "presence"; readonly channel: string } & PresenceChange)
   | { readonly type: "going_away"; readonly retryAfterMs: number }
-  /** What later versions may say, and `pong`. */
+  /** `pong`, and frames of later versions. */
   | { readonly type: "other" };
 
-/** No connection has number 0: a message with this mark is one that nobody sent. */
+/** No connection has id 0, so a message with this mark counts as never sent. */
 const NO_MARK: Mark = { connection: 0, number: 0 };
 
-/** Anything that a frame lacks becomes "" or 0: it will not fit what is expected, and so is found. */
+/** Missing fields become "" or 0, which match no expected value and are therefore reported. */
 export function readFrame(text: string): ServerFrame {
   const frame = parse(text);
   switch (frame.type) {

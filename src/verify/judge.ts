@@ -1,50 +1,55 @@
-/** The rules, applied to what a run left behind. */
+/** The rules, applied to the recorded events of a run. */
+
+import { type Connection, type Destination, type Subscription, trackOf } from "./destinations.ts";
 import type { Findings } from "./findings.ts";
-import { type Connection, type Place, type Stay, trackOf } from "./places.ts";
 import type { Stream, Track } from "./stream.ts";
 
-export function judgeDeliveries({ streams, stays }: Place, findings: Findings, all: readonly Connection[]): void {
-  for (const stay of stays) {
-    for (const stream of streams) trackExpected(stay, stream);
-    for (const [stream, track] of stay.tracks) judgeTrack(stay, stream, track, findings, all);
+export function judgeDeliveries(
+  { streams, subscriptions }: Destination,
+  findings: Findings,
+  all: readonly Connection[],
+): void {
+  for (const subscription of subscriptions) {
+    for (const stream of streams) trackExpected(subscription, stream);
+    for (const [stream, track] of subscription.tracks) judgeTrack(subscription, stream, track, findings, all);
   }
 }
 
-/** An open listener is owed all of a sender who began after its ack, also where it has heard nothing of it. */
-export function trackExpected(stay: Stay, stream: Stream): void {
-  const { connection, isOpen, streamsAtAck } = stay;
+/** A sender that started after the ack of an open subscription owes it all messages, even if none has arrived so far. */
+export function trackExpected(subscription: Subscription, stream: Stream): void {
+  const { connection, isOpen, streamsAtAck } = subscription;
   if (!isOpen || streamsAtAck === undefined || stream.index < streamsAtAck) return;
-  if (stream.connection !== connection.id && stream.sent > 0) trackOf(stay, stream);
+  if (stream.connection !== connection.id && stream.sent > 0) trackOf(subscription, stream);
 }
 
 export function judgeTrack(
-  { connection, isOpen, place }: Stay,
+  { connection, isOpen, destination }: Subscription,
   stream: Stream,
   track: Track,
   findings: Findings,
   all: readonly Connection[],
 ): void {
-  const of = (): string => `of ${all[stream.connection - 1]?.peer} ${place.where}`;
+  const source = (): string => `of ${all[stream.connection - 1]?.peer} ${destination.where}`;
   const lost = track.lost(isOpen);
-  if (!lost.isEmpty) findings.add("lost", `${connection.peer} never got number ${lost} ${of()}`, lost.count);
+  if (!lost.isEmpty) findings.add("lost", `${connection.peer} never got number ${lost} ${source()}`, lost.count);
   const seen = track.refusedButSeen;
   if (!seen.isEmpty)
     findings.add(
       "undone",
-      `${connection.peer} got number ${seen} ${of()}, which the sender was told had failed`,
+      `${connection.peer} got number ${seen} ${source()}, which was refused to its sender`,
       seen.count,
     );
 }
 
-export function judgeLeaves({ connection, view, place }: Stay, findings: Findings): void {
+export function judgeLeaves({ connection, view, destination }: Subscription, findings: Findings): void {
   for (const peer of view.falselyLeft)
-    findings.add("flapped", `${connection.peer} was told that ${peer} left, who did not, ${place.where}`);
+    findings.add("flapped", `${connection.peer} was shown that ${peer} left, which it did not, ${destination.where}`);
 }
 
-export function judgePresence({ stays, where }: Place, findings: Findings): void {
-  for (const stay of stays) {
-    judgeLeaves(stay, findings);
-    const { connection, view, isOpen, streamsAtAck } = stay;
+export function judgePresence({ subscriptions, where }: Destination, findings: Findings): void {
+  for (const subscription of subscriptions) {
+    judgeLeaves(subscription, findings);
+    const { connection, view, isOpen, streamsAtAck } = subscription;
     if (!isOpen || streamsAtAck === undefined) continue;
     const { missing, extra } = view.difference();
     if (missing.length + extra.length === 0 && view.hasRoster) continue;

@@ -7,7 +7,7 @@ const list = (ranges: Ranges): number[] =>
 const sorted = (numbers: Set<number>): number[] => [...numbers].sort((a, b) => a - b);
 const small = fc.integer({ min: 0, max: 40 });
 
-test("it holds what a plain set would hold, in ranges that do not touch", () => {
+test("it contains what a plain set would, in ranges that do not touch", () => {
   const step = fc.record({ add: fc.boolean(), at: small, length: fc.integer({ min: 0, max: 5 }) });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -28,7 +28,7 @@ test("it holds what a plain set would hold, in ranges that do not touch", () => 
   );
 });
 
-test("what is left of it without another, and within bounds, is what a plain set would have left", () => {
+test("differences and sections equal those of a plain set", () => {
   const numbers = fc.array(small, { maxLength: 30 });
   fc.assert(
     fc.property(numbers, numbers, small, small, (a, b, low, high) => {
@@ -41,7 +41,7 @@ test("what is left of it without another, and within bounds, is what a plain set
   );
 });
 
-test("a sentence names the first few", () => {
+test("the text has the first few ranges", () => {
   const ranges = new Ranges();
   for (const n of [3, 7, 8, 9, 12, 20, 21]) ranges.add(n);
   expect(`${ranges}`).toBe("3, 7–9, 12 and 2 more");

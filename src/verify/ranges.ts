@@ -1,10 +1,10 @@
-/** A set of whole numbers, kept as ranges: a run of ten thousand costs what a single one does. */
+/** A set of whole numbers, kept as ranges, so that ten thousand consecutive numbers take no more memory than one. */
 
-/** Both ends belong to it. */
+/** Both ends are included. */
 export type Range = readonly [first: number, last: number];
 
 export class Ranges {
-  /** In order, with at least one number missing between two of them. */
+  /** Ascending, with at least one number missing between two of them. */
   private ranges: Range[];
 
   constructor(ranges: readonly Range[] = []) {
@@ -24,20 +24,20 @@ export class Ranges {
   }
 
   has(number: number): boolean {
-    const range = this.ranges[this.place(number)];
+    const range = this.ranges[this.indexOf(number)];
     return range !== undefined && range[0] <= number;
   }
 
   add(first: number, last = first): void {
     if (last < first) return;
     const newest = this.ranges.at(-1);
-    // Nearly always at the end: numbers are given out upwards.
+    // The common case: numbers are added in ascending order.
     if (!newest || newest[1] < first - 1) {
       this.ranges.push([first, last]);
       return;
     }
-    // Everything from the first that touches it to the last that does becomes one.
-    const from = this.place(first - 1);
+    // Merges all ranges that touch or overlap the new one.
+    const from = this.indexOf(first - 1);
     let to = from;
     while ((this.ranges[to]?.[0] ?? Number.POSITIVE_INFINITY) <= last + 1) to++;
     const touched = this.ranges.slice(from, to);
@@ -46,9 +46,9 @@ export class Ranges {
     this.ranges.splice(from, to - from, [begin, end]);
   }
 
-  /** Whether it was there. */
+  /** Returns whether the number was in the set. */
   delete(number: number): boolean {
-    const at = this.place(number);
+    const at = this.indexOf(number);
     const range = this.ranges[at];
     if (!range || range[0] > number) return false;
     const [first, last] = range;
@@ -59,20 +59,20 @@ export class Ranges {
     return true;
   }
 
-  /** What of it lies from `first` to `last`. */
+  /** The numbers from `first` to `last`. */
   within(first: number, last: number): Ranges {
     const cut = this.ranges.map(([a, b]): Range => [Math.max(a, first), Math.min(b, last)]);
     return new Ranges(cut.filter(([a, b]) => a <= b));
   }
 
-  /** What of it is not in the other. */
+  /** The numbers that are not in `other`. */
   without(other: Ranges): Ranges {
     const rest: Range[] = [];
     let at = 0;
     for (const [first, last] of this.ranges) {
       let begin = first;
       while ((other.ranges[at]?.[1] ?? Number.POSITIVE_INFINITY) < first) at++;
-      // The last one that reaches in may reach into the next range as well, so `at` stays on it.
+      // The last range of `other` may also overlap the next range, so `at` stays on it.
       for (let i = at; i < other.ranges.length; i++) {
         const [a, b] = other.ranges[i] as Range;
         if (a > last) break;
@@ -84,7 +84,7 @@ export class Ranges {
     return new Ranges(rest);
   }
 
-  /** "3, 7–9 and 12 more": for a sentence. */
+  /** For messages: "3, 7–9 and 12 more". */
   toString(): string {
     const shown = this.ranges.slice(0, SHOWN);
     const more = this.count - new Ranges(shown).count;
@@ -92,8 +92,8 @@ export class Ranges {
     return more > 0 ? `${text} and ${more} more` : text;
   }
 
-  /** The first range that does not end before this number. */
-  private place(number: number): number {
+  /** The index of the first range that does not end before this number. */
+  private indexOf(number: number): number {
     let low = 0;
     let high = this.ranges.length;
     while (low < high) {

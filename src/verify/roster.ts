@@ -1,22 +1,22 @@
-/** Who is in a channel: as it is, and as one subscriber was told. */
+/** The members of a channel: the actual ones, and those that one subscriber was shown. */
 import { PING_EVERY_MS, SILENCE_MAX_MS } from "../protocol/limits.ts";
 
-/** The service may notice this late that somebody is gone without a word. */
+/** The service notices a connection that was lost silently within this time. */
 const NOTICED_WITHIN_MS = SILENCE_MAX_MS + PING_EVERY_MS;
-/** Others may hear of the end of a connection this much before the one whose connection it was. */
-const HEARD_BEFORE_MS = 5000;
+/** Other members may see the end of a connection this long before its own client does. */
+const SEEN_EARLY_MS = 5000;
 
-/** The truth: a peer is a member while one of its connections subscribes. */
+/** The actual members: a peer is one while at least one of its connections is subscribed. */
 export class Members {
   private readonly connections = new Map<string, number>();
-  /** When each peer's subscriptions ended, in order: what a `left` may rest on. */
+  /** When each peer's subscriptions ended, in order. Each end can explain one `left`. */
   private readonly ends = new Map<string, number[]>();
 
-  came(peer: string): void {
+  add(peer: string): void {
     this.connections.set(peer, (this.connections.get(peer) ?? 0) + 1);
   }
 
-  went(peer: string, nowMs: number): void {
+  remove(peer: string, nowMs: number): void {
     const left = (this.connections.get(peer) ?? 0) - 1;
     if (left > 0) this.connections.set(peer, left);
     else this.connections.delete(peer);
@@ -44,51 +44,49 @@ export interface PresenceChange {
   readonly snapshot: boolean;
 }
 
-/** What one subscriber believes. */
+/** The members as one subscriber was shown them. */
 export class View {
-  /** undefined: the roster has not come yet. */
+  /** undefined: the roster has not arrived yet. */
   private roster: Set<string> | undefined;
-  /** How many of a peer's ends this subscriber has been told of, or has passed over. */
-  private readonly told = new Map<string, number>();
-  /** Told that somebody left whose connection, as far as was known then, had not ended. */
-  private readonly doubts: { readonly peer: string; readonly atMs: number }[] = [];
+  /** How many ends of each peer have explained a `left`, or are too old to explain one. */
+  private readonly usedEnds = new Map<string, number>();
+  /** A `left` of a peer whose connection, as far as was known then, had not ended. */
+  private readonly unexplained: { readonly peer: string; readonly atMs: number }[] = [];
 
   constructor(
     private readonly me: string,
     private readonly members: Members,
   ) {}
 
-  /** What is wrong about the frame itself, in words that follow the subscriber's name. */
+  /** What is wrong with the frame itself, as the rest of a sentence after the subscriber's name. */
   apply({ joined, left, snapshot }: PresenceChange, nowMs: number): string[] {
     if (snapshot) {
-      // A roster too long for one frame comes in parts, so a further one adds.
+      // A roster too long for one frame is sent in parts, so a further snapshot adds to it.
       this.roster ??= new Set();
       for (const peer of joined) this.roster.add(peer);
       return [];
     }
-    if (!this.roster) return ["was told of a change before its roster"];
+    if (!this.roster) return ["got a presence change before its roster"];
     const wrong: string[] = [];
     for (const peer of left) {
       this.roster.delete(peer);
-      if (!this.rests(peer, nowMs)) this.doubts.push({ peer, atMs: nowMs });
+      if (!this.isExplained(peer, nowMs)) this.unexplained.push({ peer, atMs: nowMs });
     }
     for (const peer of joined) {
-      if (this.roster.has(peer)) wrong.push(`was told that ${peer} joined, who was there already`);
+      if (this.roster.has(peer)) wrong.push(`was shown that ${peer} joined, which was a member already`);
       this.roster.add(peer);
     }
     return wrong;
   }
 
-  /** Those who were said to have left, and never did. To be asked when things have come to rest. */
+  /** Peers that were shown as having left but did not. Valid when all events have been reported. */
   get falselyLeft(): readonly string[] {
-    return this.doubts
-      .filter(
-        ({ peer, atMs }) => !this.members.endsOf(peer).some((end) => end >= atMs && end <= atMs + HEARD_BEFORE_MS),
-      )
+    return this.unexplained
+      .filter(({ peer, atMs }) => !this.members.endsOf(peer).some((end) => end >= atMs && end <= atMs + SEEN_EARLY_MS))
       .map(({ peer }) => peer);
   }
 
-  /** How it differs from the truth; both empty: not at all. */
+  /** How it differs from the actual members. */
   difference(): { readonly missing: readonly string[]; readonly extra: readonly string[] } {
     const roster = this.roster ?? new Set<string>();
     return {
@@ -101,12 +99,12 @@ export class View {
     return this.roster !== undefined;
   }
 
-  /** Whether an end of that peer explains a `left`. Each end explains one; some are never told, since the peer was back. */
-  private rests(peer: string, nowMs: number): boolean {
+  /** Whether an end of that peer explains a `left`. Each end explains one; some cause none, because the peer was back before. */
+  private isExplained(peer: string, nowMs: number): boolean {
     const ends = this.members.endsOf(peer);
-    let next = this.told.get(peer) ?? 0;
+    let next = this.usedEnds.get(peer) ?? 0;
     while ((ends[next] ?? nowMs) < nowMs - NOTICED_WITHIN_MS) next++;
-    this.told.set(peer, next + 1);
+    this.usedEnds.set(peer, next + 1);
     return next < ends.length;
   }
 }

@@ -1,23 +1,23 @@
 /**
- * Messages of one sender's connection to one place (a channel, or a peer's inbox), numbered from 1. Only of one connection:
- * nothing is promised about the order of what a peer says over two.
+ * The messages of one connection to one destination (a channel, or a peer's inbox), numbered from 1. One stream per connection,
+ * because no order is promised between two connections of a peer.
  */
 import { Ranges } from "./ranges.ts";
 
-/** What became of a message: `unknown`, the answer did not say, or never came. */
+/** The outcome of a message. `unknown`: there was no answer, or it did not say. */
 export type Outcome = "acked" | "refused" | "unknown";
 
-/** The sender's side: which messages are promised to whoever listens. */
+/** The sender's side: which messages are promised to subscribers. */
 export class Stream {
   sent = 0;
-  /** Neither loss nor delivery of these is a fault: without an answer yet, or one that does not say. */
+  /** Neither the loss nor the delivery of these is a problem: they have no answer yet, or one that does not say. */
   readonly open = new Ranges();
   readonly refused = new Ranges();
   readonly unknown = new Ranges();
 
   constructor(
     readonly connection: number,
-    /** Which of its place's streams it is, by age. */
+    /** Its position among the streams of its destination, by age. */
     readonly index: number,
   ) {}
 
@@ -27,7 +27,7 @@ export class Stream {
     return this.sent;
   }
 
-  /** false: there was an answer before, or no such message. */
+  /** false: it was answered before, or there is no such message. */
   answered(number: number, outcome: Outcome): boolean {
     if (!this.open.has(number) || this.refused.has(number) || this.unknown.has(number)) return false;
     if (outcome === "acked") this.open.delete(number);
@@ -40,10 +40,10 @@ export class Stream {
   }
 }
 
-/** What one delivery was to its receiver. */
+/** How a delivery relates to earlier ones. */
 export type Taken = "new" | "doubled" | "late";
 
-/** The receiver's side. Holds numbers that did not come, not those that did: nearly all do. */
+/** The receiver's side. Keeps the numbers that did not arrive, because almost all do. */
 export class Track {
   private isBegun = false;
   private from = Number.POSITIVE_INFINITY;
@@ -53,7 +53,7 @@ export class Track {
 
   constructor(readonly stream: Stream) {}
 
-  /** What was sent before the receiver knew that it listens may come or not; from this number on all must. */
+  /** Messages before the ack of the subscribe may arrive or not; from this number on, all must. */
   promise(from: number): this {
     this.from = from;
     if (!this.isBegun) {
@@ -83,22 +83,22 @@ export class Track {
     return this.holes.delete(number) ? "late" : "doubled";
   }
 
-  /** The newest that came; where none did, the one before the first that must. */
+  /** The newest number that arrived; if none did, the one before the first that must. */
   get newest(): number {
     return this.last;
   }
 
   /**
-   * Promised and not received. To a connection that ended, what was on the way may be missing, and it knows: of such a one
-   * only what was skipped counts.
+   * Promised but not received. After the end of a connection, messages in flight may be missing, and the client knows that: then
+   * only gaps count.
    */
-  lost(isStillListening: boolean): Ranges {
+  lost(isStillOpen: boolean): Ranges {
     const missing = new Ranges([...this.holes]);
-    if (isStillListening) missing.add(this.last + 1, this.stream.sent);
+    if (isStillOpen) missing.add(this.last + 1, this.stream.sent);
     return missing.within(this.from, this.stream.sent).without(this.stream.open);
   }
 
-  /** Refused, which says that it was delivered nowhere, and received all the same. */
+  /** Refused, which promises that it was delivered to no one, but received all the same. */
   get refusedButSeen(): Ranges {
     return this.stream.refused.within(this.first, this.last).without(this.holes);
   }

@@ -1,23 +1,23 @@
-/** What a run amounted to, in numbers. */
+/** Counts what happened in a run. */
 
-/** How often each code came. */
+/** How often each code occurred. */
 export type Counts = Readonly<Record<string, number>>;
 
-export interface Figures {
+export interface Totals {
   /** Publishes and direct messages that were sent. */
   readonly sent: number;
   readonly acked: number;
   readonly refused: number;
-  /** The connection ended before the answer, or the answer does not say. */
+  /** The connection ended before the answer, or the answer did not say. */
   readonly unknown: number;
   /** Answers that were errors, by code. */
   readonly errors: Counts;
   readonly deliveries: number;
   readonly presenceFrames: number;
   readonly reconnects: number;
-  /** Connections that we did not end ourselves, by close code. */
+  /** Connections that the service closed or that broke, by close code. */
   readonly closes: Counts;
-  /** While they talked. */
+  /** How long messages were sent. */
   readonly seconds: number;
 }
 
@@ -40,7 +40,7 @@ export class Tally {
     count(this.closedBy, String(code));
   }
 
-  figures(deliveries: number): Figures {
+  totals(deliveries: number): Totals {
     return {
       sent: this.sent,
       acked: this.acked,

@@ -1,9 +1,9 @@
 /** The clients of a soak: their channels, their nodes, and what they send. One process, one checker for all of them. */
 import { Checker } from "../../src/verify/checker.ts";
-import { Client, type Surroundings } from "../../src/verify/client.ts";
+import { Client, type ClientContext } from "../../src/verify/client.ts";
 import { Findings, type Problem } from "../../src/verify/findings.ts";
 import { whyRefused } from "../../src/verify/refusal.ts";
-import { type Figures, Tally } from "../../src/verify/tally.ts";
+import { Tally, type Totals } from "../../src/verify/tally.ts";
 import { KEYS, type SoakKeys } from "./keys.ts";
 import type { SoakNodes } from "./nodes.ts";
 
@@ -89,8 +89,8 @@ export class Crowd {
     return this.seats.reduce((count, { client }) => count + Number(client.isListening), 0);
   }
 
-  get figures(): Figures {
-    return this.tally.figures(this.checker.deliveries);
+  get figures(): Totals {
+    return this.tally.totals(this.checker.deliveries);
   }
 
   async connectAll(withinMs: number): Promise<void> {
@@ -134,7 +134,7 @@ export class Crowd {
 
   /** To be called regularly: without it the checker keeps every connection that ever existed. */
   forget(): void {
-    this.checker.forget(FORGET_AFTER_MS);
+    this.checker.prune(FORGET_AFTER_MS);
   }
 
   /** Without load: waits for messages on their way, up to the timeout. */
@@ -182,7 +182,7 @@ export class Crowd {
   }
 
   private clientFor({ index, peer, channel }: Pick<Seat, "index" | "peer" | "channel">): Client {
-    const around: Surroundings = {
+    const around: ClientContext = {
       checker: this.checker,
       tally: this.tally,
       reconnect: "always",

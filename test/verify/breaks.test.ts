@@ -81,7 +81,7 @@ test("a kicked peer does not reconnect, and other members see it leave", async (
   fleet.hush();
   const { problems, figures } = await fleet.settle(500);
   expect(problems.map(({ kind, examples }) => [kind, examples])).toEqual([
-    ["absent", [`${victim?.peer} is not connected: the service closed it for good: 4020`]],
+    ["absent", [`${victim?.peer} is not connected: the service closed it permanently: 4020`]],
   ]);
   expect(figures.closes).toEqual({ "4020": 1 });
 });

@@ -37,7 +37,7 @@ test("for a faulty service it describes the faults and exits 1", async () => {
   expect([code, output]).toEqual([1, expect.stringMatching(/^verdict +WRONG$/m)]);
   expect(output).toMatch(
     new RegExp(
-      `^lost +${line.planted} +acked, and not received in an open connection\\n +such as: \\S+ never got`,
+      `^lost +${line.planted} +acked, but not received by an open connection\\n +for example: \\S+ never got`,
       "m",
     ),
   );

@@ -57,7 +57,7 @@ test.each([
   ["drop", "lost", `${PEER} never got number \\d+ of ${PEER} in verify/`],
   ["double", "doubled", `${PEER} got number \\d+ of ${PEER} in verify/\\S+ twice`],
   ["swap", "disordered", `${PEER} got number \\d+ of ${PEER} in verify/\\S+ after number \\d+`],
-  ["flap", "flapped", `${PEER} was told that ${PEER} left, who did not, in verify/`],
+  ["flap", "flapped", `${PEER} was shown that ${PEER} left, which it did not, in verify/`],
 ] as const)("%s: one in 10,000 is found, counted and reported", async (fault, kind, sentence) => {
   const { report, planted } = await run(fault);
   expect(planted).toBe(FAULTS);

@@ -58,7 +58,7 @@ export const RECORDINGS: readonly Command[] = [
       { ...PARTICIPANT, meaning: `${PARTICIPANT.meaning}; default: a new id` },
       ...APPLICATION,
     ],
-    details: `If the connection breaks, the upload resumes where it broke. If the command itself is interrupted, run it again to resume:
+    details: `If the connection breaks, the upload resumes where it broke. If the command itself is interrupted, repeat it to resume:
 until the upload is complete, FILE.parley-upload holds what that needs. Keep it as secret as the file.`,
     examples: ["parley recordings upload talk.webm --room standup --username alice"],
     load: async () => (await import("../recordings.ts")).upload,
@@ -71,7 +71,7 @@ until the upload is complete, FILE.parley-upload holds what that needs. Keep it 
       { name: "FILE", meaning: "the file to write; default: the recording's name, in this folder", optional: true },
     ],
     flags: [FORCE, ...APPLICATION],
-    details: "Until the download is complete, its bytes are in FILE.partial; run the command again to resume.",
+    details: "Until the download is complete, its bytes are in FILE.partial; repeat the command to resume.",
     examples: ["parley recordings download 0123456789abcdef01234567 talk.webm"],
     load: async () => (await import("../recordings.ts")).download,
   },

@@ -1,8 +1,8 @@
-/** For tests of the checker. */
+/** For tests of the checker: reports events to it in short calls. */
 import { Checker, type Judging } from "../checker.ts";
 import type { Kind } from "../findings.ts";
 
-/** A checker with a clock of its own, and what a test says to it in few words. */
+/** A checker with its own clock. */
 export class Scene {
   nowMs = 0;
   readonly checker = new Checker(() => this.nowMs);
@@ -14,7 +14,7 @@ export class Scene {
     return id;
   }
 
-  /** Subscribed, with a roster of these. */
+  /** Opens a connection and subscribes it, with this roster. */
   join(peer: string, roster: string[] = [], channel = "c"): number {
     const id = this.open(peer);
     this.checker.subscribing(id, channel);
@@ -31,31 +31,31 @@ export class Scene {
     this.checker.presence(id, "c", { joined, left, snapshot: false });
   }
 
-  /** Published and acked. */
-  say(id: number, channel = "c"): number {
+  /** Publishes a message that is acked. */
+  publish(id: number, channel = "c"): number {
     const number = this.checker.publishing(id, channel);
     this.checker.published(id, channel, number, "acked");
     return number;
   }
 
-  hear(id: number, sender: number, ...numbers: number[]): void {
+  receive(id: number, sender: number, ...numbers: number[]): void {
     for (const number of numbers)
       this.checker.message(id, "c", this.publishers.get(sender) ?? "", { connection: sender, number });
   }
 
-  found(judging?: Judging): Partial<Record<Kind, string>> {
+  problems(judging?: Judging): Partial<Record<Kind, string>> {
     return Object.fromEntries(
       this.checker.verdict(judging).map(({ kind, count, examples }) => [kind, `${count}: ${examples.join("; ")}`]),
     );
   }
 }
 
-/** Ann and Bob in one channel, Ann has said three things. */
+/** Ann and Bob in one channel; Ann has published three messages. */
 export function pair(): { scene: Scene; ann: number; bob: number } {
   const scene = new Scene();
   const ann = scene.join("ann");
   const bob = scene.join("bob", ["ann"]);
   scene.change(ann, ["bob"]);
-  for (let i = 0; i < 3; i++) scene.say(ann);
+  for (let i = 0; i < 3; i++) scene.publish(ann);
   return { scene, ann, bob };
 }

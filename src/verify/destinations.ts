@@ -1,0 +1,60 @@
+/** What a checker records of a run: destinations, connections and subscriptions. */
+import { Members, type View } from "./roster.ts";
+import { type Stream, Track } from "./stream.ts";
+
+/** Where messages are addressed to: a channel, or the inbox of a peer. */
+export interface Destination {
+  /** For messages: "in chat/1". */
+  readonly where: string;
+  /** The oldest first. Streams of ended connections are removed by prune.ts. */
+  streams: Stream[];
+  /** The number of streams so far, including removed ones: the index of the next one. */
+  streamCount: number;
+  subscriptions: Subscription[];
+  readonly members: Members;
+}
+
+export interface Connection {
+  readonly id: number;
+  readonly peer: string;
+  isOpen: boolean;
+  /** By the checker's clock; undefined while it is open. */
+  endedMs: number | undefined;
+  /** By destination: what it has sent, and what it receives. */
+  readonly streams: Map<Destination, Stream>;
+  readonly subscriptions: Map<Destination, Subscription>;
+}
+
+/** One connection at one destination, from its subscribe to its end. */
+export interface Subscription {
+  readonly connection: Connection;
+  readonly destination: Destination;
+  readonly tracks: Map<Stream, Track>;
+  readonly view: View;
+  /** `streamCount` of the destination at the ack; undefined: no ack yet. */
+  streamsAtAck: number | undefined;
+  isOpen: boolean;
+  endedMs: number | undefined;
+}
+
+export function destinationAt(destinations: Map<string, Destination>, name: string, where: string): Destination {
+  let destination = destinations.get(name);
+  if (!destination) {
+    destination = { where, streams: [], streamCount: 0, subscriptions: [], members: new Members() };
+    destinations.set(name, destination);
+  }
+  return destination;
+}
+
+/** What this subscription has received from that sender. */
+export function trackOf(subscription: Subscription, stream: Stream): Track {
+  let track = subscription.tracks.get(stream);
+  if (!track) {
+    track = new Track(stream);
+    subscription.tracks.set(stream, track);
+    // No track at the ack: either the sender had ended by then, and none of its messages is promised; or it started later, and all are.
+    if (subscription.streamsAtAck !== undefined)
+      track.promise(stream.index < subscription.streamsAtAck ? stream.sent + 1 : 1);
+  }
+  return track;
+}
