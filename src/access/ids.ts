@@ -4,9 +4,9 @@ import { randomBytes } from "node:crypto";
 const hex = (bytes: number): string => randomBytes(bytes).toString("hex");
 const urlSafe = (characters: number): string => randomBytes((characters * 3) / 4).toString("base64url");
 
-export const PUBLISHABLE_PREFIX = "pk_live_";
-export const SECRET_ID_PREFIX = "sk_id_";
-export const SECRET_PREFIX = "sk_secret_";
+const PUBLISHABLE_PREFIX = "pk_live_";
+const SECRET_ID_PREFIX = "sk_id_";
+const SECRET_PREFIX = "sk_secret_";
 
 export const newPublishableId = (): string => PUBLISHABLE_PREFIX + hex(16);
 export const newSecretId = (): string => SECRET_ID_PREFIX + hex(16);

@@ -46,13 +46,6 @@ export class Throttle {
     return bucket.left < 0 ? this.secondsToWait(bucket) : 0;
   }
 
-  /** Like `take`, but takes nothing. */
-  wait(key: string): number {
-    if (this.perSecond === 0) return 0;
-    const bucket = this.refilled(key);
-    return bucket.left < 1 ? this.secondsToWait(bucket) : 0;
-  }
-
   get size(): number {
     return this.buckets.size;
   }

@@ -24,8 +24,8 @@
 import { z } from "zod";
 import { generationOf } from "../access/app-secret.ts";
 import { bearer } from "../access/credential.ts";
-import type { News } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
+import type { Follower } from "../access/store-follower.ts";
 import type { Throttle } from "../access/throttle.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { AppRow } from "../store/store.ts";
@@ -58,7 +58,7 @@ export interface ApplicationParts {
   /** Rate of requests that need no credential. */
   readonly unauthenticated: UnauthenticatedLimit;
   /** Present if other nodes can change applications. */
-  readonly changes?: News | undefined;
+  readonly changes?: Follower | undefined;
 }
 
 export function applicationGuards(parts: ApplicationParts): ApplicationGuards {

@@ -1,8 +1,8 @@
 /** Guards of the realtime API and the control plane: a secret key, the admin token, or a request from this machine. */
 import { rateKey } from "../access/address.ts";
 import { authenticate, bearer, type Credential, isPrevious } from "../access/credential.ts";
-import type { News } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
+import type { Follower } from "../access/store-follower.ts";
 import type { Throttle } from "../access/throttle.ts";
 import { fits } from "../access/vault.ts";
 import { Problem } from "../protocol/codes.ts";
@@ -20,7 +20,7 @@ export interface GuardParts {
   /** Whether the request names the service by one of its own addresses (own-host.ts). */
   readonly isOwnHost: (call: Call) => boolean;
   /** Present if other nodes can change keys. */
-  readonly changes?: News | undefined;
+  readonly changes?: Follower | undefined;
 }
 
 export interface Guards {
@@ -89,8 +89,8 @@ export function makeGuards(parts: GuardParts): Guards {
 }
 
 /** Looks a credential up after the store's latest changes were read: another node may have created it a moment ago. */
-export async function afterLatestChanges<T>(changes: News, find: () => T | undefined): Promise<T | undefined> {
-  const isUpToDate = await changes.latest();
+export async function afterLatestChanges<T>(changes: Follower, find: () => T | undefined): Promise<T | undefined> {
+  const isUpToDate = await changes.catchUp();
   const found = find();
   if (found === undefined && !isUpToDate)
     throw new Problem("internal_error", "This credential cannot be checked at the moment; try again.", 1);

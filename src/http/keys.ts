@@ -1,8 +1,8 @@
 /** Control plane: create, edit, rotate and revoke keys; find out why a token is refused. */
 import { z } from "zod";
 import type { Directory, KeyEdit } from "../access/directory.ts";
-import type { News } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
+import type { Follower } from "../access/store-follower.ts";
 import { TokenRefusal, verifyToken } from "../access/token.ts";
 import { actionList } from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
@@ -116,7 +116,7 @@ export interface KeyParts {
   readonly nowMs: () => number;
   readonly rotationGraceSeconds: number;
   /** Present if other nodes can change keys. */
-  readonly changes?: News | undefined;
+  readonly changes?: Follower | undefined;
 }
 
 export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint[] {
@@ -220,7 +220,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       answer: checked,
       handle: async (_call, { body }) => {
         // As for a connect: another node may have changed the key a moment ago.
-        await parts.changes?.latest();
+        await parts.changes?.catchUp();
         return check(body.token, parts);
       },
     }),

@@ -1,8 +1,8 @@
 /** Builds the realtime part of a node: connections, channels and the engine that joins it to other nodes. */
 import { randomUUID } from "node:crypto";
 import { Blocks } from "../access/blocks.ts";
-import { Follow } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
+import { StoreFollower } from "../access/store-follower.ts";
 import { Throttle } from "../access/throttle.ts";
 import type { Engine } from "../engine/engine.ts";
 import { buildRealtime as buildHubAndGateway } from "../realtime/build.ts";
@@ -27,7 +27,7 @@ export interface Realtime {
   readonly blocks: Blocks;
   readonly engine: Engine;
   /** Present if other nodes write to the same store. */
-  readonly follow: Follow | undefined;
+  readonly follow: StoreFollower | undefined;
 }
 
 export interface RealtimeParts extends NodeContext {
@@ -51,15 +51,15 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   const id = randomUUID();
   const blockedPeers = new BlockedPeers();
   const follow = store.isShared
-    ? new Follow({
+    ? new StoreFollower({
         store,
         keyring,
         blocks,
         clock,
         changed: snapshotLoaded,
         blocked: (app, peerId) => blockedPeers.add(app, peerId),
-        away: (err) => log.error({ err }, "the store does not answer; keys stay in force as they were last read"),
-        back: () => log.info("the store answers again"),
+        unreachable: (err) => log.error({ err }, "the store does not answer; keys stay in force as they were last read"),
+        reachable: () => log.info("the store answers again"),
       })
     : undefined;
   if (follow) metrics.gauge("parley_store_up", "Whether the shared store answers.", () => Number(follow.isUp));

@@ -2,7 +2,7 @@
 import { CODES, type Code, wireCode } from "./codes.ts";
 import { MESSAGE_MAX_BYTES } from "./limits.ts";
 
-export const PONG = '{"type":"pong"}';
+const PONG = '{"type":"pong"}';
 
 export const pong = (requestId: string | undefined): string =>
   requestId === undefined ? PONG : `{"type":"pong","requestId":${JSON.stringify(requestId)}}`;

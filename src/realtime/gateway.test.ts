@@ -117,7 +117,7 @@ describe("connects from one address", () => {
 
   test("while it is found out whether a credential is good, it counts as refused; if it is good, or that stays unknown, as one", async () => {
     const latest = Promise.withResolvers<boolean>();
-    const world = new World({ connectsPerMinute: 600, news: { latest: () => latest.promise } });
+    const world = new World({ connectsPerMinute: 600, news: { catchUp: () => latest.promise } });
     world.keys.editKey(PUBLISHABLE_KEY, { revoked: 1 });
     const outcomes = count(world, PUBLISHABLE_KEY, 61);
     expect(await asks(world, PUBLISHABLE_KEY, HERE)).toBe("rate_limited");

@@ -7,8 +7,8 @@ import { type Address, rateKey } from "../access/address.ts";
 import { admit, type Grant, Refusal } from "../access/admit.ts";
 import type { Blocks } from "../access/blocks.ts";
 import type { KeyRate } from "../access/coverage.ts";
-import type { News } from "../access/follow.ts";
 import type { Keyring } from "../access/keyring.ts";
+import type { Follower } from "../access/store-follower.ts";
 import type { Throttle } from "../access/throttle.ts";
 import type { Claim, Engine } from "../engine/engine.ts";
 import { FAULT, GOING_AWAY, OVER_CONCURRENT } from "../protocol/close.ts";
@@ -49,7 +49,7 @@ export interface GatewayParts {
   readonly clock: Clock;
   readonly maxPendingBytes: number;
   /** undefined: no other node can change keys. */
-  readonly news: News | undefined;
+  readonly news: Follower | undefined;
 }
 
 /** A request to `/v1`, as far as it matters here. */
@@ -98,8 +98,8 @@ export class Gateway {
   }
 
   /** Another node may have made or changed the key a moment ago: no one is refused before that is known. */
-  private async retry(attempt: ConnectAttempt, news: News): Promise<true> {
-    const isKnown = await news.latest();
+  private async retry(attempt: ConnectAttempt, news: Follower): Promise<true> {
+    const isKnown = await news.catchUp();
     this.refuseIfDraining();
     const admitted = this.admit(attempt);
     if (!isKnown || !isRefused(admitted)) this.parts.connects.charge(rateKey(attempt.client), 1 - REFUSED_CONNECT_COST);

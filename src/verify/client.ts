@@ -83,10 +83,6 @@ export class Client {
     return this.socket === undefined;
   }
 
-  get waitsForAnswers(): boolean {
-    return this.pending.size > 0;
-  }
-
   connect(): void {
     const socket = new WebSocket(this.context.addressFor(this));
     this.socket = socket;

@@ -1,7 +1,7 @@
 /** For tests: one node without a network. Sockets, clock and usage are stand-ins, everything else is built as in production. */
 import type { WebSocketHandler } from "bun";
 import { Blocks } from "../../access/blocks.ts";
-import type { News } from "../../access/follow.ts";
+import type { Follower } from "../../access/store-follower.ts";
 import type { Keyring } from "../../access/keyring.ts";
 import { Throttle } from "../../access/throttle.ts";
 import type { Engine } from "../../engine/engine.ts";
@@ -22,7 +22,7 @@ export interface NodeOptions {
   readonly rates?: Rates;
   /** From one address; absent: no limit. */
   readonly connectsPerMinute?: number;
-  readonly news?: News;
+  readonly news?: Follower;
   /** Absent: a fault fails the test. */
   readonly faults?: FaultLog;
   readonly maxPendingBytes?: number;

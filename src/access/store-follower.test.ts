@@ -1,11 +1,11 @@
-/** Following a store that others write to, with time and the store in the test's hands. */
+/** A follower of a store that other nodes write to, with a fake clock and a fake store. */
 import { describe, expect, test } from "bun:test";
 import type { BlockRow, KeyRow, Revisions, Snapshot } from "../store/store.ts";
 import { StoreAway } from "../store/store.ts";
 import { keyRow } from "../store/testing/rows.ts";
 import { Blocks } from "./blocks.ts";
-import { Follow } from "./follow.ts";
 import { Keyring } from "./keyring.ts";
+import { StoreFollower } from "./store-follower.ts";
 import { Vault } from "./vault.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -13,15 +13,15 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 const key = (id: string, fields: Partial<KeyRow> = {}): KeyRow =>
   keyRow(id, { type: "publishable", actions: ["publish"], ...fields });
 
-/** A store as another node would change it, each of whose answers can be held back. */
+/** A store that the test changes as another node would, and whose answers it can delay. */
 class SharedStore {
   rows: KeyRow[] = [key("k")];
   blockRows: BlockRow[] = [];
   at: Revisions = { keys: 1, blocks: 0 };
-  isAway = false;
-  asked = 0;
+  isUnreachable = false;
+  requests = 0;
   snapshots = 0;
-  /** Set: answers wait for it. */
+  /** Answers wait for this, if it is set. */
   gate: Promise<void> | undefined;
 
   put(...rows: KeyRow[]): void {
@@ -35,10 +35,10 @@ class SharedStore {
   }
 
   revisions = async (): Promise<Revisions> => {
-    this.asked++;
+    this.requests++;
     const { at } = this;
     await this.gate;
-    if (this.isAway) throw new StoreAway("gone");
+    if (this.isUnreachable) throw new StoreAway("gone");
     return at;
   };
 
@@ -56,14 +56,14 @@ class Fixture {
   readonly store = new SharedStore();
   readonly keyring = new Keyring(new Vault(Buffer.alloc(32)));
   readonly blocks = new Blocks();
-  readonly told: string[] = [];
-  readonly follow: Follow;
+  readonly events: string[] = [];
+  readonly follower: StoreFollower;
   private nowMs = 1000;
   private timers: { dueMs: number; callback: () => void }[] = [];
 
   constructor() {
-    this.keyring.onChange((id) => this.told.push(id));
-    this.follow = new Follow({
+    this.keyring.onChange((id) => this.events.push(id));
+    this.follower = new StoreFollower({
       store: this.store,
       keyring: this.keyring,
       blocks: this.blocks,
@@ -72,15 +72,15 @@ class Fixture {
         monotonicMs: () => this.nowMs,
         after: (ms, callback) => void this.timers.push({ dueMs: this.nowMs + ms, callback }),
       },
-      blocked: (app, peerId) => this.told.push(`${app} ${peerId} blocked`),
-      away: () => this.told.push("away"),
-      back: () => this.told.push("back"),
+      blocked: (app, peerId) => this.events.push(`${app} ${peerId} blocked`),
+      unreachable: () => this.events.push("unreachable"),
+      reachable: () => this.events.push("reachable"),
     });
   }
 
   async started(): Promise<this> {
-    await this.follow.start();
-    this.told.length = 0;
+    await this.follower.start();
+    this.events.length = 0;
     return this;
   }
 
@@ -95,34 +95,34 @@ class Fixture {
 }
 
 describe("changes of other nodes", () => {
-  test("are shown within a second, each key that has changed is told of once, and nothing is read in vain", async () => {
+  test("take effect within a second, each changed key is reported once, and unchanged state is not read", async () => {
     const it = await new Fixture().started();
     expect([it.keyring.revision, it.keyring.key("k")?.type]).toEqual([1, "publishable"]);
     const kept = it.keyring.key("k");
     await it.pass(3000);
-    expect([it.store.snapshots, it.told]).toEqual([1, []]);
+    expect([it.store.snapshots, it.events]).toEqual([1, []]);
     it.store.put(key("k"), key("new"));
     await it.pass(1000);
-    expect([it.told, it.keyring.key("new")?.id]).toEqual([["new"], "new"]);
+    expect([it.events, it.keyring.key("new")?.id]).toEqual([["new"], "new"]);
     expect(it.keyring.key("k")).toBe(kept);
     it.store.put(key("k", { actions: [] }));
     await it.pass(1000);
-    expect(it.told).toEqual(["new", "k", "new"]);
+    expect(it.events).toEqual(["new", "k", "new"]);
     expect(it.keyring.key("new")).toBeUndefined();
   });
 
-  test("are looked for at once when told of", async () => {
+  test("are loaded at once when they are announced", async () => {
     const it = await new Fixture().started();
     await it.pass(100);
     it.store.put();
-    it.follow.nudge();
+    it.follower.nudge();
     await it.pass(20);
-    expect(it.told).toEqual(["k"]);
+    expect(it.events).toEqual(["k"]);
   });
 
-  test("before one of our own are not passed over", async () => {
+  test("are not skipped if this node makes the next change", async () => {
     const it = await new Fixture().started();
-    // The other node has made 2, this one 3 on top of it.
+    // The other node has made revision 2, this one revision 3.
     it.store.put(key("k"), key("theirs"));
     it.store.put(key("k"), key("theirs"), key("ours"));
     it.keyring.apply({ keys: [{ row: key("ours"), secrets: [] }] }, 3);
@@ -131,7 +131,7 @@ describe("changes of other nodes", () => {
     expect([it.keyring.key("theirs")?.id, it.keyring.isBehind]).toEqual(["theirs", false]);
   });
 
-  test("read while one of our own is shown do not take it back; one that is late does not undo what is newer", async () => {
+  test("do not undo a change that this node makes meanwhile, nor does a late change of this node undo newer ones", async () => {
     const it = await new Fixture().started();
     it.store.put(key("k"), key("theirs"));
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -149,67 +149,67 @@ describe("changes of other nodes", () => {
     expect(it.keyring.key("ours")).toBeUndefined();
   });
 
-  test("blocks come with them, and whoever is blocked is put out", async () => {
+  test("include blocks, and blocked peers are reported", async () => {
     const it = await new Fixture().started();
     it.store.block({ app: "a", peerId: "eve", untilMs: 1e9 });
     await it.pass(1000);
-    expect([it.told, it.blocks.isBlocked("a", "eve", 5), it.store.snapshots]).toEqual([["a eve blocked"], true, 1]);
+    expect([it.events, it.blocks.isBlocked("a", "eve", 5), it.store.snapshots]).toEqual([["a eve blocked"], true, 1]);
     it.store.block({ app: "a", peerId: "bob", untilMs: 1e9 });
     await it.pass(1000);
-    expect(it.told).toEqual(["a eve blocked", "a bob blocked"]);
+    expect(it.events).toEqual(["a eve blocked", "a bob blocked"]);
   });
 });
 
-describe("before somebody is refused", () => {
-  test("what the store held at that moment is known: a look that had begun earlier does not count", async () => {
+describe("before a credential is refused", () => {
+  test("everything that the store held at that moment is loaded, by a refresh that starts afterwards", async () => {
     const it = await new Fixture().started();
     const { promise, resolve } = Promise.withResolvers<void>();
     it.store.gate = promise;
     await it.pass(600);
-    expect(it.store.asked).toBe(2);
+    expect(it.store.requests).toBe(2);
     it.store.put(key("k"), key("young"));
-    const known = it.follow.latest();
+    const known = it.follower.catchUp();
     it.store.gate = undefined;
     resolve();
     await it.pass(200);
     expect([await known, it.keyring.key("young")?.id]).toEqual([true, "young"]);
   });
 
-  test("many who ask share one look, and looks keep a distance", async () => {
+  test("concurrent callers share one refresh, and refreshes have a minimum gap", async () => {
     const it = await new Fixture().started();
-    const before = it.store.asked;
+    const before = it.store.requests;
     const answers: Promise<boolean>[] = [];
     for (let i = 0; i < 100; i++) {
-      for (let j = 0; j < 10; j++) answers.push(it.follow.latest());
+      for (let j = 0; j < 10; j++) answers.push(it.follower.catchUp());
       await it.pass(10);
     }
     await it.pass(100);
     expect(new Set(await Promise.all(answers))).toEqual(new Set([true]));
-    expect(it.store.asked - before).toBeLessThanOrEqual(24);
+    expect(it.store.requests - before).toBeLessThanOrEqual(24);
   });
 });
 
-describe("a store that is away", () => {
-  test("is told of once, nobody waits for it, what is known stays; and everything is caught up with", async () => {
+describe("an unreachable store", () => {
+  test("is reported once, no caller waits for it, the known state stays, and later changes are loaded", async () => {
     const it = await new Fixture().started();
-    it.store.isAway = true;
+    it.store.isUnreachable = true;
     await it.pass(3000);
-    expect(it.told).toEqual(["away"]);
-    const before = it.store.asked;
-    expect([await it.follow.latest(), it.store.asked]).toEqual([false, before]);
+    expect(it.events).toEqual(["unreachable"]);
+    const before = it.store.requests;
+    expect([await it.follower.catchUp(), it.store.requests]).toEqual([false, before]);
     expect(it.keyring.key("k")?.id).toBe("k");
     it.store.put();
-    it.store.isAway = false;
+    it.store.isUnreachable = false;
     await it.pass(1000);
-    expect(it.told).toEqual(["away", "k", "back"]);
-    expect(await Promise.race([it.follow.latest(), it.pass(200).then(() => undefined)])).toBe(true);
+    expect(it.events).toEqual(["unreachable", "k", "reachable"]);
+    expect(await Promise.race([it.follower.catchUp(), it.pass(200).then(() => undefined)])).toBe(true);
   });
 
-  test("nothing is asked any more after the stop", async () => {
+  test("gets no requests after the stop", async () => {
     const it = await new Fixture().started();
-    await it.follow.stop();
-    const before = it.store.asked;
+    await it.follower.stop();
+    const before = it.store.requests;
     await it.pass(2000);
-    expect(it.store.asked).toBe(before);
+    expect(it.store.requests).toBe(before);
   });
 });
