@@ -33,5 +33,7 @@ export const ROTATION_GRACE_MAX_SECONDS = 2_592_000;
 
 /** Wrong admin tokens per address before it has to wait. */
 export const ADMIN_WRONG_TRIES_PER_MINUTE = 10;
+/** The key of AES-256. */
+export const MASTER_KEY_BYTES = 32;
 /** A server does not start with a shorter admin token: it could be guessed. */
 export const ADMIN_TOKEN_MIN_CHARS = 16;

@@ -6,6 +6,7 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, ti
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { StoreError } from "../store/store.ts";
+import { MASTER_KEY_BYTES } from "./limits.ts";
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -74,13 +75,14 @@ export function readMasterKey(dataFolder: string): Buffer | undefined {
   const path = masterKeyFile(dataFolder);
   if (!existsSync(path)) return undefined;
   const key = Buffer.from(readFileSync(path, "utf8").trim(), "base64");
-  if (key.length !== 32) throw new StoreError(`${path} must hold base64 of 32 bytes; restore it from your copy`);
+  if (key.length !== MASTER_KEY_BYTES)
+    throw new StoreError(`${path} must contain base64 of ${MASTER_KEY_BYTES} bytes; restore it from your copy`);
   return key;
 }
 
 /** Writes a new key and flushes it to disk before anything is sealed with it. */
 export function makeMasterKey(dataFolder: string): Buffer {
-  const key = randomBytes(32);
+  const key = randomBytes(MASTER_KEY_BYTES);
   const path = masterKeyFile(dataFolder);
   const file = openSync(`${path}.new`, "w", 0o600);
   writeSync(file, `${key.toString("base64")}\n`);

@@ -3,10 +3,10 @@ import { isIP } from "node:net";
 import { CODES } from "../protocol/codes.ts";
 import { isObject } from "../protocol/json.ts";
 import { adminToken, appSecret, type Credential, secretKey } from "./credentials.ts";
+import { DEFAULT_URL } from "./defaults.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 
-const DEFAULT_URL = "http://127.0.0.1:8080";
 const ANSWER_TIMEOUT_MS = 30_000;
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

@@ -1,5 +1,6 @@
 /** The checklist of docs/production.md as pure functions: evidence in, findings out. */
 import type { NodeFacts } from "../node/facts.ts";
+import { LOW_OPEN_FILES } from "./defaults.ts";
 import type { Evidence } from "./doctor-evidence.ts";
 
 /**
@@ -25,7 +26,6 @@ const attention = (found: string, todo: string): Outcome => ({ verdict: "attenti
 const serious = (found: string, todo: string): Outcome => ({ verdict: "serious", found, todo });
 const unchecked = (found: string, todo: string): Outcome => ({ verdict: "unchecked", found, todo });
 
-const LOW_OPEN_FILES = 4096;
 const GOOD_OPEN_FILES = 65_536;
 const LONG_TOKEN_CHARS = 32;
 const NAMED_KEYS_MAX = 5;

@@ -1,6 +1,7 @@
 /** Flags that several commands share. */
 import { keyOf, NAMES, SETTINGS, type Setting, type SettingName } from "../config/settings.ts";
 import type { Flag } from "./command.ts";
+import { DEFAULT_URL } from "./defaults.ts";
 
 const VISIBLE = "other users can see arguments";
 
@@ -10,7 +11,7 @@ export const JSON_OUT: Flag = { name: "json", meaning: "print one JSON value, an
 const URL_FLAG: Flag = {
   name: "url",
   value: "URL",
-  meaning: "the server; default PARLEY_URL, else http://127.0.0.1:8080",
+  meaning: `the server; default PARLEY_URL, else ${DEFAULT_URL}`,
 };
 const ADMIN_TOKEN_FILE: Flag = {
   name: "admin-token-file",

@@ -2,6 +2,7 @@
 import { didYouMean } from "../protocol/did-you-mean.ts";
 import type { Answer, Command, Flag } from "./command.ts";
 import { COMMANDS, commandAt, commandsOf, GROUPS, TOP_LEVEL_NAMES } from "./commands/all.ts";
+import { DEFAULT_URL } from "./defaults.ts";
 import { UsageError } from "./errors.ts";
 import { HELP } from "./flags.ts";
 import type { Input } from "./input.ts";
@@ -44,7 +45,7 @@ ${groups.join("\n")}
 Start with "parley up". "parley help COMMAND" explains a command, with examples; so does --help.
 
 Environment
-${entry("PARLEY_URL", "the server to talk to (http://127.0.0.1:8080)")}\
+${entry("PARLEY_URL", `the server to call (${DEFAULT_URL})`)}\
 ${entry("PARLEY_ADMIN_TOKEN", "credential of the control plane: apps, keys, token check")}\
 ${entry("PARLEY_APP", "an application's name (demo), for rooms and recordings")}\
 ${entry("PARLEY_APP_SECRET", "that application's secret key")}\

@@ -4,6 +4,7 @@ import { basename } from "node:path";
 import { isObject } from "../protocol/json.ts";
 import { applicationApi, applicationHost } from "./client.ts";
 import type { Answer } from "./command.ts";
+import { RECORDINGS_LISTED_DEFAULT } from "./defaults.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 import { fields, table, time } from "./output.ts";
@@ -31,7 +32,6 @@ interface Page {
 
 const TYPES = ["video", "audio", "screen", "composition"];
 const PAGE_MAX = 100;
-const LIST_DEFAULT = 50;
 
 const recordingPath = (input: Input): string => `/recording/${input.id(0, "the id of a recording")}`;
 
@@ -51,7 +51,7 @@ const describe = (one: Recording): string =>
 
 export async function list(input: Input): Promise<Answer> {
   const api = applicationApi(input);
-  const wanted = input.whole("limit") ?? LIST_DEFAULT;
+  const wanted = input.whole("limit") ?? RECORDINGS_LISTED_DEFAULT;
   const filters = filterQuery(input);
   const data: Recording[] = [];
   let total = 0;

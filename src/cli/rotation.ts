@@ -1,4 +1,5 @@
 /** The flags of `keys rotate` and `apps rotate-secret`. */
+import { SETTINGS } from "../config/settings.ts";
 import type { Flag } from "./command.ts";
 import { UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
@@ -7,7 +8,7 @@ export const ROTATION: readonly Flag[] = [
   {
     name: "grace",
     value: "SECONDS",
-    meaning: "how long the present secret keeps working; 0: it ends now (the server's setting, 86400)",
+    meaning: `how long the present secret keeps working; 0: it ends now (the server's setting, ${SETTINGS.rotationGraceSeconds.initial})`,
   },
   { name: "retire-previous", meaning: "after a leak: every earlier secret ends now" },
 ];

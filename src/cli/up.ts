@@ -6,11 +6,11 @@ import { openFilesLimit } from "../node/facts.ts";
 import { firstRunFile, firstRunText, hasSomethingToShow, writeFirstRunFile } from "../node/first-run.ts";
 import { type Node, startNode } from "../node/node.ts";
 import { type Log, makeLog } from "../telemetry/log.ts";
+import { LOW_OPEN_FILES } from "./defaults.ts";
 import { greeting, howToOpen, readyFields } from "./greeting.ts";
 import type { Input } from "./input.ts";
 import { Shutdown } from "./shutdown.ts";
 
-const LOW_OPEN_FILES = 4096;
 /** Added to the two phases of a drain, connections and requests, which take up to PARLEY_DRAIN_SECONDS each. */
 const DRAIN_SLACK_MS = 10_000;
 

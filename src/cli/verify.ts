@@ -4,12 +4,13 @@ import { Fleet, FleetError, type FleetOptions, type Report } from "../verify/fle
 import type { Counts } from "../verify/tally.ts";
 import type { Answer } from "./command.ts";
 import { keyFromFile } from "./credentials.ts";
+import { DEFAULT_URL, VERIFY_DEFAULTS, VERIFY_PREFIX_MAX_CHARS } from "./defaults.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 import { fields, table } from "./output.ts";
-import { VERIFY_DEFAULTS } from "./verify-defaults.ts";
 
-const DEFAULT_URL = "ws://127.0.0.1:8080";
+const DEFAULT_WS_URL = DEFAULT_URL.replace(/^http/, "ws");
+const PREFIX = new RegExp(`^[A-Za-z0-9_.:/-]{1,${VERIFY_PREFIX_MAX_CHARS}}$`);
 const CLIENTS_MAX = 10_000;
 const RATE_MAX = 100_000;
 const SECONDS_MAX = 86_400;
@@ -58,18 +59,18 @@ function numberBetween(input: Input, name: string, initial: number, min: number,
 function addresses(input: Input): string[] {
   const texts = input.texts("url");
   const from = texts.length > 0 ? "--url" : "PARLEY_URL";
-  return (texts.length > 0 ? texts : [input.env.PARLEY_URL || DEFAULT_URL]).map((text) => {
+  return (texts.length > 0 ? texts : [input.env.PARLEY_URL || DEFAULT_WS_URL]).map((text) => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     if (!url || !/^(ws|http)s?:$/.test(url.protocol) || url.username !== "" || url.search !== "" || url.hash !== "")
-      throw new UsageError(`${from} must be an address such as ${DEFAULT_URL}`);
+      throw new UsageError(`${from} must be an address such as ${DEFAULT_WS_URL}`);
     return url.href.replace(/^http/, "ws");
   });
 }
 
 function prefixOf(input: Input): string {
   const prefix = input.text("prefix") ?? VERIFY_DEFAULTS.prefix;
-  if (!/^[A-Za-z0-9_.:/-]{1,200}$/.test(prefix))
-    throw new UsageError("--prefix must be 1 to 200 letters, digits, _ . : / and -");
+  if (!PREFIX.test(prefix))
+    throw new UsageError(`--prefix must be 1 to ${VERIFY_PREFIX_MAX_CHARS} letters, digits, _ . : / and -`);
   return prefix.replace(/\/+$/, "");
 }
 

@@ -1,7 +1,7 @@
 /** The table of all settings: names, unit, default, meaning and allowed values. docs/settings.md is generated from it. */
 import { existsSync } from "node:fs";
 import { type Cidr, parseCidr } from "../access/address.ts";
-import { ADMIN_TOKEN_MIN_CHARS, ROTATION_GRACE_MAX_SECONDS } from "../access/limits.ts";
+import { ADMIN_TOKEN_MIN_CHARS, MASTER_KEY_BYTES, ROTATION_GRACE_MAX_SECONDS } from "../access/limits.ts";
 import { LINK_MAX_SECONDS, QUARANTINE_MS } from "../recordings/limits.ts";
 
 /** Parses one value; a string as the result says what is allowed instead. */
@@ -60,9 +60,9 @@ const adminToken: Read<string> = (text) =>
     : `at least ${ADMIN_TOKEN_MIN_CHARS} printable ASCII characters without spaces (make one: openssl rand -hex 32)`;
 
 const base64Key: Read<string> = (text) =>
-  /^[A-Za-z0-9+/_-]+=*$/.test(text) && Buffer.from(text, "base64").length === 32
+  /^[A-Za-z0-9+/_-]+=*$/.test(text) && Buffer.from(text, "base64").length === MASTER_KEY_BYTES
     ? { value: text }
-    : "base64 of exactly 32 bytes (make one: openssl rand -base64 32)";
+    : `base64 of exactly ${MASTER_KEY_BYTES} bytes (make one: openssl rand -base64 ${MASTER_KEY_BYTES})`;
 
 const cidrs: Read<readonly Cidr[]> = (text) => {
   const list = text.split(",").map(parseCidr);
@@ -131,7 +131,7 @@ export const SETTINGS = {
     env: "PARLEY_MASTER_KEY",
     initial: "",
     shown: "made at the first start, in the data folder",
-    meaning: "encrypts secrets at rest: base64 of 32 bytes",
+    meaning: `encrypts secrets at rest: base64 of ${MASTER_KEY_BYTES} bytes`,
     read: base64Key,
     secret: true,
   }),

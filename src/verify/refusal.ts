@@ -1,4 +1,4 @@
-/** Finds out why a service refused a connection: WebSocket clients do not get the reason, but a plain GET to the same address does. */
+/** Finds out why a service refused a connection: a WebSocket client does not get the reason, so this sends a plain GET to the same address. */
 import { CODES } from "../protocol/codes.ts";
 import { isObject } from "../protocol/json.ts";
 

@@ -8,19 +8,19 @@ const acked = (count: number): Stream => {
 };
 const taking = (track: Track, ...numbers: number[]): string => numbers.map((n) => track.take(n)).join(" ");
 
-test("what comes in order is new, whatever is left out", () => {
+test("messages in order are new, also after a gap", () => {
   const track = new Track(acked(9)).promise(1);
   expect(taking(track, 1, 2, 5, 9)).toBe("new new new new");
   expect(`${track.lost(true)}`).toBe("3–4, 6–8");
 });
 
-test("twice is doubled, also when it was late", () => {
+test("a message that arrives twice is doubled, also if the first one was late", () => {
   const track = new Track(acked(4)).promise(1);
   expect(taking(track, 1, 1, 3, 2, 2, 3, 4)).toBe("new doubled new late doubled doubled new");
   expect(track.lost(true).isEmpty).toBeTrue();
 });
 
-test("what was sent before the subscribe was acked may come or not, but in order and once", () => {
+test("messages from before the ack may arrive or not, but in order and once", () => {
   const track = new Track(acked(8)).promise(5);
   expect(taking(track, 2, 4, 3, 2, 6)).toBe("new new late doubled new");
   expect(`${track.lost(true)}`).toBe("5, 7–8");
@@ -29,7 +29,7 @@ test("what was sent before the subscribe was acked may come or not, but in order
   expect(none.lost(true).isEmpty).toBeTrue();
 });
 
-test("what comes before the ack counts towards order, and the ack says from where on all must come", () => {
+test("messages that arrive before the ack count for the order, and from the ack on all must arrive", () => {
   const track = new Track(acked(8));
   expect(taking(track, 2, 4)).toBe("new new");
   track.promise(6);
@@ -37,14 +37,14 @@ test("what comes before the ack counts towards order, and the ack says from wher
   expect(`${track.lost(true)}`).toBe("6–7");
 });
 
-test("to a connection that ended the last ones may be missing, but nothing in between", () => {
+test("after the end of a connection the last messages may be missing, but none in between", () => {
   const track = new Track(acked(9)).promise(1);
   taking(track, 1, 2, 4, 5);
   expect(`${track.lost(false)}`).toBe("3");
   expect(`${track.lost(true)}`).toBe("3, 6–9");
 });
 
-test("only what was acked can be lost; what was refused must not be seen", () => {
+test("only acked messages can be lost, and refused ones must not arrive", () => {
   const stream = new Stream(1, 0);
   for (let n = 1; n <= 6; n++) stream.next();
   expect([stream.answered(1, "acked"), stream.answered(2, "refused"), stream.answered(3, "unknown")]).toEqual([
@@ -61,7 +61,7 @@ test("only what was acked can be lost; what was refused must not be seen", () =>
   expect(`${stream.unanswered}`).toBe("5");
 });
 
-test("an answer counts once", () => {
+test("only the first answer to a message counts", () => {
   const stream = acked(1);
   stream.next();
   stream.answered(2, "refused");

@@ -1,5 +1,6 @@
 /** Recordings of an application. */
 import type { Command, Flag, Operand } from "../command.ts";
+import { RECORDINGS_LISTED_DEFAULT } from "../defaults.ts";
 import { APPLICATION, FORCE } from "../flags.ts";
 
 const RECORDING: Operand = { name: "ID", meaning: "the recording's id" };
@@ -27,7 +28,7 @@ export const RECORDINGS: readonly Command[] = [
       PARTICIPANT,
       { name: "started-after", value: "TIME", meaning: `started at this time or later: ${WHEN}` },
       { name: "started-before", value: "TIME", meaning: `started before this time: ${WHEN}` },
-      { name: "limit", value: "N", meaning: "the maximum number (50)" },
+      { name: "limit", value: "N", meaning: `the maximum number (${RECORDINGS_LISTED_DEFAULT})` },
       ...APPLICATION,
     ],
     examples: [

@@ -1,7 +1,7 @@
 /** Verification that a running service delivers what it promises. */
 import type { Command } from "../command.ts";
+import { VERIFY_DEFAULTS } from "../defaults.ts";
 import { JSON_OUT } from "../flags.ts";
-import { VERIFY_DEFAULTS } from "../verify-defaults.ts";
 
 const { clients, channels, rate, seconds, settle, prefix } = VERIFY_DEFAULTS;
 
