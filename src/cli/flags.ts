@@ -26,7 +26,7 @@ export const BACKEND: readonly Flag[] = [
   {
     name: "key",
     value: "SK_ID:SK_SECRET",
-    meaning: `the secret key; better PARLEY_KEY: ${VISIBLE}`,
+    meaning: `the secret key; prefer PARLEY_KEY, because ${VISIBLE}`,
   },
   URL_FLAG,
   JSON_OUT,
@@ -47,7 +47,7 @@ function settingFlag(name: SettingName): Flag {
   return {
     name: keyOf(name),
     value: "VALUE",
-    meaning: `${one.meaning.replaceAll("`", "")}${one.secret ? `; better ${one.env}: ${VISIBLE}` : ""} (${one.shown ?? one.initial})`,
+    meaning: `${one.meaning.replaceAll("`", "")}${one.secret ? `; prefer ${one.env}, because ${VISIBLE}` : ""} (${one.shown ?? one.initial})`,
   };
 }
 

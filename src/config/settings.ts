@@ -250,7 +250,8 @@ export const SETTINGS = {
   drainSeconds: setting({
     env: "PARLEY_DRAIN_SECONDS",
     initial: 10,
-    meaning: "how long a shutdown may take, in seconds",
+    meaning:
+      "how long each of the two phases of a shutdown may take, in seconds: closing connections, then finishing requests",
     read: integer(0, 3600),
   }),
   trustedProxies: setting<readonly Cidr[]>({
