@@ -60,7 +60,7 @@ export interface Claim {
 export type NodeId = string;
 
 /** The result from all nodes, or undefined: an incomplete result would be mistaken for a complete one. */
-export type Whole<T> = T | undefined | Promise<T | undefined>;
+export type Complete<T> = T | undefined | Promise<T | undefined>;
 
 /** A count that could not be determined: nothing was delivered. */
 export const UNAVAILABLE = -1;
@@ -90,9 +90,9 @@ export interface Engine {
   /** Closes the peer's connections on other nodes, and counts them. */
   kick(app: string, peerId: string): number | Promise<number>;
   /** Active channels on other nodes, one entry per node and channel. undefined: not every node has responded. */
-  channels(app: string): Whole<readonly ChannelCount[]>;
+  channels(app: string): Complete<readonly ChannelCount[]>;
   /** Members of one channel on other nodes, including those not announced yet. undefined: not every node has responded. */
-  members(app: string, channel: string): Whole<RemoteMembers>;
+  members(app: string, channel: string): Complete<RemoteMembers>;
   /** The number of this node's connections of an application has changed: other nodes must learn it soon. */
   counted(app: string, connections: number): void;
   /** Capacity for one more connection under the cap of an application on all nodes together. undefined: there is none. */

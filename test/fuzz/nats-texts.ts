@@ -95,7 +95,7 @@ export const ITEMS: Readonly<Record<string, Make>> = {
     write("heartbeat", {
       node: node(chance),
       connections: new Map(list(chance, (one) => [app(one), count(one)] as const)),
-      hears: list(chance, node),
+      receivesFrom: list(chance, node),
       isReconnected: chance.once(2),
       part: 0,
       parts: 1,

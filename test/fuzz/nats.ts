@@ -89,7 +89,7 @@ const FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
   metadataJson: (value) => value === undefined || isObjectText(value),
   dataJson: isJsonText,
   items: (value) => value === undefined || (Array.isArray(value) && value.every(isText)),
-  hears: (value) => Array.isArray(value) && value.every(isText),
+  receivesFrom: (value) => Array.isArray(value) && value.every(isText),
   left: (value) => Array.isArray(value) && value.every(isPeer),
   peerIds: (value) => Array.isArray(value) && value.every(isPeer),
 };

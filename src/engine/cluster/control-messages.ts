@@ -79,7 +79,7 @@ export class ControlMessages {
     }
     if (message.kind === "request") return responder.handle(node.name, message.request, respond);
     // After an outage on either side, items of its streams may have been missed.
-    const wasCutOff = message.isReconnected || !message.hears.includes(local.id);
+    const wasCutOff = message.isReconnected || !message.receivesFrom.includes(local.id);
     if (message.part === 0 && wasKnown && wasCutOff) subscriptions.resync(node);
   }
 

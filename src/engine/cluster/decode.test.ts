@@ -66,7 +66,7 @@ describe("encoding and decoding", () => {
         const heartbeat = {
           node,
           connections: new Map([["app", 3]]),
-          hears: ["x", node],
+          receivesFrom: ["x", node],
           isReconnected: true,
           part: 1,
           parts: 3,
@@ -160,7 +160,7 @@ describe("invalid names", () => {
   const heartbeat = {
     node: "n",
     connections: new Map<string, number>(),
-    hears: [],
+    receivesFrom: [],
     isReconnected: false,
     part: 0,
     parts: 1,
@@ -168,7 +168,7 @@ describe("invalid names", () => {
 
   test.each(["", "a b", "a.b", "x".repeat(65), long])("a node called %p is refused", (name) => {
     expect(decode.nodeMessage(encode.heartbeat({ ...heartbeat, node: name }))).toBeUndefined();
-    expect(decode.nodeMessage(encode.heartbeat({ ...heartbeat, hears: [name] }))).toBeUndefined();
+    expect(decode.nodeMessage(encode.heartbeat({ ...heartbeat, receivesFrom: [name] }))).toBeUndefined();
     expect(decode.nodeMessage(encode.farewell(name))).toBeUndefined();
     expect(decode.streamItem(encode.tail({ ...at, node: name }))).toBeUndefined();
     expect(decode.deliveryCount(encode.deliveryCount({ node: name, count: 1 }))).toBeUndefined();

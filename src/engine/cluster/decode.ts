@@ -177,15 +177,25 @@ export function nodeMessage(text: string): Heartbeat | ConnectionCount | Farewel
   }
 }
 
-function heartbeatOf(node: string, [counts, hears, isReconnected, part = 0, parts = 1]: Fields): Heartbeat | undefined {
+function heartbeatOf(
+  node: string,
+  [counts, receivesFrom, isReconnected, part = 0, parts = 1]: Fields,
+): Heartbeat | undefined {
   const connections = listOf(counts, (one) =>
     Array.isArray(one) && isApp(one[0]) && isCount(one[1]) ? ([one[0], one[1]] as const) : undefined,
   );
-  const nodes = listOf(hears, (one) => (isNode(one) ? one : undefined));
+  const nodes = listOf(receivesFrom, (one) => (isNode(one) ? one : undefined));
   const at = partOf(part, parts);
   if (!connections || !nodes || !at) return undefined;
   const counted = new Map(connections);
-  return { kind: "heartbeat", node, connections: counted, hears: nodes, isReconnected: isReconnected === true, ...at };
+  return {
+    kind: "heartbeat",
+    node,
+    connections: counted,
+    receivesFrom: nodes,
+    isReconnected: isReconnected === true,
+    ...at,
+  };
 }
 
 type Plain = Readonly<Record<string, unknown>>;

@@ -62,7 +62,7 @@ export const deliveryCount = ({ node, count }: DeliveryCount): string => line("h
 // Messages to all nodes
 
 export const heartbeat = (one: Omit<Heartbeat, "kind">): string =>
-  line("beat", one.node, [...one.connections], one.hears, one.isReconnected, one.part, one.parts);
+  line("beat", one.node, [...one.connections], one.receivesFrom, one.isReconnected, one.part, one.parts);
 
 export const farewell = (node: string): string => line("farewell", node);
 

@@ -1,4 +1,4 @@
-/** Heartbeats of this node: it is alive, receives these nodes, and has this many connections per application. */
+/** Heartbeats of this node: they say that it is alive, which nodes it receives, and how many connections each application has. */
 import type { NodeEnd } from "../engine.ts";
 import { connectionCount, heartbeat } from "./encode.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
@@ -40,11 +40,11 @@ export class Heartbeats {
     boundary.run({ in: "localCounts" }, () => {
       this.counts = new Map(local.localCounts());
     });
-    const hears = nodes.all.map(({ name }) => name);
+    const receivesFrom = nodes.all.map(({ name }) => name);
     const chunks = chunksOf([...this.counts]);
     for (const [part, some] of chunks.entries()) {
       const isFirst = part === 0;
-      const head = { hears: isFirst ? hears : [], isReconnected: isFirst && isReconnected };
+      const head = { receivesFrom: isFirst ? receivesFrom : [], isReconnected: isFirst && isReconnected };
       const connections = new Map(some);
       link.publish(subjects.all, heartbeat({ node: local.id, connections, ...head, part, parts: chunks.length }));
     }

@@ -121,7 +121,7 @@ export class IncomingStreams {
     this.resynchronise(node, state, takeMembers);
   }
 
-  /** Missing items cannot be replayed: everything in the gap is lost, and the stream is synchronised anew. */
+  /** Missing items cannot be replayed: everything in the gap is lost, and the stream must be synchronised from its present state. */
   giveUp(node: string): void {
     const stream = this.streams.get(node);
     if (stream) {
@@ -194,7 +194,7 @@ export class IncomingStreams {
     this.giveUp(item.position.node);
   }
 
-  /** Receives buffered items in the order of their sequence numbers; those behind a further gap are buffered once more. */
+  /** Receives buffered items in the order of their sequence numbers; those behind a further gap stay buffered. */
   private releaseBuffered(stream: IncomingStream): void {
     const items = stream.buffered.sort((a, b) => a.position.epoch - b.position.epoch || a.position.n - b.position.n);
     stream.buffered = [];

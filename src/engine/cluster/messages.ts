@@ -32,10 +32,10 @@ export interface Heartbeat {
   /** By application. */
   readonly connections: ReadonlyMap<string, number>;
   /** Nodes whose heartbeats it receives. */
-  readonly hears: readonly string[];
+  readonly receivesFrom: readonly string[];
   /** It was disconnected until now: what it knows of other nodes, and they of it, may be out of date. */
   readonly isReconnected: boolean;
-  /** With very many applications a heartbeat has several parts, from 0. Only the first carries `hears` and `isReconnected`. */
+  /** With very many applications a heartbeat has several parts, from 0. Only the first carries `receivesFrom` and `isReconnected`. */
   readonly part: number;
   readonly parts: number;
 }

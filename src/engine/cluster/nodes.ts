@@ -115,7 +115,7 @@ export class Nodes {
     return this.farewells.delete(name);
   }
 
-  /** A known node has missed a heartbeat: an answer without it may be incomplete. */
+  /** A known node has missed a heartbeat: a result without it may be incomplete. */
   get isAnySilent(): boolean {
     const before = this.parts.nowMs() - SILENT_AFTER_HEARTBEATS * this.parts.heartbeatMs;
     return this.all.some(({ lastMs }) => lastMs < before);

@@ -109,7 +109,7 @@ export class OutgoingStreams {
     return due;
   }
 
-  /** After an outage the last sequence number of every stream is repeated once more. */
+  /** After an outage the repeats of every stream start from the beginning. */
   repeatAll(): void {
     for (const stream of this.streams.values()) stream.repeats = 0;
   }

@@ -47,7 +47,7 @@ describe("items of streams", () => {
 describe("messages to all nodes", () => {
   test("a heartbeat", () => {
     const connections = new Map([["app", 3]]);
-    const heartbeat = { node: "n1", connections, hears: ["n2"], isReconnected: true, part: 0, parts: 2 };
+    const heartbeat = { node: "n1", connections, receivesFrom: ["n2"], isReconnected: true, part: 0, parts: 2 };
     const text = '[2,"beat","n1",[["app",3]],["n2"],true,0,2]';
     expect(encode.heartbeat(heartbeat)).toBe(text);
     expect(decode.nodeMessage(text)).toEqual({ kind: "heartbeat", ...heartbeat });
