@@ -139,6 +139,19 @@ function valueImportsOf(file: string): string[] {
     .map(([, , target = ""]) => relative(SRC, join(SRC, dirname(file), target)));
 }
 
+test("no HTTP resource imports another; what they share has a file of its own", () => {
+  const declares = (file: string): boolean =>
+    /^export (function|const) \w+Endpoints?\b/m.test(readFileSync(join(SRC, file), "utf8"));
+  const resources = product.filter((file) => file.startsWith("http/") && declares(file));
+  expect(resources.length).toBeGreaterThan(10);
+  const wrong = resources.flatMap((file) =>
+    importsOf(SRC, file)
+      .filter((target) => resources.includes(target))
+      .map((target) => `${file} imports ${target}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
 test("no file is over 350 lines", () => {
   const long = files.map((file) => [file, readFileSync(join(SRC, file), "utf8").split("\n").length - 1] as const);
   expect(long.filter(([, lines]) => lines > LINES_MAX).map(([file, lines]) => `${file}: ${lines}`)).toEqual([]);
