@@ -1,12 +1,12 @@
 /**
- * Several nodes: what a delivery costs when its receiver is on another node, what presence across nodes costs, and what being
- * joined costs connections that do nothing. Against one node by itself and against bare NATS, on the same core and with the same
- * loader; CPU of all nodes and of nats-server summed. docs/scale.md says what follows from it.
+ * Several nodes: the cost of a delivery whose receiver is on another node, of presence across nodes, and of idle connections on
+ * joined nodes. Compared with a single node and with plain NATS, on the same core and with the same loader; the CPU of all nodes
+ * and of nats-server is summed. docs/scale.md has the conclusions.
  *
  *   npm run bench -- cluster                          everything three times, some ten minutes
- *   npm run bench -- cluster --quick                  once and shortly: to see that it works, not to judge by
+ *   npm run bench -- cluster --quick                  once and short: to see that it works, not for conclusions
  *   npm run bench -- cluster --only fan-out           one part: fan-out, presence or idle
- *   npm run bench -- cluster --before other/src/main.ts   also one node of another tree, to see what has become slower
+ *   npm run bench -- cluster --before other/src/main.ts   also one node of another source tree, to see what has become slower
  *   npm run bench -- cluster --system "2 nodes on NATS"   some systems, by their name in the table
  */
 import { resolve } from "node:path";
@@ -17,12 +17,12 @@ import { measurePresence } from "./cluster/presence.ts";
 import { Report } from "./cluster/report.ts";
 import { ALONE, alone, BEFORE, Ground, onNats, type System } from "./cluster/systems.ts";
 import { Crowds } from "./lib/crowds.ts";
-import { keep, machine } from "./lib/figures.ts";
+import { keep, machine } from "./lib/report.ts";
 
 const PARTS = ["fan-out", "presence", "idle"] as const;
 type Part = (typeof PARTS)[number];
 
-/** As many of them as divide evenly over 1, 2 and 3 nodes. */
+/** A number of subscribers that divides evenly over 1, 2 and 3 nodes. */
 const CROWDS = 6;
 const ON_LOADER_CORE = ["taskset", "-c", "1"] as const;
 
@@ -30,7 +30,7 @@ const FAN_OUTS: readonly FanOut[] = [1, 16].flatMap((inFlight) =>
   [10, 100, 1000].map((subscribers) => ({ subscribers, inFlight })),
 );
 
-/** Once unseen, with many messages: the first of anything pays for its compilation. */
+/** A first run with many messages that is not counted: it includes just-in-time compilation. */
 const WARM_UP: FanOut = { subscribers: 10, inFlight: 16 };
 
 const IDLE = [ALONE, onNats(1), onNats(2), onNats(3)];
@@ -59,7 +59,7 @@ export async function cluster(args: readonly string[]): Promise<boolean> {
   const stopped = Promise.withResolvers<never>();
   for (const signal of ["SIGINT", "SIGTERM"])
     process.once(signal, () => stopped.reject(new Error(`stopped by ${signal}`)));
-  // Whatever happens, leaving this function ends every process that was started and removes its data.
+  // Leaving this function in any way ends every started process and removes its data.
   await using processes = new AsyncDisposableStack();
   const measured = measure(
     { effort, parts, before: values.before && resolve(values.before), wanted: values.system },
@@ -79,7 +79,7 @@ interface Order {
   readonly effort: Effort;
   readonly parts: ReadonlySet<Part>;
   readonly before: string | undefined;
-  /** Names of systems; absent: all. */
+  /** Names of systems; default: all. */
   readonly wanted: readonly string[] | undefined;
 }
 

@@ -1,14 +1,14 @@
 /**
- * Many connections: what each costs in memory, whether coming and going leaves something behind, and what happens when
- * everybody comes at once. The server is a process of its own, the peers are in others, on the loopback.
+ * Many connections: the memory of each, whether connecting and disconnecting leaks memory, and what happens when all peers
+ * connect at once. The server is a separate process, the peers are in others, over loopback.
  *
  *   npm run bench -- connections                     everything, some four minutes
- *   npm run bench -- connections --wait 10           looks sooner after the load
+ *   npm run bench -- connections --wait 10           measures sooner after the load
  *   npm run bench -- connections --only storm        one part: memory, cycles or storm
- *   npm run bench -- connections --only storm --metadata 600   with rosters that go out in parts
- *   npm run bench -- connections --main other/src/main.ts   another tree's server
+ *   npm run bench -- connections --only storm --metadata 600   with rosters that are sent in parts
+ *   npm run bench -- connections --main other/src/main.ts   the server of another source tree
  *
- * Judged are counts and bytes, never times: those belong to the machine.
+ * Targets are counts and bytes, never times: those depend on the machine.
  */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -16,9 +16,9 @@ import { describeCycles, measureCycles } from "./connections/cycles.ts";
 import { describeMemory, measureMemory, type Subject } from "./connections/memory.ts";
 import { describeStorms, measureStorms } from "./connections/storm.ts";
 import { Crowds } from "./lib/crowds.ts";
-import { keep, machine } from "./lib/figures.ts";
 import { startParley } from "./lib/parley.ts";
 import { type ServerProcess, startServer } from "./lib/process.ts";
+import { keep, machine } from "./lib/report.ts";
 
 const CONTROL = join(import.meta.dir, "controls/bare-topics.ts");
 const CROWDS = 2;
@@ -29,9 +29,9 @@ interface Options {
   readonly parts: ReadonlySet<PartName>;
   readonly connections: number;
   readonly waitMs: number;
-  /** Of the cycles. */
+  /** Number of cycles. */
   readonly scale: number;
-  /** Of the peers of the storm, beyond a name. */
+  /** Metadata of the storm's peers, in addition to a name. */
   readonly metadataBytes: number;
   readonly main: string | undefined;
   readonly isWhole: boolean;
@@ -42,7 +42,7 @@ export async function connections(args: readonly string[]): Promise<boolean> {
   const stopped = Promise.withResolvers<never>();
   for (const signal of ["SIGINT", "SIGTERM"])
     process.once(signal, () => stopped.reject(new Error(`stopped by ${signal}`)));
-  // Whatever happens, leaving this function ends every process that was started and removes its data.
+  // Leaving this function in any way ends every started process and removes its data.
   await using processes = new AsyncDisposableStack();
   return await Promise.race([measure(options, processes), stopped.promise]);
 }
@@ -52,7 +52,7 @@ async function measure(options: Options, processes: AsyncDisposableStack): Promi
   const { bun, cpu, cores } = machine();
   console.log(`Bun ${bun}, ${cpu}, ${cores} cores; peers in ${CROWDS} other processes`);
   const crowds = processes.use(await Crowds.start(CROWDS));
-  // A server for each part: what one has left behind would hide what the next one adds.
+  // A new server for each part: memory that one part leaves behind would hide what the next one adds.
   const parley = async (): Promise<Subject> =>
     subject("parley", processes.use(await startParley({ main: options.main })));
   const control = async (): Promise<Subject> => subject("bare topics", processes.use(await startServer([CONTROL])));
@@ -70,7 +70,7 @@ async function measure(options: Options, processes: AsyncDisposableStack): Promi
   const judged = [memory ?? [], cycles ?? [], storm ?? []].flat();
   const holds = judged.every((one) => one.holds);
   console.log(`\n${holds ? "all targets hold" : "a target was MISSED"}`);
-  // Only a whole run is worth comparing with later ones.
+  // Only a complete run is worth comparing with later ones.
   if (options.isWhole) console.log(`written to ${await keep("connections", { memory, cycles, storm, holds })}`);
   return holds;
 }

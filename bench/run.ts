@@ -1,6 +1,6 @@
 /**
- * `npm run bench` compares Parley with the limits of the machine and with its rivals; `npm run bench -- NAME` measures one
- * other thing. Prints what it finds, and exits with 1 if a target is missed.
+ * `npm run bench` compares Parley with the limits of the machine and with its competitors; `npm run bench -- NAME` runs one
+ * other benchmark. Prints the results, and exits with 1 if a target is missed.
  */
 import { cluster } from "./cluster.ts";
 import { connections } from "./connections.ts";
@@ -10,18 +10,24 @@ import { tokens } from "./tokens.ts";
 
 interface Bench {
   readonly about: string;
-  /** Whether the target holds. What stands behind the name on the command line is its own. */
+  /** Returns whether the target is met. Arguments after the name on the command line are the benchmark's own. */
   readonly run: (args: readonly string[]) => Promise<boolean>;
 }
 
 const BENCHES: Readonly<Record<string, Bench>> = {
-  cluster: { about: "a delivery and a join over several nodes, against one node and against bare NATS", run: cluster },
-  connections: { about: "memory a connection, memory after cycles, frames and time of a join storm", run: connections },
+  cluster: { about: "a delivery and a join over several nodes, against one node and against plain NATS", run: cluster },
+  connections: {
+    about: "memory per connection, memory after cycles, frames and time of a join storm",
+    run: connections,
+  },
   recordings: { about: "pages and totals among a million rows, memory while 4 GiB go in and out", run: recordings },
-  tokens: { about: "server CPU per minted token, against a bare server that parses and answers the same", run: tokens },
+  tokens: {
+    about: "server CPU per minted token, against a minimal server that parses and answers the same",
+    run: tokens,
+  },
 };
 
-const COMPARISON: Bench = { about: "against the limits of the machine and its rivals (no name)", run: speed };
+const COMPARISON: Bench = { about: "against the limits of the machine and its competitors (no name)", run: speed };
 
 const given = process.argv.slice(2);
 const [name = "", ...rest] = given;

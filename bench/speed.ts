@@ -1,12 +1,12 @@
 /**
- * The comparison: Parley, what the machine can do at all, and what its users could pick instead. Same loader, same machine,
- * same run, one server at a time on a core of its own. Prints one table, writes bench/results/<date>.json and .svg.
+ * The comparison: Parley, the limits of the machine, and what its users could choose instead. Same loader, same machine, same
+ * run, one server at a time on its own core. Prints one table, writes bench/results/<date>.json and .svg.
  *
  *   npm run bench                          everything five times, about half an hour
- *   npm run bench -- --quick               once, shortly: to see that it works, not to judge by
+ *   npm run bench -- --quick               once and short: to see that it works, not for conclusions
  *   npm run bench -- --runs 3 --only a,k1  some loads
  *   npm run bench -- --systems Parley,NATS some contenders
- *   npm run bench -- --before other/src/main.ts   another tree's Parley instead of the others: is this one slower?
+ *   npm run bench -- --before other/src/main.ts   Parley of another source tree instead of the others: is this one slower?
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -18,7 +18,7 @@ import { nchan } from "./contenders/nchan.ts";
 import { nodeWs } from "./contenders/node-ws.ts";
 import { parley } from "./contenders/parley.ts";
 import { socketio } from "./contenders/socketio.ts";
-import { keep, machine } from "./lib/figures.ts";
+import { keep, machine } from "./lib/report.ts";
 import { chart } from "./speed/chart.ts";
 import { BARE_BUN, BEFORE, type Figures, isSliced, LOADS, type Load, PARLEY, type Pace } from "./speed/loads.ts";
 import { idleMemory } from "./speed/memory.ts";
@@ -98,7 +98,7 @@ export async function speed(args: readonly string[]): Promise<boolean> {
   return results.holds;
 }
 
-/** Load by load: those that are compared are measured within moments of each other. Whoever is not measured is idle. */
+/** Load by load, so that compared systems are measured within moments of each other. The others are idle meanwhile. */
 async function measure(
   run: number,
   contenders: readonly Contender[],
@@ -106,7 +106,7 @@ async function measure(
   isWanted: (id: string) => boolean,
   results: Results,
 ): Promise<void> {
-  /** Of a contender it is a finding, of Parley a fault: a lost, doubled or disordered delivery ends the benchmark. */
+  /** For a contender it is a result, for Parley an error: a lost, duplicated or reordered delivery ends the benchmark. */
   const failed = (id: string, name: string, error: unknown): void => {
     if (name === PARLEY) throw error;
     results.failed(id, name, (error as Error).message);

@@ -1,22 +1,22 @@
 /**
- * What minting a connect token costs beyond HTTP and JSON themselves: server CPU per request, Parley against a bare
- * Bun.serve that parses the same body and answers as many bytes. Only the ratio of neighbouring runs is judged: it holds
- * on a slow or busy machine, absolute times do not.
+ * The cost of minting a connect token beyond HTTP and JSON: server CPU per request, Parley against a plain Bun.serve that
+ * parses the same body and responds with the same number of bytes. Only the ratio of adjacent runs counts: it holds on a slow or
+ * busy machine, absolute times do not.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { keep, machine, median, table } from "./lib/figures.ts";
 import { drive, type Load, postBytes } from "./lib/load.ts";
 import { cpuSeconds, type ServerProcess, startServer } from "./lib/process.ts";
+import { keep, machine, median, table } from "./lib/report.ts";
 
 const TARGET_RATIO = 5;
 const ROUNDS = 5;
 const CONNECTIONS = 16;
 const WARM_UP_REQUESTS = 30_000;
 /**
- * A round is many short turns, A B A B …: a machine's speed drifts within seconds, and what both meet alike cancels. In a
- * round each makes enough requests that a tick of the CPU clock (10 ms) is little of what the faster one needs.
+ * A round is many short turns, A B A B …: a machine's speed changes within seconds, and what affects both cancels out. In a round
+ * each makes enough requests that a tick of the CPU clock (10 ms) is small compared with what the faster one needs.
  */
 const TURNS = 20;
 const REQUESTS_PER_TURN = 3_000;
@@ -33,7 +33,7 @@ const BODY = {
 const MAIN = join(import.meta.dir, "../src/main.ts");
 const CONTROL = join(import.meta.dir, "controls/bare-json.ts");
 
-/** Server CPU microseconds per request, and how many times the control's Parley's are. */
+/** Server CPU microseconds per request, and the ratio of Parley's to the control's. */
 interface Figures {
   readonly parley: number;
   readonly control: number;
@@ -62,12 +62,12 @@ async function compare(data: string): Promise<boolean> {
   const authorization = `Bearer ${secretKeyIn(data)}`;
   const bytes = await answerBytes(parleyServer, authorization);
   await using controlServer = await startServer([CONTROL, String(bytes)]);
-  // The very same request: the control ignores what it does not need of it.
+  // Exactly the same request: the control ignores what it does not need.
   const parley = subject(parleyServer, authorization, isMinted);
   const control = subject(controlServer, authorization, (body) => body.length === bytes);
 
   const { bun, cpu, cores } = machine();
-  console.log(`Bun ${bun}, ${cpu}, ${cores} cores; ${CONNECTIONS} connections, ${REQUESTS} requests each a round\n`);
+  console.log(`Bun ${bun}, ${cpu}, ${cores} cores; ${CONNECTIONS} connections, ${REQUESTS} requests each per round\n`);
   for (const { load } of [parley, control]) await drive({ ...load, requests: WARM_UP_REQUESTS });
 
   const rounds: Figures[] = [];
@@ -106,7 +106,7 @@ function subject(server: ServerProcess, authorization: string, expected: Load["e
   return { server, load: { url, connections: CONNECTIONS, requests: REQUESTS_PER_TURN, request, expected } };
 }
 
-/** The clocks are read once a round, not each turn: a server whose turn it is not has nothing to do. */
+/** The clocks are read once per round, not each turn: a server is idle while it is not its turn. */
 async function round(parley: Subject, control: Subject): Promise<Figures> {
   const both = [parley, control] as const;
   const clocks = (): number[] => both.map(({ server }) => cpuSeconds(server.pid));
@@ -116,7 +116,7 @@ async function round(parley: Subject, control: Subject): Promise<Figures> {
   return { parley: ours, control: bare, ratio: ours / bare };
 }
 
-/** The loader shares the machine with the server: a look at the form, not a verification. */
+/** The loader shares the machine with the server, so the token's form is checked but not its signature. */
 const isMinted = (body: string): boolean =>
   /^\{"token":"[\w-]+\.[\w-]+\.[\w-]{43}","expiresAt":\d{10},"channels":\[.*\],"permissions":\[.*\]\}$/.test(body);
 
@@ -131,6 +131,6 @@ async function answerBytes(server: ServerProcess, authorization: string): Promis
 
 function secretKeyIn(data: string): string {
   const found = readFileSync(join(data, "first-run.txt"), "utf8").match(/secret key +(\S+)/)?.[1];
-  if (!found) throw new Error("the first start made no secret key");
+  if (!found) throw new Error("the first start created no secret key");
   return found;
 }

@@ -1,8 +1,8 @@
 /**
- * `npm test`: every check, two at a time, and a last line that counts them.
+ * `npm test`: every check, two at a time, and a last line with the totals.
  *   --check   format, lint and types only
- *   --full    the long suites whole, not their sample
- *   words     only the suites whose name begins so: npm test -- unit rest
+ *   --full    the long suites completely, instead of a sample
+ *   NAME…     only the suites whose names begin with one of these: npm test -- unit rest
  */
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -79,14 +79,14 @@ const FULL = {
 const SUITES_AT_A_TIME = 2;
 
 const args = process.argv.slice(2);
-const words = args.filter((arg) => !arg.startsWith("--"));
+const names = args.filter((arg) => !arg.startsWith("--"));
 const unknown = args.find((arg) => arg.startsWith("--") && !["--check", "--full"].includes(arg));
 if (unknown) {
   console.error(`test: there is no ${unknown}; there are --check and --full`);
   process.exit(2);
 }
 const asked = args.includes("--check") ? CHECKS : SUITES;
-const chosen = asked.filter((suite) => words.length === 0 || words.some((word) => suite.name.startsWith(word)));
+const chosen = asked.filter((suite) => names.length === 0 || names.some((name) => suite.name.startsWith(name)));
 const folder = mkdtempSync(join(tmpdir(), "parley-test-"));
 let passed = 0;
 let failed = 0;
@@ -122,7 +122,7 @@ async function run(at: number, suite: Suite): Promise<void> {
   console.log(`== ${suite.name}: ${good} passed, ${bad} failed, ${seconds} s`);
 }
 
-/** Installs what is missing where it may; else names the command, and the suites that need it fail with the same words. */
+/** Installs missing packages if it may; otherwise prints the command, and the suites that need them fail with the same text. */
 function install(packages: readonly DebianPackage[]): void {
   const missing = [...new Set(packages.filter(({ program }) => !isThere(program)).map(({ name }) => name))];
   if (missing.length === 0) return;

@@ -1,4 +1,4 @@
-/** One publisher at the first node, subscribers spread evenly over all: what a delivery costs, all processes together. */
+/** One publisher on the first node, subscribers spread evenly over all: the cost of a delivery, all processes together. */
 import { payload } from "../contenders/contender.ts";
 import { measured, type PlannedConnection } from "../lib/loader.ts";
 import type { RunningSystem } from "./systems.ts";
@@ -20,7 +20,7 @@ export interface FanOutFigures {
   /** CPU of all nodes and of nats-server. */
   readonly nsPerDelivery: number;
   readonly usPerMessage: number;
-  /** Of `usPerMessage`: the node of the publisher, the other nodes together, nats-server. */
+  /** Shares of `usPerMessage`: the publisher's node, the other nodes together, nats-server. */
   readonly firstUs: number;
   readonly othersUs: number;
   readonly natsUs: number;
@@ -28,7 +28,7 @@ export interface FanOutFigures {
   readonly loaderShare: number;
 }
 
-/** A lost, doubled or disordered delivery on any node throws. */
+/** Throws on a lost, duplicated or reordered delivery on any node. */
 export async function measureFanOut(
   { ports, nodePids, natsPids, dialect }: RunningSystem,
   { subscribers, inFlight }: FanOut,

@@ -1,4 +1,4 @@
-/** What connections cost that do nothing but be there, on a node that is joined to NATS and on one that is not. */
+/** The cost of idle connections, on a node that is joined to NATS and on one that is not. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { open } from "../lib/loader.ts";
 import { memoryOf } from "../lib/memory.ts";
@@ -12,17 +12,17 @@ const SETTLE_MS = 3000;
 const LOOK_MS = 3000;
 
 export interface IdleFigures {
-  /** Of RSS a connection, above the empty process; of all nodes, of nats-server. */
+  /** RSS per connection above the empty process; of all nodes, of nats-server. */
   readonly nodeBytes: number;
   readonly natsBytes: number;
-  /** CPU of all nodes and of nats-server for one to connect and join its channel. */
+  /** CPU of all nodes and of nats-server per connect and join. */
   readonly usPerConnect: number;
-  /** Of a CPU-second a second, for all connections together. */
+  /** CPU-seconds per second, for all connections together. */
   readonly nodeShare: number;
   readonly natsShare: number;
 }
 
-/** Each is a peer of its own, in channels of ten whose members are spread over all nodes. */
+/** Each connection is a different peer, in channels of ten whose members are spread over all nodes. */
 export async function measureIdle({ ports, nodePids, natsPids, dialect }: RunningSystem): Promise<IdleFigures> {
   const connect = (name: string, count: number) => {
     const connections = Array.from({ length: count }, (_, i) => ({

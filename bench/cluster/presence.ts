@@ -1,7 +1,7 @@
 /**
- * Presence across nodes: everybody into one channel, spread evenly. Once at the same moment, by peers that keep book: each must
- * be told once of every other, on whichever node. Once a few at a time, connecting included: then every newcomer is news to
- * all who are there.
+ * Presence across nodes: all peers join one channel, spread evenly over the nodes. First at the same moment, by peers that keep
+ * track: each must see every other exactly once, on whichever node. Then a few at a time, connecting included: every newcomer is
+ * then announced to all members.
  */
 import type { Crowds, Part } from "../lib/crowds.ts";
 import { connects, cpuOf, type PlannedConnection } from "../lib/loader.ts";
@@ -10,24 +10,24 @@ import type { RunningSystem } from "./systems.ts";
 
 const PEERS = 500;
 const IN_FLIGHT = 50;
-/** Few at a time: a crowd would be told of in one batch. */
+/** Few at a time: a large group would be announced in one batch. */
 const OPENING = 8;
 const STORM_MS = 30_000;
 const WITHIN_MS = 60_000;
-/** Joins that compile what the others run. */
+/** Joins that warm up the just-in-time compiler. */
 const UNMEASURED = 20;
 
 export interface PresenceFigures {
-  /** CPU of all nodes and of nats-server a join. */
+  /** CPU of all nodes and of nats-server per join. */
   readonly usPerJoinAtOnce: number;
   readonly framesPerPeer: number;
   readonly seconds: number;
-  /** With connecting. */
+  /** Includes connecting. */
   readonly usPerJoinInTurn: number;
 }
 
 export async function measurePresence(crowds: Crowds, system: RunningSystem): Promise<PresenceFigures> {
-  // Once unseen: the first of anything pays for its compilation.
+  // A first run that is not counted: it includes just-in-time compilation.
   await storm(crowds, system, "first");
   return { ...(await storm(crowds, system, "second")), usPerJoinInTurn: await inTurn(system) };
 }

@@ -1,14 +1,14 @@
-/** What was measured, round by round, and what it comes to. */
-import { median, table } from "../lib/figures.ts";
+/** The measurements round by round, and their summary. */
+import { median, table } from "../lib/report.ts";
 import type { FanOut, FanOutFigures } from "./fan-out.ts";
 import type { IdleFigures } from "./idle.ts";
 import type { PresenceFigures } from "./presence.ts";
 import { ALONE, BEFORE, onNats } from "./systems.ts";
 
-/** What is judged: a delivery to 1,000 over two nodes, against the same on one. */
+/** The target: a delivery to 1,000 subscribers on two nodes, compared with the same on one. */
 const JUDGED: FanOut = { subscribers: 1000, inFlight: 1 };
 const TARGET_RATIO = 1.5;
-/** Runs of the same program differ by as much. */
+/** Runs of the same program differ by this much. */
 const NOT_SLOWER = 1.05;
 
 export const keyOf = ({ subscribers, inFlight }: FanOut): string => `${subscribers} subscribers, ${inFlight} in flight`;
@@ -37,7 +37,7 @@ export class Report {
   private readonly fanOuts = new Map<string, Rounds<FanOutFigures>>();
   readonly presence = new Rounds<PresenceFigures>();
   readonly idle = new Rounds<IdleFigures>();
-  /** Seconds of CPU of PostgreSQL while each system was there, and for how long that was. */
+  /** CPU seconds of PostgreSQL during each system's run, and the length of the run. */
   readonly postgres = new Rounds<{ readonly cpu: number; readonly seconds: number }>();
 
   constructor(private readonly systems: readonly string[]) {}
@@ -96,9 +96,9 @@ export class Report {
   private fanOutText(): string {
     const heads = [
       "fan-out, 128 B, CPU of all nodes and NATS",
-      "ns a delivery",
+      "ns per delivery",
       "against one node",
-      "µs a message",
+      "µs per message",
       "first node",
       "others",
       "NATS",
@@ -129,10 +129,10 @@ export class Report {
   private presenceText(): string {
     const heads = [
       "500 peers join one channel",
-      "µs a join, at once",
-      "frames a peer",
+      "µs per join, at once",
+      "frames per peer",
       "seconds",
-      "µs a join, in turn",
+      "µs per join, in turn",
     ];
     const figures = ["usPerJoinAtOnce", "framesPerPeer", "seconds", "usPerJoinInTurn"] as const;
     const rows = this.systems
@@ -144,9 +144,9 @@ export class Report {
   private idleText(): string {
     const heads = [
       "10,000 idle peers",
-      "RSS a peer, nodes",
-      "RSS a peer, NATS",
-      "µs a connect",
+      "RSS per peer, nodes",
+      "RSS per peer, NATS",
+      "µs per connect",
       "CPU, nodes",
       "CPU, NATS",
     ];

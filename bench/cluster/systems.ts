@@ -1,7 +1,7 @@
 /**
- * What is compared: one node by itself, nodes joined by NATS, and NATS with nothing around it. Every process of a system is on
- * the server's core. The nodes share a PostgreSQL, as they would anywhere; it carries no message, so its CPU time is shown and
- * not counted.
+ * The systems that are compared: a single node, nodes joined by NATS, and plain NATS. Every process of a system runs on the
+ * server's core. The nodes share a PostgreSQL, as in production; it carries no messages, so its CPU time is shown but not
+ * counted.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,12 +22,12 @@ const TOGETHER_MS = 10_000;
 const LOOK_EVERY_MS = 50;
 
 export interface RunningSystem extends AsyncDisposable {
-  /** One a node; the publisher is at the first. */
+  /** One per node; the publisher connects to the first. */
   readonly ports: readonly [number, ...number[]];
   readonly nodePids: readonly number[];
   readonly natsPids: readonly number[];
   readonly dialect: Dialect;
-  /** Of Parley's: `<sk_id>:<sk_secret>`. */
+  /** Parley's key: `<sk_id>:<sk_secret>`. */
   readonly secretKey?: string;
 }
 
@@ -40,7 +40,7 @@ export const ALONE = "one node, no NATS";
 export const BEFORE = "one node, before";
 export const onNats = (nodes: number): string => `${nodes} ${nodes === 1 ? "node" : "nodes"} on NATS`;
 
-/** One node as `npm start` runs it; of another tree, to see what has become slower. */
+/** One node as `npm start` runs it, possibly of another source tree, to see what has become slower. */
 export const alone = (name: string, main?: string): System => ({
   name,
   start: async () => {
@@ -64,7 +64,7 @@ const bare = (contender: Contender): System => ({
   },
 });
 
-/** What nodes share: made once, for all the systems of a run. */
+/** What nodes share: created once for all systems of a run. */
 export class Ground implements AsyncDisposable {
   private constructor(
     readonly versions: Readonly<Record<string, string>>,
@@ -87,7 +87,7 @@ export class Ground implements AsyncDisposable {
     const folder = mkdtempSync(join(tmpdir(), "parley-bench-"));
     try {
       const postmaster = startedWith("-p", String(postgres.port));
-      if (postmaster === undefined) throw new Error("PostgreSQL runs, but which process it is cannot be seen");
+      if (postmaster === undefined) throw new Error("PostgreSQL runs, but its process was not found");
       for (const pid of [postmaster, ...childrenOf(postmaster)]) pin(pid);
       const shared = {
         ...SETTINGS,
@@ -112,7 +112,7 @@ export class Ground implements AsyncDisposable {
     return { name: onNats(count), start: () => this.start(count) };
   }
 
-  /** CPU of PostgreSQL so far, of its processes that have ended too. */
+  /** CPU of PostgreSQL so far, including processes that have ended. */
   postgresSeconds(): number {
     const { postmaster } = this;
     const pids = [postmaster, ...childrenOf(postmaster)];
@@ -128,7 +128,7 @@ export class Ground implements AsyncDisposable {
     await using starting = new AsyncDisposableStack();
     const bus = starting.use(
       await startPinned([this.natsProgram, "-a", "127.0.0.1", "-p", "-1"], {
-        // The last line of a start, behind the one with the port.
+        // The last line of a start, after the one with the port.
         ready: (output) =>
           output.includes("Server is ready")
             ? Number(/client connections on 127\.0\.0\.1:(\d+)/.exec(output)?.[1])
@@ -155,7 +155,7 @@ export class Ground implements AsyncDisposable {
 
 const isPostgresThere = (): boolean => [...new Bun.Glob("usr/lib/postgresql/*/bin/initdb").scanSync("/")].length > 0;
 
-/** The application that all are peers of, and a key of it: `<sk_id>:<sk_secret>`. */
+/** The application of all peers, and a key of it: `<sk_id>:<sk_secret>`. */
 async function firstKey(folder: string, settings: Readonly<Record<string, string>>): Promise<string> {
   await using node = await startNode(folder, settings);
   const admin = new Admin(`http://127.0.0.1:${node.port}`, settings.PARLEY_ADMIN_TOKEN ?? "");
@@ -169,7 +169,7 @@ async function startNode(data: string, settings: Readonly<Record<string, string>
   return startPinned(command, { env: { ...settings, PARLEY_PORT: String(port) }, ready: port });
 }
 
-/** Each hears all the others: nobody's first message goes nowhere. */
+/** Waits until each node receives the heartbeats of all others, so that no first message is lost. */
 async function untilTogether(port: number, count: number): Promise<void> {
   const deadline = performance.now() + TOGETHER_MS;
   while (performance.now() < deadline) {
@@ -180,7 +180,7 @@ async function untilTogether(port: number, count: number): Promise<void> {
   throw new Error("the nodes do not find each other");
 }
 
-/** What it starts later inherits the core. */
+/** Processes that it starts later inherit the core. */
 function pin(pid: number): void {
   const { success, stderr } = Bun.spawnSync(["taskset", "-a", "-c", "-p", String(SERVER_CORE), String(pid)]);
   if (!success) throw new Error(`taskset: ${stderr}`);

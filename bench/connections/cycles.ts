@@ -1,22 +1,22 @@
-/** Whether coming and going leaves something behind: resident memory after each round of many cycles. */
+/** Whether connecting and disconnecting leaks memory: resident memory after each round of many cycles. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Crowds, Part, Wish } from "../lib/crowds.ts";
-import { table } from "../lib/figures.ts";
 import { MIB, memoryOf } from "../lib/memory.ts";
+import { table } from "../lib/report.ts";
 import type { Subject } from "./memory.ts";
 
 const ROUNDS = 20;
 const SUBSCRIPTIONS_PER_ROUND = 10_000;
 const CONNECTIONS_PER_ROUND = 2000;
-/** Each sends two frames a cycle: so many that none of them comes near its rate limit. */
+/** Each peer sends two frames per cycle, which keeps all of them below their rate limit. */
 const PEERS = 500;
 const CHANNEL_SIZE = 50;
 const IN_FLIGHT = 100;
 const SETTLE_MS = 2000;
 const WITHIN_MS = 120_000;
 /**
- * The collector lets garbage heap up for several rounds and then gives it back: RSS is a saw whose teeth say nothing. What
- * is left behind lifts the feet between them, so the lowest reading of each half is compared, without the first round.
+ * The garbage collector lets garbage accumulate for several rounds and then frees it, so that RSS is a sawtooth. A leak raises its
+ * minima, so the lowest value of each half is compared, without the first round.
  */
 const TOLERATED_SHARE = 0.02;
 const TOLERATED_BYTES = 4 * MIB;
@@ -26,7 +26,7 @@ export interface CycleFigures {
   readonly cycles: number;
   /** RSS after each round. */
   readonly rss: readonly number[];
-  /** Lowest RSS of the second half, less that of the first half from its second round on. */
+  /** Lowest RSS of the second half, minus that of the first half from its second round on. */
   readonly growth: number;
   readonly tolerated: number;
   readonly holds: boolean;
@@ -45,7 +45,7 @@ export async function measureCycles(crowds: Crowds, subject: Subject, scale: num
 
   const each = Math.ceil(CONNECTIONS_PER_ROUND * scale);
   const connections = await rounds("connect/drop", each, subject, (round) =>
-    // Other peers each time: what is kept by peer id would show.
+    // Different peers each time, so that memory kept by peer id shows.
     ask({ do: "cycle connections", part: { ...staying, group: `come-and-go-${round}`, to: each } }),
   );
   return [subscriptions, connections];

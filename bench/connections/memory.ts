@@ -1,19 +1,19 @@
-/** What a connection costs in memory: distinct peers in channels of a hundred, some time after the load. */
+/** The memory of a connection: distinct peers in channels of a hundred, some time after the load. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Crowds, Host, Part } from "../lib/crowds.ts";
-import { table } from "../lib/figures.ts";
 import { KIB, type Memory, MIB, memoryOf, openFilesLimit, socketBytes } from "../lib/memory.ts";
+import { table } from "../lib/report.ts";
 
 export const TARGET_BYTES = 4 * KIB;
 const CHANNEL_SIZE = 100;
 const IN_FLIGHT = 64;
 const WARM_UP_ROUNDS = 3;
 const WARM_UP_PEERS = 400;
-/** The empty process is what it has come down to in this time: garbage of the warm-up is no part of it. */
+/** The baseline is the lowest RSS within this time, so that it does not include garbage of the warm-up. */
 const EMPTY_LOOKS = 10;
 const LOOK_EVERY_MS = 1000;
 const WITHIN_MS = 180_000;
-/** Files that are not connections. */
+/** Open files that are not connections. */
 const SPARE_FILES = 200;
 
 /** A process under measurement. */
@@ -38,13 +38,13 @@ export interface MemoryFigures {
   readonly connections: number;
   readonly waitSeconds: number;
   readonly footprints: readonly Footprint[];
-  /** Both ends of every connection to all of the processes, and whatever else the machine does. */
+  /** Both ends of every connection to all of the processes, and other activity of the machine. */
   readonly kernelSocketBytes: { readonly before: number; readonly after: number };
   readonly target: number;
   readonly holds: boolean;
 }
 
-/** The first of the subjects is the one that is judged. All are loaded at once: memory does not mind. */
+/** The target applies to the first subject. All are loaded at once, which does not affect memory. */
 export async function measureMemory(
   crowds: Crowds,
   subjects: readonly Subject[],
@@ -83,7 +83,7 @@ const part = ({ name }: Subject, to: number): Part => ({
   inFlight: IN_FLIGHT,
 });
 
-/** Code is compiled, pools have grown: what only the first connections of a process cost is no connection's cost. */
+/** Compiles code and grows pools, so that one-time costs of a process do not count as costs per connection. */
 async function warmUp(crowds: Crowds, subject: Subject): Promise<void> {
   for (let round = 0; round < WARM_UP_ROUNDS; round++)
     for (const order of ["join", "leave"] as const)
@@ -99,10 +99,10 @@ async function lowest(subjects: readonly Subject[]): Promise<Memory[]> {
   return found;
 }
 
-/** A connection that was lost meanwhile, or does not know its channel, would be a cheap one. */
+/** A connection that was lost meanwhile, or does not know its channel, would make the result too low. */
 async function checkPeers(crowds: Crowds, subject: Subject, connections: number): Promise<void> {
   const { content, problem } = await crowds.ask({ do: "report", part: part(subject, connections) }, subject, WITHIN_MS);
-  if (content !== connections) throw new Error(`${content} of ${connections} peers are as they should be: ${problem}`);
+  if (content !== connections) throw new Error(`${content} of ${connections} peers are correct: ${problem}`);
 }
 
 function checkLimit(pid: number, connections: number): void {
@@ -126,12 +126,12 @@ export function describeMemory({
     mib(loaded.anonymous),
     bytesPerConnection.toFixed(0),
   ]);
-  const heads = ["memory", "empty, MiB", "loaded, MiB", "of it anonymous", "bytes a connection"];
+  const heads = ["memory", "empty, MiB", "loaded, MiB", "of it anonymous", "bytes per connection"];
   const kernel = (kernelSocketBytes.after - kernelSocketBytes.before) / MIB;
   return [
     `${connections} connections in channels of ${CHANNEL_SIZE}, ${waitSeconds} s after the load`,
     table(heads, rows),
     `kernel socket buffers, all processes: ${kernel.toFixed(1)} MiB more than before`,
-    `target at most ${rest.target} bytes a connection: ${rest.holds ? "holds" : "MISSED"}`,
+    `target at most ${rest.target} bytes per connection: ${rest.holds ? "holds" : "MISSED"}`,
   ].join("\n");
 }

@@ -1,8 +1,8 @@
-/** A join storm: everybody into one channel at the same moment. It ends when each knows exactly the others. */
+/** A join storm: all peers join one channel at the same moment. It ends when each knows exactly the others. */
 import type { Crowds, Part } from "../lib/crowds.ts";
-import { table } from "../lib/figures.ts";
 import { MIB } from "../lib/memory.ts";
 import { cpuTimes } from "../lib/process.ts";
+import { table } from "../lib/report.ts";
 import type { Subject } from "./memory.ts";
 
 const PEERS = 2000;
@@ -15,22 +15,22 @@ type Shape = "connected, then subscribe" | "connect and subscribe";
 const SHAPES: readonly Shape[] = ["connected, then subscribe", "connect and subscribe"];
 
 export interface StormOptions {
-  /** Of each peer, beyond a name. Half a kilobyte is enough for rosters that one frame cannot hold. */
+  /** Metadata per peer, in addition to a name. Half a kilobyte is enough for rosters that one frame cannot hold. */
   readonly metadataBytes: number;
 }
 
 export interface StormFigures {
   readonly shape: Shape;
   readonly peers: number;
-  /** Peers that were told exactly once of every other, and of nobody else. */
+  /** Peers that have seen every other exactly once, and no one else. */
   readonly content: number;
   readonly problem: string | undefined;
-  /** From the first subscribe or connect to the last frame that any peer got. */
+  /** From the first subscribe or connect to the last frame that any peer received. */
   readonly seconds: number;
-  /** Text frames that all peers together got since they connected, and their bytes. */
+  /** Text frames that all peers together received since they connected, and their bytes. */
   readonly frames: number;
   readonly bytes: number;
-  /** The server's, a join; without connecting where that came before. */
+  /** The server's CPU per join; without connecting if that was done before. */
   readonly userMicroseconds: number;
   readonly systemMicroseconds: number;
   readonly holds: boolean;
@@ -50,7 +50,7 @@ export async function measureStorms(
     inFlight: IN_FLIGHT,
     metadataBytes,
   });
-  // Once unseen: the first of anything pays for its compilation.
+  // A first run that is not counted: it includes just-in-time compilation.
   await storm(crowds, subject, "connected, then subscribe", part("first"));
   for (const [i, shape] of SHAPES.entries()) figures.push(await storm(crowds, subject, shape, part(`storm-${i}`)));
   return figures;
@@ -86,7 +86,7 @@ export function describeStorms(figures: readonly StormFigures[]): string {
     "seconds",
     "frames",
     "MiB",
-    "user CPU a join, µs",
+    "user CPU per join, µs",
     "system, µs",
     "target",
   ];
@@ -104,7 +104,7 @@ export function describeStorms(figures: readonly StormFigures[]): string {
   const problems = figures.flatMap(({ shape, problem }) =>
     problem ? [`${shape}: one peer's problem: ${problem}`] : [],
   );
-  return [table(heads, rows), `target: everybody knows all others, under ${TARGET_FRAMES} frames`, ...problems].join(
+  return [table(heads, rows), `target: every peer knows all others, under ${TARGET_FRAMES} frames`, ...problems].join(
     "\n",
   );
 }

@@ -1,6 +1,6 @@
 /**
- * The controls: what a broadcast costs with nothing else around it, in C and on Bun's own topics. Their publishers send what
- * Parley's subscribers would get, so that as many bytes go out.
+ * The controls: the cost of a plain broadcast, in C and on Bun's own topics. Their publishers send the frames that Parley's
+ * subscribers would receive, so that the same number of bytes is sent.
  */
 import { join } from "node:path";
 import { native } from "../lib/loader.ts";
@@ -10,18 +10,18 @@ import { ON_SERVER_CORE } from "./core.ts";
 
 const SERVER = join(import.meta.dir, "servers/bare-bun.ts");
 
-/** What Parley makes of a message: `from` is a peer id of the benchmark. */
+/** The frame that Parley makes of a message: `from` is a peer id of the benchmark. */
 const delivered = (channel: string, data: string): string =>
   JSON.stringify({ type: "message", channel, from: "peer-00000", data });
 
-/** Frames go through as they are. */
+/** Frames are relayed unchanged. */
 const relay: Dialect = {
   subscriber: (_index, channel) => ({ path: `/s/${channel}`, steps: [] }),
   publisher: (_index, channel) => ({ path: `/p/${channel}`, steps: [] }),
   publish: (channel, data) => ({ text: delivered(channel, data) }),
 };
 
-/** Frames of Parley's shape, parsed, acked and built anew. */
+/** Frames of Parley's format, parsed, acked and rebuilt. */
 const json: Dialect = {
   subscriber: (index, channel) => ({ path: `/s/${channel}?peer=${index}`, steps: [] }),
   publisher: (index, channel) => ({ path: `/p/${channel}?peer=${index}`, steps: [] }),

@@ -1,7 +1,7 @@
 /**
  * Centrifugo over its JSON protocol: real tokens, one namespace without history and presence, in which every client may
- * subscribe and publish, so that a publisher need not be a subscriber. Its reply to a publish carries nothing but a number:
- * no ack mark. A direct message is a publish to a channel that one peer alone listens to.
+ * subscribe and publish, so that a publisher need not be a subscriber. Its reply to a publish carries only a number: no ack
+ * mark. A direct message is a publish to a channel with one subscriber.
  */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,14 +21,14 @@ const config = (port: number) => ({
     token: { hmac_secret_key: SECRET },
     // No heartbeat falls into a run.
     ping_interval: "10m",
-    // With its own 1 MiB it would cut a subscriber off who is 64 long messages behind; the others allow as much or more.
+    // Its default of 1 MiB would close a subscriber that is 64 long messages behind; the other servers allow as much or more.
     queue_max_size: 64 * 1024 * 1024,
   },
   websocket: { write_timeout: "10s" },
   channel: { without_namespace: { allow_subscribe_for_client: true, allow_publish_for_client: true } },
 });
 
-/** The number of a command comes back in its reply; nothing here needs to tell replies apart. */
+/** The number of a command is echoed in its reply; nothing here needs to distinguish replies. */
 const command = (name: string, body: object): string => JSON.stringify({ id: 1, [name]: body });
 
 const script = (index: number, channel?: string): Script => ({
@@ -57,7 +57,7 @@ export const centrifugo: Contender = {
   name: "Centrifugo",
   async prepare() {
     const found = program();
-    // The version is the one that was asked for: a program built by hand says "0.0.0" of itself.
+    // The installed version is known: a program built from source reports "0.0.0".
     return "missing" in found ? found : { version: "Centrifugo 6.9.1 (built with Go)" };
   },
   async start() {

@@ -1,3 +1,3 @@
-/** The server has one core to itself, the loader the other: neither is measured while the other is in its way. */
+/** The server has one core to itself and the loader another, so that neither affects the other's measurement. */
 export const SERVER_CORE = 0;
 export const ON_SERVER_CORE = ["taskset", "-c", String(SERVER_CORE)] as const;

@@ -1,8 +1,8 @@
-/** Who the connections of a run are, for the servers that ask: real HS256 tokens, as Parley gets them. */
+/** The identities of a run's connections, for servers that need them: real HS256 tokens, like Parley's. */
 import { connectToken } from "../lib/token.ts";
 
 const LIFE_SECONDS = 3600;
-/** Of servers that live for a run, on loopback. */
+/** The secret of servers that live for one run, on loopback. */
 export const SECRET = "a-secret-of-the-benchmark-and-of-nothing-else";
 
 export const peerId = (index: number): string => `peer-${String(index).padStart(5, "0")}`;

@@ -1,6 +1,6 @@
 /**
  * NATS over WebSocket: no tokens, no acks (a publish of core NATS has none that carries text). A direct message is a publish
- * to a subject that one peer alone listens to. Twice: as Debian has it, and current.
+ * to a subject with one subscriber. Two versions: Debian's, and the current one.
  */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,8 +13,8 @@ const MODULE = "github.com/nats-io/nats-server/v2";
 const VERSION = "v2.15.2";
 
 /**
- * Both ports of its own choice. It pings every client once, 2 s after its connect, which nothing can switch off; the second
- * ping and the closing for want of pongs come long after a run.
+ * It chooses both ports. It pings every client once, 2 s after its connect, which cannot be turned off; the second ping and
+ * the close for missing pongs come long after a run.
  */
 const CONFIG = `host: "127.0.0.1"
 port: -1
@@ -29,7 +29,7 @@ websocket {
 
 const CONNECT = `CONNECT ${JSON.stringify({ verbose: false, pedantic: false, lang: "c", version: "1", protocol: 1 })}\r\n`;
 
-/** The server works in order: its PONG says that the subscription is there. */
+/** The server processes commands in order: its PONG confirms the subscription. */
 const script = (subject?: string): Script => ({
   path: "/",
   steps: [
@@ -71,7 +71,7 @@ const contender = (name: string, got: () => Got, origin: string): Contender => (
     const config = join(folder, "nats.conf");
     await Bun.write(config, CONFIG);
     const server = await startPinned([found.path, "-c", config], {
-      // "Server is ready" is the last line of a start, behind the one with the port.
+      // "Server is ready" is the last line of a start, after the one with the port.
       ready: (output) =>
         output.includes("Server is ready")
           ? Number(/websocket clients on ws:\/\/127\.0\.0\.1:(\d+)/.exec(output)?.[1])
@@ -83,7 +83,7 @@ const contender = (name: string, got: () => Got, origin: string): Contender => (
 });
 
 function installed(): Got {
-  // Debian's place: another one in PATH would be of somebody else's making.
+  // Debian's path: another one in PATH would be a different build.
   const path = "/usr/sbin/nats-server";
   const missing = debianPackages("Debian's NATS", ["nats-server"], () => Bun.which(path) !== null);
   return missing ? { missing } : { path };
@@ -93,7 +93,7 @@ export const natsOfDebian = contender("NATS, Debian's", installed, "Debian's pac
 const current = (): Got => goProgram(MODULE, VERSION);
 export const nats = contender("NATS", current, "built with Go");
 
-/** The current one where it can be had. */
+/** The current version if it is available. */
 export function anyNats(): { readonly contender: Contender; readonly program: Got } {
   const program = current();
   return "path" in program ? { contender: nats, program } : { contender: natsOfDebian, program: installed() };

@@ -2,8 +2,8 @@
  * nginx with nchan, published to over WebSocket: no tokens. It answers every publish with a text of its own, so there is no
  * ack mark; and a connection publishes to the one channel of its address, so there are no direct messages.
  *
- * Seen with nchan 1.3.6, whatever the settings: with several messages in flight it can stand still for moments (it does not
- * set TCP_NODELAY, which may be why), and its worker has crashed (signal 11) while subscribers left a megabyte or so unread.
+ * Observed with nchan 1.3.6, with any settings: with several messages in flight it can pause for a moment (it does not set
+ * TCP_NODELAY, which may be the cause), and its worker has crashed (signal 11) while subscribers left about a megabyte unread.
  */
 import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ import type { Contender, Dialect } from "./contender.ts";
 const MODULE = "/usr/lib/nginx/modules/ngx_nchan_module.so";
 const PACKAGES = ["nginx", "libnginx-mod-nchan"];
 
-/** One worker, for there is one core; nothing logged but warnings; every path in the folder of this run. */
+/** One worker, because there is one core; only warnings are logged; every path is in the folder of this run. */
 const config = (folder: string, port: number): string => `
 ${process.getuid?.() === 0 ? "user root;" : ""}
 load_module ${MODULE};
@@ -45,7 +45,7 @@ http {
 }
 `;
 
-/** There is nothing to wait for but the upgrade itself: nchan says nothing to a new subscriber. */
+/** Only the upgrade itself can be waited for: nchan sends nothing to a new subscriber. */
 const dialect: Dialect = {
   subscriber: (_index, channel) => ({ path: `/s/${channel}`, steps: [] }),
   publisher: (_index, channel) => ({ path: `/p/${channel}`, steps: [] }),
@@ -68,7 +68,7 @@ export const nchan: Contender = {
     const file = join(folder, "nginx.conf");
     const port = await freePort();
     await Bun.write(file, config(folder, port));
-    // Master and worker. "-e": else it opens its compiled-in log before it has read the file.
+    // Master and worker. "-e": otherwise it opens its compiled-in log before it has read the file.
     const command = ["nginx", "-e", "stderr", "-p", folder, "-c", file];
     return { ...(await startPinned(command, { ready: port, processes: 2, folder })), dialect };
   },

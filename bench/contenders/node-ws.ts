@@ -1,4 +1,4 @@
-/** Node.js with `ws` and a loop: what a Node server cannot be faster than. No tokens, no protocol. */
+/** Node.js with `ws` and a loop: an upper bound for Node servers. No tokens, no protocol. */
 import { ACK_MARK, type Contender, type Dialect, type Script } from "./contender.ts";
 import { nodeVersion, startNode } from "./servers/start.ts";
 

@@ -1,4 +1,4 @@
-/** Parley as anybody would run it: tokens, presence, acks, rates and metrics on; only the ceilings are out of reach. */
+/** Parley with its default features: tokens, presence, acks, rates and metrics are on; only the limits are set very high. */
 import { version } from "../../package.json";
 import { startParley } from "../lib/parley.ts";
 import { connectToken } from "../lib/token.ts";
@@ -6,12 +6,12 @@ import { ACK_MARK, type Contender, type Dialect, type Running, type Step } from 
 import { ON_SERVER_CORE } from "./core.ts";
 
 const LIFE_SECONDS = 3600;
-/** Buckets are paid as ever, and never empty: one publisher does here what thousands do elsewhere. */
+/** Rate buckets are charged as usual, and never empty: one publisher sends here what thousands send in production. */
 export const OPEN_CEILINGS = { PARLEY_FRAMES_PER_SECOND: "1000000", PARLEY_FRAMES_BURST: "1000000" };
 
 const frame = (type: string, fields: object): string => JSON.stringify({ type, ...fields });
 
-/** `main`: another tree's. */
+/** `main`: of another source tree. */
 export function parley(name: string, main?: string): Contender {
   return {
     name,

@@ -1,4 +1,4 @@
-/** Socket.IO (Engine.IO 4, WebSocket only): tokens, rooms, acks by callback, a roster for whoever joins. */
+/** Socket.IO (Engine.IO 4, WebSocket only): tokens, rooms, acks by callback, a roster for each newcomer. */
 import { ACK_MARK, type Contender, type Dialect, type Frame, type Script } from "./contender.ts";
 import { peerId, SECRET, token } from "./identity.ts";
 import { nodeVersion, startNode } from "./servers/start.ts";
@@ -6,7 +6,7 @@ import { nodeVersion, startNode } from "./servers/start.ts";
 /** Packets of Socket.IO within a message ("4") of Engine.IO. */
 const CONNECT = "40";
 const EVENT = "42";
-/** Ack marks tell the messages apart: the id that Socket.IO wants may be the same in all of them. */
+/** Ack marks distinguish the messages, so the id that Socket.IO requires can be the same in all of them. */
 const ACK_ID = "1";
 
 function script(index: number, channel: string | undefined, ready: string): Script {

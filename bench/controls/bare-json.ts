@@ -1,4 +1,4 @@
-/** The least a JSON service can do: parse the body, answer a constant of a given size. Usage: bare-json.ts BYTES */
+/** The minimum that a JSON service can do: parse the body, respond with a constant of a given size. Usage: bare-json.ts BYTES */
 const bytes = Number(process.argv[2]);
 const empty = JSON.stringify({ token: "", expiresAt: 1_700_000_000 });
 const answer = { token: "x".repeat(bytes - empty.length), expiresAt: 1_700_000_000 };

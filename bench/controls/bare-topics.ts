@@ -1,6 +1,6 @@
 /**
- * What the runtime itself needs for a WebSocket that is on two topics: answers like Parley, knows nobody. Its frames have
- * Parley's shape only so that the same peers can talk to it.
+ * What the runtime itself needs for a WebSocket on two topics: responds like Parley, without peers and presence. Its frames have
+ * Parley's format so that the same clients can connect to it.
  */
 const ACK = JSON.stringify({ type: "ack", requestId: "r" });
 const ROSTER = JSON.stringify({ type: "presence", joined: [], left: [], snapshot: true });
@@ -29,5 +29,5 @@ const server = Bun.serve<undefined>({
 });
 console.log(JSON.stringify({ url: server.url.origin }));
 
-// A module: names of two scripts would meet otherwise.
+// Makes this a module: otherwise global names of two scripts would collide.
 export {};

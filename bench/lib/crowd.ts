@@ -1,40 +1,40 @@
 /**
- * A process full of peers, told what to do by the benchmark over IPC. The server's CPU and memory are the server's own only
- * if those who ask are elsewhere.
+ * A process full of peers, controlled by the benchmark over IPC. The server's CPU and memory can be measured only if its clients
+ * are in other processes.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { Acquaintances } from "./acquaintances.ts";
 import type { Answer, Order, Part, Report } from "./crowds.ts";
 import { Peer, sharedMs, type Target } from "./peer.ts";
+import { PeersSeen } from "./peers-seen.ts";
 import type { Identity } from "./token.ts";
 import type { Ending } from "./websocket.ts";
 
 const ENDINGS: readonly Ending[] = ["close", "end", "reset"];
-/** A storm is over when everybody knows everybody and nothing has come for this long. */
+/** A storm is over when every peer knows all others and nothing has arrived for this long. */
 const SILENCE_MS = 1000;
 
 const LIFE_SECONDS = 3600;
 
 const groups = new Map<string, Peer[]>();
 
-/** Peers of a group are numbered through; a channel takes the next `channelSize` of them. */
+/** Peers of a group are numbered consecutively; a channel takes the next `channelSize` of them. */
 const channelOf = (group: string, number: number, channelSize: number): string =>
   `${group}/${Math.floor(number / channelSize)}`;
 
 function newPeer(part: Part, number: number): Peer {
   const { channelSize } = part;
   const first = Math.floor(number / channelSize) * channelSize;
-  return new Peer(identityOf(part, number), new Acquaintances(number, first, channelSize));
+  return new Peer(identityOf(part, number), new PeersSeen(number, first, channelSize));
 }
 
 function identityOf({ group, metadataBytes = 0 }: Part, number: number): Identity {
   const digits = String(number).padStart(5, "0");
   const peerMetadata = { name: `Peer ${digits}`, ...(metadataBytes > 0 && { about: "x".repeat(metadataBytes) }) };
-  // Tokens are made at different times and for different times: hardly two of them end in the same second.
+  // Tokens are issued at different times and with different lifetimes, so that hardly two of them expire in the same second.
   return { peerId: `${group}-${digits}`, peerMetadata, lifeSeconds: LIFE_SECONDS + number };
 }
 
-/** Does something for each number, so many at a time. */
+/** Calls a function for each number, `inFlight` at a time. */
 async function eachOf({ from, to, inFlight }: Part, work: (number: number) => Promise<void>): Promise<void> {
   let next = from;
   const worker = async (): Promise<void> => {
@@ -68,7 +68,7 @@ async function leave(group: string): Promise<void> {
   await Promise.all(peers.map((peer, i) => peer.leave(ENDINGS[i % ENDINGS.length]!)));
 }
 
-/** All that are connected subscribe in one turn. */
+/** All connected peers subscribe in one turn of the event loop. */
 function subscribeAtOnce({ group, channelSize, from }: Part): void {
   for (const [i, peer] of membersOf(group).entries()) {
     peer.keepsLongFrames = true;
@@ -87,7 +87,7 @@ async function connectAndSubscribe(target: Target, part: Part): Promise<void> {
   });
 }
 
-/** Until everybody knows everybody, and a silence longer: what is told twice is told late. */
+/** Waits until every peer knows all others, plus a quiet period: duplicates arrive late. */
 async function untilContent(group: string, withinMs: number): Promise<void> {
   const peers = membersOf(group);
   const deadline = sharedMs() + withinMs;
@@ -100,8 +100,8 @@ async function untilContent(group: string, withinMs: number): Promise<void> {
 }
 
 /**
- * Every other cycle is in a channel of its own, new each time, and waits for the roster; the rest share channels and go
- * while theirs is still to come.
+ * Every second cycle uses a new channel each time, and waits for the roster; the others share channels and disconnect before
+ * their roster arrives.
  */
 async function cycleSubscriptions(part: Part, cycles: number): Promise<void> {
   const peers = membersOf(part.group);
@@ -192,6 +192,6 @@ process.on("message", (order: Order) => {
     (error: Error) => answer({ failed: error.message }),
   );
 });
-// The benchmark has gone: so do we.
+// The benchmark has ended, so this process ends too.
 process.on("disconnect", () => process.exit(0));
 answer({ ready: true });

@@ -1,24 +1,24 @@
-/** The benchmark's end of its crowds: orders go to all of them, each with its share of the peers. */
+/** The benchmark's side of its crowds: commands go to all of them, each with its share of the peers. */
 import { join } from "node:path";
 import type { Target } from "./peer.ts";
 
 const CROWD = join(import.meta.dir, "crowd.ts");
 const START_MS = 20_000;
 
-/** Peers `from` to `to` (exclusive) of a group, `channelSize` to a channel, so many of them being worked on at a time. */
+/** Peers `from` to `to` (exclusive) of a group, `channelSize` per channel, `inFlight` of them at a time. */
 export interface Part {
   readonly group: string;
   readonly from: number;
   readonly to: number;
   readonly channelSize: number;
   readonly inFlight: number;
-  /** More of it in each peer's metadata than a name. */
+  /** Additional bytes in each peer's metadata. */
   readonly metadataBytes?: number;
 }
 
 type Task =
   | { readonly do: "connect" | "join" | "leave" | "report" | "cycle connections" }
-  /** Everybody into one channel; those that are not `connected` yet connect first. */
+  /** All peers into one channel; those that are not `connected` yet connect first. */
   | { readonly do: "storm"; readonly connected: boolean; readonly withinMs: number }
   | { readonly do: "cycle subscriptions"; readonly cycles: number };
 
@@ -29,18 +29,18 @@ export interface Report {
   readonly startedMs: number;
   readonly lastFrameMs: number;
   readonly peers: number;
-  /** Those that know exactly the others of their channel. */
+  /** Peers that know exactly the others of their channel. */
   readonly content: number;
   /** Text frames received by all peers of the group so far, and their bytes. */
   readonly frames: number;
   readonly bytes: number;
-  /** What is the matter with one of them. */
+  /** A description of one peer's problem. */
   readonly problem: string | undefined;
 }
 
 export type Answer = { readonly ready: true } | { readonly done: Report } | { readonly failed: string };
 
-/** A server and the key to it; each crowd comes to it from an address of its own. */
+/** A server and its key; each crowd connects from a different address. */
 export interface Host {
   readonly url: URL;
   readonly secretKey: string;
@@ -73,7 +73,7 @@ class Crowd implements AsyncDisposable {
     this.child.send({ ...wish, target } satisfies Order);
     const answer = await this.within(withinMs);
     if ("done" in answer) return answer.done;
-    throw new Error(`${wish.do}: ${"failed" in answer ? answer.failed : "out of step"}`);
+    throw new Error(`${wish.do}: ${"failed" in answer ? answer.failed : "unexpected reply"}`);
   }
 
   private async within(ms: number): Promise<Answer> {
@@ -95,7 +95,7 @@ class Crowd implements AsyncDisposable {
 export class Crowds implements AsyncDisposable {
   private constructor(private readonly crowds: readonly Crowd[]) {}
 
-  /** `prefix` stands before their command, to pin them to a core say. */
+  /** `prefix` precedes their command, for example to pin them to a core. */
   static async start(count: number, prefix: readonly string[] = []): Promise<Crowds> {
     const crowds = new Crowds(Array.from({ length: count }, (_, i) => new Crowd(i, prefix)));
     const answers = await Promise.all(crowds.crowds.map((crowd) => crowd.started()));
@@ -104,7 +104,7 @@ export class Crowds implements AsyncDisposable {
     throw new Error("a crowd did not start");
   }
 
-  /** Each crowd does its share, of several hosts each at its own; the reports of all of them as one. */
+  /** Each crowd does its share, with several hosts each at its own; returns the reports of all of them as one. */
   async ask(wish: Wish, host: Host | readonly [Host, ...Host[]], withinMs: number): Promise<Report> {
     const hosts = "url" in host ? ([host] as const) : host;
     const { from, to } = wish.part;

@@ -1,4 +1,4 @@
-/** WebSocket frames as a client sees them (RFC 6455): enough of it for a server that neither compresses nor fragments. */
+/** WebSocket frames for clients (RFC 6455): enough for a server that neither compresses nor fragments. */
 
 export const TEXT = 1;
 export const CLOSE = 8;
@@ -8,7 +8,7 @@ export const PONG = 10;
 const MASKED = 0x80;
 const FINAL = 0x80;
 
-/** A client must mask; with which key is nobody's business on a loopback. */
+/** A client must mask; the key does not matter on loopback. */
 const MASK = Buffer.from([0x37, 0xfa, 0x21, 0x3d]);
 
 export function clientFrame(opcode: number, payload: Uint8Array): Buffer {
@@ -24,11 +24,11 @@ export function clientFrame(opcode: number, payload: Uint8Array): Buffer {
   return frame;
 }
 
-/** Cuts what comes off a socket into frames. A long frame's pieces are joined once, when the last of them is there. */
+/** Splits a socket's bytes into frames. The pieces of a long frame are joined once, when the last of them has arrived. */
 export class FrameReader {
   private pieces: Buffer[] = [];
   private held = 0;
-  /** Bytes without which there is no point in looking again. */
+  /** The number of bytes that must be there before parsing continues. */
   private needed = 2;
 
   constructor(private readonly frame: (opcode: number, payload: Buffer) => void) {}
@@ -49,7 +49,7 @@ export class FrameReader {
     this.held = rest.length;
   }
 
-  /** What is left over is the beginning of a frame. */
+  /** The rest is the beginning of a frame. */
   private read(data: Buffer): Buffer {
     let at = 0;
     for (;;) {

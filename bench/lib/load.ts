@@ -1,6 +1,6 @@
 /**
- * HTTP load over raw keep-alive sockets: some connections, one request in flight on each, no pipelining. Every answer is
- * looked at: a server that refuses quickly must not count as a fast one.
+ * HTTP load over raw keep-alive sockets: some connections, one request in flight on each, no pipelining. Every response is
+ * checked: a server that refuses quickly must not count as a fast one.
  */
 import type { Socket } from "bun";
 
@@ -8,18 +8,18 @@ export interface Load {
   readonly url: URL;
   readonly connections: number;
   readonly requests: number;
-  /** The whole request, head and body, as it goes over the wire each time. */
+  /** The whole request, head and body, as sent each time. */
   readonly request: Uint8Array;
-  /** Whether a body is what was asked for. */
+  /** Whether a body is as expected. */
   readonly expected: (body: string) => boolean;
 }
 
 interface Line {
-  /** What has come of the answer that is under way. */
+  /** The received part of the current response. */
   pending: string;
 }
 
-/** Resolves when all requests are answered; rejects at the first answer that is not a 200 of the expected form. */
+/** Resolves when all requests are answered; rejects at the first response that is not a 200 of the expected form. */
 export async function drive(load: Load): Promise<void> {
   const { promise: done, resolve, reject } = Promise.withResolvers<void>();
   let toSend = load.requests;
@@ -28,14 +28,14 @@ export async function drive(load: Load): Promise<void> {
   const send = (socket: Socket<Line>): void => {
     if (toSend === 0) return;
     toSend--;
-    // With nothing else in flight the kernel has room for the whole of it.
-    if (socket.write(load.request) !== load.request.length) reject(new Error("a request was not written whole"));
+    // With nothing else in flight the kernel buffer has space for the whole request.
+    if (socket.write(load.request) !== load.request.length) reject(new Error("a request was not written completely"));
   };
   const receive = (socket: Socket<Line>, chunk: Buffer): void => {
     socket.data.pending += chunk.toString("latin1");
     const body = wholeBody(socket.data.pending);
     if (body === undefined) return;
-    if (!load.expected(body)) reject(new Error(`an unexpected answer: ${socket.data.pending.slice(0, 1000)}`));
+    if (!load.expected(body)) reject(new Error(`an unexpected response: ${socket.data.pending.slice(0, 1000)}`));
     socket.data.pending = "";
     if (--toCome === 0) resolve();
     else send(socket);
@@ -69,7 +69,7 @@ export async function drive(load: Load): Promise<void> {
   }
 }
 
-/** The body once it is complete. Throws for anything but a 200 whose length is announced. */
+/** The body once it is complete. Throws for anything but a 200 with a Content-Length. */
 function wholeBody(answer: string): string | undefined {
   const headEnd = answer.indexOf("\r\n\r\n");
   if (headEnd < 0) return undefined;
@@ -77,7 +77,7 @@ function wholeBody(answer: string): string | undefined {
   if (!answer.startsWith("HTTP/1.1 200 ") || length === undefined)
     throw new Error(`not a 200 with a length: ${answer.slice(0, 1000)}`);
   const body = answer.slice(headEnd + 4);
-  if (body.length > Number(length)) throw new Error("an answer was longer than it said");
+  if (body.length > Number(length)) throw new Error("a response was longer than its Content-Length");
   return body.length === Number(length) ? body : undefined;
 }
 

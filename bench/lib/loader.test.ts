@@ -1,10 +1,10 @@
-/** The loader finds what it is there to find: a server that loses, doubles or swaps one delivery of many is caught. */
+/** The loader detects faults: a server that loses, duplicates or swaps one delivery of many is caught. */
 import { afterEach, expect, test } from "bun:test";
 import { payload, type Script } from "../contenders/contender.ts";
 import { type Deliveries, measured, open, together } from "./loader.ts";
 
 type Socket = Bun.ServerWebSocket<string>;
-/** What becomes of the hundredth message at one subscriber. */
+/** What happens to the hundredth message at one subscriber. */
 type Fault = (socket: Socket, text: string) => void;
 
 const SUBSCRIBERS = 20;
@@ -13,7 +13,7 @@ const FAULTY_MESSAGE = 100;
 const servers: Bun.Server<string>[] = [];
 afterEach(() => Promise.all(servers.splice(0).map((server) => server.stop(true))));
 
-/** Relays to all subscribers; one of them meets the fault. */
+/** Relays to all subscribers; one of them gets the fault. */
 function relay(fault: Fault, heard: (text: string) => void = () => undefined): number {
   const subscribers: Socket[] = [];
   let messages = 0;
@@ -43,7 +43,7 @@ function relay(fault: Fault, heard: (text: string) => void = () => undefined): n
 
 const script = (path: string): Script => ({ path, steps: [] });
 
-/** In slices until the fault must have been met, however slow the machine is. */
+/** In slices until the fault must have occurred, however slow the machine is. */
 async function run(fault: Fault): Promise<Deliveries> {
   const port = relay(fault);
   const connections = Array.from({ length: SUBSCRIBERS }, () => ({ script: script("/s"), hears: 0 }));
@@ -58,13 +58,13 @@ async function run(fault: Fault): Promise<Deliveries> {
 const numbered = (text: string, by: number): string =>
   text.replace(/:(\d{8})/, (_all, number: string) => `:${String(Number(number) + by).padStart(8, "0")}`);
 
-test("what arrives whole is counted", async () => {
+test("complete deliveries are counted", async () => {
   const report = await run((socket, text) => socket.send(text));
   expect(report.messages).toBeGreaterThan(FAULTY_MESSAGE);
   expect(report.deliveries).toBe(report.messages * SUBSCRIBERS);
 });
 
-test("a first message of another form comes before all others, and counts in no window", async () => {
+test("a first message of another form is sent before all others, and counts in no window", async () => {
   const lengths: number[] = [];
   const port = relay(
     (socket, text) => socket.send(text),
@@ -78,20 +78,20 @@ test("a first message of another form comes before all others, and counts in no 
   expect(lengths.slice(1)).toEqual(new Array<number>(messages).fill(128));
 });
 
-test("a lost delivery is found", async () => {
+test("a lost delivery is detected", async () => {
   await expect(run(() => undefined)).rejects.toThrow("got message 101 after 99: lost or out of order");
 });
 
-test("a doubled delivery is found", async () => {
+test("a duplicated delivery is detected", async () => {
   await expect(
     run((socket, text) => {
       socket.send(text);
       socket.send(text);
     }),
-  ).rejects.toThrow("got message 100 after 100: doubled or out of order");
+  ).rejects.toThrow("got message 100 after 100: duplicated or out of order");
 });
 
-test("two that were swapped are found", async () => {
+test("two swapped deliveries are detected", async () => {
   await expect(
     run((socket, text) => {
       socket.send(numbered(text, 1));
@@ -100,17 +100,17 @@ test("two that were swapped are found", async () => {
   ).rejects.toThrow("got message 101 after 99");
 });
 
-test("a message of somebody else's channel is found", async () => {
+test("a message of another channel is detected", async () => {
   await expect(run((socket, text) => void socket.send(text.replace("@@0000", "@@0001")))).rejects.toThrow(
     "which is not its own",
   );
 });
 
-test("a connection that is closed is found", async () => {
+test("a closed connection is detected", async () => {
   await expect(run((socket) => socket.close(4001))).rejects.toThrow("was closed with 4001");
 });
 
-test("a message that comes in pieces, the mark across two frames, is counted once", async () => {
+test("a message in fragments, with the mark across two of them, is counted once", async () => {
   const report = await run((socket, text) => {
     socket.send(text.slice(0, 7));
     socket.send(text.slice(7, 9));
@@ -119,7 +119,7 @@ test("a message that comes in pieces, the mark across two frames, is counted onc
   expect(report.messages).toBeGreaterThan(FAULTY_MESSAGE);
 });
 
-test("connections go to the port they name, and a publisher is heard on both servers", async () => {
+test("connections go to the port they name, and a publisher reaches both servers", async () => {
   const seen = new Map<string, number>();
   const both: Socket[] = [];
   const open = (name: string): number => {
@@ -160,6 +160,6 @@ test("connections go to the port they name, and a publisher is heard on both ser
   );
   expect(report.messages).toBeGreaterThan(0);
   const [own = 0, parent = 0] = report.processSeconds;
-  // Exact on one side, whole ticks of a hundredth on the other, up to one off at each of two readings a process.
+  // One value is exact, the other is in whole ticks of 10 ms, up to one off at each of two readings per process.
   expect(Math.abs(own + parent - report.userSeconds - report.systemSeconds)).toBeLessThan(0.05);
 });

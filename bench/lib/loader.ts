@@ -1,4 +1,4 @@
-/** The load generator, native/loader.c, from this side: builds it, writes its plan, reads what it says. */
+/** The TypeScript side of the load generator, native/loader.c: builds it, writes its plan, reads its output. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import type { Frame, Script, Step } from "../contenders/contender.ts";
 const NATIVE = join(import.meta.dir, "../native");
 export const BUILD = join(import.meta.dir, "../.build");
 const LOADER_CORE = 1;
-/** What an answer of the loader must not take, however slow the server. */
+/** The timeout for a response of the loader, however slow the server is. */
 const ANSWER_MS = 180_000;
 
 /** The sources of each program. */
@@ -16,7 +16,7 @@ const PROGRAMS = {
   broadcaster: ["broadcaster.c", "handshake.c"],
 } as const;
 
-/** Its path; compiled with the machine's cc where the sources are newer. */
+/** The program's path; compiled with the machine's cc if the sources are newer. */
 export function native(program: keyof typeof PROGRAMS): string {
   const path = join(BUILD, program);
   const newest = Math.max(...readdirSync(NATIVE).map((file) => statSync(join(NATIVE, file)).mtimeMs));
@@ -30,59 +30,59 @@ export function native(program: keyof typeof PROGRAMS): string {
 
 export interface PlannedConnection {
   readonly script: Script;
-  /** Where it goes, of several servers; absent: the target's. */
+  /** Its port if there are several servers; default: the target's. */
   readonly port?: number;
   /** The number of the publisher whose messages it must get, all and in order. */
   readonly hears?: number;
 }
 
 export interface PlannedPublisher {
-  /** Its place among the connections. */
+  /** Its index among the connections. */
   readonly connection: number;
   /** How many connections get each of its messages. */
   readonly receivers: number;
   readonly frame: Frame;
-  /** Its first message, before anything is measured, where that is another. */
+  /** Its first message, before anything is measured, if it differs from the others. */
   readonly first?: Frame;
 }
 
 export interface Plan {
   readonly connections: readonly PlannedConnection[];
   readonly publishers?: readonly PlannedPublisher[];
-  /** Of each publisher: how many messages may be on their way. */
+  /** How many messages of each publisher may be in flight. */
   readonly inFlight?: number;
-  /** How many connect at a time; 64 unless said. */
+  /** How many connect at a time; default: 64. */
   readonly opening?: number;
 }
 
-/** Messages leave when they are due, not when the last ones have arrived. */
+/** Messages are sent when they are due, not when the previous ones have arrived. */
 export interface LatencyPlan extends Plan {
   readonly warmUpMs: number;
   readonly measureMs: number;
-  /** Messages a second of all publishers together. */
+  /** Messages per second of all publishers together. */
   readonly rate: number;
 }
 
 export interface ConnectPlan extends Plan {
-  /** How many come first and are not measured. */
+  /** How many messages come first and are not measured. */
   readonly unmeasured: number;
 }
 
-/** Where it goes, and whose CPU time it costs. */
+/** Where it connects, and the processes whose CPU time is counted. */
 export interface Target {
   readonly port: number;
   readonly pids: readonly number[];
 }
 
-/** Of a window of time. */
+/** The measurements of a window of time. */
 export interface Report {
   readonly seconds: number;
-  /** Of each process of the target, in their order. */
+  /** For each process of the target, in order. */
   readonly processSeconds: readonly number[];
-  /** In ticks of the OS: right in the sum of many. */
+  /** In ticks of the OS: accurate in the sum of many windows. */
   readonly userSeconds: number;
   readonly systemSeconds: number;
-  /** How long the loader had something to do: near all the time, it may be the bottleneck. */
+  /** How long the loader was busy: if it is nearly all the time, it may be the bottleneck. */
   readonly busySeconds: number;
 }
 
@@ -103,9 +103,9 @@ export interface Connects extends Report {
 
 export const cpuOf = ({ processSeconds }: Report): number => sum(processSeconds);
 
-/** Several windows as one. */
+/** Several windows combined. */
 export function together([first, ...others]: readonly Deliveries[]): Deliveries {
-  if (!first) throw new Error("no window to sum up");
+  if (!first) throw new Error("no windows to combine");
   return others.reduce(
     (one, other) => ({
       seconds: one.seconds + other.seconds,
@@ -123,9 +123,9 @@ export function together([first, ...others]: readonly Deliveries[]): Deliveries 
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-/** The connections of a plan, until disposed of. A lost, doubled or disordered delivery, or a connection that was closed, throws. */
+/** The connections of a plan, until disposed. Throws on a lost, duplicated or reordered delivery, or a closed connection. */
 export interface Session extends AsyncDisposable {
-  /** Publishes for so long, and until all of it has arrived. */
+  /** Publishes for that long, and waits until everything has arrived. */
   slice(ms: number): Promise<Deliveries>;
 }
 
@@ -189,10 +189,10 @@ function start(mode: Mode, plan: Plan, target: Target) {
     },
     answer: async (): Promise<object> => {
       const found = await next();
-      if (!found) throw new Error(`the loader ended with ${await child.exited} and no word`);
+      if (!found) throw new Error(`the loader ended with ${await child.exited} without a message`);
       return found;
     },
-    /** What goes wrong in the end is told too. */
+    /** Errors at the end are reported too. */
     end: async (): Promise<void> => {
       child.stdin.end();
       try {
@@ -216,7 +216,7 @@ function splitLines(): TransformStream<string, string> {
   });
 }
 
-/** native/plan.h says what stands in a plan. */
+/** native/plan.h describes the format of a plan. */
 function linesOf(mode: Mode, plan: Plan & Partial<LatencyPlan & ConnectPlan>, { port, pids }: Target): string[] {
   const orders: [string, number | string | undefined][] = [
     ...pids.map((pid): [string, number] => ["pid", pid]),
@@ -231,7 +231,7 @@ function linesOf(mode: Mode, plan: Plan & Partial<LatencyPlan & ConnectPlan>, { 
   ];
   return [
     ...orders.flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${value}`])),
-    // A port is that of the connections behind it.
+    // A port line applies to the connections after it.
     ...plan.connections.flatMap((one) => [`port ${one.port ?? port}`, connectionLine(one)]),
     ...(plan.publishers ?? []).map(publisherLine),
   ];

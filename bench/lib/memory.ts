@@ -6,18 +6,18 @@ export const MIB = 1024 * KIB;
 
 export interface Memory {
   readonly rss: number;
-  /** Of it, what is not a file's: heaps and stacks. */
+  /** The part that is not backed by files: heaps and stacks. */
   readonly anonymous: number;
 }
 
-/** Bytes. From the page tables: the cheaper counters of /proc may be off by a megabyte. */
+/** Bytes. Read from the page tables: the cheaper counters of /proc may be off by a megabyte. */
 export function memoryOf(pid: number): Memory {
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
   const bytes = (name: string): number => Number(new RegExp(`^${name}: +(\\d+) kB`, "m").exec(text)?.[1]) * KIB;
   return { rss: bytes("Rss"), anonymous: bytes("Anonymous") };
 }
 
-/** Bytes that TCP holds in buffers, of all processes of the machine. */
+/** Bytes in TCP buffers, of all processes of the machine. */
 export function socketBytes(): number {
   const pages = /^TCP:.* mem (\d+)/m.exec(readFileSync("/proc/net/sockstat", "utf8"))?.[1];
   return Number(pages) * 4 * KIB;

@@ -1,4 +1,4 @@
-/** Parley itself as the server under measurement: a process of its own on a data folder that goes when it goes. */
+/** Parley as the server under measurement: a separate process on a data folder that is removed with it. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ export interface Parley extends ServerProcess {
   readonly appSecret: string;
 }
 
-/** Loopback only, no limits by address, a log of warnings: one line of which would be worth reading. */
+/** Loopback only, no limits by address, and a log of warnings only, each of which would matter. */
 export const SETTINGS = {
   PARLEY_HOST: "127.0.0.1",
   PARLEY_PORT: "0",
@@ -28,9 +28,9 @@ export const SETTINGS = {
 };
 
 export interface ParleyOptions {
-  /** The script to start: another tree's may be measured with the same benchmark. */
+  /** The script to start: the same benchmark can measure another source tree. */
   readonly main?: string | undefined;
-  /** What stands before the command, to pin it to a core say. */
+  /** Precedes the command, for example to pin it to a core. */
   readonly prefix?: readonly string[];
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -50,14 +50,14 @@ export async function startParley({ main = MAIN, prefix = [], settings }: Parley
     if (secretKey && appSecret)
       return { pid: server.pid, url: server.url, secretKey, appSecret, [Symbol.asyncDispose]: stop };
     await stop();
-    throw new Error("the first start made no secret key");
+    throw new Error("the first start created no secret key");
   } catch (error) {
     rmSync(data, { recursive: true, force: true });
     throw error;
   }
 }
 
-/** With a log of warnings only, the address stands nowhere but in what the first start leaves for its operator. */
+/** With a log of warnings only, the address is found only in first-run.txt. */
 async function addressFrom(file: string, output: ReadableStream<Uint8Array>): Promise<URL | undefined> {
   let isOver = false;
   const drain = async (): Promise<void> => {

@@ -1,5 +1,5 @@
-/** A peer as a benchmark needs it: connects, subscribes, counts every frame and keeps book of whom it was told of. */
-import type { Acquaintances } from "./acquaintances.ts";
+/** A benchmark's peer: connects, subscribes, counts every frame and keeps track of the peers it has seen. */
+import type { PeersSeen } from "./peers-seen.ts";
 import { connectToken, type Identity } from "./token.ts";
 import { type Address, type Ending, WebSocketLine } from "./websocket.ts";
 
@@ -8,7 +8,7 @@ export interface Target extends Address {
   readonly secretKey: string;
 }
 
-/** Frames longer than this may be kept unread: reading thousands of rosters would take the server's CPU away. */
+/** Longer frames may be kept unparsed: parsing thousands of rosters would take CPU time from the server. */
 const LATER_BYTES = 512;
 
 interface ServerFrame {
@@ -25,7 +25,7 @@ export class Peer {
   /** Text frames of the server, and their bytes. */
   frames = 0;
   bytes = 0;
-  /** When the last of them came, on a clock that all processes share. */
+  /** When the last of them arrived, on a clock that all processes share. */
   lastFrameMs = 0;
   /** Long frames wait until `readKept`. */
   keepsLongFrames = false;
@@ -38,7 +38,7 @@ export class Peer {
 
   constructor(
     private readonly identity: Identity,
-    private readonly acquaintances?: Acquaintances,
+    private readonly peersSeen?: PeersSeen,
   ) {}
 
   get peerId(): string {
@@ -57,7 +57,7 @@ export class Peer {
     await this.until("welcome", 1);
   }
 
-  /** Does not wait for anything. */
+  /** Returns without waiting. */
   ask(type: "subscribe" | "unsubscribe", channel: string): void {
     this.line?.send({ type, channel, requestId: "r" });
   }
@@ -86,16 +86,16 @@ export class Peer {
     for (const payload of kept) this.read(payload);
   }
 
-  /** It knows all others, was told nothing twice or wrong, and is still connected. */
+  /** Whether it knows all others, saw nothing twice or wrong, and is still connected. */
   get isContent(): boolean {
-    return this.failure === undefined && this.acquaintances?.isComplete === true && this.acquaintances.mistakes === 0;
+    return this.failure === undefined && this.peersSeen?.isComplete === true && this.peersSeen.mistakes === 0;
   }
 
   get problem(): string | undefined {
     if (this.failure) return this.failure.message;
-    const { isComplete = true, mistakes = 0 } = this.acquaintances ?? {};
-    if (mistakes > 0) return `it was told ${mistakes} times of somebody wrong or known already`;
-    return isComplete ? undefined : "it was not told of everybody";
+    const { isComplete = true, mistakes = 0 } = this.peersSeen ?? {};
+    if (mistakes > 0) return `it saw ${mistakes} wrong or repeated announcements`;
+    return isComplete ? undefined : "it has not seen every peer";
   }
 
   private received(payload: Buffer): void {
@@ -109,11 +109,11 @@ export class Peer {
   private read(payload: Buffer): void {
     const frame = JSON.parse(payload.toString()) as ServerFrame;
     if (frame.type === "presence") {
-      for (const { peerId } of frame.joined ?? []) this.acquaintances?.joined(peerId);
-      for (const _entry of frame.left ?? []) this.acquaintances?.left();
+      for (const { peerId } of frame.joined ?? []) this.peersSeen?.joined(peerId);
+      for (const _entry of frame.left ?? []) this.peersSeen?.left();
       if (frame.snapshot) this.happened("roster");
     } else if (frame.type === "welcome" || frame.type === "ack") this.happened(frame.type);
-    else this.failed(new Error(`the server said ${payload.toString().slice(0, 200)}`));
+    else this.failed(new Error(`the server sent ${payload.toString().slice(0, 200)}`));
   }
 
   private happened(event: Event): void {

@@ -1,4 +1,4 @@
-/** A server of the comparison as a process on the core that is the server's; the loader has another to itself. */
+/** A server of the comparison as a process on the server's core; the loader has another core to itself. */
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { createConnection, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,15 +7,15 @@ import { ON_SERVER_CORE } from "../contenders/core.ts";
 const READY_MS = 20_000;
 const LOOK_EVERY_MS = 20;
 const KILL_AFTER_MS = 5000;
-/** Enough for the words that say why a start failed. */
+/** Enough for the text that says why a start failed. */
 const KEPT_CHARACTERS = 65_536;
 
 export interface Start {
-  /** Beyond PATH, which is all that is passed on: settings of the caller's shell must not change what is measured. */
+  /** In addition to PATH, the only variable that is passed on: settings of the caller's shell must not change the measurement. */
   readonly env?: Readonly<Record<string, string>>;
-  /** A port that is to accept; or finds the port in what the server has printed so far. */
+  /** A port that must accept connections; or finds the port in the server's output so far. */
   readonly ready: number | ((output: string) => number | undefined);
-  /** How many processes it consists of, the first included: 1 unless said. */
+  /** How many processes it has, the first included; default: 1. */
   readonly processes?: number;
   /** Removed when the server has stopped, or could not be started. */
   readonly folder?: string;
@@ -30,7 +30,7 @@ export async function startPinned(
   command: readonly string[],
   { env = {}, ready, processes = 1, folder }: Start,
 ): Promise<Pinned> {
-  // taskset becomes the command: its process is the server's, and children inherit the core.
+  // taskset execs the command: its process is the server's, and children inherit the core.
   const child = Bun.spawn([...ON_SERVER_CORE, ...command], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { PATH: process.env.PATH, ...env },
@@ -62,7 +62,7 @@ export async function startPinned(
   throw new Error(`${command.join(" ")} ${how}:\n${voice.text}`);
 }
 
-/** What a server prints is read to the end, or a full pipe would stop it; once it is ready, every line is worth reading. */
+/** A server's output is read to the end, because a full pipe would block it; after it is ready, every line is printed. */
 class Voice {
   text = "";
   isPassedOn = false;
@@ -80,7 +80,7 @@ class Voice {
   }
 }
 
-/** Asked of the OS, for servers that cannot report a port of their own choice. */
+/** A free port from the OS, for servers that cannot report a port that they chose. */
 export function freePort(): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const server = createServer();
@@ -101,7 +101,7 @@ function accepting(port: number): Promise<number | undefined> {
 
 export const childrenOf = (pid: number): number[] => allPids().filter((one) => parentOf(one) === pid);
 
-/** The process that was started with these among its arguments, one behind the other. */
+/** The process that was started with these adjacent arguments. */
 export const startedWith = (...args: readonly string[]): number | undefined =>
   allPids().find((pid) => argumentsOf(pid).includes(`\0${args.join("\0")}\0`));
 
@@ -114,17 +114,17 @@ function argumentsOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8");
   } catch {
-    return ""; // Gone since the folder was read.
+    return ""; // It has ended since the folder was read.
   }
 }
 
 function parentOf(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name in parentheses may hold spaces; behind it come the state and the parent.
+    // The name in parentheses may contain spaces; it is followed by the state and the parent.
     return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
   } catch {
-    return undefined; // Gone since the folder was read.
+    return undefined; // It has ended since the folder was read.
   }
 }
 
@@ -133,7 +133,7 @@ function killAll(pids: readonly number[]): void {
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // Gone by itself.
+      // It has ended by itself.
     }
   }
 }

@@ -1,7 +1,7 @@
-/** A server under measurement: a process of its own, so that its CPU time is its own. */
+/** A server under measurement: a separate process, so that its CPU time can be measured. */
 import { readFileSync } from "node:fs";
 
-/** /proc counts CPU time in ticks of 1/100 s on every Linux of ours, whatever the kernel's own clock does. */
+/** /proc counts CPU time in ticks of 1/100 s on every common Linux, whatever the kernel's own timer frequency is. */
 const TICKS_PER_SECOND = 100;
 const KILL_AFTER_MS = 5000;
 
@@ -10,7 +10,7 @@ export interface ServerProcess extends AsyncDisposable {
   readonly url: URL;
 }
 
-/** Starts a Bun script and waits for its address; unless told how, for the first `"url":"http://…"` that it prints. */
+/** Starts a Bun script and waits for its address; by default the first `"url":"http://…"` that it prints. */
 export const startServer = (
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -41,7 +41,7 @@ export async function startProgram(
   return { pid: child.pid, url, [Symbol.asyncDispose]: stop };
 }
 
-/** Settings of the caller's shell must not change what is measured. */
+/** Settings of the caller's shell must not change the measurement. */
 const withoutSettings = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("PARLEY_")));
 
@@ -50,7 +50,7 @@ function addressIn(output: ReadableStream<Uint8Array>): Promise<URL | undefined>
   const read = async (): Promise<void> => {
     const decoder = new TextDecoder();
     let text = "";
-    // To the end, also when the address is found: a pipe that nobody reads would stop the server some day.
+    // Read to the end, also after the address is found: a full pipe would block the server.
     for await (const part of output) {
       if (text.length < 65_536) text += decoder.decode(part, { stream: true });
       const found = text.match(/"url":"([^"]+)"/)?.[1];
@@ -68,21 +68,21 @@ export interface CpuTimes {
   readonly system: number;
 }
 
-/** Of all threads since the process began. */
+/** All threads since the process started. */
 export function cpuTimes(pid: number): CpuTimes {
   const [user = 0, system = 0] = timesOf(pid);
   return { user, system };
 }
 
-/** Of those of its children that it has seen end. */
+/** Children that have ended and were waited for. */
 export function endedChildrenSeconds(pid: number): number {
   const [, , user = 0, system = 0] = timesOf(pid);
   return user + system;
 }
 
-/** User and system, then the same of ended children. */
+/** User and system time, then the same of ended children. */
 function timesOf(pid: number): number[] {
-  // The second field is the name in parentheses, which may hold spaces: count from behind it.
+  // The second field is the name in parentheses, which may contain spaces: fields are counted after it.
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return fields.slice(11, 15).map((ticks) => Number(ticks) / TICKS_PER_SECOND);

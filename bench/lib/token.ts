@@ -1,4 +1,4 @@
-/** Connect tokens made here, as a customer's backend would: the server under measurement only verifies. */
+/** Connect tokens signed here, as a customer's backend would: the server under measurement only verifies. */
 import { createHmac } from "node:crypto";
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");

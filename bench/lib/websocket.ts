@@ -1,15 +1,15 @@
-/** A WebSocket on a raw socket: thousands of them in a process cost little, and every frame passes through our hands. */
+/** A WebSocket on a raw socket: thousands of them in a process cost little, and every frame can be inspected. */
 import type { Socket } from "bun";
 import { CLOSE, clientFrame, FrameReader, PING, PONG, TEXT } from "./frames.ts";
 
 export interface Address {
   readonly host: string;
   readonly port: number;
-  /** Where connections come from: each has some 28,000 ports to one server. */
+  /** Source addresses of connections: each has some 28,000 ports to one server. */
   readonly source: string;
 }
 
-/** How a connection ends: by the protocol's handshake, with the socket's end only, or as if a cable was cut. */
+/** How a connection ends: by the closing handshake, by ending the socket only, or by a reset. */
 export type Ending = "close" | "end" | "reset";
 
 const NORMAL_CLOSURE = Buffer.from([0x03, 0xe8]);
@@ -35,7 +35,7 @@ export class WebSocketLine {
     });
   }
 
-  /** Resolves when the server has agreed. Frames may arrive before that is noticed. */
+  /** Resolves when the server has accepted the upgrade. Frames may arrive before that is noticed. */
   static async connect(
     { host, port, source }: Address,
     path: string,
@@ -46,7 +46,7 @@ export class WebSocketLine {
     const options = {
       hostname: host,
       port,
-      // Bun has it, its types do not yet.
+      // Bun has this option, its types do not yet.
       localAddress: source,
       data: undefined,
       socket: {
@@ -68,7 +68,7 @@ export class WebSocketLine {
     this.write(clientFrame(TEXT, Buffer.from(JSON.stringify(frame))));
   }
 
-  /** Resolves when the socket is gone. */
+  /** Resolves when the socket is closed. */
   leave(how: Ending): Promise<void> {
     if (how === "reset") this.socket?.terminate();
     else if (how === "end") this.socket?.end();
@@ -78,7 +78,7 @@ export class WebSocketLine {
 
   private write(bytes: Uint8Array): void {
     if (this.isOver) return;
-    // All that we ever send is small: if the kernel has no room for it, the server has stopped reading.
+    // Everything sent here is small: if the kernel has no buffer space for it, the server has stopped reading.
     if (this.socket?.write(bytes) !== bytes.length) this.socket?.terminate();
   }
 

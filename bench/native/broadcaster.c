@@ -1,7 +1,7 @@
 /*
- * The limit: what a broadcast over WebSocket costs when nothing else is done. Frames of a publisher (/p/CHANNEL) go to every
- * subscriber (/s/CHANNEL) as they are; what arrives in one wake-up leaves as one write per socket. Rests of partial writes wait
- * for the socket. No limits, no identity, no checks beyond what keeps it alive. Prints {"url":"http://127.0.0.1:PORT"}.
+ * The limit: the cost of a broadcast over WebSocket and nothing else. Frames of a publisher (/p/CHANNEL) go unchanged to every
+ * subscriber (/s/CHANNEL); what arrives in one wake-up is sent in one write per socket. The rest of a partial write waits for the
+ * socket. No limits, no identity, no checks beyond what keeps it running. Prints {"url":"http://127.0.0.1:PORT"}.
  */
 #define _GNU_SOURCE
 #include "handshake.h"
@@ -29,7 +29,7 @@ struct channel {
   char name[NAME_MOST];
   struct conn **subscribers;
   int count, room;
-  /* What this wake-up has for all of them. */
+  /* What this wake-up sends to all of them. */
   struct buffer news;
   struct channel *next_touched;
 };
@@ -38,7 +38,7 @@ struct conn {
   int fd;
   int is_open, is_subscriber, index;
   struct channel *channel;
-  /* A part of a request or frame; a rest that the kernel did not take. */
+  /* A partial request or frame; bytes that the kernel did not accept yet. */
   struct buffer in, out;
 };
 
@@ -116,7 +116,7 @@ static void end(struct conn *conn) {
   free(conn);
 }
 
-/* 0: more of the request must come. */
+/* 0: the request is incomplete. */
 static int open_up(struct conn *conn) {
   static const char key_name[] = "Sec-WebSocket-Key: ";
   char *text = (char *)conn->in.bytes, *stop = memmem(text, conn->in.length, "\r\n\r\n", 4);
@@ -154,7 +154,7 @@ static void relay(struct channel *channel, uint8_t opcode, const uint8_t *conten
   add(&channel->news, content, length);
 }
 
-/* Takes whole frames off the front of what has come. */
+/* Removes complete frames from the front of the received bytes. */
 static int take_frames(struct conn *conn) {
   size_t at = 0;
   for (;;) {

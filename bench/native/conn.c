@@ -29,7 +29,7 @@ static void watch(struct conn *conn, int operation, uint32_t events) {
 
 void conn_open(struct conn *conn) {
   int yes = 1;
-  /* A connection that the loader ends leaves no port waiting. */
+  /* A connection that the loader closes leaves no port in TIME_WAIT. */
   struct linger at_once = {.l_onoff = 1, .l_linger = 0};
   struct sockaddr_in server = {
       .sin_family = AF_INET, .sin_port = htons(conn->plan->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -95,7 +95,7 @@ static void send_frame(struct conn *conn, int opcode, const void *text, size_t l
   free(frame);
 }
 
-/* Plays what needs no answer, up to the next thing to wait for. */
+/* Plays the script up to the next step that waits for something. */
 static void play(struct conn *conn) {
   const struct conn_plan *plan = conn->plan;
   for (; conn->step < plan->step_count; conn->step++) {
@@ -131,7 +131,7 @@ static void found_mark(struct conn *conn, const char *mark) {
     fail("connection %d got a message of publisher %d, which is not its own", conn->index, publisher);
   if (number != *last + 1)
     fail("connection %d got %s %u after %u: %s", conn->index, is_ack ? "ack" : "message", number, *last,
-         number <= *last ? "doubled or out of order" : "lost or out of order");
+         number <= *last ? "duplicated or out of order" : "lost or out of order");
   *last = number;
   if (is_ack) on.ack(publisher);
   else on.message(publisher, number);
@@ -149,7 +149,7 @@ static void look_for_marks(struct conn *conn, const char *at, size_t length) {
   struct stream *stream = &conn->stream;
   char seam[STREAM_CARRY + MARK_LENGTH];
   if (stream->carry_length > 0) {
-    /* What was begun before, and enough of what is new to end it. */
+    /* A mark that began in the previous piece, and enough of this one to complete it. */
     size_t more = length < MARK_LENGTH ? length : MARK_LENGTH, all = stream->carry_length + more;
     memcpy(seam, stream->carry, stream->carry_length);
     memcpy(seam + stream->carry_length, at, more);
@@ -205,7 +205,7 @@ static void look_for_expected(struct conn *conn, const char *at, size_t length) 
     look_for_marks(conn, at, length);
     return;
   }
-  /* The last characters may be the beginning of what is expected. */
+  /* The last characters may be the beginning of the expected text. */
   size_t keep = STREAM_CARRY - 1;
   if (length >= keep) {
     memcpy(stream->carry, at + length - keep, keep);
@@ -245,7 +245,7 @@ static void upgrade(struct conn *conn) {
   conn_write(conn, (uint8_t *)request, length);
 }
 
-/* The answer is in one piece on every server of ours: it comes from one small write. */
+/* The response arrives in one piece from every server here, because it is one small write. */
 static size_t upgraded(struct conn *conn, const char *bytes, size_t length) {
   const char *end = memmem(bytes, length, "\r\n\r\n", 4);
   if (!end) fail("connection %d: half an answer to the upgrade", conn->index);

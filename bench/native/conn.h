@@ -1,4 +1,4 @@
-/* One connection of the loader: connects, plays its script, then looks for marks in all that arrives and checks their order. */
+/* One connection of the loader: connects, plays its script, then searches everything received for marks and checks their order. */
 #ifndef CONN_H
 #define CONN_H
 #include "plan.h"
@@ -12,9 +12,9 @@ struct conn {
   const struct conn_plan *plan;
   int step;
   struct stream stream;
-  /* Of the publisher it hears: the last message; of itself as a publisher: the last ack. Numbers begin with 1. */
+  /* The last message of its publisher; if it is a publisher itself, its last ack. Numbers begin with 1. */
   uint32_t heard, acked;
-  /* Not yet taken by the kernel. */
+  /* Not yet accepted by the kernel. */
   uint8_t *out;
   size_t out_length, out_room;
 };
@@ -35,12 +35,12 @@ struct conn_events {
 void conns_begin(int epoll, const struct conn_events *events);
 
 void conn_open(struct conn *conn);
-/* On whatever epoll says about it. */
+/* Handles its epoll events. */
 void conn_happened(struct conn *conn, uint32_t happened);
-/* Bytes as they stand. */
+/* Bytes without framing. */
 void conn_write(struct conn *conn, const uint8_t *bytes, size_t length);
 
-/* A masked frame with the key 0, so that its text can be changed in place; gives the length of its head. */
+/* A masked frame with the key 0, so that its text can be changed in place; returns the length of its header. */
 size_t frame_build(uint8_t *to, int opcode, const char *text, size_t length);
 #define FRAME_HEAD_MOST 14
 

@@ -5,9 +5,9 @@
  *
  *   loader PLAN
  *
- * Mode fanout says when everybody is there, and then takes orders, one a line: "slice MS" publishes for that long and
- * prints a window of its own; the end of the input ends it. Between orders it only listens: several loaders, each with a
- * server, can take turns of a tenth of a second, so that what disturbs the machine disturbs them all alike.
+ * Mode fanout reports when all connections are ready, and then takes commands, one per line: "slice MS" publishes for that long
+ * and prints a window; the end of the input ends it. Between commands it only receives: several loaders, each with a server, can
+ * take turns of a tenth of a second, so that a disturbance of the machine affects all of them equally.
  */
 #define _GNU_SOURCE
 #include "conn.h"
@@ -26,14 +26,14 @@
 #define WINDOW 64
 #define STALL_NS 20000000000u
 #define MS 1000000u
-/* After the last delivery of a slice, for the server to come to rest. */
+/* After the last delivery of a slice, until the server is idle. */
 #define REST_NS (2 * MS)
-/* A message that comes twice would come within it. */
+/* A duplicate would arrive within this time. */
 #define AFTERWARDS_NS (50 * MS)
-/* After connects: rosters and news are still on their way. */
+/* After connects: rosters and presence changes are still on their way. */
 #define SETTLE_NS (500 * MS)
 
-/* One frame, with the places of its marks. */
+/* One frame, with the positions of its marks. */
 struct form {
   uint8_t *frame;
   size_t length;
@@ -44,7 +44,7 @@ struct form {
 struct publisher {
   const struct publisher_plan *plan;
   struct conn *conn;
-  /* Of its first message, if that is another one, and of those behind it. */
+  /* The frame of its first message, if that differs, and that of the later ones. */
   struct form first, usual;
   uint32_t sent, done, acked;
   uint32_t arrived[WINDOW];
@@ -54,7 +54,7 @@ struct publisher {
 static struct plan plan;
 static struct conn *conns;
 static struct publisher *publishers;
-/* Publishers with room for another message. */
+/* Publishers that may send another message. */
 static struct publisher **able;
 static int able_count;
 static int epoll, opened, open_limit, ready, can_spin;
@@ -100,7 +100,7 @@ static void conn_ready(struct conn *conn) {
   open_next();
 }
 
-/* As many as the window has room for, in one write. */
+/* As many messages as the window allows, in one write. */
 static void publish_as(struct publisher *publisher, struct form *form, uint32_t most) {
   static uint8_t *batch;
   static size_t room;
@@ -128,7 +128,7 @@ static void publish_able(void) {
   }
 }
 
-/* Waits for what happens, at most so long, and lets the connections see to it. */
+/* Waits for events up to the timeout, and lets the connections handle them. */
 static void turn(int timeout_ms) {
   static struct epoll_event events[EVENTS];
   int count = epoll_wait(epoll, events, EVENTS, timeout_ms);
@@ -141,8 +141,8 @@ static void turn(int timeout_ms) {
 }
 
 /*
- * While something is measured the loader never sleeps: else the server would pay, delivery by delivery, for waking it up, and
- * more so the idler the loader is. Peers on other machines are not woken by the server.
+ * The loader never sleeps during a measurement: otherwise the server would pay for waking it up at each delivery, and more so the
+ * more idle the loader is. Peers on other machines are not woken by the server.
  */
 static void spin(void) { turn(can_spin ? 0 : 1000); }
 
@@ -185,7 +185,7 @@ static void prepare(void) {
 
 struct reading {
   uint64_t at, messages, deliveries, acks, busy;
-  /* One a process of the server. */
+  /* One per process of the server. */
   struct cpu server[PIDS_MOST];
 };
 
@@ -221,7 +221,7 @@ static void rest(uint64_t ns) {
   for (uint64_t end = now_ns() + ns; now_ns() < end;) turn(can_spin ? 0 : 1);
 }
 
-/* From rest to rest: whatever it cost the server is in it, and every message in it is whole. */
+/* From idle to idle: it includes the server's whole cost, and only complete deliveries. */
 static void run_slice(int ms) {
   struct reading from = read_all();
   for (int i = 0; i < plan.publisher_count; i++) list(&publishers[i]);
@@ -236,7 +236,7 @@ static void run_slice(int ms) {
   fflush(stdout);
 }
 
-/* 0: there will be no more. */
+/* 0: the input has ended. */
 static int order_arrived(void) {
   char line[64];
   int ms;
@@ -272,7 +272,7 @@ static void take_orders(void) {
   rest(AFTERWARDS_NS);
 }
 
-/* Open loop: messages leave when they are due, whether or not earlier ones have arrived. Spins, for the sake of the clock. */
+/* Open loop: messages are sent when they are due, whether or not earlier ones have arrived. Spins for exact times. */
 static void run_latency(void) {
   uint64_t total = plan.rate * (plan.warmup_ms + plan.measure_ms) / 1000, warm = plan.rate * plan.warmup_ms / 1000;
   latency_every_ns = 1e9 / plan.rate;
@@ -282,7 +282,7 @@ static void run_latency(void) {
     turn(0);
     while (latency_next < total && latency_start_ns + (uint64_t)(latency_next * latency_every_ns) <= now) {
       struct publisher *publisher = &publishers[latency_next++ % plan.publisher_count];
-      if (publisher->sent - publisher->done >= WINDOW - 1) fail("%.0f messages a second are more than it can do", plan.rate);
+      if (publisher->sent - publisher->done >= WINDOW - 1) fail("it cannot keep up with %.0f messages per second", plan.rate);
       publish(publisher, 1);
       if (latency_next != warm) continue;
       memset(&latencies, 0, sizeof latencies);
@@ -300,7 +300,7 @@ static void run_latency(void) {
 
 static void run_connect(void) {
   open_until(plan.unmeasured);
-  /* The server may still be busy with the others: what it tells them is not ours. */
+  /* The server may still be busy with earlier connections, which must not count here. */
   rest(SETTLE_NS);
   struct reading from = read_all();
   open_until(plan.conn_count);
@@ -318,7 +318,7 @@ int main(int argc, char **argv) {
   cpu_set_t core;
   CPU_ZERO(&core);
   CPU_SET(plan.core, &core);
-  /* A machine of one core has no other: then both share it, and the loader must not keep it. */
+  /* On a machine with one core both share it, and the loader must not occupy it. */
   can_spin = sched_setaffinity(0, sizeof core, &core) == 0;
   epoll = epoll_create1(EPOLL_CLOEXEC);
   prepare();

@@ -21,7 +21,7 @@ struct cpu cpu_of(int pid) {
   size_t length = fread(text, 1, sizeof text - 1, file);
   fclose(file);
   text[length] = 0;
-  /* The name in parentheses may hold spaces: count from behind it. */
+  /* The name in parentheses may contain spaces: fields are counted after it. */
   char *behind = strrchr(text, ')');
   unsigned long user = 0, system = 0;
   if (!behind || sscanf(behind + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)

@@ -8,13 +8,13 @@ struct cpu {
   double user, system, total;
 };
 
-/* Nanoseconds, of a clock that never jumps. */
+/* Nanoseconds of a monotonic clock. */
 uint64_t now_ns(void);
 
-/* Of all threads of that process so far. */
+/* The CPU time of all threads of that process so far. */
 struct cpu cpu_of(int pid);
 
-/* Linear within each power of two: a reading is off by 1.6 % at most. */
+/* Linear within each power of two: a value is off by at most 1.6 %. */
 struct histogram {
   uint64_t counts[64 * 64];
   uint64_t total, most;

@@ -17,7 +17,7 @@ _Noreturn void fail(const char *format, ...) {
 }
 
 static void *grown(void *array, int count, size_t size) {
-  /* Doubles at every power of two. */
+  /* The capacity doubles at every power of two. */
   if (count & (count - 1)) return array;
   void *more = realloc(array, (count ? 2 * (size_t)count : 1) * size);
   if (!more) fail("out of memory");
@@ -37,7 +37,7 @@ static char *whole_file(const char *name) {
   return text;
 }
 
-/* In place; gives the new length. */
+/* In place; returns the new length. */
 static size_t unescape(char *text) {
   char *to = text;
   for (char *from = text; *from; from++) {

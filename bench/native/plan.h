@@ -1,9 +1,9 @@
 /*
- * A plan: what the loader is to do, as the TypeScript side writes it, one order a line, fields between tabs.
+ * A plan: what the loader has to do, written by the TypeScript side, one command per line, fields separated by tabs.
  *
- *   port 8080 (of the connections that follow) | pid 123 (of the server; repeated) | core 1 | opening 64 (connects under way at once) | mode MODE
- *   inflight 32 | warmup MS | measure MS | rate N (messages a second; mode latency, all three) | unmeasured N (first connects, mode connect)
- *   conn <tab> PATH <tab> HEADERS <tab> PUBLISHER IT HEARS or -1 <tab> STEP …    a step is s:text, b:binary or e:expected
+ *   port 8080 (of the connections that follow) | pid 123 (of the server; repeated) | core 1 | opening 64 (connects in progress at once) | mode MODE
+ *   inflight 32 | warmup MS | measure MS | rate N (messages per second; mode latency, all three) | unmeasured N (first connects, mode connect)
+ *   conn <tab> PATH <tab> HEADERS <tab> ITS PUBLISHER or -1 <tab> STEP …    a step is s:text, b:binary or e:expected
  *   publish <tab> CONN <tab> RECEIVERS <tab> ACKS 0 or 1 <tab> t or b <tab> FRAME <tab> FIRST FRAME or nothing
  *
  * \r \n \t \\ stand for themselves in headers, steps and frames.

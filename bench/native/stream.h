@@ -1,10 +1,10 @@
-/* What arrives on one connection: WebSocket frames taken apart as they come, in pieces of any size. */
+/* The received bytes of one connection: WebSocket frames are parsed as they arrive, in pieces of any size. */
 #ifndef STREAM_H
 #define STREAM_H
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest thing that is looked for and may lie across two pieces. */
+/* The longest searched text that may span two pieces. */
 #define STREAM_CARRY 96
 
 struct stream {
@@ -16,7 +16,7 @@ struct stream {
 };
 
 struct stream_events {
-  /* A piece of the content of data frames; frames follow one another without a seam. */
+  /* A piece of the content of data frames; frames follow each other without a separator. */
   void (*content)(void *of, const char *text, size_t length);
   void (*ping)(void *of, const uint8_t *content, size_t length);
   void (*closed)(void *of, int code);

@@ -2,9 +2,9 @@
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { keep, table } from "../lib/figures.ts";
 import { KIB, MIB } from "../lib/memory.ts";
 import { type Parley, startParley } from "../lib/parley.ts";
+import { keep, table } from "../lib/report.ts";
 
 const SIZE = 4 * 1024 * MIB;
 const TARGET_RSS = 150 * MIB;

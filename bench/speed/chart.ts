@@ -1,4 +1,4 @@
-/** The results as a picture: fan-out by contender, and how cost grows with the number of subscribers and connections. */
+/** The results as a chart: fan-out by contender, and how the cost grows with the number of subscribers and connections. */
 import { BARE_BUN, BARE_C, PARLEY } from "./loads.ts";
 import type { Results } from "./results.ts";
 
@@ -16,11 +16,15 @@ const text = (x: number, y: number, content: string, extra = ""): string =>
 
 export function chart(results: Results): string {
   const bars = barsOf(results);
-  const deliveries = growthOf(results, "CPU a delivery, ns, by subscribers", bars.height + 60, 0, (name, at) =>
+  const deliveries = growthOf(results, "CPU per delivery, ns, by subscribers", bars.height + 60, 0, (name, at) =>
     results.median(at === 1000 ? "a" : `a${at}`, name, "cpuNsPerDelivery"),
   );
-  const memory = growthOf(results, "RSS a connection, bytes, by connections", bars.height + 60, WIDTH / 2, (name, at) =>
-    results.median("g", name, `bytes${at}`),
+  const memory = growthOf(
+    results,
+    "RSS per connection, bytes, by connections",
+    bars.height + 60,
+    WIDTH / 2,
+    (name, at) => results.median("g", name, `bytes${at}`),
   );
   const height = bars.height + PLOT_HEIGHT + 130;
   return [
@@ -56,7 +60,7 @@ function barsOf(results: Results): { svg: string; height: number } {
 
 const SIZES = [100, 1000, 10_000] as const;
 
-/** A line a contender; both scales begin at nothing, the lower one is by powers of ten. */
+/** One line per contender; both scales start at zero, the lower one is logarithmic. */
 function growthOf(
   _results: Results,
   title: string,

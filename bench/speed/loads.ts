@@ -1,4 +1,4 @@
-/** The work loads: what the loader is asked to do, and what figure is made of its report. */
+/** The workloads: what the loader does, and which measurement is taken from its report. */
 import { type Dialect, type Frame, payload, type Running } from "../contenders/contender.ts";
 import {
   connects,
@@ -12,36 +12,36 @@ import {
   type Session,
 } from "../lib/loader.ts";
 
-/** How long it is done, in milliseconds. */
+/** The duration in milliseconds. */
 export interface Pace {
   readonly warmUpMs: number;
   readonly measureMs: number;
 }
 
-/** By name of the figure. */
+/** By name of the measurement. */
 export type Figures = Readonly<Record<string, number>>;
 
 interface Row {
   readonly id: string;
   readonly title: string;
-  /** The figure that is compared, and in which direction. */
+  /** The measurement that is compared, and in which direction. */
   readonly figure: string;
   readonly unit: string;
   readonly isBetterLow?: true;
-  /** Names of those it is for; absent: for all. */
+  /** Names of the contenders it is for; default: all. */
   readonly contenders?: readonly string[];
 }
 
-/** Contenders take turns at it, many short ones each. */
+/** Contenders take turns, many short ones each. */
 export interface SlicedLoad extends Row {
-  /** undefined: a server of this dialect has nothing of the kind. */
+  /** undefined: a server of this protocol does not support it. */
   plan(dialect: Dialect): Plan | undefined;
   figures(windows: Deliveries): Figures;
 }
 
-/** One contender after the other, each at a stretch. */
+/** One contender after the other, each without interruption. */
 export interface WholeLoad extends Row {
-  /** Needs a server that has not served anybody yet. */
+  /** Needs a server that has not served a client yet. */
   readonly isFresh?: true;
   run(server: Running, pace: Pace): Promise<Figures>;
 }
@@ -51,15 +51,15 @@ export type Load = SlicedLoad | WholeLoad;
 export const isSliced = (load: Load): load is SlicedLoad => "plan" in load;
 
 export const PARLEY = "Parley";
-/** Another tree's. */
+/** Of another source tree. */
 export const BEFORE = "Parley before";
 export const BARE_C = "bare C";
 export const BARE_BUN = "bare Bun";
 export const BARE_JSON = "bare Bun + JSON";
 const BYTES = 128;
 /**
- * Of each publisher's first message, which is not measured. How often a receiver's kernel acknowledges depends on the largest
- * segment it has seen, and the sender's CPU pays for it: whoever greets its subscribers with a long roster would be served.
+ * The length of each publisher's first message, which is not measured. How many segments a receiver's kernel acknowledges at once
+ * depends on the largest segment it has seen, and the sender pays for it: a server that sends a long roster first would benefit.
  */
 const FIRST_BYTES = 16_384;
 const OPENING_LEAST = 64;
@@ -69,12 +69,12 @@ interface Channels {
   readonly count: number;
   readonly subscribers: number;
   readonly bytes?: number;
-  /** Every second subscriber asks for the sender's metadata. */
+  /** Every second subscriber requests the sender's metadata. */
   readonly halfWithMetadata?: true;
   readonly acks?: boolean;
 }
 
-/** One publisher a channel, which only publishes; the subscribers only listen. */
+/** One publisher per channel, which only publishes; the subscribers only receive. */
 function channelsOf(dialect: Dialect, { count, subscribers, bytes = BYTES, halfWithMetadata, acks = true }: Channels) {
   const connections: PlannedConnection[] = [];
   const publishers: PlannedPublisher[] = [];
@@ -89,7 +89,7 @@ function channelsOf(dialect: Dialect, { count, subscribers, bytes = BYTES, halfW
     publishers.push({ connection: connections.length, receivers: subscribers, frame, first });
     connections.push({ script: dialect.publisher(connections.length, channel) });
   }
-  // Whoever joins a large channel waits for its next roster, half a second: a few at a time would take minutes.
+  // A peer that joins a large channel waits up to half a second for its roster: a few at a time would take minutes.
   return { connections, publishers, opening: Math.max(OPENING_LEAST, subscribers / OPENING_STEPS) };
 }
 
@@ -106,7 +106,7 @@ function pairsOf(dialect: Dialect, pairs: number): Plan | undefined {
   return { connections, publishers };
 }
 
-/** Deliveries a CPU-second; per delivery and per message beside it. */
+/** Deliveries per CPU-second; beside it the cost per delivery and per message. */
 function perCpuSecond(windows: Deliveries): Figures {
   const cpu = cpuOf(windows);
   const userShare = windows.userSeconds / (windows.userSeconds + windows.systemSeconds);
@@ -141,7 +141,7 @@ const fanOut = (
 
 const direct = (id: string, inFlight: number): Load => ({
   id,
-  title: `direct messages, 500 pairs, ${inFlight} in flight a pair, acks`,
+  title: `direct messages, 500 pairs, ${inFlight} in flight per pair, acks`,
   ...DELIVERIES,
   plan: (dialect) => {
     const pairs = pairsOf(dialect, 500);
@@ -149,7 +149,7 @@ const direct = (id: string, inFlight: number): Load => ({
   },
 });
 
-/** What one published frame costs in our own code: few subscribers, so that the kernel does little. */
+/** The cost of one published frame in our own code: few subscribers, so that the kernel does little. */
 const inbound = (id: string, subscribers: number): Load => ({
   id,
   title: `inbound: a published frame with ${subscribers} subscriber${subscribers === 1 ? "" : "s"}, acks`,
@@ -184,12 +184,12 @@ const connecting: Load = {
 };
 
 const LATENCY_SUBSCRIBERS = 100;
-/** Of 100 deliveries each: what the slowest of all can do with ease, so that nobody is measured at its limit. */
+/** 100 deliveries each, at a rate that the slowest contender reaches easily, so that none is measured at its limit. */
 const LATENCY_RATE = 100;
 
 const latency: Load = {
   id: "h",
-  title: `latency at ${LATENCY_RATE} messages a second to ${LATENCY_SUBSCRIBERS}, from the intended time`,
+  title: `latency at ${LATENCY_RATE} messages per second to ${LATENCY_SUBSCRIBERS}, from the intended time`,
   figure: "p99us",
   unit: "µs, p99",
   isBetterLow: true,
@@ -208,7 +208,7 @@ export const LOADS: readonly Load[] = [
   fanOut("a", "one channel, 1,000 subscribers, 128 B, one in flight", ONE, 1),
   fanOut("b4", "the same, 4 in flight", ONE, 4),
   fanOut("b32", "the same, 32 in flight", ONE, 32),
-  fanOut("c", "100 channels of 10, no acks, as its controls", { ...MANY, acks: false }, 1),
+  fanOut("c", "100 channels of 10, no acks, like its controls", { ...MANY, acks: false }, 1),
   fanOut("c+", "100 channels of 10, acks", MANY, 1, [PARLEY, BARE_JSON, "Socket.IO", "Node and ws"]),
   direct("d1", 1),
   direct("d32", 32),
@@ -223,7 +223,7 @@ export const LOADS: readonly Load[] = [
   fanOut("a10000", "growth of (a): 10,000 subscribers", { count: 1, subscribers: 10_000 }, 1, LIMITS),
 ];
 
-/** Connections that do nothing but be there, until disposed of. */
+/** Idle connections, until disposed. */
 export function idleCrowd(server: Running, from: number, count: number): Promise<Session> {
   const connections = Array.from({ length: count }, (_, i) => ({
     script: server.dialect.subscriber(from + i, `idle${Math.floor((from + i) / CHANNEL_SIZE)}`, { metadata: false }),

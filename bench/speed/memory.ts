@@ -1,4 +1,4 @@
-/** (g): what connections cost that do nothing but be there, and how that grows with their number. */
+/** (g): the cost of idle connections, and how it grows with their number. */
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Running } from "../contenders/contender.ts";
@@ -11,11 +11,11 @@ const WARM_UP_ROUNDS = 3;
 const WARM_UP_PEERS = 500;
 
 export interface MemoryPace {
-  /** After the load, before the look. */
+  /** The time between the load and the measurement. */
   readonly settleMs: number;
 }
 
-/** Bytes of RSS a connection above the warm empty process; `g15000` and so on by stage, the last also as `bytes`. */
+/** Bytes of RSS per connection above the warm empty process; `g15000` and so on by stage, the last also as `bytes`. */
 export async function idleMemory(server: Running, { settleMs }: MemoryPace): Promise<Figures> {
   for (let round = 0; round < WARM_UP_ROUNDS; round++)
     await (await idleCrowd(server, 0, WARM_UP_PEERS))[Symbol.asyncDispose]();
@@ -36,7 +36,7 @@ export async function idleMemory(server: Running, { settleMs }: MemoryPace): Pro
   return figures;
 }
 
-/** What the kernel holds for sockets and the like, of all processes: both ends of every connection are here. */
+/** Kernel memory for sockets, of all processes: both ends of every connection are on this machine. */
 function kernelBytes(): number {
   const text = readFileSync("/proc/meminfo", "utf8");
   return Number(/^Slab: +(\d+) kB/m.exec(text)?.[1]) * KIB;

@@ -1,5 +1,5 @@
-/** What was measured, run by run, and what it comes to. */
-import { median, table } from "../lib/figures.ts";
+/** The measurements run by run, and their summary. */
+import { median, table } from "../lib/report.ts";
 import { BEFORE, type Figures, LOADS } from "./loads.ts";
 import { judge, type Measured, type Verdict } from "./targets.ts";
 
@@ -10,22 +10,22 @@ interface Row {
   readonly figure: string;
 }
 
-/** Those beyond the loads of the loader. */
+/** Loads that do not use the loader. */
 const EXTRA: readonly Row[] = [
   { id: "g", title: "15,000 idle connections in channels of 10", unit: "bytes of RSS each", figure: "bytes" },
-  { id: "j", title: "presence storm: 2,000 join one channel", unit: "µs of CPU a join", figure: "cpuUsPerJoin" },
+  { id: "j", title: "presence storm: 2,000 join one channel", unit: "µs of CPU per join", figure: "cpuUsPerJoin" },
 ];
 const ROWS: readonly Row[] = [...LOADS, ...EXTRA];
 
 export class Results {
   private readonly versions = new Map<string, string>();
   private readonly missing = new Map<string, string>();
-  /** By load and contender, at the number of the run. */
+  /** By load and contender, at the index of the run. */
   private readonly runs = new Map<string, Map<string, (Figures | undefined)[]>>();
   private lastRun = 0;
   private readonly failures: string[] = [];
 
-  /** `isPart`: some loads or contenders only. Of the whole, what could not be measured is named. */
+  /** `isPart`: only some loads or contenders. A complete run also names what could not be measured. */
   constructor(private readonly isPart: boolean) {}
 
   found(name: string, what: { readonly version: string } | { readonly missing: string }): void {
@@ -48,7 +48,7 @@ export class Results {
     this.failures.push(`${contender} (${load}): ${why}`);
   }
 
-  /** The middle of any figure. */
+  /** The median of any measurement. */
   median(load: string, contender: string, figure: string): number | undefined {
     const values = (this.runs.get(load)?.get(contender) ?? []).flatMap((one) => one?.[figure] ?? []);
     return values.length > 0 ? median(values) : undefined;

@@ -1,6 +1,6 @@
 /**
- * A load at which contenders take turns of a tenth of a second. A machine that others use too is fast and slow by the second:
- * side by side like this, all of them have the same share of both.
+ * A load at which contenders take turns of a tenth of a second. The speed of a shared machine changes within seconds: side by
+ * side like this, all contenders get the same conditions.
  */
 import type { Running } from "../contenders/contender.ts";
 import { type Deliveries, open, type Session, together } from "../lib/loader.ts";
@@ -8,12 +8,12 @@ import type { Figures, SlicedLoad } from "./loads.ts";
 
 export interface Slices {
   readonly ms: number;
-  /** Of each contender, first: what runs often is compiled then. */
+  /** Each contender first runs for this long, so that frequently used code is compiled. */
   readonly unmeasured: number;
   readonly measured: number;
 }
 
-/** By name. Whoever fails is told of, once, and is out of this load. */
+/** By name. A contender that fails is reported once, and left out of this load. */
 export async function sideBySide(
   load: SlicedLoad,
   servers: ReadonlyMap<string, Running>,
@@ -40,7 +40,7 @@ export async function sideBySide(
     await each((one) => one.begin());
     for (let round = 0; round < unmeasured; round++) await each((one) => one.take(ms));
     for (let round = 0; round < measured; round++) {
-      // There and back: nobody always follows the same one.
+      // Forwards and backwards, so that no contender always follows the same one.
       turns.reverse();
       await each(async (one) => one.windows.push(await one.take(ms)));
     }
@@ -51,7 +51,7 @@ export async function sideBySide(
   return new Map(whole.map(({ name, windows }) => [name, load.figures(together(windows))]));
 }
 
-/** One contender's. */
+/** One contender's state. */
 class Turns {
   readonly windows: Deliveries[] = [];
   hasFailed = false;
@@ -67,11 +67,11 @@ class Turns {
   }
 
   async take(ms: number): Promise<Deliveries> {
-    if (!this.session) throw new Error("a turn before the beginning");
+    if (!this.session) throw new Error("a turn before the start");
     return await this.session.slice(ms);
   }
 
-  /** What came twice is found here at the latest. */
+  /** Duplicates are detected here at the latest. */
   async end(): Promise<void> {
     await this.session?.[Symbol.asyncDispose]();
   }

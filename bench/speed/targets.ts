@@ -1,11 +1,11 @@
 /**
- * What must hold, as ratios. Each is taken within a run, where contenders stand side by side, and the middle of them counts:
- * what disturbs the machine for some minutes then disturbs both sides of a ratio.
+ * The targets, as ratios. Each ratio is taken within a run, where contenders are measured side by side, and the median counts:
+ * a disturbance of some minutes then affects both sides of a ratio.
  */
-import { median } from "../lib/figures.ts";
+import { median } from "../lib/report.ts";
 import { BARE_BUN, BARE_C, BARE_JSON, BEFORE, LOADS, PARLEY } from "./loads.ts";
 
-/** A load's figure, by contender, of one run; undefined where it was not measured. */
+/** A load's measurement by contender, of one run; undefined if it was not measured. */
 export type Measured = (load: string, contender: string) => number | undefined;
 
 export interface Target {
@@ -18,9 +18,9 @@ export interface Target {
 export interface Verdict {
   readonly text: string;
   readonly bound: string;
-  /** undefined: what it is compared with could not be had. */
+  /** undefined: its comparison was not available. */
   readonly ratio: number | undefined;
-  /** Of the runs. */
+  /** One ratio per run. */
   readonly least: number;
   readonly most: number;
   readonly holds: boolean | undefined;
@@ -39,7 +39,7 @@ const against = (load: string, contender: string, atLeast: number): Target => ({
   atLeast,
 });
 
-/** How much dearer a delivery is to 10,000 than to 100, and how many times the control's own growth that is. */
+/** How much more a delivery to 10,000 costs than to 100, and that growth divided by the control's. */
 const growth = (measured: Measured): number | undefined => {
   const of = (contender: string): number => (measured("a100", contender) ?? 0) / (measured("a10000", contender) ?? 0);
   const ratio = of(PARLEY) / of(BARE_C);
@@ -68,7 +68,7 @@ export const TARGETS: readonly Target[] = [
   against("d32", "Socket.IO", 3),
   against("f", "Socket.IO", 3),
   {
-    text: `(g) bytes a connection, of ${CONNECTION_BYTES}`,
+    text: `(g) bytes per connection, of ${CONNECTION_BYTES}`,
     ratio: (measured) => (measured("g", PARLEY) ?? Number.NaN) / CONNECTION_BYTES,
     atMost: 1,
   },
@@ -76,17 +76,17 @@ export const TARGETS: readonly Target[] = [
   { text: "(a) growth of a delivery's cost, 100 to 10,000, against bare C's", ratio: growth, atMost: 1.2 },
 ];
 
-/** What two runs of the same may differ by. */
+/** How far two runs of the same program may differ. */
 const SAME = 0.05;
 
-/** Where another tree's Parley was measured too: not slower than that. */
+/** If Parley of another source tree was measured too: not slower than that. */
 const NOT_SLOWER: readonly Target[] = LOADS.map(({ id, isBetterLow }) => ({
   text: `(${id}) against ${BEFORE}`,
   ratio: over(id, BEFORE),
   ...(isBetterLow ? { atMost: 1 + SAME } : { atLeast: 1 - SAME }),
 }));
 
-/** One `Measured` a run. */
+/** One `Measured` per run. */
 export const judge = (runs: readonly Measured[], isAgainstBefore: boolean): Verdict[] =>
   (isAgainstBefore ? NOT_SLOWER : TARGETS).map(({ text, ratio, atLeast, atMost }) => {
     const ratios = runs.map(ratio).filter((one) => one !== undefined && !Number.isNaN(one)) as number[];

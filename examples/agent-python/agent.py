@@ -1,4 +1,4 @@
-"""An agent that sits in a channel and answers who speaks to it. Standard library only.
+"""An agent that joins a channel and answers the peers that write to it. Standard library only.
 
     PARLEY_KEY=sk_id_…:sk_secret_… python3 agent.py chat/1
 """
@@ -17,7 +17,7 @@ from websocket import Closed, Refused, WebSocket
 NAME = "agent"
 TOKEN_SECONDS = 3600
 RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS = 0.5, 30
-# The key was revoked; the backend wants us gone. After 4002 a fresh token helps, after the rest time does.
+# The key was revoked; the backend kicked us. After 4002 a fresh token helps, after other codes a later retry.
 FINAL = {4001, 4020}
 
 

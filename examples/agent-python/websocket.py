@@ -14,7 +14,7 @@ _HEAD_MAX_BYTES = 65536
 
 
 class Refused(Exception):
-    """The answer was not an upgrade. `status` is its HTTP status, `body` what it said."""
+    """The response was not an upgrade. `status` is its HTTP status, `body` its body."""
 
     def __init__(self, status, body):
         super().__init__(f"{status} {body}")
@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 class Closed(Exception):
-    """The connection has ended; `code` says why, 1006 if nobody said."""
+    """The connection has ended; `code` says why, 1006 if there was no close frame."""
 
     def __init__(self, code):
         super().__init__(str(code))
@@ -31,7 +31,7 @@ class Closed(Exception):
 
 class WebSocket:
     def __init__(self, url, silence_seconds=75):
-        """The service pings every 30 s: when nothing comes for longer, the connection is dead."""
+        """The service pings every 30 s: if nothing arrives for longer, the connection is dead."""
         parts = urlsplit(url)
         secure = parts.scheme in ("wss", "https")
         port = parts.port or (443 if secure else 80)
@@ -71,7 +71,7 @@ class WebSocket:
         while True:
             final, opcode, payload = self._frame()
             if opcode == _PING:
-                # At once: the roster waits for it.
+                # Sent at once, because the roster waits for it.
                 self._send(_PONG, payload)
             elif opcode == _CLOSE:
                 self.close()

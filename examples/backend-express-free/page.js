@@ -30,7 +30,7 @@ async function comeIn(name) {
   client.on("state-change", ({ to }) => {
     element("state").textContent = to;
   });
-  // The roster after a connect tells of everybody: what we knew before may be stale.
+  // The roster after a connect is complete, so it replaces what the page knew before.
   client.on("connected", () => people.clear());
   client.on("presence", showPeople);
   client.on("message", ({ data, fromMetadata, from }) => line(`${fromMetadata?.name ?? from}: ${data.text}`));

@@ -11,12 +11,12 @@ const port = Number(process.env.PORT ?? 3000);
 const TOKEN_SECONDS = 600;
 const BODY_MAX_CHARS = 1000;
 
-/** Session id → user. A real backend has its own. */
+/** Session id → user. A real backend has its own sessions. */
 const sessions = new Map();
 
 const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** A user may talk in the rooms of this application and nowhere else. */
+/** A user may use the rooms of this application and no other channel. */
 function connectToken({ id, name }) {
   const now = Math.floor(Date.now() / 1000);
   const claims = { sub: id, iat: now, exp: now + TOKEN_SECONDS, channels: ["rooms/*"], peerMetadata: { name } };
@@ -41,7 +41,7 @@ const ROUTES = {
     const cookie = `session=${session}; HttpOnly; SameSite=Strict; Path=/`;
     return json({ url: parley.replace(/^http/, "ws") }, { "Set-Cookie": cookie });
   },
-  // Who asks is told by the session, never by the request: otherwise everybody could be anybody.
+  // The session identifies the user, never the request: otherwise any client could claim to be another user.
   "POST /token": (request) => {
     const user = sessions.get(/(?:^|; )session=([^;]+)/.exec(request.headers.cookie ?? "")?.[1]);
     return user ? json({ token: connectToken(user) }) : { status: 401, ...json({ error: "log in first" }) };

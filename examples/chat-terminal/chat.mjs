@@ -1,4 +1,4 @@
-// A chat in the terminal over a raw WebSocket: all that a client of the protocol has to do, reconnects included.
+// A chat in the terminal over a raw WebSocket: everything that a client of the protocol has to do, reconnects included.
 //   PARLEY_TOKEN=… node chat.mjs chat/1
 import { createInterface } from "node:readline";
 
@@ -11,7 +11,7 @@ const RETRY_FIRST_MS = 500;
 const RETRY_MAX_MS = 30_000;
 const PING_EVERY_MS = 25_000;
 const SILENCE_MAX_MS = 60_000;
-/** Closes after which the same token will not do: its key was revoked, it has expired, the backend wants us gone. */
+/** Close codes after which the same token is useless: its key was revoked, it has expired, or the backend kicked us. */
 const FINAL = new Set([4001, 4002, 4020]);
 
 let socket;
@@ -20,7 +20,7 @@ let welcomed = false;
 let failures = 0;
 let heardAt = 0;
 let requests = 0;
-/** Who is in the channel, peer id → name. */
+/** Members of the channel, peer id → name. */
 const members = new Map();
 
 const show = (text) => console.log(text);
@@ -37,7 +37,7 @@ function connect() {
     received(JSON.parse(data));
   };
   mine.onclose = ({ code }) => ended(mine, code);
-  // Some runtimes tell of a refusal by an error alone, without a close behind it.
+  // Some runtimes report a refusal only by an error, without a close after it.
   mine.onerror = () => ended(mine, 1006);
 }
 
@@ -46,7 +46,7 @@ function received(frame) {
     failures = 0;
     welcomed = true;
     me = frame.peerId;
-    // Subscriptions belong to a connection: each new one subscribes again, and gets a new roster.
+    // Subscriptions belong to a connection: each new one has to subscribe, and gets a new roster.
     members.clear();
     send({ type: "subscribe", channel, includeSenderMetadata: true });
   } else if (frame.type === "message") {
@@ -69,7 +69,7 @@ function present({ joined, left, snapshot }) {
 async function ended(which, code) {
   if (which !== socket) return;
   socket = undefined;
-  // A WebSocket does not tell why it was refused; the same address as a plain GET does.
+  // A WebSocket does not show why it was refused; a plain GET of the same address does.
   const refusal = welcomed ? undefined : await whyRefused();
   if (FINAL.has(code) || refusal?.status === 401) {
     show(`* the end: ${refusal ? `${refusal.error} (${refusal.message})` : code}`);

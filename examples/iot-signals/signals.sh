@@ -5,7 +5,7 @@ set -eu
 base=${PARLEY_URL:-http://localhost:8080}
 : "${PARLEY_KEY:?set it to a secret key, sk_id_…:sk_secret_…}"
 
-# The key goes in by standard input: arguments can be seen by everybody on the machine.
+# The key goes in by standard input: all users of the machine can see arguments.
 call() {
   printf 'header = "Authorization: Bearer %s"\n' "$PARLEY_KEY" | curl -sS --fail-with-body --max-time 10 -K - "$@"
   echo

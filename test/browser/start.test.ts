@@ -222,8 +222,8 @@ test("after a restart of the service both tabs reconnect by themselves and excha
   await service.up();
   const [nameA, nameB] = [await nameOf(a), await nameOf(b)];
   await Promise.all([shows(a, "roster", nameB), shows(b, "roster", nameA)]);
-  await say(a, "back again");
-  await said(b, `${nameA} back again`).waitFor();
+  await say(a, "reconnected");
+  await said(b, `${nameA} reconnected`).waitFor();
   for (const page of [a, b]) await shows(page, "call-state", "In a call with");
 });
 

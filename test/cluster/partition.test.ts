@@ -30,7 +30,7 @@ afterAll(async () => {
 const third = { clients: LOAD.clients / 3, rate: LOAD.rate / 3 };
 
 for (let round = 1; round <= REPEAT; round++)
-  test(`a partition and its healing${REPEAT === 1 ? "" : `, ${round} of ${REPEAT}`}: each side keeps working, then all nodes form one cluster again`, async () => {
+  test(`a partition and its healing${REPEAT === 1 ? "" : `, ${round} of ${REPEAT}`}: each side keeps working, then all nodes form one cluster`, async () => {
     const urls = cluster.urls;
     await using everyone = await cluster.fleet(third);
     await using here = await cluster.fleet({ ...third, urls: urls.slice(0, THERE) });

@@ -42,7 +42,7 @@ export class Lives {
     }
   }
 
-  /** Of running nodes, from their own metrics. */
+  /** Reads running nodes' own metrics. */
   async count(): Promise<void> {
     for (const node of this.nodes.upNodes) {
       const pid = this.nodes.pid(node);

@@ -1,6 +1,6 @@
 /**
- * The least a Bun server can do. `relay`: frames go to the topic as they are. `json`: the frame is parsed, the message built,
- * published or sent to the peer it names, and acked. /s/CHANNEL subscribes, /p/CHANNEL only publishes.
+ * The minimum that a Bun server can do. `relay`: frames are published to the topic unchanged. `json`: the frame is parsed, the
+ * message built, published or sent to the peer it names, and acked. /s/CHANNEL subscribes, /p/CHANNEL only publishes.
  */
 interface Peer {
   readonly id: string;

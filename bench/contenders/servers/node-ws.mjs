@@ -1,7 +1,7 @@
 /**
- * The least that Node.js and `ws` can do: no tokens, no protocol, a loop over the sockets of a channel. What is not set here
- * is the default. /s/<channel> listens, /p/<channel> publishes, /d/<peer> gets and sends direct messages: "<peer> <data>". A
- * frame that begins with an ack mark gets it back.
+ * The minimum that Node.js and `ws` can do: no tokens, no protocol, a loop over the sockets of a channel. Options that are not set
+ * here have their defaults. /s/<channel> subscribes, /p/<channel> publishes, /d/<peer> receives and sends direct messages:
+ * "<peer> <data>". A frame that begins with an ack mark gets it back.
  */
 import { WebSocketServer } from "ws";
 

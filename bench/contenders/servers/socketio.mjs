@@ -1,6 +1,6 @@
 /**
- * Socket.IO as its documentation shows it: a middleware that checks a token, a room for each channel, acknowledgements by
- * callback. What is not set here is its default. HS256 by hand, for a library would be one more thing that is measured.
+ * Socket.IO as its documentation shows it: a middleware that checks a token, a room per channel, acknowledgements by callback.
+ * Options that are not set here have their defaults. HS256 by hand, because a library would be measured as well.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
@@ -40,7 +40,7 @@ io.use((socket, next) => {
   }
 });
 
-/** Who is in the room already: what Parley tells a newcomer. */
+/** The members of the room: Parley sends a newcomer the same. */
 const roster = (room) => Array.from(io.sockets.adapter.rooms.get(room), (id) => io.sockets.sockets.get(id).data);
 
 io.on("connection", (socket) => {

@@ -1,4 +1,4 @@
-/** The servers of this folder run on Node.js and say where they listen. */
+/** The servers of this folder run on Node.js and print where they listen. */
 import { join } from "node:path";
 import { nodeModules, printed } from "../../lib/install.ts";
 import { type Pinned, startPinned } from "../../lib/pinned.ts";
@@ -6,7 +6,7 @@ import { type Pinned, startPinned } from "../../lib/pinned.ts";
 /** `name` of a package in bench/node_modules. */
 export async function nodeVersion(title: string, name: string): Promise<{ version: string } | { missing: string }> {
   const missing = nodeModules();
-  if (missing) return { missing: `${title} cannot be had: ${missing}` };
+  if (missing) return { missing: `${title} is not available: ${missing}` };
   const file = Bun.file(join(import.meta.dir, "../../node_modules", name, "package.json"));
   const { version } = (await file.json()) as { version: string };
   return { version: `${title} ${version} (Node ${printed(["node", "--version"]).slice(1)})` };

@@ -1,6 +1,6 @@
-/** Whom a peer has been told of: the peers `first` to `first + size` of a group are to be told once each, itself never. */
-export class Acquaintances {
-  private readonly told: Uint8Array;
+/** The peers that a peer has seen: it should see peers `first` to `first + size` of its group once each, except itself. */
+export class PeersSeen {
+  private readonly seen: Uint8Array;
   private right = 0;
   private wrong = 0;
 
@@ -9,34 +9,34 @@ export class Acquaintances {
     private readonly first: number,
     size: number,
   ) {
-    this.told = new Uint8Array(size);
+    this.seen = new Uint8Array(size);
   }
 
   joined(peerId: string): void {
     const number = numberOf(peerId);
     const at = number - this.first;
-    if (number === this.self || this.told[at] !== 0) {
+    if (number === this.self || this.seen[at] !== 0) {
       this.wrong++;
       return;
     }
-    this.told[at] = 1;
+    this.seen[at] = 1;
     this.right++;
   }
 
-  /** Nobody leaves while this is asked. */
+  /** Called while no peer leaves. */
   left(): void {
     this.wrong++;
   }
 
   get isComplete(): boolean {
-    return this.right === this.told.length - 1;
+    return this.right === this.seen.length - 1;
   }
 
-  /** Told twice, told of itself, of somebody of another group, or of somebody's leaving. */
+  /** Peers seen twice, the peer itself, peers of another group, or peers that left. */
   get mistakes(): number {
     return this.wrong;
   }
 }
 
-/** The last thing in a peer id is its number. */
+/** A peer id ends with its number. */
 const numberOf = (peerId: string): number => Number(peerId.slice(peerId.lastIndexOf("-") + 1));

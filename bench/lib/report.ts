@@ -1,4 +1,4 @@
-/** Figures: the middle of several, a table for the terminal, a file to keep. */
+/** Measurements: medians, a table for the terminal, a result file. */
 import { mkdirSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2;
 }
 
-/** Plain text: the first column to the left, figures to the right. */
+/** Plain text: the first column is aligned to the left, numbers to the right. */
 export function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [heads, ...rows];
   const widths = heads.map((_head, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
@@ -21,7 +21,7 @@ export function table(heads: readonly string[], rows: readonly (readonly string[
   return [line(heads), widths.map((width) => "-".repeat(width)).join("  "), ...rows.map(line)].join("\n");
 }
 
-/** What the figures were measured on: they compare only with others of the same. */
+/** The machine that was measured: results compare only with others of the same machine. */
 export const machine = () => ({ bun: Bun.version, cpu: cpus()[0]?.model ?? "unknown", cores: availableParallelism() });
 
 /** bench/results/<name>-<date>.json, without a name <date>.json; a second run of a day replaces the first. */
