@@ -51,7 +51,7 @@ export type Load = SlicedLoad | WholeLoad;
 export const isSliced = (load: Load): load is SlicedLoad => "plan" in load;
 
 export const PARLEY = "Parley";
-/** Of another source tree. */
+/** The name in the table of a Parley from another source tree. */
 export const BEFORE = "Parley before";
 export const BARE_C = "bare C";
 export const BARE_BUN = "bare Bun";
