@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { OPCODE } from "../conformance/raw/support/frames.ts";
 import { readMetrics } from "../conformance/raw/support/metrics.ts";
-import { connect, type Wire } from "../conformance/raw/support/wire.ts";
+import { connect } from "../conformance/raw/support/connect.ts";
+import type { Wire } from "../conformance/raw/support/wire.ts";
 import { fresh } from "../conformance/raw/support/world.ts";
 import { bits } from "./support/bytes.ts";
 import { handshake, RawConnection } from "./support/connection.ts";

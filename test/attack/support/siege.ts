@@ -3,7 +3,8 @@
  * returns to the level it had after a warm-up with the same attack.
  */
 import { readFileSync } from "node:fs";
-import { connect, type Wire } from "../../conformance/raw/support/wire.ts";
+import { connect } from "../../conformance/raw/support/connect.ts";
+import type { Wire } from "../../conformance/raw/support/wire.ts";
 import { fresh, startWorld, tokenQuery, type World } from "../../conformance/raw/support/world.ts";
 import { call } from "../../support/http.ts";
 

@@ -2,7 +2,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { closePayload, OPCODE } from "./support/frames.ts";
 import { type Frame, ids } from "./support/shapes.ts";
-import { attempt, Wire } from "./support/wire.ts";
+import { attempt } from "./support/connect.ts";
+import { Wire } from "./support/wire.ts";
 import { fresh, type Guest, newApp, startWorld, tokenQuery, World } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

@@ -2,7 +2,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { OPCODE } from "./support/frames.ts";
 import { metricChanges, readMetrics } from "./support/metrics.ts";
-import { attempt, refusal, type Wire } from "./support/wire.ts";
+import { attempt, refusal } from "./support/connect.ts";
+import type { Wire } from "./support/wire.ts";
 import { fresh, type Guest, newApp, startWorld, tokenQuery, type World } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

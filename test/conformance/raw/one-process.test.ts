@@ -7,7 +7,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import { watchMembers } from "./support/members-seen.ts";
 import { codeOf, outcome, PLAIN_GET } from "./support/outcome.ts";
 import { type Frame, ids } from "./support/shapes.ts";
-import { attempt, type ConnectOptions, type Refused, refusal, Wire } from "./support/wire.ts";
+import { attempt, type ConnectOptions, type Refused, refusal } from "./support/connect.ts";
+import { Wire } from "./support/wire.ts";
 import { type Claims, fresh, type Guest, join, newApp, startWorld, tokenQuery, type World } from "./support/world.ts";
 
 setDefaultTimeout(60_000);

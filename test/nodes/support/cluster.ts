@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { type NatsServer, startNats } from "../../../src/engine/testing/nats-server.ts";
 import { PostgresServer } from "../../../src/store/testing/postgres.ts";
-import { attempt, type Refused, Wire } from "../../conformance/raw/support/wire.ts";
+import { attempt, type Refused } from "../../conformance/raw/support/connect.ts";
+import { Wire } from "../../conformance/raw/support/wire.ts";
 import { Admin } from "../../support/admin.ts";
 import { launchParley, type Server } from "../../support/parley.ts";
 

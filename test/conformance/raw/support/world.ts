@@ -4,7 +4,8 @@ import { type Answer, type Call, call, type Json, type Refusal } from "../../../
 import { selfSigned } from "../../../support/jwt.ts";
 import { type Options, type Server, startParley } from "../../../support/parley.ts";
 import type { Frame } from "./shapes.ts";
-import { type ConnectOptions, connect, type Wire } from "./wire.ts";
+import { type ConnectOptions, connect } from "./connect.ts";
+import type { Wire } from "./wire.ts";
 
 let names = 0;
 /** A name that no other test uses. */
