@@ -60,7 +60,7 @@ const EXPECTED: readonly Expected[] = [
 
 test("what it tells one to paste works", async () => {
   const { port } = new URL(server.url);
-  const script = block(PAGE, "sh", "To copy and paste")
+  const script = block(PAGE, "sh", "Examples")
     .replaceAll("localhost:8080", `localhost:${port}`)
     .replaceAll("data/first-run.txt", `${server.data}/first-run.txt`);
   hold(await paste(script, { PARLEY_URL: server.url }), EXPECTED);
