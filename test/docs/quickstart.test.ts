@@ -30,7 +30,9 @@ const json = (text: string): Record<string, unknown> => JSON.parse(text);
 const none = { command: /^export PARLEY_/, holds: () => undefined };
 
 test("what the first start made is what the page shows", () => {
-  const names = [...block(PAGE, "", "1. Start the server").matchAll(/^ {4}(\S+(?: \S+)?) {2,}/gm)].map(([, name]) => name);
+  const names = [...block(PAGE, "", "1. Start the server").matchAll(/^ {4}(\S+(?: \S+)?) {2,}/gm)].map(
+    ([, name]) => name,
+  );
   expect(names).toEqual(["application", "publishable key", "secret key", "app secret", "admin token"]);
   expect(exports).not.toContain("…");
 });
