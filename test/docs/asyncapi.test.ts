@@ -1,4 +1,4 @@
-/** docs/asyncapi.yaml: valid by the official parser, complete by the sources, and true by frames of a live server. */
+/** docs/asyncapi.yaml is valid for the official parser, lists every frame of the sources, and matches the frames of a live server. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type AsyncAPIDocumentInterface, Parser } from "@asyncapi/parser";
 import { z } from "zod";
@@ -9,14 +9,14 @@ import { type Server, startParley } from "../support/parley.ts";
 import { Listener, type ServerFrame } from "./support/listener.ts";
 import { readPage } from "./support/page.ts";
 
-/** What encode.ts writes and dispatch.ts understands. */
+/** Frame types in each direction; a test compares them with the sources. */
 const SENT = ["welcome", "ack", "error", "message", "direct", "presence", "going_away", "pong"];
 const RECEIVED = ["subscribe", "unsubscribe", "publish", "send", "ping"];
 
 let document: AsyncAPIDocumentInterface;
 let diagnostics: { code: string | number; message: string }[];
 let server: Server;
-/** Every frame that came, in both directions. */
+/** Every frame that was sent or received. */
 const seen: ServerFrame[] = [];
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ interface Schema {
 
 const schemaOf = (type: string): Schema => document.components().messages().get(type)?.payload()?.json() as Schema;
 
-/** Fields of a value that its schema does not name: a page that forgets one is as wrong as one that lies. */
+/** Fields of a value that its schema does not name. A missing field makes the document wrong, although it would validate. */
 function unnamed(value: unknown, { properties, items }: Schema, path = ""): string[] {
   if (Array.isArray(value)) return items ? value.flatMap((one) => unnamed(one, items, `${path}[]`)) : [];
   if (typeof value !== "object" || value === null || !properties) return [];
@@ -55,14 +55,14 @@ function fits(frame: Record<string, unknown>): void {
 }
 
 describe("the AsyncAPI document", () => {
-  test("the official parser finds nothing wrong with it", () => {
-    // It recommends 3.1; 3.0 is what we say.
+  test("is accepted by the official parser", () => {
+    // The parser recommends 3.1; our document is 3.0.
     expect(diagnostics.filter(({ code }) => code !== "asyncapi-latest-version")).toEqual([]);
     expect(document.version()).toBe("3.0.0");
     expect(document.info().version()).toBe(manifest.version);
   });
 
-  test("every frame in both directions is there, with an operation of the right direction", async () => {
+  test("lists every frame in both directions, with an operation of the right direction", async () => {
     const messages = (direction: "send" | "receive") =>
       document
         .operations()
@@ -87,7 +87,7 @@ describe("the AsyncAPI document", () => {
     expect([...dispatched, "ping"].sort()).toEqual([...RECEIVED].sort());
   });
 
-  test("both ways to come in are there", () => {
+  test("lists both ways to authenticate", () => {
     const schemes = document.securitySchemes().all();
     expect(schemes.map((one) => [one.type(), one.in(), one.name()]).sort()).toEqual([
       ["httpApiKey", "query", "key"],
@@ -102,7 +102,7 @@ describe("the AsyncAPI document", () => {
     ).toEqual(["/v1"]);
   });
 
-  test("its examples fit its schemas", () => {
+  test("has examples that match its schemas", () => {
     const messages = document.components().messages().all();
     expect(messages).toHaveLength(SENT.length + RECEIVED.length);
     for (const message of messages) {
@@ -111,7 +111,7 @@ describe("the AsyncAPI document", () => {
     }
   });
 
-  test("a schema refuses what is not so", () => {
+  test("has schemas that refuse wrong frames", () => {
     const refuses = (frame: Record<string, unknown>) => expect(() => fits(frame)).toThrow();
     refuses({ type: "ack" });
     refuses({ type: "publish", channel: "a*", data: 1 });
@@ -120,7 +120,7 @@ describe("the AsyncAPI document", () => {
     refuses({ type: "presence", channel: "a", joined: [{ peerId: "b", undocumented: 1 }], left: [] });
   });
 
-  test("what a live server says and hears fits, each type at least once", async () => {
+  test("matches the frames of a live server, each type at least once", async () => {
     const { secretKey, publishableKey } = server.keys;
     const claims = { metadata: { iceServers: [] }, peerMetadata: { name: "Ann" } };
     const key = await server.admin.createKey("demo");
@@ -150,7 +150,7 @@ describe("the AsyncAPI document", () => {
     await ben.next("error");
     await call(`${server.url}/v1/channels/chat%2F1/publish`, { bearer: secretKey, body: { data: 1 } });
     await ben.next("message");
-    // The secret behind ann's token ends at once: an error that nobody asked for, then 4002.
+    // The secret behind ann's token ends at once: an unsolicited error, then 4002.
     await server.admin.rotate(key.keyId, { graceSec: 0 });
     await ann.next("error", ({ code }) => code === "token_expired");
     expect(await ann.closed()).toBe(4002);
@@ -163,7 +163,7 @@ describe("the AsyncAPI document", () => {
     expect([...new Set(seen.map(({ type }) => type))].sort()).toEqual([...SENT, ...RECEIVED].sort());
   });
 
-  test("its codes are those that the page of the protocol names for frames, and token_expired", () => {
+  test("lists the error codes of docs/protocol.md, and token_expired", () => {
     const section = readPage("docs/protocol.md").split(/^## /m)[2] ?? "";
     const named = section
       .split("\n")

@@ -1,4 +1,4 @@
-/** docs/backend-tokens.md: each program is taken from the page and run, where its runtime is present. */
+/** docs/backend-tokens.md: each program on the page is run, if its runtime is installed. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ const LANGUAGES: readonly Language[] = [
   { heading: "PHP", fence: "php", runtime: "php", file: "token.php", command: (file) => ["php", file] },
 ];
 
-/** The first `go run` of a machine compiles what it needs of the standard library: a minute when it is busy. */
+/** The first `go run` on a machine compiles parts of the standard library, which takes a minute on a busy one. */
 const COMPILE_MS = 180_000;
 
 const CLAIMS = {
@@ -46,7 +46,7 @@ afterAll(async () => {
   removeFolder(folder);
 });
 
-/** It is what the page says, to the service and to other peers. */
+/** The service accepts the token, and other peers see its metadata. */
 async function isGood(token: string): Promise<void> {
   const { channels, permissions } = CLAIMS;
   expect(await server.admin.check(token)).toMatchObject({ valid: true, peerId: "alice", channels, permissions });
@@ -66,7 +66,7 @@ describe("tokens from a backend", () => {
       test.skip(`${heading}: NOT RUN, there is no \`${runtime}\` here`, () => undefined);
       continue;
     }
-    const name = `${heading}: the program as it stands on the page makes a good token`;
+    const name = `${heading}: the program as printed on the page makes a valid token`;
     const body = async (): Promise<void> => {
       const path = join(folder, file);
       writeFileSync(path, block(PAGE, fence, heading));
@@ -78,7 +78,7 @@ describe("tokens from a backend", () => {
     test(name, body, COMPILE_MS);
   }
 
-  test("asking the service gives the same", async () => {
+  test("the service mints an equivalent token", async () => {
     const script = block(PAGE, "sh", "Ask the service instead").replace("localhost:8080", server.url);
     const { out } = await run(["sh", "-c", script], { env: { PARLEY_KEY: server.keys.secretKey } });
     const { token, expiresAt } = JSON.parse(out) as { token: string; expiresAt: number };
@@ -86,7 +86,7 @@ describe("tokens from a backend", () => {
     await isGood(token);
   });
 
-  test("every program on the page is one that is run here", () => {
+  test("every program on the page is run by this suite", () => {
     const all = blocks(PAGE);
     const known = LANGUAGES.map(({ heading, fence }) => `${heading} ${fence}`);
     const others = all.filter(({ heading, language }) => !known.includes(`${heading} ${language}`));
@@ -98,7 +98,7 @@ describe("tokens from a backend", () => {
     ]);
   });
 
-  test("what the page warns of is so: a list where an object must be, a clock that runs ahead", async () => {
+  test("the warnings of the page are true: a list instead of an object, a clock that is ahead", async () => {
     const [keyId = "", secret = ""] = server.keys.secretKey.split(":");
     const now = Math.floor(Date.now() / 1000);
     const check = (claims: object) => server.admin.check(selfSigned(keyId, secret, { exp: now + 500, ...claims }));

@@ -25,9 +25,9 @@ interface Dashboard {
 const dashboard = JSON.parse(readPage("deploy/grafana-dashboard.json")) as Dashboard;
 const panels = dashboard.panels.filter(({ type }) => type !== "row");
 
-/** What Prometheus puts on every sample of a target. */
+/** The labels that Prometheus adds to every sample of a target. */
 const TARGET = { job: "parley", instance: "127.0.0.1:8080" };
-/** Only bad behaviour raises these: their panels show a flat zero. */
+/** These stay at zero unless clients misbehave or the service has a fault. */
 const ZERO_IS_GOOD = [
   "parley_rate_cuts_total",
   "parley_slow_cuts_total",
@@ -44,7 +44,7 @@ async function scrape(): Promise<Scrape> {
   return { atSeconds: Date.now() / 1000, samples: parseExposition(text, TARGET) };
 }
 
-/** Something of everything that a dashboard tells of. */
+/** Causes traffic of every kind that the dashboard shows. */
 async function traffic(): Promise<void> {
   const { secretKey, publishableKey } = server.keys;
   const rest = (path: string, body?: unknown, method?: string) =>
@@ -70,7 +70,7 @@ async function traffic(): Promise<void> {
   await ben.closed();
 }
 
-/** The lag of the event loop is measured twice a second; without a measurement in between there is no rate of it. */
+/** Event loop lag is measured twice a second; a rate needs a measurement between the two scrapes. */
 async function scrapeWithLag(): Promise<Scrape> {
   const measured = ({ samples }: Scrape) =>
     samples.find(({ name }) => name === "parley_event_loop_lag_seconds_count")?.value ?? 0;
@@ -93,7 +93,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** As Grafana fills its variables in. */
+/** An expression with Grafana's variables filled in. */
 const filled = (expr: string): string => expr.replaceAll("$__rate_interval", "__range").replaceAll("$job", ".+");
 
 describe("the Grafana dashboard", () => {
@@ -130,7 +130,7 @@ describe("the Grafana dashboard", () => {
     expect(missing).toEqual([]);
   });
 
-  test("its variables find something to choose from", () => {
+  test("its variables have values to choose from", () => {
     for (const { query } of dashboard.templating.list) {
       if (typeof query === "string") continue;
       const [, metric = "", label = ""] = /^label_values\((\w+), (\w+)\)$/.exec(query.query) ?? [];
@@ -140,7 +140,7 @@ describe("the Grafana dashboard", () => {
     }
   });
 
-  test("panels have ids of their own, and none covers another", () => {
+  test("panels have unique ids and do not overlap", () => {
     expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
     const taken = new Map<string, string>();
     for (const { title, gridPos } of dashboard.panels)
@@ -153,7 +153,7 @@ describe("the Grafana dashboard", () => {
   });
 });
 
-test("the evaluator refuses what it does not know, and sees when there is nothing", () => {
+test("the evaluator refuses unknown expressions, and reports empty results", () => {
   const result = (text: string) => new Query(text, before, after).evaluate();
   expect(() => result("irate(parley_connects_total[__range])")).toThrow("cannot read");
   expect(() => result("parley_connections offset 5m")).toThrow("cannot read");

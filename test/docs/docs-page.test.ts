@@ -1,4 +1,4 @@
-/** What can be said of /docs without a browser: how a node serves it, and that it needs nobody else. */
+/** What can be tested of /docs without a browser: how a node serves it, and that it loads nothing from other hosts. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Server, startParley } from "../support/parley.ts";
 
@@ -14,10 +14,10 @@ beforeAll(async () => {
 
 afterAll(() => node.stop());
 
-/** The page's own script, as the browser would get it. */
+/** The page's own script, as the browser receives it. */
 const script = (): string => page.match(/<script>([\s\S]*)<\/script>/)?.[1] ?? "";
 
-test("a node serves the page as HTML that may only run itself and ask its own server", () => {
+test("a node serves the page as HTML with a policy that allows only its own script and its own server", () => {
   expect(response.status).toBe(200);
   expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
   expect(response.headers.get("x-content-type-options")).toBe("nosniff");

@@ -25,14 +25,14 @@ const tokenFor = (peerId: string, more: object = {}): Promise<string> =>
 const listenerFor = async (peerId: string, more: object = {}): Promise<Listener> =>
   Listener.connect(server.url, `token=${await tokenFor(peerId, more)}`);
 
-/** The commands of an example's README, for a server that is not where theirs is. */
+/** The commands of an example's README, with the data folder of this test's server. */
 const readme = (name: string): string =>
   block(`examples/${name}/README.md`, "sh").replaceAll("data/first-run.txt", `${server.data}/first-run.txt`);
 
 const text = ({ data }: ServerFrame): string => (data as { text: string }).text;
 
 describe("chat-terminal", () => {
-  /** Node 20 has its WebSocket behind a flag, which later ones still take. */
+  /** Node 20 has its WebSocket behind a flag, which later versions still accept. */
   const RUNTIMES: Readonly<Record<string, readonly string[]>> = {
     Bun: [process.execPath],
     Node: ["node", "--experimental-websocket"],
@@ -45,7 +45,7 @@ describe("chat-terminal", () => {
   };
 
   for (const runtime of Object.keys(RUNTIMES))
-    test(`two people talk and see each other come and go, under ${runtime}`, async () => {
+    test(`two people talk and see each other join and leave, under ${runtime}`, async () => {
       const channel = `chat/${runtime}`;
       await using alice = await chat(runtime, "Alice", channel);
       await alice.writes(/\* you are alice; here: nobody else\n/);
@@ -63,19 +63,19 @@ describe("chat-terminal", () => {
       await alice.writes(/\* Bob has left\n/);
     });
 
-  test("the commands of its README bring it up", async () => {
+  test("the commands of its README start it", async () => {
     const env = { PARLEY_URL: server.url, NODE_OPTIONS: "--experimental-websocket" };
     await using alice = stay(readme("chat-terminal"), env);
     await alice.writes(/\* you are alice/);
   });
 
-  test("it says why it is refused: a channel beyond its token, a token that is none, a peer that was kicked", async () => {
+  test("it reports why it is refused: a channel beyond its token, an invalid token, a kicked peer", async () => {
     await using lost = await chat("Bun", "Lost", "elsewhere");
     await lost.writes(/\* refused: channel_not_authorized/);
     const env = { PARLEY_URL: server.url, PARLEY_TOKEN: "none" };
-    await using nobody = new Child([process.execPath, example("chat-terminal/chat.mjs")], { env });
-    await nobody.writes(/\* the end: invalid_token/);
-    expect(await nobody.exited).toBe(1);
+    await using invalid = new Child([process.execPath, example("chat-terminal/chat.mjs")], { env });
+    await invalid.writes(/\* the end: invalid_token/);
+    expect(await invalid.exited).toBe(1);
     await using kicked = await chat("Bun", "Kicked", "chat/kicked");
     await kicked.writes(/nobody else/);
     const headers = { Authorization: `Bearer ${server.keys.secretKey}` };
@@ -84,7 +84,7 @@ describe("chat-terminal", () => {
     expect(await kicked.exited).toBe(1);
   });
 
-  test("it comes back after the server has been started again, and hears what is said then", async () => {
+  test("it reconnects after the server has been restarted, and receives new messages", async () => {
     const port = await freePort();
     const data = tempFolder();
     const own = await startOn(port, data);
@@ -94,10 +94,10 @@ describe("chat-terminal", () => {
     await alice.writes(/nobody else/);
     await own.kill("SIGTERM");
     await alice.writes(/\* connection lost \(1001\)/);
-    await using again = await startOn(port, data);
+    await using restarted = await startOn(port, data);
     await alice.writes(/\* you are alice; here: nobody else/);
-    const token = await mintToken(again.url, secretKey, { peerId: "bob" });
-    using bob = await Listener.connect(again.url, `token=${token}`);
+    const token = await mintToken(restarted.url, secretKey, { peerId: "bob" });
+    using bob = await Listener.connect(restarted.url, `token=${token}`);
     await bob.request({ type: "publish", channel: "chat/1", data: { text: "welcome back" } });
     await alice.writes(/bob: welcome back/);
   });
@@ -115,13 +115,13 @@ describe("agent-python", () => {
       env: { PARLEY_URL: url, PARLEY_KEY: server.keys.secretKey, PYTHONDONTWRITEBYTECODE: "1" },
     });
 
-  test("the commands of its README bring it up", async () => {
+  test("the commands of its README start it", async () => {
     const env = { PARLEY_URL: server.url, PYTHONDONTWRITEBYTECODE: "1" };
     await using python = stay(readme("agent-python"), env);
     await python.writes(/in chat\/1, with \[/);
   });
 
-  test("it answers who speaks to it, and nobody else", async () => {
+  test("it answers messages that are addressed to it, and no others", async () => {
     using ann = await listenerFor("ann");
     await ann.join("chat/agent");
     await using python = agent("chat/agent");
@@ -130,17 +130,17 @@ describe("agent-python", () => {
     expect(joined).toEqual([{ peerId: "agent", metadata: { name: "agent" } }]);
     using ben = await listenerFor("ben");
     await ben.join("chat/agent");
-    const say = (words: string) => ann.request({ type: "publish", channel: "chat/agent", data: { text: words } });
+    const say = (message: string) => ann.request({ type: "publish", channel: "chat/agent", data: { text: message } });
     await say("this is not for the agent");
     await say("@agent who is here?");
     const answer = await ann.next("message");
     expect(answer).toMatchObject({ from: "agent", data: { text: "I see ben", to: "ann" } });
-    // Over 64 KiB in UTF-8, there and back: the longest form of lengths, and words that are not ASCII.
+    // Over 64 KiB in UTF-8, in both directions: needs the longest form of frame lengths, and text that is not ASCII.
     await say(`@agent ${"Grüße ".repeat(8200)}`);
     expect(text(await ann.next("message"))).toEndWith("in 8200 words");
   });
 
-  test("it comes back after it was cut off, and ends when it is kicked", async () => {
+  test("it reconnects after a loss, and ends when it is kicked", async () => {
     await using python = agent("chat/cut");
     await python.writes(/in chat\/cut/);
     using ann = await listenerFor("ann");
@@ -150,7 +150,7 @@ describe("agent-python", () => {
       env: { PARLEY_URL: server.url, PARLEY_KEY: key.credential, PYTHONDONTWRITEBYTECODE: "1" },
     });
     await guest.writes(/in chat\/cut/);
-    // Its secret is retired: 4002, then a refusal, for the token it signs next is no better.
+    // Its secret is retired: 4002, then a refusal, because it signs the next token with the same secret.
     await server.admin.rotate(key.keyId, { graceSec: 0 });
     await guest.writes(/connection lost \(4002\)/);
     await guest.writes(/refused: 401 .*token_expired/);
@@ -161,23 +161,23 @@ describe("agent-python", () => {
     expect(await python.exited).toBe(1);
   });
 
-  test("a server that is not there, then there: it keeps trying", async () => {
+  test("it keeps trying until the server starts", async () => {
     const port = await freePort();
     await using python = agent("chat/late", `http://127.0.0.1:${port}`);
     await python.writes(/connection lost/);
     await using _ = await startOn(port, tempFolder());
-    // Another server, another key: it is refused, which shows that it has arrived.
+    // This server has other keys, so the refusal shows that the connect reached it.
     await python.writes(/refused: 401 .*invalid_token/);
   });
 });
 
 describe("iot-signals", () => {
-  const signals = (...words: string[]) =>
-    run(["sh", example("iot-signals/signals.sh"), ...words], {
+  const signals = (...args: string[]) =>
+    run(["sh", example("iot-signals/signals.sh"), ...args], {
       env: { PARLEY_URL: server.url, PARLEY_KEY: server.keys.secretKey },
     });
 
-  test("a device reports, sees who watches, and tells one of them something", async () => {
+  test("a device reports, lists the subscribers, and sends one of them a message", async () => {
     const reported = await signals("report", "kitchen", '{"celsius":21.5}');
     expect(JSON.parse(reported.out)).toEqual({ channel: "signals/kitchen", published: true });
     expect(JSON.parse((await signals("active")).out)).toEqual({ data: [], next: null });
@@ -201,12 +201,12 @@ describe("iot-signals", () => {
     expect(JSON.parse(outcomes[3]?.out ?? "")).toEqual({ channel: "signals/kitchen", peers: [] });
   });
 
-  test("what fails is said, by the answer and by the exit code; the key is not among the arguments", async () => {
-    const nobody = await signals("tell", "nobody", "1");
-    expect(nobody.code).not.toBe(0);
-    expect(nobody.out).toContain("peer_not_found");
+  test("a failure shows in the answer and in the exit code; the key is not among the arguments", async () => {
+    const absent = await signals("tell", "absent", "1");
+    expect(absent.code).not.toBe(0);
+    expect(absent.out).toContain("peer_not_found");
     expect((await signals("dance")).code).toBe(2);
-    // A curl that shows its arguments, which everybody on a machine can see.
+    // A curl that prints its arguments, because every user of a machine can see those.
     const bin = tempFolder();
     writeFileSync(`${bin}/curl`, '#!/bin/sh\necho "$@"\n', { mode: 0o755 });
     const shown = await run(["sh", example("iot-signals/signals.sh"), "active"], {
@@ -216,12 +216,12 @@ describe("iot-signals", () => {
     expect(shown.out).not.toContain("sk_secret_");
   });
 
-  test("the key its README advises can report and no more", async () => {
+  test("the key that its README recommends can report and do nothing else", async () => {
     const key = await server.admin.createKey("demo", { channelPatterns: ["signals/*"], actions: ["publish"] });
     const env = { PARLEY_URL: server.url, PARLEY_KEY: key.credential };
-    const words = (...all: string[]) => run(["sh", example("iot-signals/signals.sh"), ...all], { env });
-    expect((await words("report", "hall", "1")).code).toBe(0);
-    expect((await words("watchers", "hall")).out).toContain("action_not_permitted");
+    const limited = (...args: string[]) => run(["sh", example("iot-signals/signals.sh"), ...args], { env });
+    expect((await limited("report", "hall", "1")).code).toBe(0);
+    expect((await limited("watchers", "hall")).out).toContain("action_not_permitted");
   });
 });
 
@@ -233,7 +233,7 @@ describe("backend-express-free", () => {
     return { child, url: `http://127.0.0.1:${port}` };
   };
 
-  test("it gives tokens to who is logged in, and to nobody else", async () => {
+  test("it issues tokens only to users who are logged in", async () => {
     const { child, url } = await backend();
     await using _ = child;
     const post = (path: string, body: object, cookie = "") =>
@@ -261,7 +261,7 @@ describe("backend-express-free", () => {
     await using _ = child;
     await using browser = await launchChromium();
     const enter = async (name: string) => {
-      // A context each: the two must not share their cookie.
+      // One context per user: the two must not share a cookie.
       const page = await (await browser.newContext()).newPage();
       await page.goto(url);
       await page.fill("#name", name);

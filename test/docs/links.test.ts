@@ -1,16 +1,16 @@
-/** Every link of the documentation leads somewhere. */
+/** Every link of the documentation resolves, anchors included. */
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { PROJECT, readPage } from "./support/page.ts";
 
-const PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].concat(
+const PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"].concat(
   [...new Bun.Glob("{docs,examples,deploy}/**/*.md").scanSync(PROJECT)].filter(
     (path) => !path.includes("node_modules"),
   ),
 );
 
-/** As code hosts make them from headings. */
+/** The anchors that code hosts make from headings. */
 function anchors(text: string): Set<string> {
   const prose = text.replace(/^```[\s\S]*?^```/gm, "");
   return new Set(

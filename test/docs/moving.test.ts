@@ -1,4 +1,4 @@
-/** docs/moving-from-hosted.md: what is to be changed is enough, and what is said to be the same or different is so. */
+/** docs/moving-from-hosted.md: the changes it lists are sufficient, and what it says is the same or different is true. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { MeteredPeer, SignallingClient, WsCloseCode } from "@metered-ca/realtime";
 import * as closings from "../../src/protocol/close.ts";
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test("with the page's options the SDK connects and talks", async () => {
+test("with the page's options the SDK connects and publishes", async () => {
   const snippet = block(PAGE, "js", "1. The SDK's `url`")
     .replace("ws://localhost:8080", server.url.replace("http", "ws"))
     .replace('"/token", { method: "POST" }', "tokenAddress, tokenRequest");
@@ -38,7 +38,7 @@ test("with the page's options the SDK connects and talks", async () => {
   expect({ code, out, err }).toEqual({ code: 0, out: "moved\n", err: "" });
 });
 
-test("the SDK wants an origin alone, and TLS for everything but this machine", () => {
+test("the SDK accepts only an origin, and requires TLS except for this machine", () => {
   const options = (url: string) => ({ url, apiKey: "pk_live_x" });
   for (const Client of [SignallingClient, MeteredPeer]) {
     expect(() => new Client(options("ws://realtime.example.com"))).toThrow();
@@ -48,7 +48,7 @@ test("the SDK wants an origin alone, and TLS for everything but this machine", (
   }
 });
 
-test("the page's commands make an application and keys of the same look; patterns cover what it says", async () => {
+test("the page's commands make an application and keys of the same form; patterns cover what it says", async () => {
   const outcomes = await paste(block(PAGE, "sh"), { PARLEY_URL: server.url, PARLEY_ADMIN_TOKEN: server.adminToken });
   hold(outcomes, [
     { command: /apps create/, holds: ({ out }) => expect(out).toContain("shop") },
@@ -83,7 +83,7 @@ test("the close codes it lists are those of the sources; the SDK knows them", ()
   const known: number[] = Object.values(WsCloseCode);
   for (const code of sent) {
     expect(page).toContain(String(code));
-    // That the SDK comes back after a 1011, which it has no name for, is tested with the faults.
+    // The SDK has no name for 1011. The suite "faults" tests that it reconnects.
     if (code !== 1011) expect(known).toContain(code);
   }
   const never = known.filter((code) => !sent.has(code) && code !== 4000);
@@ -91,7 +91,7 @@ test("the close codes it lists are those of the sources; the SDK knows them", ()
   for (const code of never) expect(page).toContain(String(code));
 });
 
-test("data arrives byte for byte; a refused connect says why; rooms and recordings are there", async () => {
+test("data is delivered byte for byte; a refused connect says why; rooms and recordings exist", async () => {
   using listener = await Listener.connect(server.url, `key=${server.keys.publishableKey}`);
   await listener.join("bytes");
   const data = '{"z":12345678901234567890,"a":1.50}';

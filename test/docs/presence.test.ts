@@ -1,4 +1,4 @@
-/** docs/presence-and-reconnect.md: what the page promises users, seen by a bystander. */
+/** docs/presence-and-reconnect.md: what other members see, observed by a bystander. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Admin, mintToken } from "../support/admin.ts";
 import { type Server, startParley } from "../support/parley.ts";
@@ -26,54 +26,54 @@ async function joined(channel: string, peerId: string, more: object = {}, creden
   return one;
 }
 
-/** Closed, and noticed. */
+/** Resolves when the connection has closed. */
 async function gone(one: Listener): Promise<void> {
   one.close();
   await one.closed();
 }
 
-interface Told {
+interface Changes {
   readonly joined: readonly { readonly peerId: string; readonly metadata?: unknown }[];
   readonly left: readonly { readonly peerId: string }[];
 }
 
-/** Everything the bystander was told since its roster, up to the coming of somebody who comes last. */
-async function told(bystander: Listener, channel: string): Promise<string[]> {
+/** All presence changes that the bystander received after its roster, up to the join of one last member. */
+async function changesSeen(bystander: Listener, channel: string): Promise<string[]> {
   using _last = await joined(channel, "the last");
   await bystander.next("presence", (frame) =>
-    (frame as unknown as Told).joined.some((one) => one.peerId === "the last"),
+    (frame as unknown as Changes).joined.some((one) => one.peerId === "the last"),
   );
   const changes = bystander.frames.filter((frame) => frame.type === "presence" && frame.snapshot !== true);
   return changes.flatMap((frame) => {
-    const { joined, left } = frame as unknown as Told;
+    const { joined, left } = frame as unknown as Changes;
     return [...joined.map((one) => `joined ${one.peerId}`), ...left.map((one) => `left ${one.peerId}`)];
   });
 }
 
 const LAST = "joined the last";
 
-test("several tabs are one member, who leaves with the last", async () => {
+test("several tabs are one member, which leaves with the last tab", async () => {
   const channel = fresh();
   using bystander = await joined(channel, "bystander");
   const first = await joined(channel, "alice");
   const second = await joined(channel, "alice");
   await gone(first);
   await gone(second);
-  await bystander.next("presence", (frame) => (frame as unknown as Told).left.length === 1);
-  expect(await told(bystander, channel)).toEqual(["joined alice", "left alice", LAST]);
+  await bystander.next("presence", (frame) => (frame as unknown as Changes).left.length === 1);
+  expect(await changesSeen(bystander, channel)).toEqual(["joined alice", "left alice", LAST]);
 });
 
-test("a second tab with other metadata is announced with it", async () => {
+test("a second tab with other metadata is announced with the new metadata", async () => {
   const channel = fresh();
   using bystander = await joined(channel, "bystander");
   using _first = await joined(channel, "alice", { peerMetadata: { name: "Alice" } });
   await bystander.next("presence");
   using _second = await joined(channel, "alice", { peerMetadata: { name: "Alice, on the phone" } });
-  const { joined: again } = (await bystander.next("presence")) as unknown as Told;
-  expect(again).toEqual([{ peerId: "alice", metadata: { name: "Alice, on the phone" } }]);
+  const { joined: announced } = (await bystander.next("presence")) as unknown as Changes;
+  expect(announced).toEqual([{ peerId: "alice", metadata: { name: "Alice, on the phone" } }]);
 });
 
-test("changing over to a fresh token with a second connection is seen by nobody", async () => {
+test("replacing a token by a second connection is not visible to other members", async () => {
   const channel = fresh();
   using bystander = await joined(channel, "bystander");
   const old = await joined(channel, "alice");
@@ -82,12 +82,12 @@ test("changing over to a fresh token with a second connection is seen by nobody"
   await bystander.request({ type: "publish", channel, data: "twice" });
   for (const one of [old, fresher]) expect((await one.next("message")).data).toBe("twice");
   await gone(old);
-  expect(await told(bystander, channel)).toEqual(["joined alice", LAST]);
+  expect(await changesSeen(bystander, channel)).toEqual(["joined alice", LAST]);
   await bystander.request({ type: "publish", channel, data: "once" });
   expect((await fresher.next("message")).data).toBe("once");
 });
 
-test("with a publishable key one is somebody else each time", async () => {
+test("with a publishable key the peer id is new on each connect", async () => {
   const channel = fresh();
   const query = `key=${server.keys.publishableKey}`;
   const first = await Listener.connect(server.url, query);
@@ -97,21 +97,21 @@ test("with a publishable key one is somebody else each time", async () => {
   for (const one of [first, second]) one.close();
 });
 
-test("who was away gets a roster and no old messages", async () => {
+test("after a reconnect a client gets a roster and no old messages", async () => {
   const channel = fresh();
   using bystander = await joined(channel, "bystander");
   const alice = await joined(channel, "alice");
   await gone(alice);
   await bystander.request({ type: "publish", channel, data: "while alice was away" });
   using back = await connect("alice");
-  const roster = (await back.join(channel)) as unknown as Told;
+  const roster = (await back.join(channel)) as unknown as Changes;
   expect(roster.joined.map((one) => one.peerId)).toEqual(["bystander"]);
   await bystander.request({ type: "publish", channel, data: "now" });
   expect((await back.next("message")).data).toBe("now");
   expect(back.frames.filter(({ type }) => type === "message")).toHaveLength(1);
 });
 
-test("without the action presence one listens unseen; an edit of the key that takes it away is a leave", async () => {
+test("without the action presence a subscriber is not seen; an edit of the key that removes the action is a leave", async () => {
   const channel = fresh();
   using bystander = await joined(channel, "bystander");
   using unseen = await connect("unseen", { permissions: ["subscribe"] });
@@ -120,12 +120,12 @@ test("without the action presence one listens unseen; an edit of the key that ta
   using alice = await joined(channel, "alice", {}, key.credential);
   await bystander.next("presence");
   await admin.patchKey(key.keyId, { actions: ["publish", "subscribe"] });
-  await bystander.next("presence", (frame) => (frame as unknown as Told).left.length === 1);
-  expect(await told(bystander, channel)).toEqual(["joined alice", "left alice", LAST]);
+  await bystander.next("presence", (frame) => (frame as unknown as Changes).left.length === 1);
+  expect(await changesSeen(bystander, channel)).toEqual(["joined alice", "left alice", LAST]);
   expect(alice.closeCode).toBeUndefined();
 });
 
-test("at the cap of connections the upgrade succeeds, and 4010 comes instead of a welcome", async () => {
+test("at the cap on connections the upgrade succeeds, and 4010 comes instead of a welcome", async () => {
   const app = await admin.createApp();
   const key = await admin.createKey(app._id);
   await admin.must("PATCH", `/apps/${app._id}`, { plan: { maxConcurrentConnections: 1 } });
@@ -138,7 +138,7 @@ test("at the cap of connections the upgrade succeeds, and 4010 comes instead of 
   expect(code).toBe(4010);
 });
 
-test("the SDK tells with these events that it is back, and when it has given up", async () => {
+test("the SDK reports with these events that it has reconnected, and that it has given up", async () => {
   const program = `
     import { SignallingClient } from "@metered-ca/realtime";
     let tokens = 0;

@@ -1,4 +1,4 @@
-/** docs/quickstart.md, from its second step on: the server is there, everything else is done as the page says. */
+/** docs/quickstart.md, from its second step on: with a running server, everything is done as the page says. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Server, startParley } from "../support/parley.ts";
 import type { Child } from "./support/child.ts";
@@ -9,7 +9,7 @@ import { type Expected, hold, paste, stay } from "./support/shell.ts";
 const PAGE = "docs/quickstart.md";
 
 let server: Server;
-/** What step 2 exports, in this process: it is put before every block. */
+/** The exports of step 2, with this server's values; every block begins with them. */
 let exports: string;
 beforeAll(async () => {
   server = await startParley({ env: { PARLEY_ADMIN_TOKEN: "" } });
@@ -23,13 +23,13 @@ afterAll(() => server.stop());
 
 const here = (script: string): string => script.replaceAll("localhost:8080", new URL(server.url).host);
 
-/** A block that ends in something one types into. */
+/** Runs a block that ends with an interactive program. */
 const interactive = (script: string): Child => stay(`${exports}${here(script)}`, { PARLEY_URL: server.url });
 
 const json = (text: string): Record<string, unknown> => JSON.parse(text);
 const none = { command: /^export PARLEY_/, holds: () => undefined };
 
-test("what the first start made is what the page shows", () => {
+test("the first start makes what the page shows", () => {
   const names = [...block(PAGE, "", "1. Start the server").matchAll(/^ {4}(\S+(?: \S+)?) {2,}/gm)].map(
     ([, name]) => name,
   );
@@ -37,7 +37,7 @@ test("what the first start made is what the page shows", () => {
   expect(exports).not.toContain("…");
 });
 
-test("two people talk, and the backend joins in", async () => {
+test("two people talk, and the backend publishes", async () => {
   const [asAlice = "", asBob = ""] = blocks(PAGE)
     .filter(({ heading }) => heading === "3. Two people talk")
     .map(({ text }) => text);
@@ -83,14 +83,14 @@ for (const [name, runtime] of [
   ["Bun", BUN],
   ["Node", NODE],
 ] as const)
-  test(`the program with the SDK talks, under ${name}`, async () => {
+  test(`the program with the SDK works, under ${name}`, async () => {
     const program = here(block(PAGE, "js", "5. Use the SDK"));
     const env = { PARLEY_PUBLISHABLE_KEY: server.keys.publishableKey };
     const { code, out, err } = await runModule(program, env, runtime);
     expect({ code, out, err }).toEqual({ code: 0, out: "chat/2: hello from the SDK\n", err: "" });
   });
 
-/** An interpreter that has the package; PARLEY_TEST_PYTHON names another than the one in PATH. */
+/** A Python that has the package; PARLEY_TEST_PYTHON names one that is not in PATH. */
 const PYTHON = process.env.PARLEY_TEST_PYTHON ?? "python3";
 const hasPythonSdk =
   Bun.which(PYTHON) !== null && Bun.spawnSync([PYTHON, "-c", "import metered_realtime"]).exitCode === 0;
@@ -99,7 +99,7 @@ if (!hasPythonSdk)
     "metered-realtime is not installed: the program with the Python SDK is NOT run (pip install metered-realtime)",
   );
 
-test.skipIf(!hasPythonSdk)("the program with the Python SDK talks, and sees who is there", async () => {
+test.skipIf(!hasPythonSdk)("the program with the Python SDK works, and sees the other member", async () => {
   const program = here(block(PAGE, "python", "The SDK for Python"));
   const child = Bun.spawn([PYTHON, "-c", program], {
     env: { PATH: process.env.PATH, PARLEY_PUBLISHABLE_KEY: server.keys.publishableKey },
@@ -110,7 +110,7 @@ test.skipIf(!hasPythonSdk)("the program with the Python SDK talks, and sees who 
   expect({ code, out, err }).toEqual({ code: 0, out: "chat/3: hello from Python\n1 other here\n", err: "" });
 });
 
-test("an application of one's own, with its keys", async () => {
+test("the commands make an application with its keys", async () => {
   const expected: Expected[] = [
     none,
     none,

@@ -1,4 +1,4 @@
-/** The tour of README.md, pasted into a shell. Only the port and the place of the data are others. */
+/** The tour of README.md, pasted into a shell. Only the port and the data folder differ. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Server, startParley } from "../support/parley.ts";
 import { runModule } from "./support/module.ts";
@@ -9,7 +9,7 @@ const TOUR = block("README.md", "sh", "Tour");
 
 let server: Server;
 beforeAll(async () => {
-  // The operator sets no admin token, so that the first start makes one, as it does for a newcomer.
+  // No admin token is set, so that the first start makes one, as it does for a new user.
   server = await startParley({ env: { PARLEY_ADMIN_TOKEN: "" } });
 });
 afterAll(() => server.stop());
@@ -69,7 +69,7 @@ test("every command of the tour does what it says", async () => {
   hold(await paste(script, { PARLEY_URL: server.url }), EXPECTED);
 });
 
-test("the lines of JavaScript in it talk", async () => {
+test("its lines of JavaScript work", async () => {
   const lines = TOUR.split("\n").flatMap((line) => /^# {3}(.+)/.exec(line)?.[1] ?? []);
   expect(lines).toHaveLength(3);
   const program = lines

@@ -1,4 +1,4 @@
-/** docs/rooms.md: its commands, pasted into a shell, and its table of fields, held against the one of the source. */
+/** docs/rooms.md: its commands are pasted into a shell, and its table of fields is compared with the source. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { FIELD_NAMES, fieldOf } from "../../src/rooms/fields.ts";
 import { type Server, startParley } from "../support/parley.ts";
@@ -58,7 +58,7 @@ const EXPECTED: readonly Expected[] = [
   { command: /rooms delete/, holds: ({ err }) => expect(err).toContain("archived") },
 ];
 
-test("what it tells one to paste works", async () => {
+test("every command of the page does what it says", async () => {
   const { port } = new URL(server.url);
   const script = block(PAGE, "sh", "Examples")
     .replaceAll("localhost:8080", `localhost:${port}`)
@@ -66,7 +66,7 @@ test("what it tells one to paste works", async () => {
   hold(await paste(script, { PARLEY_URL: server.url }), EXPECTED);
 });
 
-test("without a resolver that knows demo.localhost, each of the other ways does the same", async () => {
+test("without a resolver that knows demo.localhost, each of the alternatives does the same", async () => {
   const { port } = new URL(server.url);
   const script = block(PAGE, "sh", "Where demo.localhost is not found").replaceAll(
     "localhost:8080",

@@ -1,4 +1,4 @@
-/** docs/troubleshooting.md: nothing that the service can say is missing, and what it quotes is what is said. */
+/** docs/troubleshooting.md lists every error and close code, and quotes messages as they are printed. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, rmSync } from "node:fs";
 import * as closings from "../../src/protocol/close.ts";
@@ -33,15 +33,15 @@ describe("every error code", () => {
   const frames = rows("A frame is answered").flatMap(([code]) => quoted(code));
 
   for (const code of codes)
-    test(`${code}: is there, under its HTTP status or among the frames`, () => {
+    test(`${code} is listed under its HTTP status or among the frames`, () => {
       const { status } = CODES[code];
-      const told = http.some(([statuses = "", errors]) => {
+      const isListed = http.some(([statuses = "", errors]) => {
         return statuses.split(", ").includes(String(status)) && quoted(errors).includes(wireCode(code));
       });
-      expect(told || frames.includes(wireCode(code))).toBe(true);
+      expect(isListed || frames.includes(wireCode(code))).toBe(true);
     });
 
-  test("and no other", () => {
+  test("no other code is listed", () => {
     const named = [...http.flatMap(([, errors]) => quoted(errors)), ...frames];
     expect(named.filter((code) => !wire.has(code))).toEqual([]);
     const statusOf = http.flatMap(([statuses = "", errors]) =>
@@ -53,21 +53,21 @@ describe("every error code", () => {
 });
 
 describe("every close code", () => {
-  const told = rows("It connects, and is closed").flatMap(([cell = ""]) => cell.split(", ").map(Number));
+  const listed = rows("It connects, and is closed").flatMap(([cell = ""]) => cell.split(", ").map(Number));
 
   for (const [name, { code }] of Object.entries(closings))
-    test(`${code}, ${name}: is there`, () => {
-      expect(told).toContain(code);
+    test(`${code} (${name}) is listed`, () => {
+      expect(listed).toContain(code);
     });
 
-  test("those that the runtime gives are there too, and the size that 1009 is about", () => {
-    for (const code of [1000, 1005, 1006, 1009]) expect(told).toContain(code);
+  test("the codes of the runtime are listed too, and the size limit of 1009", () => {
+    for (const code of [1000, 1005, 1006, 1009]) expect(listed).toContain(code);
     expect(page).toContain(FRAME_MAX_BYTES.toLocaleString("en-US"));
     expect(MESSAGE_MAX_BYTES).toBeLessThan(FRAME_MAX_BYTES);
   });
 });
 
-describe("a server that does not start says what the page quotes", () => {
+describe("a server that does not start prints what the page quotes", () => {
   const said = rows("The server does not start").map(([cell]) => quoted(cell)[0] ?? "");
   const quotes = (beginning: string): string => said.find((one) => one.startsWith(beginning)) ?? "";
 
@@ -107,13 +107,13 @@ describe("a server that does not start says what the page quotes", () => {
     expect((await runParley(["up", "--prot", "1"])).output).toContain(quotes("there is no flag"));
   });
 
-  test("npm that is missing or fails is told by the script that needs it", () => {
+  test("the script that needs npm reports that it is missing or fails", () => {
     const setup = readPage("bin/setup.sh");
     for (const text of said.filter((one) => one.startsWith("npm"))) expect(setup).toContain(text);
   });
 });
 
-test("the command that asks why, and the advice behind the answers, work", async () => {
+test("the command that asks for the reason, and the advice for the answers, work", async () => {
   await using server = await startParley();
   const script = block(PAGE, "sh").replace("localhost:8080", new URL(server.url).host);
   const why = async (token: string): Promise<{ error: string }> => {
@@ -129,9 +129,9 @@ test("the command that asks why, and the advice behind the answers, work", async
   const headers = { Origin: "http://localhost:3000" };
   const asked = () => call(`${server.url}/v1?key=${key.keyId}`, { headers });
   expect((await asked()).body).toMatchObject({ error: "origin_not_allowed" });
-  const words = ["keys", "edit", key.keyId, "--origins", "https://app.example.com,http://localhost:3000"];
+  const edit = ["keys", "edit", key.keyId, "--origins", "https://app.example.com,http://localhost:3000"];
   const env = { PARLEY_URL: server.url, PARLEY_ADMIN_TOKEN: server.adminToken };
-  expect((await runParley(words, env)).code).toBe(0);
+  expect((await runParley(edit, env)).code).toBe(0);
   expect((await asked()).body).toMatchObject({ error: "upgrade_required" });
 
   const unlimited = ["apps", "plan", "demo", "--max-messages", "none"];

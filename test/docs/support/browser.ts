@@ -6,6 +6,6 @@ const executablePath = Bun.which("chromium") ?? Bun.which("chromium-browser") ??
 /** undefined if there is a browser. */
 export const missingBrowser = executablePath === null ? "there is no Chromium here" : undefined;
 
-/** Without its sandbox: it shows our own pages only, and the sandbox does not work as root in a container. */
+/** Without the sandbox, which does not work as root in a container; only our own pages are shown. */
 export const launchChromium = (): Promise<Browser> =>
   chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });

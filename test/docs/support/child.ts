@@ -1,15 +1,15 @@
-/** Programs that users run, started as a user would, and watched. */
+/** Starts programs as a user would, and waits for what they print. */
 import type { Subprocess } from "bun";
 import { PROJECT } from "./page.ts";
 
 export interface ChildOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Of `run`. */
+  /** Timeout of `run`. */
   readonly patienceMs?: number;
 }
 
-/** Long enough for a busy machine; nothing here takes that long when all is well. */
+/** A timeout for busy machines; without a failure nothing here takes that long. */
 const PATIENCE_MS = 30_000;
 
 const running = new Set<Subprocess>();
@@ -18,7 +18,7 @@ process.on("exit", () => {
 });
 
 export class Child {
-  /** Both streams as they came. */
+  /** Standard output and standard error, in the order in which they arrived. */
   output = "";
   readonly exited: Promise<number>;
   private readonly child: Subprocess<"pipe", "pipe", "pipe">;
@@ -54,7 +54,7 @@ export class Child {
     this.child.stdin.end();
   }
 
-  /** What it writes next that looks so; what stands before that counts as read. */
+  /** Resolves with the next match in the output; everything before it counts as read. */
   async writes(pattern: RegExp): Promise<RegExpExecArray> {
     const deadline = performance.now() + PATIENCE_MS;
     for (;;) {
@@ -99,7 +99,7 @@ export class Child {
   }
 }
 
-/** To its end; standard output and standard error apart, as a shell would give them. */
+/** Runs a program to its end, with standard output and standard error separate. */
 export async function run(
   command: readonly string[],
   { cwd = PROJECT, env = {}, patienceMs = PATIENCE_MS }: ChildOptions = {},
@@ -123,7 +123,7 @@ export async function run(
   return { code, out, err };
 }
 
-/** The settings of whoever runs the tests are not a user's. */
+/** The environment without PARLEY_ variables: those of the developer must not affect the tests. */
 const bare = (): Record<string, string> =>
   Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>

@@ -1,4 +1,4 @@
-/** Prometheus's text format → samples, as a scrape would keep them. */
+/** Parses Prometheus's text format into samples, as a scrape keeps them. */
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -8,7 +8,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** What stood in /metrics at one moment. */
+/** The content of /metrics at one moment. */
 export interface Scrape {
   readonly atSeconds: number;
   readonly samples: readonly Sample[];
@@ -17,7 +17,7 @@ export interface Scrape {
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"(?:,|$)/g;
 
-/** `target` are the labels that a scrape adds to every sample: job and instance. */
+/** `target` has the labels that a scrape adds to every sample: job and instance. */
 export function parseExposition(text: string, target: Labels): Sample[] {
   return text
     .split("\n")

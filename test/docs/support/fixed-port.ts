@@ -1,8 +1,8 @@
-/** A server on a port that is known beforehand: for what has to find it again, or before it is there. */
+/** A server on a known port, for clients that must find it after a restart, or that start before it. */
 import { createServer } from "node:net";
 import { Server } from "../../support/parley.ts";
 
-/** Below the ports that systems give to outgoing connections: nobody takes ours while the server is down. */
+/** Below the range of outgoing connections, so that no other process takes the port while the server is down. */
 const PORTS_FROM = 20_000;
 const PORTS = 10_000;
 
@@ -20,7 +20,7 @@ const isFree = (port: number): Promise<boolean> =>
     probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
   });
 
-/** The folder stays when it is stopped. */
+/** Starts a server; its data folder is kept when it stops. */
 export async function startOn(port: number, data: string): Promise<Server> {
   const flags = ["up", "--port", String(port), "--host", "127.0.0.1", "--data", data];
   const env = { PARLEY_LOG_FORMAT: "json" };

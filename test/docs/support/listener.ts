@@ -1,4 +1,4 @@
-/** A connection of the tests' own: to hear what others say, and to say something to them. */
+/** A WebSocket client for tests: it records what it receives, and sends frames. */
 import type { Json } from "../../support/http.ts";
 
 const PATIENCE_MS = 10_000;
@@ -9,9 +9,9 @@ export interface ServerFrame extends Json {
 
 export class Listener {
   readonly frames: ServerFrame[] = [];
-  /** The same, as they came. */
+  /** The same frames as text. */
   readonly texts: string[] = [];
-  /** undefined while it is open. */
+  /** undefined while the connection is open. */
   closeCode: number | undefined;
   private readonly watchers = new Set<() => void>();
   private readTo = 0;
@@ -47,14 +47,14 @@ export class Listener {
     this.socket.send(typeof frame === "string" ? frame : JSON.stringify(frame));
   }
 
-  /** Its answer, wherever it stands among what comes. */
+  /** Sends a frame with a requestId and resolves with its answer. */
   async request(frame: Json): Promise<ServerFrame> {
     const requestId = `listener ${++this.requests}`;
     this.send({ ...frame, requestId });
     return this.until(() => this.frames.find((one) => one.requestId === requestId), JSON.stringify(frame));
   }
 
-  /** The next frame of that type not passed yet for which `fits` holds. */
+  /** The next unread frame of that type for which `fits` holds; frames before it count as read. */
   async next(type: string, fits: (frame: ServerFrame) => boolean = () => true): Promise<ServerFrame> {
     const at = await this.until(() => {
       const found = this.frames.findIndex((frame, at) => at >= this.readTo && frame.type === type && fits(frame));

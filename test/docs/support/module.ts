@@ -1,11 +1,11 @@
-/** A user's JavaScript, run where it finds the public SDK as an installed package. */
+/** Runs a user's JavaScript where the public SDK is an installed package. */
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeFolder } from "../../support/temp.ts";
 import { run } from "./child.ts";
 import { PROJECT } from "./page.ts";
 
-/** Node 20 has its WebSocket behind a flag, which later ones still take. */
+/** Node 20 has its WebSocket behind a flag, which later versions still accept. */
 export const NODE = ["node", "--experimental-websocket", "--disable-warning=ExperimentalWarning"];
 export const BUN = [process.execPath];
 

@@ -1,4 +1,4 @@
-/** Pages of the documentation, taken apart. */
+/** Reads pages of the documentation and finds their fenced blocks. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -7,7 +7,7 @@ export const PROJECT = join(import.meta.dir, "../../..");
 export interface Block {
   readonly language: string;
   readonly text: string;
-  /** The nearest heading above it. */
+  /** The nearest heading above the block. */
   readonly heading: string;
 }
 
@@ -31,7 +31,7 @@ export function blocks(path: string): Block[] {
   return found;
 }
 
-/** The one block of that language under that heading. */
+/** The only block of that language under that heading. */
 export function block(path: string, language: string, heading?: string): string {
   const fitting = blocks(path).filter(
     (one) => one.language === language && (heading === undefined || one.heading === heading),
@@ -43,8 +43,8 @@ export function block(path: string, language: string, heading?: string): string 
 }
 
 /**
- * A block of shell as its commands: a command ends with its line, unless that ends in a backslash or inside quotes. Lines
- * that are comments belong to the command behind them.
+ * Splits a block of shell into commands. A command ends with its line, unless the line ends in a backslash or inside quotes.
+ * Comment lines are dropped.
  */
 export function commands(script: string): string[] {
   const all: string[] = [];

@@ -1,6 +1,6 @@
 /**
  * The part of PromQL that the dashboard uses, evaluated over two scrapes: selectors, rate, sum / max / min / count with `by`,
- * histogram_quantile, time(), numbers, and arithmetic. A form it does not know is an error, never a guess.
+ * histogram_quantile, time(), numbers, and arithmetic. A form it does not know is an error, and is not guessed.
  */
 import type { Labels, Sample, Scrape } from "./exposition.ts";
 
@@ -29,7 +29,7 @@ const OPERATORS: Readonly<Record<string, (a: number, b: number) => number>> = {
 
 const TOKEN = /\s*([a-zA-Z_:][\w:]*|\d+(?:\.\d+)?|"(?:[^"\\]|\\.)*"|=~|!~|!=|[-+*/(){}[\],=])/y;
 
-/** What an expression asks of the metrics. */
+/** The metrics and labels that an expression uses. */
 export interface Asked {
   readonly metric: string;
   readonly labels: string[];
@@ -41,7 +41,7 @@ interface Matcher {
 }
 
 export class Query {
-  /** Filled while it is evaluated: every metric it names, and every label by which it selects or groups. */
+  /** Collected during evaluation: every metric it names, and every label by which it selects or groups. */
   readonly asked: Asked[] = [];
   private readonly tokens: string[];
   private at = 0;
@@ -118,7 +118,7 @@ export class Query {
     throw this.wrong();
   }
 
-  /** Per second between the two scrapes, for series that stand in both: one sample is no rate. */
+  /** Per second between the two scrapes, for series that are in both: a rate needs two samples. */
   private rate(): Point[] {
     this.expect("(");
     const series = this.select(this.take());
@@ -175,7 +175,7 @@ export class Query {
     return value;
   }
 
-  /** What stands next. */
+  /** Whether the next token is this one. */
   private is(word: string): boolean {
     return this.tokens[this.at] === word;
   }
@@ -218,7 +218,7 @@ function vector(value: Value): readonly Point[] {
   return value;
 }
 
-/** Two vectors meet where their labels are the same. */
+/** Elements of two vectors are combined if their labels are equal. */
 function combine(operator: string, left: Value, right: Value): Value {
   const apply = OPERATORS[operator] as (a: number, b: number) => number;
   if (typeof left === "number" && typeof right === "number") return apply(left, right);
@@ -231,7 +231,7 @@ function combine(operator: string, left: Value, right: Value): Value {
   });
 }
 
-/** As Prometheus does it: linear within the bucket; what is in +Inf counts as the highest bound. */
+/** As Prometheus computes it: linear within the bucket; values in +Inf count as the highest finite bound. */
 function quantileOf(rank: number, group: readonly Point[]): number {
   const buckets = group
     .map(({ labels, value }) => ({ bound: labels.le === "+Inf" ? Number.POSITIVE_INFINITY : Number(labels.le), value }))

@@ -1,4 +1,4 @@
-/** Blocks of shell, as a user pastes them: one shell, one command after the other, what each gave kept apart. */
+/** Runs blocks of shell as a user pastes them: in one shell, one command after the other, with separate output per command. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
@@ -33,19 +33,19 @@ export async function paste(script: string, env: Readonly<Record<string, string>
   return outcomes;
 }
 
-/** A block whose last command goes on: what it runs is the child itself, so that it ends with the test. */
+/** Runs a block whose last command keeps running. That command replaces the shell, so that it ends with the test. */
 export function stay(script: string, env: Readonly<Record<string, string>>): Child {
   const all = commands(script);
   return new Child(["sh", "-c", [...all.slice(0, -1), `exec ${all.at(-1)}`].join("\n")], { env });
 }
 
-/** What a command must give; `out` is looked at as text, and as JSON if it is some. */
+/** Which command is expected, and what must hold for its outcome. */
 export interface Expected {
   readonly command: RegExp;
   readonly holds: (outcome: Outcome) => void;
 }
 
-/** Each command has its one expectation, and each expectation its command: a page cannot grow past its test. */
+/** Compares commands and expectations one to one, so that a command added to a page fails until it is tested. */
 export function hold(outcomes: readonly Outcome[], expected: readonly Expected[]): void {
   for (const [at, outcome] of outcomes.entries()) {
     const one = expected[at];
