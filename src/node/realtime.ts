@@ -58,7 +58,8 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
         clock,
         changed: snapshotLoaded,
         blocked: (app, peerId) => blockedPeers.add(app, peerId),
-        unreachable: (err) => log.error({ err }, "the store does not answer; keys stay in force as they were last read"),
+        unreachable: (err) =>
+          log.error({ err }, "the store does not answer; keys stay in force as they were last read"),
         reachable: () => log.info("the store answers again"),
       })
     : undefined;

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { COMMANDS, commandAt, FLAG_KINDS } from "../../src/cli/commands/all.ts";
-import { understand } from "../../src/cli/dispatch.ts";
+import { parseCommand } from "../../src/cli/dispatch.ts";
 import { NAMES, SETTINGS } from "../../src/config/settings.ts";
 import { callsOf, codeOn } from "./support/named.ts";
 import { PROJECT, readPage } from "./support/page.ts";
@@ -45,7 +45,7 @@ describe("parley commands", () => {
   function fault(argv: readonly string[]): string | undefined {
     if (COMMANDS.some(({ name }) => name === argv.join(" "))) return undefined;
     try {
-      understand(argv);
+      parseCommand(argv);
       return undefined;
     } catch (error) {
       return `parley ${argv.join(" ")}: ${(error as Error).message}`;

@@ -1,8 +1,8 @@
 /** For tests: one node without a network. Sockets, clock and usage are stand-ins, everything else is built as in production. */
 import type { WebSocketHandler } from "bun";
 import { Blocks } from "../../access/blocks.ts";
-import type { Follower } from "../../access/store-follower.ts";
 import type { Keyring } from "../../access/keyring.ts";
+import type { Follower } from "../../access/store-follower.ts";
 import { Throttle } from "../../access/throttle.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";

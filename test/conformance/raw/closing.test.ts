@@ -1,8 +1,8 @@
 /** protocol.md 6: how connections end, and what other members see. 1001 is in shutdown.test.ts, 4011 in delivery.test.ts. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { attempt } from "./support/connect.ts";
 import { closePayload, OPCODE } from "./support/frames.ts";
 import { type Frame, ids } from "./support/shapes.ts";
-import { attempt } from "./support/connect.ts";
 import { Wire } from "./support/wire.ts";
 import { fresh, type Guest, newApp, startWorld, tokenQuery, World } from "./support/world.ts";
 

@@ -4,8 +4,8 @@ import { mintToken, type SecretKey } from "../../support/admin.ts";
 import { forge, nowSeconds, selfSigned } from "../../support/jwt.ts";
 import { startParley } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
-import { codeOf, outcome, PLAIN_GET } from "./support/outcome.ts";
 import { type ConnectOptions, type Refused, refusal } from "./support/connect.ts";
+import { codeOf, outcome, PLAIN_GET } from "./support/outcome.ts";
 import { fresh, newApp, startWorld, tokenQuery, type World } from "./support/world.ts";
 
 setDefaultTimeout(30_000);

@@ -1,8 +1,8 @@
 /** The metrics that operators rely on: each one changes when it should, and by the right amount. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { attempt, refusal } from "./support/connect.ts";
 import { OPCODE } from "./support/frames.ts";
 import { metricChanges, readMetrics } from "./support/metrics.ts";
-import { attempt, refusal } from "./support/connect.ts";
 import type { Wire } from "./support/wire.ts";
 import { fresh, type Guest, newApp, startWorld, tokenQuery, type World } from "./support/world.ts";
 

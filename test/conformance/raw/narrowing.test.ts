@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, te
 import type { SecretKey } from "../../support/admin.ts";
 import { selfSigned } from "../../support/jwt.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
-import type { AnyFrame, Frame } from "./support/shapes.ts";
 import { attempt, refusal } from "./support/connect.ts";
+import type { AnyFrame, Frame } from "./support/shapes.ts";
 import { Wire } from "./support/wire.ts";
 import { ALL_ACTIONS, fresh, type Guest, join, startWorld, tokenQuery, type World } from "./support/world.ts";
 

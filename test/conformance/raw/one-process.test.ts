@@ -4,10 +4,10 @@
  * the cap within five seconds.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { attempt, type ConnectOptions, type Refused, refusal } from "./support/connect.ts";
 import { watchMembers } from "./support/members-seen.ts";
 import { codeOf, outcome, PLAIN_GET } from "./support/outcome.ts";
 import { type Frame, ids } from "./support/shapes.ts";
-import { attempt, type ConnectOptions, type Refused, refusal } from "./support/connect.ts";
 import { Wire } from "./support/wire.ts";
 import { type Claims, fresh, type Guest, join, newApp, startWorld, tokenQuery, type World } from "./support/world.ts";
 

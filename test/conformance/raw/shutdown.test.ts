@@ -3,8 +3,8 @@ import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect as connectTcp } from "node:net";
 import { call } from "../../support/http.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
-import type { Frame } from "./support/shapes.ts";
 import { attempt, connect, refusal } from "./support/connect.ts";
+import type { Frame } from "./support/shapes.ts";
 import type { Wire } from "./support/wire.ts";
 import { fresh, type Guest, startWorld, tokenQuery, type World } from "./support/world.ts";
 

@@ -3,8 +3,8 @@ import { type Admin, ALL_ACTIONS, type App, type SecretKey } from "../../../supp
 import { type Answer, type Call, call, type Json, type Refusal } from "../../../support/http.ts";
 import { selfSigned } from "../../../support/jwt.ts";
 import { type Options, type Server, startParley } from "../../../support/parley.ts";
-import type { Frame } from "./shapes.ts";
 import { type ConnectOptions, connect } from "./connect.ts";
+import type { Frame } from "./shapes.ts";
 import type { Wire } from "./wire.ts";
 
 let names = 0;
