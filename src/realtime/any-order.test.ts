@@ -1,4 +1,4 @@
-/** Three nodes, a few people, anything in any order: what each of them was told is compared with what is so. */
+/** Three nodes, a few peers, random actions in random order: what each client was shown is compared with a model. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Engine } from "../engine/engine.ts";
@@ -7,9 +7,9 @@ import type { Clock } from "./clock.ts";
 import { CHANGES_SHOWN_WINDOW_MS } from "./limits.ts";
 import { leftovers, World } from "./testing/kit.ts";
 import { slowly } from "./testing/late-engine.ts";
-import { Observer, type Roster, type Words } from "./testing/observer.ts";
+import { Observer, type Roster, type TestMessage } from "./testing/observer.ts";
 
-/** The model: what ought to be so. */
+/** A connection as the model knows it. */
 interface Connection {
   readonly peerId: string;
   readonly node: number;
@@ -27,13 +27,13 @@ type Act =
       readonly metadata: number | undefined;
       readonly pongAfterMs: number | undefined;
     }
-  | { readonly kind: "subscribe" | "unsubscribe" | "publish"; readonly who: number; readonly channel: string }
-  | { readonly kind: "vanish"; readonly who: number }
+  | { readonly kind: "subscribe" | "unsubscribe" | "publish"; readonly actor: number; readonly channel: string }
+  | { readonly kind: "vanish"; readonly actor: number }
   | { readonly kind: "kill"; readonly node: number }
   | { readonly kind: "pass"; readonly ms: number };
 
 const NODES = 3;
-const who = fc.nat(5);
+const actor = fc.nat(5);
 const channel = fc.constantFrom("c", "d");
 const node = fc.nat(NODES - 1);
 const act: fc.Arbitrary<Act> = fc.oneof(
@@ -47,10 +47,10 @@ const act: fc.Arbitrary<Act> = fc.oneof(
       pongAfterMs: fc.constantFrom(0, 1, 7, 30, undefined),
     }),
   },
-  { weight: 12, arbitrary: fc.record({ kind: fc.constant("subscribe" as const), who, channel }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant("unsubscribe" as const), who, channel }) },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant("publish" as const), who, channel }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("vanish" as const), who }) },
+  { weight: 12, arbitrary: fc.record({ kind: fc.constant("subscribe" as const), actor, channel }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("unsubscribe" as const), actor, channel }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("publish" as const), actor, channel }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("vanish" as const), actor }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("kill" as const), node }) },
   { weight: 8, arbitrary: fc.record({ kind: fc.constant("pass" as const), ms: fc.constantFrom(1, 2, 5, 11, 25) }) },
 );
@@ -64,22 +64,22 @@ class Model {
   private readonly connections: Connection[] = [];
   private readonly dead = new Set<number>();
 
-  constructor(private readonly it: World) {}
+  constructor(private readonly world: World) {}
 
   do(act: Act): void {
-    if (act.kind === "pass") return this.it.advance(act.ms);
+    if (act.kind === "pass") return this.world.advance(act.ms);
     if (act.kind === "kill") return this.kill(act.node);
     if (act.kind === "connect") return this.connect(act);
     const open = this.connections.filter((one) => one.isOpen);
-    const one = open[act.who % Math.max(1, open.length)];
+    const one = open[act.actor % Math.max(1, open.length)];
     if (!one) return;
     if (act.kind === "vanish") {
       one.isOpen = false;
       one.observer.client.vanish();
     } else if (act.kind === "publish") {
       one.observer.read();
-      const words: Words = { isMember: one.observer.holds(act.channel) };
-      one.observer.client.publish(act.channel, words);
+      const message: TestMessage = { isMember: one.observer.holds(act.channel) };
+      one.observer.client.publish(act.channel, message);
     } else {
       one.observer[act.kind](act.channel);
       one.channels[act.kind === "subscribe" ? "add" : "delete"](act.channel);
@@ -88,9 +88,9 @@ class Model {
 
   private connect({ peer: peerId, node, metadata, pongAfterMs }: Act & { kind: "connect" }): void {
     if (this.dead.has(node)) return;
-    // Which of two is the newer must not depend on the clocks' resolution here; another test looks at that.
-    this.it.advance(1);
-    const client = this.it.connect(peerId, { node, metadata, pongAfterMs });
+    // Two connections are never made in the same millisecond here; another test covers that.
+    this.world.advance(1);
+    const client = this.world.connect(peerId, { node, metadata, pongAfterMs });
     const observer = new Observer(client, peerId);
     this.connections.push({ peerId, node, metadata, observer, channels: new Set(), isOpen: true });
   }
@@ -99,25 +99,25 @@ class Model {
     if (this.dead.size > 0) return;
     this.dead.add(node);
     for (const one of this.connections) if (one.node === node) one.isOpen = false;
-    this.it.kill(node);
+    this.world.kill(node);
   }
 
-  /** Who is in a channel, with the metadata of its newest connection there. */
-  private truth(channel: string): Roster {
-    const members = this.connections.filter((one) => one.isOpen && one.channels.has(channel));
-    return new Map(members.map((one) => [one.peerId, one.metadata === undefined ? undefined : `${one.metadata}`]));
+  /** The members of a channel, with the metadata of their newest connection there. */
+  private members(channel: string): Roster {
+    const inChannel = this.connections.filter((one) => one.isOpen && one.channels.has(channel));
+    return new Map(inChannel.map((one) => [one.peerId, one.metadata === undefined ? undefined : `${one.metadata}`]));
   }
 
   check(): void {
-    this.it.settle();
-    // What is held back of those who came and went too often is shown by then.
-    this.it.clock.advance(CHANGES_SHOWN_WINDOW_MS);
-    this.it.settle();
+    this.world.settle();
+    // Changes that damping holds back are shown by then.
+    this.world.clock.advance(CHANGES_SHOWN_WINDOW_MS);
+    this.world.settle();
     for (const { observer } of this.connections) observer.read();
     expect(this.connections.flatMap(({ observer }) => observer.broken)).toEqual([]);
     for (const { observer, peerId, channels, isOpen } of this.connections) {
       for (const channel of isOpen ? channels : []) {
-        const others = this.truth(channel);
+        const others = this.members(channel);
         others.delete(peerId);
         expect(sorted(observer.others(channel))).toEqual(sorted(others));
       }
@@ -126,14 +126,14 @@ class Model {
 
   end(): void {
     for (const one of this.connections) if (one.isOpen) one.observer.client.vanish();
-    this.it.settle();
-    expect(leftovers(this.it)).toEqual({});
+    this.world.settle();
+    expect(leftovers(this.world)).toEqual({});
   }
 }
 
 const sorted = (roster: Roster | undefined): unknown => roster && [...roster].sort(([a], [b]) => (a < b ? -1 : 1));
 
-test("whatever people do on three nodes, everybody's picture ends as the truth and is never told nonsense", () => {
+test("whatever clients do on three nodes, each ends up knowing all members, and no frame contradicts those before it", () => {
   fc.assert(
     fc.property(acts, traffic, fc.constantFrom(0, 0, 3, 40), (acts, { make }, answerMs) => {
       const engine = (engine: Engine, clock: Clock): Engine =>

@@ -1,4 +1,4 @@
-/** Exceptions planted in the heart: what they cost, and that everything else goes on. */
+/** Exceptions planted in realtime: what they cost, and that everything else goes on. */
 import { describe, expect, spyOn, test } from "bun:test";
 import type { Engine, Envelope, RemoteMembers } from "../engine/engine.ts";
 import { Faults } from "../telemetry/faults.ts";
@@ -21,7 +21,7 @@ function plantedWorld(options: WorldOptions = {}): Planted {
   return Object.assign(new World({ ...options, faults: { caught } }), { faults });
 }
 
-/** Throws whenever `fits` says so, else does what it did. */
+/** Makes a method throw whenever `fits` returns true. */
 function plant<T extends object, K extends keyof T>(object: T, method: K, fits: (...args: never[]) => boolean): void {
   const real = object[method] as (...args: never[]) => unknown;
   const planted = function (this: T, ...args: never[]): unknown {
@@ -33,14 +33,14 @@ function plant<T extends object, K extends keyof T>(object: T, method: K, fits: 
 
 const closeCodes = (...clients: Client[]): (number | undefined)[] => clients.map((client) => client.closeCode);
 
-/** Everyone leaves; nothing may be remembered of anybody. */
+/** All clients leave, and the nodes remember none of them. */
 function expectNothingLeft(world: World, ...clients: Client[]): void {
   for (const client of clients) client.vanish();
   expect(leftovers(world)).toEqual({});
 }
 
 describe("a fault in a socket event", () => {
-  test("of a message closes that socket with 1011; the others go on and see it leave", () => {
+  test("of a message closes that socket with 1011; the others stay open and see it leave", () => {
     const world = plantedWorld();
     const [ann, ben, cat] = ["ann", "ben", "cat"].map((id) => world.join(id, "room")) as [Client, Client, Client];
     for (const client of [ann, ben, cat]) client.take();
@@ -55,7 +55,7 @@ describe("a fault in a socket event", () => {
     expectNothingLeft(world, ben, cat);
   });
 
-  test("of an open closes that socket with 1011, and nothing of it stays", () => {
+  test("of an open closes that socket with 1011 and leaves nothing behind", () => {
     const world = plantedWorld();
     const ann = world.join("ann", "room");
     plant(world.node.engine, "hold", () => true);
@@ -89,14 +89,14 @@ describe("a fault in a socket event", () => {
       world.advance(600);
       isArmed = false;
       expect(world.faults.length).toBeGreaterThan(0);
-      // The engine itself goes on watching what it could not be told to leave.
+      // The engine goes on watching a channel if `unwatch` has failed.
       expect(leftovers(world)).toEqual(method === "unwatch" ? { watchers: 1 } : {});
       const ben = world.join("ben", "room");
       expect(ben.received.at(-1)).toMatchObject({ type: "presence", joined: [], snapshot: true });
     }
   });
 
-  test("while a subscription ends resynchronises the channel: it could go on showing the member", async () => {
+  test("while a subscription ends resynchronises the channel, which might still show the member", async () => {
     const world = plantedWorld();
     const [ann, ben, cat] = [world.join("ann", "room"), world.join("ben", "room"), world.join("cat", "other")];
     const { presence } = world.node.hub;
@@ -107,7 +107,7 @@ describe("a fault in a socket event", () => {
     expect(ann.newFrames().at(-1)).toBe("ack r2");
   });
 
-  test("on one connection of a key that was narrowed leaves no other connection with what the key had", () => {
+  test("on one connection of a key that was narrowed leaves no other connection with the old permissions", () => {
     const world = plantedWorld();
     const [ann, ben] = [world.join("ann", "room"), world.join("ben", "room")];
     plant(ann.socket, "send", () => true);
@@ -134,7 +134,7 @@ describe("a fault in a socket event", () => {
     expect(cat.newFrames()).toEqual(["message dan 1"]);
   });
 
-  test("of a drain that makes a channel tick resynchronises the channel: others wait for their rosters there", () => {
+  test("of a drain that makes a channel tick resynchronises the channel, where others wait for their rosters", () => {
     const far = Array.from({ length: 200 }, (_, i) => ({
       peerId: `far${i}`,
       metadataJson: JSON.stringify("x".repeat(4000)),
@@ -158,7 +158,7 @@ describe("a fault in a socket event", () => {
     expect(closeCodes(ann, ben)).toEqual([1001, 1001]);
   });
 
-  test("on one connection does not keep a drain from ending the others", async () => {
+  test("on one connection does not prevent a drain from closing the others", async () => {
     const world = plantedWorld();
     const [ann, ben] = [world.connect("ann"), world.connect("ben")];
     plant(ann.socket, "send", () => true);
@@ -180,7 +180,7 @@ describe("a fault in a socket event", () => {
 });
 
 describe("a fault in a timer", () => {
-  test("of presence resynchronises that channel; the others tick on, and the name can be used again", async () => {
+  test("of presence resynchronises that channel; the others keep ticking, and the name can be used again", async () => {
     const world = plantedWorld();
     const [ann, ben, cat] = [world.join("ann", "bad"), world.join("ben", "bad"), world.join("cat", "good")];
     let isArmed = true;
@@ -214,7 +214,7 @@ describe("a fault in a timer", () => {
     expect(world.faults).toEqual(["timer planted"]);
   });
 
-  test("of a deadline closes that connection with 1011; the others expire as they should, also later ones", () => {
+  test("of a deadline closes that connection with 1011; the others expire on time, also later ones", () => {
     const world = plantedWorld();
     const [ann, ben, cat] = [10_000, 10_000, 20_000].map((expiresInMs, i) =>
       world.connect(`p${i}`, { expiresInMs }),
@@ -228,7 +228,7 @@ describe("a fault in a timer", () => {
     expectNothingLeft(world);
   });
 
-  test("of a liveness ping closes that connection with 1011; the others are pinged on", () => {
+  test("of a liveness ping closes that connection with 1011; the others are still pinged", () => {
     const world = plantedWorld();
     const [ann, ben] = [world.connect("ann"), world.connect("ben")];
     plant(ann.socket, "ping", () => true);
@@ -238,7 +238,7 @@ describe("a fault in a timer", () => {
     expect(ben.socket.pings.length).toBe(2);
   });
 
-  test("of the flush of usage does not keep the next one from being done", async () => {
+  test("of a flush of usage does not prevent the next one", async () => {
     const fake = new FakeClock();
     const metrics = new Metrics();
     const clock = guardedClock(fake, new Faults(silentLog, metrics));
@@ -283,7 +283,7 @@ describe("a fault in what the engine calls", () => {
     expectNothingLeft(world, ann, cat);
   });
 
-  test("to tell of members resynchronises that channel", async () => {
+  test("to announce members resynchronises that channel", async () => {
     const { world, ann, ben, cat } = worldOfTwo();
     const { presence } = world.nodeAt(1).hub;
     plant(presence, "remoteChanged", (_node: string, channel: { name: string }) => channel.name === "bad");
@@ -294,7 +294,7 @@ describe("a fault in what the engine calls", () => {
     expect(new Set(world.faults)).toEqual(new Set(["engine planted"]));
   });
 
-  test("to hand over a direct message closes its receiver, who may lack it", () => {
+  test("to deliver a direct message closes its receiver, which may have missed it", () => {
     const { world, ann, ben, cat } = worldOfTwo();
     plant(world.nodeAt(1).hub.delivery, "deliverTo", () => true);
     ann.send("ben", 1);
@@ -303,7 +303,7 @@ describe("a fault in what the engine calls", () => {
     expect(world.faults).toEqual(["engine planted"]);
   });
 
-  test("when a node has gone costs one channel: its members leave the others", async () => {
+  test("when a node is gone costs one channel; its members leave the others", async () => {
     const { world, ann, ben, cat } = worldOfTwo();
     const dan = world.join("dan", "good", { node: 0 });
     for (const client of [cat, dan]) client.take();
@@ -317,7 +317,7 @@ describe("a fault in what the engine calls", () => {
     expect([ann, dan].every((client) => client.closeCode === 1006)).toBe(true);
   });
 
-  test("when it says who is in a new channel ends the subscription that waits for it, now or later", async () => {
+  test("when it answers with the members of a new channel ends the subscription that waits for it, at once or later", async () => {
     for (const answerMs of [0, 50]) {
       const world = plantedWorld({
         nodes: 2,

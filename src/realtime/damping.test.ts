@@ -1,4 +1,4 @@
-/** A member that keeps coming and going: how much of it the others are shown, and when. */
+/** A flapping member: which of its changes the others are shown, and when. */
 import { describe, expect, test } from "bun:test";
 import type { Channel } from "./channel.ts";
 import { CHANGES_SHOWN_MAX, CHANGES_SHOWN_WINDOW_MS } from "./limits.ts";
@@ -12,7 +12,7 @@ const ids = (entries: Received["joined"]): string[] => (entries ?? []).map(({ pe
 const isAbout = (peerId: string, { joined, left }: Received): boolean =>
   ids(joined).includes(peerId) || ids(left).includes(peerId);
 
-/** Joins and leaves a channel so often, shown each time unless it is damped; ends outside. */
+/** Joins and leaves a channel `times` times, slowly enough that each change is shown unless it is damped. */
 function flap(world: World, client: Client, times: number): void {
   for (let i = 0; i < times; i++) {
     client.subscribe("c");
@@ -40,8 +40,8 @@ function heldJoin(): { world: World; ann: Client; ben: Client } {
 
 const FIVE = ["joined: ben", "left: ben", "joined: ben", "left: ben", "joined: ben"];
 
-describe("a member that keeps coming and going", () => {
-  test("is shown to change five times within 10 s, and as it is at the end of that time", () => {
+describe("a flapping member", () => {
+  test("is shown to change five times within 10 s, then once as it is at the end of that time", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.connect("ben");
@@ -55,7 +55,7 @@ describe("a member that keeps coming and going", () => {
     expect(ann.newFrames()).toEqual([]);
   });
 
-  test("is not mentioned at the end of the time when it is as it was shown last", () => {
+  test("causes no change at the end of the window when it is as it was shown last", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.connect("ben");
@@ -68,7 +68,7 @@ describe("a member that keeps coming and going", () => {
     expect(ann.newFrames()).toEqual(["left: ben"]);
   });
 
-  test("never changes more than five times within any 10 s, however long it goes on", () => {
+  test("is never shown to change more than five times within any 10 s, however long it goes on", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.connect("ben");
@@ -82,7 +82,7 @@ describe("a member that keeps coming and going", () => {
       const sixth = shownMs[at + CHANGES_SHOWN_MAX];
       if (sixth !== undefined) expect(sixth - ms).toBeGreaterThanOrEqual(WINDOW_MS - STEP_MS);
     }
-    // It is not silenced either: the window moves on.
+    // Further changes are shown as the window moves on.
     expect(shownMs.length).toBeGreaterThanOrEqual(CHANGES_SHOWN_MAX * 3);
   });
 
@@ -128,19 +128,19 @@ describe("a member that keeps coming and going", () => {
     expect(ann.newFrames()).toEqual(["left: ben8"]);
   });
 
-  test("is not shown its own join when that is shown at last, but what comes with it", () => {
+  test("is not shown its own join when that is shown at last, but the changes of others that come with it", () => {
     const { world, ann, ben } = heldJoin();
     world.advance(WINDOW_MS - 6 * STEP_MS - 1);
     world.join("cat", "c");
     world.advance(STEP_MS);
     expect(ann.newFrames().join(" ")).toMatch(/joined: .*ben/);
     expect(ben.newFrames()).toEqual(["joined: cat"]);
-    // And it goes on listening.
+    // It still listens.
     world.join("dan", "c");
     expect(ben.newFrames()).toEqual(["joined: dan"]);
   });
 
-  test("that speaks while its join is held back is not shown that join either", () => {
+  test("that sends a message while its join is held back is not shown that join either", () => {
     const { world, ann, ben } = heldJoin();
     ben.publish("c", 1);
     expect(ann.newFrames()).toEqual(["joined: ben", "message ben 1"]);
@@ -149,7 +149,7 @@ describe("a member that keeps coming and going", () => {
     expect(ben.newFrames()).toEqual(["joined: dan"]);
   });
 
-  test("delays nobody else, and nobody in other channels", () => {
+  test("delays no other member, and none in other channels", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.connect("ben");
@@ -163,7 +163,7 @@ describe("a member that keeps coming and going", () => {
     expect(ann.newFrames()).toEqual(["joined: cat", "joined: ben"]);
   });
 
-  test("newcomers are shown what the others are, and with them the end of it", () => {
+  test("is shown to newcomers as to the others, also at the end of the window", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.connect("ben");
@@ -177,11 +177,11 @@ describe("a member that keeps coming and going", () => {
     expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: cat", "left: ben"], ["left: ben"]]);
   });
 
-  test("that leaves while nobody is shown it is counted when it joins again", () => {
+  test("that leaves while no one is shown it is counted when it joins again", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c");
-    // It keeps the channel, and is shown nothing.
+    // It keeps the channel in use, and is shown nothing.
     world.connect("dan", { actions: ["subscribe"] }).subscribe("c");
     expect(ann.newFrames()).toContain("joined: ben");
     ann.unsubscribe("c");
@@ -195,7 +195,7 @@ describe("a member that keeps coming and going", () => {
     expect(ann.newFrames()).toEqual(FIVE.slice(0, 4));
   });
 
-  test("nothing is counted where nobody is shown it", () => {
+  test("has no changes counted where no one is shown them", () => {
     const world = new World();
     const ben = world.connect("ben");
     flap(world, ben, 10);
@@ -206,7 +206,7 @@ describe("a member that keeps coming and going", () => {
     expect(cat.newFrames()).toEqual(["ack r2", "roster: ben"]);
   });
 
-  test("what is remembered of it is bounded, and gone with the window", () => {
+  test("takes a bounded amount of memory, which is free after the window", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const channel = ann.peer.subscriptionTo("c")?.channel as Channel;
@@ -221,7 +221,7 @@ describe("a member that keeps coming and going", () => {
   });
 });
 
-describe("a damped member that speaks", () => {
+describe("a damped member that sends a message", () => {
   /** ben was shown to change five times, and as gone in the end. */
   const shownAsLeft = (): { world: World; ann: Client; cat: Client; ben: Client } => {
     const world = new World();
@@ -270,14 +270,14 @@ describe("a damped member that speaks", () => {
     expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben1", ...directs], []]);
     world.advance(2 * WINDOW_MS);
     expect([ann.newFrames(), cat.newFrames()]).toEqual([["left: ben1"], []]);
-    // Both are on the topic again, and told the same.
+    // Both are on the topic again, and are shown the same.
     world.connect("dan").subscribe("c");
     world.advance(STEP_MS);
     expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: dan"], ["joined: dan"]]);
     expect(ann.peer.subscriptionTo("c")?.channel.offTopic).toBeUndefined();
   });
 
-  test("joins once for each receiver, though it speaks through connections with different metadata", () => {
+  test("joins once for each receiver, even if it sends from connections with different metadata", () => {
     const { world, ann, cat, ben } = shownAsLeft();
     const other = world.connect("ben", { metadata: 3 });
     ben.subscribe("c");
@@ -290,7 +290,7 @@ describe("a damped member that speaks", () => {
     expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben3"], []]);
   });
 
-  test("is shown to all at the end of the window, also to one that was told alone", () => {
+  test("is shown to all at the end of the window, also to one that was shown its join alone", () => {
     const { world, ann, cat, ben } = shownAsLeft();
     ben.subscribe("c");
     ben.send("ann", 1);

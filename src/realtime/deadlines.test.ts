@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { type Client, PUBLISHABLE_KEY, SECRET_KEY, World } from "./testing/kit.ts";
 
-/** How long a client stays, in steps of 10 ms; undefined: longer than looked. */
-function staysMs(world: World, client: Client, lookMs: number): number | undefined {
-  for (let ms = 0; ms <= lookMs; ms += 10) {
+/** How long a client stays connected, in steps of 10 ms; undefined: longer than `maxMs`. */
+function staysMs(world: World, client: Client, maxMs: number): number | undefined {
+  for (let ms = 0; ms <= maxMs; ms += 10) {
     if (client.closeCode !== undefined) return ms;
     world.advance(10);
   }
@@ -22,7 +22,7 @@ describe("a token's expiry", () => {
     }
   });
 
-  test("takes each when its time has come, in whatever order they came", () => {
+  test("closes each connection at its own time, in whatever order they connected", () => {
     const world = new World();
     const clients = [5000, 1000, 3000].map((expiresInMs) => world.connect("ann", { expiresInMs }));
     const open = (): boolean[] => clients.map((client) => client.closeCode === undefined);
@@ -34,7 +34,7 @@ describe("a token's expiry", () => {
     expect(open()).toEqual([false, false, false]);
   });
 
-  test("a connection without one stays", () => {
+  test("does not apply to a connection without one", () => {
     const world = new World();
     const clients = [world.connect("ann"), world.connect("x", { key: PUBLISHABLE_KEY })];
     world.connect("ben", { expiresInMs: 1000 });
@@ -43,7 +43,7 @@ describe("a token's expiry", () => {
     expect(clients.map((client) => client.closeCode)).toEqual([undefined, undefined]);
   });
 
-  test("that passed while the machine was suspended ends the connection as soon as time goes on", () => {
+  test("that passed while the machine was suspended ends the connection as soon as timers run", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c", { expiresInMs: 3_600_000 });
@@ -55,7 +55,7 @@ describe("a token's expiry", () => {
     expect(ann.newFrames()).toEqual(["left: ben"]);
   });
 
-  test("is looked at again with each frame, so that nobody acts on an expired token before the wheel turns", () => {
+  test("is checked with each frame, so that an expired token cannot be used before the timer fires", () => {
     for (const frame of ['{"type":"publish","channel":"c","data":1}', '{"type":"ping"}', "nonsense", Buffer.alloc(1)]) {
       const world = new World();
       const ann = world.join("ann", "c");
@@ -66,7 +66,7 @@ describe("a token's expiry", () => {
     }
   });
 
-  test("a frame 300 ms before it is still taken", () => {
+  test("lets a frame 300 ms before it through", () => {
     const world = new World();
     const ben = world.connect("ben", { expiresInMs: 3_600_000 });
     world.clock.jump(3_600_000 - 300);
@@ -74,7 +74,7 @@ describe("a token's expiry", () => {
     expect(ben.newFrames()).toEqual(["ack r1"]);
   });
 
-  test("a wall clock that is set back ends nobody early, and nobody late by more than that", () => {
+  test("is not early when the wall clock is set back, and late by no more than that", () => {
     const world = new World();
     const ann = world.connect("ann", { expiresInMs: 10_000 });
     world.clock.jump(-5000);
@@ -100,14 +100,14 @@ describe("the grace of a rotated secret", () => {
     expect([fresh.closeCode, key.closeCode]).toEqual([undefined, undefined]);
   });
 
-  test("of nothing ends them at once", () => {
+  test("of zero ends them at once", () => {
     const world = new World();
     const old = world.connect("old", { expiresInMs: 3_600_000 });
     world.keys.rotate(SECRET_KEY, 0);
     expect([old.closeCode, old.newFrames()]).toEqual([4002, ["error token_expired"]]);
   });
 
-  test("each secret keeps its own end", () => {
+  test("is each secret's own", () => {
     const world = new World();
     const first = world.connect("first");
     world.keys.rotate(SECRET_KEY, 10_000);
@@ -119,7 +119,7 @@ describe("the grace of a rotated secret", () => {
     expect(first.closeCode).toBe(4002);
   });
 
-  test("a token that expires before it ends as any other, without an error", () => {
+  test("does not matter to a token that expires before it", () => {
     const world = new World();
     const ann = world.connect("ann", { expiresInMs: 5000 });
     world.keys.rotate(SECRET_KEY, 60_000);

@@ -6,17 +6,17 @@ describe("a message", () => {
   test("reaches every other subscriber, also the sender's other connections, and never the sending one", () => {
     const world = new World();
     const ann = world.join("ann", "c");
-    const again = world.join("ann", "c");
+    const second = world.join("ann", "c");
     const ben = world.join("ben", "c");
     const cat = world.join("cat", "other");
-    for (const client of [ann, again, ben, cat]) client.take();
+    for (const client of [ann, second, ben, cat]) client.take();
     ann.publish("c", { hello: 1 });
     expect(ann.newFrames()).toEqual(["ack r2"]);
-    for (const client of [again, ben]) expect(client.newFrames()).toEqual(['message ann {"hello":1}']);
+    for (const client of [second, ben]) expect(client.newFrames()).toEqual(['message ann {"hello":1}']);
     expect(cat.newFrames()).toEqual([]);
   });
 
-  test("needs no subscription of the sender, and none of anybody", () => {
+  test("needs no subscription of the sender, and no subscriber at all", () => {
     const world = new World();
     const ann = world.connect("ann");
     const ben = world.join("ben", "c");
@@ -27,7 +27,7 @@ describe("a message", () => {
     expect(world.node.hub.spaces.channelCount).toBe(1);
   });
 
-  test("does not reach those who have unsubscribed, nor the same channel of another application", () => {
+  test("does not reach clients that have unsubscribed, nor the same channel of another application", () => {
     const world = new World();
     const ann = world.connect("ann");
     const ben = world.join("ben", "c");
@@ -46,7 +46,7 @@ describe("a message", () => {
     expect(ben.socket.written.at(-1)).toBe(`{"type":"message","channel":"c","from":"ann","data":${data}}`);
   });
 
-  test("carries the sender's metadata for those who asked, and only for them; the last subscribe counts", () => {
+  test("carries the sender's metadata only to subscribers that asked for it; the last subscribe counts", () => {
     const world = new World();
     const ann = world.connect("ann", { metadata: { name: "Ann" } });
     const bare = world.connect("bare");
@@ -80,7 +80,7 @@ describe("a message", () => {
     ]);
   });
 
-  test("comes once to one who subscribed several times", () => {
+  test("comes once to a client that subscribed several times", () => {
     const world = new World();
     const ben = world.connect("ben");
     for (const includeSenderMetadata of [true, false, true, false]) {
@@ -93,7 +93,7 @@ describe("a message", () => {
     expect(world.node.hub.occupancy.localChannels(APP)).toEqual([{ channel: "c", peerIds: ["ben"], connections: 1 }]);
   });
 
-  test("reaches those of one kind after those of the other have gone", () => {
+  test("reaches the subscribers of one variant after those of the other have left", () => {
     for (const includeSenderMetadata of [true, false]) {
       const world = new World();
       const gone = world.connect("gone");
@@ -131,16 +131,16 @@ describe("a direct message", () => {
       ]);
   });
 
-  test("to oneself reaches one's other connections; there being none is peer_not_found", () => {
+  test("to the sender itself reaches its other connections; without any it is peer_not_found", () => {
     const world = new World();
     const ann = world.connect("ann");
     ann.send("ann", 1);
-    const again = world.connect("ann");
+    const second = world.connect("ann");
     ann.send("ann", 2);
-    expect([ann.newFrames(), again.newFrames()]).toEqual([["error peer_not_found r1", "ack r2"], ["direct ann 2"]]);
+    expect([ann.newFrames(), second.newFrames()]).toEqual([["error peer_not_found r1", "ack r2"], ["direct ann 2"]]);
   });
 
-  test("does not reach the peer of another application, nor one who is only a member elsewhere", () => {
+  test("does not reach the peer of another application, nor one that is only a member on another node", () => {
     const world = new World();
     world.connect("ben", { key: OTHER_KEY });
     world.join("ann", "c");
@@ -151,22 +151,22 @@ describe("a direct message", () => {
     expect(ann.newFrames()).toEqual(["error peer_not_found r1", "error peer_not_found r2"]);
   });
 
-  test("is counted as used when somebody was reached, and not otherwise", () => {
+  test("counts as used when it reached a connection, and not otherwise", () => {
     const world = new World();
     const ann = world.connect("ann");
     world.connect("ben");
     world.connect("ben");
     ann.send("ben", 1);
-    ann.send("nobody", 1);
+    ann.send("absent", 1);
     expect(world.node.usage.messagesUsed(APP)).toBe(1);
   });
 });
 
-describe("when the engine cannot reach the others", () => {
+describe("when the engine cannot reach other nodes", () => {
   const worldWith = (instead: Partial<Engine>): World =>
     new World({ engine: (engine) => Object.assign(engine, instead) });
 
-  test("a publish is a backend_error, delivered to nobody and not counted", () => {
+  test("a publish is a backend_error, reaches no one and is not counted", () => {
     const world = worldWith({ publish: () => false });
     const ben = world.join("ben", "c");
     const ann = world.connect("ann");
@@ -178,7 +178,7 @@ describe("when the engine cannot reach the others", () => {
     ]);
   });
 
-  test("a send is a backend_error, handed to nobody and not counted", () => {
+  test("a send is a backend_error, reaches no one and is not counted", () => {
     const world = worldWith({ send: () => UNAVAILABLE });
     const ben = world.connect("ben");
     const ann = world.connect("ann");
@@ -190,19 +190,19 @@ describe("when the engine cannot reach the others", () => {
     ]);
   });
 
-  test("a send that turns out so later is an ack if it was handed to somebody here, else a backend_error", async () => {
+  test("and that is found out later, a send is acked if it reached a connection here, else a backend_error", async () => {
     const world = worldWith({ send: async () => UNAVAILABLE });
     const ben = world.connect("ben");
     const ann = world.connect("ann");
     ann.send("ben", 1);
-    ann.send("nobody", 1);
+    ann.send("absent", 1);
     expect(ann.newFrames()).toEqual([]);
     await turn();
     expect([ann.newFrames(), ben.newFrames()]).toEqual([["ack r1", "error backend_error r2"], ["direct ann 1"]]);
     expect(world.node.usage.messagesUsed(APP)).toBe(1);
   });
 
-  test("an answer that comes after the sender has gone is written to nobody", async () => {
+  test("and the answer comes after the sender has disconnected, nothing is written", async () => {
     for (const reached of [1, 0]) {
       const world = worldWith({ send: async () => reached });
       const ann = world.connect("ann");

@@ -37,7 +37,7 @@ describe("a frame that cannot be understood", () => {
     expect(ann.closeCode).toBeUndefined();
   });
 
-  test("a bad requestId is malformed and not echoed, before the type is looked at", () => {
+  test("a bad requestId is malformed and not echoed, before the type is checked", () => {
     const { ann } = begin();
     const bad = ["", "x".repeat(129), 7, null, {}, []];
     expect(answers(ann, ...bad.map((requestId) => ({ type: "nonsense", requestId })))).toEqual(
@@ -48,7 +48,7 @@ describe("a frame that cannot be understood", () => {
     ]);
   });
 
-  test("an unknown type is unknown_type, also one that is called like something every object has", () => {
+  test("an unknown type is unknown_type, also one that is named like a property of every object", () => {
     const { ann } = begin();
     const types = ["", "Publish", "welcome", "constructor", "toString", "__proto__", "hasOwnProperty"];
     expect(answers(ann, ...types.map((type) => ({ type, channel: 1, ...id })))).toEqual(
@@ -58,7 +58,7 @@ describe("a frame that cannot be understood", () => {
   });
 });
 
-describe("checks come in the order the protocol gives", () => {
+describe("checks run in the order of the protocol", () => {
   test("name, reserved, action, scope, data, limit or quota", () => {
     const { world, ann } = begin(["presence"]);
     world.keys.editApp({ maxMessagesPerPeriod: 0 });
@@ -74,23 +74,23 @@ describe("checks come in the order the protocol gives", () => {
     expect(of(ben, { channel: "d", data: null })).toEqual(["error over_message_quota x", "ack x"]);
   });
 
-  test("of a send: name, action, data, quota, then whether the peer is there", () => {
+  test("of a send: name, action, data, quota, then whether the peer is connected", () => {
     const { world, ann } = begin(["presence"]);
     const of = (client: Client, more: object): string[] => answers(client, { type: "send", ...id, ...more });
     for (const to of ["", "é", "x".repeat(129), 7, undefined])
       expect(of(ann, { to })).toEqual(["error invalid_peer_id x"]);
-    expect(of(ann, { to: "nobody" })).toEqual(["error action_not_permitted x"]);
+    expect(of(ann, { to: "absent" })).toEqual(["error action_not_permitted x"]);
     const ben = world.connect("ben");
-    expect(of(ben, { to: "nobody" })).toEqual(["error missing_data x"]);
+    expect(of(ben, { to: "absent" })).toEqual(["error missing_data x"]);
     world.keys.editApp({ maxMessagesPerPeriod: 0 });
-    expect(of(ben, { to: "nobody", data: 1 })).toEqual(["error over_message_quota x"]);
+    expect(of(ben, { to: "absent", data: 1 })).toEqual(["error over_message_quota x"]);
     world.keys.editApp({ maxMessagesPerPeriod: null });
-    expect(of(ben, { to: "nobody", data: 1 })).toEqual(["error peer_not_found x"]);
+    expect(of(ben, { to: "absent", data: 1 })).toEqual(["error peer_not_found x"]);
   });
 
-  test("all of them leave the connection open, and are sent without an id too", () => {
+  test("all of them leave the connection open, and are answered without an id too", () => {
     const { ann } = begin();
-    expect(answers(ann, { type: "publish", channel: "c" }, { type: "send", to: "nobody", data: 1 })).toEqual([
+    expect(answers(ann, { type: "publish", channel: "c" }, { type: "send", to: "absent", data: 1 })).toEqual([
       "error missing_data",
       "error peer_not_found",
     ]);
@@ -98,7 +98,7 @@ describe("checks come in the order the protocol gives", () => {
   });
 });
 
-describe("what is asked is answered once", () => {
+describe("a request is answered once", () => {
   test("with the id if one came, and not at all otherwise", () => {
     const { world, ann } = begin();
     world.connect("ben");
@@ -123,13 +123,13 @@ describe("what is asked is answered once", () => {
     expect(ann.socket.written.at(-1)).toBe('{"type":"pong","requestId":"x"}');
   });
 
-  test("unsubscribing from a channel that is not held, or that nobody may hold, is an ack", () => {
+  test("unsubscribing from a channel that is not subscribed to, or is reserved, is an ack", () => {
     const { ann } = begin(["publish"]);
     expect(answers(ann, { type: "unsubscribe", channel: "_parley/x", ...id })).toEqual(["ack x"]);
     expect(answers(ann, { type: "unsubscribe", channel: "*", ...id })).toEqual(["error invalid_channel x"]);
   });
 
-  test("fields nobody knows are ignored", () => {
+  test("unknown fields are ignored", () => {
     const { ann } = begin();
     expect(answers(ann, { type: "publish", channel: "c", data: null, color: "red", to: 7, ...id })).toEqual(["ack x"]);
   });
@@ -144,7 +144,7 @@ describe("subscribe", () => {
     for (const right of [true, false, undefined]) expect(of(right)).toEqual(["ack x"]);
   });
 
-  test("the 101st channel is too many; one of the hundred again is not, and one given up makes room", () => {
+  test("the 101st channel is too many; a repeated subscribe is not, and an unsubscribe makes room", () => {
     const { ann } = begin();
     for (let i = 0; i < 100; i++) ann.subscribe(`c${i}`);
     expect(ann.take().every((frame) => frame.type === "ack")).toBe(true);
@@ -155,7 +155,7 @@ describe("subscribe", () => {
     expect(answers(ann, subscribe("c100"))).toEqual(["ack x"]);
   });
 
-  test("names are taken as they are: 256 bytes, any case, any script", () => {
+  test("names are used as they are: 256 bytes, any case, any script", () => {
     const { ann } = begin();
     const of = (channel: unknown): string[] => answers(ann, { type: "subscribe", channel, ...id });
     for (const name of ["C", "c", "x".repeat(256), "é".repeat(128), "a/b//c", " ", "_parley"])
@@ -165,14 +165,14 @@ describe("subscribe", () => {
   });
 });
 
-describe("the quota of messages", () => {
-  test("lets exactly so many through, publish and send together, and the rest of the connection goes on", () => {
+describe("the message quota", () => {
+  test("lets exactly that number through, publish and send together, and does not affect other frames", () => {
     const { world, ann } = begin();
     world.keys.editApp({ maxMessagesPerPeriod: 3 });
     const ben = world.join("ben", "c");
     ann.publish("c", 1);
     ann.send("ben", 2);
-    ann.send("nobody", 0);
+    ann.send("absent", 0);
     ann.publish("c", 3);
     ann.publish("c", 4);
     ann.send("ben", 5);
@@ -192,7 +192,7 @@ describe("the quota of messages", () => {
 });
 
 describe("a connection that has ended", () => {
-  test("does nothing more with frames that were still on their way", () => {
+  test("ignores frames that were still in transit", () => {
     const { world, ann } = begin();
     const ben = world.join("ben", "c");
     ann.node.hub.connections.disconnect(ann.peer);
@@ -202,7 +202,7 @@ describe("a connection that has ended", () => {
   });
 });
 
-test("a key's own connection follows the key as it is now, frame by frame", () => {
+test("a connection with a key follows every change of the key", () => {
   const world = new World();
   const ann = world.connect("ann", { key: PUBLISHABLE_KEY });
   const publish = { type: "publish", channel: "c", data: 1, ...id };

@@ -1,4 +1,4 @@
-/** Connects: one that has to wait for room under the cap, and how often an address may try. */
+/** Connects: one that waits for capacity, and how often an address may try. */
 import { describe, expect, test } from "bun:test";
 import type { Claim } from "../engine/engine.ts";
 import { Problem } from "../protocol/codes.ts";
@@ -11,9 +11,9 @@ interface Waiting {
   readonly world: World;
   readonly upgraded: SocketData[];
   readonly ended: () => number;
-  /** The others have answered. */
-  answer(isRoom: boolean): void;
-  /** "in", or why not. */
+  /** The other nodes answer. */
+  answer(hasCapacity: boolean): void;
+  /** "in", or the code of the refusal. */
   readonly outcome: Promise<string>;
 }
 
@@ -32,24 +32,24 @@ function waiting(): Waiting {
     () => "in",
     (problem) => (problem instanceof Problem ? problem.code : String(problem)),
   );
-  const answer = (isRoom: boolean): void => asked.resolve(isRoom ? { end: () => void ended++ } : undefined);
+  const answer = (hasCapacity: boolean): void => asked.resolve(hasCapacity ? { end: () => void ended++ } : undefined);
   return { world, upgraded, ended: () => ended, answer, outcome };
 }
 
-describe("while other nodes are asked for room", () => {
-  test("nobody is let in; then with the claim, or to be told that there is none", async () => {
-    for (const isRoom of [true, false]) {
+describe("while other nodes are asked for capacity", () => {
+  test("a connect waits; then it is let in with the claim, or closed because there is none", async () => {
+    for (const hasCapacity of [true, false]) {
       const it = waiting();
       await turn();
       expect(it.upgraded).toEqual([]);
-      it.answer(isRoom);
+      it.answer(hasCapacity);
       expect(await it.outcome).toBe("in");
-      expect(it.upgraded).toMatchObject([{ isOverCap: !isRoom }]);
+      expect(it.upgraded).toMatchObject([{ isOverCap: !hasCapacity }]);
       expect(it.ended()).toBe(0);
     }
   });
 
-  test("a key that is revoked lets nobody in any more, and the room is free", async () => {
+  test("a key that is revoked lets no one in, and the claim is released", async () => {
     const it = waiting();
     it.world.keys.editKey(PUBLISHABLE_KEY, { revoked: 1 });
     it.answer(true);
@@ -57,7 +57,7 @@ describe("while other nodes are asked for room", () => {
     expect([it.upgraded, it.ended()]).toEqual([[], 1]);
   });
 
-  test("an edit of the key counts for whoever comes in", async () => {
+  test("an edit of the key counts for the connection", async () => {
     const it = waiting();
     it.world.keys.editKey(PUBLISHABLE_KEY, { actions: ["subscribe"] });
     it.answer(true);
@@ -68,7 +68,7 @@ describe("while other nodes are asked for room", () => {
     );
   });
 
-  test("a node that begins to drain lets nobody in, and the room is free", async () => {
+  test("a node that begins to drain lets no one in, and the claim is released", async () => {
     const it = waiting();
     await it.world.node.gateway.drain(0);
     it.answer(true);
@@ -100,7 +100,7 @@ describe("connects from one address", () => {
     );
   };
 
-  test("600 come in at once; with a refused credential it is 60, and then one a second", async () => {
+  test("600 are let in at once; with a refused credential 60 are checked, and then one per second", async () => {
     const world = new World({ connectsPerMinute: 600 });
     expect(await count(world, PUBLISHABLE_KEY, 700)).toEqual({ in: 600, rate_limited: 100 });
     const guessed = new World({ connectsPerMinute: 600 });
@@ -115,7 +115,7 @@ describe("connects from one address", () => {
     expect(await asks(guessed, PUBLISHABLE_KEY, [192, 0, 2, 2])).toBe("in");
   });
 
-  test("while it is found out whether a credential is good, it counts as refused; if it is good, or that stays unknown, as one", async () => {
+  test("while a credential is being checked it counts as refused; if it is good, or cannot be checked, as one connect", async () => {
     const latest = Promise.withResolvers<boolean>();
     const world = new World({ connectsPerMinute: 600, news: { catchUp: () => latest.promise } });
     world.keys.editKey(PUBLISHABLE_KEY, { revoked: 1 });
@@ -128,7 +128,7 @@ describe("connects from one address", () => {
 });
 
 describe("a WebSocket of another version", () => {
-  test("is 426 for a good credential, and says which version there is", async () => {
+  test("is 426 for a good credential, and the answer names the supported version", async () => {
     for (const version of [null, "8", "13, 8", "14"]) {
       const world = new World();
       const asked = (query: string): unknown => {

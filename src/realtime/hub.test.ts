@@ -14,7 +14,7 @@ describe("a connection", () => {
     expect(key.received).toEqual([{ ...common, peerId: "random", expiresAt: null }]);
   });
 
-  test("counts once, from its beginning to its end, however often that is told", () => {
+  test("counts once, from its beginning to its end, even if it is ended twice", () => {
     const world = new World();
     const ann = world.connect("ann");
     world.connect("ann");
@@ -26,7 +26,7 @@ describe("a connection", () => {
     expect(world.node.usage.of(APP).connections).toBe(1);
   });
 
-  test("stays the newest of its peer when the wall clock is set back before the next comes", () => {
+  test("is newer than the one before it, even if the wall clock was set back in between", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     world.join("ben", "c", { metadata: 1 });
@@ -35,7 +35,7 @@ describe("a connection", () => {
     expect(ann.newFrames()).toEqual(["joined: ben1", "joined: ben2"]);
   });
 
-  test("ends with going_away and 1001 when the node drains, the many one after the other", async () => {
+  test("ends with going_away and 1001 when the node drains, one after the other if there are many", async () => {
     const world = new World();
     const clients = Array.from({ length: 100 }, (_, i) => world.connect(`p${i}`));
     const drained = world.node.gateway.drain(200);
@@ -52,8 +52,8 @@ describe("a connection", () => {
   });
 });
 
-describe("a key that changes", () => {
-  test("and is revoked ends its connections with 4001, and no other's", () => {
+describe("a key that is changed", () => {
+  test("and is revoked ends its connections with 4001, and no others", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c", { key: PUBLISHABLE_KEY });
@@ -63,7 +63,7 @@ describe("a key that changes", () => {
     expect([ben.closeCode, ann.closeCode, ann.newFrames()]).toEqual([4001, undefined, ["left: ben"]]);
   });
 
-  test("and covers less ends what it no longer covers: an error for each, left for the others", () => {
+  test("and covers less ends the subscriptions it no longer covers: an error for each, left for the others", () => {
     const world = new World();
     const ann = world.connect("ann");
     const ben = world.connect("ben", { key: PUBLISHABLE_KEY });
@@ -101,7 +101,7 @@ describe("a key that changes", () => {
     expect([ben.newFrames(), ann.newFrames()]).toEqual([["ack r2"], ["ack r2", "message ben 2"]]);
   });
 
-  test("and covers more gives a token no more than the token says", () => {
+  test("and covers more gives a token no more than its claims", () => {
     const world = new World();
     world.keys.editKey(SECRET_KEY, { channelPatterns: ["a/*", "b/*"], actions: ["subscribe"] });
     const ann = world.connect("ann", { channels: ["a/*"], actions: ["subscribe"] });
@@ -141,8 +141,8 @@ describe("a kick", () => {
   });
 });
 
-describe("what REST is told", () => {
-  test("members with their newest metadata, those whose roster is under way already, and nobody without presence", async () => {
+describe("occupancy, for REST", () => {
+  test("has members with their newest metadata, also those that wait for their roster, but none without presence", async () => {
     const world = new World();
     world.join("ann", "c", { metadata: 1 });
     world.join("ann", "c", { metadata: 2 });
@@ -156,7 +156,7 @@ describe("what REST is told", () => {
     expect(await world.node.hub.occupancy.members(APP, "none")).toEqual([]);
   });
 
-  test("channels in use, with peers and connections", async () => {
+  test("has channels in use, with peers and connections", async () => {
     const world = new World();
     const ann = world.join("ann", "c");
     world.join("ann", "c");
@@ -176,8 +176,8 @@ describe("what REST is told", () => {
   });
 });
 
-describe("nothing is left behind", () => {
-  test("when everybody has unsubscribed, no channel is", () => {
+describe("nothing is left in memory", () => {
+  test("of channels, when all have unsubscribed", () => {
     const world = new World();
     const people = Array.from({ length: 20 }, (_, i) => world.connect(`p${i % 7}`));
     for (const [i, one] of people.entries()) for (const name of ["a", "b", "c"].slice(i % 3)) one.subscribe(name);
@@ -189,7 +189,7 @@ describe("nothing is left behind", () => {
     ]);
   });
 
-  test("in a channel that lives on, those who left are forgotten", () => {
+  test("of peers that left a channel that is still in use", () => {
     const world = new World();
     world.join("ann", "c");
     for (let i = 0; i < 30; i++) world.join(`p${i}`, "c", { pongAfterMs: i % 2 === 0 ? 0 : undefined }).vanish();
@@ -200,7 +200,7 @@ describe("nothing is left behind", () => {
     expect([...(space?.channels.get("c")?.members.keys() ?? [])]).toEqual(["ann"]);
   });
 
-  test("when everybody has gone at whatever moment, nobody is, whatever they held and awaited", () => {
+  test("of connections, whenever they ended and whatever they held and waited for", () => {
     const world = new World();
     for (let round = 0; round < 30; round++) {
       const people = Array.from({ length: 12 }, (_, i) =>
@@ -226,12 +226,12 @@ describe("nothing is left behind", () => {
     expect(leftovers(world)).toEqual({});
   });
 
-  test("a connection that has ended is not kept until its token would have", () => {
+  test("of a connection that ended before its token expired", () => {
     const world = new World();
     for (let i = 0; i < 50; i++) world.connect("ann", { expiresInMs: 86_000_000 }).vanish();
     world.connect("ben", { expiresInMs: 3_600_000 });
     for (let i = 0; i < 50; i++) world.keys.editKey(SECRET_KEY, {});
-    // Its end comes nearer: it stands there alone, and no longer where it stood.
+    // Its deadline is earlier now: it is in the new slot only.
     world.keys.rotate(SECRET_KEY, 600_000);
     const deadlines = Reflect.get(world.node.hub, "deadlines") as object;
     const slots = Reflect.get(deadlines, "slots") as Map<number, Iterable<Peer>>;
@@ -240,11 +240,11 @@ describe("nothing is left behind", () => {
 });
 
 describe("channels whose messages were lost between nodes", () => {
-  test("500 of them in one turn cost one look at each connection; who subscribes to one is closed with 1001", async () => {
+  test("500 of them in one turn cost one look at each connection; subscribers of any are closed with 1001", async () => {
     const world = new World();
     const { hub } = world.node;
     const channels = Array.from({ length: 500 }, (_, at) => `lost ${at}`);
-    // Each has ten of them; with and without presence, which only some connections have.
+    // Each subscribes to ten of them, some without presence.
     const listening = Array.from({ length: 100 }, (_, at) => {
       const client = world.connect(`p${at}`, { actions: at % 2 === 0 ? ["subscribe"] : ["subscribe", "presence"] });
       for (let i = 0; i < 10; i++) client.subscribe(channels[(at * 5 + i) % channels.length] as string);
@@ -269,7 +269,7 @@ describe("channels whose messages were lost between nodes", () => {
     expect(looks).toBe(listening.length + others.length);
     expect(new Set(listening.map((client) => client.closeCode))).toEqual(new Set([1001]));
     expect(new Set(others.map((client) => client.closeCode))).toEqual(new Set([undefined]));
-    // A later turn has a look of its own.
+    // A later turn looks again.
     hub.end.lost(APP, "kept");
     await Promise.resolve();
     expect(new Set(others.map((client) => client.closeCode))).toEqual(new Set([1001]));

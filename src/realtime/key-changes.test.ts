@@ -1,11 +1,11 @@
-/** A key that is edited while very many subscriptions depend on it. */
+/** An edit of a key that affects very many subscriptions. */
 import { expect, spyOn, test } from "bun:test";
 import { Scope } from "../protocol/glob.ts";
 import { type Client, leftovers, SECRET_KEY, World } from "./testing/kit.ts";
 
 const CHANNELS = Array.from({ length: 100 }, (_, i) => `room/${i}`);
 
-/** So many connections, each in a hundred channels. */
+/** This many connections, each in a hundred channels. */
 function crowd(connections: number): { world: World; clients: Client[] } {
   const world = new World();
   const clients = Array.from({ length: connections }, (_, i) => world.connect(`p${i}`, { channels: ["room/*"] }));
@@ -18,7 +18,7 @@ function crowd(connections: number): { world: World; clients: Client[] } {
 const held = (clients: readonly Client[]): number =>
   clients.reduce((sum, { peer }) => sum + peer.subscriptions.length, 0);
 
-test("each channel is compared with the key's patterns once, however many connections hold it", () => {
+test("each channel is compared with the key's patterns once, however many connections subscribe to it", () => {
   const { world, clients } = crowd(5);
   const matches = spyOn(Scope.prototype, "matches");
   try {
@@ -29,7 +29,7 @@ test("each channel is compared with the key's patterns once, however many connec
   }
 });
 
-test("one turn ends about a thousand subscriptions; the others follow, and nothing new is allowed meanwhile", () => {
+test("one turn ends about a thousand subscriptions, later turns the rest; no new permissions meanwhile", () => {
   const { world, clients } = crowd(25);
   const last = clients.at(-1) as Client;
   world.keys.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
@@ -61,7 +61,7 @@ test("one turn compares about a thousand channels with the key's patterns", () =
   }
 });
 
-test("a later edit of the key decides about what the earlier one has not ended yet", () => {
+test("a later edit of the key applies to subscriptions that the earlier one has not ended yet", () => {
   const { world, clients } = crowd(15);
   world.keys.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
   world.keys.editKey(SECRET_KEY, { channelPatterns: ["room/*"] });

@@ -14,7 +14,7 @@ function pingedAt(world: World, client: Client, seconds: number): number[] {
   return at;
 }
 
-/** How many seconds from now until it is dropped. */
+/** Seconds from now until a client is dropped. */
 function droppedAfter(world: World, client: Client, seconds: number): number | undefined {
   for (let second = 0; second <= seconds; second++) {
     if (client.socket.closed) return second;
@@ -23,7 +23,7 @@ function droppedAfter(world: World, client: Client, seconds: number): number | u
   return undefined;
 }
 
-describe("everybody", () => {
+describe("every connection", () => {
   test("is pinged every 30 s, also when it sends and is sent to", () => {
     const world = new World();
     for (let i = 0; i < 10; i++) {
@@ -39,7 +39,7 @@ describe("everybody", () => {
     }
   });
 
-  test("has a moment of its own: pings do not go out all at once", () => {
+  test("has its own second: pings are spread over the period", () => {
     const world = new World();
     const crowd = Array.from({ length: 60 }, (_, i) => {
       const client = world.connect(`p${i}`);
@@ -53,14 +53,14 @@ describe("everybody", () => {
     }
   });
 
-  test("who answers stays", () => {
+  test("stays if it answers", () => {
     const world = new World();
     const ann = world.connect("ann");
     world.advance(3600 * SECOND);
     expect([ann.socket.closed, ann.socket.pings.length]).toEqual([undefined, 120]);
   });
 
-  test("who does not answer but sends stays, also by frames nobody understands", () => {
+  test("stays if it sends frames instead of answers, even malformed ones", () => {
     const world = new World();
     const ann = world.connect("ann").holdPongs();
     for (let i = 0; i < 10; i++) {
@@ -71,8 +71,8 @@ describe("everybody", () => {
   });
 });
 
-describe("one from which nothing comes", () => {
-  test("is cut after 60 s, without a handshake, and leaves presence", () => {
+describe("a silent connection", () => {
+  test("is cut after 60 s, without a closing handshake, and leaves presence", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c");
@@ -88,7 +88,7 @@ describe("one from which nothing comes", () => {
     expect(world.node.hub.connections.count).toBe(1);
   });
 
-  test("is cut though we keep sending to it", () => {
+  test("is cut even while it is sent messages", () => {
     const world = new World();
     const ben = world.join("ben", "c").holdPongs();
     const ann = world.connect("ann");
@@ -99,7 +99,7 @@ describe("one from which nothing comes", () => {
     expect(ben.socket.closed?.code).toBe(1006);
   });
 
-  test("is cut after 60 s wherever its last word fell between two pings", () => {
+  test("is cut after 60 s, whenever between two pings its last frame came", () => {
     const took: (number | undefined)[] = [];
     for (let seconds = 1; seconds <= 30; seconds += 4) {
       const world = new World();
@@ -116,7 +116,7 @@ describe("one from which nothing comes", () => {
     }
   });
 
-  test("holds nothing of the others up: they are pinged and stay", () => {
+  test("does not affect others: they are pinged and stay", () => {
     const world = new World();
     const people = Array.from({ length: 40 }, (_, i) => world.connect(`p${i}`));
     for (const [i, one] of people.entries()) if (i % 2 === 0) one.holdPongs();
@@ -130,7 +130,7 @@ describe("a wall clock that jumps", () => {
     ["forward", 86_400_000],
     ["back", -86_400_000],
   ] as const) {
-    test(`${name} by a day drops nobody and pings go on`, () => {
+    test(`${name} by a day drops no connection, and pings continue`, () => {
       const world = new World();
       const ann = world.connect("ann");
       world.advance(10 * SECOND);
@@ -144,7 +144,7 @@ describe("a wall clock that jumps", () => {
   }
 });
 
-test("pings go on after everybody had gone and somebody came again", () => {
+test("pings resume when a client connects after all had disconnected", () => {
   const world = new World();
   world.connect("ann").vanish();
   world.advance(100 * SECOND);

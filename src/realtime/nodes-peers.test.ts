@@ -4,7 +4,7 @@ import { APP, type Client, turn } from "./testing/kit.ts";
 import { everywhere, LATE_MS, watching, worldOf } from "./testing/watchers.ts";
 
 describe("a peer with connections on several nodes", () => {
-  test("is one member: joined with the first anywhere, left after the last anywhere", () => {
+  test("is one member: it joins with the first on any node and leaves with the last", () => {
     const world = worldOf();
     const { newFrames } = watching(world);
     const here = world.connect("ann", { node: 0 });
@@ -22,7 +22,7 @@ describe("a peer with connections on several nodes", () => {
     expect(newFrames()).toEqual(everywhere(world, "left: ann"));
   });
 
-  test("shows the metadata of the newest connection on every node, and the one before when that goes", () => {
+  test("has the metadata of its newest connection on every node; when that ends, of the one before", () => {
     const world = worldOf();
     const { newFrames } = watching(world);
     const join = (node: number, metadata: number): Client => {
@@ -44,7 +44,7 @@ describe("a peer with connections on several nodes", () => {
     expect(newFrames()).toEqual(everywhere(world, "left: ann1"));
   });
 
-  test("shows an older connection's subscription nowhere while a newer one is there", () => {
+  test("does not change when an older connection subscribes later", () => {
     const world = worldOf();
     const { newFrames } = watching(world);
     const older = world.connect("ann", { node: 0, metadata: 1 });
@@ -56,7 +56,7 @@ describe("a peer with connections on several nodes", () => {
     expect(newFrames()).toEqual(everywhere(world, "joined: ann2"));
   });
 
-  test("shows the same everywhere when two connections were made in one millisecond", () => {
+  test("has the same metadata on every node when two connections were made in one millisecond", () => {
     const world = worldOf();
     const { clients } = watching(world);
     const here = world.connect("ann", { node: 1, metadata: "here" });
@@ -71,7 +71,7 @@ describe("a peer with connections on several nodes", () => {
     expect(new Set(ann).size).toBe(1);
   });
 
-  test("that goes from one node to another before its old socket is reaped never flaps", () => {
+  test("that moves to another node before its old socket is closed never flaps", () => {
     const world = worldOf();
     const { newFrames } = watching(world);
     const old = world.connect("ann", { node: 0 });
@@ -86,7 +86,7 @@ describe("a peer with connections on several nodes", () => {
     expect(newFrames()).toEqual(everywhere(world));
   });
 
-  test("whose old connection ends between the ack of the new one and its roster never flaps either", () => {
+  test("whose old connection ends between the new one's ack and roster never flaps either", () => {
     const world = worldOf();
     const { newFrames } = watching(world);
     const old = world.connect("ann", { node: 0 });
@@ -103,7 +103,7 @@ describe("a peer with connections on several nodes", () => {
     expect(newFrames()).toEqual(everywhere(world));
   });
 
-  test("that arrives on one node and speaks on another has joined before its words, on every node, and joins once", () => {
+  test("that subscribes on one node and publishes on another joins before its message, on every node, once", () => {
     const world = worldOf();
     const { newFrames } = watching(world);
     const silent = world.connect("ann", { node: 0 }).holdPongs();
@@ -121,7 +121,7 @@ describe("a peer with connections on several nodes", () => {
     expect(newFrames()).toEqual(everywhere(world, "left: ann"));
   });
 
-  test("that arrives and goes again before its roster was never there for anybody", () => {
+  test("that subscribes and leaves before its roster is never shown", () => {
     const world = worldOf();
     const { newFrames } = watching(world);
     const silent = world.connect("ann", { node: 0 }).holdPongs();
@@ -133,7 +133,7 @@ describe("a peer with connections on several nodes", () => {
     expect(newFrames()).toEqual(everywhere(world));
   });
 
-  test("is found by whoever asks who is in a channel from its ack on, wherever that is", async () => {
+  test("is among the members of a channel from its ack on, on every node", async () => {
     const world = worldOf();
     const ann = world.connect("ann", { node: 1, metadata: 1 }).holdPongs();
     ann.subscribe("c");
@@ -143,12 +143,12 @@ describe("a peer with connections on several nodes", () => {
     for (const { hub } of world.nodes) expect(await hub.occupancy.members(APP, "c")).toEqual([]);
   });
 
-  test("gets a direct message on all of them, and the sender one ack; nowhere is peer_not_found", async () => {
+  test("gets a direct message on all of them, and the sender one ack; an unknown peer is peer_not_found", async () => {
     const world = worldOf();
     const ann = [0, 1, 1].map((node) => world.connect("ann", { node }));
     const ben = world.connect("ben", { node: 2, metadata: { b: 1 } });
     ben.send("ann", 1);
-    ben.send("nobody", 2);
+    ben.send("absent", 2);
     expect(ben.newFrames()).toEqual([]);
     world.settle();
     await turn();
@@ -164,7 +164,7 @@ describe("a peer with connections on several nodes", () => {
     expect(ann.map((one) => one.closeCode)).toEqual([4020, 4020, 4020]);
   });
 
-  test("is counted once as a peer, and each connection as one", async () => {
+  test("counts as one peer, and each of its connections as one", async () => {
     const world = worldOf();
     for (const node of [0, 1, 1]) world.connect("ann", { node, metadata: node }).subscribe("c");
     world.connect("ben", { node: 2 }).subscribe("d");

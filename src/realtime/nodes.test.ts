@@ -5,7 +5,7 @@ import { APP, type Client, leftovers } from "./testing/kit.ts";
 import { everywhere, LATE_MS, watchers, watching, worldOf } from "./testing/watchers.ts";
 
 describe("between nodes", () => {
-  test("the first subscriber of a node finds those of the others in its roster", () => {
+  test("the first subscriber of a node finds the members of other nodes in its roster", () => {
     const world = worldOf();
     for (const node of [0, 1]) world.connect(`p${node}`, { node, metadata: node }).subscribe("c");
     world.settle();
@@ -15,12 +15,12 @@ describe("between nodes", () => {
     expect(ann.newFrames()).toEqual(["ack r1", "roster: p00 p11"]);
   });
 
-  test("a message reaches every node's subscribers once, in order, and its own connection never", () => {
+  test("a message reaches every node's subscribers once, in order, but not the sending connection", () => {
     const world = worldOf();
     const { clients } = watching(world);
     const [sender] = clients as [Client];
-    const [again] = watchers(world) as [Client];
-    for (const client of [...clients, again]) client.take();
+    const [other] = watchers(world) as [Client];
+    for (const client of [...clients, other]) client.take();
     for (let i = 0; i < 20; i++) {
       sender.publish("c", i);
       if (i % 3 === 0) world.advance(1);
@@ -32,14 +32,14 @@ describe("between nodes", () => {
         .filter((frame) => frame.type === "message")
         .map((frame) => frame.data);
     const all = Array.from({ length: 20 }, (_, i) => i);
-    expect([...clients, again].map(heard)).toEqual([[], all, all, all]);
+    expect([...clients, other].map(heard)).toEqual([[], all, all, all]);
   });
 
   for (const [name, traffic] of [
-    ["late", () => delayed(LATE_MS)],
-    ["at random", () => shuffled(5)],
+    ["slow", () => delayed(LATE_MS)],
+    ["of random speed", () => shuffled(5)],
   ] as const) {
-    test(`a member is known before its message is seen, when things come ${name}`, () => {
+    test(`a member is known before its message when transport is ${name}`, () => {
       const world = worldOf(3, traffic());
       const { newFrames } = watching(world);
       const ann = world.connect("ann", { node: 0 }).holdPongs();
@@ -52,7 +52,7 @@ describe("between nodes", () => {
     });
   }
 
-  test("and before its direct message, though its node's tick has not come", () => {
+  test("a member is known before its direct message, even before its node's tick", () => {
     const world = worldOf(2);
     const { clients } = watching(world);
     const ann = world.connect("ann", { node: 0 }).holdPongs();
@@ -62,7 +62,7 @@ describe("between nodes", () => {
     expect(clients[1]?.newFrames()).toEqual(["joined: ann", "direct ann 1"]);
   });
 
-  test("a leave elsewhere is told before the peer's words, though its connection here has ended", () => {
+  test("a leave on another node is shown before the peer's message, even if its connection here has ended", () => {
     const world = worldOf(2);
     const here = world.connect("ann", { node: 0 });
     const there = world.connect("ann", { node: 1 });
@@ -76,7 +76,7 @@ describe("between nodes", () => {
     expect(clients[0]?.newFrames()).toEqual(["left: ann", "message ann 1"]);
   });
 
-  test("one who leaves and comes back within a tick and speaks, alone on its node, stays known elsewhere", () => {
+  test("a peer that leaves, rejoins and publishes within a tick, alone on its node, stays known on other nodes", () => {
     const world = worldOf(2);
     const ann = world.connect("ann", { node: 0 });
     ann.subscribe("c");
@@ -94,7 +94,7 @@ describe("between nodes", () => {
     expect(far.newFrames()).toEqual(["ack r2", "roster: ann"]);
   });
 
-  test("a node counts its own connections only, the others' come from them", () => {
+  test("a node counts its own connections only; other nodes report theirs", () => {
     const world = worldOf(2);
     for (const node of [0, 1]) world.connect(`p${node}`, { node }).subscribe("c");
     world.settle();
@@ -104,7 +104,7 @@ describe("between nodes", () => {
     ]);
   });
 
-  test("a node that dies takes its members with it: one frame a channel, and others' connections stay", () => {
+  test("the members of a node that dies leave, in one frame per channel; peers with other connections stay", () => {
     const world = worldOf();
     const { clients } = watching(world);
     for (const client of clients) client.subscribe("d");
@@ -126,7 +126,7 @@ describe("between nodes", () => {
       ]);
   });
 
-  test("a node that dies while somebody speaks on it leaves no ghost", () => {
+  test("a node that dies while its peers publish leaves no member behind", () => {
     for (let seed = 0; seed < 20; seed++) {
       const world = worldOf(2, shuffled(seed));
       const [ann] = watchers(world) as [Client];
@@ -145,7 +145,7 @@ describe("between nodes", () => {
     }
   });
 
-  test("nothing is left behind when everybody has gone from every node", () => {
+  test("nothing is left in memory when all connections of every node have ended", () => {
     const world = worldOf();
     const people = Array.from({ length: 12 }, (_, i) => world.connect(`p${i % 5}`, { node: i % 3, metadata: i }));
     for (const [i, one] of people.entries()) for (const channel of ["c", "d"].slice(i % 2)) one.subscribe(channel);

@@ -1,17 +1,17 @@
-/** A channel is opened when the engine has said who is in it elsewhere; that may take a while, and anything may happen meanwhile. */
+/** A channel is opened when the engine has answered with its members on other nodes. Until then anything may happen. */
 import { describe, expect, test } from "bun:test";
 import type { RemoteMembers } from "../engine/engine.ts";
 import type { Space } from "./space.ts";
 import { APP, leftovers, PUBLISHABLE_KEY, turn, World } from "./testing/kit.ts";
 import { LateAnswers } from "./testing/late-engine.ts";
 
-describe("a channel that the engine is still asked about", () => {
+describe("a channel for which the engine has not answered yet", () => {
   const begin = (nodes = 1): { world: World; late: LateAnswers } => {
     const late = new LateAnswers();
     return { world: new World({ nodes, engine: late.between }), late };
   };
 
-  test("is acked when the answer has come, for everybody who waits; the roster follows its own ping", async () => {
+  test("is acked when the answer comes, for all that wait; each roster follows its own ping", async () => {
     const { world, late } = begin(2);
     const far = world.connect("far", { node: 1, metadata: 1 });
     far.subscribe("c");
@@ -37,7 +37,7 @@ describe("a channel that the engine is still asked about", () => {
     expect(late.count).toBe(0);
   });
 
-  test("brings what others publish from the ack on", async () => {
+  test("delivers what others publish from the ack on", async () => {
     const { world, late } = begin(2);
     const ann = world.connect("ann");
     ann.subscribe("c");
@@ -48,7 +48,7 @@ describe("a channel that the engine is still asked about", () => {
     expect(ann.newFrames()).toEqual(["ack r1", "message far 1"]);
   });
 
-  test("a peer that speaks in it before its ack has joined before its words, elsewhere, and joins once", async () => {
+  test("shows a peer that publishes before its ack as joined before its message, on other nodes, once", async () => {
     const { world, late } = begin(2);
     const far = world.connect("far", { node: 1 });
     far.subscribe("c");
@@ -71,7 +71,7 @@ describe("a channel that the engine is still asked about", () => {
     expect(far.newFrames()).toEqual(["left: ann"]);
   });
 
-  test("a peer that has spoken in it and gives it up before its ack has left", async () => {
+  test("shows a peer that has published and unsubscribes before its ack as left", async () => {
     const { world, late } = begin(2);
     const far = world.connect("far", { node: 1 });
     far.subscribe("c");
@@ -93,7 +93,7 @@ describe("a channel that the engine is still asked about", () => {
     expect(leftovers(world)).toEqual({});
   });
 
-  test("is acked twice and shows one roster where the subscribe was repeated", async () => {
+  test("is acked twice and writes one roster if the subscribe was repeated", async () => {
     const { world, late } = begin();
     const ann = world.connect("ann");
     ann.subscribe("c");
@@ -104,7 +104,7 @@ describe("a channel that the engine is still asked about", () => {
     expect(ann.newFrames()).toEqual(["ack r1", "ack r2", "roster:"]);
   });
 
-  test("given up meanwhile: acked for what was asked, no roster, nothing left", async () => {
+  test("and that is unsubscribed meanwhile is acked for both requests; no roster, nothing left in memory", async () => {
     const { world, late } = begin();
     const ann = world.connect("ann");
     ann.subscribe("c");
@@ -118,7 +118,7 @@ describe("a channel that the engine is still asked about", () => {
     expect(leftovers(world)).toEqual({});
   });
 
-  test("left by a connection that vanishes: nothing is written, nothing is left, others go on", async () => {
+  test("and whose subscriber disconnects: nothing is written, nothing is left, others are served", async () => {
     const { world, late } = begin();
     const [ann, ben] = [world.connect("ann"), world.connect("ben")];
     ann.subscribe("c");
@@ -132,7 +132,7 @@ describe("a channel that the engine is still asked about", () => {
     expect(leftovers(world)).toEqual({});
   });
 
-  test("given up by one of a peer's connections: the other takes its place in it all the same", async () => {
+  test("and that one connection of a peer unsubscribes: the other still becomes a member", async () => {
     const { world, late } = begin();
     const ben = world.connect("ben");
     const ann = [world.connect("ann"), world.connect("ann")] as const;
@@ -149,7 +149,7 @@ describe("a channel that the engine is still asked about", () => {
     expect(leftovers(world)).toEqual({});
   });
 
-  test("given up by one connection and taken by another just before the answer: the peer is in it", async () => {
+  test("and that one connection unsubscribes and another subscribes to just before the answer has the peer as a member", async () => {
     const { world, late } = begin();
     const ben = world.connect("ben");
     const [first, second, third] = [world.connect("ann"), world.connect("ann"), world.connect("ann")];
@@ -166,7 +166,7 @@ describe("a channel that the engine is still asked about", () => {
     expect(ben.newFrames()).toEqual(["left: ann"]);
   });
 
-  test("asked about again before the first answer: that answer belongs to nobody and leaves nothing behind", async () => {
+  test("and that was forgotten and opened anew: the first answer is ignored and leaves nothing in memory", async () => {
     const { world, late } = begin(2);
     const far = world.connect("far", { node: 1 });
     far.subscribe("c");
@@ -189,14 +189,14 @@ describe("a channel that the engine is still asked about", () => {
     expect(ann.newFrames()).toEqual(["left: far"]);
     ann.unsubscribe("c");
     world.advance(50);
-    // ann is still connected: of far, who is known nowhere any more, not even a name may be left.
+    // ann is still connected; nothing may be left of far, which is no member any more.
     const spaces = Reflect.get(world.node.hub.spaces, "byApp") as Map<string, Space>;
     expect([...(spaces.get(APP)?.identities.keys() ?? [])]).toEqual(["ann"]);
     ann.vanish();
     expect(leftovers(world)).toEqual({});
   });
 
-  test("taken away by an edit of the key meanwhile: an error, and no roster", async () => {
+  test("and that an edit of the key takes away: an error, and no roster", async () => {
     const { world, late } = begin();
     const ann = world.connect("ann", { key: PUBLISHABLE_KEY });
     ann.subscribe("c");
@@ -209,7 +209,7 @@ describe("a channel that the engine is still asked about", () => {
     expect(leftovers(world)).toEqual({});
   });
 
-  test("without the presence action since: acked, no roster, messages come", async () => {
+  test("and whose key loses the presence action: acked, no roster, but messages", async () => {
     const { world, late } = begin();
     const ann = world.connect("ann", { key: PUBLISHABLE_KEY });
     ann.subscribe("c");
@@ -224,7 +224,7 @@ describe("a channel that the engine is still asked about", () => {
     expect(ann.newFrames()).toEqual(["ack r2"]);
   });
 
-  test("a member who goes in the moment of the answer does not stay as a ghost", async () => {
+  test("does not keep a member that leaves at the moment of the answer", async () => {
     let answer: (members: RemoteMembers) => void = () => {};
     const world = new World({
       engine: (engine) =>
@@ -237,9 +237,9 @@ describe("a channel that the engine is still asked about", () => {
     const ann = world.connect("ann");
     ann.subscribe("c");
     const eve = { peerId: "eve", metadataJson: undefined, since: 1 };
-    // What came before the answer and is not in it has gone again.
+    // A change that came before the answer and is not in it is outdated.
     world.node.hub.end.membersChanged("far", APP, "c", [eve, { ...eve, peerId: "joe" }], []);
-    // One read of the network may bring both, so no turn of the loop lies between them.
+    // One read of the network may bring both, with no turn of the event loop between them.
     answer(new Map([["far", [eve]]]));
     world.node.hub.end.membersChanged("far", APP, "c", [], ["eve"]);
     await turn();

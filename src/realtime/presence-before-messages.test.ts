@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { World } from "./testing/kit.ts";
 
-describe("presence before words", () => {
-  test("what is still to be told about a peer is written before its message", () => {
+describe("presence before messages", () => {
+  test("a peer's pending change is written before its message", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.connect("ben").holdPongs();
@@ -16,7 +16,7 @@ describe("presence before words", () => {
     expect(ben.newFrames()).toEqual(["ack r1", "ack r2", "roster: ann"]);
   });
 
-  test("and before its direct message, in every channel it is about", () => {
+  test("and before its direct message, in every channel that has one", () => {
     const world = new World();
     const ann = world.connect("ann");
     for (const channel of ["c", "d"]) ann.subscribe(channel);
@@ -33,7 +33,7 @@ describe("presence before words", () => {
     ]);
   });
 
-  test("a leave is told before what the peer still says from another connection", () => {
+  test("a leave is shown before a message from another connection of the peer", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c");
@@ -43,7 +43,7 @@ describe("presence before words", () => {
     expect(ann.newFrames()).toEqual(["left: ben", "message ben 1"]);
   });
 
-  test("also where REST speaks in a peer's name", () => {
+  test("also before a message of REST in the peer's name", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.connect("ben").holdPongs();
@@ -56,23 +56,23 @@ describe("presence before words", () => {
     expect(ann.newFrames()).toEqual(["left: ben", "direct ben 1"]);
   });
 
-  test("a direct message to nobody, and a message that nobody receives, tell nobody anything", () => {
+  test("a direct or published message without a receiver shows nothing to anyone", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.connect("ben").holdPongs();
     for (let i = 0; i < 5; i++) {
       ben.subscribe("c");
-      ben.send("nobody", 1);
+      ben.send("absent", 1);
       ben.publish("empty", 1);
       ben.unsubscribe("c");
-      ben.send("nobody", 1);
+      ben.send("absent", 1);
       ben.publish("empty", 1);
     }
     world.advance(600);
     expect(ann.newFrames()).toEqual([]);
   });
 
-  test("a direct message tells its receiver alone; the others are told with the roster, and everybody once", () => {
+  test("a direct message shows its sender to the receiver alone; the others see it with its roster, all once", () => {
     const world = new World();
     const [ann, cat] = [world.join("ann", "c"), world.join("cat", "c")];
     ann.take();
@@ -80,7 +80,7 @@ describe("presence before words", () => {
     ben.subscribe("c");
     ben.send("ann", 1);
     expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben", "direct ben 1"], []]);
-    // A tick with other news reaches ann too, and says nothing of ben.
+    // A tick with other changes reaches ann too, and does not mention ben.
     world.connect("dan").subscribe("c");
     world.advance(20);
     expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: dan"], ["joined: dan"]]);
@@ -96,7 +96,7 @@ describe("presence before words", () => {
     expect([ann.newFrames(), cat.newFrames()]).toEqual([["left: ben"], ["left: ben"]]);
   });
 
-  test("one that was told alone of a newcomer is told that it left, the others hear nothing of it", () => {
+  test("a receiver that alone was shown a newcomer is shown its leave; the others see neither", () => {
     const world = new World();
     const [ann, cat] = [world.join("ann", "c"), world.join("cat", "c")];
     ann.take();
@@ -108,7 +108,7 @@ describe("presence before words", () => {
     expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben", "direct ben 1", "left: ben"], []]);
   });
 
-  test("a leave is told to the receiver of a direct message first, and to nobody twice", () => {
+  test("a leave is shown to the receiver of a direct message first, and to no one twice", () => {
     const world = new World();
     const [ann, cat] = [world.join("ann", "c"), world.join("cat", "c")];
     const ben = world.join("ben", "c");
@@ -120,7 +120,7 @@ describe("presence before words", () => {
     expect([ann.newFrames(), cat.newFrames()]).toEqual([[], ["left: ben"]]);
   });
 
-  test("one that was told alone and subscribes again takes its roster, and what follows", () => {
+  test("a receiver that alone was shown something and subscribes again gets a roster and further changes", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.connect("ben").holdPongs();
@@ -134,7 +134,7 @@ describe("presence before words", () => {
     expect(ann.newFrames()).toEqual(["joined: ben"]);
   });
 
-  test("a message after a direct one tells the others before it, and its first receiver nothing again", () => {
+  test("a message after a direct one shows its sender to the others, and not again to the first receiver", () => {
     const world = new World();
     const [ann, cat] = [world.join("ann", "c"), world.join("cat", "c")];
     ann.take();
@@ -146,7 +146,7 @@ describe("presence before words", () => {
     expect(cat.newFrames()).toEqual(["joined: ben", "message ben 2"]);
   });
 
-  test("others' news keep waiting for the tick", () => {
+  test("changes of other peers wait for the tick", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const cat = world.join("cat", "c");

@@ -5,7 +5,7 @@ import { type Client, type Received, World } from "./testing/kit.ts";
 const presenceOf = (frames: readonly Received[]): Received[] => frames.filter((frame) => frame.type === "presence");
 
 describe("the roster", () => {
-  test("follows the ack behind a ping: on the first tick after its pong, also when it is empty", () => {
+  test("follows the ack and a ping, on the first tick after the pong, even when it is empty", () => {
     const world = new World();
     const ann = world.connect("ann").holdPongs();
     ann.subscribe("c");
@@ -20,7 +20,7 @@ describe("the roster", () => {
     expect(ann.socket.written.at(-1)).toBe('{"type":"presence","channel":"c","joined":[],"left":[],"snapshot":true}');
   });
 
-  test("an earlier ping's pong does not open it, a later one's does", () => {
+  test("waits for the pong of its own ping or a later one, not of an earlier one", () => {
     const world = new World();
     const ann = world.connect("ann").holdPongs();
     ann.subscribe("c");
@@ -35,7 +35,7 @@ describe("the roster", () => {
     expect(presenceOf(ann.take()).map((frame) => frame.channel)).toEqual(["d", "e"]);
   });
 
-  test("liveness pings and strange pongs open nothing", () => {
+  test("does not come after liveness pings and unsolicited pongs", () => {
     const world = new World();
     const ann = world.connect("ann").holdPongs();
     ann.subscribe("c");
@@ -45,7 +45,7 @@ describe("the roster", () => {
     expect(ann.newFrames()).toEqual([]);
   });
 
-  test("is there 500 ms after the ack at the latest, though no pong ever came", () => {
+  test("comes 500 ms after the ack at the latest, even without a pong", () => {
     const world = new World();
     const ann = world.connect("ann").holdPongs();
     world.advance(7);
@@ -56,7 +56,7 @@ describe("the roster", () => {
     expect(ann.newFrames()).toEqual(["roster:"]);
   });
 
-  test("each subscription without a pong has its own 500 ms", () => {
+  test("has its own 500 ms for each subscription", () => {
     const world = new World();
     const ann = world.connect("ann").holdPongs();
     ann.subscribe("c");
@@ -67,7 +67,7 @@ describe("the roster", () => {
     expect(rosters.map((frame) => frame.channel)).toEqual(["c", "d"]);
   });
 
-  test("a pong that comes after the deadline writes no second one", () => {
+  test("is not written twice when the pong comes after the deadline", () => {
     const world = new World();
     const ann = world.connect("ann").holdPongs();
     ann.subscribe("c");
@@ -78,7 +78,7 @@ describe("the roster", () => {
     expect(ann.newFrames()).toEqual([]);
   });
 
-  test("no other presence frame comes between ack and roster, and messages do", () => {
+  test("comes before any other presence frame, but not before messages", () => {
     const world = new World();
     const ben = world.join("ben", "c");
     const ann = world.connect("ann").holdPongs();
@@ -94,7 +94,7 @@ describe("the roster", () => {
     expect(ann.newFrames()).toEqual(["ack r1", "message ben 1", "roster: ben"]);
   });
 
-  test("shows everybody but oneself, wherever one stands in it, with metadata where there is some", () => {
+  test("has all members but its receiver, with their metadata", () => {
     const world = new World();
     const people = ["ann", "ben", "cat"].map((name, i) => world.join(name, "c", i === 1 ? { metadata: { i } } : {}));
     for (const client of people) client.subscribe("c");
@@ -106,17 +106,17 @@ describe("the roster", () => {
     ]);
   });
 
-  test("leaves out another connection of oneself as well", () => {
+  test("leaves out another connection of its receiver as well", () => {
     const world = new World();
     world.join("ann", "c", { metadata: { at: "home" } });
     world.join("ben", "c");
-    const again = world.connect("ann", { metadata: { at: "work" } });
-    again.subscribe("c");
+    const second = world.connect("ann", { metadata: { at: "work" } });
+    second.subscribe("c");
     world.advance(20);
-    expect(again.newFrames()).toEqual(["ack r1", "roster: ben"]);
+    expect(second.newFrames()).toEqual(["ack r1", "roster: ben"]);
   });
 
-  test("comes again on a repeated subscribe, behind its own ack and ping, and nobody else notices", () => {
+  test("comes again after a repeated subscribe, behind its own ack and ping; others see nothing of it", () => {
     const world = new World();
     const [ann, ben] = [world.join("ann", "c"), world.join("ben", "c")];
     ann.take();
@@ -140,7 +140,7 @@ describe("the roster", () => {
     expect(ben.newFrames()).toEqual(["joined: cat", "left: cat", "ack r2"]);
   });
 
-  test("asked for twice within one tick is written once, and changes are told once from then on", () => {
+  test("asked for twice within one tick is written once, and changes are shown once from then on", () => {
     const world = new World();
     const ann = world.connect("ann").holdPongs();
     for (let i = 0; i < 2; i++) {
@@ -152,7 +152,7 @@ describe("the roster", () => {
     world.connect("ben").subscribe("c");
     world.advance(20);
     expect(ann.newFrames()).toEqual(["joined: ben"]);
-    // ann's roster and her news of ben, ben's roster: nobody was counted twice.
+    // ann's roster, ben's join for ann, ben's roster: no frame was counted twice.
     expect(world.node.metrics.presenceFrames.value).toBe(3);
   });
 });
@@ -176,7 +176,7 @@ describe("unsubscribing or vanishing before the roster", () => {
     ["vanishes", (ben) => ben.vanish()],
   ];
   for (const [name, go] of ways) {
-    test(`one who ${name} while its pong is awaited is never shown and gets no roster`, () => {
+    test(`a client that ${name} while its roster waits for the pong is never shown and gets no roster`, () => {
       const world = new World();
       const ann = world.join("ann", "c");
       const ben = world.connect("ben").holdPongs();
@@ -188,7 +188,7 @@ describe("unsubscribing or vanishing before the roster", () => {
       expect(presenceOf(ben.take())).toEqual([]);
     });
 
-    test(`one who has spoken and ${name} while its pong is awaited is told as left`, () => {
+    test(`a client that has published and ${name} while its roster waits for the pong is shown as left`, () => {
       const world = new World();
       const ann = world.join("ann", "c");
       const ben = world.connect("ben").holdPongs();
@@ -200,7 +200,7 @@ describe("unsubscribing or vanishing before the roster", () => {
     });
   }
 
-  test("a roster for a subscription that was given up and taken again is written once, for the new one", () => {
+  test("a roster after an unsubscribe and a new subscribe is written once", () => {
     const world = new World();
     const ben = world.connect("ben").holdPongs();
     ben.subscribe("c");

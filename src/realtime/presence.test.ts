@@ -2,15 +2,15 @@
 import { describe, expect, test } from "bun:test";
 import { inShort, PUBLISHABLE_KEY, type Received, World } from "./testing/kit.ts";
 
-describe("those who are there", () => {
-  test("learn of a newcomer once its roster is written, in the same tick, not before", () => {
+describe("members of a channel", () => {
+  test("are shown a newcomer once its roster is written, in the same tick, not before", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.connect("ben", { metadata: { name: "Ben" } }).holdPongs();
     ben.subscribe("c");
     world.advance(100);
     expect(ann.newFrames()).toEqual([]);
-    // Nor does a tick that has other news bring it out.
+    // A tick with other changes does not show it either.
     world.connect("cat").subscribe("c");
     world.advance(100);
     expect(ann.newFrames()).toEqual(["joined: cat"]);
@@ -30,7 +30,7 @@ describe("those who are there", () => {
     );
   });
 
-  test("learn of several newcomers and leavers of one tick in one frame", () => {
+  test("are shown all joins and leaves of one tick in one frame", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const leavers = ["x", "y"].map((name) => world.join(name, "c", { metadata: name }));
@@ -43,7 +43,7 @@ describe("those who are there", () => {
     expect(ann.newFrames()).toEqual(['joined: p q left: x"x" y"y"']);
   });
 
-  test("newcomers of one tick see each other in their rosters and are not announced to each other again", () => {
+  test("that join in one tick see each other in their rosters and are not shown to each other twice", () => {
     const world = new World();
     world.join("ann", "c");
     const comers = ["p", "q", "r"].map((name) => world.connect(name).holdPongs());
@@ -57,7 +57,7 @@ describe("those who are there", () => {
     ]);
   });
 
-  test("learn nothing where somebody leaves and joins within one tick with the same metadata", () => {
+  test("are shown nothing when a peer leaves and joins within one tick with the same metadata", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c", { metadata: { v: 1 } });
@@ -71,7 +71,7 @@ describe("those who are there", () => {
     expect(ben.newFrames().at(-1)).toBe("roster: ann");
   });
 
-  test("learn nothing of somebody who joins and leaves within one tick", () => {
+  test("are shown nothing of a peer that joins and leaves within one tick", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.connect("ben").holdPongs();
@@ -82,7 +82,7 @@ describe("those who are there", () => {
     expect(ann.newFrames()).toEqual([]);
   });
 
-  test("learn of a leave and join with other metadata as joined again, and of nothing left", () => {
+  test("are shown a leave and a join with other metadata as a join alone", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const old = world.join("ben", "c", { metadata: { v: 1 } });
@@ -95,7 +95,7 @@ describe("those who are there", () => {
     expect(ann.newFrames()).toEqual(['joined: ben{"v":2}']);
   });
 
-  test("hear of a leave one tick later, once, with the metadata that was shown", () => {
+  test("are shown a leave one tick later, once, with the metadata that was shown", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c", { metadata: { v: 1 } });
@@ -111,7 +111,7 @@ describe("those who are there", () => {
     expect(ann.newFrames()).toEqual([]);
   });
 
-  test("hear of changes only in channels they subscribe to, and no longer after unsubscribing", () => {
+  test("are shown changes only in channels they subscribe to, and none after unsubscribing", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     world.join("ben", "d");
@@ -138,7 +138,7 @@ describe("several connections of one peer", () => {
     expect(ann.newFrames()).toEqual(["left: ben"]);
   });
 
-  test("show the metadata of the newest; when it goes, that of the one before it", () => {
+  test("have the metadata of the newest; when it ends, of the one before it", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = [1, 2, 3].map((v) => world.join("ben", "c", { metadata: { v } }));
@@ -154,7 +154,7 @@ describe("several connections of one peer", () => {
     expect(ann.newFrames()).toEqual(['left: ben{"v":1}']);
   });
 
-  test("the newest connection counts, not the newest subscription", () => {
+  test("are ordered by when they connected, not by when they subscribed", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const older = world.connect("ben", { metadata: { v: 1 } });
@@ -166,7 +166,7 @@ describe("several connections of one peer", () => {
     expect(ann.newFrames()).toEqual(['joined: ben{"v":2}']);
   });
 
-  test("one that comes back before its old socket is reaped never flaps for the others", () => {
+  test("never flap when the peer reconnects before its old socket is closed", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const old = world.join("ben", "c");
@@ -174,7 +174,7 @@ describe("several connections of one peer", () => {
     const fresh = world.connect("ben").holdPongs();
     fresh.subscribe("c");
     world.advance(5);
-    // The old socket is noticed to be gone while the new one still waits for its roster: ben was here all the time.
+    // The old socket ends while the new one still waits for its roster: ben was a member all the time.
     old.vanish();
     world.advance(200);
     expect(ann.newFrames()).toEqual([]);
@@ -189,7 +189,7 @@ describe("several connections of one peer", () => {
 });
 
 describe("without the presence action", () => {
-  test("a subscriber gets neither ping nor roster nor changes, and is shown to nobody", () => {
+  test("a subscriber gets neither ping nor roster nor changes, and is shown to no one", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const shy = world.connect("shy", { actions: ["publish", "subscribe", "send"] });
@@ -205,7 +205,7 @@ describe("without the presence action", () => {
     expect(ben.newFrames()).toEqual(["message shy 1", "ack r2", "roster: ann"]);
   });
 
-  test("when a key loses it: the others see left, it sees nothing more, messages go on", () => {
+  test("when a key loses it, the others see left, and it gets messages but no more changes", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c", { key: PUBLISHABLE_KEY });
@@ -222,7 +222,7 @@ describe("without the presence action", () => {
     expect(ann.newFrames()).toEqual(["joined: cat", "ack r2", "message ben 2"]);
   });
 
-  test("when a key loses it while a roster is waited for, none comes", () => {
+  test("when a key loses it while a roster waits for its pong, no roster comes", () => {
     const world = new World();
     const ben = world.connect("ben", { key: PUBLISHABLE_KEY }).holdPongs();
     ben.subscribe("c");
@@ -244,7 +244,7 @@ describe("without the presence action", () => {
     expect(ben.newFrames()).toEqual(["ack r1"]);
   });
 
-  test("when a key loses it and gets it back, the peer is shown again behind its new roster only", () => {
+  test("when a key loses it and gets it back, the peer is shown again only after its new roster", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.join("ben", "c", { key: PUBLISHABLE_KEY });

@@ -9,7 +9,7 @@ const limited = (framesPerSecond = 100, framesBurst = 500): { world: World; ann:
   return { world, ann: world.connect("ann") };
 };
 
-/** How many frames it may send now before it is cut; at most `most`. */
+/** How many frames a client may send now before it is cut; at most `most`. */
 function sends(client: Client, frame: string | Buffer<ArrayBuffer>, most = 2000): number {
   for (let sent = 0; sent < most; sent++) {
     client.socket.message(frame);
@@ -19,7 +19,7 @@ function sends(client: Client, frame: string | Buffer<ArrayBuffer>, most = 2000)
 }
 
 describe("frames", () => {
-  test("a burst passes, the next one closes with 4011 and does nothing", () => {
+  test("pass up to the burst; the next one closes with 4011 and has no effect", () => {
     const { world, ann } = limited();
     const ben = world.join("ben", "c");
     expect(sends(ann, PUBLISH)).toBe(500);
@@ -27,7 +27,7 @@ describe("frames", () => {
     expect(world.node.metrics.rateCuts.value).toBe(1);
   });
 
-  test("then so many a second come back, up to the burst and no further", () => {
+  test("are refilled at the rate per second, up to the burst", () => {
     for (const [waitMs, expected] of [
       [0, 0],
       [9, 0],
@@ -43,7 +43,7 @@ describe("frames", () => {
     }
   });
 
-  test("at the steady rate nobody is ever cut, a little above it somebody is", () => {
+  test("at the steady rate never cut a connection; a little above it they do", () => {
     const run = (everyMs: number): number | undefined => {
       const { world, ann } = limited();
       for (let i = 0; i < 6000 && !ann.socket.closed; i++) {
@@ -55,7 +55,7 @@ describe("frames", () => {
     expect([run(10), run(9)]).toEqual([undefined, 4011]);
   });
 
-  test("malformed, binary, unknown and refused ones are paid for as well", () => {
+  test("that are malformed, binary, unknown or refused count as well", () => {
     for (const frame of ["nonsense", "{}", '{"type":"x"}', '{"type":"publish","channel":""}', Buffer.alloc(3)]) {
       const { ann } = limited(10, 20);
       expect(sends(ann, frame)).toBe(20);
@@ -63,14 +63,14 @@ describe("frames", () => {
     }
   });
 
-  test("each connection has its own bucket, also of one peer", () => {
+  test("have a bucket per connection, also for connections of one peer", () => {
     const { world, ann } = limited(10, 20);
     sends(ann, PUBLISH);
-    const again = world.connect("ann");
-    expect(sends(again, PUBLISH)).toBe(20);
+    const second = world.connect("ann");
+    expect(sends(second, PUBLISH)).toBe(20);
   });
 
-  test("a wall clock that jumps gives nothing and takes nothing", () => {
+  test("are not affected by a wall clock that jumps", () => {
     for (const ms of [86_400_000, -86_400_000]) {
       const { world, ann } = limited(10, 20);
       for (let i = 0; i < 15; i++) ann.text(PUBLISH);
@@ -79,7 +79,7 @@ describe("frames", () => {
     }
   });
 
-  test("without a limit nobody is cut", () => {
+  test("without a limit never cut a connection", () => {
     const { ann } = limited(0, 500);
     expect(sends(ann, PUBLISH)).toBe(2000);
   });
@@ -90,7 +90,7 @@ describe("pings", () => {
     ["plain", PING],
     ["with an id", '{"type":"ping","requestId":"x"}'],
   ] as const) {
-    test(`${name}: 20 at once, 10 a second, then 4011`, () => {
+    test(`${name}: 20 at once, 10 per second, then 4011`, () => {
       const { world, ann } = limited();
       for (let i = 0; i < 20; i++) ann.text(frame);
       world.advance(1000);
@@ -98,7 +98,7 @@ describe("pings", () => {
       expect([ann.closeCode, ann.take().length]).toEqual([4011, 30]);
     });
 
-    test(`${name}: they cost nothing of the frames, and pass where those are used up`, () => {
+    test(`${name}: do not count as frames, and pass when those are used up`, () => {
       const { ann } = limited(10, 20);
       for (let i = 0; i < 10; i++) ann.text(frame);
       for (let i = 0; i < 20; i++) ann.text(PUBLISH);
@@ -109,7 +109,7 @@ describe("pings", () => {
     });
   }
 
-  test("have their limit where frames have none, and after a long silence", () => {
+  test("have their limit even if frames have none, and after a long silence", () => {
     const { world, ann } = limited(0, 500);
     world.advance(50_000);
     expect(sends(ann, PING)).toBe(20);
@@ -140,7 +140,7 @@ describe("WebSocket control frames", () => {
     ["unasked pongs", (client: Client) => client.socket.pong("")],
     ["pongs to a ping that was never sent", (client: Client) => client.socket.pong("7")],
   ] as const) {
-    test(`${name}: 100 at once, 10 a second, then 4011`, () => {
+    test(`${name}: 100 at once, 10 per second, then 4011`, () => {
       const { world, ann } = limited();
       for (let i = 0; i < 100; i++) send(ann);
       world.advance(1000);
@@ -148,7 +148,7 @@ describe("WebSocket control frames", () => {
       expect([ann.closeCode, world.node.metrics.rateCuts.value]).toEqual([4011, 1]);
     });
 
-    test(`${name}: one a second is never cut, also for hours`, () => {
+    test(`${name}: one per second for hours is never cut`, () => {
       const { world, ann } = limited();
       for (let i = 0; i < 10_000; i++) {
         world.advance(1000);
@@ -158,14 +158,14 @@ describe("WebSocket control frames", () => {
     });
   }
 
-  test("cost nothing of frames and pings", () => {
+  test("count neither as frames nor as pings", () => {
     const { ann } = limited(10, 20);
     for (let i = 0; i < 100; i++) ann.socket.clientPing();
     for (let i = 0; i < 20; i++) ann.text(PING);
     expect(sends(ann, PUBLISH)).toBe(20);
   });
 
-  test("answers to our own pings are free, once each", () => {
+  test("that answer our own pings do not count, once each", () => {
     const { ann } = limited();
     ann.holdPongs();
     for (let i = 0; i < 200; i++) ann.subscribe("c");
@@ -174,7 +174,7 @@ describe("WebSocket control frames", () => {
     expect(until4011(ann, () => ann.socket.pong("200"))).toBe(100);
   });
 
-  test("a pong whose number is not that of a ping opens no roster", () => {
+  test("that carry the number of no ping bring no roster", () => {
     const { world, ann } = limited();
     ann.holdPongs();
     ann.subscribe("c");

@@ -1,4 +1,4 @@
-/** Rosters of one connection: one after the other, as the reader takes them. */
+/** The rosters of one connection are written one after the other, as the client reads them. */
 import { describe, expect, test } from "bun:test";
 import type { Engine, MemberState, RemoteMembers } from "../engine/engine.ts";
 import { ROSTER_DRAIN_MAX_MS } from "./limits.ts";
@@ -25,7 +25,7 @@ const crowded = (options: WorldOptions = {}): World =>
 const rostersOf = (frames: readonly Received[]): string[] =>
   frames.filter((frame) => frame.snapshot).map((frame) => frame.channel ?? "");
 
-/** Subscribes to these channels at once; a reader that takes nothing until it is told to. */
+/** Subscribes to these channels at once, and reads nothing until the test lets it. */
 function stalled(world: World, channels: readonly string[]): Client {
   const ann = world.connect("ann");
   for (const channel of channels) ann.subscribe(channel);
@@ -36,7 +36,7 @@ function stalled(world: World, channels: readonly string[]): Client {
 }
 
 describe("rosters of one connection", () => {
-  test("go out one after the other, each when the one before has drained", () => {
+  test("are written one after the other, each when the one before has drained", () => {
     const world = crowded();
     const ann = stalled(world, ["c", "d", "e"]);
     for (const channel of ["c", "d", "e"]) {
@@ -48,7 +48,7 @@ describe("rosters of one connection", () => {
     expect(ann.newFrames()).toEqual([]);
   });
 
-  test("go out together where the reader takes them at once", () => {
+  test("are written together if the client reads them at once", () => {
     const world = crowded();
     const ann = world.connect("ann");
     for (const channel of ["c", "d", "e"]) ann.subscribe(channel);
@@ -56,7 +56,7 @@ describe("rosters of one connection", () => {
     expect(rostersOf(ann.take())).toEqual(["c", "d", "e"]);
   });
 
-  test("nobody hears of the newcomer in a channel whose roster still waits", () => {
+  test("do not show the newcomer in a channel whose roster still waits", () => {
     const world = crowded();
     const ben = world.connect("ben");
     for (const channel of ["c", "d"]) ben.subscribe(channel);
@@ -73,7 +73,7 @@ describe("rosters of one connection", () => {
     expect(frames.at(-1)?.joined?.at(-1)?.peerId).toBe("ben");
   });
 
-  test("no change of a channel comes before its roster; messages and changes of others do", () => {
+  test("come before the changes of their channel, but not before messages and changes of other channels", () => {
     const world = crowded();
     const ben = world.connect("ben");
     for (const channel of ["c", "d"]) ben.subscribe(channel);
@@ -92,7 +92,7 @@ describe("rosters of one connection", () => {
     expect([roster?.channel, roster?.snapshot, roster?.joined?.length, rest.length]).toEqual(["d", true, 200, 0]);
   });
 
-  test("one that is given up while it waits is passed over", () => {
+  test("are left out after an unsubscribe", () => {
     const world = crowded();
     const ann = stalled(world, ["c", "d", "e"]);
     ann.unsubscribe("d");
@@ -104,7 +104,7 @@ describe("rosters of one connection", () => {
     expect(ann.newFrames()).toEqual([]);
   });
 
-  test("one that is asked for again while it waits comes once, behind its own pong", () => {
+  test("come once after a repeated subscribe, behind its own pong", () => {
     const world = crowded();
     const ann = stalled(world, ["c", "d"]);
     ann.holdPongs().subscribe("d");
@@ -129,7 +129,7 @@ describe("rosters of one connection", () => {
     expect(rostersOf(ann.take())).toEqual(["d"]);
   });
 
-  test("wait when so many messages are in the buffer that a roster might exceed what may wait", () => {
+  test("wait when a roster together with the messages in the buffer might exceed the limit", () => {
     const world = new World();
     const ben = world.join("ben", "c");
     const ann = world.join("ann", "c");
@@ -142,7 +142,7 @@ describe("rosters of one connection", () => {
     expect(rostersOf(ann.take())).toEqual(["d"]);
   });
 
-  test("come in shorter parts where less may wait for a connection", () => {
+  test("come in shorter parts if the limit of pending bytes is lower", () => {
     const maxPendingBytes = 256 * 1024;
     const world = crowded({ maxPendingBytes });
     const ann = stalled(world, ["c", "d"]);
@@ -162,8 +162,8 @@ describe("rosters of one connection", () => {
   });
 });
 
-describe("a reader that takes nothing", () => {
-  test("while rosters wait for it is cut after 30 s, and nothing of it stays", () => {
+describe("a client that reads nothing", () => {
+  test("while rosters wait for it is cut after 30 s, and nothing is left in memory", () => {
     const world = crowded();
     const ann = stalled(world, ["c", "d"]);
     const live = (ms: number): void => {
@@ -180,7 +180,7 @@ describe("a reader that takes nothing", () => {
     expect(leftovers(world)).toEqual({});
   });
 
-  test("all at once, but some every few seconds, is not cut until it stops", () => {
+  test("at once but some bytes every few seconds is not cut until it stops", () => {
     const world = crowded();
     const ann = stalled(world, ["c", "d"]);
     const live = (ms: number, bytes: number): void => {
@@ -197,7 +197,7 @@ describe("a reader that takes nothing", () => {
     expect(ann.closeCode).toBe(1006);
   });
 
-  test("is not cut for a roster that it is only slow to take", () => {
+  test("is not cut for a roster that it reads slowly", () => {
     const world = crowded();
     const ann = stalled(world, ["c", "d", "e"]);
     for (let i = 0; i < 3; i++) {

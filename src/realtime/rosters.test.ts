@@ -1,11 +1,11 @@
-/** Many members: rosters in parts, and ticks that keep a storm linear. */
+/** Channels with many members: rosters in parts, and ticks that keep the cost of many joins linear. */
 import { describe, expect, test } from "bun:test";
 import type { Engine, MemberState, RemoteMembers } from "../engine/engine.ts";
 import { type Client, type Received, World } from "./testing/kit.ts";
 
 const presenceOf = (frames: readonly Received[]): Received[] => frames.filter((frame) => frame.type === "presence");
 
-/** An engine that says these are in every channel, on another node. */
+/** An engine that answers that every channel has these members on another node. */
 const withStrangers =
   (states: readonly MemberState[]) =>
   (engine: Engine): Engine =>
@@ -22,7 +22,7 @@ describe("a roster too long for one frame", () => {
   const many = (): World => new World({ engine: withStrangers(strangers(500, LONG)) });
   const sizes = (frames: readonly Received[]): number[] => frames.map((frame) => frame.joined?.length ?? 0);
 
-  test("goes out in parts under the limit, each marked as a roster, everybody once", () => {
+  test("is written in parts under the limit, each marked as a roster, with every member once", () => {
     const world = many();
     const ann = world.connect("ann");
     ann.subscribe("c");
@@ -34,7 +34,7 @@ describe("a roster too long for one frame", () => {
     expect(ann.socket.written.every((text) => Buffer.byteLength(text) <= 960_200)).toBe(true);
   });
 
-  test("begins before the newcomer is announced, and everybody else hears of it once", () => {
+  test("begins before the newcomer is shown to the others, which is done once", () => {
     const world = many();
     const ann = world.connect("ann");
     ann.subscribe("c");
@@ -53,7 +53,7 @@ describe("a roster too long for one frame", () => {
     expect([order[0], order.filter((name) => name === "ann").length]).toEqual(["ben", 1]);
   });
 
-  test("each part waits until the one before has drained, and news of the channel wait behind them", () => {
+  test("is written part by part as each drains, and changes of the channel wait behind them", () => {
     const world = many();
     const ann = world.connect("ann").holdPongs();
     ann.subscribe("c");
@@ -78,14 +78,14 @@ describe("a roster too long for one frame", () => {
     expect(ann.take().map((frame) => [frame.snapshot, frame.joined?.length, frame.left?.length])).toEqual([
       [undefined, 1, 2],
     ]);
-    // From here on it hears changes like everybody else, and the next drain writes nothing again.
+    // From here on it is shown changes like the others, and the next drain writes nothing twice.
     ann.socket.read();
     ben.vanish();
     world.advance(600);
     expect(ann.newFrames()).toEqual(['left: ben{"v":1}']);
   });
 
-  test("somebody who came and went meanwhile, or changed and changed back, is not mentioned", () => {
+  test("is not followed by a peer that joined and left meanwhile, or changed and changed back", () => {
     const world = many();
     const ann = world.connect("ann").holdPongs();
     ann.subscribe("c");
@@ -101,7 +101,7 @@ describe("a roster too long for one frame", () => {
     expect(ann.take().map((frame) => frame.snapshot)).toEqual([true, true]);
   });
 
-  test("unsubscribing or vanishing in the middle of it ends it", () => {
+  test("ends when its receiver unsubscribes or disconnects in the middle", () => {
     for (const go of [(ann: Client) => void ann.unsubscribe("c"), (ann: Client) => ann.vanish()]) {
       const world = many();
       const ann = world.connect("ann");
@@ -117,7 +117,7 @@ describe("a roster too long for one frame", () => {
     }
   });
 
-  test("a repeated subscribe in the middle of it begins anew behind its ack", () => {
+  test("begins anew after a repeated subscribe in the middle", () => {
     const world = many();
     const ann = world.connect("ann");
     ann.socket.stalled = true;
@@ -135,7 +135,7 @@ describe("a roster too long for one frame", () => {
 });
 
 describe("large channels", () => {
-  test("tick less often, so that a storm of joins stays linear, and still tell everything", () => {
+  test("tick less often, so that the cost of many joins stays linear, and still show everything", () => {
     const world = new World({ engine: withStrangers(strangers(1000)) });
     const ann = world.join("ann", "c");
     for (let i = 0; i < 50; i++) {
@@ -144,13 +144,13 @@ describe("large channels", () => {
     }
     world.advance(500);
     const news = presenceOf(ann.take());
-    // 500 ms of joins, a tick each 500 ms or so: 50 small frames would be one for each.
+    // 500 ms of joins and a tick about every 500 ms: 50 frames would be one per join.
     expect(news.length).toBeGreaterThanOrEqual(2);
     expect(news.length).toBeLessThanOrEqual(3);
     expect(news.flatMap((frame) => frame.joined ?? []).length).toBe(50);
   });
 
-  test("a storm that takes seconds, with pongs that never come, stays linear; everybody ends up with everybody else", () => {
+  test("stay linear when joins take seconds and pongs never come; all end up knowing all others", () => {
     const world = new World();
     const all: Client[] = [];
     for (let i = 0; i < 400; i++) {
@@ -160,7 +160,7 @@ describe("large channels", () => {
     }
     world.advance(1000);
     const frames = all.map((client) => presenceOf(client.take()));
-    // 4 s: of each one roster, perhaps what it missed, and news each 200 ms at most.
+    // 4 s: each gets one roster, perhaps what it missed, and changes at most every 200 ms.
     expect(frames.flat().length).toBeLessThan(400 * 2 + (4000 / 200) * 400);
     for (const [i, own] of frames.entries()) {
       expect(own.filter(({ snapshot }) => snapshot).length).toBe(1);
@@ -171,8 +171,8 @@ describe("large channels", () => {
     }
   });
 
-  describe("a roster ahead of the tick", () => {
-    /** ben's roster was due; the channel, large and busy, tells of him some 60 ms later. */
+  describe("a roster before the tick", () => {
+    /** ben's roster was due and is written; the channel is large and busy, and shows him some 60 ms later. */
     const early = (): { world: World; ann: Client; ben: Client; cat: Client } => {
       const world = new World({ engine: withStrangers(strangers(1000)) });
       const ann = world.join("ann", "c");
@@ -187,7 +187,7 @@ describe("large channels", () => {
       return { world, ann, ben, cat };
     };
 
-    test("is followed by what has changed until the tick, and the others hear of its owner then, once", () => {
+    test("is followed by what has changed until the tick, which shows its receiver to the others, once", () => {
       const { world, ann, ben } = early();
       world.connect("dan").subscribe("c");
       world.advance(200);
@@ -198,7 +198,7 @@ describe("large channels", () => {
       expect([ann.newFrames(), ben.newFrames()]).toEqual([["joined: eve"], ["joined: eve"]]);
     });
 
-    test("its owner hears of others before their words, of those who come and of those who go", () => {
+    test("is followed by changes of a peer before that peer's message, joins and leaves", () => {
       const { world, ann, ben, cat } = early();
       const dan = world.connect("dan").holdPongs();
       dan.subscribe("c");
@@ -214,7 +214,7 @@ describe("large channels", () => {
       expect(eve.newFrames()).toEqual(["left: cat", "direct cat 2"]);
     });
 
-    test("whoever speaks before the tick is told of first, and hears nothing of itself", () => {
+    test("does not delay a join before the receiver's own message, and the receiver is not shown itself", () => {
       const { world, ann, ben } = early();
       ben.publish("c", 1);
       expect(ann.newFrames()).toEqual(["joined: ben", "message ben 1"]);
@@ -222,21 +222,21 @@ describe("large channels", () => {
       expect([ann.newFrames(), ben.newFrames()]).toEqual([[], ["ack r2"]]);
     });
 
-    test("whoever goes before the tick is never told of", () => {
+    test("leaves its receiver unseen by the others if it leaves before the tick", () => {
       const { world, ann, ben } = early();
       ben.unsubscribe("c");
       world.advance(600);
       expect([ann.newFrames(), ben.newFrames()]).toEqual([[], ["ack r2"]]);
     });
 
-    test("a reader that drains before the tick still hears nothing of itself", () => {
+    test("does not show the receiver to itself when it drains before the tick", () => {
       const { world, ann, ben } = early();
       ben.socket.read();
       world.advance(600);
       expect([ann.newFrames(), ben.newFrames()]).toEqual([["joined: ben"], []]);
     });
 
-    test("a repeated subscribe before the tick gets its own roster, once", () => {
+    test("is written once more after a repeated subscribe before the tick", () => {
       const { world, ann, ben } = early();
       ben.subscribe("c");
       world.advance(1200);
@@ -245,7 +245,7 @@ describe("large channels", () => {
     });
   });
 
-  test("a small channel beside them ticks as ever", () => {
+  test("do not slow down the ticks of a small channel", () => {
     const world = new World({ engine: (engine) => engine });
     const ann = world.join("ann", "c");
     world.advance(5);
@@ -254,14 +254,14 @@ describe("large channels", () => {
     expect(ann.newFrames()).toEqual(["joined: ben"]);
   });
 
-  test("never let a roster wait longer than 500 ms from its ack", () => {
+  test("never delay a roster for longer than 500 ms from its ack", () => {
     const world = new World({ engine: withStrangers(strangers(2500)) });
     world.join("ann", "c");
     const late: string[] = [];
     let changes = 0;
     const pass = (ms: number): void => {
       for (let i = 0; i < ms; i += 10) {
-        // Others' changes keep the channel as busy as it may be.
+        // Changes of other members keep the channel as busy as possible.
         const state: MemberState = { peerId: "far0", metadataJson: `${++changes}`, since: 9 };
         world.node.hub.end.membersChanged("far", "app", "c", [state], []);
         world.advance(10);

@@ -41,7 +41,7 @@ const exit = (client: Client): void => {
   for (const channel of CHANNELS) client.unsubscribe(channel);
 };
 
-/** Ann with several connections and Ben, all in every channel; Ben was shown to change `times` times and more. */
+/** Ann with several connections and Ben, all in every channel; Ben was shown to change at least `times` times. */
 function flapped(times: number): { world: World; anns: Client[]; ben: Client } {
   const world = new World();
   const anns = Array.from({ length: RECEIVERS }, () => world.connect("ann"));
@@ -62,7 +62,7 @@ const repeat = (times: number, act: (i: number) => void): void => {
 };
 
 describe("messages of a peer whose changes are held back in many channels", () => {
-  test("direct ones do not look at the receiver's subscriptions: there is nothing that they could bring to light", () => {
+  test("do not look at the receiver's subscriptions when they are direct, because nothing could be shown", () => {
     const { world, anns, ben } = flapped(6);
     const { lookUps, asked } = counted(() => repeat(MESSAGES, (i) => ben.send("ann", i + 1)));
     expect([lookUps, asked]).toEqual([0, 0]);
@@ -72,14 +72,14 @@ describe("messages of a peer whose changes are held back in many channels", () =
     for (const ann of anns) expect(ann.newFrames()).toEqual(CHANNELS.map(() => "left: ben"));
   });
 
-  test("published ones do not go through the channels", () => {
+  test("do not look at the channels when they are published", () => {
     const { anns, ben } = flapped(6);
     const { asked, caughtUp } = counted(() => repeat(MESSAGES, (i) => ben.publish("c0", i + 1)));
     expect([asked, caughtUp]).toEqual([0, 0]);
     expect(anns[0]?.newFrames().length).toBe(MESSAGES);
   });
 
-  test("a message behind the release is preceded by what was held back, also ahead of the tick", () => {
+  test("come after what was held back, once it is released, even before the tick", () => {
     const { world, anns, ben } = flapped(6);
     // The window of the first change ends 6 steps after it was shown; the tick that follows the release is 10 ms later.
     let waited = 0;
@@ -104,7 +104,7 @@ describe("direct messages of a peer that is still to be shown in many channels",
     expect(anns[0]?.newFrames()).toEqual([]);
   });
 
-  test("do so again for a connection that has got its roster since", () => {
+  test("look again for a connection that has got its roster since", () => {
     const { world, ben } = flapped(1);
     world.advance(2 * CHANGES_SHOWN_WINDOW_MS);
     for (const act of [exit, enter, exit, enter, exit, enter]) {
@@ -120,8 +120,8 @@ describe("direct messages of a peer that is still to be shown in many channels",
     expect(late.newFrames()).toEqual(["joined: ben", "direct ben 2"]);
   });
 
-  test("do so again for a connection that has got its roster ahead of the tick", () => {
-    // So many members that the channel ticks every 100 ms at most.
+  test("look again for a connection that has got its roster before the tick", () => {
+    // With this many members the channel ticks at most every 100 ms.
     const far: MemberState[] = Array.from({ length: 200 }, (_, i) => ({
       peerId: `far${i}`,
       metadataJson: undefined,
@@ -147,7 +147,7 @@ describe("direct messages of a peer that is still to be shown in many channels",
     expect(late.newFrames()).toEqual(["joined: ben", "direct ben 2"]);
   });
 
-  test("do so again for each change of the sender", () => {
+  test("look again for each change of the sender", () => {
     const { anns, ben } = flapped(0);
     ben.holdPongs();
     ben.subscribe("c0");
@@ -181,7 +181,7 @@ test("a publish looks, in subscriptions that are off the topic, at what they wer
 });
 
 describe("the subscriptions of a connection", () => {
-  test("are found by name, many or few, also behind others that ended", () => {
+  test("are found by name, many or few, also after others have ended", () => {
     const world = new World();
     const ann = world.connect("ann");
     const names = Array.from({ length: 100 }, (_, i) => `room/${i}`);

@@ -39,15 +39,15 @@ class Fixture {
     for (let i = 0; i < count; i++) this.usage.message("app");
   }
 
-  /** Messages and peak that the disk knows of a period. */
+  /** The messages and the peak of a period that are stored. */
   onDisk(period = JANUARY): [number, number] | undefined {
     const row = this.disk.rows.get(`app ${period}`);
     return row && [row.messages, row.peakConnections];
   }
 }
 
-describe("what is counted", () => {
-  test("is there at once, and on the disk within 5 s, once", async () => {
+describe("usage", () => {
+  test("is counted at once, and stored within 5 s, once", async () => {
     const it = await new Fixture().started();
     it.usage.connected("app");
     it.messages(3);
@@ -63,7 +63,7 @@ describe("what is counted", () => {
     expect([it.onDisk(), it.disk.writes]).toEqual([[5, 1], 2]);
   });
 
-  test("goes on from what the disk has after a restart", async () => {
+  test("continues from what is stored after a restart", async () => {
     const before = await new Fixture().started();
     before.usage.connected("app");
     before.usage.connected("app");
@@ -77,7 +77,7 @@ describe("what is counted", () => {
     expect([after.onDisk(), after.usage.of("app").peak]).toEqual([[8, 2], 2]);
   });
 
-  test("is written when it stops, and nothing is written afterwards", async () => {
+  test("is written when the node stops, and nothing is written afterwards", async () => {
     const it = await new Fixture().started();
     it.messages(4);
     await it.usage.stop();
@@ -87,7 +87,7 @@ describe("what is counted", () => {
     expect(it.onDisk()).toEqual([4, 0]);
   });
 
-  test("is each application's own", async () => {
+  test("is counted per application", async () => {
     const it = await new Fixture().started();
     it.messages(2);
     it.usage.message("other");
@@ -98,7 +98,7 @@ describe("what is counted", () => {
     expect([...it.disk.rows.keys()].sort()).toEqual([`app ${JANUARY}`, `other ${JANUARY}`]);
   });
 
-  test("of connections: the peak is the most at one time", async () => {
+  test("has the largest number of connections at one time as its peak", async () => {
     const it = await new Fixture().started();
     for (const on of [true, true, false, true, false, false, true]) {
       if (on) it.usage.connected("app");
@@ -111,7 +111,7 @@ describe("what is counted", () => {
 });
 
 describe("a write that fails", () => {
-  test("is kept and comes with the next attempt, nothing twice", async () => {
+  test("is retried with the next one, and nothing is counted twice", async () => {
     const it = await new Fixture().started();
     it.disk.failing = true;
     it.messages(3);
@@ -124,7 +124,7 @@ describe("a write that fails", () => {
     expect(it.onDisk()).toEqual([5, 0]);
   });
 
-  test("leaves one row per application however often it fails", async () => {
+  test("leaves one row per application, however often it fails", async () => {
     const it = await new Fixture().started();
     const { store } = it.disk;
     const write = store.addUsage.bind(store);
@@ -144,7 +144,7 @@ describe("a write that fails", () => {
     expect([rows, it.onDisk(), it.disk.rows.get(`other ${JANUARY}`)?.messages]).toEqual([2, [50, 0], 50]);
   });
 
-  test("keeps the peak as well, though no message is sent any more", async () => {
+  test("keeps the peak as well, even if no more messages are sent", async () => {
     const it = await new Fixture().started();
     it.disk.failing = true;
     it.usage.connected("app");
@@ -154,7 +154,7 @@ describe("a write that fails", () => {
     expect(it.onDisk()).toEqual([0, 1]);
   });
 
-  test("at the end of a month is not forgotten when the month has turned", async () => {
+  test("at the end of a month is not lost when the next month begins", async () => {
     const it = await new Fixture({ startMs: FEBRUARY * 1000 - 3000 }).started();
     it.disk.failing = true;
     it.usage.connected("app");
@@ -170,8 +170,8 @@ describe("a write that fails", () => {
   });
 });
 
-describe("several nodes on one disk", () => {
-  test("each adds its own, and knows of all with the next write, nothing twice", async () => {
+describe("several nodes on one store", () => {
+  test("each add their own and know the total with the next write; nothing is counted twice", async () => {
     const disk = new MemoryUsage(true);
     const [one, other] = [await new Fixture({ disk }).started(), await new Fixture({ disk }).started()];
     one.messages(3);
@@ -185,7 +185,7 @@ describe("several nodes on one disk", () => {
     expect([one.usage.messagesUsed("app"), one.onDisk()]).toEqual([8, [8, 0]]);
   });
 
-  test("while the disk fails each goes on with what it knows; afterwards all is there", async () => {
+  test("continue with what they know while the store fails; afterwards all is stored", async () => {
     const disk = new MemoryUsage(true);
     const [one, other] = [await new Fixture({ disk }).started(), await new Fixture({ disk }).started()];
     disk.failing = true;
@@ -199,7 +199,7 @@ describe("several nodes on one disk", () => {
     expect([one.usage.messagesUsed("app"), other.usage.messagesUsed("app"), one.onDisk()]).toEqual([9, 9, [9, 0]]);
   });
 
-  test("the peak is of all together", async () => {
+  test("have one peak for all together", async () => {
     const it = await new Fixture({ disk: new MemoryUsage(true) }).started();
     it.usage.connected("app", 4);
     it.usage.connected("app", 1);
@@ -209,7 +209,7 @@ describe("several nodes on one disk", () => {
   });
 });
 
-test("a slow store gets no queue of flushes: all who come while one is under way share the next", async () => {
+test("a slow store gets no queue of flushes: calls during one share the next", async () => {
   const disk = new MemoryUsage(true);
   const it = await new Fixture({ disk }).started();
   const slow = Promise.withResolvers<void>();
@@ -245,7 +245,7 @@ describe("a month", () => {
     expect(period(2028, 1, 29)).toEqual({ startSeconds: seconds(2028, 1, 1), endSeconds: seconds(2028, 2, 1) });
   });
 
-  test("that ends keeps what was counted in it, and the next begins at nothing but those who are there", async () => {
+  test("that ends keeps its usage, and the next begins with no messages and the open connections as its peak", async () => {
     const it = await new Fixture({ startMs: FEBRUARY * 1000 - 3000 }).started();
     for (let i = 0; i < 3; i++) it.usage.connected("app");
     it.usage.disconnected("app");
@@ -264,7 +264,7 @@ describe("a month", () => {
     ]);
   });
 
-  test("turns when somebody asks, also before the next write is due", async () => {
+  test("ends when usage is read, also before the next write is due", async () => {
     const it = await new Fixture({ startMs: FEBRUARY * 1000 - 1000 }).started();
     it.messages(5);
     await it.advance(1000);
@@ -274,7 +274,7 @@ describe("a month", () => {
   });
 });
 
-test("on a real disk it adds up over restarts", async () => {
+test("usage adds up over restarts on a real store", async () => {
   const folder = mkdtempSync(join(tmpdir(), "parley-usage-"));
   try {
     for (const expected of [3, 6]) {

@@ -1,4 +1,4 @@
-/** For tests: somebody connected, who sends frames and reads what was written to it. */
+/** For tests: a client that sends frames and reads what was written to it. */
 
 import { Peer } from "../peer.ts";
 import type { FakeSocket } from "./fake-socket.ts";
@@ -33,14 +33,13 @@ const names = (entries: readonly Entry[] | undefined): string =>
 /** A frame in short: "ack r1", "error missing_data r2", "roster: ann ben", "joined: cat left: ann", "message ann 1". */
 export function inShort(frame: Received): string {
   const { type, requestId, code, from, data, joined, left, snapshot } = frame;
-  const words: unknown[] = [];
-  if (type !== "presence") words.push(type, code, requestId, from, data && JSON.stringify(data));
-  else if (snapshot) words.push(`roster: ${names(joined)}`.trim());
-  else words.push(joined?.length && `joined: ${names(joined)}`, left?.length && `left: ${names(left)}`);
-  return words.filter(Boolean).join(" ");
+  const parts: unknown[] = [];
+  if (type !== "presence") parts.push(type, code, requestId, from, data && JSON.stringify(data));
+  else if (snapshot) parts.push(`roster: ${names(joined)}`.trim());
+  else parts.push(joined?.length && `joined: ${names(joined)}`, left?.length && `left: ${names(left)}`);
+  return parts.filter(Boolean).join(" ");
 }
 
-/** Somebody connected. */
 export class Client {
   private taken = 0;
   private requests = 0;
@@ -86,7 +85,7 @@ export class Client {
     return this.request({ type: "send", to, data });
   }
 
-  /** Its line breaks, and the node notices. */
+  /** Its network connection breaks, and the node notices. */
   vanish(): void {
     this.socket.terminate();
   }
@@ -101,7 +100,7 @@ export class Client {
     return this.socket.written.map((text) => JSON.parse(text) as Received);
   }
 
-  /** What came since the last look. */
+  /** The frames that came since the last look. */
   take(): Received[] {
     const frames = this.received.slice(this.taken);
     this.taken += frames.length;

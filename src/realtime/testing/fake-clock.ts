@@ -1,4 +1,4 @@
-/** For tests: time that passes when it is told to. */
+/** For tests: a clock that the test advances. */
 import type { Clock } from "../clock.ts";
 
 interface Timer {
@@ -29,7 +29,7 @@ export class FakeClock implements Clock {
     return this.timers.length;
   }
 
-  /** Both clocks go on; timers fire at their moments, in the order of these. */
+  /** Advances both clocks; timers fire in the order in which they are due. */
   advance(ms: number): void {
     const untilMs = this.runningMs + ms;
     for (let next = this.next(untilMs); next; next = this.next(untilMs)) {
@@ -40,7 +40,7 @@ export class FakeClock implements Clock {
     this.pass(untilMs - this.runningMs);
   }
 
-  /** The wall clock was set, or the machine was suspended: no timer knows of it. */
+  /** The wall clock was set, or the machine was suspended: timers are not affected. */
   jump(ms: number): void {
     this.wallMs += ms;
   }

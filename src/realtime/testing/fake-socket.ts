@@ -1,4 +1,4 @@
-/** For tests: sockets and topics of one node. What is written can be read, and pongs and drains come when the test wants them. */
+/** For tests: the sockets and topics of one node. What is written can be read, and the test controls pongs and drains. */
 import type { ServerWebSocket, WebSocketHandler } from "bun";
 import type { Clock } from "../clock.ts";
 import type { SocketData } from "../gateway.ts";
@@ -15,7 +15,7 @@ export class FakeServer {
     return written;
   };
 
-  /** How many are on any topic. */
+  /** The number of sockets that are on any topic. */
   get onTopics(): number {
     return [...this.sockets].filter((socket) => socket.topics.size > 0).length;
   }
@@ -26,9 +26,9 @@ export class FakeSocket implements Socket {
   readonly topics = new Set<string>();
   readonly pings: string[] = [];
   closed: { readonly code: number; readonly reason: string } | undefined;
-  /** How long until a ping is answered; undefined: the test does it, or nobody. */
+  /** How long until a ping is answered; undefined: only when the test calls `pong`. */
   pongAfterMs: number | undefined = 1;
-  /** It does not read: what is written waits until `read`. */
+  /** The client does not read: what is written waits until `read`. */
   stalled = false;
   private buffered = 0;
 
@@ -36,13 +36,13 @@ export class FakeSocket implements Socket {
     private readonly server: FakeServer,
     private readonly handlers: WebSocketHandler<SocketData>,
     private readonly clock: Clock,
-    /** The runtime's slot: a grant before the socket opens, a peer afterwards. */
+    /** As in the runtime: a grant before the socket opens, a peer afterwards. */
     public data: SocketData,
   ) {
     server.sockets.add(this);
   }
 
-  /** What the runtime tells */
+  // Events of the runtime
 
   open(): void {
     this.handlers.open?.(this.asBun);
@@ -57,18 +57,18 @@ export class FakeSocket implements Socket {
     if (!this.closed) this.handlers.pong?.(this.asBun, Buffer.from(payload));
   }
 
-  /** A WebSocket ping of the client's. */
+  /** The client sends a WebSocket ping. */
   clientPing(): void {
     if (!this.closed) this.handlers.ping?.(this.asBun, Buffer.alloc(0));
   }
 
-  /** The reader takes what waits for it; while it is stalled, the next write waits again. */
+  /** The client reads all that waits for it; while it is stalled, the next write waits again. */
   read(): void {
     this.buffered = 0;
     if (!this.closed) this.handlers.drain?.(this.asBun);
   }
 
-  /** The reader takes so many bytes of what waits for it. The runtime does not always say so. */
+  /** The client reads some of what waits for it. The runtime does not always report that. */
   readSome(bytes: number): void {
     this.buffered = Math.max(0, this.buffered - bytes);
   }
@@ -77,7 +77,7 @@ export class FakeSocket implements Socket {
     return this as unknown as ServerWebSocket<SocketData>;
   }
 
-  /** Socket */
+  // What realtime calls
 
   send(text: string): number {
     if (this.closed) return 0;

@@ -1,10 +1,10 @@
-/** For tests: engines whose answer to `watch` takes its time. */
+/** For tests: engines whose answer to `watch` comes late. */
 import type { Engine, RemoteMembers } from "../../engine/engine.ts";
 import type { Clock } from "../clock.ts";
 
 type Found = (members: RemoteMembers) => void;
 
-/** Answers come so much later, and interest begins with them. One that was given up meanwhile is answered with nobody. */
+/** Answers come `ms` later, and the channel is watched from then on. After an `unwatch` the answer has no members. */
 export function slowly(engine: Engine, clock: Clock, ms: number): Engine {
   const watch = engine.watch.bind(engine);
   const unwatch = engine.unwatch.bind(engine);
@@ -25,7 +25,7 @@ export function slowly(engine: Engine, clock: Clock, ms: number): Engine {
   });
 }
 
-/** Answers come when the test lets them. */
+/** Answers come when the test releases them. */
 export class LateAnswers {
   private readonly waiting: (() => void)[] = [];
 
@@ -36,7 +36,7 @@ export class LateAnswers {
     const current = new Map<string, symbol>();
     return Object.assign(engine, {
       watch: (app: string, channel: string, found: Found): void => {
-        // Interest begins now; who is there is answered as it is when the answer goes out.
+        // Watched from now on; the answer has the members at the time when it is released.
         watch(app, channel, () => {});
         const mark = Symbol(channel);
         current.set(`${app} ${channel}`, mark);
@@ -55,7 +55,7 @@ export class LateAnswers {
     return this.waiting.length;
   }
 
-  /** The oldest question is answered. */
+  /** Answers the oldest `watch`. */
   release(): void {
     this.waiting.shift()?.();
   }

@@ -1,11 +1,11 @@
 /**
- * For tests: what nodes still remember of connections and channels. It looks at private fields by name: that nothing is left is
- * no part of any interface, but memory that grows for ever is a fault like any other.
+ * For tests: what nodes still hold in memory of connections and channels. It reads private fields by name: no interface shows
+ * them, but memory that grows without a limit is a bug like any other.
  */
 import type { World } from "./kit.ts";
 import type { TestNode } from "./node.ts";
 
-/** What is not zero a second from now; `{}` when nobody is there. Nodes that died do not count. */
+/** What is not zero a second from now; `{}` when all clients are gone. Nodes that died do not count. */
 export function leftovers(world: World): Record<string, number> {
   world.advance(1000);
   const living = world.nodes.filter((node) => !node.clock.isStopped);
@@ -32,7 +32,7 @@ function sizeOf(root: object, path: readonly string[]): number {
   let at: unknown = root;
   for (const field of path) {
     at = Reflect.get(at as object, field);
-    if (at === undefined) throw new Error(`nothing is called ${path.join(".")} any more: update leftovers()`);
+    if (at === undefined) throw new Error(`there is no field ${path.join(".")}: update leftovers()`);
   }
   if (typeof at === "number") return at;
   return Array.isArray(at) ? at.length : (at as Map<unknown, unknown>).size;

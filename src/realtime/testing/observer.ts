@@ -1,11 +1,11 @@
-/** For tests: what a client believes about its channels, from its own frames alone, and which promises were broken to it. */
+/** For tests: the members that a client knows from its own frames, and the rules of the protocol that these frames break. */
 import type { Client, Entry, Received } from "./kit.ts";
 
 /** By peer id: the metadata, as JSON. */
 export type Roster = Map<string, string | undefined>;
 
-/** In what a client publishes: whether it is in that channel itself, so that everybody there must know it. */
-export interface Words {
+/** What a client publishes: whether it is a member of that channel, so that the receivers must know it. */
+export interface TestMessage {
   readonly isMember: boolean;
 }
 
@@ -17,10 +17,10 @@ interface Request {
 
 export class Observer {
   readonly broken: string[] = [];
-  /** A roster, or the wait for it between an ack and it. */
+  /** By channel: the members it knows; "awaited" between an ack and its roster. */
   private readonly channels = new Map<string, Roster | "awaited">();
-  private readonly asked = new Map<string, Request>();
-  /** By channel: what was asked last, and of what is answered the last. */
+  private readonly requests = new Map<string, Request>();
+  /** By channel: the last request, and the last that was answered. */
   private readonly last = new Map<string, Request>();
   private readonly answered = new Map<string, Request>();
 
@@ -30,28 +30,28 @@ export class Observer {
   ) {}
 
   subscribe(channel: string): void {
-    this.ask("subscribe", channel);
+    this.request("subscribe", channel);
   }
 
   unsubscribe(channel: string): void {
-    this.ask("unsubscribe", channel);
+    this.request("unsubscribe", channel);
   }
 
-  private ask(type: Request["type"], channel: string): void {
-    // What has come up to now has come before this was asked.
+  private request(type: Request["type"], channel: string): void {
+    // Frames that have come up to now came before this request.
     this.read();
-    const request: Request = { type, channel, number: this.asked.size };
+    const request: Request = { type, channel, number: this.requests.size };
     this.last.set(channel, request);
-    this.asked.set(this.client[type](channel), request);
+    this.requests.set(this.client[type](channel), request);
     this.read();
   }
 
-  /** Its subscribe is acked, and not given up since. */
+  /** Its subscribe is acked, and it has not unsubscribed since. */
   holds(channel: string): boolean {
     return this.channels.has(channel);
   }
 
-  /** Everybody else it believes to be there; undefined if it has no roster. */
+  /** The other members that it knows; undefined if it has no roster. */
   others(channel: string): Roster | undefined {
     const roster = this.channels.get(channel);
     if (roster === undefined || roster === "awaited") return undefined;
@@ -68,10 +68,10 @@ export class Observer {
   }
 
   private acked(requestId: string): void {
-    const request = this.asked.get(requestId);
+    const request = this.requests.get(requestId);
     if (!request) return;
     const { type, channel, number } = request;
-    // An ack that had to wait for the engine may come behind that of a later request, which is the one that counts.
+    // An ack that had to wait for the engine may come after the ack of a later request, which is the one that counts.
     if (number < (this.answered.get(channel)?.number ?? -1)) return;
     this.answered.set(channel, request);
     if (type === "subscribe") this.channels.set(channel, "awaited");
@@ -83,30 +83,30 @@ export class Observer {
     const wrong = (what: string): void => {
       this.broken.push(`${this.peerId} on ${channel}: ${what}`);
     };
-    if (roster === undefined) return wrong("presence of a channel it does not hold");
+    if (roster === undefined) return wrong("presence of a channel that it does not subscribe to");
     if (snapshot) {
-      if (roster !== "awaited") wrong("a roster it did not ask for");
+      if (roster !== "awaited") wrong("an unexpected roster");
       if (joined.some((entry) => entry.peerId === this.peerId)) wrong("itself in its roster");
-      if (new Set(joined.map((entry) => entry.peerId)).size < joined.length) wrong("somebody twice in a roster");
+      if (new Set(joined.map((entry) => entry.peerId)).size < joined.length) wrong("a peer twice in a roster");
       this.channels.set(channel, new Map(joined.map(asPair)));
       return;
     }
     if (roster === "awaited") return wrong("a change between ack and roster");
     if (joined.length + left.length === 0) wrong("a change of nothing");
     for (const [peerId, metadata] of joined.map(asPair)) {
-      if (roster.has(peerId) && roster.get(peerId) === metadata) wrong(`${peerId} joined again with the same metadata`);
+      if (roster.has(peerId) && roster.get(peerId) === metadata) wrong(`${peerId} joined twice with the same metadata`);
       roster.set(peerId, metadata);
     }
-    for (const { peerId } of left) if (!roster.delete(peerId)) wrong(`${peerId} left, who was not there`);
+    for (const { peerId } of left) if (!roster.delete(peerId)) wrong(`${peerId} left without being a member`);
   }
 
   private message({ channel = "", from = "", data }: Received): void {
     const roster = this.channels.get(channel);
-    // Between a subscribe and its ack messages may come already.
+    // Messages may come between a subscribe and its ack.
     if (roster === undefined && this.last.get(channel)?.type !== "subscribe")
-      this.broken.push(`${this.peerId}: a message on ${channel}, which it does not hold`);
-    if (roster && roster !== "awaited" && from !== this.peerId && (data as Words).isMember && !roster.has(from))
-      this.broken.push(`${this.peerId} on ${channel}: ${from} spoke and was not known`);
+      this.broken.push(`${this.peerId}: a message on ${channel}, which it does not subscribe to`);
+    if (roster && roster !== "awaited" && from !== this.peerId && (data as TestMessage).isMember && !roster.has(from))
+      this.broken.push(`${this.peerId} on ${channel}: a message of ${from}, which it does not know`);
   }
 }
 
