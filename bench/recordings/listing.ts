@@ -101,8 +101,8 @@ async function rare(database: DatabaseName, many: Filled): Promise<boolean> {
 
 type Ask = (full: Filled, filter: RecordingFilter) => Promise<unknown>;
 
-const page = ({ store }: Filled, filter: RecordingFilter, behind?: number): Promise<unknown> =>
-  store.recordings.page(APP, { filter, order: "desc", limit: 50, behind });
+const page = ({ store }: Filled, filter: RecordingFilter, after?: number): Promise<unknown> =>
+  store.recordings.page(APP, { filter, order: "desc", limit: 50, after });
 
 const ASKS: Readonly<Record<string, Ask>> = {
   page: (full, filter) => page(full, filter),

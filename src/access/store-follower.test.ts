@@ -1,7 +1,7 @@
 /** A follower of a store that other nodes write to, with a fake clock and a fake store. */
 import { describe, expect, test } from "bun:test";
 import type { BlockRow, KeyRow, Revisions, Snapshot } from "../store/store.ts";
-import { StoreAway } from "../store/store.ts";
+import { StoreUnreachable } from "../store/store.ts";
 import { keyRow } from "../store/testing/rows.ts";
 import { Blocks } from "./blocks.ts";
 import { Keyring } from "./keyring.ts";
@@ -38,7 +38,7 @@ class SharedStore {
     this.requests++;
     const { at } = this;
     await this.gate;
-    if (this.isUnreachable) throw new StoreAway("gone");
+    if (this.isUnreachable) throw new StoreUnreachable("gone");
     return at;
   };
 

@@ -1,6 +1,6 @@
 /** Errors of commands, with the message and the exit code of each. */
 import { ConfigError } from "../config/load.ts";
-import { StoreAway, StoreError } from "../store/store.ts";
+import { StoreError, StoreUnreachable } from "../store/store.ts";
 
 /** A wrong command line; the message names what is wrong. */
 export class UsageError extends Error {}
@@ -25,7 +25,7 @@ export interface FailureReport {
 export function reportOf(error: unknown): FailureReport | undefined {
   if (error instanceof UsageError) return { exitCode: 2, code: "usage", message: error.message };
   if (error instanceof ConfigError) return { exitCode: 2, code: "settings", message: error.message };
-  if (error instanceof StoreAway)
+  if (error instanceof StoreUnreachable)
     return { exitCode: 1, code: "store", message: `the store does not answer: ${error.message}` };
   if (error instanceof StoreError) return { exitCode: 1, code: "store", message: error.message };
   if (error instanceof Failure) return { exitCode: 1, code: error.code, message: error.message };

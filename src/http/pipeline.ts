@@ -1,7 +1,7 @@
 /** What every request passes through: request id, headers, errors in one shape, metrics, the log. */
 import type { Server } from "bun";
 import { CODES, Problem, wireCode } from "../protocol/codes.ts";
-import { StoreAway } from "../store/store.ts";
+import { StoreUnreachable } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Counter, Metrics } from "../telemetry/metrics.ts";
 import { Call, type CallSettings } from "./call.ts";
@@ -188,7 +188,7 @@ function existsFor(call: Call, { hosts }: Route): boolean {
 /** Internal causes go to the log; the client gets a general error. */
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  return error instanceof StoreAway
+  return error instanceof StoreUnreachable
     ? new Problem("internal_error", "The store does not answer; try again.", 1)
     : new Problem("crash");
 }

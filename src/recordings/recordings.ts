@@ -26,7 +26,7 @@ export interface RecordingParts {
 }
 
 /** In this filter `room` is an id or a name. */
-export interface ListWanted {
+export interface ListRequest {
   readonly filter: RecordingFilter;
   readonly order: "asc" | "desc";
   readonly limit: number;
@@ -137,11 +137,11 @@ export class Recordings {
     return row;
   }
 
-  async list(app: string, { filter, order, limit, endId }: ListWanted): Promise<RecordingList> {
+  async list(app: string, { filter, order, limit, endId }: ListRequest): Promise<RecordingList> {
     const { store } = this.parts;
-    const behind = endId === undefined ? undefined : await this.cursor(app, endId);
+    const after = endId === undefined ? undefined : await this.cursor(app, endId);
     const found = await this.withRoomId(app, filter);
-    const data = found ? await store.page(app, { filter: found, order, limit, behind }) : [];
+    const data = found ? await store.page(app, { filter: found, order, limit, after }) : [];
     const total = found ? await store.totalOf(app, found) : 0;
     return { data, total, limit, currEndId: data.at(-1)?.id ?? "" };
   }
@@ -174,15 +174,15 @@ export class Recordings {
     if (!found) return 0;
     const last = await store.lastSeq(app);
     let deleted = 0;
-    for (let behind = 0; ; ) {
-      const page = await store.page(app, { filter: found, order: "asc", limit: DELETE_AT_ONCE, behind });
+    for (let after = 0; ; ) {
+      const page = await store.page(app, { filter: found, order: "asc", limit: DELETE_AT_ONCE, after });
       const due = page.filter(({ seq }) => seq <= last);
       deleted += await this.deleteRows(
         app,
         due.map(({ id }) => id),
       );
       if (due.length < DELETE_AT_ONCE) return deleted;
-      behind = due.at(-1)?.seq ?? last;
+      after = due.at(-1)?.seq ?? last;
     }
   }
 
@@ -208,7 +208,7 @@ export class Recordings {
         log.error({ err }, "the bytes of a deleted recording could not be removed; the next sweep tries again");
       }
     }
-    await store.removed(gone, nowMs());
+    await store.markRemoved(gone, nowMs());
   }
 
   /** A link that is valid for `seconds`, to the bucket or to this service. */

@@ -6,7 +6,7 @@
  *   quarantine/<app>/<id>                     an empty object: the recording of that name was set aside when this was written
  *   parley-storage.json                       names the store that owns this bucket, or this prefix of it
  *
- * A part is sent when it is full, so that all parts but the last have the same size, as some services require. When a writer stops, the bytes behind
+ * A part is sent when it is full, so that all parts but the last have the same size, as some services require. When a writer stops, the bytes after
  * the last part become a tail object. Its key names the offset at which it begins, so that a tail whose bytes have since been sent in a part is not
  * counted twice. No local disk is used, and any node can continue. What an overtaken writer still sends is not counted: its part
  * has a void number (s3-ticket.ts), and its tail a lower generation.

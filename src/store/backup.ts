@@ -1,6 +1,6 @@
 /**
- * Copies of the embedded store: one made, one put back. Both work on the store while nobody else has it open, and neither
- * ever leaves half a file under a final name: everything is written beside it, synced, then renamed.
+ * Backup and restore of the embedded store. Both need the store while no other process has it open. Neither leaves a partial file under a final
+ * name: files are written under a temporary name, synced, then renamed.
  */
 import { Database } from "bun:sqlite";
 import { randomBytes } from "node:crypto";
@@ -22,25 +22,25 @@ import { APPLICATION_ID, openSqlite, sqliteFile } from "./open.ts";
 import { StoreError } from "./store.ts";
 
 const MAGIC = Buffer.from("SQLite format 3\0");
-/** Where the file format keeps the number that `PRAGMA application_id` sets. */
+/** Offset of the number that `PRAGMA application_id` sets. */
 const APPLICATION_ID_AT = 68;
 const HEADER_BYTES = 100;
 const COPY_BYTES = 1 << 20;
-/** What SQLite leaves beside a file; a new file under the same name must not meet them. */
+/** Files that SQLite keeps beside a database; a new database of the same name must not find old ones. */
 const SIDE_FILES = ["-wal", "-shm", "-journal"];
 
 export async function backupStore(dataFolder: string, file: string, force: boolean): Promise<{ bytes: number }> {
   const store = sqliteFile(dataFolder);
   if (!existsSync(store)) throw new StoreError(`there is no store in ${dataFolder}; name the data folder with --data`);
   refuseTarget(file, store, force);
-  // Without migrating: a backup before an upgrade must stay readable for the version it was made with.
+  // Does not migrate: a backup made before an upgrade must stay readable for the earlier version.
   const sql = await openSqlite(store);
   try {
-    return await writeBeside(file, async (temporary) => {
+    return await writeThenRename(file, async (temporary) => {
       await sql`VACUUM INTO ${temporary}`.catch((error: Error) => {
         throw new StoreError(`the store could not be copied to ${temporary}: ${error.message}`);
       });
-      // A backup that could not be restored is better noticed today.
+      // A damaged backup must be noticed now, not when it is needed.
       using copy = new Database(temporary, { readwrite: true, create: false });
       checkIntegrity(copy, store);
       return { bytes: statSync(temporary).size };
@@ -58,16 +58,16 @@ function refuseTarget(file: string, store: string, force: boolean): void {
   if (!existsSync(dirname(resolve(file)))) throw new StoreError(`the folder of ${file} does not exist; make it first`);
 }
 
-/** The same file, by whatever path. */
+/** Whether two paths lead to the same file. */
 function isSame(one: string, other: string): boolean {
   const [a, b] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }));
   return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
 }
 
 export interface Restored {
-  /** The schema of the backup; the next start brings it up to ours. */
+  /** The schema version of the backup; the next start migrates it. */
   readonly schema: number;
-  /** One sealed secret, to try a master key with. undefined: it holds none. */
+  /** A sealed secret, to check the master key with. undefined: there is none. */
   readonly sealed: { readonly app: string; readonly secret: string } | undefined;
 }
 
@@ -80,10 +80,10 @@ export async function restoreStore(dataFolder: string, file: string, force: bool
       `${dataFolder} holds a store already; replace it with --force, or name another folder with --data`,
     );
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
-  // What is checked is the copy: it is what will be in place, and checking may write side files.
+  // The copy is checked, not the backup: checking may write files beside it.
   let old: Database | undefined;
   try {
-    return await writeBeside(store, async (temporary) => {
+    return await writeThenRename(store, async (temporary) => {
       copyInto(temporary, file);
       const restored = inspect(temporary, file);
       old = existsSync(store) ? lock(store) : undefined;
@@ -91,12 +91,12 @@ export async function restoreStore(dataFolder: string, file: string, force: bool
       return restored;
     });
   } finally {
-    // Locked until the new file has its name: a server that starts meanwhile finds one of the two, never something between.
+    // The old store stays locked until the new file has its name, so that a server that starts meanwhile uses one of the two.
     old?.close();
   }
 }
 
-/** Cheap, and without opening it as a database. */
+/** A cheap check that does not open the file as a database. */
 function checkHeader(file: string): void {
   const stats = statSync(file, { throwIfNoEntry: false });
   if (!stats) throw new StoreError(`there is no file ${file}`);
@@ -107,7 +107,7 @@ function checkHeader(file: string): void {
   closeSync(handle);
   if (!header.subarray(0, MAGIC.length).equals(MAGIC) || header.readUInt32BE(APPLICATION_ID_AT) !== APPLICATION_ID)
     throw new StoreError(`${file} is not a backup of Parley; nothing was changed`);
-  // A store copied by hand: its latest changes are in the other file, and would be lost in silence.
+  // A store that was copied by hand: its latest changes are in the -wal file, and would be lost without notice.
   if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
     throw new StoreError(
       `beside ${file} lies ${file}-wal, so it is a store and not a backup: make one of it with "parley backup"; nothing was changed`,
@@ -118,7 +118,7 @@ function inspect(copy: string, file: string): Restored {
   try {
     using db = new Database(copy, { readwrite: true, create: false });
     checkIntegrity(db, file);
-    // Out of WAL mode, so that closing leaves one file.
+    // Leaves WAL mode, so that closing leaves one file.
     db.run("PRAGMA journal_mode = DELETE");
     const row = db.query<{ version: number | null }, []>("SELECT MAX(version) AS version FROM migrations").get();
     const schema = row?.version ?? 0;
@@ -145,13 +145,13 @@ function checkIntegrity(db: Database, file: string): void {
   if (flaw !== "ok") throw new StoreError(`${file} is damaged: ${flaw ?? "it cannot be checked"}`);
 }
 
-/** undefined: too damaged to be locked, and so to be used by a server. That may be why it is replaced. */
+/** undefined: the store is too damaged to be locked, so no server can use it either. That may be why it is replaced. */
 function lock(store: string): Database | undefined {
   let db: Database | undefined;
   try {
     db = new Database(store, { readwrite: true, create: false });
     db.run("PRAGMA locking_mode = EXCLUSIVE");
-    // Out of WAL mode: closing a store in it deletes the log by name, which by then would be the new store's.
+    // Leaves WAL mode: closing a store in WAL mode deletes the log by name, and by then that is the new store's log.
     db.run("PRAGMA journal_mode = DELETE");
     db.run("BEGIN EXCLUSIVE");
     db.run("COMMIT");
@@ -164,8 +164,8 @@ function lock(store: string): Database | undefined {
   }
 }
 
-/** `fill` writes an empty file that only its owner can read; when it is done, that becomes `file`. */
-async function writeBeside<T>(file: string, fill: (temporary: string) => Promise<T>): Promise<T> {
+/** `fill` gets an empty temporary file that only its owner can read; afterwards it is renamed to `file`. */
+async function writeThenRename<T>(file: string, fill: (temporary: string) => Promise<T>): Promise<T> {
   const temporary = `${file}.${randomBytes(4).toString("hex")}.partial`;
   closeSync(openSync(temporary, "wx", 0o600));
   try {

@@ -1,10 +1,10 @@
 /**
- * How statements reach a database: the one difference between a file with one connection and a server with a pool of them.
+ * How statements reach a database: through one connection to a file, or through a pool of connections to a server.
  *
- * - `run` is for statements of which each stands by itself.
- * - `transaction` MUST be all or nothing, and nobody MUST see half of it.
- * - `moment` MUST show all its reads the same moment.
- * - None of them MUST be used inside another: on one connection it would wait for itself.
+ * - `run` is for statements that do not depend on each other.
+ * - `transaction` MUST be all or nothing, and no other statement MUST see a part of it.
+ * - `consistentRead` MUST give all its reads the same snapshot of the database.
+ * - They MUST NOT be nested: on one connection the inner one would wait for the outer one without end.
  */
 import type { SQL } from "bun";
 
@@ -12,24 +12,24 @@ export type Work<T> = (sql: SQL) => Promise<T>;
 export type Run = <T>(work: Work<T>) => Promise<T>;
 
 export interface Database {
-  /** Other processes may write to it too. */
+  /** Other processes may write to it as well. */
   readonly isShared: boolean;
   readonly run: Run;
   readonly transaction: Run;
-  readonly moment: Run;
-  /** Like `run`, but never behind long work, and given up soon: it tells whether the database answers. */
-  readonly pulse: Run;
-  /** Alone among all processes, by name, until it is released or this process ends. */
+  readonly consistentRead: Run;
+  /** Like `run`, but it does not queue behind long work and fails after a short timeout: it shows whether the database answers. */
+  readonly probe: Run;
+  /** Takes a lock of that name among all processes, until it is released or this process ends. */
   claim(name: string): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
-/** One connection: everything waits for its turn, so that nothing slips into another's transaction, or sees half of one. */
+/** One connection: all work is queued, so that no statement runs inside another's transaction. */
 export class OneConnection implements Database {
   readonly isShared = false;
   private last: Promise<unknown> = Promise.resolve();
 
-  /** `explain` turns an error of the driver into one that names the cure, where there is one. */
+  /** `explain` turns an error of the driver into one that tells the operator what to do, where it can. */
   constructor(
     private readonly sql: SQL,
     private readonly explain: (error: unknown) => unknown = (error) => error,
@@ -37,10 +37,10 @@ export class OneConnection implements Database {
 
   run = <T>(work: Work<T>): Promise<T> => this.inTurn(() => work(this.sql));
   transaction = <T>(work: Work<T>): Promise<T> => this.inTurn(() => this.sql.begin(work) as Promise<T>);
-  moment = this.transaction;
-  pulse = this.run;
+  consistentRead = this.transaction;
+  probe = this.run;
 
-  /** The file is locked: there are no others. */
+  /** The file is locked, so there are no other processes. */
   async claim(): Promise<() => Promise<void>> {
     return async () => undefined;
   }

@@ -1,17 +1,18 @@
 /**
  * The contract of leases on uploads: one writer at a time, over all nodes that share the store.
  *
- * - `take` MUST give a lease to one caller only, however many nodes ask, until it is released or its holder has been silent for
- *   LEASE_MS by the store's clock. It MAY refuse an upload that is not open; whoever holds a lease reads the row again.
- * - A lease that is given after another has lapsed MUST have a higher generation and `isTakeover`: the earlier holder may only have
- *   been frozen, and may wake up in the middle of a write. `generation` is what its changes are refused by.
- * - `confirm` MUST throw LeaseLost when another has taken over. It is cheap while the lease is known to be good.
- * - `release` MUST NOT end a lease of another generation, and says whether there was one to end.
+ * - `take` MUST give the lease of an upload to one caller at a time, however many nodes ask, until it is released or was not renewed for
+ *   LEASE_MS by the store's clock. It MAY refuse an upload that is not open; the holder reads the row again.
+ * - A lease that follows an expired one MUST have a higher generation and `isTakeover`: the earlier holder may only be frozen, and may
+ *   continue in the middle of a write. Its changes are then refused by their `generation`.
+ * - `confirm` MUST throw LeaseLost after another holder has taken over. It is cheap while the lease is known to be valid.
+ * - `release` MUST NOT end a lease of another generation, and returns whether it ended one.
  *
- * Within one process nothing lapses: a holder that is frozen freezes everybody. That is why an embedded store needs no rows for it.
+ * Within one process leases do not expire: if the holder freezes, all other work in the process freezes too. So an embedded store needs no
+ * rows for them.
  */
 
-/** How long a holder may be silent before another may take over. */
+/** Without a renewal for this long, another node may take over. */
 export const LEASE_MS = 10_000;
 export const LEASE_RENEW_EVERY_MS = 3000;
 
@@ -19,20 +20,20 @@ export interface Lease {
   /** 0 where leases are not kept in the store. */
   readonly generation: number;
   readonly isTakeover: boolean;
-  /** With a takeover: how many bytes the earlier holders had flushed. undefined: not known, and what the storage has counts. */
+  /** With a takeover: how many bytes the earlier holders had flushed. undefined: not known; then all bytes of the storage count. */
   readonly kept: number | undefined;
-  /** Throws LeaseLost. `isFresh`: the store is asked, however young the last answer is. */
+  /** Throws LeaseLost. `isFresh`: asks the store, even if the last answer is recent. */
   confirm(isFresh?: boolean): Promise<void>;
-  /** Notes that so many bytes are flushed. Absent where nothing can be taken over. Throws LeaseLost. */
+  /** Stores how many bytes are flushed. Throws LeaseLost. Absent where there are no takeovers. */
   readonly keep?: (bytes: number) => Promise<void>;
-  /** `isClean`: nothing of this holder writes any more, and the next one may go on with its files. */
+  /** `isClean`: neither this holder nor an earlier one still writes to its files, so the next holder can continue with them. */
   release(isClean: boolean): Promise<boolean>;
 }
 
 export interface Leases {
-  /** undefined: another holds it, or the upload is not open. */
+  /** undefined: another holder has it, or the upload is not open. */
   take(id: string): Promise<Lease | undefined>;
-  /** Stops renewing; what is held lapses. */
+  /** Stops renewing: leases that are still held expire. */
   close(): void;
 }
 
@@ -43,7 +44,7 @@ export class LeaseLost extends Error {
   }
 }
 
-/** Where one process has the store to itself. */
+/** For a store that one process uses alone. */
 export class LocalLeases implements Leases {
   /** Bound: one entry per body or completion under way. */
   private readonly held = new Set<string>();

@@ -1,4 +1,4 @@
-/** Numbered migrations: each runs once, in order; those that are missing all together, or none. */
+/** Numbered migrations: each runs once, in order. Missing ones run in one transaction. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SQL } from "bun";
@@ -18,13 +18,13 @@ const migrations = (): Migration[] =>
     .sort()
     .map((file) => ({ version: Number(file.slice(0, 4)), file }));
 
-/** The schema this version of Parley writes. */
+/** The schema version that this version of Parley uses. */
 export const schemaVersion = (): number => migrations().at(-1)?.version ?? 0;
 
-/** `alone` keeps others from doing the same until the transaction ends. */
-export function migrate(database: Database, alone: (tx: SQL) => Promise<void> = async () => undefined): Promise<void> {
+/** `lock` keeps other processes from migrating until the transaction ends. */
+export function migrate(database: Database, lock: (tx: SQL) => Promise<void> = async () => undefined): Promise<void> {
   return database.transaction(async (tx) => {
-    await alone(tx);
+    await lock(tx);
     await tx`CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied BIGINT NOT NULL)`;
     const rows: { version: number | string | null }[] = await tx`SELECT MAX(version) AS version FROM migrations`;
     const present = Number(rows[0]?.version ?? 0);

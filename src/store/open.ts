@@ -1,8 +1,8 @@
-/** Opens the store a configuration asks for: the one place that knows how databases differ. */
+/** Opens the store that the configuration names. */
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { explained } from "./damage.ts";
+import { explainDamage } from "./damage.ts";
 import { OneConnection } from "./database.ts";
 import { migrate } from "./migrate.ts";
 import { lockForMigrations, openPostgres } from "./postgres.ts";
@@ -12,14 +12,16 @@ import { StoreError } from "./store.ts";
 
 export const sqliteFile = (dataFolder: string): string => join(dataFolder, "parley.sqlite");
 
-/** "PRLY": lets `file` and our restore tell a Parley store from any other SQLite file. */
+/** "PRLY": tells a Parley store from other SQLite files, for `file` and for `parley restore`. */
 export const APPLICATION_ID = 0x50524c59;
 
-/** The embedded one in the data folder, or the one at `databaseUrl`. */
+/** The embedded store in the data folder, or PostgreSQL at `databaseUrl`. */
 export async function openStore(dataFolder: string, databaseUrl = ""): Promise<SqlStore> {
   const isEmbedded = databaseUrl === "";
   const database = isEmbedded
-    ? new OneConnection(await openSqlite(sqliteFile(dataFolder)), (error) => explained(error, sqliteFile(dataFolder)))
+    ? new OneConnection(await openSqlite(sqliteFile(dataFolder)), (error) =>
+        explainDamage(error, sqliteFile(dataFolder)),
+      )
     : await openPostgres(databaseUrl);
   try {
     await migrate(database, isEmbedded ? undefined : lockForMigrations);
@@ -35,7 +37,7 @@ export async function openSqlite(path: string): Promise<SQL> {
   const folder = join(path, "..");
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    // Made by us, so that it is nobody else's to read from its first byte on.
+    // Created before SQLite does it, so that only the owner can ever read it.
     if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
     chmodSync(path, 0o600);
   } catch (error) {
@@ -43,19 +45,19 @@ export async function openSqlite(path: string): Promise<SQL> {
   }
   const sql = new SQL({ adapter: "sqlite", filename: path });
   try {
-    // The lock makes sure that no second process works on this folder behind our back.
+    // Locked, so that no second process works on this folder.
     await sql`PRAGMA locking_mode = EXCLUSIVE`;
     await sql`PRAGMA journal_mode = WAL`;
-    // FULL: the log is on the disk before a change is answered.
+    // FULL: the log is on disk before a change is acknowledged.
     await sql`PRAGMA synchronous = FULL`;
     await sql`PRAGMA foreign_keys = ON`;
-    // What is deleted is overwritten: a retired secret does not linger in free pages.
+    // Deleted content is overwritten, so that no retired secret stays in free pages.
     await sql`PRAGMA secure_delete = ON`;
     await sql.unsafe(`PRAGMA application_id = ${APPLICATION_ID}`);
     await sql`CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY, applied BIGINT NOT NULL)`;
   } catch (error) {
     await sql.close();
-    const explanation = explained(error, path);
+    const explanation = explainDamage(error, path);
     if (explanation instanceof StoreError) throw explanation;
     const { code, message } = error as { code?: string; message: string };
     if (code?.startsWith("SQLITE_BUSY"))

@@ -27,7 +27,7 @@ afterAll(() => server.stop());
 const pair = (): [SqlStore, SqlStore] => stores as [SqlStore, SqlStore];
 const closeAll = (): Promise<unknown> => Promise.all(stores.map((store) => store.close()));
 
-/** As if the holder had been silent for long enough. */
+/** Makes the lease expire, as if it had not been renewed. */
 async function lapse(): Promise<void> {
   await using sql = new SQL({ url, max: 1 });
   await sql`UPDATE uploads SET lease_until = 1`;
@@ -39,7 +39,7 @@ async function lease(store: SqlStore) {
   return given;
 }
 
-test("a lease that has lapsed goes to another node, and its first holder can change nothing any more", async () => {
+test("an expired lease goes to another node, and its first holder can change nothing any more", async () => {
   const [one, other] = pair();
   const first = await lease(one);
   await first.keep?.(123);
@@ -58,7 +58,7 @@ test("a lease that has lapsed goes to another node, and its first holder can cha
   await closeAll();
 });
 
-test("a takeover that did not come to its end leaves a takeover to the next", async () => {
+test("after a takeover that failed, the next holder takes over as well", async () => {
   const [one, other] = pair();
   await lease(one);
   await lapse();
@@ -70,7 +70,7 @@ test("a takeover that did not come to its end leaves a takeover to the next", as
   await closeAll();
 });
 
-test("a holder that lapsed without anybody taking over goes on", async () => {
+test("a holder whose lease expired continues if no other node took over", async () => {
   const [one, other] = pair();
   const first = await lease(one);
   await lapse();
@@ -83,7 +83,7 @@ test("a lease is renewed while it is held, and lost when the upload ends", async
   const [one, other] = pair();
   const first = await lease(one);
   await lapse();
-  // Longer than it takes until the next renewal.
+  // Longer than the interval of renewals.
   const until = performance.now() + 20_000;
   for (;;) {
     await using sql = new SQL({ url, max: 1 });

@@ -1,19 +1,19 @@
 /**
- * Leases in rows of PostgreSQL, by its clock. One timer per process renews all that the process holds, with one statement.
+ * Leases in rows of PostgreSQL, by its clock. One timer per process renews all leases of the process with one statement.
  *
- * A holder believes in its lease until LEASE_MS after it last asked, by its own monotonic clock: that is never later than the
- * moment from which the database lets another take over.
+ * A holder considers its lease valid until LEASE_MS after it last sent a renewal, by its own monotonic clock. That is never later than the time
+ * from which the database lets another node take over.
  */
 import { randomUUID } from "node:crypto";
 import type { Database } from "./database.ts";
 import { LEASE_MS, LEASE_RENEW_EVERY_MS, type Lease, LeaseLost, type Leases } from "./leases.ts";
 import type { DbRow } from "./rows.ts";
 
-/** What a lease of this process is, as far as is known. */
+/** A lease of this process. */
 interface Held {
   readonly id: string;
   readonly generation: number;
-  goodUntil: number;
+  validUntil: number;
   isLost: boolean;
 }
 
@@ -26,7 +26,7 @@ export class PostgresLeases implements Leases {
   constructor(private readonly database: Database) {}
 
   async take(id: string): Promise<Lease | undefined> {
-    const asked = performance.now();
+    const sentAt = performance.now();
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`
         UPDATE uploads SET lease_owner = ${this.owner}, generation = generation + 1,
@@ -38,7 +38,7 @@ export class PostgresLeases implements Leases {
     const [row] = rows;
     if (!row) return undefined;
     const generation = Number(row.generation);
-    const one: Held = { id, generation, goodUntil: asked + LEASE_MS, isLost: false };
+    const one: Held = { id, generation, validUntil: sentAt + LEASE_MS, isLost: false };
     this.held.add(one);
     this.timer ??= setInterval(() => void this.renewAll(), LEASE_RENEW_EVERY_MS);
     return {
@@ -57,7 +57,7 @@ export class PostgresLeases implements Leases {
   }
 
   private async confirm(one: Held, isFresh: boolean): Promise<void> {
-    if (!one.isLost && (isFresh || performance.now() >= one.goodUntil)) await this.renew([one]);
+    if (!one.isLost && (isFresh || performance.now() >= one.validUntil)) await this.renew([one]);
     if (one.isLost) throw new LeaseLost();
   }
 
@@ -72,7 +72,7 @@ export class PostgresLeases implements Leases {
   }
 
   private async release(one: Held, isClean: boolean): Promise<boolean> {
-    // First of all it is not renewed any more: if the statement fails, the lease lapses by itself.
+    // Removed from the renewals first: if the statement fails, the lease expires by itself.
     this.held.delete(one);
     if (this.held.size === 0) this.close();
     const rows: DbRow[] = await this.database.run(
@@ -85,22 +85,22 @@ export class PostgresLeases implements Leases {
     return rows.length > 0;
   }
 
-  /** A failure changes nothing: the next turn tries again, and a lease that is too old asks for itself. */
+  /** A failure is ignored: the next interval retries, and `confirm` renews a lease that has become too old. */
   private async renewAll(): Promise<void> {
     await this.renew([...this.held]).catch(() => undefined);
   }
 
   private async renew(all: readonly Held[]): Promise<void> {
-    const asked = performance.now();
+    const sentAt = performance.now();
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`
         UPDATE uploads SET lease_until = (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::bigint + ${LEASE_MS}
         WHERE id IN ${sql(all.map(({ id }) => id))} AND lease_owner = ${this.owner} AND ended IS NULL
         RETURNING id, generation`,
     );
-    const good = new Map(rows.map(({ id, generation }) => [String(id), Number(generation)]));
+    const renewed = new Map(rows.map(({ id, generation }) => [String(id), Number(generation)]));
     for (const one of all) {
-      if (good.get(one.id) === one.generation) one.goodUntil = asked + LEASE_MS;
+      if (renewed.get(one.id) === one.generation) one.validUntil = sentAt + LEASE_MS;
       else one.isLost = true;
     }
   }

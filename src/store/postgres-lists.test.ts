@@ -63,7 +63,7 @@ async function statementsOf(call: () => Promise<unknown>): Promise<[string, unkn
 async function mostRowsRead(lists: RecordingLists, filter: RecordingFilter): Promise<number> {
   const calls = [
     () => lists.page("a", { filter, order: "desc", limit: 50 }),
-    () => lists.page("a", { filter, order: "asc", limit: 50, behind: ROWS / 2 }),
+    () => lists.page("a", { filter, order: "asc", limit: 50, after: ROWS / 2 }),
     () => lists.totalOf("a", filter),
   ];
   let most = 0;

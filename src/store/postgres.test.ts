@@ -1,11 +1,11 @@
-/** PostgreSQL, a real one: the suite of all stores, and what several processes on it may rely on. */
+/** A real PostgreSQL: the suite of every store, and what several processes that share it rely on. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { schemaVersion } from "./migrate.ts";
 import { openStore } from "./open.ts";
 import type { SqlStore } from "./sql.ts";
-import { StoreAway } from "./store.ts";
+import { StoreUnreachable } from "./store.ts";
 import { withApps } from "./testing/places.ts";
 import { PostgresServer } from "./testing/postgres.ts";
 import { appRow, COMPLETION, roomRow, uploadRow } from "./testing/rows.ts";
@@ -55,7 +55,7 @@ describe("several processes", () => {
     await expect(open(url)).rejects.toThrow("written by a newer Parley (its schema is 9999");
   });
 
-  test("change one after the other: what one has read is not changed behind its back", async () => {
+  test("change one after the other: what a change has read stays as it is until its end", async () => {
     const { one, other, close } = await two();
     const count = (store: SqlStore): Promise<void> =>
       store.change(async (change) => {
@@ -67,7 +67,7 @@ describe("several processes", () => {
     await close();
   });
 
-  test("a snapshot is of one moment, whatever is changed meanwhile", async () => {
+  test("a snapshot is consistent, whatever is changed meanwhile", async () => {
     const { one, other, close } = await two();
     let changing = true;
     const changes = (async () => {
@@ -88,7 +88,7 @@ describe("several processes", () => {
     await close();
   });
 
-  test("what is due, open or to be completed is given to one of them", async () => {
+  test("one of them archives a due room, takes a free upload, completes and deletes", async () => {
     const { one, other, close } = await two();
     for (let i = 0; i < 40; i++) await one.rooms.addRoom(roomRow(`${i}`, { archiveAt: 5 }));
     const archived = await Promise.all([one, other, one, other].map((store) => store.rooms.archiveDue(10, 500)));
@@ -105,7 +105,7 @@ describe("several processes", () => {
     await close();
   });
 
-  test("a reader that goes by the order misses nothing while several complete", async () => {
+  test("a reader that follows the order misses nothing while several complete", async () => {
     const { one, other, close } = await two();
     const names = Array.from({ length: 60 }, (_, i) => `u${i}`);
     for (const name of names) await one.recordings.addUpload(uploadRow(name), 1e9);
@@ -117,7 +117,7 @@ describe("several processes", () => {
     const seen: number[] = [];
     for (let isOver = false; !isOver; ) {
       isOver = left === 0;
-      const rows = await other.recordings.page("a", { filter: {}, order: "asc", limit: 100, behind: seen.at(-1) });
+      const rows = await other.recordings.page("a", { filter: {}, order: "asc", limit: 100, after: seen.at(-1) });
       seen.push(...rows.map(({ seq }) => seq));
     }
     await Promise.all(completing);
@@ -125,7 +125,7 @@ describe("several processes", () => {
     await close();
   });
 
-  test("usage of the same applications, written in any order by both, adds up", async () => {
+  test("usage of the same applications, written by both in any order, is summed", async () => {
     const { one, other, close } = await two();
     const apps = Array.from({ length: 20 }, (_, i) => `app${i}`);
     const rows = apps.map((name) => ({ app: name, period: 1, messages: 1, peakConnections: 1 }));
@@ -136,7 +136,7 @@ describe("several processes", () => {
     await close();
   });
 
-  test("a claim has one holder, and is free again when that one lets go", async () => {
+  test("a claim has one holder, and is free after its release", async () => {
     const { one, other, close } = await two();
     const got: string[] = [];
     const release = await one.claim("first run");
@@ -150,11 +150,11 @@ describe("several processes", () => {
     await release();
     await second;
     expect(got).toEqual(["released", "second"]);
-    // Ends with what it still holds.
+    // Closing releases the claims that are still held.
     await close();
   });
 
-  test("a claim is free again when its holder is killed", async () => {
+  test("a claim is free after its holder was killed", async () => {
     const url = await server.newDatabase();
     const store = await open(url);
     const script = `import { openStore } from "${join(import.meta.dir, "open.ts")}";
@@ -175,7 +175,7 @@ describe("several processes", () => {
   });
 });
 
-test("a character that it cannot hold is found nowhere and not taken, and is no crash", async () => {
+test("a text with U+0000 is not found, and refused when it is written", async () => {
   const url = await server.newDatabase();
   const store = await withApps(() => open(url));
   expect([await store.app("a\0b"), await store.rooms.room("a", "\0", 0)]).toEqual([undefined, undefined]);
@@ -184,8 +184,8 @@ test("a character that it cannot hold is found nowhere and not taken, and is no 
   await store.close();
 });
 
-describe("away", () => {
-  test("at the start: a sentence that says where, and nothing of the password", async () => {
+describe("unreachable", () => {
+  test("at the start: the error names host and database, and not the password", async () => {
     const url = server.url("not_there");
     const refused = await open(url).catch((error: Error) => error.message);
     expect(refused).toBe(
@@ -193,7 +193,7 @@ describe("away", () => {
     );
   });
 
-  test("what is asked meanwhile says so, what was acknowledged is there afterwards, and all goes on by itself", async () => {
+  test("calls fail meanwhile, acknowledged changes are kept, and the store recovers by itself", async () => {
     const url = await server.newDatabase();
     const store = await withApps(() => open(url));
     const acknowledged: number[] = [];
@@ -204,7 +204,7 @@ describe("away", () => {
           .change((change) => change.putMeta(`m${i}`, "x"))
           .then(
             () => acknowledged.push(i),
-            (error) => expect(error).toBeInstanceOf(StoreAway),
+            (error) => expect(error).toBeInstanceOf(StoreUnreachable),
           );
     })();
     while (acknowledged.length < 20) await Bun.sleep(1);
@@ -216,7 +216,7 @@ describe("away", () => {
       () => store.recordings.addUpload(uploadRow("u"), 5),
       () => store.addUsage([{ app: "a", period: 1, messages: 1, peakConnections: 1 }]),
     ])
-      await expect(call()).rejects.toBeInstanceOf(StoreAway);
+      await expect(call()).rejects.toBeInstanceOf(StoreUnreachable);
     writing = false;
     await writer;
     await server.begin();
@@ -225,14 +225,14 @@ describe("away", () => {
     await store.close();
   });
 
-  test("frozen: the pulse is given up, and with it everything that waits", async () => {
+  test("frozen: the probe times out, and all waiting calls fail with it", async () => {
     const url = await server.newDatabase();
     const store = await withApps(() => open(url));
     await server.freeze();
     try {
       const waiting = store.apps().catch((error) => error);
-      await expect(store.revisions()).rejects.toBeInstanceOf(StoreAway);
-      expect(await waiting).toBeInstanceOf(StoreAway);
+      await expect(store.revisions()).rejects.toBeInstanceOf(StoreUnreachable);
+      expect(await waiting).toBeInstanceOf(StoreUnreachable);
     } finally {
       await server.thaw();
     }

@@ -1,14 +1,15 @@
 /**
- * The contract of recordings at rest.
+ * The contract of stored recordings and uploads.
  *
- * - A recording is complete from `complete` on, and MUST NOT be seen before it is durable. Its `seq` is the next of its
- *   application, and MUST become visible in that order: whoever has seen one has been able to see all before it.
- * - `complete`, `endUpload` and `deleteRecordings` MUST give each row to one caller only, however many nodes ask.
- * - `touchUpload`, `moveUpload` and `complete` MUST change nothing for a generation that is not the current one (leases.ts), nor for an
- *   application that is deleted.
- * - What has a row that says its bytes are to go (`ended` uploads, deleted recordings not yet `removed`) keeps that row until
- *   `forgetUpload` or `removed` is called: a crash between the two leaves a note, not an orphan.
- * - The cost of `page` and `totalOf` MUST depend on how many rows match, not on how many there are, as long as few match.
+ * - `complete` makes a recording, which MUST NOT be visible before it is durable. Its `seq` is the next number of its application, and numbers MUST
+ *   become visible in order: a reader that has seen one could have seen all before it.
+ * - `complete`, `endUpload` and `deleteRecordings` MUST succeed for one caller per row, however many nodes call them.
+ * - `touchUpload`, `moveUpload` and `complete` MUST change nothing if the generation is not the current one (leases.ts), or if the
+ *   application is deleted.
+ * - Ended uploads and deleted recordings MUST keep a row until `forgetUpload` or `markRemoved` is called: after a crash, the row still says
+ *   which bytes to remove.
+ * - With a common filter, the cost of `page` and `totalOf` MUST depend on how many rows match, not on how many there are. No statement MUST
+ *   take longer than a second, whatever the filter (docs/recordings-performance.md).
  */
 export type RecordingType = "video" | "audio" | "screen" | "composition";
 export type RecordingFormat = "webm" | "ogg" | "mp4" | "other";
@@ -24,12 +25,12 @@ export interface UploadRow {
   /** Unix seconds. */
   readonly startTime: number;
   readonly ticket: string;
-  /** null until the first bytes say it. */
+  /** In bytes; null until a request names it. */
   readonly total: number | null;
   readonly touched: number;
 }
 
-/** What a completion adds to what its upload knows. */
+/** What a recording has in addition to its upload. */
 export interface Completion {
   /** Unix seconds. */
   readonly endTime: number;
@@ -44,64 +45,64 @@ export interface RecordingRow extends Omit<UploadRow, "ticket" | "total" | "touc
   readonly seq: number;
 }
 
-/** What is absent does not filter. `room` is an id. */
+/** Absent fields do not filter. `room` is an id. */
 export interface RecordingFilter {
   readonly room?: string | undefined;
   readonly meetingSession?: string | undefined;
   readonly participantSession?: string | undefined;
   readonly participantUsername?: string | undefined;
   readonly type?: RecordingType | undefined;
-  /** Unix seconds; from this one on. */
+  /** Unix seconds: started then or later. */
   readonly startedAfter?: number | undefined;
-  /** Unix seconds; up to the one before it. */
+  /** Unix seconds: started before then. */
   readonly startedBefore?: number | undefined;
 }
 
-export interface PageWanted {
+export interface PageRequest {
   readonly filter: RecordingFilter;
   readonly order: "asc" | "desc";
   readonly limit: number;
-  /** From behind this `seq` on, in that order. */
-  readonly behind?: number | undefined;
+  /** Only recordings after this `seq` in that order. */
+  readonly after?: number | undefined;
 }
 
 export interface RecordingStore {
-  /** false, and nothing added: the application has `max` open uploads already. */
+  /** false: nothing was added, because the application has `max` open uploads. */
   addUpload(row: UploadRow, max: number): Promise<boolean>;
-  /** Of uploads that are open. */
+  /** An open upload. */
   upload(app: string, id: string): Promise<UploadRow | undefined>;
-  /** A sign of life. `total` is kept if there was none, or 0: an empty body fixes nothing. undefined: it is not open any more, or not this generation's. */
+  /** Marks an upload as active, and stores `total` if none is stored, or 0. undefined: it is not open, or has another generation. */
   touchUpload(id: string, generation: number, total: number | null, nowMs: number): Promise<UploadRow | undefined>;
-  /** Its bytes are found under another ticket from here on. false: it is not open any more, or not this generation's. */
+  /** Stores another ticket for its bytes. false: it is not open, or has another generation. */
   moveUpload(id: string, generation: number, ticket: string): Promise<boolean>;
-  /** undefined: it is not open any more, or not this generation's. */
+  /** undefined: it is not open, or has another generation. */
   complete(id: string, generation: number, completion: Completion): Promise<RecordingRow | undefined>;
-  /** false: it is not open any more, has been touched at `touchedBy` or later, or is not this generation's (if one is given). */
+  /** false: it is not open, was touched at `touchedBy` or later, or has another generation than the given one. */
   endUpload(id: string, nowMs: number, touchedBy?: number, generation?: number): Promise<boolean>;
-  /** Open ones without a sign of life since. */
+  /** Open uploads that were not touched since. */
   uploadsTouchedBefore(ms: number, limit: number): Promise<UploadRow[]>;
-  /** Those whose bytes are to go, from the one that ended first on; `skipped`: without so many of them. */
+  /** Ended uploads whose bytes are to be removed, in the order in which they ended, without the first `skipped`. */
   endedUploads(limit: number, skipped?: number): Promise<UploadRow[]>;
   forgetUpload(id: string): Promise<void>;
 
   recording(app: string, id: string): Promise<RecordingRow | undefined>;
-  /** Its place in the order, also if it was deleted. */
+  /** The number of a recording, also of a deleted one. */
   seqOf(app: string, id: string): Promise<number | undefined>;
-  page(app: string, wanted: PageWanted): Promise<RecordingRow[]>;
+  page(app: string, wanted: PageRequest): Promise<RecordingRow[]>;
   totalOf(app: string, filter: RecordingFilter): Promise<number>;
-  /** Of any application. */
+  /** Whether any application has a recording. */
   hasRecordings(): Promise<boolean>;
   lastSeq(app: string): Promise<number>;
-  /** Those that were there: the caller has to see to their bytes. */
+  /** Returns the ids that were deleted; the caller removes their bytes. */
   deleteRecordings(app: string, ids: readonly string[]): Promise<string[]>;
-  /** Deleted, with bytes that are to go. */
+  /** Deleted recordings whose bytes are to be removed. */
   deletedRecordings(limit: number): Promise<{ readonly app: string; readonly id: string }[]>;
-  removed(ids: readonly string[], nowMs: number): Promise<void>;
-  /** Of these ids, those that an upload, ended or not, or a recording has. */
+  markRemoved(ids: readonly string[], nowMs: number): Promise<void>;
+  /** Those of the ids that belong to a recording, or to an upload, ended or not. */
   knownIds(ids: readonly string[]): Promise<ReadonlyMap<string, "upload" | "recording">>;
   /** Deleted applications that still have recordings or open uploads. */
   deletedApps(): Promise<string[]>;
   uploadsOf(app: string): Promise<UploadRow[]>;
-  /** The id of a room of the application, archived or not: 24 hex digits are tried as an id first, then as a name. */
+  /** The id of a room, archived or not: the text is tried as an id first, then as a name. */
   roomIdOf(app: string, idOrName: string): Promise<string | undefined>;
 }

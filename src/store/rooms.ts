@@ -1,20 +1,19 @@
 /**
- * The contract of rooms at rest.
+ * The contract of stored rooms.
  *
- * - A room lives while it is not archived and its `archiveAt` has not come; `nowMs` decides that, not whether the sweep has
- *   been there. Every read MUST give living rooms only.
- * - Among rooms not archived a name MUST occur once in an application. `addRoom` and `replaceRoom` answer "taken" and leave
- *   everything as it was; a room that is due but not archived yet still has its name.
- * - `replaceRoom` MUST write only if the stored version is the one before, and answer "changed" otherwise: several nodes may
- *   edit one room.
- * - `archiveDue` MUST give each room to one caller only, however many nodes ask.
- * - `addRoom` MUST answer "full" where the application has `max` rooms that are not archived, also when many are added at once.
+ * - A room is live while it is not archived and `archiveAt` is later than `nowMs`, whether or not a sweep has archived it. Every read MUST
+ *   return live rooms only.
+ * - Among the rooms of an application that are not archived, names MUST be unique. Otherwise `addRoom` and `replaceRoom` return "taken" and
+ *   change nothing. A room that is due but not archived yet still holds its name.
+ * - `replaceRoom` MUST write only if the stored version is that of `row`, and return "changed" otherwise: several nodes may edit one room.
+ * - `archiveDue` MUST archive each room once, however many nodes call it.
+ * - `addRoom` MUST return "full" if the application has `max` rooms that are not archived, also when many are added at once.
  */
 export interface RoomRow {
   readonly id: string;
   readonly app: string;
   readonly name: string;
-  /** What was set, by name. */
+  /** The fields that were set, by name. */
   readonly fields: Readonly<Record<string, unknown>>;
   readonly created: number;
   readonly archiveAt: number | null;
@@ -23,26 +22,26 @@ export interface RoomRow {
 
 export interface RoomPage {
   readonly rows: readonly RoomRow[];
-  /** Of the application, not of the page. */
+  /** Live rooms of the application. */
   readonly total: number;
 }
 
 export interface RoomStore {
   room(app: string, name: string, nowMs: number): Promise<RoomRow | undefined>;
   roomById(app: string, id: string, nowMs: number): Promise<RoomRow | undefined>;
-  /** Newest first, from behind `endId` on, or from the newest; at most `limit`. */
+  /** At most `limit` rooms, newest first, after `endId` if it is given. */
   rooms(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomRow[]>;
-  /** Newest first, from behind `endId` on. undefined: `endId` never was a room of this application. */
+  /** Newest first, after `endId` if it is given. undefined: the application never had a room of that id. */
   roomPage(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomPage | undefined>;
   addRoom(row: RoomRow, max?: number): Promise<"added" | "taken" | "full">;
-  /** `row` carries the version that it was made from. */
+  /** `row.version` is the version that the edit was made from. */
   replaceRoom(row: RoomRow): Promise<"replaced" | "taken" | "changed">;
-  /** false: there is no such room any more. */
+  /** false: there is no such live room. */
   archiveRoom(app: string, name: string, nowMs: number): Promise<boolean>;
-  /** Archives rooms whose time has come, at most `limit`; how many. */
+  /** Archives rooms that are due, at most `limit`, and returns how many. */
   archiveDue(nowMs: number, limit: number): Promise<number>;
   /** When the next room is due. */
   nextDue(): Promise<number | undefined>;
-  /** Counts anew what `addRoom` and `roomPage` count by: nodes of a version that did not count may have written meanwhile. */
+  /** Recomputes the counters of `addRoom` and `roomPage`: nodes of a version without counters may have written rooms. */
   recount(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Between database rows and ours. PostgreSQL hands BIGINT over as text, SQLite as number: both become numbers here. */
+/** Converts database rows to the rows of the contract. PostgreSQL returns BIGINT as text, SQLite as number: both become numbers. */
 import type { Action } from "../protocol/actions.ts";
 import type { RecordingFormat, RecordingRow, RecordingType, UploadRow } from "./recordings.ts";
 import type { RoomRow } from "./rooms.ts";
@@ -11,8 +11,8 @@ const textOrNull = (value: DbRow[string] | undefined): string | null => (value =
 const number = (value: DbRow[string] | undefined): number => Number(value);
 const numberOrNull = (value: DbRow[string] | undefined): number | null => (value == null ? null : Number(value));
 
-/** What is looked for, as every database takes it: U+0000 is in no id and no name, and PostgreSQL refuses to look for it. */
-export const sought = (name: string): string => name.replaceAll("\0", "\uFFFD");
+/** A text that can be searched for: no id or name contains U+0000, and PostgreSQL rejects it in a statement. */
+export const searchable = (name: string): string => name.replaceAll("\0", "\uFFFD");
 
 export const toApp = (row: DbRow): AppRow => ({
   id: text(row.id),
@@ -77,18 +77,18 @@ export const toRoom = (row: DbRow): RoomRow => ({
   version: number(row.version),
 });
 
-/** Each database has its own words: SQLite in `code`, PostgreSQL its SQLSTATE in `errno`. */
-const saysOneOf = (error: unknown, ...words: readonly string[]): boolean =>
+/** SQLite has its code in `code`, PostgreSQL its SQLSTATE in `errno`. */
+const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof Error &&
-  [Reflect.get(error, "code"), Reflect.get(error, "errno")].some((said) => words.includes(String(said)));
+  [Reflect.get(error, "code"), Reflect.get(error, "errno")].some((code) => codes.includes(String(code)));
 
-/** The disk under the database takes no more. */
-export const isStoreFull = (error: unknown): boolean => saysOneOf(error, "SQLITE_FULL", "53100");
+/** The disk of the database is full. */
+export const isStoreFull = (error: unknown): boolean => hasCode(error, "SQLITE_FULL", "53100");
 
-/** Something else has that value already. */
-export const isUniqueViolation = (error: unknown): boolean => saysOneOf(error, "SQLITE_CONSTRAINT_UNIQUE", "23505");
+/** Another row has that value already. */
+export const isUniqueViolation = (error: unknown): boolean => hasCode(error, "SQLITE_CONSTRAINT_UNIQUE", "23505");
 
-const about = (row: DbRow) => ({
+const commonFields = (row: DbRow) => ({
   id: text(row.id),
   app: text(row.app),
   room: text(row.room),
@@ -100,14 +100,14 @@ const about = (row: DbRow) => ({
 });
 
 export const toUpload = (row: DbRow): UploadRow => ({
-  ...about(row),
+  ...commonFields(row),
   ticket: text(row.ticket),
   total: numberOrNull(row.total),
   touched: number(row.touched),
 });
 
 export const toRecording = (row: DbRow): RecordingRow => ({
-  ...about(row),
+  ...commonFields(row),
   seq: number(row.seq),
   endTime: number(row.end_time),
   fileName: text(row.file_name),

@@ -11,7 +11,7 @@
  *   statement reads more than `windowRows` recordings, and other work gets its turn between two windows.
  */
 import type { Database } from "./database.ts";
-import type { PageWanted, RecordingFilter, RecordingRow } from "./recordings.ts";
+import type { PageRequest, RecordingFilter, RecordingRow } from "./recordings.ts";
 import { type DbRow, toRecording } from "./rows.ts";
 import { type Condition, condition, fenced, Statement } from "./sql-statement.ts";
 
@@ -24,7 +24,7 @@ export interface ListingLimits {
 
 const LIMITS: ListingLimits = { narrowSpanRows: 10_000, windowRows: 250_000 };
 
-type Order = PageWanted["order"];
+type Order = PageRequest["order"];
 
 interface Conditions {
   readonly fields: readonly Condition[];
@@ -57,7 +57,7 @@ export class RecordingLists {
     private readonly limits = LIMITS,
   ) {}
 
-  page(app: string, wanted: PageWanted): Promise<RecordingRow[]> {
+  page(app: string, wanted: PageRequest): Promise<RecordingRow[]> {
     return this.inTurn(app, () => this.readPage(app, wanted));
   }
 
@@ -65,14 +65,14 @@ export class RecordingLists {
     return this.inTurn(app, () => this.readTotal(app, filter));
   }
 
-  private async readPage(app: string, { filter, order, limit, behind }: PageWanted): Promise<RecordingRow[]> {
+  private async readPage(app: string, { filter, order, limit, after }: PageRequest): Promise<RecordingRow[]> {
     const { fields, span } = conditionsOf(filter);
-    const cursor = condition("seq", order === "asc" ? ">" : "<", behind);
+    const cursor = condition("seq", order === "asc" ? ">" : "<", after);
     if (fields.length + span.length === 0) return this.rows(pageStatement(app, cursor, order, limit));
     if ((await this.countInNarrowSpan(app, filter)) !== undefined)
       return this.rows(pageStatement(app, [...span, ...fenced([...fields, ...cursor])], order, limit, "sorted"));
     const found: RecordingRow[] = [];
-    for await (const window of this.seqWindows(app, order, behind)) {
+    for await (const window of this.seqWindows(app, order, after)) {
       const conditions = [...fields, ...fenced(span), ...window];
       found.push(...(await this.rows(pageStatement(app, conditions, order, limit - found.length))));
       if (found.length >= limit) break;
@@ -107,10 +107,10 @@ export class RecordingLists {
   }
 
   /** Windows of `seq`, in order. Every index of a field has `seq` behind it, so a window bounds what is read of each. */
-  private async *seqWindows(app: string, order: Order, behind: number | undefined): AsyncGenerator<Condition[]> {
+  private async *seqWindows(app: string, order: Order, after: number | undefined): AsyncGenerator<Condition[]> {
     const { lastSeq } = await this.counters(app);
     const { windowRows } = this.limits;
-    let [low, high] = order === "asc" ? [(behind ?? 0) + 1, lastSeq] : [1, Math.min(lastSeq, (behind ?? Infinity) - 1)];
+    let [low, high] = order === "asc" ? [(after ?? 0) + 1, lastSeq] : [1, Math.min(lastSeq, (after ?? Infinity) - 1)];
     for (let isFirst = true; low <= high; isFirst = false) {
       if (!isFirst) await otherWork();
       const [from, to] =

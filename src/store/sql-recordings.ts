@@ -1,7 +1,14 @@
-/** Recordings on SQL. */
+/** Recordings and uploads on SQL. Lists are in sql-listing.ts. */
 import type { Database } from "./database.ts";
-import type { Completion, PageWanted, RecordingFilter, RecordingRow, RecordingStore, UploadRow } from "./recordings.ts";
-import { type DbRow, sought, toRecording, toUpload } from "./rows.ts";
+import type {
+  Completion,
+  PageRequest,
+  RecordingFilter,
+  RecordingRow,
+  RecordingStore,
+  UploadRow,
+} from "./recordings.ts";
+import { type DbRow, searchable, toRecording, toUpload } from "./rows.ts";
 import { RecordingLists } from "./sql-listing.ts";
 
 export class SqlRecordings implements RecordingStore {
@@ -13,7 +20,7 @@ export class SqlRecordings implements RecordingStore {
 
   addUpload(row: UploadRow, max: number): Promise<boolean> {
     return this.database.transaction(async (tx) => {
-      // First the application's counter: of two nodes, the second counts what the first has added.
+      // Locks the application's counter first, so that a second node counts the upload that the first one adds.
       await tx`
         INSERT INTO recording_counters (app, last_seq, live) VALUES (${row.app}, 0, 0)
         ON CONFLICT (app) DO UPDATE SET live = recording_counters.live`;
@@ -31,7 +38,7 @@ export class SqlRecordings implements RecordingStore {
   upload(app: string, id: string): Promise<UploadRow | undefined> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        SELECT * FROM uploads WHERE id = ${sought(id)} AND app = ${app} AND ended IS NULL`;
+        SELECT * FROM uploads WHERE id = ${searchable(id)} AND app = ${app} AND ended IS NULL`;
       return rows.map(toUpload)[0];
     });
   }
@@ -125,7 +132,7 @@ export class SqlRecordings implements RecordingStore {
 
   recording(app: string, id: string): Promise<RecordingRow | undefined> {
     return this.database.run(async (sql) => {
-      const rows: DbRow[] = await sql`SELECT * FROM recordings WHERE id = ${sought(id)} AND app = ${app}`;
+      const rows: DbRow[] = await sql`SELECT * FROM recordings WHERE id = ${searchable(id)} AND app = ${app}`;
       return rows.map(toRecording)[0];
     });
   }
@@ -133,13 +140,13 @@ export class SqlRecordings implements RecordingStore {
   seqOf(app: string, id: string): Promise<number | undefined> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        SELECT seq FROM recordings WHERE id = ${sought(id)} AND app = ${app}
-        UNION ALL SELECT seq FROM deleted_recordings WHERE id = ${sought(id)} AND app = ${app}`;
+        SELECT seq FROM recordings WHERE id = ${searchable(id)} AND app = ${app}
+        UNION ALL SELECT seq FROM deleted_recordings WHERE id = ${searchable(id)} AND app = ${app}`;
       return rows[0] === undefined ? undefined : Number(rows[0].seq);
     });
   }
 
-  page(app: string, wanted: PageWanted): Promise<RecordingRow[]> {
+  page(app: string, wanted: PageRequest): Promise<RecordingRow[]> {
     return this.lists.page(app, wanted);
   }
 
@@ -175,7 +182,7 @@ export class SqlRecordings implements RecordingStore {
     });
   }
 
-  removed(ids: readonly string[], nowMs: number): Promise<void> {
+  markRemoved(ids: readonly string[], nowMs: number): Promise<void> {
     if (ids.length === 0) return Promise.resolve();
     return this.database.run(async (sql) => {
       await sql`UPDATE deleted_recordings SET removed = ${nowMs} WHERE id IN ${sql(ids)}`;
@@ -212,9 +219,9 @@ export class SqlRecordings implements RecordingStore {
   roomIdOf(app: string, idOrName: string): Promise<string | undefined> {
     return this.database.run(async (sql) => {
       const rows: DbRow[] = await sql`
-        SELECT id FROM rooms WHERE id = ${sought(idOrName)} AND app = ${app}
-        UNION ALL SELECT id FROM rooms WHERE name = ${sought(idOrName)} AND app = ${app} AND archived IS NULL`;
-      // An id is meant first, whatever order the database answers in.
+        SELECT id FROM rooms WHERE id = ${searchable(idOrName)} AND app = ${app}
+        UNION ALL SELECT id FROM rooms WHERE name = ${searchable(idOrName)} AND app = ${app} AND archived IS NULL`;
+      // An id takes precedence, in whatever order the database returns the rows.
       const ids = rows.map(({ id }) => String(id));
       return ids.find((id) => id === idOrName) ?? ids[0];
     });

@@ -1,11 +1,8 @@
-/**
- * Rooms on SQL. Reads stand by themselves; what makes or archives rooms is one transaction that also counts them
- * (room_counters).
- */
+/** Rooms on SQL. A transaction that adds or archives rooms also updates their number (room_counters). */
 import type { SQL } from "bun";
 import type { Database } from "./database.ts";
 import type { RoomPage, RoomRow, RoomStore } from "./rooms.ts";
-import { type DbRow, isUniqueViolation, sought, toRoom } from "./rows.ts";
+import { type DbRow, isUniqueViolation, searchable, toRoom } from "./rows.ts";
 
 export class SqlRooms implements RoomStore {
   constructor(private readonly database: Database) {}
@@ -13,7 +10,7 @@ export class SqlRooms implements RoomStore {
   async room(app: string, name: string, nowMs: number): Promise<RoomRow | undefined> {
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`
-        SELECT * FROM rooms WHERE app = ${app} AND name = ${sought(name)} AND archived IS NULL
+        SELECT * FROM rooms WHERE app = ${app} AND name = ${searchable(name)} AND archived IS NULL
           AND (archive_at IS NULL OR archive_at > ${nowMs})`,
     );
     return rows.map(toRoom)[0];
@@ -22,7 +19,7 @@ export class SqlRooms implements RoomStore {
   async roomById(app: string, id: string, nowMs: number): Promise<RoomRow | undefined> {
     const rows: DbRow[] = await this.database.run(
       (sql) => sql`
-        SELECT * FROM rooms WHERE id = ${sought(id)} AND app = ${app} AND archived IS NULL
+        SELECT * FROM rooms WHERE id = ${searchable(id)} AND app = ${app} AND archived IS NULL
           AND (archive_at IS NULL OR archive_at > ${nowMs})`,
     );
     return rows.map(toRoom)[0];
@@ -34,10 +31,10 @@ export class SqlRooms implements RoomStore {
 
   roomPage(app: string, limit: number, endId: string | undefined, nowMs: number): Promise<RoomPage | undefined> {
     return this.database.run(async (sql) => {
-      if (endId !== undefined && !(await everWas(sql, app, endId))) return undefined;
+      if (endId !== undefined && !(await hasEverExisted(sql, app, endId))) return undefined;
       const rows = await pageOf(sql, app, limit, endId, nowMs);
       const counters: DbRow[] = await sql`SELECT live FROM room_counters WHERE app = ${app}`;
-      // Few at any time: those whose time has come since the last sweep.
+      // Rooms that came due since the last sweep, which are few.
       const due: DbRow[] = await sql`
         SELECT COUNT(*) AS n FROM rooms
         WHERE archived IS NULL AND archive_at IS NOT NULL AND archive_at <= ${nowMs} AND app = ${app}`;
@@ -76,12 +73,12 @@ export class SqlRooms implements RoomStore {
 
   archiveRoom(app: string, name: string, nowMs: number): Promise<boolean> {
     return this.database.transaction(async (tx) => {
-      await discount(tx, app, 1);
+      await subtractFromCounter(tx, app, 1);
       const rows: DbRow[] = await tx`
         UPDATE rooms SET archived = ${nowMs}, version = version + 1
-        WHERE app = ${app} AND name = ${sought(name)} AND archived IS NULL AND (archive_at IS NULL OR archive_at > ${nowMs})
+        WHERE app = ${app} AND name = ${searchable(name)} AND archived IS NULL AND (archive_at IS NULL OR archive_at > ${nowMs})
         RETURNING id`;
-      await discount(tx, app, rows.length - 1);
+      await subtractFromCounter(tx, app, rows.length - 1);
       return rows.length > 0;
     });
   }
@@ -95,16 +92,16 @@ export class SqlRooms implements RoomStore {
     if (due.length === 0) return 0;
     return this.database.transaction(async (tx) => {
       const found = countsOf(due);
-      // Always in the same order: two nodes that sweep the same applications must not wait for each other in a ring.
+      // In a fixed order: two nodes that sweep the same applications in different orders would deadlock.
       for (const [app, count] of found.toSorted(([one], [other]) => (one < other ? -1 : 1)))
-        await discount(tx, app, count);
-      // This condition decides: of two nodes that have found the same room, the second changes nothing.
+        await subtractFromCounter(tx, app, count);
+      // The condition decides which node archives a room that two nodes have found.
       const rows: DbRow[] = await tx`
         UPDATE rooms SET archived = ${nowMs}, version = version + 1
         WHERE archived IS NULL AND archive_at <= ${nowMs} AND id IN ${tx(due.map(({ id }) => String(id)))}
         RETURNING app`;
       const archived = new Map(countsOf(rows));
-      for (const [app, count] of found) await discount(tx, app, (archived.get(app) ?? 0) - count);
+      for (const [app, count] of found) await subtractFromCounter(tx, app, (archived.get(app) ?? 0) - count);
       return rows.length;
     });
   }
@@ -118,7 +115,7 @@ export class SqlRooms implements RoomStore {
 
   recount(): Promise<void> {
     return this.database.transaction(async (tx) => {
-      // All of them are held first; what the next statements see has then been counted, or waits.
+      // Locks all counters first, so that rooms added meanwhile are either counted below or wait.
       await tx`UPDATE room_counters SET live = 0`;
       await tx`
         INSERT INTO room_counters (app, live) SELECT app, COUNT(*) FROM rooms WHERE archived IS NULL GROUP BY app
@@ -134,7 +131,7 @@ async function pageOf(
   endId: string | undefined,
   nowMs: number,
 ): Promise<RoomRow[]> {
-  // Ids are lower-case hex: "g" is behind them all.
+  // Ids are lower-case hex, so "g" sorts after all of them.
   const rows: DbRow[] = await sql`
     SELECT * FROM rooms WHERE app = ${app} AND id < ${endId ?? "g"} AND archived IS NULL
       AND (archive_at IS NULL OR archive_at > ${nowMs})
@@ -142,17 +139,17 @@ async function pageOf(
   return rows.map(toRoom);
 }
 
-/** Before the rooms themselves are touched: everybody takes the counter first, so that no two wait for each other in a ring. */
-async function discount(tx: SQL, app: string, count: number): Promise<void> {
+/** Called before rooms are changed: every transaction locks the counter first, so that no two deadlock. */
+async function subtractFromCounter(tx: SQL, app: string, count: number): Promise<void> {
   if (count !== 0) await tx`UPDATE room_counters SET live = live - ${count} WHERE app = ${app}`;
 }
 
 const countsOf = (rows: readonly DbRow[]): [app: string, count: number][] =>
   [...Map.groupBy(rows, ({ app }) => String(app))].map(([app, group]) => [app, group.length]);
 
-/** Archived ones too: a cursor stays good when its room goes. */
-async function everWas(sql: SQL, app: string, id: string): Promise<boolean> {
-  const rows: DbRow[] = await sql`SELECT id FROM rooms WHERE id = ${sought(id)} AND app = ${app}`;
+/** Also an archived room: a cursor stays valid when its room is archived. */
+async function hasEverExisted(sql: SQL, app: string, id: string): Promise<boolean> {
+  const rows: DbRow[] = await sql`SELECT id FROM rooms WHERE id = ${searchable(id)} AND app = ${app}`;
   return rows.length > 0;
 }
 

@@ -1,11 +1,10 @@
-/** The store on SQL: plain statements that SQLite and PostgreSQL both take. What differs is in open.ts and
- *  database.ts. */
+/** The store on SQL, with statements that SQLite and PostgreSQL both accept. What differs is in open.ts and database.ts. */
 import { randomUUID } from "node:crypto";
 import type { SQL } from "bun";
 import type { Database, Run } from "./database.ts";
 import { type Leases, LocalLeases } from "./leases.ts";
 import { PostgresLeases } from "./postgres-leases.ts";
-import { type DbRow, sought, toApp, toBlock, toKey, toSecret, toUsage } from "./rows.ts";
+import { type DbRow, searchable, toApp, toBlock, toKey, toSecret, toUsage } from "./rows.ts";
 import { SqlRecordings } from "./sql-recordings.ts";
 import { SqlRooms } from "./sql-rooms.ts";
 import type {
@@ -21,11 +20,11 @@ import type {
   UsageRow,
 } from "./store.ts";
 
-/** Rows of `revisions`. */
+/** Ids of the rows of `revisions`. */
 const KEYS = 1;
 const BLOCKS = 2;
-/** What a trial writes, about 64 KiB: less would still fit into the last corner of a disk that takes no change any more. */
-const TRIAL_REPEATS = 1820;
+/** A test write has about 64 KiB: a smaller one may still fit on a disk that is too full for other changes. */
+const TEST_WRITE_REPEATS = 1820;
 
 class SqlReads implements Reads {
   constructor(protected readonly run: Run) {}
@@ -33,9 +32,9 @@ class SqlReads implements Reads {
   async app(idOrName: string): Promise<AppRow | undefined> {
     const rows: DbRow[] = await this.run(
       (sql) =>
-        sql`SELECT * FROM apps WHERE deleted IS NULL AND (id = ${sought(idOrName)} OR name = ${sought(idOrName)})`,
+        sql`SELECT * FROM apps WHERE deleted IS NULL AND (id = ${searchable(idOrName)} OR name = ${searchable(idOrName)})`,
     );
-    // A name may look like another application's id: the id is meant first.
+    // A name may be equal to another application's id: the id takes precedence.
     return rows.map(toApp).sort((a) => (a.id === idOrName ? -1 : 1))[0];
   }
 
@@ -45,7 +44,7 @@ class SqlReads implements Reads {
   }
 
   async key(id: string): Promise<KeyRow | undefined> {
-    const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM keys WHERE id = ${sought(id)}`);
+    const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM keys WHERE id = ${searchable(id)}`);
     return rows.map(toKey)[0];
   }
 
@@ -71,7 +70,7 @@ class SqlReads implements Reads {
   }
 }
 
-/** What one transaction does. */
+/** The reads and writes of one transaction. */
 class SqlChange extends SqlReads implements Change {
   constructor(private readonly sql: SQL) {
     super((work) => work(sql));
@@ -127,7 +126,7 @@ class SqlChange extends SqlReads implements Change {
 }
 
 export class SqlStore extends SqlReads implements Store {
-  /** Changes of this process wait for each other here, those of other processes at the row of the revision. */
+  /** Changes of this process are queued here; changes of other processes wait for the row of the revision. */
   private lastChange: Promise<unknown> = Promise.resolve();
   readonly rooms: SqlRooms;
   readonly recordings: SqlRecordings;
@@ -145,13 +144,13 @@ export class SqlStore extends SqlReads implements Store {
   }
 
   async revisions(): Promise<Revisions> {
-    const rows: DbRow[] = await this.database.pulse((sql) => sql`SELECT id, revision FROM revisions`);
+    const rows: DbRow[] = await this.database.probe((sql) => sql`SELECT id, revision FROM revisions`);
     const of = (id: number): number => Number(rows.find((row) => Number(row.id) === id)?.revision);
     return { keys: of(KEYS), blocks: of(BLOCKS) };
   }
 
   snapshot(): Promise<Snapshot> {
-    return this.database.moment(async (tx) => {
+    return this.database.consistentRead(async (tx) => {
       const revisions: DbRow[] = await tx`SELECT revision FROM revisions WHERE id = ${KEYS}`;
       const apps: DbRow[] = await tx`SELECT * FROM apps WHERE deleted IS NULL`;
       const keys: DbRow[] = await tx`SELECT * FROM keys WHERE revoked IS NULL`;
@@ -190,7 +189,7 @@ export class SqlStore extends SqlReads implements Store {
   }
 
   addUsage(rows: readonly UsageRow[]): Promise<void> {
-    // Always in the same order: two nodes that write the same rows must not wait for each other in a ring.
+    // In a fixed order: two nodes that write the same rows in different orders would deadlock.
     const inOrder = rows.toSorted((a, b) => (a.app < b.app ? -1 : a.app > b.app ? 1 : a.period - b.period));
     return this.database.transaction(async (tx) => {
       for (const { app, period, messages, peakConnections } of inOrder) {
@@ -205,7 +204,7 @@ export class SqlStore extends SqlReads implements Store {
   }
 
   async blocks(nowMs: number): Promise<BlockRow[]> {
-    const rows: DbRow[] = await this.database.pulse((sql) => sql`SELECT * FROM blocks WHERE until_ms > ${nowMs}`);
+    const rows: DbRow[] = await this.database.probe((sql) => sql`SELECT * FROM blocks WHERE until_ms > ${nowMs}`);
     return rows.map(toBlock);
   }
 
@@ -224,9 +223,9 @@ export class SqlStore extends SqlReads implements Store {
   }
 
   async tryWrite(): Promise<void> {
-    // Never the same twice: SQLite writes no page that is as it was.
-    const filler = randomUUID().repeat(TRIAL_REPEATS);
-    await this.database.pulse(
+    // A new value each time: SQLite does not write a page that has not changed.
+    const filler = randomUUID().repeat(TEST_WRITE_REPEATS);
+    await this.database.probe(
       (sql) => sql`
         INSERT INTO trials (id, filler) VALUES (1, ${filler}) ON CONFLICT (id) DO UPDATE SET filler = excluded.filler`,
     );
@@ -238,7 +237,7 @@ export class SqlStore extends SqlReads implements Store {
 
   async close(): Promise<void> {
     this.leases.close();
-    // A server that has fallen silent would never let it end; its own end is bounded.
+    // Not awaited on PostgreSQL: if the server does not answer, the change would not end. Closing the pool has a time limit.
     if (!this.isShared) await this.lastChange;
     await this.database.close();
   }

@@ -1,4 +1,4 @@
-/** The embedded store: the suite of all stores, and what is SQLite's own. */
+/** The embedded store: the suite of every store, and what only SQLite has. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ describe("SQLite", () => storeContract(sqlitePlaces()));
 const newFolder = newFolders();
 
 describe("opening", () => {
-  test("syncs fully, in WAL, with files only their owner can read", async () => {
+  test("uses WAL with full sync, and files that only their owner can read", async () => {
     const where = newFolder();
     const sql = await openSqlite(sqliteFile(where));
     const pragma = async (name: string): Promise<unknown> =>
@@ -38,7 +38,7 @@ describe("opening", () => {
     await store.close();
   });
 
-  test("a store from a newer version is refused with a clear sentence", async () => {
+  test("a store of a newer version is refused with a clear message", async () => {
     const where = newFolder();
     await (await openStore(where)).close();
     const sql = await openSqlite(sqliteFile(where));
@@ -47,14 +47,14 @@ describe("opening", () => {
     await expect(openStore(where)).rejects.toThrow("written by a newer Parley (its schema is 9999");
   });
 
-  test("what is no SQLite file is refused and left alone", async () => {
+  test("a file that is no SQLite database is refused and not changed", async () => {
     const where = newFolder();
     writeFileSync(sqliteFile(where), "this is a text, and not a short one at all ".repeat(50));
     await expect(openStore(where)).rejects.toThrow("is not a readable database");
     expect(existsSync(sqliteFile(where))).toBe(true);
   });
 
-  test("a folder that cannot be written is named", async () => {
+  test("the error names a folder that cannot be written", async () => {
     await expect(openStore("/proc/nothing")).rejects.toThrow("/proc/nothing");
   });
 });

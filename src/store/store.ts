@@ -2,11 +2,11 @@
  * The contract of durable state.
  *
  * - `change` MUST run one change at a time, MUST raise the revision with it, and MUST NOT resolve before the change would
- *   survive the loss of power. If its work throws, nothing of it MUST remain.
- * - `snapshot` MUST be consistent: one revision, everything that belongs to it.
- * - `addUsage` and `putBlock` MUST be all or nothing, and do not raise that revision; blocks have one of their own.
- * - A database that cannot be asked MUST give StoreAway, and what was asked MAY or MAY NOT have been done.
- * - Rows carry sealed secrets only; a store never sees one in clear.
+ *   survive a power loss. If its work throws, nothing of it MUST remain.
+ * - `snapshot` MUST be consistent: all rows as they were at one revision.
+ * - `addUsage` and `putBlock` MUST be all or nothing. They do not raise that revision; blocks have a revision of their own.
+ * - If the database cannot be reached, calls MUST throw StoreUnreachable. Whether their statements took effect is then unknown.
+ * - Rows contain sealed secrets only; a store never has a secret in plain text.
  */
 import type { Action } from "../protocol/actions.ts";
 import type { Leases } from "./leases.ts";
@@ -18,9 +18,9 @@ export interface AppRow {
   readonly name: string;
   readonly secretSealed: string;
   readonly secretDigest: string;
-  /** Of the current secret: the first is 1, each rotation raises it. */
+  /** Generation of the current secret: the first is 1, and each rotation raises it. */
   readonly secretSeq: number;
-  /** Those that still worked when the secret was last rotated, newest first. */
+  /** Earlier secrets that still worked when the secret was last rotated, newest first. */
   readonly previousSecrets: readonly PreviousAppSecret[];
   readonly planName: string;
   readonly maxConcurrentConnections: number | null;
@@ -30,7 +30,7 @@ export interface AppRow {
   readonly deleted: number | null;
 }
 
-/** A replaced secret of an application: enough to recognise it until it ends. */
+/** An earlier secret of an application: its digest is enough to recognise it until it ends. */
 export interface PreviousAppSecret {
   readonly seq: number;
   readonly digest: string;
@@ -45,7 +45,7 @@ export interface KeyRow {
   readonly label: string | null;
   readonly channelPatterns: readonly string[];
   readonly actions: readonly Action[];
-  /** Only publishable keys have them. */
+  /** Only publishable keys have allowed origins. */
   readonly allowedOrigins: readonly string[] | null;
   readonly created: number;
   readonly rotated: number | null;
@@ -58,13 +58,13 @@ export interface SecretRow {
   readonly sealed: string;
   readonly digest: string;
   readonly created: number;
-  /** null: the current one. */
+  /** null: it is the current secret. */
   readonly ends: number | null;
 }
 
 export interface UsageRow {
   readonly app: string;
-  /** Unix seconds of the period's beginning. */
+  /** Unix seconds of the beginning of the period. */
   readonly period: number;
   readonly messages: number;
   readonly peakConnections: number;
@@ -76,9 +76,9 @@ export interface BlockRow {
   readonly untilMs: number;
 }
 
-/** What has changed since somebody last looked. */
+/** Compared with earlier ones, they show what has changed. */
 export interface Revisions {
-  /** Of applications, keys and whatever else `change` writes. */
+  /** Revision of everything that `change` writes: applications, keys, meta. */
   readonly keys: number;
   readonly blocks: number;
 }
@@ -96,7 +96,7 @@ export interface Reads {
   app(idOrName: string): Promise<AppRow | undefined>;
   apps(): Promise<AppRow[]>;
   key(id: string): Promise<KeyRow | undefined>;
-  /** Of one application, or of all; revoked ones too. */
+  /** Keys of one application or of all, also revoked ones. */
   keys(app?: string): Promise<KeyRow[]>;
   /** Newest first. */
   secrets(keyId: string): Promise<SecretRow[]>;
@@ -109,41 +109,41 @@ export interface Change extends Reads {
   putSecret(row: SecretRow): Promise<void>;
   removeSecret(keyId: string, seq: number): Promise<void>;
   putMeta(name: string, value: string): Promise<void>;
-  /** All rooms of an application. */
+  /** Archives all rooms of an application. */
   archiveRooms(app: string, nowMs: number): Promise<void>;
 }
 
 export interface Store extends Reads {
   readonly rooms: RoomStore;
   readonly recordings: RecordingStore;
-  /** Of uploads: one writer at a time, over all nodes. */
+  /** Leases of uploads: one writer at a time, over all nodes. */
   readonly leases: Leases;
-  /** Other nodes may write to it: what is held in memory must follow. */
+  /** Other nodes may write to it, so that state in memory must be refreshed. */
   readonly isShared: boolean;
-  /** Cheap, and given up soon where there is no answer. */
+  /** Cheap, and with a short timeout. */
   revisions(): Promise<Revisions>;
   snapshot(): Promise<Snapshot>;
   /** `committed` is called once the change is durable, before the next one begins. */
   change<T>(work: (change: Change) => Promise<T>, committed?: (result: T, revision: number) => void): Promise<T>;
-  /** Of one period, all applications. */
+  /** Usage of all applications in one period. */
   usage(period: number): Promise<UsageRow[]>;
-  /** Adds messages to a period and raises its peak; several at once or none. */
+  /** Adds messages to a period and raises its peak; writes all rows or none. */
   addUsage(rows: readonly UsageRow[]): Promise<void>;
-  /** Those that still hold at that time. */
+  /** Blocks that have not ended at that time. */
   blocks(nowMs: number): Promise<BlockRow[]>;
-  /** Also forgets those that have ended. */
+  /** Also removes blocks that have ended. */
   putBlock(row: BlockRow, nowMs: number): Promise<void>;
-  /** Removes those that have ended; no revision rises with it. */
+  /** Removes blocks that have ended, without raising a revision. */
   forgetBlocks(nowMs: number): Promise<void>;
-  /** Rejects where nothing can be written, as on a full disk. Given up soon where there is no answer. */
+  /** Rejects if nothing can be written, as on a full disk. Has a short timeout. */
   tryWrite(): Promise<void>;
-  /** Alone among all nodes, by name, until it is released or this process ends. */
+  /** Takes a lock of that name among all nodes, until it is released or this process ends. */
   claim(name: string): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
-/** The store cannot be used as it is; the message tells the operator what to do. */
+/** The store cannot be used; the message tells the operator what to do. */
 export class StoreError extends Error {}
 
-/** The store cannot be asked at the moment; its message is for the log. */
-export class StoreAway extends Error {}
+/** The store cannot be reached at the moment; the message is for the log. */
+export class StoreUnreachable extends Error {}

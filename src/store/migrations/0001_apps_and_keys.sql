@@ -1,12 +1,12 @@
 -- Applications, their keys, and the secrets of the keys. Times are Unix milliseconds; lists are JSON texts.
--- The same text runs on SQLite and PostgreSQL.
+-- The same statements run on SQLite and PostgreSQL.
 
 CREATE TABLE meta (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
 );
 
--- One row. Every change to apps and keys raises it first, which also makes changes wait for each other.
+-- One row. Every change to apps and keys raises the revision first, so that changes run one at a time.
 CREATE TABLE revisions (
   id INTEGER PRIMARY KEY,
   revision BIGINT NOT NULL
@@ -25,7 +25,7 @@ CREATE TABLE apps (
   created BIGINT NOT NULL,
   deleted BIGINT
 );
--- A deleted application frees its name.
+-- The name of a deleted application can be used again.
 CREATE UNIQUE INDEX apps_live_name ON apps (name) WHERE deleted IS NULL;
 
 CREATE TABLE keys (
@@ -42,7 +42,7 @@ CREATE TABLE keys (
 );
 CREATE INDEX keys_app ON keys (app);
 
--- The signing secrets of secret keys: the newest of a key has no end, earlier ones end when their grace does.
+-- The signing secrets of secret keys. The newest secret of a key has no end; earlier ones end with their grace period.
 CREATE TABLE key_secrets (
   key_id TEXT NOT NULL REFERENCES keys (id),
   seq BIGINT NOT NULL,

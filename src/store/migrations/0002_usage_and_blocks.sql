@@ -1,4 +1,4 @@
--- What an application has used in a period (a calendar month UTC, named by its first second).
+-- Usage of an application in a period: a calendar month in UTC, named by its first second.
 CREATE TABLE usage (
   app TEXT NOT NULL,
   period BIGINT NOT NULL,
@@ -7,7 +7,7 @@ CREATE TABLE usage (
   PRIMARY KEY (app, period)
 );
 
--- Peers that may not connect until a time, Unix ms.
+-- Peers that may not connect before a time, in Unix ms.
 CREATE TABLE blocks (
   app TEXT NOT NULL,
   peer_id TEXT NOT NULL,

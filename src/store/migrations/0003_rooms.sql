@@ -1,15 +1,15 @@
--- Rooms of applications. An archived one keeps its row, and frees its name.
+-- Rooms of applications. An archived room keeps its row, and its name can be used again.
 CREATE TABLE rooms (
   id TEXT PRIMARY KEY,
   app TEXT NOT NULL REFERENCES apps (id),
   name TEXT NOT NULL,
-  -- What was set, as JSON; the rest is as defaults have it.
+  -- The fields that were set, as JSON; all others have their defaults.
   fields TEXT NOT NULL,
   created BIGINT NOT NULL,
-  -- When it is to be archived by itself.
+  -- When the room is archived automatically.
   archive_at BIGINT,
   archived BIGINT,
-  -- Raised by every change: who edits what he has read does so only if it is still that.
+  -- Raised by every change. An edit is written only if the version is still the one that it has read.
   version BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX rooms_live_name ON rooms (app, name) WHERE archived IS NULL;

@@ -1,5 +1,5 @@
--- Recordings: uploads that are open, recordings that are complete, and what is left of those that were deleted.
--- The bytes are elsewhere (src/recordings/storage.ts); a row here says that they are whole.
+-- Open uploads, complete recordings, and the numbers of deleted ones. Their bytes are in a storage (src/recordings/storage.ts), and those of a
+-- recording are complete.
 
 CREATE TABLE uploads (
   id TEXT PRIMARY KEY,
@@ -9,23 +9,23 @@ CREATE TABLE uploads (
   meeting_session TEXT NOT NULL,
   participant_username TEXT NOT NULL,
   type TEXT NOT NULL,
-  -- Unix seconds, as the API has it.
+  -- Unix seconds, as in the API.
   start_time BIGINT NOT NULL,
-  -- What the storage needs to find the bytes again.
+  -- What the storage needs to find the bytes.
   ticket TEXT NOT NULL,
-  -- How many bytes are to come: fixed by the first that do.
+  -- The size of the whole upload in bytes: fixed by the first request that names it.
   total BIGINT,
-  -- Unix ms of the last sign of life.
+  -- Unix ms of the last write.
   touched BIGINT NOT NULL,
-  -- Set: it is over, and only its bytes have to go yet.
+  -- Set when the upload has ended, and its bytes are still to be removed.
   ended BIGINT
 );
 CREATE INDEX uploads_open ON uploads (app) WHERE ended IS NULL;
 CREATE INDEX uploads_touched ON uploads (touched) WHERE ended IS NULL;
 CREATE INDEX uploads_ended ON uploads (ended) WHERE ended IS NOT NULL;
 
--- One row an application: completing and deleting change it in the same transaction. Who holds it is alone in giving out the
--- next number, so numbers become visible in their order.
+-- One row per application, which completing and deleting update in the same transaction. A transaction that has locked the row is the only one that
+-- assigns a number, so numbers become visible in order.
 CREATE TABLE recording_counters (
   app TEXT PRIMARY KEY REFERENCES apps (id),
   last_seq BIGINT NOT NULL,
@@ -35,7 +35,7 @@ CREATE TABLE recording_counters (
 CREATE TABLE recordings (
   id TEXT PRIMARY KEY,
   app TEXT NOT NULL REFERENCES apps (id),
-  -- The order of completion within the application.
+  -- The number of the recording in its application, in the order of completion.
   seq BIGINT NOT NULL,
   room TEXT NOT NULL,
   participant_session TEXT NOT NULL,
@@ -45,15 +45,14 @@ CREATE TABLE recordings (
   start_time BIGINT NOT NULL,
   end_time BIGINT NOT NULL,
   file_name TEXT NOT NULL,
-  -- What the bytes themselves say they are: webm, ogg, mp4, other.
+  -- By the first bytes of the file: webm, ogg, mp4, other.
   format TEXT NOT NULL,
   size_in_bytes BIGINT NOT NULL,
   -- Unix ms.
   completed BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX recordings_order ON recordings (app, seq);
--- A way in for each filter, and for each pair of those that may both match many (sql-listing.ts). Behind `seq` stand the other
--- fields one may filter by as well: they are then looked at here, and no row is fetched that does not match.
+-- Indexes for filters. Most were replaced by 0009_fewer_recording_indexes.sql.
 CREATE INDEX recordings_participant
   ON recordings (app, participant_session, seq, meeting_session, room, participant_username, type, start_time);
 CREATE INDEX recordings_meeting ON recordings (app, meeting_session, seq, room, participant_username, type, start_time);
@@ -68,12 +67,12 @@ CREATE INDEX recordings_room ON recordings (app, room, seq, participant_username
 CREATE INDEX recordings_start ON recordings (app, start_time, seq, room, participant_username, type);
 CREATE INDEX recordings_type ON recordings (app, type, seq, room, participant_username, start_time);
 
--- A deleted recording leaves its place in the order, so that it is still good as a cursor.
+-- A deleted recording keeps its number, so that it is still valid as a cursor.
 CREATE TABLE deleted_recordings (
   id TEXT PRIMARY KEY,
   app TEXT NOT NULL REFERENCES apps (id),
   seq BIGINT NOT NULL,
-  -- Its bytes are gone too.
+  -- Set when its bytes are removed as well.
   removed BIGINT
 );
 CREATE INDEX deleted_recordings_to_remove ON deleted_recordings (id) WHERE removed IS NULL;

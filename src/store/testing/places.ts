@@ -1,4 +1,4 @@
-/** For tests: places where a store can be, so that one suite is held against every database. */
+/** For tests: places for stores, so that one suite runs with every database. */
 import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,11 +7,11 @@ import { openStore } from "../open.ts";
 import type { SqlStore } from "../sql.ts";
 import { appRow } from "./rows.ts";
 
-/** Opens the store there; the first time it is empty. */
+/** Opens the store at that place; it is empty at first. */
 export type Place = () => Promise<SqlStore>;
 export type NewPlace = () => Promise<Place>;
 
-/** Folders that go when the file's tests are over. */
+/** Creates folders that are removed after the tests of the file. */
 export function newFolders(): () => string {
   const folders: string[] = [];
   afterAll(() => {
@@ -32,7 +32,7 @@ export function sqlitePlaces(): NewPlace {
   };
 }
 
-/** With the applications `a` and `b`. */
+/** Opens a store with the applications `a` and `b`. */
 export async function withApps(place: Place): Promise<SqlStore> {
   const store = await place();
   await store.change(async (change) => {

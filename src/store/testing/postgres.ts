@@ -1,4 +1,4 @@
-/** For tests: a PostgreSQL of Debian's on a free port, in a folder that goes with it, run by somebody who is not root. */
+/** For tests: a PostgreSQL server (of Debian's package) on a free port, in a temporary folder, run by an unprivileged user. */
 import { chownSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -8,8 +8,10 @@ import { SQL } from "bun";
 const USER = "parley";
 const PASSWORD = "it's @ secret/";
 const READY_MS = 60_000;
+/** Linux's uid without any rights. */
+const OVERFLOW_UID = 65_534;
 
-/** Debian keeps its programs out of PATH, in a folder a version. */
+/** Debian installs these programs outside PATH, in a folder per version. */
 export function postgresProgram(name: string): string {
   const found = [...new Bun.Glob(`/usr/lib/postgresql/*/bin/${name}`).scanSync("/")].map((path) => join("/", path));
   const program = Bun.which(name) ?? found.sort().at(-1);
@@ -40,7 +42,7 @@ export class PostgresServer {
     return server;
   }
 
-  /** The address of a new, empty database. */
+  /** The URL of a new, empty database. */
   async newDatabase(): Promise<string> {
     const name = `test_${++this.databases}`;
     await using sql = new SQL({ url: this.url("postgres"), max: 1 });
@@ -52,7 +54,7 @@ export class PostgresServer {
     return `postgres://${USER}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${this.port}/${database}`;
   }
 
-  /** After `end`: the same data, the same port. */
+  /** Starts the server after `end`, with the same data and port. */
   begin(): Promise<void> {
     const options = `-p ${this.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${this.folder} -c max_connections=200`;
     return this.run(
@@ -70,12 +72,12 @@ export class PostgresServer {
     );
   }
 
-  /** At once, as a crash would: connections break, and it recovers from its log when it begins again. */
+  /** Stops the server as a crash would: connections break, and it recovers from its log when it is started. */
   end(): Promise<void> {
     return this.run("pg_ctl", "-D", this.data, "stop", "-m", "immediate", "-w");
   }
 
-  /** Frozen: connections stay, nothing answers; also those who are being let in wait. */
+  /** Freezes the server: connections stay open, and nothing answers, not even to new connections. */
   freeze(): Promise<void> {
     return this.signalAll("SIGSTOP");
   }
@@ -107,14 +109,14 @@ export class PostgresServer {
       try {
         process.kill(pid, signal);
       } catch {
-        // It has ended meanwhile.
+        // The process has ended meanwhile.
       }
   }
 
   private async run(program: string, ...args: string[]): Promise<void> {
     const as = this.uid === undefined ? [] : ["setpriv", `--reuid=${this.uid}`, "--clear-groups"];
     const log = join(this.folder, `${program}.out`);
-    // Into a file: the server that pg_ctl leaves behind would keep a pipe open.
+    // Written to a file: the server that pg_ctl starts would keep a pipe open.
     const child = Bun.spawn([...as, postgresProgram(program), ...args], {
       cwd: this.folder,
       stdin: "ignore",
@@ -128,10 +130,10 @@ export class PostgresServer {
   }
 }
 
-/** Who runs it where we are root: initdb refuses that. */
+/** The user that runs the server when the tests run as root, which initdb refuses. */
 function unprivileged(): number {
-  const entry = Bun.spawnSync(["getent", "passwd", "postgres", "nobody"]).stdout.toString().split("\n")[0];
-  return Number(entry?.split(":")[2]);
+  const entry = Bun.spawnSync(["getent", "passwd", "postgres"]).stdout.toString();
+  return Number(entry.split(":")[2] ?? OVERFLOW_UID);
 }
 
 function freePort(): Promise<number> {

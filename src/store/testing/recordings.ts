@@ -1,4 +1,4 @@
-/** For tests: recordings, and many of them. */
+/** For tests: completes recordings, and fills a store with many of them. */
 import { expect } from "bun:test";
 import type { Database } from "../database.ts";
 import type { RecordingRow, RecordingStore, RecordingType, UploadRow } from "../recordings.ts";

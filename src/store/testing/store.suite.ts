@@ -1,4 +1,4 @@
-/** The store's suite: every MUST of store.ts, rooms.ts and recordings.ts, for whatever database stands behind `newPlace`. */
+/** The suite of every store: each MUST of store.ts, rooms.ts and recordings.ts, for the databases that `newPlace` creates. */
 import { describe, expect, test } from "bun:test";
 import type { SqlStore } from "../sql.ts";
 import type { AppRow, KeyRow } from "../store.ts";
@@ -23,25 +23,25 @@ export function storeContract(newPlace: NewPlace): void {
   };
 
   describe("rows", () => {
-    test("come back as they were put, also after the store was opened again", async () => {
+    test("are read as they were written, also after the store was reopened", async () => {
       const { store, place } = await filled();
       await store.close();
-      const again = await place();
-      expect(await again.app("a")).toEqual(app("a"));
-      expect(await again.app("name-a")).toEqual(app("a"));
-      expect(await again.key("k")).toEqual(key("k"));
-      expect((await again.secrets("k")).map((secret) => [secret.seq, secret.ends])).toEqual([
+      const reopened = await place();
+      expect(await reopened.app("a")).toEqual(app("a"));
+      expect(await reopened.app("name-a")).toEqual(app("a"));
+      expect(await reopened.key("k")).toEqual(key("k"));
+      expect((await reopened.secrets("k")).map((secret) => [secret.seq, secret.ends])).toEqual([
         [2, null],
         [1, 5],
       ]);
-      const snapshot = await again.snapshot();
+      const snapshot = await reopened.snapshot();
       expect([snapshot.revision, snapshot.apps.length, snapshot.keys.length, snapshot.secrets.length]).toEqual([
         1, 1, 1, 2,
       ]);
-      await again.close();
+      await reopened.close();
     });
 
-    test("an application keeps its secrets that still work, and which generation it is at", async () => {
+    test("of applications keep the generation of the secret, and earlier secrets that still work", async () => {
       const { store } = await filled();
       const row = app("a", { secretSeq: 3, previousSecrets: [{ seq: 2, digest: "d", ends: 1_800_000_000_123 }] });
       await store.change((change) => change.putApp(row));
@@ -50,14 +50,14 @@ export function storeContract(newPlace: NewPlace): void {
       await store.close();
     });
 
-    test("an id is meant before a name", async () => {
+    test("are found by id before name", async () => {
       const { store } = await filled();
       await store.change(async (change) => change.putApp(app("b", { name: "a" })));
       expect((await store.app("a"))?.id).toBe("a");
       await store.close();
     });
 
-    test("deleted applications and revoked keys are not in the snapshot; a name is free again", async () => {
+    test("of deleted applications and revoked keys are not in the snapshot, and the name can be reused", async () => {
       const { store } = await filled();
       await store.change(async (change) => {
         await change.putKey(key("k", { revoked: 9 }));
@@ -72,7 +72,7 @@ export function storeContract(newPlace: NewPlace): void {
   });
 
   describe("changes", () => {
-    test("one that throws leaves nothing behind, not even a revision", async () => {
+    test("that throw change nothing, not even the revision", async () => {
       const { store } = await filled();
       const failing = store.change(async (change) => {
         await change.putApp(app("x"));
@@ -84,7 +84,7 @@ export function storeContract(newPlace: NewPlace): void {
       await store.close();
     });
 
-    test("run one after the other, each raising the revision, and are shown before the next begins", async () => {
+    test("run one after the other, each raises the revision, and its callback runs before the next begins", async () => {
       const { store } = await filled();
       const seen: string[] = [];
       await Promise.all(
@@ -105,7 +105,7 @@ export function storeContract(newPlace: NewPlace): void {
   });
 
   describe("usage and blocks", () => {
-    test("usage adds up by application and period, and its peak is the highest", async () => {
+    test("usage is summed by application and period, and the highest peak is kept", async () => {
       const { store } = await filled();
       const row = { app: "a", period: 1_800_000_000, messages: 3, peakConnections: 5 };
       await store.addUsage([row, { ...row, app: "b" }, { ...row, period: 7 }]);
@@ -118,7 +118,7 @@ export function storeContract(newPlace: NewPlace): void {
       await store.close();
     });
 
-    test("blocks that have ended are forgotten; each new one raises their revision, and no other", async () => {
+    test("ended blocks are removed; each new block raises the revision of blocks and no other", async () => {
       const { store } = await filled();
       const before = await store.revisions();
       await store.putBlock({ app: "a", peerId: "old", untilMs: 1000 }, 1);
@@ -130,7 +130,7 @@ export function storeContract(newPlace: NewPlace): void {
     });
   });
 
-  test("a trial writes, as often as it is asked to, and changes nothing that is kept", async () => {
+  test("a test write can be repeated, and changes nothing else", async () => {
     const { store } = await filled();
     const before = await store.snapshot();
     for (let i = 0; i < 3; i++) await store.tryWrite();

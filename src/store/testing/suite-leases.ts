@@ -1,4 +1,4 @@
-/** The contract of leases (leases.ts), for every store. What lapses is in postgres-leases.test.ts. */
+/** Part of the suite of every store: the contract of leases.ts. postgres-leases.test.ts has the leases that expire. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { SqlStore } from "../sql.ts";
 import { type NewPlace, withApps } from "./places.ts";
@@ -6,7 +6,7 @@ import { COMPLETION, uploadRow } from "./rows.ts";
 
 export function leasesContract(newPlace: NewPlace): void {
   describe("leases", () => {
-    // One for all of them: a database of its own for each would make each start of PostgreSQL slower.
+    // One store for all tests: creating a PostgreSQL database for each would take long.
     let store: SqlStore;
     beforeAll(async () => {
       store = await withApps(await newPlace());
@@ -15,13 +15,13 @@ export function leasesContract(newPlace: NewPlace): void {
     });
     afterAll(() => store.close());
 
-    test("of several that ask at once one gets it; when it is released, another does", async () => {
+    test("one of several callers gets the lease; after its release another does", async () => {
       const { leases } = store;
       const given = (await Promise.all(Array.from({ length: 6 }, () => leases.take("one")))).filter((one) => one);
       expect(given).toHaveLength(1);
       expect(given[0]?.isTakeover).toBe(false);
       expect(await leases.take("one")).toBeUndefined();
-      // Uploads do not wait for each other.
+      // The leases of two uploads are independent.
       const other = await leases.take("two");
       expect(await other?.release(true)).toBe(true);
       expect(await given[0]?.release(true)).toBe(true);
@@ -32,7 +32,7 @@ export function leasesContract(newPlace: NewPlace): void {
       await next?.release(true);
     });
 
-    test("the holder's generation is the one that may change the upload", async () => {
+    test("only the generation of the holder can change the upload", async () => {
       const { leases, recordings } = store;
       const generation = (await leases.take("three"))?.generation ?? -1;
       expect(await recordings.touchUpload("three", generation + 1, 7, 2000)).toBeUndefined();
@@ -44,7 +44,7 @@ export function leasesContract(newPlace: NewPlace): void {
       expect((await recordings.complete("three", generation, COMPLETION))?.id).toBe("three");
     });
 
-    test("nothing of a deleted application is changed or completed any more", async () => {
+    test("uploads of a deleted application can be neither changed nor completed", async () => {
       const { leases, recordings } = store;
       const generation = (await leases.take("deleted"))?.generation ?? -1;
       await store.change(async (change) => {

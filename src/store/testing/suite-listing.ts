@@ -1,4 +1,4 @@
-/** The contract of recordings at rest, its lists: every filter, and pages that stay while rows come and go. */
+/** Part of the suite of every store: lists of recordings, with every filter, while recordings are added and deleted. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { RecordingFilter, RecordingRow, RecordingType } from "../recordings.ts";
@@ -24,13 +24,13 @@ export function listingContract(newPlace: NewPlace): void {
           fc.constantFrom("asc" as const, "desc" as const),
           fc.integer({ min: 1, max: 100 }),
           fc.option(fc.nat(count), { nil: undefined }),
-          async (filter, order, limit, behind) => {
+          async (filter, order, limit, after) => {
             const fitting = all.filter((row) => matches(row, filter));
             const inOrder = order === "asc" ? fitting : fitting.toReversed();
             const rest = inOrder.filter(
-              ({ seq }) => behind === undefined || (order === "asc" ? seq > behind : seq < behind),
+              ({ seq }) => after === undefined || (order === "asc" ? seq > after : seq < after),
             );
-            expect(await store.page("a", { filter, order, limit, behind })).toEqual(rest.slice(0, limit));
+            expect(await store.page("a", { filter, order, limit, after })).toEqual(rest.slice(0, limit));
             expect(await store.totalOf("a", filter)).toBe(fitting.length);
           },
         ),
@@ -41,8 +41,8 @@ export function listingContract(newPlace: NewPlace): void {
     });
   });
 
-  describe("pages stay stable", () => {
-    test("while rows are added, completed out of their order, and deleted between them", async () => {
+  describe("pages", () => {
+    test("miss and repeat nothing while recordings are begun, completed out of order, and deleted", async () => {
       const act = fc.oneof(
         fc.record({ kind: fc.constant("begin" as const) }),
         fc.record({ kind: fc.constant("complete" as const), which: fc.nat() }),
@@ -88,7 +88,7 @@ const matches = (row: RecordingRow, filter: RecordingFilter): boolean =>
 
 type Act = { kind: "begin" } | { kind: "complete" | "delete"; which: number } | { kind: "page" };
 
-/** A reader goes from page to page by the id of the last row, while others come and go. */
+/** A reader walks from page to page by the id of the last row, while recordings are added and deleted. */
 async function walk(
   newPlace: NewPlace,
   acts: Act[],
@@ -111,9 +111,9 @@ async function walk(
   let endId: string | undefined;
   let count = 0;
   const page = async (): Promise<boolean> => {
-    const behind = endId === undefined ? undefined : await store.seqOf("a", endId);
-    if (endId !== undefined) expect(behind).toBeNumber();
-    const rows = await store.page("a", { filter, order, limit, behind });
+    const after = endId === undefined ? undefined : await store.seqOf("a", endId);
+    if (endId !== undefined) expect(after).toBeNumber();
+    const rows = await store.page("a", { filter, order, limit, after });
     seen.push(...ids(rows));
     endId = rows.at(-1)?.id ?? endId;
     expect(await store.totalOf("a", filter)).toBe(live.size);
@@ -125,7 +125,7 @@ async function walk(
       await store.addUpload(uploadRow(id), 1e9);
       open.push(id);
     } else if (one.kind === "complete" && open.length > 0) {
-      // Any of those that are open: not in the order in which they were begun.
+      // Any open upload, so that they are not completed in the order in which they were begun.
       const [id = ""] = open.splice(one.which % open.length, 1);
       await store.complete(id, 0, COMPLETION);
       live.add(id);
@@ -138,12 +138,12 @@ async function walk(
     } else if (one.kind === "page") await page();
   }
   while (await page());
-  // Nothing twice, in the order of completion, nothing that was gone; and all that were there from the first page on.
+  // Nothing twice, in the order of completion, nothing that was deleted before its page.
   expect(new Set(seen).size).toBe(seen.length);
   const inOrder = (order === "asc" ? completed : completed.toReversed()).filter((id) => seen.includes(id));
   expect(seen).toEqual(inOrder);
   for (const id of deletedBeforeSeen) expect(seen).not.toContain(id);
-  // A reader of the oldest first is a poller: it misses none. One of the newest first has all that were there when it began.
+  // Oldest first, a reader misses none. Newest first, it sees all that were complete when it began.
   const must = order === "asc" ? completed : atFirst;
   for (const id of must) if (!deletedBeforeSeen.has(id)) expect(seen).toContain(id);
   await opened.close();

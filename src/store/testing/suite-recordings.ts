@@ -1,4 +1,4 @@
-/** The contract of recordings at rest (recordings.ts); listing has contract-listing.ts. */
+/** Part of the suite of every store: the contract of recordings.ts, without lists (suite-listing.ts). */
 import { afterEach, describe, expect, test } from "bun:test";
 import type { SqlStore } from "../sql.ts";
 import { type NewPlace, withApps } from "./places.ts";
@@ -17,7 +17,7 @@ export function recordingsContract(newPlace: NewPlace): void {
   });
 
   describe("uploads", () => {
-    test("at most so many are open in an application, also when all are begun at once", async () => {
+    test("the number of open uploads per application is limited, also when all are begun at once", async () => {
       const { recordings: store } = await newStore();
       const added = await Promise.all(Array.from({ length: 9 }, (_, i) => store.addUpload(uploadRow(`u${i}`), 5)));
       expect(added.filter(Boolean)).toHaveLength(5);
@@ -26,7 +26,7 @@ export function recordingsContract(newPlace: NewPlace): void {
       expect(await store.addUpload(uploadRow("again"), 5)).toBe(true);
     });
 
-    test("a total is kept from the first that names one", async () => {
+    test("the total is that of the first request that names one", async () => {
       const { recordings: store } = await newStore();
       await store.addUpload(uploadRow("u"), 5);
       expect((await store.touchUpload("u", 0, null, 2000))?.total).toBeNull();
@@ -36,7 +36,7 @@ export function recordingsContract(newPlace: NewPlace): void {
       expect(await store.touchUpload("u", 0, 9, 3000)).toMatchObject({ total: 7, touched: 3000 });
     });
 
-    test("one is completed once, and by one of those who ask", async () => {
+    test("an upload is completed once, by one of several callers", async () => {
       const { recordings: store } = await newStore();
       await store.addUpload(uploadRow("u"), 5);
       const outcomes = await Promise.all(Array.from({ length: 4 }, () => store.complete("u", 0, COMPLETION)));
@@ -47,7 +47,7 @@ export function recordingsContract(newPlace: NewPlace): void {
       expect(await store.endUpload("u", 1)).toBe(false);
     });
 
-    test("one that is ended is not completed, and stays noted until its bytes are gone", async () => {
+    test("an ended upload is not completed, and is listed until its bytes are removed", async () => {
       const { recordings: store } = await newStore();
       await store.addUpload(uploadRow("u"), 5);
       expect(await store.endUpload("u", 9, 1000)).toBe(false);
@@ -62,7 +62,7 @@ export function recordingsContract(newPlace: NewPlace): void {
       expect(await store.endedUploads(10)).toEqual([]);
     });
 
-    test("those without a sign of life are found, and others' applications' are not taken for one's own", async () => {
+    test("uploads that were not touched are found, and those of other applications are not mixed up", async () => {
       const { recordings: store } = await newStore();
       await store.addUpload(uploadRow("old", { touched: 1 }), 5);
       await store.addUpload(uploadRow("young", { touched: 50 }), 5);
@@ -72,7 +72,7 @@ export function recordingsContract(newPlace: NewPlace): void {
   });
 
   describe("deleting", () => {
-    test("leaves the place in the order, and a note until the bytes are gone", async () => {
+    test("keeps the number of the recording, and a row until its bytes are removed", async () => {
       const { recordings: store } = await newStore();
       for (const id of ["x", "y", "z"]) await record(store, id);
       expect(await store.deleteRecordings("b", ["y"])).toEqual([]);
@@ -83,7 +83,7 @@ export function recordingsContract(newPlace: NewPlace): void {
       expect(await store.seqOf("b", "y")).toBeUndefined();
       expect(await store.seqOf("a", "nothing")).toBeUndefined();
       expect(await store.deletedRecordings(10)).toEqual([{ app: "a", id: "y" }]);
-      await store.removed(["y"], 1);
+      await store.markRemoved(["y"], 1);
       expect(await store.deletedRecordings(10)).toEqual([]);
       expect(await store.seqOf("a", "y")).toBe(2);
       expect((await record(store, "later")).seq).toBe(4);

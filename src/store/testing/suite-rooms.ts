@@ -1,4 +1,4 @@
-/** The contract of rooms at rest (rooms.ts). */
+/** Part of the suite of every store: the contract of rooms.ts. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { RoomRow, RoomStore } from "../rooms.ts";
 import type { SqlStore } from "../sql.ts";
@@ -17,8 +17,8 @@ export function roomsContract(newPlace: NewPlace): void {
   });
   afterEach(() => store.close());
 
-  describe("rooms at rest", () => {
-    test("come back as they were put, by name and by id, in their application alone", async () => {
+  describe("rooms", () => {
+    test("are read as they were written, by name and by id, in their own application only", async () => {
       expect(await rooms.addRoom(row("1"))).toBe("added");
       expect(await rooms.room("a", "name-1", 5)).toEqual(row("1"));
       expect(await rooms.roomById("a", "1", 5)).toEqual(row("1"));
@@ -26,7 +26,7 @@ export function roomsContract(newPlace: NewPlace): void {
       expect(await rooms.roomById("b", "1", 5)).toBeUndefined();
     });
 
-    test("live until their time, whether or not it was swept", async () => {
+    test("are live until they are due, whether or not a sweep has run", async () => {
       await rooms.addRoom(row("1", { archiveAt: 100 }));
       expect(await rooms.rooms("a", 9, undefined, 99)).toHaveLength(1);
       for (const found of [await rooms.room("a", "name-1", 100), await rooms.roomById("a", "1", 100)])
@@ -39,7 +39,7 @@ export function roomsContract(newPlace: NewPlace): void {
       expect(await rooms.archiveDue(100, 5)).toBe(0);
     });
 
-    test("a name is there once among those not archived; a refused write leaves nothing", async () => {
+    test("names are unique among rooms that are not archived; a refused write changes nothing", async () => {
       await rooms.addRoom(row("1", { name: "n" }));
       await rooms.addRoom(row("2"));
       expect(await rooms.addRoom(row("3", { name: "n" }))).toBe("taken");
@@ -59,7 +59,7 @@ export function roomsContract(newPlace: NewPlace): void {
       expect(await rooms.replaceRoom(row("1", { version: 3 }))).toBe("changed");
     });
 
-    test("come in pages of any size, newest first, each once, while others come and go", async () => {
+    test("come in pages of any size, newest first, each once, while others are added and archived", async () => {
       const ids = Array.from({ length: 25 }, (_, i) => (i + 10).toString(16).padStart(4, "0"));
       for (const id of ids) await rooms.addRoom(row(id));
       const seen: string[] = [];
@@ -73,14 +73,14 @@ export function roomsContract(newPlace: NewPlace): void {
       expect(seen).toEqual(ids.slice(1).reverse());
     });
 
-    test("are capped: no more than so many at once, however many are made and archived at the same moment", async () => {
+    test("are limited in number, however many are added and archived at the same time", async () => {
       const add = (id: number): Promise<string> => rooms.addRoom(row(`${id}`, { archiveAt: id < 3 ? 100 : null }), 5);
       const first = await Promise.all(Array.from({ length: 12 }, (_, i) => add(i)));
       expect(first.filter((outcome) => outcome === "added")).toHaveLength(5);
       expect(first.filter((outcome) => outcome === "full")).toHaveLength(7);
       const total = async (): Promise<number | undefined> => (await rooms.roomPage("a", 1, undefined, 0))?.total;
       expect(await total()).toBe(5);
-      // Another application has its own, and a name that is taken counts nothing.
+      // Another application has its own limit, and a refused name is not counted.
       expect(await rooms.addRoom(row("b1", { app: "b" }), 2)).toBe("added");
       expect(await rooms.addRoom(row("b2", { app: "b", name: "name-b1" }), 2)).toBe("taken");
       expect(await rooms.addRoom(row("b3", { app: "b" }), 2)).toBe("added");
@@ -100,7 +100,7 @@ export function roomsContract(newPlace: NewPlace): void {
       expect(await add(30)).toBe("added");
     });
 
-    test("those whose time has come count no more in a page's total, whether or not they were swept", async () => {
+    test("that are due are not counted in the total of a page, whether or not a sweep has run", async () => {
       await rooms.addRoom(row("1", { archiveAt: 100 }));
       await rooms.addRoom(row("2"));
       expect((await rooms.roomPage("a", 1, undefined, 99))?.total).toBe(2);
@@ -109,7 +109,7 @@ export function roomsContract(newPlace: NewPlace): void {
       expect((await rooms.roomPage("a", 1, undefined, 100))?.total).toBe(1);
     });
 
-    test("a write that waits is not swept away by another's failed change", async () => {
+    test("a queued write is not rolled back with another change that fails", async () => {
       const failing = store.change(async () => {
         await Bun.sleep(5);
         throw new Error("no");
