@@ -1,12 +1,12 @@
 /** Access tokens over HTTP: `/api/v1/token`, `/api/v1/token/validate`. */
 import { z } from "zod";
 import { hasControl, isWellFormed } from "../protocol/names.ts";
-import type { AccessTokens, AccessTokenWish } from "../rooms/access-token.ts";
+import type { AccessTokenRequest, AccessTokens } from "../rooms/access-token.ts";
 import { roomName, seconds, unixTime } from "../rooms/fields.ts";
 import {
   ACCESS_TOKEN_META_MAX_CHARS,
-  ACCESS_TOKEN_QUESTION_MAX_BYTES,
   ACCESS_TOKEN_TEXT_MAX_CHARS,
+  ACCESS_TOKEN_VALIDATE_MAX_BYTES,
   ROOM_URL_MAX_CHARS,
 } from "../rooms/limits.ts";
 import type { ApplicationGuards } from "./application.ts";
@@ -53,7 +53,7 @@ const mintRequest = z
   .meta({ examples: [{ roomName: "standup", name: "Alice", isAdmin: true }] });
 
 /** The last segment of `roomURL` is used as `roomName`. */
-const withRoom = ({ roomURL, ...rest }: z.infer<typeof mintRequest>): AccessTokenWish => ({
+const withRoom = ({ roomURL, ...rest }: z.infer<typeof mintRequest>): AccessTokenRequest => ({
   ...rest,
   ...(roomURL !== undefined && { roomURL, roomName: rest.roomName ?? roomNameIn(roomURL) }),
 });
@@ -100,7 +100,7 @@ export function accessTokenEndpoints(guards: ApplicationGuards, tokens: AccessTo
       summary: "Check an access token and read its claims; needs no secret key",
       guard: guards.open,
       body: validateRequest,
-      bodyMaxBytes: ACCESS_TOKEN_QUESTION_MAX_BYTES,
+      bodyMaxBytes: ACCESS_TOKEN_VALIDATE_MAX_BYTES,
       answer: valid,
       problems: ["invalid_access_token", "internal_error"],
       handle: async (_call, { caller, body }) => ({

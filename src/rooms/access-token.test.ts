@@ -25,13 +25,13 @@ const isGood = (row: AppRow, token: string): Promise<boolean> =>
 describe("a token from before tokens had a generation and a room's id", () => {
   const old = signJws({}, { data: { roomName: "one", appName: "x" }, iat: 1 }, vault.derive("access tokens of a"));
 
-  test("is good while its room is there under that name", async () => {
+  test("is valid while a room of that name exists", async () => {
     expect(await isGood(app(), old)).toBe(true);
     const other = signJws({}, { data: { roomName: "two" }, iat: 1 }, vault.derive("access tokens of a"));
     expect(await isGood(app(), other)).toBe(false);
   });
 
-  test("lives through the grace of one rotation", async () => {
+  test("is valid until the grace period of the first rotation ends", async () => {
     const rotated = (ends: number): AppRow => app({ secretSeq: 2, previousSecrets: [{ seq: 1, digest: "d", ends }] });
     expect(await isGood(rotated(NOW + 1), old)).toBe(true);
     expect(await isGood(rotated(NOW), old)).toBe(false);
@@ -39,7 +39,7 @@ describe("a token from before tokens had a generation and a room's id", () => {
   });
 });
 
-test("a claim of another type than ours is no generation and no room", async () => {
+test("claims of a wrong type are ignored", async () => {
   const odd = signJws({}, { data: {}, iat: 1, gen: "2", room: 7 }, vault.derive("access tokens of a"));
   expect(await isGood(app(), odd)).toBe(true);
   expect(await isGood(app({ secretSeq: 3 }), odd)).toBe(false);

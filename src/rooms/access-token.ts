@@ -1,12 +1,12 @@
 /**
- * Access tokens: what a backend gives to somebody who is to join a room. Signed with a secret of the application that is
- * derived for nothing else and never leaves the service.
+ * Access tokens, which a backend gives to a person who is to join a room. They are signed with a secret of the application that is
+ * used for nothing else and never leaves the service.
  *
- * It is bound to the room's id, so that a later room of the same name does not take it, and to the generation of the
- * application's secret key that it was minted with, so that it ends with that one, after its grace.
+ * A token is bound to the room's id, so that it is not valid for a later room of the same name. It is also bound to the generation of the
+ * application's secret key that it was minted with, so that it ends with that key's grace period.
  *
- * A token gains trust in this order: parse → verify the signature → the generation → its own times → its room, the room's
- * times → the room that is asked about. A token's values win over the room's.
+ * Validation goes in this order: parse → verify the signature → the generation → the token's times → its room and the room's times → the
+ * room that the request names. The token's values take precedence over the room's.
  */
 import { isLiveGeneration } from "../access/app-secret.ts";
 import { isSignedBy, parseJws, parseUtf8Json, signJws } from "../access/jws.ts";
@@ -15,11 +15,11 @@ import { Problem } from "../protocol/codes.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import type { AppRow } from "../store/store.ts";
-import { ACCESS_TOKEN_MAX_CHARS, ACCESS_TOKEN_QUESTION_MAX_BYTES } from "./limits.ts";
+import { ACCESS_TOKEN_MAX_CHARS, ACCESS_TOKEN_VALIDATE_MAX_BYTES } from "./limits.ts";
 import { valuesOf } from "./rooms.ts";
 
-/** What the call to mint one names; null was said to unset. */
-export interface AccessTokenWish {
+/** The request to mint a token; null unsets a field. */
+export interface AccessTokenRequest {
   readonly roomName?: string | undefined;
   readonly globalToken?: boolean | undefined;
   readonly isAdmin?: boolean | undefined;
@@ -28,15 +28,15 @@ export interface AccessTokenWish {
   readonly [more: string]: string | number | boolean | null | undefined;
 }
 
-/** What a token says of itself, once its signature is right. */
-interface Said {
-  readonly data: AccessTokenWish & JsonObject;
-  /** Of its room. Tokens from before there was this claim have their room's name only. */
+/** The claims of a token whose signature was verified. */
+interface VerifiedClaims {
+  readonly data: AccessTokenRequest & JsonObject;
+  /** Id of the room. Tokens from before this claim existed name the room only. */
   readonly roomId: string | undefined;
   readonly generation: number;
 }
 
-/** Of tokens that do not say: they were made before any rotation with a grace. */
+/** The generation of tokens without that claim: they were minted before rotations had a grace period. */
 const FIRST_GENERATION = 1;
 
 interface Minter {
@@ -49,11 +49,11 @@ interface Times {
   readonly notBeforeUnixSec?: number | null | undefined;
 }
 
-/** No id of an application: a token for nobody is refused in the time of one that is wrong. */
-const NOBODY = "nobody";
+/** Stands for an unknown application, so that its tokens are refused in the same time as wrong ones. The value is no id of an application. */
+const UNKNOWN_APP = "unknown";
 
 export class AccessTokens {
-  /** By application. */
+  /** Signing secrets by application. Bound: one per application, and UNKNOWN_APP. */
   private readonly secrets = new Map<string, Buffer>();
 
   constructor(
@@ -62,17 +62,19 @@ export class AccessTokens {
     private readonly nowMs: () => number,
   ) {}
 
-  /** `generation` is that of the secret key which the request showed: its tokens end with it. */
-  async mint({ app, generation }: Minter, wish: AccessTokenWish): Promise<string> {
+  /** `generation` is that of the secret key in the request: the token ends with it. */
+  async mint({ app, generation }: Minter, request: AccessTokenRequest): Promise<string> {
     const now = this.nowMs();
-    if (wish.isAdmin && wish.roomName === undefined && wish.globalToken !== true)
+    if (request.isAdmin && request.roomName === undefined && request.globalToken !== true)
       throw refusal("isAdmin", "without roomName it makes an admin of every room: say so with globalToken: true");
-    const room = wish.roomName === undefined ? undefined : await this.store.room(app.id, wish.roomName, now);
-    if (wish.roomName !== undefined && !room) throw new Problem("room_not_found");
-    const bound = isGlobal(wish) ? undefined : room;
-    refuseUseless(timesOf(wish, bound), now);
-    const data = Object.fromEntries(Object.entries(wish).filter(([, value]) => value !== null && value !== undefined));
-    const { expireUnixSec: exp, notBeforeUnixSec: nbf } = wish;
+    const room = request.roomName === undefined ? undefined : await this.store.room(app.id, request.roomName, now);
+    if (request.roomName !== undefined && !room) throw new Problem("room_not_found");
+    const bound = isGlobal(request) ? undefined : room;
+    refuseUseless(timesOf(request, bound), now);
+    const data = Object.fromEntries(
+      Object.entries(request).filter(([, value]) => value !== null && value !== undefined),
+    );
+    const { expireUnixSec: exp, notBeforeUnixSec: nbf } = request;
     const payload = {
       data: { ...data, appName: app.name },
       iat: Math.floor(now / 1000),
@@ -82,7 +84,7 @@ export class AccessTokens {
       gen: generation,
     };
     const token = signJws({}, payload, this.secretOf(app.id));
-    // Only texts beyond ASCII at their full length make one so long.
+    // Only non-ASCII texts of the full length make a token longer than this.
     if (token.length > ACCESS_TOKEN_MAX_CHARS)
       throw refusal(
         "meta",
@@ -92,25 +94,25 @@ export class AccessTokens {
   }
 
   /**
-   * What the token says, if it is good; with `roomName`, whether it is good for that room. `app` is undefined where there is
-   * no such application: then the answer is that of a wrong signature.
+   * Returns the data of a valid token; with `roomName`, it must be valid for that room. `app` is undefined if there is no such
+   * application: then the token is refused like one with a wrong signature.
    */
   async validate(app: AppRow | undefined, token: string, roomName: string | undefined): Promise<JsonObject> {
-    const parsed = parseJws(token, ACCESS_TOKEN_QUESTION_MAX_BYTES);
-    // Compared even where there is no application, so that it takes as long.
-    const isRight = typeof parsed !== "string" && isSignedBy(parsed, this.secretOf(app?.id ?? NOBODY));
-    if (!app || !isRight) throw invalid();
-    const said = read(parsed.payload);
+    const parsed = parseJws(token, ACCESS_TOKEN_VALIDATE_MAX_BYTES);
+    // Compared even if there is no application, so that the time does not reveal that.
+    const isVerified = typeof parsed !== "string" && isSignedBy(parsed, this.secretOf(app?.id ?? UNKNOWN_APP));
+    if (!app || !isVerified) throw invalid();
+    const claims = read(parsed.payload);
     const now = this.nowMs();
-    if (!isLiveGeneration(app, said.generation, now))
+    if (!isLiveGeneration(app, claims.generation, now))
       throw invalid("The application's secret key has been rotated since the access token was made.");
-    refuseOutOfTime(timesOf(said.data), now, "The access token");
-    if (!isGlobal(said.data)) await this.checkRoom(app.id, said, now);
-    if (roomName !== undefined) await this.checkEntry(app.id, roomName, said, now);
-    return said.data;
+    refuseOutOfTime(timesOf(claims.data), now, "The access token");
+    if (!isGlobal(claims.data)) await this.checkRoom(app.id, claims, now);
+    if (roomName !== undefined) await this.checkEntry(app.id, roomName, claims, now);
+    return claims.data;
   }
 
-  private async checkRoom(app: string, { data, roomId }: Said, nowMs: number): Promise<void> {
+  private async checkRoom(app: string, { data, roomId }: VerifiedClaims, nowMs: number): Promise<void> {
     const room =
       roomId === undefined
         ? await this.store.room(app, data.roomName ?? "", nowMs)
@@ -119,16 +121,16 @@ export class AccessTokens {
     refuseOutOfTime(timesOf(data, room), nowMs, "The room");
   }
 
-  /** A public room lets anyone in; a private one a token for all rooms, or for this one. */
-  private async checkEntry(app: string, name: string, { data, roomId }: Said, nowMs: number): Promise<void> {
+  /** Any valid token is good for a public room; a private room needs a token for all rooms, or for this one. */
+  private async checkEntry(app: string, name: string, { data, roomId }: VerifiedClaims, nowMs: number): Promise<void> {
     const room = await this.store.room(app, name, nowMs);
     if (!room) throw invalid("There is no room of this name.");
-    const isMeant = isGlobal(data) || (roomId === undefined ? data.roomName === room.name : roomId === room.id);
-    if (valuesOf(room).privacy === "private" && !isMeant) throw invalid("The access token is for another room.");
-    refuseOutOfTime(timesOf(isMeant ? data : {}, room), nowMs, "The room");
+    const isForRoom = isGlobal(data) || (roomId === undefined ? data.roomName === room.name : roomId === room.id);
+    if (valuesOf(room).privacy === "private" && !isForRoom) throw invalid("The access token is for another room.");
+    refuseOutOfTime(timesOf(isForRoom ? data : {}, room), nowMs, "The room");
   }
 
-  /** Derived from the master key, for this use and this application alone: there is nothing to keep or to lose. */
+  /** Derived from the master key for this use and this application, so that it need not be stored. */
   private secretOf(app: string): Buffer {
     let secret = this.secrets.get(app);
     if (!secret) {
@@ -139,31 +141,31 @@ export class AccessTokens {
   }
 }
 
-/** We have signed it, so it is of our making; its shape is looked at all the same. */
-function read(bytes: Buffer): Said {
+/** The signature is verified, so this service made the token; its structure is checked nevertheless. */
+function read(bytes: Buffer): VerifiedClaims {
   const payload = parseUtf8Json(bytes);
   if (!isObject(payload) || !isObject(payload.data)) throw invalid();
   const { room, gen } = payload;
   return {
-    data: payload.data as AccessTokenWish & JsonObject,
+    data: payload.data as AccessTokenRequest & JsonObject,
     roomId: typeof room === "string" ? room : undefined,
     generation: typeof gen === "number" ? gen : FIRST_GENERATION,
   };
 }
 
-/** For every room of the application. */
-const isGlobal = ({ roomName, globalToken }: AccessTokenWish): boolean =>
+/** Whether the token is for every room of the application. */
+const isGlobal = ({ roomName, globalToken }: AccessTokenRequest): boolean =>
   roomName === undefined || globalToken === true;
 
-function timesOf(wish: Times, room?: RoomRow): Times {
+function timesOf(request: Times, room?: RoomRow): Times {
   const { expireUnixSec, notBeforeUnixSec } = room ? valuesOf(room) : {};
   return {
-    expireUnixSec: wish.expireUnixSec ?? expireUnixSec,
-    notBeforeUnixSec: wish.notBeforeUnixSec ?? notBeforeUnixSec,
+    expireUnixSec: request.expireUnixSec ?? expireUnixSec,
+    notBeforeUnixSec: request.notBeforeUnixSec ?? notBeforeUnixSec,
   };
 }
 
-/** A token that could never be good is no token. */
+/** Refuses to mint a token that could never be valid. */
 function refuseUseless({ expireUnixSec, notBeforeUnixSec }: Times, nowMs: number): void {
   if (!expireUnixSec) return;
   if (expireUnixSec * 1000 <= nowMs) throw refusal("expireUnixSec", "it has passed already");

@@ -25,10 +25,10 @@ const room = (name: string, archiveAt: number | null): RoomRow =>
 
 interface Looked {
   readonly expiry: Expiry;
-  /** How many each sweep has archived. */
+  /** How many rooms each sweep has archived. */
   readonly counts: number[];
   readonly errors: unknown[];
-  /** Resolves when that many are archived by it in all. */
+  /** Resolves when it has archived that many rooms in all. */
   archived(count: number): Promise<void>;
 }
 
@@ -57,8 +57,8 @@ function looking(nowMs = Date.now, rooms: ConstructorParameters<typeof Expiry>[0
   };
 }
 
-describe("rooms whose time comes", () => {
-  test("what is overdue is archived at the start, more than a batch of it too", async () => {
+describe("rooms that expire", () => {
+  test("overdue rooms are archived at the start, also more than one batch", async () => {
     for (let i = 0; i < 620; i++) await store.rooms.addRoom(room(`r${i}`, i < 601 ? 5 : null));
     const { expiry, counts } = looking();
     await expiry.start();
@@ -67,33 +67,33 @@ describe("rooms whose time comes", () => {
     await expiry.stop();
   });
 
-  test("one that comes due later is archived then, within a moment", async () => {
+  test("a room that is due later is archived then, without delay", async () => {
     const { expiry, archived, counts } = looking();
     await expiry.start();
     const due = Date.now() + 150;
     await store.rooms.addRoom(room("a", due));
-    expiry.consider(due);
+    expiry.schedule(due);
     await archived(1);
     expect(Date.now() - due).toBeWithin(-1, 1000);
     expect(counts).toEqual([1]);
     await expiry.stop();
   });
 
-  test("an earlier one moves the timer forward, a later one does not hold it back", async () => {
+  test("an earlier room makes the timer run earlier, and a later one does not delay it", async () => {
     const { expiry, archived } = looking();
     const now = Date.now();
     await store.rooms.addRoom(room("late", now + 60_000));
     await expiry.start();
     await store.rooms.addRoom(room("soon", now + 100));
-    expiry.consider(now + 100);
-    expiry.consider(now + 60_000);
-    expiry.consider(null);
+    expiry.schedule(now + 100);
+    expiry.schedule(now + 60_000);
+    expiry.schedule(null);
     await archived(1);
     expect((await store.rooms.rooms("app", 1000, undefined, 0)).map((row) => row.name)).toEqual(["late"]);
     await expiry.stop();
   });
 
-  test("however many nodes look, each room is archived by one", async () => {
+  test("each room is archived once, however many nodes run", async () => {
     for (let i = 0; i < 300; i++) await store.rooms.addRoom(room(`r${i}`, 5));
     const nodes = Array.from({ length: 5 }, () => looking());
     await Promise.all(nodes.map(({ expiry }) => expiry.start()));
@@ -102,7 +102,7 @@ describe("rooms whose time comes", () => {
     await Promise.all(nodes.map(({ expiry }) => expiry.stop()));
   });
 
-  test("a store that fails is told of, and asked again", async () => {
+  test("a failure of the store is reported, and the check is repeated", async () => {
     await store.rooms.addRoom(room("a", 5));
     let fails = 1;
     const flaky = {
@@ -113,16 +113,16 @@ describe("rooms whose time comes", () => {
     const { expiry, errors, archived } = looking(Date.now, flaky);
     await expiry.start();
     expect(errors).toEqual([expect.objectContaining({ message: "no disk" })]);
-    expiry.consider(Date.now());
+    expiry.schedule(Date.now());
     await archived(1);
     await expiry.stop();
   });
 
-  test("stopped, it touches the store no more", async () => {
+  test("the store is not called after the stop", async () => {
     const { expiry, counts } = looking();
     await expiry.start();
     await store.rooms.addRoom(room("a", Date.now() + 50));
-    expiry.consider(Date.now() + 50);
+    expiry.schedule(Date.now() + 50);
     await expiry.stop();
     await Bun.sleep(150);
     expect(counts).toEqual([]);

@@ -1,19 +1,19 @@
 /**
- * Rooms with `deleteOnExp` are archived when their time comes: one timer for all, set to the next one that is due. It looks
- * again now and then, for rooms that another node has made and was not there to archive, and for clocks that are put right.
- * What came due while nobody ran is archived at the start. However many nodes look, each room is archived by one.
+ * Archives rooms with `deleteOnExp` when they expire: one timer for all, set to the next room that is due. It also runs every ten
+ * seconds, for rooms of a node that has stopped, and for clocks that were corrected. Rooms that came due while no node was running are
+ * archived at the start. However many nodes run this, each room is archived once.
  */
 import type { RoomStore } from "../store/rooms.ts";
 
-const LOOK_EVERY_MS = 10_000;
-const BATCH = 500;
+const CHECK_EVERY_MS = 10_000;
+const BATCH_ROOMS = 500;
 
 export interface ExpiryParts {
   readonly store: Pick<RoomStore, "archiveDue" | "nextDue">;
   readonly nowMs: () => number;
   readonly archived: (count: number) => void;
   readonly failed: (error: unknown) => void;
-  /** The callback inside the boundary of timers. */
+  /** Wraps a timer callback, so that an exception does not drain the node. */
   readonly guarded: (callback: () => Promise<void>) => () => void;
 }
 
@@ -25,40 +25,40 @@ export class Expiry {
 
   constructor(private readonly parts: ExpiryParts) {}
 
-  /** Resolves when what was overdue is archived. */
+  /** Resolves when overdue rooms are archived. */
   start(): Promise<void> {
-    return this.lookInTurn();
+    return this.checkInTurn();
   }
 
-  /** A room is to be archived then. */
-  consider(archiveAt: number | null): void {
+  /** Sets the timer for a room that is to be archived at that time. */
+  schedule(archiveAt: number | null): void {
     if (archiveAt !== null && archiveAt < this.dueMs) this.arm(archiveAt);
   }
 
-  /** Archives all that is due; how many. */
+  /** Archives all rooms that are due, and returns how many. */
   async sweep(): Promise<number> {
     let count = 0;
-    for (let batch = BATCH; batch === BATCH; count += batch)
-      batch = await this.parts.store.archiveDue(this.parts.nowMs(), BATCH);
+    for (let batch = BATCH_ROOMS; batch === BATCH_ROOMS; count += batch)
+      batch = await this.parts.store.archiveDue(this.parts.nowMs(), BATCH_ROOMS);
     if (count > 0) this.parts.archived(count);
     return count;
   }
 
-  /** Resolves when nothing of it works on the store any more. */
+  /** Resolves when no call to the store is under way any more. */
   async stop(): Promise<void> {
     this.stopped = true;
     clearTimeout(this.timer);
     await this.running;
   }
 
-  private lookInTurn(): Promise<void> {
-    const look = (): Promise<void> => this.look();
-    // Also behind a look that has failed in a way nobody foresaw: it must not be the last one.
-    this.running = this.running.then(look, look);
+  private checkInTurn(): Promise<void> {
+    const check = (): Promise<void> => this.check();
+    // Also after a check that failed unexpectedly: it must not be the last one.
+    this.running = this.running.then(check, check);
     return this.running;
   }
 
-  private async look(): Promise<void> {
+  private async check(): Promise<void> {
     this.dueMs = Number.POSITIVE_INFINITY;
     try {
       await this.sweep();
@@ -73,9 +73,9 @@ export class Expiry {
     if (this.stopped) return;
     this.dueMs = dueMs;
     clearTimeout(this.timer);
-    const inMs = Math.min(Math.max(0, dueMs - this.parts.nowMs()), LOOK_EVERY_MS);
+    const inMs = Math.min(Math.max(0, dueMs - this.parts.nowMs()), CHECK_EVERY_MS);
     this.timer = setTimeout(
-      this.parts.guarded(() => this.lookInTurn()),
+      this.parts.guarded(() => this.checkInTurn()),
       inMs,
     );
   }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { FIELD_NAMES, FIELDS, type FieldEdits, type FieldName, fieldOf, merged, shownFields } from "./fields.ts";
 
-/** A value that the field takes, as it comes out of its check. */
+/** A value that the field accepts, as its check returns it. */
 const value = (name: FieldName): fc.Arbitrary<string | number | boolean> => {
   if (typeof fieldOf(name).initial === "boolean") return fc.boolean();
   if (name === "privacy") return fc.constantFrom("public", "private");
@@ -19,7 +19,7 @@ const edits = fc.record(
 ) as fc.Arbitrary<FieldEdits>;
 
 describe("edits", () => {
-  test("one after the other are the same as the later over the earlier", () => {
+  test("applied one after the other give the same as both merged", () => {
     fc.assert(
       fc.property(edits, edits, (first, second) => {
         expect(merged(merged({}, first), second)).toEqual(merged({}, { ...first, ...second }));
@@ -27,7 +27,7 @@ describe("edits", () => {
     );
   });
 
-  test("leave alone what they do not name, and leave no trace of what they unset", () => {
+  test("keep fields that they do not name, and remove fields that they unset", () => {
     fc.assert(
       fc.property(edits, edits, (first, second) => {
         const before = merged({}, first);
@@ -43,7 +43,7 @@ describe("edits", () => {
 });
 
 describe("the record", () => {
-  test("always has the fields of service.md 2.4, and no other before it is set", () => {
+  test("always has the fields of service.md 2.4, and others only if they are set", () => {
     expect(shownFields({})).toEqual({
       privacy: "public",
       deleteOnExp: false,
@@ -60,7 +60,7 @@ describe("the record", () => {
     });
   });
 
-  test("shows what is set, whatever it is", () => {
+  test("shows every field that is set", () => {
     fc.assert(
       fc.property(edits, (given) => {
         const set = merged({}, given);
@@ -70,11 +70,11 @@ describe("the record", () => {
   });
 });
 
-test("what acts today is what the specification says acts today", () => {
+test("the fields that have an effect are those of the specification", () => {
   const acting = FIELD_NAMES.filter((name) => fieldOf(name).acts).sort();
   expect(acting).toEqual(["deleteOnExp", "expireUnixSec", "notBeforeUnixSec", "privacy"]);
 });
 
-test.each(["", "e", "en_US", "x".repeat(65), "../en", "de-", "en us"])("%p is no language", (tag) => {
+test.each(["", "e", "en_US", "x".repeat(65), "../en", "de-", "en us"])("%p is not accepted as a language", (tag) => {
   expect(FIELDS.lang.takes.safeParse(tag).success).toBe(false);
 });

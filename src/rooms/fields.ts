@@ -1,6 +1,6 @@
 /**
- * Every field of a room once: what it takes, what a room that does not set it has, how it is unset, whether it acts today.
- * The checks, the record, /openapi.json and the table of docs/rooms.md all follow this one.
+ * The fields of a room: the values that each accepts, its default, how it is unset, and whether it has an effect today. Checks, the record,
+ * /openapi.json and the table in docs/rooms.md are made from this table.
  */
 import { z } from "zod";
 import {
@@ -14,13 +14,13 @@ import {
 export type FieldValue = string | number | boolean;
 
 export interface Field {
-  /** Gives null for what unsets it. */
+  /** Its result is null for values that unset the field. */
   readonly takes: z.ZodType<FieldValue | null>;
-  /** What a room that does not set it has; undefined: nothing. */
+  /** The value of a room that does not set the field; undefined: none. */
   readonly initial?: FieldValue;
-  /** Part of the record also where it is not set (service.md 2.4); the others are shown once set. */
+  /** Shown in the record even if it is not set (service.md 2.4). */
   readonly always?: true;
-  /** The others wait for a way to join a room: they are checked, kept and returned. */
+  /** Has an effect today. The others are checked, stored and returned, until there is a way to join a room. */
   readonly acts?: true;
   readonly meaning: string;
 }
@@ -51,7 +51,7 @@ export const unsettable = (max: number) =>
 
 const TIME_RULE = `must be Unix seconds up to ${UNIX_SECONDS_MAX}, or 0 or null for none`;
 
-/** Fractions are cut off: Python's time.time() makes them. */
+/** Fractions, as Python's time.time() has them, are cut off. */
 export const unixTime = z
   .number(TIME_RULE)
   .min(0, TIME_RULE)
@@ -63,7 +63,7 @@ export const seconds = unsettable(ROOM_SECONDS_MAX);
 const isWebAddress = (text: string): boolean =>
   /^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text) && text.isWellFormed() && URL.canParse(text);
 
-/** Looked at, never contacted. */
+/** The address is checked, but not called. */
 const webhook = z
   .string("must be an http or https address, or null for none")
   .max(WEBHOOK_MAX_CHARS, `must have at most ${WEBHOOK_MAX_CHARS} characters`)
@@ -132,16 +132,16 @@ export const FIELDS = {
 } as const satisfies Readonly<Record<string, Field>>;
 
 export type FieldName = keyof typeof FIELDS;
-/** What a call names of a room: null unsets, absent leaves alone. */
+/** The fields that a request names: null unsets a field, an absent one stays as it is. */
 export type FieldEdits = { readonly [K in FieldName]?: z.infer<(typeof FIELDS)[K]["takes"]> | undefined };
-/** What a room has. */
+/** The fields that a room has. */
 export type FieldValues = { readonly [K in FieldName]?: NonNullable<z.infer<(typeof FIELDS)[K]["takes"]>> };
 
 export const FIELD_NAMES = Object.keys(FIELDS) as FieldName[];
 
 export const fieldOf = (name: FieldName): Field => FIELDS[name];
 
-/** What was set, with the edits merged in. */
+/** The fields that were set, with the edits applied. */
 export function merged(set: FieldValues, edits: FieldEdits): FieldValues {
   const values: Partial<Record<FieldName, FieldValue>> = {};
   for (const name of FIELD_NAMES) {
@@ -151,7 +151,7 @@ export function merged(set: FieldValues, edits: FieldEdits): FieldValues {
   return values as FieldValues;
 }
 
-/** What a record shows: those that are always there, and those that are set. */
+/** The fields that a record shows: those that are always shown, and those that are set. */
 export function shownFields(set: FieldValues): FieldValues {
   const values: Partial<Record<FieldName, FieldValue>> = {};
   for (const name of FIELD_NAMES) {

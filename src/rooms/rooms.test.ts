@@ -22,7 +22,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** As one node has them; its timer never runs, so that what happens is what its calls do. */
+/** The rooms of one node. Its timer never runs, so that only its calls change anything. */
 function node(rooms: RoomStore = store.rooms, nowMs = Date.now, maxPerApp = 1000): Rooms {
   const expiry = new Expiry({
     store: rooms,
@@ -31,12 +31,12 @@ function node(rooms: RoomStore = store.rooms, nowMs = Date.now, maxPerApp = 1000
     failed: () => undefined,
     guarded: (callback) => () => void callback(),
   });
-  expiry.consider = () => undefined;
+  expiry.schedule = () => undefined;
   return new Rooms(rooms, expiry, nowMs, maxPerApp);
 }
 
 describe("two nodes", () => {
-  test("that edit one room at the same moment lose nothing", async () => {
+  test("that edit one room at the same time lose no edit", async () => {
     const other = node();
     let between: (() => Promise<unknown>) | undefined;
     const slow: RoomStore = Object.create(store.rooms, {
@@ -52,14 +52,14 @@ describe("two nodes", () => {
     await other.create(APP, { roomName: "one" });
     between = () => other.update(APP, "one", { lang: "de" });
     expect(await node(slow).update(APP, "one", { enableChat: false })).toMatchObject({ lang: "de", enableChat: false });
-    // Renamed in between: the name that was meant is nobody's any more.
+    // Renamed in between: no room has the old name any more.
     between = () => other.update(APP, "one", { roomName: "two" });
     await expect(node(slow).update(APP, "one", { lang: "fr" })).rejects.toMatchObject({ code: "room_not_found" });
     between = () => other.archive(APP, "two");
     await expect(node(slow).update(APP, "two", { lang: "fr" })).rejects.toMatchObject({ code: "room_not_found" });
   });
 
-  test("a name held by a room that is over, and that nobody has archived yet, is given when it is asked for", async () => {
+  test("can reuse the name of an expired room that is not archived yet", async () => {
     let now = 1_000_000;
     const rooms = node(store.rooms, () => now);
     await rooms.create(APP, { roomName: "one", deleteOnExp: true, expireUnixSec: 2000 });
@@ -71,7 +71,7 @@ describe("two nodes", () => {
   });
 });
 
-test("24 hex digits are an id first, then a name", async () => {
+test("24 hex digits are tried as an id first, then as a name", async () => {
   const rooms = node();
   const first = await rooms.create(APP, { roomName: "first" });
   const find = async (text: string) => (await findRoom(store.rooms, APP, text, Date.now()))?.name;
@@ -86,8 +86,8 @@ test("24 hex digits are an id first, then a name", async () => {
   expect(await findRoom(store.rooms, "other", "first", Date.now())).toBeUndefined();
 });
 
-describe("the cap of rooms", () => {
-  test("refuses with the number and its setting, and a room that is over makes way", async () => {
+describe("the limit of rooms", () => {
+  test("is named in the error with its setting, and an expired room does not count", async () => {
     let now = 1_000_000;
     const rooms = node(store.rooms, () => now, 2);
     await rooms.create(APP, { roomName: "one", deleteOnExp: true, expireUnixSec: 2000 });

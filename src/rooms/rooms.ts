@@ -5,13 +5,13 @@ import { Problem } from "../protocol/codes.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
 import type { Expiry } from "./expiry.ts";
 import { type FieldEdits, type FieldValues, merged, shownFields } from "./fields.ts";
-import { ROOM_NAME_MADE_CHARS } from "./limits.ts";
+import { ROOM_NAME_RANDOM_CHARS } from "./limits.ts";
 
 export interface RoomEdits extends FieldEdits {
   readonly roomName?: string | undefined;
 }
 
-/** service.md 2.4, and what else was set. */
+/** The record of service.md 2.4, and all other fields that were set. */
 export interface RoomRecord extends FieldValues {
   readonly _id: string;
   readonly roomName: string;
@@ -30,17 +30,17 @@ export interface RoomList {
 export const valuesOf = (row: RoomRow): FieldValues => row.fields as FieldValues;
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
-/** Rooms that are in memory at once while a list is sent. */
+/** Rooms that are held in memory at once while a list is sent. */
 export const LIST_PAGE_ROOMS = 200;
-/** Two nodes that edit one room in turns: each try takes what the other has made of it. */
-const EDIT_TRIES = 20;
+/** Attempts of an edit: it is repeated when another node has changed the room meanwhile. */
+const EDIT_ATTEMPTS = 20;
 
 export class Rooms {
   constructor(
     private readonly store: RoomStore,
     private readonly expiry: Expiry,
     private readonly nowMs: () => number,
-    /** Of rooms that are not archived. */
+    /** Limit of rooms that are not archived. */
     private readonly maxPerApp: number,
   ) {}
 
@@ -50,7 +50,7 @@ export class Rooms {
     const row: RoomRow = {
       id: newObjectId(now),
       app,
-      name: roomName ?? madeUpName(),
+      name: roomName ?? randomName(),
       fields,
       created: now,
       archiveAt: archiveAt(fields),
@@ -63,7 +63,7 @@ export class Rooms {
         "room_limit_reached",
         `An application has at most ${this.maxPerApp} rooms (PARLEY_MAX_ROOMS_PER_APP); archive some first.`,
       );
-    this.expiry.consider(row.archiveAt);
+    this.expiry.schedule(row.archiveAt);
     return record(row);
   }
 
@@ -72,8 +72,8 @@ export class Rooms {
   }
 
   /**
-   * All rooms, newest first, page by page; only the last page has less than LIST_PAGE_ROOMS. Each room is there once, as
-   * it was when its page was read: one that is made meanwhile is missing, one that is archived meanwhile may be.
+   * All rooms, newest first, in pages; only the last page has fewer than LIST_PAGE_ROOMS. Each room is listed once, as it was when its page
+   * was read. Rooms that are created meanwhile are missing, and rooms that are archived meanwhile may be.
    */
   async *list(app: string): AsyncGenerator<RoomRecord[], undefined> {
     let endId: string | undefined;
@@ -93,14 +93,14 @@ export class Rooms {
   }
 
   async update(app: string, name: string, { roomName, ...edits }: RoomEdits): Promise<RoomRecord> {
-    for (let tries = 0; tries < EDIT_TRIES; tries++) {
+    for (let attempts = 0; attempts < EDIT_ATTEMPTS; attempts++) {
       const old = await this.row(app, name);
       const fields = merged(valuesOf(old), edits);
       const row = { ...old, name: roomName ?? old.name, fields, archiveAt: archiveAt(fields) };
       const outcome = await this.withFreeName(() => this.store.replaceRoom(row));
       if (outcome === "taken") throw alreadyExists();
       if (outcome === "changed") continue;
-      this.expiry.consider(row.archiveAt);
+      this.expiry.schedule(row.archiveAt);
       return record(row);
     }
     throw new Problem("internal_error", "The room is being changed by too many others; try again.");
@@ -110,14 +110,14 @@ export class Rooms {
     if (!(await this.store.archiveRoom(app, name, this.nowMs()))) throw new Problem("room_not_found");
   }
 
-  /** The room of that name, or a problem. */
+  /** The room of that name; throws a problem if there is none. */
   async row(app: string, name: string): Promise<RoomRow> {
     const row = await this.store.room(app, name, this.nowMs());
     if (!row) throw new Problem("room_not_found");
     return row;
   }
 
-  /** What is due and not archived yet has its name still, and counts: then it is archived now, and the write tried again. */
+  /** A room that is due but not archived yet still holds its name, and counts: it is archived now, and the write is repeated. */
   private async withFreeName<T extends string>(write: () => Promise<T>): Promise<T> {
     const outcome = await write();
     if (!["taken", "full"].includes(outcome) || (await this.expiry.sweep()) === 0) return outcome;
@@ -125,7 +125,7 @@ export class Rooms {
   }
 }
 
-/** A room by id or name, for what refers to one: 24 hex digits are tried as an id first (rooms.md, Recordings). */
+/** A room by id or name: 24 hex digits are tried as an id first (rooms.md, Recordings). */
 export async function findRoom(
   store: RoomStore,
   app: string,
@@ -148,7 +148,7 @@ const record = (row: RoomRow): RoomRecord => ({
 const archiveAt = ({ deleteOnExp, expireUnixSec }: FieldValues): number | null =>
   deleteOnExp && expireUnixSec !== undefined ? expireUnixSec * 1000 : null;
 
-const madeUpName = (): string =>
-  Array.from({ length: ROOM_NAME_MADE_CHARS }, () => LETTERS[randomInt(LETTERS.length)]).join("");
+const randomName = (): string =>
+  Array.from({ length: ROOM_NAME_RANDOM_CHARS }, () => LETTERS[randomInt(LETTERS.length)]).join("");
 
 const alreadyExists = (): Problem => new Problem("room_already_exists");
