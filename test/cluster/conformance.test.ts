@@ -15,8 +15,12 @@ setDefaultTimeout(900_000);
 
 const PROJECT = join(import.meta.dir, "../..");
 const RAW = "test/conformance/raw";
-/** Without metrics, shutdown and one-process, which test one process and not the service. */
-const RAW_WHOLE = ["closing", "connect", "delivery", "frames", "narrowing", "presence", "rest", "usage"];
+/** These test one process and not the service. */
+const ONE_PROCESS = ["frame-metrics", "metrics", "one-process", "shutdown"];
+const RAW_WHOLE = [...new Bun.Glob("*.test.ts").scanSync(join(PROJECT, RAW))]
+  .map((file) => file.slice(0, -".test.ts".length))
+  .filter((name) => !ONE_PROCESS.includes(name))
+  .sort();
 
 let postgres: PostgresServer;
 let nats: NatsCluster;

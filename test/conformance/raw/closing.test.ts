@@ -1,20 +1,14 @@
-/** protocol.md 6: how connections end, and what other members see. 1001 is in shutdown.test.ts, 4011 in delivery.test.ts. */
+/** protocol.md 6: how connections end, and what other members see. 1001 is in shutdown.test.ts, 4011 in connection-limits.test.ts. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { attempt } from "./support/connect.ts";
 import { closePayload, OPCODE } from "./support/frames.ts";
 import { type Frame, ids } from "./support/shapes.ts";
 import { Wire } from "./support/wire.ts";
-import { fresh, type Guest, newApp, startWorld, tokenQuery, World } from "./support/world.ts";
+import { fresh, type Guest, newApp, tokenQuery, World, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);
 
-let world: World;
-
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterEach(() => world.hangUp());
-afterAll(() => world.stop());
+const world = await worldForTests();
 
 /** At least two seconds from now: a token with less than one second left is refused. */
 const soon = (): number => Math.floor((Date.now() + 2700) / 1000);

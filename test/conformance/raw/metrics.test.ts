@@ -1,45 +1,33 @@
-/** The metrics that operators rely on: each one changes when it should, and by the right amount. */
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+/** The metrics of connections, presence and times, and their format: each one changes when it should, by the right amount. */
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { attempt, refusal } from "./support/connect.ts";
-import { OPCODE } from "./support/frames.ts";
 import { metricChanges, readMetrics } from "./support/metrics.ts";
 import type { Wire } from "./support/wire.ts";
-import { fresh, type Guest, newApp, startWorld, tokenQuery, type World } from "./support/world.ts";
+import { fresh, type Guest, newApp, QUIET, tokenQuery, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);
 
 const CONNECTS = 200;
-let world: World;
 
-beforeAll(async () => {
-  world = await startWorld({
-    env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1", PARLEY_CONNECTS_PER_MINUTE_PER_IP: String(CONNECTS) },
-  });
+const world = await worldForTests({
+  env: { PARLEY_TRUSTED_PROXIES: "127.0.0.1", PARLEY_CONNECTS_PER_MINUTE_PER_IP: String(CONNECTS) },
 });
 /** Waits until nothing of the previous test is still in progress. */
 afterEach(async () => {
-  world.hangUp();
   while ((await readMetrics(world.server)).get("parley_connections") > 0) await Bun.sleep(2);
 });
-afterAll(() => world.stop());
 
-const QUIET = { permissions: ["publish", "subscribe", "send"] };
-const quiet = (): Promise<Guest> => world.guest(QUIET);
-const subscribed = async (channel: string): Promise<Guest> => {
-  const guest = await quiet();
-  await guest.wire.request({ type: "subscribe", channel });
-  return guest;
-};
-const framesIn = (type: string): string => `parley_frames_in_total{type="${type}"}`;
 const framesOut = (type: string): string => `parley_frames_out_total{type="${type}"}`;
+
 const closes = (code: number): string => `parley_closes_total{code="${code}"}`;
+
 const refused = (code: string): string => `parley_connects_refused_total{code="${code}"}`;
 
 describe("connections", () => {
   test("are counted while they are open, and when they are opened", async () => {
     const guests: Guest[] = [];
     const by = await metricChanges(world.server, async () => {
-      for (let i = 0; i < 3; i++) guests.push(await quiet());
+      for (let i = 0; i < 3; i++) guests.push(await world.quiet());
     });
     expect([by("parley_connections"), by("parley_connects_total")]).toEqual([3, 3]);
     const later = await metricChanges(
@@ -80,139 +68,9 @@ describe("connections", () => {
   });
 });
 
-describe("client frames", () => {
-  for (const [type, frame] of [
-    ["subscribe", { type: "subscribe", channel: "x" }],
-    ["unsubscribe", { type: "unsubscribe", channel: "x" }],
-    ["publish", { type: "publish", channel: "x", data: 1 }],
-    ["send", { type: "send", to: "nobody", data: 1 }],
-    ["ping", { type: "ping" }],
-    ["ping", { type: "ping", requestId: "r" }],
-    ["other", { type: "nonsense" }],
-    ["other", "{"],
-    ["other", { type: "publish", requestId: 5 }],
-  ] as const)
-    test(`${JSON.stringify(frame)} counts as ${type}, whether refused or not`, async () => {
-      const { wire } = await quiet();
-      const by = await metricChanges(world.server, async () => {
-        wire.send(frame, frame, frame);
-        await wire.sync();
-      });
-      // `sync` itself sends one unsubscribe.
-      expect(by(framesIn(type))).toBe(type === "unsubscribe" ? 4 : 3);
-    });
-
-  test("a binary frame counts as other", async () => {
-    const { wire } = await quiet();
-    const by = await metricChanges(world.server, async () => {
-      wire.frameOf(OPCODE.binary, "x");
-      await wire.sync();
-    });
-    expect(by(framesIn("other"))).toBe(1);
-  });
-
-  test("the byte count is that of their payloads", async () => {
-    const { wire } = await quiet();
-    const text = JSON.stringify({ type: "publish", channel: "x", data: "y".repeat(1000), requestId: "bytes" });
-    const by = await metricChanges(world.server, async () => {
-      wire.send(text);
-      await wire.answerTo("bytes");
-    });
-    expect(by("parley_bytes_in_total")).toBe(text.length);
-  });
-
-  test("the byte count is in bytes, not characters", async () => {
-    const { wire } = await quiet();
-    const text = JSON.stringify({ type: "publish", channel: "x", data: "é😀".repeat(100), requestId: "bytes" });
-    const by = await metricChanges(world.server, async () => {
-      wire.send(text);
-      await wire.answerTo("bytes");
-    });
-    expect(by("parley_bytes_in_total")).toBe(Buffer.byteLength(text));
-  });
-});
-
-describe("server frames", () => {
-  test("are counted by type, messages once per receiver", async () => {
-    const channel = fresh("room");
-    const receivers = [await subscribed(channel), await subscribed(channel), await subscribed(channel)];
-    const sender = await subscribed(channel);
-    const twin = await world.guest({ ...QUIET, sub: receivers[0]!.peerId });
-    const by = await metricChanges(world.server, async () => {
-      await sender.wire.request({ type: "publish", channel, data: 1 });
-      await sender.wire.request({ type: "send", to: receivers[0]!.peerId, data: 2 });
-      await sender.wire.request({ type: "publish", channel: "", data: 1 });
-      await quiet();
-      await twin.wire.frame("direct");
-    });
-    expect(by(framesOut("message"))).toBe(3);
-    expect(by(framesOut("direct"))).toBe(2);
-    expect(by("parley_deliveries_total")).toBe(5);
-    expect(by(framesOut("ack"))).toBe(2);
-    expect(by(framesOut("error"))).toBe(1);
-    expect(by(framesOut("welcome"))).toBe(1);
-  });
-
-  test("pongs are counted too", async () => {
-    const { wire } = await quiet();
-    const by = await metricChanges(world.server, async () => {
-      wire.send({ type: "ping" }, { type: "ping" });
-      await wire.sync();
-    });
-    expect(by(framesOut("pong"))).toBe(2);
-  });
-
-  test("errors that an edit of the key causes are counted too", async () => {
-    const key = await world.admin.createKey(world.app._id);
-    const { wire } = await world.guest(QUIET, {}, key);
-    await wire.request({ type: "subscribe", channel: "a" });
-    const by = await metricChanges(world.server, async () => {
-      await world.admin.patchKey(key.keyId, { channelPatterns: [] });
-      await wire.frame("error");
-    });
-    expect(by(framesOut("error"))).toBe(1);
-  });
-
-  test("the byte count grows by at least what the receivers got", async () => {
-    const channel = fresh("room");
-    const receivers = [await subscribed(channel), await subscribed(channel)];
-    const sender = await quiet();
-    const by = await metricChanges(world.server, async () => {
-      await sender.wire.request({ type: "publish", channel, data: "y".repeat(5000) });
-      for (const { wire } of receivers) await wire.frame("message");
-    });
-    const size = JSON.stringify(receivers[0]!.wire.frames.at(-1)).length;
-    expect(by("parley_bytes_out_total")).toBeGreaterThanOrEqual(2 * size);
-    expect(by("parley_bytes_out_total")).toBeLessThan(2 * size + 1000);
-  });
-
-  test("the byte count includes the sender's metadata for those who receive it", async () => {
-    const channel = fresh("room");
-    const { wire } = await quiet();
-    await wire.request({ type: "subscribe", channel, includeSenderMetadata: true });
-    const sender = await world.guest({ ...QUIET, peerMetadata: { fill: "m".repeat(3000) } });
-    const by = await metricChanges(world.server, async () => {
-      await sender.wire.request({ type: "publish", channel, data: 1 });
-      await wire.frame("message");
-    });
-    expect(by("parley_bytes_out_total")).toBeGreaterThan(3000);
-  });
-
-  test("messages from REST are counted like any other", async () => {
-    const channel = fresh("room");
-    const { wire, peerId } = await subscribed(channel);
-    const by = await metricChanges(world.server, async () => {
-      await world.rest("POST", `/v1/channels/${channel}/publish`, { body: { data: 1 } });
-      await world.rest("POST", `/v1/peers/${peerId}/send`, { body: { data: 1 } });
-      await wire.until("direct");
-    });
-    expect([by(framesOut("message")), by(framesOut("direct")), by("parley_deliveries_total")]).toEqual([1, 1, 2]);
-  });
-});
-
 describe("channels and presence", () => {
   test("the number of channels is that of channels with subscribers", async () => {
-    const { wire } = await quiet();
+    const { wire } = await world.quiet();
     const by = await metricChanges(world.server, async () => {
       for (const channel of ["one", "two", "two"]) await wire.request({ type: "subscribe", channel });
     });
@@ -267,9 +125,9 @@ describe("how connections end", () => {
   };
 
   test("is counted by close code", async () => {
-    const client = await quiet();
+    const client = await world.quiet();
     await closedWith(1000, async () => client.wire.close(1000));
-    const kicked = await quiet();
+    const kicked = await world.quiet();
     await closedWith(4020, () => world.rest("DELETE", `/v1/peers/${kicked.peerId}`));
     const key = await world.admin.createKey(world.app._id);
     const revoked = await world.guest(QUIET, {}, key);
@@ -284,7 +142,7 @@ describe("how connections end", () => {
   });
 
   test("connections closed for their rate are counted, each once", async () => {
-    const { wire } = await quiet();
+    const { wire } = await world.quiet();
     const by = await metricChanges(
       world.server,
       async () => {
@@ -302,8 +160,8 @@ describe("how connections end", () => {
   ] as const)
     test(`closes of clients that do not read ${way} are counted, each once; ordinary ends are not`, async () => {
       const channel = fresh("room");
-      const slow = await subscribed(channel);
-      const sender = await quiet();
+      const slow = await world.subscriber(channel);
+      const sender = await world.quiet();
       const big = "x".repeat(60_000);
       const isCut = async (): Promise<boolean> => (await readMetrics(world.server)).get("parley_connections") === 1;
       const by = await metricChanges(world.server, async () => {
@@ -315,7 +173,7 @@ describe("how connections end", () => {
       const later = await metricChanges(
         world.server,
         async () => {
-          const other: Wire = (await quiet()).wire;
+          const other: Wire = (await world.quiet()).wire;
           other.close();
           await other.closed();
         },
@@ -327,7 +185,7 @@ describe("how connections end", () => {
 
 describe("times", () => {
   test("a publish is one observation, with a time above zero", async () => {
-    const { wire } = await quiet();
+    const { wire } = await world.quiet();
     const by = await metricChanges(world.server, async () => {
       for (let i = 0; i < 5; i++) await wire.request({ type: "publish", channel: "x", data: 1 });
       await wire.request({ type: "publish", channel: "x" });

@@ -1,10 +1,10 @@
 /** Quotas and usage counters: protocol.md 1 (check 14), 2, 6 (4010) and 7 (usage). */
-import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Json } from "../../support/http.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 import { attempt, refusal } from "./support/connect.ts";
 import { Wire } from "./support/wire.ts";
-import { fresh, newApp, startWorld, tokenQuery, World } from "./support/world.ts";
+import { fresh, newApp, startWorld, tokenQuery, World, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);
 
@@ -15,14 +15,10 @@ interface Usage {
   readonly plan: Json;
 }
 
-let host: World;
+const host = await worldForTests();
 /** Each test has its own application. */
 let world: World;
 
-beforeAll(async () => {
-  host = await startWorld();
-});
-afterAll(() => host.stop());
 afterEach(() => world?.hangUp());
 
 async function withPlan(plan: Json = {}): Promise<World> {

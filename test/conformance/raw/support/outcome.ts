@@ -5,7 +5,8 @@ import { Wire } from "./wire.ts";
 /** Headers without an upgrade: a plain GET. */
 export const PLAIN_GET = { Upgrade: null, Connection: null, "Sec-WebSocket-Key": null, "Sec-WebSocket-Version": null };
 
-export const codeOf = ({ status, body }: Refused): string => `${status} ${body.error}`;
+/** The status and code of a refusal. */
+export const codeOf = ({ status, body }: Pick<Refused, "status" | "body">): string => `${status} ${body.error}`;
 
 /** "in", or the status and code of the refusal. */
 export async function outcome(url: string, options: ConnectOptions): Promise<string> {

@@ -1,4 +1,5 @@
 /** A server, an application with a key that may do everything, and helpers to connect to it. */
+import { afterAll, afterEach } from "bun:test";
 import { type Admin, ALL_ACTIONS, type App, type SecretKey } from "../../../support/admin.ts";
 import { type Answer, type Call, call, type Json, type Refusal } from "../../../support/http.ts";
 import { selfSigned } from "../../../support/jwt.ts";
@@ -12,6 +13,9 @@ let names = 0;
 export const fresh = (stem: string): string => `${stem}-${++names}-${crypto.randomUUID().slice(0, 6)}`;
 
 export const tokenQuery = (token: string): string => `token=${encodeURIComponent(token)}`;
+
+/** Every action but presence. */
+export const QUIET = { permissions: ["publish", "subscribe", "send"] };
 
 /** Claims for a signed token; `sub` defaults to a fresh name. */
 export type Claims = Json & { readonly sub?: string };
@@ -67,6 +71,19 @@ export class World {
     return { ...guest, roster: await join(guest.wire, channel) };
   }
 
+  /** A peer that neither sees presence nor appears in it, so that nothing arrives that it did not request. */
+  quiet(claims: Claims = {}): Promise<Guest> {
+    return this.guest({ ...QUIET, ...claims });
+  }
+
+  /** A quiet peer with one subscription. */
+  async subscriber(channel: string, claims: Claims = {}, fields: object = {}): Promise<Guest> {
+    const guest = await this.quiet(claims);
+    const answer = await guest.wire.request({ type: "subscribe", channel, ...fields });
+    if (answer.type !== "ack") throw new Error(`${channel}: ${JSON.stringify(answer)}`);
+    return guest;
+  }
+
   rest<T = Json>(
     method: string,
     path: string,
@@ -74,6 +91,19 @@ export class World {
   ): Promise<Answer<T & Refusal>> {
     const { credential = this.key.credential, ...options } = rest;
     return call<T & Refusal>(this.url + path, { method, bearer: credential, ...options });
+  }
+
+  /** A publish over REST. */
+  restPublish(channel: string, body: unknown, credential?: string): Promise<Answer> {
+    return this.rest("POST", `/v1/channels/${encodeURIComponent(channel)}/publish`, {
+      body,
+      ...(credential && { credential }),
+    });
+  }
+
+  /** A direct message over REST. */
+  restSend(to: string, body: unknown, credential?: string): Promise<Answer> {
+    return this.rest("POST", `/v1/peers/${encodeURIComponent(to)}/send`, { body, ...(credential && { credential }) });
   }
 
   /** Closes what a test left open, so that the next test starts on an idle server. */
@@ -95,11 +125,27 @@ export async function join(wire: Wire, channel: string, fields: object = {}): Pr
 }
 
 /** Rate limits are off unless a test is about them. */
-const QUIET = { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0", PARLEY_REST_REQUESTS_PER_SECOND: "0", PARLEY_DEMO: "off" };
+const NO_LIMITS = { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0", PARLEY_REST_REQUESTS_PER_SECOND: "0", PARLEY_DEMO: "off" };
 
 export async function startWorld(options: Options = {}): Promise<World> {
-  const server = await startParley({ ...options, env: { ...QUIET, ...options.env } });
+  const server = await startParley({ ...options, env: { ...NO_LIMITS, ...options.env } });
   return newApp(server);
+}
+
+/** For `const world = await worldForTests()` in a test file: idle after each test, stopped after the last. */
+export async function worldForTests(options: Options = {}): Promise<World> {
+  const world = await startWorld(options);
+  afterEach(() => world.hangUp());
+  afterAll(() => world.stop());
+  return world;
+}
+
+/** An application on the same server whose message quota is used up from the start. */
+export async function overQuotaForTests({ server }: World): Promise<World> {
+  const world = await newApp(server);
+  await server.admin.must("PATCH", `/apps/${world.app._id}`, { plan: { maxMessagesPerPeriod: 0 } });
+  afterEach(() => world.hangUp());
+  return world;
 }
 
 /** Another application on the same server. */
