@@ -39,41 +39,41 @@ function waiting(): Waiting {
 describe("while other nodes are asked for capacity", () => {
   test("a connect waits; then it is let in with the claim, or closed because there is none", async () => {
     for (const hasCapacity of [true, false]) {
-      const it = waiting();
+      const connect = waiting();
       await turn();
-      expect(it.upgraded).toEqual([]);
-      it.answer(hasCapacity);
-      expect(await it.outcome).toBe("in");
-      expect(it.upgraded).toMatchObject([{ isOverCap: !hasCapacity }]);
-      expect(it.ended()).toBe(0);
+      expect(connect.upgraded).toEqual([]);
+      connect.answer(hasCapacity);
+      expect(await connect.outcome).toBe("in");
+      expect(connect.upgraded).toMatchObject([{ isOverCap: !hasCapacity }]);
+      expect(connect.ended()).toBe(0);
     }
   });
 
   test("a key that is revoked lets no one in, and the claim is released", async () => {
-    const it = waiting();
-    it.world.keys.editKey(PUBLISHABLE_KEY, { revoked: 1 });
-    it.answer(true);
-    expect(await it.outcome).toBe("unauthorized");
-    expect([it.upgraded, it.ended()]).toEqual([[], 1]);
+    const connect = waiting();
+    connect.world.keys.editKey(PUBLISHABLE_KEY, { revoked: 1 });
+    connect.answer(true);
+    expect(await connect.outcome).toBe("unauthorized");
+    expect([connect.upgraded, connect.ended()]).toEqual([[], 1]);
   });
 
   test("an edit of the key counts for the connection", async () => {
-    const it = waiting();
-    it.world.keys.editKey(PUBLISHABLE_KEY, { actions: ["subscribe"] });
-    it.answer(true);
-    expect(await it.outcome).toBe("in");
-    const [data] = it.upgraded;
+    const connect = waiting();
+    connect.world.keys.editKey(PUBLISHABLE_KEY, { actions: ["subscribe"] });
+    connect.answer(true);
+    expect(await connect.outcome).toBe("in");
+    const [data] = connect.upgraded;
     expect(data && "grant" in data && data.grant.key.actions).toBe(
-      it.world.keys.grant("x", { key: PUBLISHABLE_KEY }).key.actions,
+      connect.world.keys.grant("x", { key: PUBLISHABLE_KEY }).key.actions,
     );
   });
 
   test("a node that begins to drain lets no one in, and the claim is released", async () => {
-    const it = waiting();
-    await it.world.node.gateway.drain(0);
-    it.answer(true);
-    expect(await it.outcome).toBe("internal_error");
-    expect([it.upgraded, it.ended()]).toEqual([[], 1]);
+    const connect = waiting();
+    await connect.world.node.gateway.drain(0);
+    connect.answer(true);
+    expect(await connect.outcome).toBe("internal_error");
+    expect([connect.upgraded, connect.ended()]).toEqual([[], 1]);
   });
 });
 

@@ -1,4 +1,4 @@
-/** What may happen. An act is a few numbers, so that a seed makes it and fast-check shrinks it; each kind reads its own. */
+/** The acts of a walk. An act is a few numbers, so that a seed can make it and fast-check can shrink it; each kind reads its own. */
 import { ACTIONS, type Action } from "../../src/protocol/actions.ts";
 import type { WorldOptions } from "./world.ts";
 
@@ -33,7 +33,7 @@ export const NUMBER_MAX = 2520;
 
 export type Act = readonly number[];
 
-/** Takes an act's numbers one after the other, as choices. */
+/** Reads an act's numbers one after the other, as choices. */
 export class Choices {
   private at = 1;
 
@@ -58,7 +58,7 @@ export const makeAct = (next: () => number): Act =>
 export function makeOptions(choices: Choices): WorldOptions {
   return {
     nodes: choices.of([1, 2, 3]),
-    travel: choices.of(["at once", "late", "by chance"]),
+    travel: choices.of(["at once", "late", "at random"]),
     travelNumber: choices.number(),
     tickMs: choices.of([10, 1, 40]),
     answerMs: choices.of([0, 0, 3, 40]),
@@ -67,9 +67,9 @@ export function makeOptions(choices: Choices): WorldOptions {
 
 const without = (...actions: Action[]): Action[] => ACTIONS.filter((action) => !actions.includes(action));
 
-/** The choices of each kind; the harmless first, for shrinking goes there. */
+/** The choices of each kind; the simplest first, because shrinking prefers them. */
 export const APPS = ["red", "blue"] as const;
-/** Most of it in one application and one channel: what never meets finds nothing. */
+/** Mostly one application and one channel: connections that never meet find no bugs. */
 export const APP_CHOICES = ["red", "red", "red", "blue"] as const;
 export const PEERS = ["ann", "ann", "ben", "cat"] as const;
 export const CHANNEL_CHOICES = ["a/1", "a/1", "a/1", "a/2", "b/1"] as const;
@@ -99,11 +99,11 @@ export const KEY_ACTIONS: readonly (readonly Action[])[] = [
   without("publish"),
   without("subscribe"),
 ];
-/** Of one that comes and goes again and again: how often, how fast, and what it says each time. */
+/** A flapping connection: how many changes, how fast, and which message it sends each time. */
 export const FLAP_TIMES = [3, 8, 14] as const;
 export const FLAP_MS = [60, 25, 120, 0] as const;
-/** In the channel, and outside of it. */
-export const FLAP_WORDS = [
+/** As a member of the channel, and after leaving it. */
+export const FLAP_MESSAGES = [
   [undefined, undefined],
   ["publish", "publish"],
   ["send", "send"],

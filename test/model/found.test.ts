@@ -1,4 +1,4 @@
-/** What the model has found, each as short as it can be told. */
+/** Bugs that the model has found, each as a short test. */
 import { expect, test } from "bun:test";
 import { type Client, SECRET_KEY, World } from "../../src/realtime/testing/kit.ts";
 import { LateAnswers } from "../../src/realtime/testing/late-engine.ts";
@@ -16,7 +16,7 @@ function flap(world: World, client: Client, times: number): void {
   }
 }
 
-test("a subscribe that an edit of the key ends while the engine is asked is not acked any more", () => {
+test("a subscribe that an edit of the key ends before the engine answers is not acked", () => {
   const late = new LateAnswers();
   const world = new World({ engine: late.between });
   const ann = world.connect("ann");
@@ -29,7 +29,7 @@ test("a subscribe that an edit of the key ends while the engine is asked is not 
 test("a peer has not left when one connection goes and another still waits for its roster", () => {
   const world = new World();
   const ben = world.join("ben", "c");
-  // The first of ann's waits for a pong; the second is quick, makes her known, and goes.
+  // ann's first connection waits for a pong; the second one makes her known, and ends.
   world.connect("ann", { pongAfterMs: undefined }).subscribe("c");
   const quick = world.connect("ann");
   quick.subscribe("c");
@@ -40,14 +40,14 @@ test("a peer has not left when one connection goes and another still waits for i
   expect(ben.newFrames()).toEqual([]);
 });
 
-test("changes that are shown only to one that was told something alone count against the limit of changes", () => {
+test("changes that are shown only to a subscription off the topic count against the limit of changes", () => {
   const world = new World();
   const ann = world.join("ann", "c");
   const cat = world.connect("cat").holdPongs();
   cat.subscribe("c");
   cat.send("ann", 1);
   ann.take();
-  // Until cat has its roster, ann is told of changes alone, and nobody else is.
+  // Until cat has its roster, ann is off the topic, and the only one that is shown changes.
   flap(world, world.connect("ben"), 7);
   expect(ann.newFrames()).toEqual(["joined: ben", "left: ben", "joined: ben", "left: ben", "joined: ben"]);
 });
@@ -60,7 +60,7 @@ test("changes that no one received do not count against the limit of changes", (
   const newer = world.connect("ben", { node: 0, metadata: 1 }).holdPongs();
   newer.subscribe("c");
   newer.send("ann", 1);
-  // Ann knows of the newer connection already; the channel on its node, where no one else listens, first has the older one.
+  // ann knows of the newer connection already; its node, where no one else listens, first shows the older one.
   older.subscribe("c");
   world.advance(STEP_MS);
   newer.socket.pongAfterMs = 0;

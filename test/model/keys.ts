@@ -1,15 +1,15 @@
-/** Keys, as the nodes and the model see them: edited, rotated, revoked; and what that takes from their connections. */
+/** Keys that are edited, rotated and revoked, for the nodes and the model alike; and what that ends for their connections. */
 import { ACTIONS } from "../../src/protocol/actions.ts";
 import { APP_CHOICES, APPS, type Choices, GRACE_MS, KEY_ACTIONS, KEY_PATTERNS, KEY_SLOTS } from "./acts.ts";
-import type { Stage } from "./stage.ts";
-import { covers, giveUp, type KeyState, type Line, may } from "./truth.ts";
+import type { Context } from "./context.ts";
+import { type Connection, covers, endSubscription, type KeyState, may } from "./model.ts";
 
 export class Keys {
   private readonly keys = new Map<string, KeyState>();
   private readonly revoked: KeyState[] = [];
   private keyCount = 0;
 
-  constructor(private readonly stage: Stage) {
+  constructor(private readonly context: Context) {
     for (const app of APPS) for (const slot of new Set(KEY_SLOTS)) this.makeKey(app, slot);
   }
 
@@ -19,10 +19,10 @@ export class Keys {
     const secrets = type === "secret" ? [{ seq: 1, endsMs: null }] : [];
     const key: KeyState = { id, app, type, patterns: ["**"], actions: ACTIONS, revoked: false, secrets };
     this.keys.set(`${app} ${slot}`, key);
-    this.stage.world.show(key);
+    this.context.world.show(key);
   }
 
-  /** Now and then one that has been revoked. */
+  /** Now and then a key that has been revoked. */
   keyToUse(app: string, choices: Choices): { key: KeyState; isStale: boolean } {
     const number = choices.number();
     const stale = this.revoked.at(-1);
@@ -37,43 +37,43 @@ export class Keys {
     const slot = choices.of(KEY_SLOTS);
     const key = this.keys.get(`${app} ${slot}`);
     if (!key) throw new Error("every slot has a key");
-    const holders = this.stage.open.filter((line) => line.key === key);
+    const holders = this.context.open.filter((connection) => connection.key === key);
     if (kind === "revoke") {
-      this.stage.note(`revoke ${key.id}`);
+      this.context.note(`revoke ${key.id}`);
       key.revoked = true;
       this.revoked.push(key);
-      for (const line of holders) line.mustClose = 4001;
+      for (const connection of holders) connection.mustClose = 4001;
       this.makeKey(app, slot);
     } else if (kind === "rotate") {
       if (key.type === "publishable") return;
-      const endsMs = this.stage.nowMs() + choices.of(GRACE_MS);
-      this.stage.note(`rotate ${key.id}, the old secret ends at ${endsMs - this.stage.startMs} ms`);
+      const endsMs = this.context.nowMs() + choices.of(GRACE_MS);
+      this.context.note(`rotate ${key.id}, the old secret ends at ${endsMs - this.context.startMs} ms`);
       for (const secret of key.secrets) secret.endsMs ??= endsMs;
       key.secrets = [{ seq: (key.secrets[0]?.seq ?? 0) + 1, endsMs: null }, ...key.secrets];
     } else {
       key.patterns = choices.of(KEY_PATTERNS);
       key.actions = choices.of(KEY_ACTIONS);
-      this.stage.note(`edit ${key.id}: ${key.patterns.join()} ${key.actions.join()}`);
+      this.context.note(`edit ${key.id}: ${key.patterns.join()} ${key.actions.join()}`);
     }
-    for (const line of holders) this.narrow(line);
-    this.stage.world.show(key);
+    for (const connection of holders) this.narrow(connection);
+    this.context.world.show(key);
   }
 
-  private narrow(line: Line): void {
-    if (line.key.revoked) return;
-    // A secret whose grace is over ends the connection now; an expiry may wait for its own timer.
-    if ((line.secret?.endsMs ?? Number.POSITIVE_INFINITY) <= this.stage.nowMs()) {
-      line.mustClose = 4002;
+  private narrow(connection: Connection): void {
+    if (connection.key.revoked) return;
+    // A secret whose grace is over ends the connection now; the expiry of a token may wait for its timer.
+    if ((connection.secret?.endsMs ?? Number.POSITIVE_INFINITY) <= this.context.nowMs()) {
+      connection.mustClose = 4002;
       return;
     }
-    for (const [channel, held] of line.held) {
-      if (!may(line, "subscribe") || !covers(line, channel)) {
-        giveUp(line, channel);
-        held.isTaken = true;
-        line.errors.push("channel_not_authorized");
-      } else if (!may(line, "presence")) {
-        held.presence = false;
-        held.picture = undefined;
+    for (const [channel, subscription] of connection.subscriptions) {
+      if (!may(connection, "subscribe") || !covers(connection, channel)) {
+        endSubscription(connection, channel);
+        subscription.isRevoked = true;
+        connection.errors.push("channel_not_authorized");
+      } else if (!may(connection, "presence")) {
+        subscription.presence = false;
+        subscription.roster = undefined;
       }
     }
   }

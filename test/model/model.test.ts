@@ -2,15 +2,15 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { NUMBER_MAX, NUMBERS } from "./acts.ts";
-import { walk, walks } from "./episode.ts";
+import { walk, walks } from "./walks.ts";
 
 const SEED = 20_263;
-/** Of the longer walks. */
+/** The number of acts of the longer walks. */
 const STEPS = Number(process.env.PARLEY_TEST_MODEL_STEPS ?? 60_000);
 const act = fc.array(fc.nat(NUMBER_MAX - 1), { minLength: NUMBERS, maxLength: NUMBERS });
 const acts = fc.array(act, { minLength: 20, maxLength: 150, size: "max" });
 
-test("whatever happens on one, two or three nodes, everybody is told what it must be, in order, and nothing else", async () => {
+test("whatever happens on one to three nodes, each connection gets what it must, in order, and nothing else", async () => {
   const property = fc.asyncProperty(act, acts, async (setting, acts) => {
     const fault = await walk(setting, acts);
     if (fault) throw new Error([fault.message, ...fault.trail].join("\n"));
@@ -18,7 +18,7 @@ test("whatever happens on one, two or three nodes, everybody is told what it mus
   await fc.assert(property, { numRuns: 300, seed: SEED, includeErrorInReport: true });
 }, 60_000);
 
-test("the same on longer walks, and everything that can happen happens on them", async () => {
+test("the same on longer walks, on which every kind of event happens", async () => {
   const { found, counts } = await walks(SEED, STEPS);
   expect(found && [found.message, ...found.trail].join("\n")).toBeUndefined();
   const seen = [...counts.keys()];

@@ -1,7 +1,7 @@
 /**
- * Does the model see anything? Each bug is put into a copy of the sources on purpose, and the model test runs there:
- * sh bin/dev test/model/mutants.ts [words of the names] [--seed N]
- * Ends with 1 if one is not caught within STEPS.
+ * Tests the model test: each of these bugs is planted in a copy of the sources, and the model test must find it there.
+ * sh bin/dev test/model/mutants.ts [parts of the names] [--seed N]
+ * Exits with 1 if one is not caught within STEPS.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -95,7 +95,7 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "order swap: between nodes",
     file: "src/engine/local.ts",
-    // Two lanes instead of one.
+    // Two sequences instead of one.
     find: "key}`, (node) => {",
     replace: "key}` + (globalThis.odd = !globalThis.odd), (node) => {",
   },
@@ -167,7 +167,7 @@ const MUTANTS: readonly Mutant[] = [
     replace: "peer.socket.ping(String(ping));\n    this.openGate(subscription);",
   },
   {
-    name: "more: a change of metadata is not told",
+    name: "more: a change of metadata is not shown",
     file: "src/realtime/rosters.ts",
     find: "changes.flatMap(({ after }) => after ?? [])",
     replace: "changes.flatMap(({ before, after }) => (before === undefined ? (after ?? []) : []))",
@@ -197,7 +197,7 @@ const MUTANTS: readonly Mutant[] = [
     replace: "peer.expiresAtMs + EXPIRY_LEAD_MS",
   },
   {
-    name: "more: the end of a secret is not told",
+    name: "more: the end of a secret is not reported",
     file: "src/realtime/connections.ts",
     find: 'peer.socket.send(encode.error("token_expired"));',
     replace: "",
@@ -239,31 +239,31 @@ const MUTANTS: readonly Mutant[] = [
     replace: "return member.isGone && (",
   },
   {
-    name: "told alone, and not again after a change",
+    name: "shown alone, and not again after a change",
     file: "src/realtime/member.ts",
     find: "markChanged(): void {\n    this.upToDate = undefined;",
     replace: "markChanged(): void {",
   },
   {
-    name: "told alone, and told again with the others",
+    name: "shown alone, and again with the others",
     file: "src/realtime/individual-changes.ts",
     find: "this.write(subscription, [{ peerId, before, after }]);\n    subscription.showedAlone(peerId, after);",
     replace: "this.write(subscription, [{ peerId, before, after }]);",
   },
   {
-    name: "told alone, and not told with the others any more",
+    name: "shown alone, and further changes not any more",
     file: "src/realtime/individual-changes.ts",
     find: "changes.filter(({ peerId }) => !shownAlone.has(peerId))",
     replace: "changes.slice(changes.length)",
   },
   {
-    name: "told alone, and left without knowing of it",
+    name: "shown alone, and not that it left",
     file: "src/realtime/individual-changes.ts",
     find: "const after = before === undefined ? member?.entry() : member?.arrivedEntry();",
     replace: "const after = before ?? member?.entry();",
   },
   {
-    name: "told alone, and everybody with it",
+    name: "shown alone, and to all others too",
     file: "src/realtime/delivery.ts",
     find: "if (from?.pending) presence.beforeDirect(from, target);",
     replace: "if (from?.pending) presence.beforeMessage(from, true);",
@@ -286,7 +286,7 @@ const { values, positionals } = parseArgs({
   options: { seed: { type: "string", default: "1" } },
   allowPositionals: true,
 });
-const chosen = MUTANTS.filter(({ name }) => positionals.every((word) => name.includes(word)));
+const chosen = MUTANTS.filter(({ name }) => positionals.every((part) => name.includes(part)));
 const folder = mkdtempSync(join(tmpdir(), "parley-mutants-"));
 let survivors = 0;
 try {
@@ -301,7 +301,7 @@ try {
 console.log(`\n${chosen.length - survivors} of ${chosen.length} caught, seed ${values.seed}`);
 process.exit(survivors === 0 && chosen.length > 0 ? 0 : 1);
 
-/** How it was caught; undefined if it was not. */
+/** How the bug was caught; undefined: it was not. */
 async function tried(mutant: Mutant, copy: string): Promise<string | undefined> {
   cpSync("src", join(copy, "src"), { recursive: true });
   for (const part of ["model", "support"]) cpSync(join("test", part), join(copy, "test", part), { recursive: true });
@@ -319,7 +319,7 @@ async function tried(mutant: Mutant, copy: string): Promise<string | undefined> 
   const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
   if ((await child.exited) === 0) return undefined;
   const caught = /^a counter-example: (.*)/m.exec(errors);
-  // One that does not even start would look caught.
+  // A copy that does not even start would look like a bug that was caught.
   if (!caught) throw new Error(`"${mutant.name}" ended in another way:\n${output}${errors}`);
   return `caught (${caught[1]})`;
 }

@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that a seed decides. */
+/** Random numbers from 0 to 1 that depend on a seed alone. */
 import { bitsFrom } from "../support/random.ts";
 
 export function random(seed: number): () => number {

@@ -1,18 +1,18 @@
 /**
- * The model test, as long as told:
+ * Runs the model test for a number of steps:
  *   sh bin/dev test/model/run.ts --steps 1000000 --seeds 100-109 --ledger model.jsonl
  *
- *   --steps      of one seed
- *   --seeds      one or a range; --seed is the same
+ *   --steps      the number of acts per seed
+ *   --seeds      one seed or a range; --seed is the same
  *   --processes  how many seeds at a time; by default one per core
- *   --ledger     a file that gets a line of JSON for each seed. Seeds that are in it are left out: so a run is resumed
+ *   --ledger     a file to which a line of JSON is added for each seed. Seeds that are in it are skipped, so that a run can be resumed
  *   --total      adds up a ledger and runs nothing
  *
- * Ends with 1 and the shortest way to the fault if there is one.
+ * Exits with 1 and prints the shortest walk to the fault if there is one.
  */
 import { parseArgs } from "node:util";
 import { CORES, header, readLedger, runSlices, seedsIn, totals } from "../support/seeds.ts";
-import { type Found, shortened, walks } from "./episode.ts";
+import { type Found, shortened, walks } from "./walks.ts";
 
 /** Slower than this is a hang: a hundredth of what was measured. */
 const STEPS_PER_SECOND_MIN = 200;
@@ -26,7 +26,7 @@ const { values } = parseArgs({
     processes: { type: "string", default: String(CORES) },
     ledger: { type: "string" },
     total: { type: "string" },
-    /** Run this one seed here: what the slices are started with. */
+    /** Runs one seed in this process; the parent process starts one of these per seed. */
     here: { type: "boolean", default: false },
   },
 });

@@ -1,150 +1,151 @@
-/** One walk: acts are done to the nodes and to the model alike, and after each, what everybody was told is looked at. */
-import { type Act, CHANNEL_CHOICES, Choices, FLAP_MS, FLAP_TIMES, FLAP_WORDS, PASS_MS, WAIT_MS } from "./acts.ts";
-import { Door } from "./door.ts";
-import { Broken, nameOf } from "./ears.ts";
+/** One random walk: each act is applied to the nodes and to the model, and then all connections are checked. */
+import { type Act, CHANNEL_CHOICES, Choices, FLAP_MESSAGES, FLAP_MS, FLAP_TIMES, PASS_MS, WAIT_MS } from "./acts.ts";
+import { Admission } from "./admission.ts";
+import { Checks } from "./checks.ts";
+import { Context } from "./context.ts";
 import { Keys } from "./keys.ts";
-import { Stage } from "./stage.ts";
-import { Talk } from "./talk.ts";
-import { deadlineOf, type Line } from "./truth.ts";
-import { Watch } from "./watch.ts";
+import { type Connection, deadlineOf } from "./model.ts";
+import { Requests } from "./requests.ts";
+import { nameOf, RuleBroken } from "./rule-broken.ts";
 import type { WorldOptions } from "./world.ts";
 
-/** Before the service's own rule about silence would end connections that the walk gives no pong. */
+/** Shorter than the time after which liveness would drop connections that send no pong. */
 const WALK_MAX_MS = 40_000;
-/** Before the service's own rule about readers that take no roster would end them. */
+/** Shorter than the time after which connections that read no roster are cut. */
 const STALL_MAX_MS = 15_000;
 
 export class Walk {
-  readonly stage: Stage;
+  readonly context: Context;
   private readonly keys: Keys;
-  private readonly door: Door;
-  private readonly watch: Watch;
-  private readonly talk: Talk;
-  private last: Line | undefined;
+  private readonly admission: Admission;
+  private readonly checks: Checks;
+  private readonly requests: Requests;
+  private last: Connection | undefined;
 
   constructor(options: WorldOptions) {
-    this.stage = new Stage(options);
-    this.keys = new Keys(this.stage);
-    this.door = new Door(this.stage, this.keys);
-    this.watch = new Watch(this.stage);
-    this.talk = new Talk(this.stage, this.watch);
+    this.context = new Context(options);
+    this.keys = new Keys(this.context);
+    this.admission = new Admission(this.context, this.keys);
+    this.checks = new Checks(this.context);
+    this.requests = new Requests(this.context, this.checks);
   }
 
   async do(act: Act): Promise<void> {
     const choices = new Choices(act);
     const kind = choices.kind();
-    if (kind === "settle") await this.watch.settle();
+    if (kind === "settle") await this.checks.settle();
     else if (kind === "flap") await this.flap(choices);
     else this.act(kind, choices);
-    await this.watch.look();
+    await this.checks.run();
   }
 
   private act(kind: Exclude<ReturnType<Choices["kind"]>, "settle" | "flap">, choices: Choices): void {
     switch (kind) {
       case "connect":
-        return this.door.connect(choices);
+        return this.admission.connect(choices);
       case "edit":
       case "rotate":
       case "revoke":
         return this.keys.change(kind, choices);
       case "kick":
       case "block":
-        return this.door.kick(choices, kind === "block");
+        return this.admission.kick(choices, kind === "block");
       case "pass":
         return this.pass(choices.of(PASS_MS));
       case "wait":
         return this.pass(choices.of(WAIT_MS));
       default: {
-        const line = this.actor(choices.number());
-        if (line) this.actOf(line, kind, choices);
+        const connection = this.actor(choices.number());
+        if (connection) this.actOf(connection, kind, choices);
       }
     }
   }
 
-  /** Often the one who acted last: many faults need one's two acts in a row. */
-  private actor(number: number): Line | undefined {
-    const { open } = this.stage;
+  /** Often the connection that acted last: many bugs need two acts of one connection in a row. */
+  private actor(number: number): Connection | undefined {
+    const { open } = this.context;
     if (number % 3 === 0 && this.last?.isOpen) return this.last;
     this.last = open[Math.floor(number / 3) % Math.max(1, open.length)];
     return this.last;
   }
 
   private actOf(
-    line: Line,
+    connection: Connection,
     kind: "subscribe" | "unsubscribe" | "publish" | "send" | "drop" | "pong" | "stall" | "drain",
     choices: Choices,
   ): void {
-    if (kind === "pong") return this.pong(line);
-    if (kind === "stall") return this.stall(line);
-    if (kind === "drain") return this.watch.drain(line);
+    if (kind === "pong") return this.pong(connection);
+    if (kind === "stall") return this.stall(connection);
+    if (kind === "drain") return this.checks.drain(connection);
     if (kind === "drop") {
-      this.stage.note(`drop ${nameOf(line)}`);
-      line.mustClose = 1006;
-      return line.socket.terminate();
+      this.context.note(`drop ${nameOf(connection)}`);
+      connection.mustClose = 1006;
+      return connection.socket.terminate();
     }
-    this.expire(line);
-    this.talk[kind](line, choices);
+    this.expire(connection);
+    this.requests[kind](connection, choices);
   }
 
-  private expire(line: Line): void {
-    if (deadlineOf(line) <= this.stage.nowMs()) line.mustClose = 4002;
+  private expire(connection: Connection): void {
+    if (deadlineOf(connection) <= this.context.nowMs()) connection.mustClose = 4002;
   }
 
-  private pong(line: Line): void {
-    this.stage.note(`pong of ${nameOf(line)}`);
-    line.ponged = Math.max(line.ponged, Number(line.socket.pings.at(-1) ?? 0));
-    line.socket.pong();
+  private pong(connection: Connection): void {
+    this.context.note(`pong of ${nameOf(connection)}`);
+    connection.ponged = Math.max(connection.ponged, Number(connection.socket.pings.at(-1) ?? 0));
+    connection.socket.pong();
   }
 
-  private stall(line: Line): void {
-    this.stage.note(`${nameOf(line)} stops reading`);
-    line.stalledMs ??= this.stage.nowMs();
-    line.socket.stalled = true;
+  private stall(connection: Connection): void {
+    this.context.note(`${nameOf(connection)} stops reading`);
+    connection.stalledMs ??= this.context.nowMs();
+    connection.socket.stalled = true;
   }
 
-  /** One connection joins and leaves a channel, more often than the others are to be shown. */
+  /** One connection joins and leaves a channel, more often than damping lets the others see. */
   private async flap(choices: Choices): Promise<void> {
-    const line = this.actor(choices.number());
+    const connection = this.actor(choices.number());
     const channel = choices.of(CHANNEL_CHOICES);
     const times = choices.of(FLAP_TIMES);
     const ms = choices.of(FLAP_MS);
-    const [inside, outside] = choices.of(FLAP_WORDS);
-    for (let i = 0; line?.isOpen && !line.mustClose && i < times; i++) {
-      this.expire(line);
-      if (i % 2 === 0) this.talk.subscribeTo(line, channel, false);
-      else this.talk.unsubscribeFrom(line, channel);
-      await this.watch.look();
-      if (!line.isOpen) return;
-      if (i % 2 === 0) this.pong(line);
-      this.expire(line);
-      const say = i % 2 === 0 ? inside : outside;
-      if (say) this.talk[say](line, choices);
-      await this.watch.look();
+    const [inside, outside] = choices.of(FLAP_MESSAGES);
+    for (let i = 0; connection?.isOpen && !connection.mustClose && i < times; i++) {
+      this.expire(connection);
+      if (i % 2 === 0) this.requests.subscribeTo(connection, channel, false);
+      else this.requests.unsubscribeFrom(connection, channel);
+      await this.checks.run();
+      if (!connection.isOpen) return;
+      if (i % 2 === 0) this.pong(connection);
+      this.expire(connection);
+      const send = i % 2 === 0 ? inside : outside;
+      if (send) this.requests[send](connection, choices);
+      await this.checks.run();
       if (ms > 0) this.pass(ms);
-      await this.watch.look();
+      await this.checks.run();
     }
   }
 
   private pass(ms: number): void {
-    if (this.stage.nowMs() - this.stage.startMs > WALK_MAX_MS) return;
-    for (const line of this.stage.open)
-      if (this.stage.nowMs() - (line.stalledMs ?? this.stage.nowMs()) > STALL_MAX_MS) this.watch.drain(line);
-    this.stage.note(`${ms} ms pass`);
-    this.stage.world.advance(ms);
+    if (this.context.nowMs() - this.context.startMs > WALK_MAX_MS) return;
+    for (const connection of this.context.open)
+      if (this.context.nowMs() - (connection.stalledMs ?? this.context.nowMs()) > STALL_MAX_MS)
+        this.checks.drain(connection);
+    this.context.note(`${ms} ms pass`);
+    this.context.world.advance(ms);
   }
 
-  /** Everybody goes: nothing stays. */
+  /** All disconnect: nothing may be left in memory. */
   async end(): Promise<void> {
-    await this.watch.settle(true);
-    for (const line of this.stage.open) {
-      line.mustClose = 1006;
-      line.socket.terminate();
+    await this.checks.settle(true);
+    for (const connection of this.context.open) {
+      connection.mustClose = 1006;
+      connection.socket.terminate();
     }
-    await this.watch.settle();
-    const left = this.stage.world.nodes.reduce(
+    await this.checks.settle();
+    const left = this.context.world.nodes.reduce(
       (sum, { hub, server }) => sum + hub.spaces.channelCount + server.sockets.size,
       0,
     );
-    if (left > 0) throw new Broken(`${left} channels and sockets are left when nobody is`);
+    if (left > 0) throw new RuleBroken(`${left} channels and sockets are left after all have disconnected`);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The thing under test: one to three nodes on one Exchange, from admission and the gateway's handlers down everything real;
- * time, sockets and the ways between nodes are in the walk's hands.
+ * The system under test: one to three nodes on one Exchange. From admission and the gateway's handlers down everything is built as
+ * in production; the walk controls time, sockets and the transport between nodes.
  */
 import { Blocks } from "../../src/access/blocks.ts";
 import { Keyring } from "../../src/access/keyring.ts";
@@ -18,20 +18,20 @@ import { buildNode, NodeClock, type TestNode } from "../../src/realtime/testing/
 import type { SecretRow } from "../../src/store/store.ts";
 import { keyRow } from "../../src/store/testing/rows.ts";
 import { Metrics } from "../../src/telemetry/metrics.ts";
-import type { KeyState } from "./truth.ts";
+import type { KeyState } from "./model.ts";
 
 export interface WorldOptions {
   readonly nodes: number;
-  /** How things travel between nodes: at once, all equally late, or by chance. */
-  readonly travel: "at once" | "late" | "by chance";
-  /** Steps that each thing is late, or the seed of chance. */
+  /** The transport between nodes: immediate, equally late for all, or of random delay. */
+  readonly travel: "at once" | "late" | "at random";
+  /** The delay in steps, or the seed of the random delays. */
   readonly travelNumber: number;
   readonly tickMs: number;
-  /** How long the engine takes to say who is in a channel elsewhere. */
+  /** How long the engine takes to answer `watch`. */
   readonly answerMs: number;
 }
 
-// What is counted is no part of the model; and a registry a node and walk would be most of a walk's time.
+// Shared: metrics are not part of the model, and a registry per node and walk would take most of a walk's time.
 const metrics = new RealtimeMetrics(new Metrics());
 const vault = new Vault(Buffer.alloc(32, 7));
 const CLIENT = [192, 0, 2, 1];
@@ -100,7 +100,7 @@ export class World {
     return socket;
   }
 
-  /** Shows the key as the model has it to every node. */
+  /** Gives the key as the model has it to every node. */
   show(key: KeyState): void {
     const { id, app, type, patterns, actions, revoked } = key;
     const fields = { app, type, channelPatterns: [...patterns], actions: [...actions] };

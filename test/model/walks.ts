@@ -1,20 +1,20 @@
-/** Walks from numbers: one walk, many from a seed, and the shortest way to the same fault. */
+/** Random walks: one walk, many from a seed, and the shortest walk to the same fault. */
 import { type Act, Choices, makeAct, makeOptions } from "./acts.ts";
-import { Broken } from "./ears.ts";
 import { random } from "./random.ts";
+import { RuleBroken } from "./rule-broken.ts";
 import { Walk } from "./walk.ts";
 
 export interface Fault {
   readonly message: string;
-  /** How many acts were done until it showed. */
+  /** How many acts were done until the fault. */
   readonly steps: number;
   readonly trail: readonly string[];
 }
 
-/** How often what happened on walks without fault. */
+/** How often each kind of event happened on walks without a fault. */
 export type Counts = Map<string, number>;
 
-/** A world that `setting` chooses, and these acts in it. */
+/** Does these acts in a world that `setting` chooses. */
 export async function walk(setting: Act, acts: readonly Act[], counts?: Counts): Promise<Fault | undefined> {
   const options = makeOptions(new Choices(setting));
   const it = new Walk(options);
@@ -25,12 +25,12 @@ export async function walk(setting: Act, acts: readonly Act[], counts?: Counts):
       await it.do(act);
     }
     await it.end();
-    if (counts) for (const [what, count] of it.stage.counts) counts.set(what, (counts.get(what) ?? 0) + count);
+    if (counts) for (const [what, count] of it.context.counts) counts.set(what, (counts.get(what) ?? 0) + count);
     return undefined;
   } catch (error) {
-    // Whatever else is thrown is a fault too: nothing the heart is told to do may throw.
-    const message = error instanceof Broken ? error.message : String(error instanceof Error ? error.stack : error);
-    return { message, steps, trail: [JSON.stringify(options), ...it.stage.trail] };
+    // Any other exception is a fault too: realtime must never throw.
+    const message = error instanceof RuleBroken ? error.message : String(error instanceof Error ? error.stack : error);
+    return { message, steps, trail: [JSON.stringify(options), ...it.context.trail] };
   }
 }
 
@@ -41,7 +41,7 @@ export interface Found extends Fault {
 
 const ACTS_MAX = 300;
 
-/** Walks until so many steps are done or one goes wrong. `steps` of the result counts those of all walks. */
+/** Walks until `steps` acts are done or a fault is found. `steps` of the result counts the acts of all walks. */
 export async function walks(
   seed: number,
   steps: number,
@@ -63,7 +63,7 @@ export async function walks(
   return { steps: done, found: undefined, counts };
 }
 
-/** Leaves out acts as long as something still goes wrong. */
+/** Leaves out acts as long as there is still a fault. */
 export async function shortened(found: Found): Promise<Found> {
   let best = found;
   for (let size = Math.ceil(best.acts.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {

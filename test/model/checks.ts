@@ -1,0 +1,169 @@
+/** After each act: all connections are read; those that must be closed are, and the others have all that is due. */
+
+import type { Context } from "./context.ts";
+import { type Connection, membersOf, type Roster } from "./model.ts";
+import { Reader } from "./reader.ts";
+import { nameOf, RuleBroken, ruleBroken } from "./rule-broken.ts";
+
+/** Rosters come at most this long after the ack (protocol, section 5). */
+const ROSTER_WAIT_MS = 500;
+/** After this time everything that damping held back is shown (protocol, section 5), with some time for ticks. */
+const DAMPING_MS = 10_100;
+/** Microtask turns until the answer to a send is written; more than enough. */
+const TURNS = 12;
+
+export class Checks {
+  private readonly reader: Reader;
+  private closings = 0;
+
+  constructor(private readonly context: Context) {
+    this.reader = new Reader(context);
+  }
+
+  async run(): Promise<void> {
+    while (this.context.promised.length > 0) await this.context.promised.pop();
+    this.readAll();
+    if (this.context.isOneNode) return;
+    const isWaiting = this.context.connections.some((connection) => connection.isOpen && hasSends(connection));
+    if (!isWaiting) return;
+    for (let i = 0; i < TURNS; i++) await undefined;
+    this.readAll();
+  }
+
+  private readAll(): void {
+    const answers: [Connection, [string, string][]][] = [];
+    for (const connection of this.context.connections)
+      if (connection.isOpen) answers.push([connection, this.reader.read(connection)]);
+    this.reader.checkJoins();
+    for (const [connection, own] of answers) this.checkSends(connection, own);
+    for (const connection of this.context.connections) if (connection.isOpen) this.check(connection);
+    this.context.lastReadMs = this.context.nowMs();
+  }
+
+  /** A send must be acked if it reached a connection, and answered with peer_not_found if there was none. */
+  private checkSends(connection: Connection, answers: readonly [string, string][]): void {
+    for (const [requestId, code] of answers) {
+      const request = connection.unanswered.get(requestId);
+      connection.unanswered.delete(requestId);
+      const number = request?.message ?? 0;
+      const isReceived = this.context.connections.some((other) => other.received.has(number));
+      const stayed = request?.targets?.find((other) => other.isOpen && !other.socket.closed);
+      if (code === "ack" ? !isReceived : code !== "peer_not_found" || isReceived || stayed)
+        ruleBroken(connection, `send ${number} was answered ${code}; received: ${isReceived}`);
+    }
+  }
+
+  private check(connection: Connection): void {
+    const { closed } = connection.socket;
+    const now = this.context.nowMs();
+    if (closed) return this.ended(connection, closed.code);
+    if (connection.mustClose) ruleBroken(connection, `still open, must be closed with ${connection.mustClose}`);
+    if (now >= connection.expiresAtMs) ruleBroken(connection, "open past its token's expiry");
+    if (now >= (connection.secret?.endsMs ?? now) + 200) ruleBroken(connection, "open past the end of its secret");
+    if (connection.errors.length > 0) ruleBroken(connection, `no error came: ${connection.errors.join()}`);
+    if (this.context.isOneNode && hasSends(connection)) ruleBroken(connection, "a send was not answered at once");
+    // Rosters wait until a client reads.
+    if (connection.stalledMs !== undefined) return;
+    for (const subscription of connection.subscriptions.values())
+      if (
+        subscription.roster === "awaited" &&
+        now - Math.max(subscription.ackedMs, connection.drainedMs) > ROSTER_WAIT_MS
+      )
+        ruleBroken(connection, `no roster of ${subscription.channel} ${now - subscription.ackedMs} ms after its ack`);
+  }
+
+  private ended(connection: Connection, code: number): void {
+    const now = this.context.nowMs();
+    const hasReason = connection.socket.written.at(-1)?.includes('"token_expired"') ?? false;
+    const secretEnded = (connection.secret?.endsMs ?? Number.POSITIVE_INFINITY) <= now;
+    const isTime = code === 4002 && (hasReason ? secretEnded : connection.expiresAtMs - 250 <= now);
+    if (code === 4002 && !isTime)
+      ruleBroken(connection, `closed with 4002, ${hasReason ? "but its secret is valid" : "without a reason"}`);
+    if (connection.mustClose && connection.mustClose !== code)
+      ruleBroken(connection, `closed with ${code}, expected ${connection.mustClose}`);
+    if (code !== 4002 && !connection.mustClose) ruleBroken(connection, `closed with ${code} for no reason`);
+    this.context.count(`closed ${code}`);
+    connection.isOpen = false;
+    connection.subscriptions.clear();
+    connection.due.clear();
+    connection.unanswered.clear();
+    this.closings++;
+  }
+
+  /**
+   * Waits until nothing is in transit and no connection has ended for a while. Then each must know everything, except changes
+   * that damping holds back; with `isLast`, those too.
+   */
+  async settle(isLast = false): Promise<void> {
+    this.context.note("settle");
+    for (const connection of this.context.open) this.drain(connection);
+    await this.untilQuiet();
+    if (isLast && this.context.damping.isAnythingDamped) {
+      this.context.count("damped at the end");
+      this.context.world.advance(DAMPING_MS);
+      await this.untilQuiet();
+    }
+    if (this.context.world.connections !== this.context.open.length)
+      throw new RuleBroken(`${this.context.world.connections} connections, ${this.context.open.length} expected`);
+    for (const connection of this.context.open) this.checkComplete(connection, isLast);
+  }
+
+  private async untilQuiet(): Promise<void> {
+    for (let quiet = 0; quiet < 2; ) {
+      const { closings } = this;
+      this.context.world.advance(600);
+      await this.run();
+      quiet = this.closings === closings && this.context.world.underWay === 0 ? quiet + 1 : 0;
+    }
+  }
+
+  /** The client reads again. */
+  drain(connection: Connection): void {
+    if (connection.stalledMs === undefined) return;
+    this.context.note(`${nameOf(connection)} reads`);
+    connection.stalledMs = undefined;
+    connection.drainedMs = this.context.nowMs();
+    connection.socket.stalled = false;
+    connection.socket.read();
+  }
+
+  private checkComplete(connection: Connection, isLast: boolean): void {
+    for (const requestId of connection.unanswered.keys()) ruleBroken(connection, `${requestId} is not answered`);
+    for (const [number, channel] of connection.due)
+      ruleBroken(connection, `${number} never came, on ${channel || "direct"}`);
+    for (const { channel, presence, roster } of connection.subscriptions.values()) {
+      if (!presence) continue;
+      if (!(roster instanceof Map)) return ruleBroken(connection, `no roster of ${channel}`);
+      const truth = membersOf(this.context.connections, connection.app, channel);
+      truth.delete(connection.peerId);
+      if (!isLast) this.allowDamped(connection, channel, roster, truth);
+      const [known, real] = [roster, truth].map((of) => JSON.stringify([...of].sort()));
+      if (known !== real) ruleBroken(connection, `on ${channel} it knows ${known}, correct is ${real}`);
+    }
+  }
+
+  /** Where damping may hold a change back, what the connection knows counts as correct. */
+  private allowDamped(connection: Connection, channel: string, roster: Roster, truth: Roster): void {
+    for (const peerId of new Set([...roster.keys(), ...truth.keys()])) {
+      const known = roster.get(peerId);
+      if (known === truth.get(peerId) || !this.context.damping.isDamped(connection, channel, peerId)) continue;
+      this.context.count("held back");
+      if (known === undefined) truth.delete(peerId);
+      else truth.set(peerId, known);
+    }
+  }
+
+  /** On the sender's own node messages arrive at once. */
+  mustHaveReceived(connection: Connection, receivers: readonly Connection[], number: number): void {
+    for (const other of receivers) {
+      if (other.node !== connection.node) continue;
+      this.checkSends(other, this.reader.read(other));
+      if (!other.received.has(number)) ruleBroken(other, `it did not receive ${number} at once`);
+    }
+  }
+}
+
+const hasSends = (connection: Connection): boolean => {
+  for (const { expect } of connection.unanswered.values()) if (expect === "sent") return true;
+  return false;
+};

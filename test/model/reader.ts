@@ -1,0 +1,245 @@
+/** Compares the frames that were written to a connection with what the model expects. The first broken rule throws. */
+import type { Entry, Received } from "../../src/realtime/testing/kit.ts";
+import type { DampingLog } from "./damping.ts";
+import { type Connection, isShown, type Message, membersOf, type Roster, type Subscription } from "./model.ts";
+import { nameOf, ruleBroken } from "./rule-broken.ts";
+
+/** Without a pong a roster is due 500 ms after its ack. It must not come much earlier. */
+const GATE_WAIT_MIN_MS = 400;
+
+/** A peer that leaves and rejoins within a tick is not a newcomer. */
+const TICK_MAX_MS = 60;
+
+export interface ReaderContext {
+  readonly connections: readonly Connection[];
+  readonly messages: ReadonlyMap<number, Message>;
+  readonly isOneNode: boolean;
+  nowMs(): number;
+  /** When all connections were last read. */
+  readonly lastReadMs: number;
+  readonly damping: DampingLog;
+  count(what: string): void;
+}
+
+/** A connection was shown a peer that it did not know in that channel. */
+interface Join {
+  readonly connection: Connection;
+  readonly channel: string;
+  readonly peerId: string;
+}
+
+export class Reader {
+  private joins: Join[] = [];
+
+  constructor(private readonly context: ReaderContext) {}
+
+  /** After all have read: a newcomer is shown only when it has its roster, or has sent a message to the connection that is shown it. */
+  checkJoins(): void {
+    for (const { connection, channel, peerId } of this.joins.splice(0)) {
+      const subscriptions = this.context.connections.flatMap((one) =>
+        one.app === connection.app && one.peerId === peerId && one.isOpen ? (one.subscriptions.get(channel) ?? []) : [],
+      );
+      const isArriving =
+        subscriptions.length > 0 && subscriptions.every(({ roster, presence }) => !presence || roster === "awaited");
+      if (!isArriving || this.context.damping.isDamped(connection, channel, peerId)) continue;
+      const sinceMs = Math.min(...subscriptions.map(({ ackedAfterMs }) => ackedAfterMs));
+      if (this.hasSentMessage(connection, peerId, sinceMs)) continue;
+      if (this.context.damping.hasLeft(connection, channel, peerId, sinceMs - TICK_MAX_MS)) continue;
+      ruleBroken(connection, `${peerId} joined ${channel} before its own roster`);
+    }
+  }
+
+  /** Whether `sender` has published in any channel, or sent a direct message to this peer. */
+  private hasSentMessage({ app, peerId }: Connection, sender: string, sinceMs: number): boolean {
+    for (const { connection, channel, to, atMs } of this.context.messages.values()) {
+      if (connection.app !== app || connection.peerId !== sender || atMs < sinceMs) continue;
+      if (channel !== undefined || to === peerId) return true;
+    }
+    return false;
+  }
+
+  /** Reads what was written to a connection since the last time. Returns the answers to sends, which are checked after all have read. */
+  read(connection: Connection): [requestId: string, code: string][] {
+    const { written } = connection.socket;
+    const answers: [string, string][] = [];
+    while (connection.read < written.length) {
+      const text = written[connection.read++] as string;
+      const frame = JSON.parse(text) as Received;
+      if (text.includes("private") && frame.type !== "welcome") ruleBroken(connection, `private metadata in ${text}`);
+      this.context.count(frame.code ? `error ${frame.code}` : frame.snapshot ? "roster" : frame.type);
+      const answer = this.frame(connection, frame);
+      if (answer) answers.push(answer);
+    }
+    return answers;
+  }
+
+  private frame(connection: Connection, frame: Received): [string, string] | undefined {
+    switch (frame.type) {
+      case "ack":
+      case "error":
+        return this.answer(connection, frame);
+      case "message":
+      case "direct":
+        return this.received(connection, frame);
+      case "presence":
+        return this.presence(connection, frame);
+      default:
+        return ruleBroken(connection, `an unexpected frame: ${JSON.stringify(frame)}`);
+    }
+  }
+
+  private answer(connection: Connection, { type, requestId, code }: Received): [string, string] | undefined {
+    const result = type === "ack" ? "ack" : (code ?? "");
+    if (requestId === undefined) {
+      // The error at the end of a secret's grace comes before the close; whether it had ended is checked with the close.
+      if (result === "token_expired") return undefined;
+      if (connection.errors.shift() !== result) ruleBroken(connection, `an unexpected error: ${result}`);
+      return undefined;
+    }
+    const request = connection.unanswered.get(requestId);
+    if (!request) return ruleBroken(connection, `an unexpected answer to ${requestId}: ${result}`);
+    connection.unanswered.delete(requestId);
+    if (request.expect === "sent") {
+      connection.unanswered.set(`${requestId} answered`, request);
+      return [`${requestId} answered`, result];
+    }
+    const { subscription } = request;
+    // An edit of the key has ended the subscription before it was answered.
+    const expected = subscription?.isRevoked ? "channel_not_authorized" : request.expect;
+    if (expected !== result) ruleBroken(connection, `${requestId} was answered ${result} instead of ${expected}`);
+    if (!subscription || subscription.isRevoked) return undefined;
+    // A late ack changes nothing if the client has unsubscribed meanwhile.
+    if (connection.subscriptions.get(subscription.channel) !== subscription) return undefined;
+    subscription.acked = true;
+    subscription.ackedAfterMs = this.context.lastReadMs;
+    subscription.ackedMs = this.context.nowMs();
+    if (!subscription.presence) return undefined;
+    subscription.roster = "awaited";
+    subscription.ping = ++connection.pings;
+    return undefined;
+  }
+
+  private received(connection: Connection, { type, channel, from, fromMetadata, data }: Received): undefined {
+    const { n: number } = data as { n: number };
+    const message = this.context.messages.get(number);
+    const what = `${type} ${number} from ${from}`;
+    if (!message) return ruleBroken(connection, `${what}, which no one sent`);
+    const sender = message.connection;
+    if (sender.app !== connection.app) ruleBroken(connection, `${what}: of another application`);
+    if (sender === connection) ruleBroken(connection, `${what}: its own`);
+    if (from !== sender.peerId) ruleBroken(connection, `${what}: sent by ${nameOf(sender)}`);
+    if (connection.received.has(number)) ruleBroken(connection, `${what}: twice`);
+    connection.received.add(number);
+    connection.due.delete(number);
+    const isSameNode = sender.node === connection.node;
+    const sequence = `${sender.number} ${isSameNode ? "" : (message.channel ?? "direct")}`;
+    if ((connection.lastMessage.get(sequence) ?? 0) > number)
+      ruleBroken(connection, `${what}: after ${connection.lastMessage.get(sequence)}`);
+    connection.lastMessage.set(sequence, number);
+    const subscription = message.channel === undefined ? undefined : connection.subscriptions.get(message.channel);
+    if (message.channel === undefined) {
+      if (type !== "direct" || message.to !== connection.peerId) ruleBroken(connection, `${what}: for another peer`);
+    } else {
+      if (type !== "message" || message.channel !== channel)
+        ruleBroken(connection, `${what}: on the wrong channel ${channel}`);
+      if (!subscription) return ruleBroken(connection, `${what}: on ${channel}, which it does not subscribe to`);
+      if (isSameNode && number <= subscription.afterMessage)
+        ruleBroken(connection, `${what}: published before it subscribed`);
+    }
+    const expected = !subscription || subscription.wantsMetadata ? sender.metadata : "";
+    if (textOf(fromMetadata) !== expected)
+      ruleBroken(connection, `${what}: fromMetadata ${textOf(fromMetadata)}, not ${expected}`);
+    this.checkKnown(connection, message, what);
+  }
+
+  /** Pending presence changes of the sender must be shown before its message. */
+  private checkKnown(connection: Connection, { connection: sender, channel, wasMember }: Message, what: string): void {
+    const { peerId } = sender;
+    if (peerId === connection.peerId) return;
+    for (const subscription of connection.subscriptions.values()) {
+      if (!(subscription.roster instanceof Map)) continue;
+      const known = subscription.roster.get(peerId);
+      if (this.context.isOneNode) {
+        const truth = membersOf(this.context.connections, connection.app, subscription.channel).get(peerId);
+        // The receiver may know an older state of a damped member, but it must know the member.
+        const mayBeOld = known !== undefined && this.context.damping.isDamped(connection, subscription.channel, peerId);
+        if (known !== truth && !mayBeOld)
+          ruleBroken(connection, `${what}: it knows ${known} of it on ${subscription.channel}, correct is ${truth}`);
+      } else if (known === undefined) {
+        const must =
+          sender.node === connection.node
+            ? isShown(sender, subscription.channel)
+            : wasMember && channel === subscription.channel;
+        if (must) ruleBroken(connection, `${what}: not yet known on ${subscription.channel}`);
+      }
+    }
+  }
+
+  private presence(connection: Connection, { channel = "", joined = [], left = [], snapshot }: Received): undefined {
+    const subscription = connection.subscriptions.get(channel);
+    if (!subscription?.acked) return ruleBroken(connection, `presence of ${channel}, which it does not subscribe to`);
+    if (!subscription.presence) return ruleBroken(connection, `presence of ${channel} without that action`);
+    if (snapshot) {
+      const isEarly =
+        subscription.ping > connection.ponged && this.context.nowMs() - subscription.ackedAfterMs < GATE_WAIT_MIN_MS;
+      if (isEarly) ruleBroken(connection, `a roster of ${channel} before the pong behind its ack`);
+      subscription.rosterMs = this.context.nowMs();
+      return readRoster(connection, subscription, joined, left);
+    }
+    const { roster } = subscription;
+    if (!(roster instanceof Map)) return ruleBroken(connection, `a change of ${channel} between ack and roster`);
+    if (joined.length + left.length === 0) ruleBroken(connection, `an empty change on ${channel}`);
+    for (const { peerId, metadata } of joined) {
+      this.context.damping.add(connection, channel, peerId, textOf(metadata));
+      if (peerId === connection.peerId) continue;
+      if (roster.get(peerId) === textOf(metadata))
+        ruleBroken(connection, `${peerId} joined ${channel} twice, unchanged`);
+      if (this.context.isOneNode && !roster.has(peerId)) this.joins.push({ connection, channel, peerId });
+      this.checkEntry(connection, peerId, metadata);
+      roster.set(peerId, textOf(metadata));
+    }
+    for (const { peerId, metadata } of left) {
+      if (!roster.has(peerId)) ruleBroken(connection, `${peerId} left ${channel} without being a member`);
+      if (roster.get(peerId) !== textOf(metadata))
+        ruleBroken(connection, `${peerId} left ${channel} with other metadata`);
+      for (const other of this.staying(connection, peerId, channel)) {
+        if (other.ackedMs > this.context.lastReadMs) continue;
+        ruleBroken(connection, `${peerId} left ${channel}, but still has a connection there`);
+      }
+      roster.delete(peerId);
+      this.context.damping.add(connection, channel, peerId, undefined);
+    }
+  }
+
+  /** The subscriptions of a peer's other connections on the same node that are members of a channel. */
+  private staying({ app, node }: Connection, peerId: string, channel: string): Subscription[] {
+    return this.context.connections
+      .filter((one) => one.app === app && one.peerId === peerId && one.node === node && !one.socket.closed)
+      .flatMap((one) => (isShown(one, channel) ? (one.subscriptions.get(channel) ?? []) : []));
+  }
+
+  /** A peer with that metadata must have connected to this application. */
+  private checkEntry(connection: Connection, peerId: string, metadata: unknown): void {
+    const isKnown = this.context.connections.some(
+      (one) => one.app === connection.app && one.peerId === peerId && one.metadata === textOf(metadata),
+    );
+    if (!isKnown) ruleBroken(connection, `${peerId} ${textOf(metadata)} is shown, but has never connected`);
+  }
+}
+
+function readRoster(
+  connection: Connection,
+  subscription: Subscription,
+  joined: readonly Entry[],
+  left: readonly Entry[],
+): undefined {
+  if (subscription.roster !== "awaited")
+    ruleBroken(connection, `a roster of ${subscription.channel} that it did not ask for`);
+  if (left.length > 0) ruleBroken(connection, `a roster of ${subscription.channel} with a peer that left`);
+  const roster: Roster = new Map(joined.map(({ peerId, metadata }) => [peerId, textOf(metadata)]));
+  if (roster.size < joined.length) ruleBroken(connection, `a peer twice in the roster of ${subscription.channel}`);
+  if (roster.has(connection.peerId)) ruleBroken(connection, `itself in its roster of ${subscription.channel}`);
+  subscription.roster = roster;
+}
+
+const textOf = (metadata: unknown): string => (metadata === undefined ? "" : JSON.stringify(metadata));
