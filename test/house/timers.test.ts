@@ -14,7 +14,7 @@ const BARE: Readonly<Record<string, string>> = {
   "telemetry/faults.ts": "is the boundary",
   "node/listeners.ts": "resolves a promise",
   "access/block-sweep.ts": "catches and reports what a sweep throws",
-  "realtime/hub.ts": "closes each connection inside the boundary",
+  "realtime/boundary.ts": "closes each connection inside the boundary",
   "http/streamed-array.ts": "resolves a promise",
   "store/sql-listing.ts": "resolves a promise",
   "telemetry/log.ts": "writes a log line, which does not throw",
