@@ -51,7 +51,7 @@ export interface Touched {
 }
 
 /** A key, and the rows it was made from: a key whose rows have not changed is not made again. */
-interface Held {
+interface KeyEntry {
   readonly key: Key;
   readonly rows: string;
 }
@@ -59,7 +59,7 @@ interface Held {
 export const isLive = (secret: KnownSecret, nowMs: number): boolean => secret.ends === null || nowMs < secret.ends;
 
 export class Keyring {
-  private keys = new Map<string, Held>();
+  private keys = new Map<string, KeyEntry>();
   private apps = new Map<string, AppRow>();
   private appsByName = new Map<string, AppRow>();
   private currentRevision = 0;
@@ -171,7 +171,7 @@ export class Keyring {
     }
   }
 
-  private putKey(row: KeyRow, secrets: readonly SecretRow[], before?: ReadonlyMap<string, Held>): void {
+  private putKey(row: KeyRow, secrets: readonly SecretRow[], before?: ReadonlyMap<string, KeyEntry>): void {
     if (row.revoked !== null) return void this.keys.delete(row.id);
     const rows = JSON.stringify([row, secrets]);
     const held = before?.get(row.id);
