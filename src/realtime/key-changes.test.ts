@@ -1,7 +1,81 @@
-/** An edit of a key that affects very many subscriptions. */
-import { expect, spyOn, test } from "bun:test";
+/** Edits of keys: what they end, and how, when very many subscriptions are affected. */
+import { describe, expect, spyOn, test } from "bun:test";
 import { Scope } from "../protocol/glob.ts";
-import { type Client, leftovers, SECRET_KEY, World } from "./testing/kit.ts";
+import { type Client, leftovers, PUBLISHABLE_KEY, SECRET_KEY, turn, World } from "./testing/kit.ts";
+
+describe("a key that is changed", () => {
+  test("and is revoked ends its connections with 4001, and no others", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const ben = world.join("ben", "c", { key: PUBLISHABLE_KEY });
+    ann.take();
+    world.keys.editKey(PUBLISHABLE_KEY, { revoked: 1 });
+    world.advance(10);
+    expect([ben.closeCode, ann.closeCode, ann.newFrames()]).toEqual([4001, undefined, ["left: ben"]]);
+  });
+
+  test("and covers less ends the subscriptions it no longer covers: an error for each, left for the others", () => {
+    const world = new World();
+    const ann = world.connect("ann");
+    const ben = world.connect("ben", { key: PUBLISHABLE_KEY });
+    for (const channel of ["a/1", "a/2", "b/1"]) for (const one of [ann, ben]) one.subscribe(channel);
+    world.advance(600);
+    for (const one of [ann, ben]) one.take();
+    world.keys.editKey(PUBLISHABLE_KEY, { channelPatterns: ["b/*"] });
+    expect(ben.newFrames()).toEqual(["error channel_not_authorized", "error channel_not_authorized"]);
+    world.advance(10);
+    expect(ann.take().map((frame) => [frame.channel, frame.left])).toEqual([
+      ["a/1", [{ peerId: "ben" }]],
+      ["a/2", [{ peerId: "ben" }]],
+    ]);
+    for (const channel of ["a/1", "b/1"]) ann.publish(channel, 1);
+    expect(ben.take().map((frame) => frame.channel)).toEqual(["b/1"]);
+    ben.subscribe("a/1");
+    ben.publish("a/2", 1);
+    expect(ben.newFrames().map((one) => one.replace(/ r\d+$/, ""))).toEqual(
+      new Array(2).fill("error channel_not_authorized"),
+    );
+    expect(ben.closeCode).toBeUndefined();
+  });
+
+  test("and loses the subscribe action ends every subscription, with an error for each", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const ben = world.join("ben", "c", { key: PUBLISHABLE_KEY });
+    ann.take();
+    world.keys.editKey(PUBLISHABLE_KEY, { actions: ["publish", "presence", "send"] });
+    world.advance(10);
+    expect(ann.newFrames()).toEqual(["left: ben"]);
+    expect(ben.newFrames()).toEqual(["error channel_not_authorized"]);
+    ann.publish("c", 1);
+    ben.publish("c", 2);
+    expect([ben.newFrames(), ann.newFrames()]).toEqual([["ack r2"], ["ack r2", "message ben 2"]]);
+  });
+
+  test("and covers more gives a token no more than its claims", () => {
+    const world = new World();
+    world.keys.editKey(SECRET_KEY, { channelPatterns: ["a/*", "b/*"], actions: ["subscribe"] });
+    const ann = world.connect("ann", { channels: ["a/*"], actions: ["subscribe"] });
+    const key = world.connect("ben");
+    world.keys.editKey(SECRET_KEY, { channelPatterns: ["**"], actions: ["subscribe", "publish"] });
+    for (const one of [ann, key]) {
+      one.subscribe("c/1");
+      one.publish("a/1", 1);
+    }
+    expect(ann.newFrames()).toEqual(["error channel_not_authorized r1", "error action_not_permitted r2"]);
+    expect(key.newFrames()).toEqual(["ack r1", "ack r2"]);
+  });
+
+  test("and only changes its label ends nothing", () => {
+    const world = new World();
+    const ben = world.join("ben", "c", { key: PUBLISHABLE_KEY });
+    const ann = world.join("ann", "c");
+    world.keys.editKey(PUBLISHABLE_KEY, {});
+    world.keys.editKey(SECRET_KEY, {});
+    world.advance(600);
+    expect([ann.newFrames(), ben.newFrames()]).toEqual([[], ["joined: ann"]]);
+  });
+});
 
 const CHANNELS = Array.from({ length: 100 }, (_, i) => `room/${i}`);
 
