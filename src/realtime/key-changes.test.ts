@@ -1,7 +1,7 @@
 /** Edits of keys: what they end, and how, when very many subscriptions are affected. */
 import { describe, expect, spyOn, test } from "bun:test";
 import { Scope } from "../protocol/glob.ts";
-import { type Client, leftovers, PUBLISHABLE_KEY, SECRET_KEY, turn, World } from "./testing/kit.ts";
+import { type Client, leftovers, PUBLISHABLE_KEY, SECRET_KEY, World } from "./testing/kit.ts";
 
 describe("a key that is changed", () => {
   test("and is revoked ends its connections with 4001, and no others", () => {

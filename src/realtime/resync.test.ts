@@ -1,6 +1,6 @@
 /** Clients resynchronise after messages of their channels were lost. */
 import { describe, expect, test } from "bun:test";
-import { APP, leftovers, turn, World } from "./testing/kit.ts";
+import { APP, leftovers, World } from "./testing/kit.ts";
 
 describe("channels whose messages were lost between nodes", () => {
   test("500 of them in one turn cost one look at each connection; subscribers of any are closed with 1001", async () => {

@@ -19,6 +19,12 @@ type ShownAlone = Map<string, string | undefined>;
 /** Why a subscription ended. `revoked`: the key no longer covers the channel. */
 export type EndReason = "left" | "revoked";
 
+/** A roster of which the first part is written. The others follow as the client reads them. */
+interface RosterProgress {
+  readonly roster: Roster;
+  readonly partsWritten: number;
+}
+
 interface Arriving {
   readonly member: Member;
   /** Whether other members may be shown it already: its peer is known to them, or has sent a message. */
@@ -51,8 +57,7 @@ interface Ready extends Arriving {
 /** Its roster was due before the next tick and is written ahead of it, or being written. That tick shows it to the others. */
 interface AwaitingTick extends Arriving {
   readonly at: "awaitingTick";
-  readonly roster: Roster;
-  readonly partsWritten: number;
+  readonly progress: RosterProgress;
   readonly shownAlone: ShownAlone | undefined;
 }
 
@@ -60,9 +65,8 @@ interface AwaitingTick extends Arriving {
 interface Rostered {
   readonly at: "rostered";
   readonly member: Member;
-  /** undefined: a roster of one part, which is written. */
-  readonly roster: Roster | undefined;
-  readonly partsWritten: number;
+  /** undefined: a roster of one part, which needs no more than one write. */
+  readonly progress: RosterProgress | undefined;
   readonly shownAlone: ShownAlone | undefined;
 }
 
@@ -152,13 +156,13 @@ export class Subscription {
   /** Its whole roster is written, so that changes may follow. */
   get knowsMembers(): boolean {
     const state = this.current;
-    if (state.at === "awaitingTick") return state.partsWritten >= state.roster.parts.length;
+    if (state.at === "awaitingTick") return state.progress.partsWritten >= state.progress.roster.parts.length;
     return state.at === "listening" || state.at === "offTopic";
   }
 
   get roster(): Roster | undefined {
     const state = this.current;
-    return state.at === "awaitingTick" || state.at === "rostered" ? state.roster : undefined;
+    return state.at === "awaitingTick" || state.at === "rostered" ? state.progress?.roster : undefined;
   }
 
   get shownAlone(): ReadonlyMap<string, string | undefined> | undefined {
@@ -194,32 +198,34 @@ export class Subscription {
   rosterBeforeTick(roster: Roster): void {
     if (this.current.at !== "ready") return;
     const { member, isVisible } = this.current;
-    this.become({ at: "awaitingTick", member, isVisible, roster, partsWritten: 1, shownAlone: undefined });
+    const progress = { roster, partsWritten: 1 };
+    this.become({ at: "awaitingTick", member, isVisible, progress, shownAlone: undefined });
   }
 
   /** A tick shows it to the others; its roster was written before, or is written now. */
   tick(): void {
     const state = this.current;
     if (state.at === "ready")
-      this.become({ at: "rostered", member: state.member, roster: undefined, partsWritten: 0, shownAlone: undefined });
+      this.become({ at: "rostered", member: state.member, progress: undefined, shownAlone: undefined });
     else if (state.at === "awaitingTick") {
-      const { member, roster, partsWritten, shownAlone } = state;
-      this.become({ at: "rostered", member, roster, partsWritten, shownAlone });
+      const { member, progress, shownAlone } = state;
+      this.become({ at: "rostered", member, progress, shownAlone });
     }
   }
 
   /** The first part of this roster is written, the others follow as its reader takes them. */
   keepRoster(roster: Roster): void {
-    if (this.current.at === "rostered") this.become({ ...this.current, roster, partsWritten: 1 });
+    if (this.current.at === "rostered") this.become({ ...this.current, progress: { roster, partsWritten: 1 } });
   }
 
   /** The index of the next part of its roster, which is written now; undefined: all of them are. */
   takePart(): number | undefined {
     const state = this.current;
-    if ((state.at !== "awaitingTick" && state.at !== "rostered") || !state.roster) return undefined;
-    if (state.partsWritten >= state.roster.parts.length) return undefined;
-    this.become({ ...state, partsWritten: state.partsWritten + 1 });
-    return state.partsWritten;
+    if ((state.at !== "awaitingTick" && state.at !== "rostered") || !state.progress) return undefined;
+    const { roster, partsWritten } = state.progress;
+    if (partsWritten >= roster.parts.length) return undefined;
+    this.become({ ...state, progress: { roster, partsWritten: partsWritten + 1 } });
+    return partsWritten;
   }
 
   /** Its roster and what it has missed are written: it receives changes from now on. */
@@ -233,7 +239,7 @@ export class Subscription {
   pause(): void {
     if (this.current.at !== "listening") return;
     const { member } = this.current;
-    this.become({ at: "rostered", member, roster: undefined, partsWritten: 0, shownAlone: undefined });
+    this.become({ at: "rostered", member, progress: undefined, shownAlone: undefined });
   }
 
   /** It alone was shown `entry` of a peer. */
