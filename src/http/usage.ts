@@ -52,7 +52,7 @@ export function usageEndpoints(guard: Guard<Credential>, { keyring, hub, usage, 
         if (!app) throw new Problem("unauthorized");
         const { startSeconds, endSeconds } = usage.current();
         const concurrentNow = hub.occupancy.connectionsOf(app.id);
-        usage.saw(app.id, concurrentNow);
+        usage.recordConnections(app.id, concurrentNow);
         const { messages, peak } = usage.of(app.id);
         return {
           appId: app.id,

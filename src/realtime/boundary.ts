@@ -61,7 +61,7 @@ export class Boundary {
       // At once: the state of a channel that had a fault must not be used until the end of the turn.
       safely(faults, where, () => this.closeSubscribers([channel]));
     }
-    spaces.tidy(space);
+    spaces.forgetIfEmpty(space);
   }
 
   /**

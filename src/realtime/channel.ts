@@ -68,6 +68,6 @@ export class Channel {
     if (this.members.get(member.identity.peerId) !== member) return;
     this.members.delete(member.identity.peerId);
     member.identity.memberships--;
-    this.space.tidy(member.identity);
+    this.space.forgetIfUnused(member.identity);
   }
 }

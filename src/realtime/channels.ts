@@ -95,7 +95,7 @@ export class Channels implements ConnectionObserver {
     channel.subscribers--;
     if (withMetadata) channel.metadataSubscribers--;
     if (member) this.parts.presence.left(subscription, member);
-    this.parts.spaces.tidyChannel(channel);
+    this.parts.spaces.forgetIfUnused(channel);
   }
 
   private setVariant(subscription: Subscription, withMetadata: boolean): void {

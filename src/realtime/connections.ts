@@ -1,6 +1,6 @@
 /**
- * Which peers are connected to this node. What else follows the life of a connection (subscriptions, deadlines, liveness) observes
- * it from here; this file knows none of them.
+ * The connections of this node: making, ending and finding them. Parts that follow the life of a connection (subscriptions,
+ * deadlines, liveness) register as observers; this file knows none of them.
  */
 import type { Grant } from "../access/admit.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -109,8 +109,8 @@ export class Connections {
     if (sameKey?.size === 0) this.byKey.delete(keyId);
     safely(faults, "socket", () => this.countBy(space, -1));
     usage.disconnected(space.app);
-    space.tidy(identity);
-    spaces.tidy(space);
+    space.forgetIfUnused(identity);
+    spaces.forgetIfEmpty(space);
   }
 
   close(peer: Peer, { code, reason }: Closing): void {

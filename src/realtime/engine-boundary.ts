@@ -133,7 +133,7 @@ export class EngineBoundary implements NodeEnd {
     else faults.caught("engine", error, { app });
   }
 
-  /** Its connections may lack the message: they are closed, so that 0, "no connection of it here", is true. */
+  /** Its connections may have missed the message: they are closed, so that the answer 0, "no connection here", is correct. */
   private receiverFailed(app: string, to: string, error: unknown): 0 {
     const { boundary, faults, spaces } = this.parts;
     const peers = [...(spaces.identity(app, to)?.peers ?? [])];

@@ -83,7 +83,7 @@ export class EngineHandler implements Omit<NodeEnd, "nodeGone"> {
 
   connectionsChanged(app: string): void {
     const { occupancy, usage } = this.parts;
-    if (occupancy.localConnections(app) > 0) usage.saw(app, occupancy.connectionsOf(app));
+    if (occupancy.localConnections(app) > 0) usage.recordConnections(app, occupancy.connectionsOf(app));
   }
 
   blocked(app: string, peerId: string, untilMs: number): void {

@@ -52,7 +52,7 @@ export interface GatewayParts {
   readonly news: Follower | undefined;
 }
 
-/** A request to `/v1`, as far as it matters here. */
+/** What the gateway needs to know of a request to `/v1`. */
 export interface ConnectAttempt {
   /** Without the question mark. It holds the credential. */
   readonly query: string;

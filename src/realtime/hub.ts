@@ -1,6 +1,6 @@
 /**
- * The realtime half of a node put together. Each part is given what stands above it here: connections, then what a fault costs,
- * presence, channels, and what works on all of them.
+ * Builds the parts of realtime on top of each other: connections, the fault boundary, presence, channels, and what works on all
+ * of them. A part only knows those that are built before it.
  */
 import type { Blocks } from "../access/blocks.ts";
 import type { Keyring } from "../access/keyring.ts";
@@ -55,7 +55,7 @@ export class Hub {
   readonly liveness: Liveness;
   readonly deadlines: Deadlines;
   /** What the engine calls. */
-  readonly end: NodeEnd;
+  readonly nodeEnd: NodeEnd;
 
   constructor(parts: HubParts) {
     const { clock, engine, metrics } = parts;
@@ -63,7 +63,7 @@ export class Hub {
     const connections = new Connections({ ...parts, spaces });
     const boundary = new Boundary({ ...parts, spaces, connections });
     const presence = new Presence({ ...parts, spaces, connections, boundary });
-    // First of those that observe connections: a subscription ends while its connection still has its place.
+    // The first observer of connections: subscriptions end while their connection is still listed.
     const channels = new Channels({ engine, spaces, connections, presence, boundary });
     const delivery = new Delivery({ ...parts, spaces, presence });
     const occupancy = new Occupancy(spaces, engine);
@@ -72,7 +72,7 @@ export class Hub {
     this.liveness = new Liveness(clock, boundary, connections, metrics);
     new KeyChanges({ ...parts, deadlines, boundary, connections, channels });
     const handler = new EngineHandler({ ...parts, spaces, delivery, presence, occupancy, kicks, boundary });
-    this.end = new EngineBoundary({ ...parts, handler, boundary, spaces });
+    this.nodeEnd = new EngineBoundary({ ...parts, handler, boundary, spaces });
     this.spaces = spaces;
     this.connections = connections;
     this.boundary = boundary;
@@ -82,6 +82,6 @@ export class Hub {
     this.occupancy = occupancy;
     this.kicks = kicks;
     this.deadlines = deadlines;
-    engine.attach(this.end);
+    engine.attach(this.nodeEnd);
   }
 }

@@ -34,7 +34,7 @@ export class Member {
     if (at >= 0) this.subscriptions.splice(at, 1);
   }
 
-  /** What is so may differ from what was shown: the next tick compares, or the next message of its peer. */
+  /** Its state may differ from what was shown: compared at the next tick, or before the next message of its peer. */
   markChanged(): void {
     this.upToDate = undefined;
     this.identity.addPending(this);

@@ -1,6 +1,6 @@
 /**
  * Writes a channel's presence: rosters to newcomers, changes to the other members. A change is the difference between what was
- * shown last and what is so now, as far as damping lets it through.
+ * shown last and the present state, as far as damping lets it through.
  */
 import type { Engine } from "../engine/engine.ts";
 import { announce } from "./announce.ts";
@@ -36,9 +36,9 @@ export class PresenceWriter {
   constructor(private readonly parts: PresenceWriterParts) {}
 
   /**
-   * Writes rosters to newcomers, then the changes of `members` to those who listen, then lets the newcomers listen too; and
-   * those who have their roster already, behind what they have missed. A message of `sender` comes next. Without `tick`, only
-   * what is about the sender is written.
+   * Writes rosters to newcomers, then the changes of `members` to the listeners, then lets the newcomers listen too, and the
+   * subscriptions that have their roster already, behind what they have missed. A message of `sender` comes next. Without
+   * `tick`, only what is about the sender is written.
    */
   write(channel: Channel, members: readonly Member[], sender: Member | undefined, tick?: Tick): void {
     const { newcomers = [], rostered = [] } = tick ?? {};
@@ -66,7 +66,7 @@ export class PresenceWriter {
       else if (!mayOweJoin(member)) member.identity.removePending(member);
     }
     this.markHeld(channel, heldIndividually);
-    this.parts.spaces.tidyChannel(channel);
+    this.parts.spaces.forgetIfUnused(channel);
   }
 
   /** The changes that may be shown to the channel now, marked as shown. Members whose change must wait are added to `held`. */
@@ -119,7 +119,7 @@ export class PresenceWriter {
     return makeRoster(channel, this.parts.partMaxBytes);
   }
 
-  /** Writes the rest of a roster, as far as its reader takes it; then what was missed. From then on it receives changes. */
+  /** Writes the rest of a roster, as far as the client reads it; then what was missed. From then on it receives changes. */
   continueRoster(subscription: Subscription): void {
     const { channel } = subscription;
     channel.rostersWritten++;
@@ -133,7 +133,7 @@ export class PresenceWriter {
     this.markHeld(channel, held);
   }
 
-  /** A subscription off the topic does not know of a change of these yet; it must before they send a message. */
+  /** A subscription off the topic has not been shown a change of these peers. It must be before their next message. */
   private markHeld(channel: Channel, peerIds: ReadonlySet<string>): void {
     for (const peerId of peerIds) {
       const member = channel.members.get(peerId);
@@ -141,7 +141,7 @@ export class PresenceWriter {
     }
   }
 
-  /** A join that damping held back is shown when its own peer listens already, which must not be shown itself. */
+  /** A peer must not be shown its own join. It can listen already when its join was held back by damping. */
   private writeToListeners(channel: Channel, changes: readonly Change[]): void {
     const own = changes
       .filter(isJoin)

@@ -1,12 +1,12 @@
 /**
- * Presence: the members of a channel, shown to its members.
+ * Presence: shows the members of a channel to each other.
  *
  * A newcomer's way: subscribe → ack and, behind it, a WebSocket ping → pong (or 500 ms) → the next tick writes its roster,
  * then shows it to the others, then puts it on the presence topic. That order is a contract with existing clients: some of
  * them lose a roster that comes in the same read as the ack, and all take the first presence frame after a reconnect for the
  * complete list.
  *
- * A change is always the difference between what was shown last and what is so now. A leave and a join within one tick and
+ * A change is always the difference between what was shown last and the present state. A leave and a join within one tick and
  * with the same metadata therefore cancel out, and a change of metadata is shown as a join.
  */
 import type { Engine, MemberState, NodeId } from "../engine/engine.ts";
@@ -91,7 +91,7 @@ export class Presence {
   acked(subscription: Subscription): void {
     const { peer, channel } = subscription;
     if (!subscription.member) return;
-    // Looked up anew: while the engine was asked, the last other connection of this peer may have gone, and the member with it.
+    // Looked up anew: before the engine answered, the peer's other connections may have ended, and the member with them.
     const member = channel.member(peer.identity);
     member.add(subscription);
     this.queue.remove(subscription);
@@ -127,7 +127,7 @@ export class Presence {
 
   /**
    * Before a peer's message is written to a channel: its pending presence changes are shown, also in other channels, because
-   * receivers may share them. There all members are shown them: finding those who share both would be a loop over
+   * receivers may share them. There all members are shown them: finding the members that share both would be a loop over
    * subscribers, and damping bounds what it costs. Without a receiver on this node nothing is shown ahead of its tick.
    */
   beforeMessage(identity: Identity, hasReceiver: boolean): void {
@@ -183,7 +183,7 @@ export class Presence {
     }
   }
 
-  /** A reader has taken what was waiting for it: the next roster may follow, or the next part of a long one. */
+  /** A client has read what was waiting for it: the next roster may follow, or the next part of a long one. */
   drained(peer: Peer): void {
     this.queue.drained(peer);
   }

@@ -66,7 +66,7 @@ describe("a roster too long for one frame", () => {
     const ben = world.connect("ben", { metadata: { v: 1 } });
     ben.subscribe("c");
     world.advance(600);
-    world.node.hub.end.membersChanged("far", "app", "c", [], ["far0", "far499"]);
+    world.node.hub.nodeEnd.membersChanged("far", "app", "c", [], ["far0", "far499"]);
     world.advance(600);
     expect(ann.newFrames()).toEqual([]);
     ann.socket.read();
@@ -263,7 +263,7 @@ describe("large channels", () => {
       for (let i = 0; i < ms; i += 10) {
         // Changes of other members keep the channel as busy as possible.
         const state: MemberState = { peerId: "far0", metadataJson: `${++changes}`, since: 9 };
-        world.node.hub.end.membersChanged("far", "app", "c", [state], []);
+        world.node.hub.nodeEnd.membersChanged("far", "app", "c", [state], []);
         world.advance(10);
       }
     };

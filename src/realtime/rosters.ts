@@ -4,7 +4,7 @@ import { ROSTER_PART_MAX_BYTES } from "../protocol/limits.ts";
 import type { Channel } from "./channel.ts";
 import type { Subscription } from "./subscription.ts";
 
-/** The members of a channel at one moment. Newcomers share it: one of their own for each would take members × newcomers of memory. */
+/** The members of a channel at one time. Newcomers share it: one for each of them would take members × newcomers of memory. */
 export interface Roster {
   readonly parts: readonly RosterPart[];
   /** By peer id. */
@@ -58,7 +58,7 @@ export function writePart({ peer, channel }: Subscription, { parts, entries }: R
   socket.send(rosterFrame(channel.json, others));
 }
 
-/** Writes further parts of a roster as long as the reader keeps up; false: it must drain first. */
+/** Writes further parts of a roster as long as the client keeps up; false: the buffer must drain first. */
 export function writeRest(subscription: Subscription): boolean {
   const { peer, roster } = subscription;
   // A roster of one part is written: what was missed comes behind it, whatever else is in the buffer.

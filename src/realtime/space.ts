@@ -48,7 +48,7 @@ export class Space {
   }
 
   /** Forgets a peer id with no connection here and no membership. */
-  tidy(identity: Identity): void {
+  forgetIfUnused(identity: Identity): void {
     if (identity.peers.length === 0 && identity.memberships === 0) this.identities.delete(identity.peerId);
   }
 

@@ -41,12 +41,12 @@ export class Spaces {
   }
 
   /** Forgets a channel that has no subscriber here and of which other nodes know no member through this one. */
-  tidyChannel(channel: Channel): void {
+  forgetIfUnused(channel: Channel): void {
     if (channel.subscribers > 0 || !channel.isInUse) return;
     if ([...channel.members.values()].some((member) => member.announced)) return;
     this.detach(channel);
     this.engine.unwatch(channel.space.app, channel.name);
-    this.tidy(channel.space);
+    this.forgetIfEmpty(channel.space);
   }
 
   /**
@@ -66,7 +66,7 @@ export class Spaces {
     return announced;
   }
 
-  tidy(space: Space): void {
+  forgetIfEmpty(space: Space): void {
     if (space.isEmpty && this.byApp.get(space.app) === space) this.byApp.delete(space.app);
   }
 }

@@ -93,11 +93,11 @@ export class Usage {
   connected(app: string, elsewhere = 0): void {
     const count = this.of(app);
     count.connections++;
-    this.saw(app, count.connections + elsewhere);
+    this.recordConnections(app, count.connections + elsewhere);
   }
 
   /** An application has this many connections on all nodes together. */
-  saw(app: string, connections: number): void {
+  recordConnections(app: string, connections: number): void {
     const count = this.of(app);
     if (connections <= count.peak) return;
     count.peak = connections;
