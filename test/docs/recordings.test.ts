@@ -48,7 +48,7 @@ const EXPECTED: readonly Expected[] = [
 test("every command of the page does what it says", async () => {
   using folder = scratch();
   const { host } = new URL(server.url);
-  const script = block(PAGE, "sh", "To copy and paste")
+  const script = block(PAGE, "sh", "Upload, list, download and delete with curl")
     .replaceAll("localhost:8080", `localhost:${new URL(server.url).port}`)
     .replaceAll("data/first-run.txt", `${server.data}/first-run.txt`)
     .replaceAll(/(?<=[\s@>])(take|copy|fetched)\.ogg/g, `${folder.path}/$1.ogg`);
