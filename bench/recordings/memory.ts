@@ -1,4 +1,4 @@
-/** What the server holds in memory while a recording of 4 GiB comes in and goes out. */
+/** The server's memory while a recording of 4 GiB is uploaded and downloaded. */
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ export async function memory(): Promise<boolean> {
 }
 
 async function measure(source: string): Promise<boolean> {
-  // Nothing but holes: reading it costs the loader nothing.
+  // A sparse file: reading it costs the load generator almost nothing.
   writeFileSync(source, "");
   truncateSync(source, SIZE);
   await using server = await startParley();
@@ -65,21 +65,21 @@ function client({ url, appSecret }: Parley): Api {
   };
 }
 
-/** As the link has it, at the address that the server has here. */
-const here = ({ url }: Parley, link: string): [string, Record<string, string>] => {
+/** The path of the link at the server's local address, with the host of the link as a header. */
+const localRequest = ({ url }: Parley, link: string): [string, Record<string, string>] => {
   const { host, pathname, search } = new URL(link);
   return [url.origin + pathname + search, { Host: host }];
 };
 
 async function put(server: Parley, link: string, source: string): Promise<void> {
-  const [url, headers] = here(server, link);
+  const [url, headers] = localRequest(server, link);
   const response = await fetch(url, { method: "PUT", headers, body: Bun.file(source) });
   const { offset } = (await response.json()) as { offset: number };
-  if (offset !== SIZE) throw new Error(`${response.status}: ${offset} bytes were taken`);
+  if (offset !== SIZE) throw new Error(`${response.status}: ${offset} bytes were accepted`);
 }
 
 async function drain(server: Parley, link: string): Promise<void> {
-  const [url, headers] = here(server, link);
+  const [url, headers] = localRequest(server, link);
   const response = await fetch(url, { headers });
   let count = 0;
   for await (const chunk of response.body ?? []) count += chunk.length;
@@ -92,6 +92,6 @@ async function timed(work: () => Promise<void>): Promise<number> {
   return (performance.now() - from) / 1000;
 }
 
-/** Since the process began, as the kernel has counted it: no peak falls between two looks. */
+/** The peak since the process started, as the kernel counts it, so that no short peak is missed. */
 const peakRss = (pid: number): number =>
   Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * KIB;

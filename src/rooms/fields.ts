@@ -41,7 +41,7 @@ export const roomName = z
   .describe("A number is read as its text.");
 
 /** A limit or a time: 0 and null unset it. */
-export const unsettable = (max: number) =>
+const unsettable = (max: number) =>
   z
     .int(`must be a whole number from 1 to ${max}, or 0 or null for none`)
     .min(0, `must be a whole number from 1 to ${max}, or 0 or null for none`)

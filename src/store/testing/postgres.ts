@@ -12,7 +12,7 @@ const READY_MS = 60_000;
 const OVERFLOW_UID = 65_534;
 
 /** Debian installs these programs outside PATH, in a folder per version. */
-export function postgresProgram(name: string): string {
+function postgresProgram(name: string): string {
   const found = [...new Bun.Glob(`/usr/lib/postgresql/*/bin/${name}`).scanSync("/")].map((path) => join("/", path));
   const program = Bun.which(name) ?? found.sort().at(-1);
   if (!program) throw new Error(`${name} is missing: apt-get install -y postgresql`);
