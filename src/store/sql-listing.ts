@@ -57,8 +57,8 @@ export class RecordingLists {
     private readonly limits = LIMITS,
   ) {}
 
-  page(app: string, wanted: PageRequest): Promise<RecordingRow[]> {
-    return this.inTurn(app, () => this.readPage(app, wanted));
+  page(app: string, request: PageRequest): Promise<RecordingRow[]> {
+    return this.inTurn(app, () => this.readPage(app, request));
   }
 
   totalOf(app: string, filter: RecordingFilter): Promise<number> {

@@ -14,4 +14,4 @@ DROP INDEX recordings_type;
 -- nothing else narrows the list.
 CREATE INDEX recordings_participant ON recordings (app, participant_session, seq, type, start_time);
 CREATE INDEX recordings_meeting ON recordings (app, meeting_session, seq, type, start_time);
-CREATE INDEX recordings_type ON recordings (app, type, seq);
+CREATE INDEX recordings_type ON recordings (app, type, seq, start_time);
