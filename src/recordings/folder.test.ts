@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Folder } from "./folder.ts";
 import { type Place, StorageError, StorageFull } from "./storage.ts";
-import { ALONE, pattern, storageContract } from "./testing/storage.suite.ts";
+import { ALONE, pattern, storageSuite } from "./testing/storage.suite.ts";
 
 const made: string[] = [];
 const folder = (): string => {
@@ -16,7 +16,7 @@ afterAll(() => {
   for (const path of made) rmSync(path, { recursive: true });
 });
 
-storageContract("a folder", async () => {
+storageSuite("a folder", async () => {
   const root = folder();
   const storage = new Folder(root, 0);
   const read = async (place: Place): Promise<Uint8Array> => (await storage.file(place))?.bytes() ?? new Uint8Array();

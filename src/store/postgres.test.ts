@@ -9,7 +9,7 @@ import { StoreUnreachable } from "./store.ts";
 import { withApps } from "./testing/places.ts";
 import { PostgresServer } from "./testing/postgres.ts";
 import { appRow, COMPLETION, roomRow, uploadRow } from "./testing/rows.ts";
-import { storeContract } from "./testing/store.suite.ts";
+import { storeSuite } from "./testing/store.suite.ts";
 
 setDefaultTimeout(60_000);
 
@@ -22,7 +22,7 @@ afterAll(() => server.stop());
 const open = (url: string): Promise<SqlStore> => openStore("", url);
 
 describe("PostgreSQL", () =>
-  storeContract(async () => {
+  storeSuite(async () => {
     const url = await server.newDatabase();
     return () => open(url);
   }));

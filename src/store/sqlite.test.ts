@@ -4,9 +4,9 @@ import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite, openStore, sqliteFile } from "./open.ts";
 import { newFolders, sqlitePlaces } from "./testing/places.ts";
-import { storeContract } from "./testing/store.suite.ts";
+import { storeSuite } from "./testing/store.suite.ts";
 
-describe("SQLite", () => storeContract(sqlitePlaces()));
+describe("SQLite", () => storeSuite(sqlitePlaces()));
 
 const newFolder = newFolders();
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Bucket } from "../../src/recordings/s3.ts";
 import { parseS3Address } from "../../src/recordings/s3-address.ts";
 import { MARK_NAME, type Place } from "../../src/recordings/storage.ts";
-import { ALONE, pattern, storageContract } from "../../src/recordings/testing/storage.suite.ts";
+import { ALONE, pattern, storageSuite } from "../../src/recordings/testing/storage.suite.ts";
 import { type S3Service, startS3 } from "../support/s3.ts";
 
 /** The first run builds the service. */
@@ -21,7 +21,7 @@ afterAll(() => service.stop());
 const bucket = (url = service.storageUrl): Bucket => new Bucket(parseS3Address(url, {}), MAX_BYTES, Date.now);
 const LINK = { disposition: "inline", contentType: "video/webm", seconds: 60 };
 
-storageContract("a bucket", async () => {
+storageSuite("a bucket", async () => {
   const storage = bucket();
   const read = async (place: Place): Promise<Uint8Array> => (await fetch(storage.link(place, LINK))).bytes();
   return { storage, read, reopen: () => bucket() };

@@ -74,7 +74,7 @@ async function finished(storage: Storage, bytes: Uint8Array): Promise<Place> {
   return place;
 }
 
-export function storageContract(name: string, make: () => Promise<StorageUnderTest>): void {
+export function storageSuite(name: string, make: () => Promise<StorageUnderTest>): void {
   describe(name, () => {
     test("bytes appended in several calls become one file, whatever their sizes", async () => {
       const { storage, read } = await make();

@@ -4,12 +4,12 @@ import type { SqlStore } from "../sql.ts";
 import type { AppRow, KeyRow } from "../store.ts";
 import type { NewPlace, Place } from "./places.ts";
 import { appRow, keyRow } from "./rows.ts";
-import { leasesContract } from "./suite-leases.ts";
-import { listingContract } from "./suite-listing.ts";
-import { recordingsContract } from "./suite-recordings.ts";
-import { roomsContract } from "./suite-rooms.ts";
+import { leasesSuite } from "./suite-leases.ts";
+import { listingSuite } from "./suite-listing.ts";
+import { recordingsSuite } from "./suite-recordings.ts";
+import { roomsSuite } from "./suite-rooms.ts";
 
-export function storeContract(newPlace: NewPlace): void {
+export function storeSuite(newPlace: NewPlace): void {
   const filled = async (): Promise<{ store: SqlStore; place: Place }> => {
     const place = await newPlace();
     const store = await place();
@@ -138,10 +138,10 @@ export function storeContract(newPlace: NewPlace): void {
     await store.close();
   });
 
-  roomsContract(newPlace);
-  recordingsContract(newPlace);
-  leasesContract(newPlace);
-  listingContract(newPlace);
+  roomsSuite(newPlace);
+  recordingsSuite(newPlace);
+  leasesSuite(newPlace);
+  listingSuite(newPlace);
 }
 
 const app = (id: string, fields: Partial<AppRow> = {}): AppRow =>

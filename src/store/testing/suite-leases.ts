@@ -4,7 +4,7 @@ import type { SqlStore } from "../sql.ts";
 import { type NewPlace, withApps } from "./places.ts";
 import { COMPLETION, uploadRow } from "./rows.ts";
 
-export function leasesContract(newPlace: NewPlace): void {
+export function leasesSuite(newPlace: NewPlace): void {
   describe("leases", () => {
     // One store for all tests: creating a PostgreSQL database for each would take long.
     let store: SqlStore;

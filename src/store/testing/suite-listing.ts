@@ -7,7 +7,7 @@ import { type NewPlace, withApps } from "./places.ts";
 import { databaseOf, fill, ids, record } from "./recordings.ts";
 import { COMPLETION, uploadRow } from "./rows.ts";
 
-export function listingContract(newPlace: NewPlace): void {
+export function listingSuite(newPlace: NewPlace): void {
   describe("listing", () => {
     const smallLimits: ListingLimits = { narrowSpanRows: 100, windowRows: 700 };
     test.each<[string, number, ListingLimits | undefined]>([

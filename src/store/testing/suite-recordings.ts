@@ -5,7 +5,7 @@ import { type NewPlace, withApps } from "./places.ts";
 import { ids, record } from "./recordings.ts";
 import { COMPLETION, uploadRow } from "./rows.ts";
 
-export function recordingsContract(newPlace: NewPlace): void {
+export function recordingsSuite(newPlace: NewPlace): void {
   let opened: SqlStore | undefined;
   const newStore = async (): Promise<SqlStore> => {
     opened = await withApps(await newPlace());

@@ -8,7 +8,7 @@ import { roomRow } from "./rows.ts";
 const row = (id: string, fields: Partial<RoomRow> = {}): RoomRow =>
   roomRow(id, { fields: { lang: "ü'\"\\", maxParticipants: 3, enableChat: false }, ...fields });
 
-export function roomsContract(newPlace: NewPlace): void {
+export function roomsSuite(newPlace: NewPlace): void {
   let store: SqlStore;
   let rooms: RoomStore;
   beforeEach(async () => {
