@@ -1,22 +1,18 @@
 /** Access tokens: the section of rooms.md, line by line. Every response is also checked against /openapi.json. */
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Application, type AppRefusal, expectAppRefusal, newApplication } from "../support/application.ts";
-import { startChecked } from "../support/checks.ts";
+import { checkedServerForTests } from "../support/for-tests.ts";
 import type { Answer, Json } from "../support/http.ts";
 import { encodePart, forge, headerOf, nowSeconds, payloadOf, signature } from "../support/jwt.ts";
-import { type Server, startParley } from "../support/parley.ts";
+import { startParley } from "../support/parley.ts";
 
 setDefaultTimeout(60_000);
 
-let server: Server;
 let app: Application;
-beforeAll(async () => {
-  server = await startChecked();
-});
+const server = await checkedServerForTests();
 beforeEach(async () => {
   app = await newApplication(server);
 });
-afterAll(() => server.stop());
 
 const mint = async (body: Json = {}): Promise<string> =>
   (await app.must<{ token: string }>("POST", "/token", body)).token;

@@ -1,21 +1,15 @@
 /** Rotation of an application's secret key (protocol.md 8), and what it ends (rooms.md, access tokens). */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Admin } from "../support/admin.ts";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Application, expectAppRefusal, newApplication } from "../support/application.ts";
 import { CONFLICT, INVALID, refused, startChecked } from "../support/checks.ts";
+import { checkedServerForTests } from "../support/for-tests.ts";
 import type { Json } from "../support/http.ts";
-import type { Server } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
 
 setDefaultTimeout(60_000);
 
-let server: Server;
-let admin: Admin;
-beforeAll(async () => {
-  server = await startChecked();
-  admin = server.admin;
-});
-afterAll(() => server.stop());
+const server = await checkedServerForTests();
+const { admin } = server;
 
 const rotate = async ({ id }: Application, body?: Json, by = admin): Promise<string> =>
   (await by.must<{ secretKey: string }>("POST", `/apps/${id}/secret-key/rotate`, body)).secretKey;

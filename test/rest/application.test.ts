@@ -1,20 +1,16 @@
 /** Host, credential and errors of the application API: the first section of rooms.md, line by line. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Application, expectAppRefusal, newApplication } from "../support/application.ts";
-import { expectRefusal, startChecked } from "../support/checks.ts";
+import { expectRefusal } from "../support/checks.ts";
+import { checkedServerForTests } from "../support/for-tests.ts";
 import { call, inPieces, rawCall, statusOf } from "../support/http.ts";
-import { type Server, startParley } from "../support/parley.ts";
+import { startParley } from "../support/parley.ts";
 import { sha256, webm } from "../support/recordings.ts";
 
 setDefaultTimeout(60_000);
 
-let server: Server;
-let app: Application;
-beforeAll(async () => {
-  server = await startChecked();
-  app = await newApplication(server);
-});
-afterAll(() => server.stop());
+const server = await checkedServerForTests();
+const app = await newApplication(server);
 
 const FORM = { "Content-Type": "application/x-www-form-urlencoded" };
 const rooms = (host: string, more: Record<string, string> = {}, bearer = app.secretKey) =>

@@ -1,10 +1,10 @@
 /** Applications over the control plane (protocol.md 8). Every response is also checked against /openapi.json. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { type Admin, type App, freshName, mint, mintToken } from "../support/admin.ts";
-import { CONFLICT, INVALID, NOT_FOUND, refused, startChecked } from "../support/checks.ts";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { type App, freshName, mint, mintToken } from "../support/admin.ts";
+import { CONFLICT, INVALID, NOT_FOUND, refused } from "../support/checks.ts";
+import { checkedServerForTests } from "../support/for-tests.ts";
 import type { Json } from "../support/http.ts";
 import { nowSeconds } from "../support/jwt.ts";
-import type { Server } from "../support/parley.ts";
 
 setDefaultTimeout(60_000);
 
@@ -12,13 +12,8 @@ const APPS = "/apps";
 const KEYS = "/signalling/keys";
 const RESERVED = ["www", "api", "admin", "docs", "static"];
 
-let server: Server;
-let admin: Admin;
-beforeAll(async () => {
-  server = await startChecked();
-  admin = server.admin;
-});
-afterAll(() => server.stop());
+const server = await checkedServerForTests();
+const { admin } = server;
 
 test("an application is created with a secret, then shown without it, by id and by name", async () => {
   const name = freshName();

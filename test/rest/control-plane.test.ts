@@ -1,23 +1,19 @@
 /** The control plane as a whole: credentials, addresses, and what all responses have in common (protocol.md 8). */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type Admin, mint } from "../support/admin.ts";
-import { expectFrame, INVALID, NOT_FOUND, refused, startChecked } from "../support/checks.ts";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mint } from "../support/admin.ts";
+import { expectFrame, INVALID, NOT_FOUND, refused } from "../support/checks.ts";
 import type { Document } from "../support/contract.ts";
+import { checkedServerForTests } from "../support/for-tests.ts";
 import { type Answer, call, rawCall, statusOf } from "../support/http.ts";
-import { type Server, startParley } from "../support/parley.ts";
+import { startParley } from "../support/parley.ts";
 
 setDefaultTimeout(60_000);
 
 const APPS = "/apps";
 const KEYS = "/signalling/keys";
 
-let server: Server;
-let admin: Admin;
-beforeAll(async () => {
-  server = await startChecked();
-  admin = server.admin;
-});
-afterAll(() => server.stop());
+const server = await checkedServerForTests();
+const { admin } = server;
 
 describe("tokens/check", () => {
   test("refuses an invalid request", async () => {

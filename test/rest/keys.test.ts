@@ -1,21 +1,16 @@
 /** Keys over the control plane (protocol.md 8). Every response is also checked against /openapi.json. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { type Admin, ALL_ACTIONS, type Key, mint, mintToken } from "../support/admin.ts";
-import { CONFLICT, INVALID, NOT_FOUND, refused, startChecked } from "../support/checks.ts";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { ALL_ACTIONS, type Key, mint, mintToken } from "../support/admin.ts";
+import { CONFLICT, INVALID, NOT_FOUND, refused } from "../support/checks.ts";
+import { checkedServerForTests } from "../support/for-tests.ts";
 import { type Json, rawCall, statusOf } from "../support/http.ts";
-import type { Server } from "../support/parley.ts";
 
 setDefaultTimeout(60_000);
 
 const KEYS = "/signalling/keys";
 
-let server: Server;
-let admin: Admin;
-beforeAll(async () => {
-  server = await startChecked();
-  admin = server.admin;
-});
-afterAll(() => server.stop());
+const server = await checkedServerForTests();
+const { admin } = server;
 
 test("a secret key has its fields and formats, and shows its secret only once", async () => {
   const app = await admin.createApp();

@@ -1,15 +1,11 @@
 /** A credential must be valid when it is used, not only when its request began: bodies that arrive after a revocation have no effect. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { serverForTests } from "../support/for-tests.ts";
 import { type HalfSent, halfSent, statusOf } from "../support/http.ts";
-import { type Server, startParley } from "../support/parley.ts";
 
 setDefaultTimeout(60_000);
 
-let server: Server;
-beforeAll(async () => {
-  server = await startParley();
-});
-afterAll(() => server.stop());
+const server = await serverForTests();
 
 const begin = (path: string, bearer: string, body: object, host = "127.0.0.1"): Promise<HalfSent> =>
   halfSent(

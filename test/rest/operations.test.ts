@@ -1,18 +1,15 @@
 /** What an operator's tools request: health, metrics, the OpenAPI document; rates, and a separate admin address. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createServer } from "node:net";
 import { mint } from "../support/admin.ts";
 import type { Document } from "../support/contract.ts";
+import { serverForTests } from "../support/for-tests.ts";
 import { call } from "../support/http.ts";
-import { type Server, startParley } from "../support/parley.ts";
+import { startParley } from "../support/parley.ts";
 
 setDefaultTimeout(60_000);
 
-let server: Server;
-beforeAll(async () => {
-  server = await startParley();
-});
-afterAll(() => server.stop());
+const server = await serverForTests();
 
 /** A port that was free when checked. */
 async function freePort(): Promise<number> {

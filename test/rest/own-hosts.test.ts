@@ -1,15 +1,12 @@
 /** Host names under which the control plane and the metrics answer (DNS rebinding), and what a health check responds. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { serverForTests } from "../support/for-tests.ts";
 import { rawCall, statusOf } from "../support/http.ts";
-import { type Server, startParley } from "../support/parley.ts";
+import { startParley } from "../support/parley.ts";
 
 setDefaultTimeout(60_000);
 
-let server: Server;
-beforeAll(async () => {
-  server = await startParley({ env: { PARLEY_PUBLIC_URL: "https://realtime.example.com, http://parley:8080" } });
-});
-afterAll(() => server.stop());
+const server = await serverForTests({ env: { PARLEY_PUBLIC_URL: "https://realtime.example.com, http://parley:8080" } });
 
 const PATHS = ["/metrics", "/api/internal/v1/apps"];
 

@@ -1,27 +1,23 @@
 /** Links to recordings: GET /recording/:id/view and /download, and the files that they lead to. */
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { connect } from "node:net";
 import { expectAppRefusal, newApplication } from "../support/application.ts";
 import { startChecked } from "../support/checks.ts";
+import { checkedServerForTests } from "../support/for-tests.ts";
 import type { Json } from "../support/http.ts";
 import { nowSeconds } from "../support/jwt.ts";
-import type { Server } from "../support/parley.ts";
 import { Backend, type Recording, sha256, webm } from "../support/recordings.ts";
 
 setDefaultTimeout(60_000);
 
-let server: Server;
 let backend: Backend;
 let made: Recording;
 const bytes = webm(100_000);
-beforeAll(async () => {
-  server = await startChecked({ env: { PARLEY_LINK_SECONDS: "1800" } });
-});
+const server = await checkedServerForTests({ env: { PARLEY_LINK_SECONDS: "1800" } });
 beforeEach(async () => {
   backend = new Backend(await newApplication(server));
   made = await backend.record({}, bytes);
 });
-afterAll(() => server.stop());
 
 const ask = (range: string, headers: Record<string, string> = {}): Promise<Response> =>
   link("view").then((url) => backend.fetch(url, { headers: { Range: range, ...headers } }));

@@ -1,28 +1,24 @@
 /** Uploads of recordings: POST /recording, PUT <uploadUrl>, POST /recording/:id/complete, row by row, and their failures. */
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { expectAppRefusal, newApplication } from "../support/application.ts";
-import { startChecked } from "../support/checks.ts";
+import { checkedServerForTests } from "../support/for-tests.ts";
 import { inPieces, rawCall, statusOf } from "../support/http.ts";
 import { nowSeconds } from "../support/jwt.ts";
-import { type Server, startParley } from "../support/parley.ts";
+import { startParley } from "../support/parley.ts";
 import { Backend, isRefusal, sha256, webm } from "../support/recordings.ts";
 
 setDefaultTimeout(60_000);
 
 const MAX_BYTES = 1_000_000;
 
-let server: Server;
 let backend: Backend;
-beforeAll(async () => {
-  server = await startChecked({ env: { PARLEY_MAX_RECORDING_BYTES: String(MAX_BYTES) } });
-});
+const server = await checkedServerForTests({ env: { PARLEY_MAX_RECORDING_BYTES: String(MAX_BYTES) } });
 beforeEach(async () => {
   backend = new Backend(await newApplication(server));
 });
-afterAll(() => server.stop());
 
 const HEX24 = /^[0-9a-f]{24}$/;
 const range = (first: number, last: number, total: number | string) => ({

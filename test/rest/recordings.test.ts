@@ -1,25 +1,20 @@
 /** Recordings: the table of calls of rooms.md, row by row. Every response is also checked against /openapi.json. */
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expectAppRefusal, newApplication } from "../support/application.ts";
-import { startChecked } from "../support/checks.ts";
+import { checkedServerForTests } from "../support/for-tests.ts";
 import type { Json } from "../support/http.ts";
 import { nowSeconds } from "../support/jwt.ts";
-import type { Server } from "../support/parley.ts";
 import { asQuery, Backend, type Page, type Recording, webm } from "../support/recordings.ts";
 
 setDefaultTimeout(60_000);
 
-let server: Server;
 let backend: Backend;
-beforeAll(async () => {
-  server = await startChecked();
-});
+const server = await checkedServerForTests();
 beforeEach(async () => {
   backend = new Backend(await newApplication(server));
 });
-afterAll(() => server.stop());
 
 const ids = (page: { data: Recording[] }): string[] => page.data.map((one) => one._id);
 const many = (count: number, fields: Json = {}): Promise<Recording[]> =>

@@ -1,20 +1,14 @@
 /** The table of fields of rooms.md, row by row: default, accepted values, values that unset it, refused values. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { FIELD_NAMES } from "../../src/rooms/fields.ts";
-import { type Application, expectAppRefusal, newApplication } from "../support/application.ts";
-import { startChecked } from "../support/checks.ts";
+import { expectAppRefusal, newApplication } from "../support/application.ts";
+import { checkedServerForTests } from "../support/for-tests.ts";
 import { type Answer, call, type Json } from "../support/http.ts";
-import type { Server } from "../support/parley.ts";
 
 setDefaultTimeout(60_000);
 
-let server: Server;
-let app: Application;
-beforeAll(async () => {
-  server = await startChecked();
-  app = await newApplication(server);
-});
-afterAll(() => server.stop());
+const server = await checkedServerForTests();
+const app = await newApplication(server);
 
 interface Row {
   /** undefined: the record does not have the field before it is set. */

@@ -1,22 +1,18 @@
 /** Rooms: the table of calls of rooms.md, row by row. Every response is also checked against /openapi.json. */
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { type Application, expectAppRefusal, newApplication } from "../support/application.ts";
 import { startChecked } from "../support/checks.ts";
+import { checkedServerForTests } from "../support/for-tests.ts";
 import type { Json } from "../support/http.ts";
 import { nowSeconds } from "../support/jwt.ts";
-import type { Server } from "../support/parley.ts";
 
 setDefaultTimeout(60_000);
 
-let server: Server;
 let app: Application;
-beforeAll(async () => {
-  server = await startChecked();
-});
+const server = await checkedServerForTests();
 beforeEach(async () => {
   app = await newApplication(server);
 });
-afterAll(() => server.stop());
 
 interface Page {
   data: Json[];

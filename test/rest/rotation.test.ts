@@ -1,24 +1,19 @@
 /** Rotation: several previous secrets, each with its own end, and what they may still do (service.md 5.6, protocol.md 8). */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { type Admin, mint, mintToken } from "../support/admin.ts";
-import { CONFLICT, INVALID, NOT_FOUND, refused, startChecked } from "../support/checks.ts";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { mint, mintToken } from "../support/admin.ts";
+import { CONFLICT, INVALID, NOT_FOUND, refused } from "../support/checks.ts";
 import type { Document } from "../support/contract.ts";
+import { checkedServerForTests } from "../support/for-tests.ts";
 import { call, type Json } from "../support/http.ts";
 import { nowSeconds, payloadOf, selfSigned, signature } from "../support/jwt.ts";
-import type { Server } from "../support/parley.ts";
 
 setDefaultTimeout(60_000);
 
 const KEYS = "/signalling/keys";
 const GRACE_SECONDS = 7200;
 
-let server: Server;
-let admin: Admin;
-beforeAll(async () => {
-  server = await startChecked({ env: { PARLEY_ROTATION_GRACE_SECONDS: String(GRACE_SECONDS) } });
-  admin = server.admin;
-});
-afterAll(() => server.stop());
+const server = await checkedServerForTests({ env: { PARLEY_ROTATION_GRACE_SECONDS: String(GRACE_SECONDS) } });
+const { admin } = server;
 
 const newKey = async () => admin.createKey((await admin.createApp())._id);
 

@@ -5,16 +5,13 @@ import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { mint } from "../support/admin.ts";
 import { expectSentence } from "../support/checks.ts";
-import { refusedStart, runParley, type Server, startParley } from "../support/parley.ts";
+import { serverForTests } from "../support/for-tests.ts";
+import { refusedStart, runParley, startParley } from "../support/parley.ts";
 import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
 
 setDefaultTimeout(60_000);
 
-let server: Server;
-beforeAll(async () => {
-  server = await startParley();
-});
-afterAll(() => server.stop());
+const server = await serverForTests();
 
 describe("starts that are refused, with a readable error", () => {
   test("a second start on the same data folder; the first keeps running", async () => {

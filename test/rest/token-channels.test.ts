@@ -1,24 +1,19 @@
 /** Which channels a token may name (protocol.md 1): decided exactly for every legal request, with its cost charged to the key. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { type Admin, mint, type SecretKey } from "../support/admin.ts";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { mint, type SecretKey } from "../support/admin.ts";
 import { expectRefusal } from "../support/checks.ts";
+import { serverForTests } from "../support/for-tests.ts";
 import { call, halfSent, statusOf } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
-import { type Server, startParley } from "../support/parley.ts";
+import { startParley } from "../support/parley.ts";
 
 setDefaultTimeout(60_000);
 
 const PER_SECOND = 1000;
 
-let server: Server;
-let admin: Admin;
-let app: string;
-beforeAll(async () => {
-  server = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: String(PER_SECOND) } });
-  admin = server.admin;
-  app = (await admin.createApp())._id;
-});
-afterAll(() => server.stop());
+const server = await serverForTests({ env: { PARLEY_REST_REQUESTS_PER_SECOND: String(PER_SECOND) } });
+const { admin } = server;
+const app = (await admin.createApp())._id;
 
 const hundred = (make: (i: number) => string): string[] => Array.from({ length: 100 }, (_, i) => make(i));
 const keyFor = (channelPatterns: readonly string[]): Promise<SecretKey> => admin.createKey(app, { channelPatterns });

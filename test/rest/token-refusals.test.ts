@@ -1,10 +1,11 @@
 /** Every row of service.md 7.1, caused by a real request, and their order (protocol.md 7). */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { type Admin, mint, mintToken, type SecretKey } from "../support/admin.ts";
+import { mint, mintToken } from "../support/admin.ts";
 import { expectRefusal } from "../support/checks.ts";
+import { serverForTests, wideAndNarrowKeys } from "../support/for-tests.ts";
 import { call, type Json, rawCall, statusOf } from "../support/http.ts";
-import { type Server, startParley } from "../support/parley.ts";
+import { startParley } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
 
 setDefaultTimeout(60_000);
@@ -12,25 +13,9 @@ setDefaultTimeout(60_000);
 const KIB = 1024;
 const BODY_MAX_BYTES = 128 * KIB;
 
-let server: Server;
-let admin: Admin;
-/** A key that may do everything. */
-let wide: SecretKey;
-/** A key for chat/* and news/**, publish and subscribe. */
-let narrow: SecretKey;
-
-beforeAll(async () => {
-  server = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" } });
-  admin = server.admin;
-  const app = await admin.createApp();
-  wide = await admin.createKey(app.name);
-  narrow = await admin.createKey(app.name, {
-    channelPatterns: ["chat/*", "news/**"],
-    actions: ["publish", "subscribe"],
-  });
-});
-
-afterAll(() => server.stop());
+const server = await serverForTests({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" } });
+const { admin } = server;
+const { wide, narrow } = await wideAndNarrowKeys(server);
 
 const post = (body: unknown, key = wide): ReturnType<typeof mint> => mint(server.url, key.credential, body);
 const named = (count: number): string[] => Array.from({ length: count }, (_, i) => `c${i}`);

@@ -1,36 +1,20 @@
 /** POST /v1/tokens over real HTTP: its response and its limits (service.md 2.2, 2.3, 4.1 and 8; protocol.md 7). */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { jwtVerify, SignJWT } from "jose";
-import { type Admin, ALL_ACTIONS, mint, mintToken, type SecretKey } from "../support/admin.ts";
+import { ALL_ACTIONS, mint, mintToken } from "../support/admin.ts";
 import { expectRefusal } from "../support/checks.ts";
+import { serverForTests, wideAndNarrowKeys } from "../support/for-tests.ts";
 import { call, inPieces } from "../support/http.ts";
 import { headerOf, nowSeconds, payloadOf } from "../support/jwt.ts";
-import { type Server, startParley } from "../support/parley.ts";
 
 setDefaultTimeout(60_000);
 
 const KIB = 1024;
 const BODY_MAX_BYTES = 128 * KIB;
 
-let server: Server;
-let admin: Admin;
-/** A key that may do everything. */
-let wide: SecretKey;
-/** A key for chat/* and news/**, publish and subscribe. */
-let narrow: SecretKey;
-
-beforeAll(async () => {
-  server = await startParley({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" } });
-  admin = server.admin;
-  const app = await admin.createApp();
-  wide = await admin.createKey(app.name);
-  narrow = await admin.createKey(app.name, {
-    channelPatterns: ["chat/*", "news/**"],
-    actions: ["publish", "subscribe"],
-  });
-});
-
-afterAll(() => server.stop());
+const server = await serverForTests({ env: { PARLEY_REST_REQUESTS_PER_SECOND: "0" } });
+const { admin } = server;
+const { wide, narrow } = await wideAndNarrowKeys(server);
 
 const post = (body: unknown, key = wide): ReturnType<typeof mint> => mint(server.url, key.credential, body);
 const keyOf = (secret: string): Uint8Array => new TextEncoder().encode(secret);

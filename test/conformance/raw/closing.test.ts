@@ -1,8 +1,9 @@
 /** protocol.md 6: how connections end, and what other members see. 1001 is in shutdown.test.ts, 4011 in connection-limits.test.ts. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { attempt } from "./support/connect.ts";
+import { leaveOf } from "./support/expected.ts";
 import { closePayload, OPCODE } from "./support/frames.ts";
-import { type Frame, ids } from "./support/shapes.ts";
+import { ids } from "./support/shapes.ts";
 import { Wire } from "./support/wire.ts";
 import { fresh, type Guest, newApp, tokenQuery, World, worldForTests } from "./support/world.ts";
 
@@ -12,22 +13,6 @@ const world = await worldForTests();
 
 /** At least two seconds from now: a token with less than one second left is refused. */
 const soon = (): number => Math.floor((Date.now() + 2700) / 1000);
-
-/** Two members of a channel: one that watches, and one that the test is about to end. */
-async function pair(claims: object = {}): Promise<{ channel: string; watcher: Guest; guest: Guest }> {
-  const channel = fresh("room");
-  const watcher = await world.member(channel);
-  const guest = await world.member(channel, { ...claims });
-  await watcher.wire.until("presence");
-  return { channel, watcher, guest };
-}
-
-const leaving = (channel: string, peerId: string): Frame<"presence"> => ({
-  type: "presence",
-  channel,
-  joined: [],
-  left: [{ peerId }],
-});
 
 describe("4002: the token has expired", () => {
   // All connections wait at the same time, so they are kept out of the clean-up after each test.
@@ -78,7 +63,7 @@ describe("4002: the token has expired", () => {
     const left = await closedBefore(member, exp);
     expect(left).toBeGreaterThan(0);
     expect(left).toBeLessThanOrEqual(260);
-    expect(await watcher.wire.frame()).toEqual(leaving(channel, member.peerId));
+    expect(await watcher.wire.frame()).toEqual(leaveOf(channel, member.peerId));
     expect(member.wire.frames.filter(({ type }) => type === "error")).toEqual([]);
   });
 
@@ -116,7 +101,7 @@ describe("4001: the key is revoked", () => {
       expect(code).toBe(4001);
       expect(at - started).toBeLessThan(1000);
     }
-    expect(await watcher.wire.frame()).toEqual(leaving(channel, one.peerId));
+    expect(await watcher.wire.frame()).toEqual(leaveOf(channel, one.peerId));
     expect(await visitor.wire.sync()).toEqual([]);
     await world.admin.revoke(publishable.keyId);
     expect((await visitor.wire.closed()).code).toBe(4001);
@@ -156,17 +141,17 @@ describe("4010: the concurrent cap", () => {
 
 describe("4020: kicked by the backend", () => {
   test("all connections of the peer end, and no others; the response counts them", async () => {
-    const { channel, watcher, guest } = await pair();
+    const { channel, watcher, guest } = await world.pair();
     const twin = await world.guest({ sub: guest.peerId });
     const { status, body } = await world.rest("DELETE", `/v1/peers/${guest.peerId}`);
     expect([status, body]).toEqual([200, { peerId: guest.peerId, closed: 2 } as never]);
     for (const { wire } of [guest, twin]) expect((await wire.closed()).code).toBe(4020);
-    expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+    expect(await watcher.wire.frame()).toEqual(leaveOf(channel, guest.peerId));
     expect(await watcher.wire.sync()).toEqual([]);
   });
 
   test("the peer may reconnect at once if it is not blocked", async () => {
-    const { guest } = await pair();
+    const { guest } = await world.pair();
     await world.rest("DELETE", `/v1/peers/${guest.peerId}?blockSec=0`);
     expect((await guest.wire.closed()).code).toBe(4020);
     const { peerId } = await world.guest({ sub: guest.peerId });
@@ -177,18 +162,18 @@ describe("4020: kicked by the backend", () => {
 describe("closes by the client", () => {
   test("a close is answered with its code, and other members see it leave", async () => {
     for (const code of [1000, 1001, 3000, 4999]) {
-      const { channel, watcher, guest } = await pair();
+      const { channel, watcher, guest } = await world.pair();
       guest.wire.close(code, "bye");
       expect((await guest.wire.closed()).code).toBe(code);
       await guest.wire.gone();
-      expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+      expect(await watcher.wire.frame()).toEqual(leaveOf(channel, guest.peerId));
     }
   });
 
   test("a connection that breaks without a close leaves presence too", async () => {
-    const { channel, watcher, guest } = await pair();
+    const { channel, watcher, guest } = await world.pair();
     guest.wire.drop();
-    expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+    expect(await watcher.wire.frame()).toEqual(leaveOf(channel, guest.peerId));
   });
 
   test("frames after a close are ignored", async () => {
@@ -214,18 +199,18 @@ describe("invalid WebSocket frames", () => {
     ["a close code that must not be sent", 1002, (wire: Wire) => wire.frameOf(OPCODE.close, closePayload(1005))],
   ] as const)
     test(`${what} ends the connection, and other members see it leave`, async () => {
-      const { channel, watcher, guest } = await pair();
+      const { channel, watcher, guest } = await world.pair();
       offend(guest.wire);
       const end = await guest.wire.next(({ kind }) => kind === "close" || kind === "end");
       // The service may end the connection without a close frame; a close frame that it does send must carry the right code.
       if (end.kind === "close") expect(end.code).toBe(expected);
-      expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+      expect(await watcher.wire.frame()).toEqual(leaveOf(channel, guest.peerId));
     });
 });
 
 describe("after the service's close frame", () => {
   test("no text frame follows, and the connection ends", async () => {
-    const { guest } = await pair();
+    const { guest } = await world.pair();
     await world.rest("DELETE", `/v1/peers/${guest.peerId}`);
     await guest.wire.closed();
     await guest.wire.gone();
@@ -234,7 +219,7 @@ describe("after the service's close frame", () => {
 
   test("the connection ends even if the client does not answer the close", async () => {
     // The raw client never answers a close, so the service has to end the connection.
-    const { guest } = await pair();
+    const { guest } = await world.pair();
     await world.rest("DELETE", `/v1/peers/${guest.peerId}`);
     const { at } = await guest.wire.closed();
     await guest.wire.gone();
@@ -243,7 +228,7 @@ describe("after the service's close frame", () => {
 });
 
 test("each close code has its own reason", async () => {
-  const { guest } = await pair();
+  const { guest } = await world.pair();
   await world.rest("DELETE", `/v1/peers/${guest.peerId}`);
   const { reason } = await guest.wire.closed();
   expect(reason.length).toBeGreaterThan(0);
@@ -272,7 +257,7 @@ describe.if(process.env.PARLEY_TEST_LONG !== undefined)("liveness", () => {
     clearInterval(talking);
     expect(gone.at - started).toBeGreaterThan(55_000);
     expect(gone.at - started).toBeLessThan(95_000);
-    expect(gone.kind === "text" && JSON.parse(gone.text)).toEqual(leaving(channel, mute.peerId));
+    expect(gone.kind === "text" && JSON.parse(gone.text)).toEqual(leaveOf(channel, mute.peerId));
     const pings = lively.wire.events.filter(({ kind, at }) => kind === "ping" && at > started);
     expect(pings.length).toBeGreaterThanOrEqual(1);
     expect(pings.length).toBeLessThanOrEqual(4);

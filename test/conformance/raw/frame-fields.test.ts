@@ -1,26 +1,13 @@
 /** protocol.md 2 and 3: the fields of welcome, channel names, peer ids, data and presence. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { forge, nowSeconds } from "../../support/jwt.ts";
-import type { AnyFrame, Frame } from "./support/shapes.ts";
+import { errorFrame } from "./support/expected.ts";
 import type { Wire } from "./support/wire.ts";
 import { fresh, join, tokenQuery, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(30_000);
 
 const world = await worldForTests();
-
-const error = (code: string, requestId?: string): Frame<"error"> => ({
-  type: "error",
-  ...(requestId !== undefined && { requestId }),
-  code,
-  message: expect.any(String) as unknown as string,
-});
-
-/** Every frame that one frame causes: all that come before the pong to the ping sent after it. */
-async function brings(wire: Wire, frame: object | string): Promise<AnyFrame[]> {
-  wire.send(frame);
-  return wire.sync();
-}
 
 const textAt = (wire: Wire, at: number): string => {
   const event = wire.events[at];
@@ -137,7 +124,7 @@ describe("channel names", () => {
     test(`${what}: invalid_channel, for unsubscribe too`, async () => {
       const { wire } = await world.quiet();
       for (const frame of [...both(channel), { type: "unsubscribe", channel, requestId: "r" }])
-        expect(await brings(wire, frame)).toEqual([error("invalid_channel", "r")]);
+        expect(await wire.brings(frame)).toEqual([errorFrame("invalid_channel", "r")]);
     });
 
   for (const [what, channel] of [
@@ -182,7 +169,8 @@ describe("channel names", () => {
   ])
     test(`${channel} is reserved, even if the key's patterns allow it`, async () => {
       const { wire } = await world.quiet();
-      for (const frame of both(channel)) expect(await brings(wire, frame)).toEqual([error("channel_reserved", "r")]);
+      for (const frame of both(channel))
+        expect(await wire.brings(frame)).toEqual([errorFrame("channel_reserved", "r")]);
     });
 });
 
@@ -199,8 +187,8 @@ describe("peer ids of send", () => {
   ] as const)
     test(`${what}: invalid_peer_id`, async () => {
       const { wire } = await world.quiet();
-      expect(await brings(wire, { type: "send", to, data: 1, requestId: "r" })).toEqual([
-        error("invalid_peer_id", "r"),
+      expect(await wire.brings({ type: "send", to, data: 1, requestId: "r" })).toEqual([
+        errorFrame("invalid_peer_id", "r"),
       ]);
     });
 
@@ -208,9 +196,9 @@ describe("peer ids of send", () => {
     test(`${JSON.stringify(to).slice(0, 20)} is valid: peer_not_found while the peer is offline, then it arrives`, async () => {
       const { wire, peerId } = await world.quiet();
       const frame = { type: "send", to, data: 1, requestId: "r" };
-      expect(await brings(wire, frame)).toEqual([error("peer_not_found", "r")]);
+      expect(await wire.brings(frame)).toEqual([errorFrame("peer_not_found", "r")]);
       const other = await world.quiet({ sub: to });
-      expect(await brings(wire, frame)).toEqual([{ type: "ack", requestId: "r" }]);
+      expect(await wire.brings(frame)).toEqual([{ type: "ack", requestId: "r" }]);
       expect(await other.wire.frame()).toEqual({ type: "direct", from: peerId, data: 1 });
     });
 });
@@ -223,7 +211,7 @@ describe("data", () => {
       { type: "publish", channel: "c", Data: 1, requestId: "r" },
       { type: "send", to: peerId, requestId: "r" },
     ])
-      expect(await brings(wire, frame)).toEqual([error("missing_data", "r")]);
+      expect(await wire.brings(frame)).toEqual([errorFrame("missing_data", "r")]);
   });
 
   for (const raw of [
@@ -260,7 +248,7 @@ describe("data", () => {
         [`{"type":"send","to":"${receiver.peerId}","data":${raw}}`, "direct"],
         [`{"d\\u0061ta" :\n${raw},"to":"${receiver.peerId}","type":"send"}`, "direct"],
       ] as const) {
-        expect(await brings(wire, frame)).toEqual([]);
+        expect(await wire.brings(frame)).toEqual([]);
         const text = await receiver.wire.text();
         expect(JSON.parse(text).type).toBe(type);
         expect(carries(text, "data", raw)).toBe(true);

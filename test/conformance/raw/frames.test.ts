@@ -1,26 +1,12 @@
 /** protocol.md 2 and 3: acks, errors and malformed client frames. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { errorFrame } from "./support/expected.ts";
 import { OPCODE } from "./support/frames.ts";
-import type { AnyFrame, Frame } from "./support/shapes.ts";
-import type { Wire } from "./support/wire.ts";
 import { fresh, QUIET, startWorld, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(30_000);
 
 const world = await worldForTests();
-
-const error = (code: string, requestId?: string): Frame<"error"> => ({
-  type: "error",
-  ...(requestId !== undefined && { requestId }),
-  code,
-  message: expect.any(String) as unknown as string,
-});
-
-/** Every frame that one frame causes: all that come before the pong to the ping sent after it. */
-async function brings(wire: Wire, frame: object | string): Promise<AnyFrame[]> {
-  wire.send(frame);
-  return wire.sync();
-}
 
 describe("with a requestId", () => {
   test("each frame is answered by exactly one ack that echoes it", async () => {
@@ -34,30 +20,28 @@ describe("with a requestId", () => {
       { type: "unsubscribe", channel },
     ]) {
       const requestId = fresh("request");
-      expect(await brings(wire, { ...frame, requestId })).toEqual([{ type: "ack", requestId }]);
+      expect(await wire.brings({ ...frame, requestId })).toEqual([{ type: "ack", requestId }]);
     }
   });
 
   test("an error echoes it and there is no ack", async () => {
     const { wire } = await world.quiet();
-    expect(await brings(wire, { type: "publish", channel: "", data: 1, requestId: "r" })).toEqual([
-      error("invalid_channel", "r"),
+    expect(await wire.brings({ type: "publish", channel: "", data: 1, requestId: "r" })).toEqual([
+      errorFrame("invalid_channel", "r"),
     ]);
   });
 
   test("a ping is answered by a pong that echoes it, and nothing else", async () => {
     const { wire } = await world.quiet();
-    expect(await brings(wire, { type: "ping", requestId: "r" })).toEqual([{ type: "pong", requestId: "r" }]);
+    expect(await wire.brings({ type: "ping", requestId: "r" })).toEqual([{ type: "pong", requestId: "r" }]);
   });
 
   for (const requestId of ["1", "x".repeat(128), 'quote " and \\', "é😀", "line\nbreak\u0000", "\u2028", "null"])
     test(`${JSON.stringify(requestId).slice(0, 40)} is echoed unchanged`, async () => {
       const { wire } = await world.quiet();
-      expect(await brings(wire, { type: "unsubscribe", channel: "c", requestId })).toEqual([
-        { type: "ack", requestId },
-      ]);
-      expect(await brings(wire, { type: "nonsense", requestId })).toEqual([error("unknown_type", requestId)]);
-      expect(await brings(wire, { type: "ping", requestId })).toEqual([{ type: "pong", requestId }]);
+      expect(await wire.brings({ type: "unsubscribe", channel: "c", requestId })).toEqual([{ type: "ack", requestId }]);
+      expect(await wire.brings({ type: "nonsense", requestId })).toEqual([errorFrame("unknown_type", requestId)]);
+      expect(await wire.brings({ type: "ping", requestId })).toEqual([{ type: "pong", requestId }]);
     });
 
   for (const requestId of ["", "x".repeat(129), 5, 0, null, true, {}, ["r"]])
@@ -71,10 +55,10 @@ describe("with a requestId", () => {
         { type: "ping", requestId },
         { type: "nonsense", requestId },
       ]) {
-        const [answer, ...more] = await brings(wire, frame);
+        const [answer, ...more] = await wire.brings(frame);
         expect(more).toEqual([]);
         expect(Object.keys(answer ?? {}).sort()).toEqual(["code", "message", "type"]);
-        expect(answer).toEqual(error("malformed_message"));
+        expect(answer).toEqual(errorFrame("malformed_message"));
       }
       expect(await member.wire.sync()).toEqual([]);
     });
@@ -85,13 +69,13 @@ describe("without a requestId", () => {
     const channel = fresh("room");
     const { wire, peerId } = await world.quiet();
     const other = await world.quiet();
-    expect(await brings(wire, { type: "subscribe", channel })).toEqual([]);
-    expect(await brings(other.wire, { type: "publish", channel, data: 1 })).toEqual([]);
+    expect(await wire.brings({ type: "subscribe", channel })).toEqual([]);
+    expect(await other.wire.brings({ type: "publish", channel, data: 1 })).toEqual([]);
     expect(await wire.frame()).toEqual({ type: "message", channel, from: other.peerId, data: 1 });
-    expect(await brings(other.wire, { type: "send", to: peerId, data: 2 })).toEqual([]);
+    expect(await other.wire.brings({ type: "send", to: peerId, data: 2 })).toEqual([]);
     expect(await wire.frame()).toEqual({ type: "direct", from: other.peerId, data: 2 });
-    expect(await brings(wire, { type: "unsubscribe", channel })).toEqual([]);
-    expect(await brings(other.wire, { type: "publish", channel, data: 3 })).toEqual([]);
+    expect(await wire.brings({ type: "unsubscribe", channel })).toEqual([]);
+    expect(await other.wire.brings({ type: "publish", channel, data: 3 })).toEqual([]);
     expect(await wire.sync()).toEqual([]);
   });
 
@@ -103,10 +87,10 @@ describe("without a requestId", () => {
       [{ type: "send", to: fresh("nobody"), data: 1 }, "peer_not_found"],
       [{ type: "subscribe" }, "invalid_channel"],
     ] as const) {
-      const [answer, ...more] = await brings(wire, frame);
+      const [answer, ...more] = await wire.brings(frame);
       expect(more).toEqual([]);
       expect(Object.keys(answer ?? {}).sort()).toEqual(["code", "message", "type"]);
-      expect(answer).toEqual(error(code));
+      expect(answer).toEqual(errorFrame(code));
     }
   });
 
@@ -118,7 +102,7 @@ describe("without a requestId", () => {
       '{"type":"ping","more":1}',
       '{"\\u0074ype":"p\\u0069ng"}',
     ])
-      expect(await brings(wire, text)).toEqual([{ type: "pong" }]);
+      expect(await wire.brings(text)).toEqual([{ type: "pong" }]);
   });
 });
 
@@ -147,7 +131,7 @@ describe("malformed_message", () => {
   ])
     test(`for ${JSON.stringify(text)}, and the connection stays open`, async () => {
       const { wire } = await world.quiet();
-      expect(await brings(wire, text)).toEqual([error("malformed_message")]);
+      expect(await wire.brings(text)).toEqual([errorFrame("malformed_message")]);
     });
 
   for (const [what, text] of [
@@ -163,16 +147,16 @@ describe("malformed_message", () => {
   ] as const)
     test(`for the same key twice: ${what}; nothing is echoed`, async () => {
       const { wire } = await world.quiet();
-      const [answer, ...more] = await brings(wire, text);
+      const [answer, ...more] = await wire.brings(text);
       expect(more).toEqual([]);
-      expect(answer).toEqual(error("malformed_message"));
+      expect(answer).toEqual(errorFrame("malformed_message"));
       expect(answer).not.toHaveProperty("requestId");
     });
 
   test("is not sent for a key that occurs twice inside data, or in data and outside", async () => {
     const { wire } = await world.quiet();
     const text = '{"type":"publish","channel":"c","data":{"a":1,"a":2,"type":3,"data":4},"requestId":"r"}';
-    expect(await brings(wire, text)).toEqual([{ type: "ack", requestId: "r" }]);
+    expect(await wire.brings(text)).toEqual([{ type: "ack", requestId: "r" }]);
   });
 
   test("for a binary frame, whatever it contains", async () => {
@@ -186,7 +170,7 @@ describe("malformed_message", () => {
       JSON.stringify({ type: "publish", channel: room, data: 1, requestId: "r" }),
     ]) {
       wire.frameOf(OPCODE.binary, payload);
-      expect(await wire.sync()).toEqual([error("malformed_message")]);
+      expect(await wire.sync()).toEqual([errorFrame("malformed_message")]);
     }
     expect(await member.wire.sync()).toEqual([]);
   });
@@ -196,7 +180,7 @@ describe("malformed_message", () => {
       const channel = fresh("room");
       const { wire } = await world.quiet();
       const frame = { type: "subscribe", channel, includeSenderMetadata, requestId: "r" };
-      expect(await brings(wire, frame)).toEqual([error("malformed_message", "r")]);
+      expect(await wire.brings(frame)).toEqual([errorFrame("malformed_message", "r")]);
       const other = await world.quiet();
       expect(await other.wire.request({ type: "publish", channel, data: 1 })).toMatchObject({ type: "ack" });
       expect(await wire.sync()).toEqual([]);
@@ -233,8 +217,8 @@ describe("unknown_type", () => {
   for (const type of ["", "hello", "Ping", "ping ", "Subscribe", "ack", "error", "welcome", "message", "pong", "other"])
     test(`for ${JSON.stringify(type)}`, async () => {
       const { wire } = await world.quiet();
-      expect(await brings(wire, { type, requestId: "r" })).toEqual([error("unknown_type", "r")]);
-      expect(await brings(wire, { type })).toEqual([error("unknown_type")]);
+      expect(await wire.brings({ type, requestId: "r" })).toEqual([errorFrame("unknown_type", "r")]);
+      expect(await wire.brings({ type })).toEqual([errorFrame("unknown_type")]);
     });
 });
 
@@ -245,7 +229,7 @@ describe("a type that names a property of every object", () => {
       const own = await startWorld();
       const { wire } = await own.guest(QUIET);
       const other = await own.guest(QUIET);
-      expect(await brings(wire, { type, requestId: "r" })).toEqual([error("unknown_type", "r")]);
+      expect(await wire.brings({ type, requestId: "r" })).toEqual([errorFrame("unknown_type", "r")]);
       expect(await other.wire.sync()).toEqual([]);
       await own.stop();
     });
@@ -256,7 +240,7 @@ test("extra fields are ignored", async () => {
   const { wire } = await world.quiet();
   const other = await world.quiet();
   const extra = { from: "another", fromMetadata: { a: 1 }, snapshot: true, x: [1, { y: 2 }], requestid: "no" };
-  expect(await brings(wire, { type: "subscribe", channel, ...extra, requestId: "r" })).toEqual([
+  expect(await wire.brings({ type: "subscribe", channel, ...extra, requestId: "r" })).toEqual([
     { type: "ack", requestId: "r" },
   ]);
   await other.wire.request({ type: "publish", channel, data: 1, ...extra });
@@ -267,8 +251,8 @@ describe("unsubscribe", () => {
   test("from a channel without a subscription is acked", async () => {
     const { wire } = await world.quiet();
     const frame = { type: "unsubscribe", channel: fresh("room"), requestId: "r" };
-    expect(await brings(wire, frame)).toEqual([{ type: "ack", requestId: "r" }]);
-    expect(await brings(wire, frame)).toEqual([{ type: "ack", requestId: "r" }]);
+    expect(await wire.brings(frame)).toEqual([{ type: "ack", requestId: "r" }]);
+    expect(await wire.brings(frame)).toEqual([{ type: "ack", requestId: "r" }]);
   });
 
   test("ends one channel, not another", async () => {

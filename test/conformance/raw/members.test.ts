@@ -1,32 +1,23 @@
 /** protocol.md 5: members with several connections, reconnects, crowds, and rosters in parts. */
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { presenceChange } from "./support/expected.ts";
 import { MembersSeen, watchMembers } from "./support/members-seen.ts";
 import { type Frame, ids } from "./support/shapes.ts";
 import type { Wire } from "./support/wire.ts";
-import { type Claims, fresh, type Guest, join, startWorld, type World, worldForTests } from "./support/world.ts";
+import {
+  type Claims,
+  fresh,
+  type Guest,
+  join,
+  startWorld,
+  subscribeUntilPing,
+  type World,
+  worldForTests,
+} from "./support/world.ts";
 
 setDefaultTimeout(60_000);
 
 const world = await worldForTests();
-
-const change = (channel: string, joined: object[], left: object[]): Frame<"presence"> =>
-  ({ type: "presence", channel, joined, left }) as Frame<"presence">;
-
-/** A peer that does not answer pings: its roster waits until `letIn` or the timeout. */
-const silent = (claims: Claims = {}, from = world): Promise<Guest> => from.guest(claims, { answersPings: false });
-
-/** Subscribes and returns the payload of the ping after the ack. */
-async function knock(wire: Wire, channel: string, fields: object = {}): Promise<string> {
-  const answer = await wire.request({ type: "subscribe", channel, ...fields });
-  expect(answer.type).toBe("ack");
-  return wire.rosterPing();
-}
-
-/** Waits for several ticks: another peer joins channels, and each join takes at least one tick. */
-async function ticksPass(count = 3): Promise<void> {
-  const { wire } = await world.guest();
-  for (let i = 0; i < count; i++) await join(wire, fresh("elsewhere"));
-}
 
 describe("a member is a peer, not a connection", () => {
   test("it joins with its first connection and leaves after its last", async () => {
@@ -34,16 +25,16 @@ describe("a member is a peer, not a connection", () => {
     const watcher = await world.member(channel);
     const sub = fresh("peer");
     const one = await world.member(channel, { sub });
-    expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId: sub }], []));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId: sub }], []));
     const two = await world.member(channel, { sub });
     const three = await world.member(channel, { sub });
     one.wire.close();
     await one.wire.closed();
     await two.wire.request({ type: "unsubscribe", channel });
-    await ticksPass();
+    await world.ticksPass();
     expect(await watcher.wire.sync()).toEqual([]);
     three.wire.drop();
-    expect(await watcher.wire.frame()).toEqual(change(channel, [], [{ peerId: sub }]));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [], [{ peerId: sub }]));
   });
 
   test("its metadata is its newest connection's; a change is announced as joined again", async () => {
@@ -52,16 +43,16 @@ describe("a member is a peer, not a connection", () => {
     const sub = fresh("peer");
     const as = (v: number): Claims => ({ sub, peerMetadata: { v } });
     await world.member(channel, as(1));
-    expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId: sub, metadata: { v: 1 } }], []));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId: sub, metadata: { v: 1 } }], []));
     const two = await world.member(channel, as(2));
-    expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId: sub, metadata: { v: 2 } }], []));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId: sub, metadata: { v: 2 } }], []));
     const same = await world.member(channel, as(2));
-    await ticksPass();
+    await world.ticksPass();
     expect(await watcher.wire.sync()).toEqual([]);
     same.wire.close();
     await same.wire.closed();
     two.wire.close();
-    expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId: sub, metadata: { v: 1 } }], []));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId: sub, metadata: { v: 1 } }], []));
   });
 
   test("the newest connection counts, not the newest subscription", async () => {
@@ -70,9 +61,9 @@ describe("a member is a peer, not a connection", () => {
     const sub = fresh("peer");
     const older = await world.guest({ sub, peerMetadata: { v: 1 } });
     await world.member(channel, { sub, peerMetadata: { v: 2 } });
-    expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId: sub, metadata: { v: 2 } }], []));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId: sub, metadata: { v: 2 } }], []));
     await join(older.wire, channel);
-    await ticksPass();
+    await world.ticksPass();
     expect(await watcher.wire.sync()).toEqual([]);
     const { roster } = await world.member(channel);
     expect(roster.joined.find(({ peerId }) => peerId === sub)).toEqual({ peerId: sub, metadata: { v: 2 } });
@@ -83,11 +74,11 @@ describe("a member is a peer, not a connection", () => {
     const watcher = await world.member(channel);
     const sub = fresh("peer");
     await world.member(channel, { sub });
-    expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId: sub }], []));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId: sub }], []));
     const second = await world.member(channel, { sub, peerMetadata: {} });
-    expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId: sub, metadata: {} }], []));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId: sub, metadata: {} }], []));
     second.wire.close();
-    expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId: sub }], []));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId: sub }], []));
   });
 
   test("a member that leaves is shown with the metadata it had", async () => {
@@ -96,7 +87,7 @@ describe("a member is a peer, not a connection", () => {
     const { wire, peerId } = await world.member(channel, { peerMetadata: { n: 1 } });
     await watcher.wire.until("presence");
     wire.drop();
-    expect(await watcher.wire.frame()).toEqual(change(channel, [], [{ peerId, metadata: { n: 1 } }]));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [], [{ peerId, metadata: { n: 1 } }]));
   });
 
   test("a peer's other connections receive its changes like every member", async () => {
@@ -104,7 +95,7 @@ describe("a member is a peer, not a connection", () => {
     const sub = fresh("peer");
     const { wire } = await world.member(channel, { sub, peerMetadata: { v: 1 } });
     const other = await world.member(channel);
-    expect(await wire.frame()).toEqual(change(channel, [{ peerId: other.peerId }], []));
+    expect(await wire.frame()).toEqual(presenceChange(channel, [{ peerId: other.peerId }], []));
     expect(await wire.sync()).toEqual([]);
   });
 });
@@ -129,7 +120,7 @@ describe("a peer that reconnects before its old connection ends is not announced
       const { roster, wire } = await world.member(channel, claims);
       expect(ids(roster.joined)).toEqual([watcher.peerId]);
       end(old.wire, channel);
-      await ticksPass();
+      await world.ticksPass();
       expect(await watcher.wire.sync()).toEqual([]);
       wire.close();
       expect(await watcher.wire.frame()).toMatchObject({ left: [{ peerId: claims.sub as string }] });
@@ -137,27 +128,27 @@ describe("a peer that reconnects before its old connection ends is not announced
 
     test(`when the old one ${how} between the new one's ack and its roster`, async () => {
       const { channel, watcher, old, claims } = await setUp();
-      const { wire } = await silent(claims);
-      const payload = await knock(wire, channel);
+      const { wire } = await world.silent(claims);
+      const payload = await subscribeUntilPing(wire, channel);
       end(old.wire, channel);
-      await ticksPass();
+      await world.ticksPass();
       wire.pong(payload);
       expect(ids((await wire.frame("presence")).joined)).toEqual([watcher.peerId]);
-      await ticksPass(1);
+      await world.ticksPass(1);
       expect(await watcher.wire.sync()).toEqual([]);
     });
   }
 
   test("but with other metadata it is announced as joined", async () => {
     const { channel, watcher, old, claims } = await setUp();
-    const { wire } = await silent({ ...claims, peerMetadata: { a: 2 } });
-    const payload = await knock(wire, channel);
+    const { wire } = await world.silent({ ...claims, peerMetadata: { a: 2 } });
+    const payload = await subscribeUntilPing(wire, channel);
     old.wire.close();
-    await ticksPass();
+    await world.ticksPass();
     wire.pong(payload);
     await wire.frame("presence");
     expect(await watcher.wire.frame()).toEqual(
-      change(channel, [{ peerId: claims.sub as string, metadata: { a: 2 } }], []),
+      presenceChange(channel, [{ peerId: claims.sub as string, metadata: { a: 2 } }], []),
     );
     expect(await watcher.wire.sync()).toEqual([]);
   });
@@ -169,12 +160,12 @@ describe("channels do not mix", () => {
     const first = await world.member(one);
     const second = await world.member(two);
     const { wire, peerId } = await world.member(one);
-    expect(await first.wire.frame()).toEqual(change(one, [{ peerId }], []));
+    expect(await first.wire.frame()).toEqual(presenceChange(one, [{ peerId }], []));
     await join(wire, two);
-    expect(await second.wire.frame()).toEqual(change(two, [{ peerId }], []));
+    expect(await second.wire.frame()).toEqual(presenceChange(two, [{ peerId }], []));
     wire.close();
-    expect(await first.wire.frame()).toEqual(change(one, [], [{ peerId }]));
-    expect(await second.wire.frame()).toEqual(change(two, [], [{ peerId }]));
+    expect(await first.wire.frame()).toEqual(presenceChange(one, [], [{ peerId }]));
+    expect(await second.wire.frame()).toEqual(presenceChange(two, [], [{ peerId }]));
     expect(await first.wire.sync()).toEqual([]);
     expect(await second.wire.sync()).toEqual([]);
   });
@@ -202,7 +193,7 @@ describe("a crowd", () => {
       expect(seen.rosters).toBe(1);
       expect(seen.redundant).toEqual([]);
     }
-    await ticksPass();
+    await world.ticksPass();
     for (const { wire } of guests) expect(await wire.sync()).toEqual([]);
   });
 });
@@ -227,7 +218,7 @@ describe("a roster over 960,000 characters", () => {
     // All connect at once, and none reads its own roster: they only have to be members.
     await Promise.all(
       members.map(async ({ wire }) => {
-        await knock(wire, channel);
+        await subscribeUntilPing(wire, channel);
         wire.stopLooking();
       }),
     );

@@ -2,38 +2,18 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { SecretKey } from "../../support/admin.ts";
 import { refusal } from "./support/connect.ts";
-import type { AnyFrame, Frame } from "./support/shapes.ts";
-import { ALL_ACTIONS, fresh, type Guest, join, tokenQuery, worldForTests } from "./support/world.ts";
+import { errorFrame, leaveOf } from "./support/expected.ts";
+import { ALL_ACTIONS, type Claims, fresh, join, tokenQuery, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);
 
 const world = await worldForTests();
 
 const makeKey = (fields: object = {}): Promise<SecretKey> => world.admin.createKey(world.app._id, { ...fields });
+/** Two members of a channel below chat/; `key` is the second one's. */
+const pair = (key: SecretKey, claims: Claims = {}) => world.pair(claims, key, `chat/${fresh("room")}`);
 
 const without = (...actions: string[]): string[] => ALL_ACTIONS.filter((action) => !actions.includes(action));
-
-const lost = (code = "channel_not_authorized"): AnyFrame => ({
-  type: "error",
-  code,
-  message: expect.any(String) as unknown as string,
-});
-
-const leaving = (channel: string, peerId: string): Frame<"presence"> => ({
-  type: "presence",
-  channel,
-  joined: [],
-  left: [{ peerId }],
-});
-
-/** A peer whose key never changes, and a peer whose key is about to change. */
-async function pair(key: SecretKey, claims: object = {}): Promise<{ channel: string; watcher: Guest; guest: Guest }> {
-  const channel = `chat/${fresh("room")}`;
-  const watcher = await world.member(channel);
-  const guest = await world.member(channel, { ...claims }, key);
-  await watcher.wire.until("presence");
-  return { channel, watcher, guest };
-}
 
 describe("an edit that removes channels", () => {
   test("ends those subscriptions at once: an error for each, other members see it leave, it stays connected", async () => {
@@ -46,8 +26,11 @@ describe("an edit that removes channels", () => {
     await join(guest.wire, also);
     await keptWatcher.wire.until("presence");
     await world.admin.patchKey(key.keyId, { channelPatterns: ["kept/*"] });
-    expect(await guest.wire.sync()).toEqual([lost(), lost()]);
-    expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+    expect(await guest.wire.sync()).toEqual([
+      errorFrame("channel_not_authorized"),
+      errorFrame("channel_not_authorized"),
+    ]);
+    expect(await watcher.wire.frame()).toEqual(leaveOf(channel, guest.peerId));
     await watcher.wire.request({ type: "publish", channel, data: 1 });
     const late = await world.member(channel);
     expect(late.roster.joined).toEqual([{ peerId: watcher.peerId }]);
@@ -80,7 +63,7 @@ describe("an edit that removes channels", () => {
     const { wire } = await world.welcomed({ query: tokenQuery(token) });
     for (const channel of [kept, gone]) await wire.request({ type: "subscribe", channel });
     await world.admin.patchKey(key.keyId, { channelPatterns: ["kept*"] });
-    expect(await wire.sync()).toEqual([lost()]);
+    expect(await wire.sync()).toEqual([errorFrame("channel_not_authorized")]);
     expect(await wire.request({ type: "publish", channel: kept, data: 1 })).toMatchObject({ type: "ack" });
     expect(await wire.request({ type: "publish", channel: gone, data: 1 })).toMatchObject({
       code: "channel_not_authorized",
@@ -96,7 +79,7 @@ describe("an edit that removes channels", () => {
     const key = await makeKey();
     const { channel, watcher, guest } = await pair(key);
     await world.admin.patchKey(key.keyId, { channelPatterns: [] });
-    expect(await guest.wire.frame()).toEqual(lost());
+    expect(await guest.wire.frame()).toEqual(errorFrame("channel_not_authorized"));
     await watcher.wire.until("presence");
     await world.admin.patchKey(key.keyId, { channelPatterns: ["**"] });
     await watcher.wire.request({ type: "publish", channel, data: 1 });
@@ -114,7 +97,7 @@ describe("an edit that removes channels", () => {
     await wire.request({ type: "subscribe", channel });
     await wire.request({ type: "subscribe", channel: other });
     await world.admin.patchKey(key.keyId, { channelPatterns: ["other*"] });
-    expect(await wire.frame()).toEqual(lost());
+    expect(await wire.frame()).toEqual(errorFrame("channel_not_authorized"));
     expect(await wire.frame()).toMatchObject({ type: "presence", channel: other });
     expect(await wire.sync()).toEqual([]);
     expect(await watcher.wire.sync()).toEqual([]);
@@ -128,8 +111,8 @@ describe("an edit that removes channels", () => {
     await join(wire, channel);
     await watcher.wire.until("presence");
     await world.admin.patchKey(keyId, { channelPatterns: ["other"] });
-    expect(await wire.sync()).toEqual([lost()]);
-    expect(await watcher.wire.frame()).toEqual(leaving(channel, peerId));
+    expect(await wire.sync()).toEqual([errorFrame("channel_not_authorized")]);
+    expect(await watcher.wire.frame()).toEqual(leaveOf(channel, peerId));
   });
 
   test("does not affect connections of other keys, nor what is still allowed", async () => {
@@ -142,8 +125,8 @@ describe("an edit that removes channels", () => {
     await world.admin.patchKey(key.keyId, { channelPatterns: ["**"] });
     for (const { wire } of [guest, watcher, bystander]) expect(await wire.sync()).toEqual([]);
     await world.admin.patchKey(key.keyId, { channelPatterns: [] });
-    expect(await guest.wire.sync()).toEqual([lost()]);
-    for (const { wire } of [watcher, bystander]) expect(await wire.frame()).toEqual(leaving(channel, guest.peerId));
+    expect(await guest.wire.sync()).toEqual([errorFrame("channel_not_authorized")]);
+    for (const { wire } of [watcher, bystander]) expect(await wire.frame()).toEqual(leaveOf(channel, guest.peerId));
   });
 
   test("keeps a peer a member while another of its connections is subscribed", async () => {
@@ -151,9 +134,9 @@ describe("an edit that removes channels", () => {
     const { channel, watcher, guest } = await pair(key);
     const twin = await world.member(channel, { sub: guest.peerId });
     await world.admin.patchKey(key.keyId, { channelPatterns: [] });
-    expect(await guest.wire.frame()).toEqual(lost());
+    expect(await guest.wire.frame()).toEqual(errorFrame("channel_not_authorized"));
     twin.wire.close();
-    expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+    expect(await watcher.wire.frame()).toEqual(leaveOf(channel, guest.peerId));
   });
 });
 
@@ -184,9 +167,9 @@ describe("an edit that removes actions", () => {
     const key = await makeKey();
     const { channel, watcher, guest } = await pair(key);
     await world.admin.patchKey(key.keyId, { actions: without("subscribe") });
-    expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+    expect(await watcher.wire.frame()).toEqual(leaveOf(channel, guest.peerId));
     await watcher.wire.request({ type: "publish", channel, data: 1 });
-    expect(await guest.wire.sync()).toEqual([lost()]);
+    expect(await guest.wire.sync()).toEqual([errorFrame("channel_not_authorized")]);
     expect(await guest.wire.request({ type: "subscribe", channel })).toMatchObject({ code: "action_not_permitted" });
   });
 
@@ -194,7 +177,7 @@ describe("an edit that removes actions", () => {
     const key = await makeKey();
     const { channel, watcher, guest } = await pair(key);
     await world.admin.patchKey(key.keyId, { actions: without("presence") });
-    expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+    expect(await watcher.wire.frame()).toEqual(leaveOf(channel, guest.peerId));
     const late = await world.member(channel);
     expect(late.roster.joined).toEqual([{ peerId: watcher.peerId }]);
     await watcher.wire.until("presence");

@@ -1,5 +1,6 @@
 /** protocol.md 2 and 3: sender metadata, the number of channels, a token's permissions, and the order of the checks. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { errorFrame } from "./support/expected.ts";
 import type { AnyFrame, Frame } from "./support/shapes.ts";
 import type { Wire } from "./support/wire.ts";
 import { fresh, type Guest, overQuotaForTests, QUIET, worldForTests } from "./support/world.ts";
@@ -8,19 +9,6 @@ setDefaultTimeout(30_000);
 
 const world = await worldForTests();
 const overQuota = await overQuotaForTests(world);
-
-const error = (code: string, requestId?: string): Frame<"error"> => ({
-  type: "error",
-  ...(requestId !== undefined && { requestId }),
-  code,
-  message: expect.any(String) as unknown as string,
-});
-
-/** Every frame that one frame causes: all that come before the pong to the ping sent after it. */
-async function brings(wire: Wire, frame: object | string): Promise<AnyFrame[]> {
-  wire.send(frame);
-  return wire.sync();
-}
 
 describe("subscribe.includeSenderMetadata", () => {
   const METADATA = { name: "Ann", role: "host" };
@@ -111,11 +99,11 @@ describe("a connection holds 100 channels", () => {
     for (let i = 0; i < 100; i++) wire.send({ type: "subscribe", channel: `${name}/${i}` });
     expect(await wire.sync()).toEqual([]);
     const next = { type: "subscribe", channel: `${name}/100`, requestId: "r" };
-    expect(await brings(wire, next)).toEqual([error("channel_limit_exceeded", "r")]);
-    expect(await brings(wire, { ...next, channel: `${name}/0` })).toEqual([{ type: "ack", requestId: "r" }]);
-    expect(await brings(wire, { type: "unsubscribe", channel: `${name}/50`, requestId: "r" })).toHaveLength(1);
-    expect(await brings(wire, next)).toEqual([{ type: "ack", requestId: "r" }]);
-    expect(await brings(wire, { ...next, channel: `${name}/50` })).toEqual([error("channel_limit_exceeded", "r")]);
+    expect(await wire.brings(next)).toEqual([errorFrame("channel_limit_exceeded", "r")]);
+    expect(await wire.brings({ ...next, channel: `${name}/0` })).toEqual([{ type: "ack", requestId: "r" }]);
+    expect(await wire.brings({ type: "unsubscribe", channel: `${name}/50`, requestId: "r" })).toHaveLength(1);
+    expect(await wire.brings(next)).toEqual([{ type: "ack", requestId: "r" }]);
+    expect(await wire.brings({ ...next, channel: `${name}/50` })).toEqual([errorFrame("channel_limit_exceeded", "r")]);
     const other = await world.quiet();
     other.wire.send({ type: "publish", channel: `${name}/100`, data: 1 });
     other.wire.send({ type: "publish", channel: `${name}/50`, data: 1 });
@@ -141,16 +129,16 @@ describe("permissions of a token", () => {
         permissions: ["subscribe", "publish", "send"].filter((x) => x !== missing),
       });
       for (const [action, frame] of Object.entries(frames)) {
-        const expected = action === missing ? error("action_not_permitted", "r") : { type: "ack", requestId: "r" };
-        expect(await brings(wire, { ...frame, requestId: "r" })).toEqual([expected as AnyFrame]);
+        const expected = action === missing ? errorFrame("action_not_permitted", "r") : { type: "ack", requestId: "r" };
+        expect(await wire.brings({ ...frame, requestId: "r" })).toEqual([expected as AnyFrame]);
       }
     }
   });
 
   test("ping and unsubscribe need no action", async () => {
     const { wire } = await world.guest({ permissions: [], channels: [] });
-    expect(await brings(wire, { type: "ping" })).toEqual([{ type: "pong" }]);
-    expect(await brings(wire, { type: "unsubscribe", channel: "x", requestId: "r" })).toEqual([
+    expect(await wire.brings({ type: "ping" })).toEqual([{ type: "pong" }]);
+    expect(await wire.brings({ type: "unsubscribe", channel: "x", requestId: "r" })).toEqual([
       { type: "ack", requestId: "r" },
     ]);
   });
@@ -189,9 +177,9 @@ describe("permissions of a token", () => {
         { type: "subscribe", channel, requestId: "r" },
         { type: "publish", channel, data: 1, requestId: "r" },
       ])
-        expect({ channel, came: await brings(wire, frame) }).toEqual({
+        expect({ channel, came: await wire.brings(frame) }).toEqual({
           channel,
-          came: [allowed ? { type: "ack", requestId: "r" } : error("channel_not_authorized", "r")],
+          came: [allowed ? { type: "ack", requestId: "r" } : errorFrame("channel_not_authorized", "r")],
         });
   });
 
@@ -277,32 +265,38 @@ describe("of two faults of a frame, the earlier check's is reported", () => {
   ] as const)
     test(`${earlier} is checked before ${later}`, async () => {
       const { wire } = await powerless();
-      expect(await brings(wire, frame)).toEqual([error(code)]);
+      expect(await wire.brings(frame)).toEqual([errorFrame(code)]);
     });
 
   test("the channel is checked before data", async () => {
     const { wire } = await world.quiet({ channels: ["mine"] });
-    expect(await brings(wire, { type: "publish", channel: "x" })).toEqual([error("channel_not_authorized")]);
+    expect(await wire.brings({ type: "publish", channel: "x" })).toEqual([errorFrame("channel_not_authorized")]);
   });
 
   test("the channel is checked before the limit of channels", async () => {
     const { wire } = await world.quiet({ channels: ["mine/*"] });
     for (let i = 0; i < 100; i++) wire.send({ type: "subscribe", channel: `mine/${i}` });
-    expect(await brings(wire, { type: "subscribe", channel: "x" })).toEqual([error("channel_not_authorized")]);
-    expect(await brings(wire, { type: "subscribe", channel: "mine/100" })).toEqual([error("channel_limit_exceeded")]);
+    expect(await wire.brings({ type: "subscribe", channel: "x" })).toEqual([errorFrame("channel_not_authorized")]);
+    expect(await wire.brings({ type: "subscribe", channel: "mine/100" })).toEqual([
+      errorFrame("channel_limit_exceeded"),
+    ]);
   });
 
   test("data is checked before the quota, and the quota before the peer", async () => {
     const { wire } = await overQuota.guest(QUIET);
-    expect(await brings(wire, { type: "publish", channel: "x" })).toEqual([error("missing_data")]);
-    expect(await brings(wire, { type: "publish", channel: "x", data: 1 })).toEqual([error("over_message_quota")]);
-    expect(await brings(wire, { type: "send", to: fresh("nobody") })).toEqual([error("missing_data")]);
-    expect(await brings(wire, { type: "send", to: fresh("nobody"), data: 1 })).toEqual([error("over_message_quota")]);
+    expect(await wire.brings({ type: "publish", channel: "x" })).toEqual([errorFrame("missing_data")]);
+    expect(await wire.brings({ type: "publish", channel: "x", data: 1 })).toEqual([errorFrame("over_message_quota")]);
+    expect(await wire.brings({ type: "send", to: fresh("nobody") })).toEqual([errorFrame("missing_data")]);
+    expect(await wire.brings({ type: "send", to: fresh("nobody"), data: 1 })).toEqual([
+      errorFrame("over_message_quota"),
+    ]);
   });
 
   test("the channel and the action are checked before the quota", async () => {
     const { wire } = await overQuota.guest({ permissions: ["publish"], channels: ["mine"] });
-    expect(await brings(wire, { type: "publish", channel: "x", data: 1 })).toEqual([error("channel_not_authorized")]);
-    expect(await brings(wire, { type: "send", to: "x", data: 1 })).toEqual([error("action_not_permitted")]);
+    expect(await wire.brings({ type: "publish", channel: "x", data: 1 })).toEqual([
+      errorFrame("channel_not_authorized"),
+    ]);
+    expect(await wire.brings({ type: "send", to: "x", data: 1 })).toEqual([errorFrame("action_not_permitted")]);
   });
 });

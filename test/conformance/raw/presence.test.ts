@@ -1,8 +1,9 @@
 /** protocol.md 5: the roster after the pong, and the action presence. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type Frame, ids } from "./support/shapes.ts";
-import { isRosterPing, type Wire, type WireEvent } from "./support/wire.ts";
-import { type Claims, fresh, type Guest, join, worldForTests } from "./support/world.ts";
+import { presenceChange } from "./support/expected.ts";
+import { ids } from "./support/shapes.ts";
+import { isRosterPing, type WireEvent } from "./support/wire.ts";
+import { fresh, join, subscribeUntilPing, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);
 
@@ -24,25 +25,6 @@ const kinds = (events: readonly WireEvent[]): string[] =>
     .filter((event) => event.kind !== "ping" || isRosterPing(event))
     .map((event) => (event.kind === "text" ? (JSON.parse(event.text) as { type: string }).type : event.kind));
 
-const change = (channel: string, joined: object[], left: object[]): Frame<"presence"> =>
-  ({ type: "presence", channel, joined, left }) as Frame<"presence">;
-
-/** A peer that does not answer pings: its roster waits until `letIn` or the timeout. */
-const silent = (claims: Claims = {}, from = world): Promise<Guest> => from.guest(claims, { answersPings: false });
-
-/** Subscribes and returns the payload of the ping after the ack. */
-async function knock(wire: Wire, channel: string, fields: object = {}): Promise<string> {
-  const answer = await wire.request({ type: "subscribe", channel, ...fields });
-  expect(answer.type).toBe("ack");
-  return wire.rosterPing();
-}
-
-/** Waits for several ticks: another peer joins channels, and each join takes at least one tick. */
-async function ticksPass(count = 3): Promise<void> {
-  const { wire } = await world.guest();
-  for (let i = 0; i < count; i++) await join(wire, fresh("elsewhere"));
-}
-
 describe("a subscribe", () => {
   test("brings the ack, a WebSocket ping, and after its pong the roster: in this order and nothing else", async () => {
     const channel = fresh("room");
@@ -51,7 +33,7 @@ describe("a subscribe", () => {
     wire.send({ type: "subscribe", channel, requestId: "r" });
     await wire.until("presence");
     expect(kinds(wire.events)).toEqual(["welcome", "ack", "ping", "presence"]);
-    expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId }], []));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId }], []));
     expect(await wire.sync()).toEqual([]);
     expect(await watcher.wire.sync()).toEqual([]);
   });
@@ -66,9 +48,9 @@ describe("a subscribe", () => {
   test("brings no roster before the pong, and brings it at once after it", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
-    const { wire, peerId } = await silent();
-    const payload = await knock(wire, channel);
-    await ticksPass();
+    const { wire, peerId } = await world.silent();
+    const payload = await subscribeUntilPing(wire, channel);
+    await world.ticksPass();
     expect(await wire.sync()).toEqual([]);
     expect(await watcher.wire.sync()).toEqual([]);
     wire.pong(payload);
@@ -79,19 +61,19 @@ describe("a subscribe", () => {
       left: [],
       snapshot: true,
     });
-    expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId }], []));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId }], []));
   });
 
   test("brings the roster within 500 ms of the ack to a client that never answers pings", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
-    const { wire, peerId } = await silent();
+    const { wire, peerId } = await world.silent();
     const started = performance.now();
-    await knock(wire, channel);
+    await subscribeUntilPing(wire, channel);
     const roster = await wire.next((event) => event.kind === "text");
     expect(roster.kind === "text" && JSON.parse(roster.text)).toMatchObject({ type: "presence", snapshot: true });
     expect(roster.at - started).toBeLessThan(ROSTER_WAIT_MS + LATE_MS);
-    expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId }], []));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId }], []));
     expect(await wire.sync()).toEqual([]);
   });
 
@@ -106,21 +88,21 @@ describe("a subscribe", () => {
 
   test("does not accept an unsolicited pong as the answer", async () => {
     const channel = fresh("room");
-    const { wire } = await silent();
-    await knock(wire, channel);
+    const { wire } = await world.silent();
+    await subscribeUntilPing(wire, channel);
     for (const payload of ["", "x", "-1", "0"]) wire.pong(payload);
-    await ticksPass();
+    await world.ticksPass();
     expect(await wire.sync()).toEqual([]);
   });
 
   test("waits for its own pong, not for that of an earlier subscribe", async () => {
     const [one, two] = [fresh("room"), fresh("room")];
-    const { wire } = await silent();
-    const first = await knock(wire, one);
-    const second = await knock(wire, two);
+    const { wire } = await world.silent();
+    const first = await subscribeUntilPing(wire, one);
+    const second = await subscribeUntilPing(wire, two);
     wire.pong(first);
     expect(await wire.frame()).toMatchObject({ type: "presence", channel: one });
-    await ticksPass(2);
+    await world.ticksPass(2);
     expect(await wire.sync()).toEqual([]);
     wire.pong(second);
     expect(await wire.frame()).toMatchObject({ type: "presence", channel: two });
@@ -128,13 +110,13 @@ describe("a subscribe", () => {
 
   test("to a channel already subscribed waits for its own pong too", async () => {
     const channel = fresh("room");
-    const { wire } = await silent();
-    const first = await knock(wire, channel);
+    const { wire } = await world.silent();
+    const first = await subscribeUntilPing(wire, channel);
     wire.pong(first);
     expect(await wire.frame()).toMatchObject({ type: "presence", snapshot: true });
-    const second = await knock(wire, channel);
+    const second = await subscribeUntilPing(wire, channel);
     wire.pong(first);
-    await ticksPass(2);
+    await world.ticksPass(2);
     expect(await wire.sync()).toEqual([]);
     wire.pong(second);
     expect(await wire.frame()).toMatchObject({ type: "presence", snapshot: true });
@@ -143,9 +125,9 @@ describe("a subscribe", () => {
   test("that is undone before the roster brings none, and is not announced", async () => {
     const [channel, later] = [fresh("room"), fresh("room")];
     const watcher = await world.member(channel);
-    const { wire } = await silent();
-    await knock(wire, channel);
-    await knock(wire, later);
+    const { wire } = await world.silent();
+    await subscribeUntilPing(wire, channel);
+    await subscribeUntilPing(wire, later);
     expect(await wire.request({ type: "unsubscribe", channel })).toMatchObject({ type: "ack" });
     // Both rosters would be due by then, this one last.
     expect(await wire.frame()).toMatchObject({ type: "presence", channel: later });
@@ -156,11 +138,11 @@ describe("a subscribe", () => {
   test("of a peer that disconnects before the roster is never announced", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
-    const { wire } = await silent();
-    await knock(wire, channel);
+    const { wire } = await world.silent();
+    await subscribeUntilPing(wire, channel);
     wire.close();
     await wire.closed();
-    await ticksPass();
+    await world.ticksPass();
     expect(await watcher.wire.sync()).toEqual([]);
   });
 });
@@ -215,8 +197,8 @@ describe("the roster", () => {
     const watcher = await world.member(channel);
     const leaver = await world.member(channel);
     await watcher.wire.until("presence");
-    const { wire, peerId } = await silent();
-    const payload = await knock(wire, channel);
+    const { wire, peerId } = await world.silent();
+    const payload = await subscribeUntilPing(wire, channel);
     const joiner = await world.member(channel);
     await watcher.wire.until("presence", ({ joined }) => ids(joined).includes(joiner.peerId));
     leaver.wire.close();
@@ -234,11 +216,11 @@ describe("the roster", () => {
   test("is the first presence frame after a repeated subscribe too", async () => {
     const channel = fresh("room");
     const watcher = await world.member(channel);
-    const { wire } = await silent();
-    wire.pong(await knock(wire, channel));
+    const { wire } = await world.silent();
+    wire.pong(await subscribeUntilPing(wire, channel));
     await wire.frame("presence");
     await watcher.wire.until("presence");
-    const payload = await knock(wire, channel);
+    const payload = await subscribeUntilPing(wire, channel);
     const joiner = await world.member(channel);
     await watcher.wire.until("presence");
     watcher.wire.close();
@@ -251,17 +233,17 @@ describe("the roster", () => {
       snapshot: true,
     });
     const last = await world.member(channel);
-    expect(await wire.frame("presence")).toEqual(change(channel, [{ peerId: last.peerId }], []));
+    expect(await wire.frame("presence")).toEqual(presenceChange(channel, [{ peerId: last.peerId }], []));
   });
 
   test("of one channel does not delay presence of another", async () => {
     const [held, other] = [fresh("room"), fresh("room")];
-    const { wire } = await silent();
-    wire.pong(await knock(wire, other));
+    const { wire } = await world.silent();
+    wire.pong(await subscribeUntilPing(wire, other));
     await wire.frame("presence");
-    await knock(wire, held);
+    await subscribeUntilPing(wire, held);
     const { peerId } = await world.member(other);
-    expect(await wire.frame("presence")).toEqual(change(other, [{ peerId }], []));
+    expect(await wire.frame("presence")).toEqual(presenceChange(other, [{ peerId }], []));
   });
 });
 
@@ -288,12 +270,12 @@ describe("the action presence", () => {
     await wire.request({ type: "subscribe", channel });
     const late = await world.member(channel);
     expect(ids(late.roster.joined)).toEqual([watcher.peerId]);
-    expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId: late.peerId }], []));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId: late.peerId }], []));
     wire.send({ type: "publish", channel, data: 1 });
     expect(await watcher.wire.frame()).toMatchObject({ type: "message" });
     wire.close();
     await wire.closed();
-    await ticksPass();
+    await world.ticksPass();
     expect(await watcher.wire.sync()).toEqual([]);
   });
 
@@ -313,9 +295,9 @@ describe("the action presence", () => {
     const blind = await world.guest({ sub, ...BLIND });
     await blind.wire.request({ type: "subscribe", channel });
     const seeing = await world.member(channel, { sub });
-    expect(await watcher.wire.frame()).toEqual(change(channel, [{ peerId: sub }], []));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [{ peerId: sub }], []));
     seeing.wire.close();
-    expect(await watcher.wire.frame()).toEqual(change(channel, [], [{ peerId: sub }]));
+    expect(await watcher.wire.frame()).toEqual(presenceChange(channel, [], [{ peerId: sub }]));
     expect(await blind.wire.sync()).toEqual([]);
   });
 });

@@ -4,44 +4,24 @@ import type { SecretKey } from "../../support/admin.ts";
 import { selfSigned } from "../../support/jwt.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 import { attempt, refusal } from "./support/connect.ts";
-import type { AnyFrame, Frame } from "./support/shapes.ts";
+import { errorFrame, leaveOf } from "./support/expected.ts";
 import { Wire } from "./support/wire.ts";
-import { fresh, type Guest, startWorld, tokenQuery, worldForTests } from "./support/world.ts";
+import { type Claims, fresh, type Guest, startWorld, tokenQuery, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);
 
 const world = await worldForTests();
 
 const makeKey = (fields: object = {}): Promise<SecretKey> => world.admin.createKey(world.app._id, { ...fields });
-
-const lost = (code = "channel_not_authorized"): AnyFrame => ({
-  type: "error",
-  code,
-  message: expect.any(String) as unknown as string,
-});
-
-const leaving = (channel: string, peerId: string): Frame<"presence"> => ({
-  type: "presence",
-  channel,
-  joined: [],
-  left: [{ peerId }],
-});
-
-/** A peer whose key never changes, and a peer whose key is about to change. */
-async function pair(key: SecretKey, claims: object = {}): Promise<{ channel: string; watcher: Guest; guest: Guest }> {
-  const channel = `chat/${fresh("room")}`;
-  const watcher = await world.member(channel);
-  const guest = await world.member(channel, { ...claims }, key);
-  await watcher.wire.until("presence");
-  return { channel, watcher, guest };
-}
+/** Two members of a channel below chat/; `key` is the second one's. */
+const pair = (key: SecretKey, claims: Claims = {}) => world.pair(claims, key, `chat/${fresh("room")}`);
 
 describe("a rotation", () => {
   /** `error token_expired` and then 4002, and nothing else. */
   async function expectRetired({ wire }: Guest): Promise<number> {
     const { code, at } = await wire.closed();
     expect(code).toBe(4002);
-    expect(wire.frames.at(-1)).toEqual(lost("token_expired"));
+    expect(wire.frames.at(-1)).toEqual(errorFrame("token_expired"));
     return at;
   }
 
@@ -66,7 +46,7 @@ describe("a rotation", () => {
       expect(at - started).toBeGreaterThan(1900);
       expect(at - started).toBeLessThan(2900);
     }
-    expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+    expect(await watcher.wire.frame()).toEqual(leaveOf(channel, guest.peerId));
     for (const { wire } of [newer, other]) expect(await wire.sync()).toEqual([]);
     const answer = await refusal(world.url, { query: tokenQuery(selfSigned(key.keyId, key.secret)) });
     expect([answer.status, answer.body.error]).toEqual([401, "token_expired"]);
@@ -79,7 +59,7 @@ describe("a rotation", () => {
       const started = performance.now();
       const { secret } = await world.admin.rotate(key.keyId, options);
       expect((await expectRetired(guest)) - started).toBeLessThan(1000);
-      expect(await watcher.wire.frame()).toEqual(leaving(channel, guest.peerId));
+      expect(await watcher.wire.frame()).toEqual(leaveOf(channel, guest.peerId));
       expect((await world.guest({}, {}, { ...key, secret })).peerId).toBeString();
     }
   });

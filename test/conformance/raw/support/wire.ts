@@ -233,6 +233,12 @@ export class Wire {
     return frames;
   }
 
+  /** Sends a frame and returns every text frame that it causes. */
+  async brings(frame: object | string): Promise<AnyFrame[]> {
+    this.send(frame);
+    return this.sync();
+  }
+
   /** The close frame; text frames before it are skipped. */
   async closed(ms?: number): Promise<{ code: number; reason: string; at: number }> {
     const event = await this.next(({ kind }) => kind === "close" || kind === "end", ms);

@@ -71,6 +71,29 @@ export class World {
     return { ...guest, roster: await join(guest.wire, channel) };
   }
 
+  /** A peer that does not answer pings: its roster waits for `wire.pong` or the timeout. */
+  silent(claims: Claims = {}): Promise<Guest> {
+    return this.guest(claims, { answersPings: false });
+  }
+
+  /** Two members that know each other: a watcher, and one that the test is about to change or end. */
+  async pair(
+    claims: Claims = {},
+    key?: SecretKey,
+    channel = fresh("room"),
+  ): Promise<{ channel: string; watcher: Guest; guest: Guest }> {
+    const watcher = await this.member(channel);
+    const guest = await this.member(channel, claims, key);
+    await watcher.wire.until("presence");
+    return { channel, watcher, guest };
+  }
+
+  /** Waits for several ticks: another peer joins channels, and each join takes at least one tick. */
+  async ticksPass(count = 3): Promise<void> {
+    const { wire } = await this.guest();
+    for (let i = 0; i < count; i++) await join(wire, fresh("elsewhere"));
+  }
+
   /** A peer that neither sees presence nor appears in it, so that nothing arrives that it did not request. */
   quiet(claims: Claims = {}): Promise<Guest> {
     return this.guest({ ...QUIET, ...claims });
@@ -79,8 +102,7 @@ export class World {
   /** A quiet peer with one subscription. */
   async subscriber(channel: string, claims: Claims = {}, fields: object = {}): Promise<Guest> {
     const guest = await this.quiet(claims);
-    const answer = await guest.wire.request({ type: "subscribe", channel, ...fields });
-    if (answer.type !== "ack") throw new Error(`${channel}: ${JSON.stringify(answer)}`);
+    await subscribe(guest.wire, channel, fields);
     return guest;
   }
 
@@ -117,10 +139,20 @@ export class World {
   }
 }
 
-/** Subscribes and reads until the roster. */
-export async function join(wire: Wire, channel: string, fields: object = {}): Promise<Frame<"presence">> {
+async function subscribe(wire: Wire, channel: string, fields: object): Promise<void> {
   const answer = await wire.request({ type: "subscribe", channel, ...fields });
   if (answer.type !== "ack") throw new Error(`${channel}: ${JSON.stringify(answer)}`);
+}
+
+/** Subscribes and returns the payload of the ping after the ack. */
+export async function subscribeUntilPing(wire: Wire, channel: string, fields: object = {}): Promise<string> {
+  await subscribe(wire, channel, fields);
+  return wire.rosterPing();
+}
+
+/** Subscribes and reads until the roster. */
+export async function join(wire: Wire, channel: string, fields: object = {}): Promise<Frame<"presence">> {
+  await subscribe(wire, channel, fields);
   return wire.until("presence", (frame) => frame.channel === channel && frame.snapshot === true);
 }
 

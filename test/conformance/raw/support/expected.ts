@@ -1,0 +1,16 @@
+/** Server frames that tests expect. */
+import { expect } from "bun:test";
+import type { Frame } from "./shapes.ts";
+
+export const errorFrame = (code: string, requestId?: string): Frame<"error"> => ({
+  type: "error",
+  ...(requestId !== undefined && { requestId }),
+  code,
+  message: expect.any(String) as unknown as string,
+});
+
+export const presenceChange = (channel: string, joined: object[], left: object[]): Frame<"presence"> =>
+  ({ type: "presence", channel, joined, left }) as Frame<"presence">;
+
+export const leaveOf = (channel: string, peerId: string): Frame<"presence"> =>
+  presenceChange(channel, [], [{ peerId }]);
