@@ -5,7 +5,7 @@ import type { Keyring } from "../access/keyring.ts";
 import { StoreFollower } from "../access/store-follower.ts";
 import { Throttle } from "../access/throttle.ts";
 import type { Engine } from "../engine/engine.ts";
-import { buildRealtime as buildHubAndGateway } from "../realtime/build.ts";
+import { buildHubAndGateway } from "../realtime/build.ts";
 import { type Clock, guardedClock, systemClock } from "../realtime/clock.ts";
 import type { Gateway } from "../realtime/gateway.ts";
 import type { Hub } from "../realtime/hub.ts";

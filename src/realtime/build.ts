@@ -3,9 +3,9 @@ import { Dispatch } from "./dispatch.ts";
 import { Gateway, type GatewayParts } from "./gateway.ts";
 import { Hub, type HubParts } from "./hub.ts";
 
-export type RealtimeParts = HubParts & Omit<GatewayParts, "hub" | "dispatch">;
+export type HubAndGatewayParts = HubParts & Omit<GatewayParts, "hub" | "dispatch">;
 
-export function buildRealtime(parts: RealtimeParts): { hub: Hub; gateway: Gateway } {
+export function buildHubAndGateway(parts: HubAndGatewayParts): { hub: Hub; gateway: Gateway } {
   const hub = new Hub(parts);
   const dispatch = new Dispatch({ ...parts, hub });
   return { hub, gateway: new Gateway({ ...parts, hub, dispatch }) };

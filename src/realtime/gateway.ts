@@ -104,7 +104,7 @@ export class Gateway {
     const admitted = this.admit(attempt);
     if (!isKnown || !isRefused(admitted)) this.parts.connects.charge(rateKey(attempt.client), 1 - REFUSED_CONNECT_COST);
     if (admitted instanceof Refusal && !isKnown)
-      throw this.refused("internal_error", "Whether this credential is good cannot be found out now; try again.", 1);
+      throw this.refused("internal_error", "This credential cannot be checked at the moment; try again.", 1);
     return this.enter(attempt, admitted);
   }
 

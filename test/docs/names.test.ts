@@ -118,7 +118,7 @@ describe("npm", () => {
   });
 
   test("benchmarks that a page names exist", () => {
-    const benches = [...readPage("bench/run.ts").matchAll(/^ {2}(\w+): \{ about/gm)].map(([, name = ""]) => name);
+    const benches = [...readPage("bench/run.ts").matchAll(/^ {2}(\w+): \{\s*about/gm)].map(([, name = ""]) => name);
     const named = (page: string): string[] =>
       calls(page).flatMap((argv) => (argv[1] === "bench" ? operandsOf(argv).slice(0, 1) : []));
     // `--only a,k1` and the like name loads, not benchmarks.

@@ -7,7 +7,7 @@ import { Throttle } from "../../access/throttle.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
-import { buildRealtime } from "../build.ts";
+import { buildHubAndGateway } from "../build.ts";
 import type { Clock } from "../clock.ts";
 import type { Gateway, SocketData } from "../gateway.ts";
 import type { Hub } from "../hub.ts";
@@ -69,7 +69,7 @@ export function buildNode(parts: NodeParts, options: NodeOptions = {}): TestNode
   const server = new FakeServer();
   const usageRows = new MemoryUsage();
   const usage = new Usage(usageRows.store, clock, silentLog);
-  const { hub, gateway } = buildRealtime({
+  const { hub, gateway } = buildHubAndGateway({
     ...parts,
     blocks,
     metrics,

@@ -6,7 +6,7 @@ import { Blocks } from "../../../src/access/blocks.ts";
 import { Throttle } from "../../../src/access/throttle.ts";
 import type { Engine, MemberState, RemoteMembers } from "../../../src/engine/engine.ts";
 import { Exchange } from "../../../src/engine/local.ts";
-import { buildRealtime } from "../../../src/realtime/build.ts";
+import { buildHubAndGateway } from "../../../src/realtime/build.ts";
 import { systemClock as clock } from "../../../src/realtime/clock.ts";
 import type { SocketData } from "../../../src/realtime/gateway.ts";
 import type { Hub } from "../../../src/realtime/hub.ts";
@@ -41,7 +41,7 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     watch: (_app: string, _channel: string, found: (members: RemoteMembers) => void) =>
       found(new Map([["elsewhere", states]])),
   });
-  const { hub, gateway } = buildRealtime({
+  const { hub, gateway } = buildHubAndGateway({
     id: "node",
     clock,
     engine,
