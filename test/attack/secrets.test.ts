@@ -2,7 +2,6 @@
  * One long run at log level debug: every call that creates or accepts a secret, and secrets in places where they do not belong.
  * Then every secret of that run is searched for in everything that others may read.
  */
-import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +10,7 @@ import { type Answer, type Call, call, rawCall } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import { SecretSearch } from "../support/leaks.ts";
 import { runParley, type Server, startParley } from "../support/parley.ts";
-import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
+import { removeFolder, tempFolder } from "../support/temp.ts";
 
 setDefaultTimeout(60_000);
 
@@ -321,52 +320,9 @@ describe("a refusal names the field, not the value", () => {
   });
 });
 
-describe("the search itself", () => {
-  const secret = `sk_secret_${"aB3-_9Zx".repeat(6)}`;
-  const planted = new SecretSearch();
-  planted.add("planted", secret);
-
-  test.each<[string, string]>([
-    ["in clear", secret],
-    ["URL-encoded", encodeURIComponent(`sk_id_0:${secret}`)],
-    ["in base64", Buffer.from(secret).toString("base64")],
-    ["in base64 of id and secret", Buffer.from(`sk_id_0123456789:${secret}`).toString("base64")],
-    ["in base64 of a JSON text", Buffer.from(JSON.stringify({ a: secret })).toString("base64url")],
-    ["in hex", Buffer.from(secret).toString("hex")],
-    ["cut off", secret.slice(0, 40)],
-    ["without its beginning", secret.slice(25)],
-  ])("finds one %s", (_name, text) => {
-    expect(planted.in(`{"level":"debug","msg":"… ${text} …"}`)).not.toEqual([]);
-  });
-
-  test("finds a token by its signature, and the password inside it", () => {
-    const password = `turn-${crypto.randomUUID()}`;
-    const token = selfSigned("sk_id_0", secret, { metadata: { password } });
-    const own = new SecretSearch();
-    own.add("token", token);
-    own.add("password", password);
-    expect(own.in(`GET /v1?token=${token} 101`).join()).toContain("token");
-    expect(own.in(`GET /v1?token=${token} 101`).join()).toContain("password");
-  });
-
-  test("finds one in a SQLite file, and in its WAL before a checkpoint", () => {
-    using folder = scratch();
-    const path = join(folder.path, "store.sqlite");
-    const db = new Database(path);
-    db.run("PRAGMA journal_mode = WAL");
-    db.run("CREATE TABLE t (a TEXT)");
-    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    db.run("INSERT INTO t VALUES (?)", [secret]);
-    expect(planted.in(readFileSync(`${path}-wal`))).not.toEqual([]);
-    db.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    db.close();
-    expect(planted.in(readFileSync(path))).not.toEqual([]);
-  });
-
-  test("finds the run's secrets where they may be", () => {
-    const firstRun = search.in(readFileSync(join(data, "first-run.txt"))).join();
-    for (const name of ["admin token", "demo app secret", "demo secret key"]) expect(firstRun).toContain(name);
-    expect(existsSync(join(data, "master.key"))).toBe(true);
-    expect(search.in(readFileSync(join(data, "master.key"))).join()).toContain("master key");
-  });
+test("the search finds the run's secrets in the files that may hold them", () => {
+  const firstRun = search.in(readFileSync(join(data, "first-run.txt"))).join();
+  for (const name of ["admin token", "demo app secret", "demo secret key"]) expect(firstRun).toContain(name);
+  expect(existsSync(join(data, "master.key"))).toBe(true);
+  expect(search.in(readFileSync(join(data, "master.key"))).join()).toContain("master key");
 });

@@ -1,4 +1,4 @@
-/** Uploads of recordings: POST /recording, PUT <uploadUrl>, POST /recording/:id/complete, row by row, and their failures. */
+/** PUT <uploadUrl>: whole files and parts, row by row, and their failures. */
 import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -6,21 +6,18 @@ import { join } from "node:path";
 import { expectAppRefusal, newApplication } from "../support/application.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";
 import { inPieces, rawCall, statusOf } from "../support/http.ts";
-import { nowSeconds } from "../support/jwt.ts";
-import { startParley } from "../support/parley.ts";
 import { Backend, isRefusal, sha256, webm } from "../support/recordings.ts";
 
 setDefaultTimeout(60_000);
 
 const MAX_BYTES = 1_000_000;
 
-let backend: Backend;
 const server = await checkedServerForTests({ env: { PARLEY_MAX_RECORDING_BYTES: String(MAX_BYTES) } });
+let backend: Backend;
 beforeEach(async () => {
   backend = new Backend(await newApplication(server));
 });
 
-const HEX24 = /^[0-9a-f]{24}$/;
 const range = (first: number, last: number, total: number | string) => ({
   "Content-Range": `bytes ${first}-${last}/${total}`,
 });
@@ -32,7 +29,7 @@ const head = (uploadUrl: string, headers: Readonly<Record<string, string | numbe
 };
 
 /** A raw connection to write to. */
-function line(): Promise<Socket> {
+function openSocket(): Promise<Socket> {
   const { hostname, port } = new URL(server.url);
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname, () => resolve(socket));
@@ -59,94 +56,6 @@ async function putWhenFree(uploadUrl: string, body: Uint8Array, headers: Readonl
 async function bytesOf(id: string): Promise<Uint8Array> {
   return (await backend.fetch(await backend.link(id, "download"))).bytes();
 }
-
-describe("POST /recording", () => {
-  test("returns _id and uploadUrl; absent sessions are fresh 24-hex ids, absent startTime is now", async () => {
-    const before = nowSeconds();
-    const begun = await backend.begin();
-    expect(begun).toEqual({
-      _id: expect.stringMatching(HEX24) as unknown as string,
-      uploadUrl: expect.stringMatching(
-        new RegExp(`^http://${backend.app.host}/api/v1/upload/[0-9a-f]{24}\\?proof=[\\w-]{43}$`),
-      ) as unknown as string,
-    });
-    await backend.mustPut(begun.uploadUrl, webm(10));
-    const one = await backend.complete(begun._id);
-    const other = await backend.record();
-    expect([one.meetingSession, one.participantSession].every((id) => HEX24.test(id))).toBe(true);
-    expect(new Set([one, other].flatMap((row) => [row.meetingSession, row.participantSession])).size).toBe(4);
-    expect(one.startTime).toBeWithin(before, nowSeconds() + 1);
-  });
-
-  test("room must name an existing room, by id or name", async () => {
-    const id = await backend.room("here");
-    expect((await backend.record({ room: "here" })).room).toBe(id);
-    expect((await backend.record({ room: id })).room).toBe(id);
-    await backend.app.must("DELETE", "/room/here");
-    const foreign = await new Backend(await newApplication(server)).room("theirs");
-    for (const room of ["here", id, "nowhere", "f".repeat(24), foreign, "theirs"]) {
-      const answer = await backend.app.call("POST", "/recording", { room, participantUsername: "a", type: "video" });
-      expectAppRefusal(answer, 404, "room_not_found");
-    }
-  });
-
-  test("null means absent, and a fraction of a second is cut off", async () => {
-    const absent = await backend.record({ startTime: null, meetingSession: null, participantSession: null });
-    expect([absent.meetingSession, absent.participantSession].every((id) => HEX24.test(id))).toBe(true);
-    expect((await backend.record({ startTime: 1000.9 })).startTime).toBe(1000);
-  });
-
-  const WRONG: Readonly<Record<string, readonly unknown[]>> = {
-    room: [undefined, null, 1, true, {}, [], "", "a b", "../x", "x".repeat(129), "x".repeat(1e5)],
-    participantUsername: [undefined, null, 1, {}, [], "", "a\nb", "\u0000", "\ud800", "x".repeat(257), "x".repeat(1e5)],
-    type: [undefined, null, 1, "", "film", "VIDEO", {}, "x".repeat(1e5)],
-    startTime: ["1000", -1, 1e15, true, {}],
-    meetingSession: [1, "", "a\u0007", {}, "x".repeat(129)],
-    participantSession: [1, "", "\t", [], "x".repeat(129)],
-  };
-  test.each(Object.entries(WRONG).flatMap(([field, values]) => values.map((value) => [field, value] as const)))(
-    "%s: %p is 400 and names the field",
-    async (field, value) => {
-      const good = { room: await backend.room(), participantUsername: "ann", type: "video" };
-      const answer = await backend.app.call("POST", "/recording", { ...good, [field]: value });
-      const { error } = expectAppRefusal(answer, 400, "invalid_request");
-      expect(error.details?.map((one) => one.field)).toContain(field);
-    },
-  );
-
-  test("a text of 1 MB is 413", async () => {
-    const body = { room: "x", participantUsername: "x".repeat(1e6), type: "video" };
-    expect((await backend.app.call("POST", "/recording", body)).status).toBe(413);
-  });
-
-  test("an application has at most 20 open uploads, also with requests at the same time; completing or deleting frees one", async () => {
-    const room = await backend.room();
-    const body = { room, participantUsername: "ann", type: "video" };
-    const answers = await Promise.all(Array.from({ length: 25 }, () => backend.app.call("POST", "/recording", body)));
-    const good = answers.filter(({ status }) => status === 200);
-    expect(good).toHaveLength(20);
-    for (const answer of answers.filter(({ status }) => status !== 200))
-      expectAppRefusal(answer, 409, "too_many_uploads");
-    await backend.app.must("DELETE", `/recording/${good[0]?.body._id}`);
-    await backend.mustPut(String(good[1]?.body.uploadUrl), webm(1));
-    await backend.complete(String(good[1]?.body._id));
-    await backend.begin({ room });
-    await backend.begin({ room });
-    expectAppRefusal(await backend.app.call("POST", "/recording", body), 409, "too_many_uploads");
-    await new Backend(await newApplication(server)).begin();
-  });
-
-  test("a form is accepted too, and unknown fields are named", async () => {
-    const room = await backend.room();
-    const { status, headers } = await backend.app.call(
-      "POST",
-      "/recording",
-      `room=${room}&participantUsername=ann&type=audio&startTime=1000&colour=red`,
-      { headers: { "Content-Type": "application/x-www-form-urlencoded" } },
-    );
-    expect([status, headers.get("x-parley-ignored")]).toEqual([200, "colour"]);
-  });
-});
 
 describe("PUT <uploadUrl>", () => {
   test("without Content-Range the body is the whole file, with or without a length", async () => {
@@ -276,7 +185,7 @@ describe("PUT <uploadUrl>", () => {
     const bytes = webm(120_000);
     for (const cut of [0, 1, 63, 64, 16_383, 65_536, 119_999]) {
       const { _id, uploadUrl } = await backend.begin();
-      const socket = await line();
+      const socket = await openSocket();
       await write(socket, head(uploadUrl, { "Content-Length": bytes.length }));
       await write(socket, bytes.subarray(0, cut));
       if (cut > 0) await untilHeld(uploadUrl, bytes.length, cut);
@@ -291,7 +200,7 @@ describe("PUT <uploadUrl>", () => {
 
   test("one writer at a time: a second one is 423, and so are complete and delete meanwhile", async () => {
     const { _id, uploadUrl } = await backend.begin();
-    const socket = await line();
+    const socket = await openSocket();
     await write(socket, head(uploadUrl, { "Content-Length": 1000 }));
     await write(socket, webm(400));
     await untilHeld(uploadUrl, 1000, 400);
@@ -308,7 +217,7 @@ describe("PUT <uploadUrl>", () => {
 
   test("a slow writer is not closed; a connection whose upload has ended, or belongs to another writer, has the usual idle timeout", async () => {
     const { uploadUrl } = await backend.begin();
-    const socket = await line();
+    const socket = await openSocket();
     await write(socket, head(uploadUrl, { "Content-Length": 1000 }));
     await write(socket, webm(400));
     await untilHeld(uploadUrl, 1000, 400);
@@ -327,7 +236,7 @@ describe("PUT <uploadUrl>", () => {
       { status: 200, url: whole.uploadUrl, length: 3, body: "abc" },
     ];
     const closed = idle.map(async ({ status, url, length, body }) => {
-      const one = await line();
+      const one = await openSocket();
       let answer = "";
       one.on("data", (bytes) => (answer += bytes.toString("latin1")));
       const end = new Promise((resolve) => one.on("close", resolve).on("error", () => undefined));
@@ -344,7 +253,7 @@ describe("PUT <uploadUrl>", () => {
 
   test("a body whose application is deleted meanwhile is refused, and none of it is kept", async () => {
     const { uploadUrl, _id } = await backend.begin();
-    const socket = await line();
+    const socket = await openSocket();
     const answered = new Promise<string>((resolve) => {
       let text = "";
       socket.on("data", (bytes) => {
@@ -430,54 +339,4 @@ describe("PUT <uploadUrl>", () => {
     expect(statusOf(await rawCall(server.url, head(other.uploadUrl, { "Content-Length": -5 })))).toBe(400);
     expect(statusOf(await rawCall(server.url, head(other.uploadUrl, { "Content-Length": "1e3" })))).toBe(400);
   });
-});
-
-describe("POST /recording/:id/complete", () => {
-  test("is 409 with the offset while bytes are missing; the recording is not listed before", async () => {
-    const { _id, uploadUrl } = await backend.begin();
-    const complete = () => backend.app.call<{ offset: number }>("POST", `/recording/${_id}/complete`);
-    const missing = (offset: number) => ({ status: 409, code: "upload_incomplete", offset });
-    expect(isRefusal(await complete())).toEqual(missing(0));
-    await backend.mustPut(uploadUrl, webm(10), range(0, 9, 20));
-    expect(isRefusal(await complete())).toEqual(missing(10));
-    expect((await backend.list()).data).toEqual([]);
-    await backend.mustPut(uploadUrl, webm(10), range(10, 19, 20));
-    expect((await backend.list()).data).toEqual([]);
-    expect((await complete()).status).toBe(200);
-    expect((await backend.list()).data.map((one) => one._id)).toEqual([_id]);
-  });
-
-  test("a repeated call responds the same, also with several at once", async () => {
-    const { _id, uploadUrl } = await backend.begin();
-    await backend.mustPut(uploadUrl, webm(10));
-    const path = `/recording/${_id}/complete`;
-    const answers = await Promise.all(Array.from({ length: 6 }, () => backend.app.call("POST", path)));
-    for (const { status, body } of answers) expect([status, body]).toEqual([200, answers[0]!.body]);
-    expect(await backend.app.must("POST", path, { endTime: 5 })).toEqual(answers[0]!.body);
-    expect((await backend.list()).total).toBe(1);
-  });
-
-  test("is 404 for another application's upload and for an unknown one", async () => {
-    const { _id } = await backend.begin();
-    const other = await newApplication(server);
-    expectAppRefusal(await other.call("POST", `/recording/${_id}/complete`), 404, "recording_not_found");
-    expectAppRefusal(await other.call("POST", "/recording/x/complete"), 404, "recording_not_found");
-  });
-
-  test("sets the ending of fileName by the file's signature: .webm, .ogg, .mp4", async () => {
-    const heads = { ogg: "OggS\0\x02", mp4: "\0\0\0\x20ftypisom", webm: "<!doctype html><script>alert(1)</script>" };
-    for (const [extension, head] of Object.entries(heads)) {
-      const { fileName } = await backend.record({}, Buffer.from(head, "latin1"));
-      expect(fileName).toMatch(new RegExp(`^[0-9a-f-]{36}\\.${extension}$`));
-    }
-    expect((await backend.record({}, webm(100))).fileName).toEndWith(".webm");
-  });
-});
-
-test("with too little free disk space: 507, at the start and during an upload; nothing is listed or lost", async () => {
-  await using full = await startParley({ env: { PARLEY_MIN_FREE_DISK_BYTES: String(2 ** 52) } });
-  const poor = new Backend(await newApplication(full));
-  const body = { room: await poor.room(), participantUsername: "ann", type: "video" };
-  expectAppRefusal(await poor.app.call("POST", "/recording", body), 507, "insufficient_storage");
-  expect((await poor.list()).total).toBe(0);
 });
