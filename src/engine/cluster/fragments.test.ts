@@ -31,6 +31,17 @@ describe("a long text", () => {
     expect(results.filter((one) => one !== undefined)).toEqual([`[${long("a")}`, `[${long("b")}`]);
   });
 
+  test("does not change with the buffer in which its fragments arrived", () => {
+    const fragments = new Fragments();
+    const whole = `[${long("a")}`;
+    const results = cut(whole).map((part) => {
+      const text = fragments.take(part);
+      part.fill(0);
+      return text;
+    });
+    expect(results.at(-1)).toBe(whole);
+  });
+
   test("without one of its fragments is dropped, and the next one is complete", () => {
     for (let lost = 0; lost < 5; lost++) {
       const fragments = new Fragments();
@@ -54,10 +65,24 @@ describe("a payload that no node sends", () => {
     ["a part beyond the last", "+a 1 2 2\nx"],
     ["no parts", "+a 1 0 0\nx"],
     ["an empty part", "+a 1 0 2\n"],
+    ["an empty text", "+a 1 0 1\n"],
     ["a small part that is not the last", "+a 1 0 2\nx"],
     ["a number in another notation", "+a 1e3 0 1\nx"],
   ])("%s is dropped", (_what, text) => {
-    expect(new Fragments().take(new TextEncoder().encode(text))).toBeUndefined();
+    const fragments = new Fragments();
+    expect(fragments.take(new TextEncoder().encode(text))).toBeUndefined();
+    expect(fragments.size).toBe(0);
+  });
+
+  test.each([
+    ["of the next text", "+a 1 0 2", "+a 2 1 2"],
+    ["of a text with another number of parts", "+a 1 0 3", "+a 1 1 2"],
+    ["that has already arrived", "+a 1 0 3", "+a 1 1 3", "+a 1 1 3"],
+  ])("a fragment %s does not complete a text, and the incomplete text is dropped", (_what, ...headers) => {
+    const fragments = new Fragments();
+    const body = "x".repeat(PAYLOAD_MAX_BYTES);
+    const results = headers.map((header) => fragments.take(Buffer.from(`${header}\n${body}`)));
+    expect([results.filter((one) => one !== undefined), fragments.size]).toEqual([[], 0]);
   });
 
   test("random bytes never throw", () => {

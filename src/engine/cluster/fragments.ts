@@ -84,8 +84,8 @@ export class Fragments {
     this.incomplete.delete(sender);
     const one = part === 0 ? { number, parts, fragments: [], bytes: 0, lastMs: 0 } : isNext ? begun : undefined;
     if (!one || one.bytes + bytes.length > TEXT_MAX_BYTES) return undefined;
-    // A copy: the payload is a view into the socket's buffer.
-    one.fragments.push(bytes.slice());
+    // A copy: the payload is a view that would keep the socket's whole read buffer in memory. `slice` of a Buffer is a view too.
+    one.fragments.push(new Uint8Array(bytes));
     one.bytes += bytes.length;
     one.lastMs = this.nowMs();
     if (one.fragments.length === parts) return this.decoder.decode(Buffer.concat(one.fragments));
