@@ -4,7 +4,7 @@ import fc from "fast-check";
 import * as decode from "./decode.ts";
 import * as encode from "./encode.ts";
 import type { NodeRequest, NodeResponse } from "./messages.ts";
-import { TEXT_MAX_BYTES } from "./payload.ts";
+import { PARTS_MAX, TEXT_MAX_BYTES } from "./payload.ts";
 
 const peerId = fc.stringMatching(/^[\x20-\x7e]{1,128}$/);
 const metadata = fc.option(
@@ -152,6 +152,36 @@ describe("a text that no node sends", () => {
   ])("%s is refused", (_what, text) => {
     expect(readers.map((read) => read(text))).toEqual(readers.map(() => undefined));
   });
+});
+
+describe("nesting", () => {
+  /** A farewell with further fields, which are ignored. It is long enough for its nesting to be checked. */
+  const nested = (depth: number): string =>
+    `[2,"farewell","n",${JSON.stringify("x".repeat(5000))},${"[".repeat(depth)}${"]".repeat(depth)}]`;
+
+  test("above the limit is refused", () => {
+    expect(decode.nodeMessage(nested(15))).toEqual({ kind: "farewell", node: "n" });
+    expect(decode.nodeMessage(nested(16))).toBeUndefined();
+  });
+
+  test("does not include brackets inside strings", () => {
+    const at = { node: "n", app: "a", channel: "c", epoch: 1, n: 1 };
+    const dataJson = JSON.stringify(`\\"${"[{".repeat(5000)}`);
+    const content = { from: "x", metadataJson: undefined, dataJson };
+    const found = decode.streamItem(encode.message(at, content));
+    expect(found?.kind === "message" && found.envelope.dataJson === dataJson).toBeTrue();
+  });
+});
+
+test("heartbeats and responses with too many parts are refused", () => {
+  const heartbeat = (parts: number): string =>
+    encode.heartbeat({ node: "n", connections: new Map(), receivesFrom: [], isReconnected: false, part: 0, parts });
+  const response = (parts: number): string =>
+    encode.responsePart({ node: "n", part: 0, parts, response: { kind: "block" } });
+  expect(decode.nodeMessage(heartbeat(PARTS_MAX))).toBeDefined();
+  expect(decode.responsePart(response(PARTS_MAX))).toBeDefined();
+  expect(decode.nodeMessage(heartbeat(PARTS_MAX + 1))).toBeUndefined();
+  expect(decode.responsePart(response(PARTS_MAX + 1))).toBeUndefined();
 });
 
 describe("invalid names", () => {

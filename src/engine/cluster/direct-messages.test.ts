@@ -3,14 +3,24 @@ import { DirectMessages, LATE_MS } from "./direct-messages.ts";
 import { directMessage } from "./encode.ts";
 import type { Received } from "./link.ts";
 
+/** The data of the message whose delivery throws: number 13 of node `a`. */
+const FAILING = '"a13"';
+
 function subscribed() {
   const delivered: string[] = [];
   const receipts: string[] = [];
   const receivers = new Map<string, (received: Received) => void>();
+  const faults: unknown[] = [];
   let unexpected = 0;
   let now = 0;
   const directMessages = new DirectMessages({
-    local: { id: "here", deliverTo: (_app, _to, { dataJson }) => delivered.push(dataJson) && 1 },
+    local: {
+      id: "here",
+      deliverTo: (_app, _to, { dataJson }) => {
+        if (dataJson === FAILING) throw new Error("planted");
+        return delivered.push(dataJson) && 1;
+      },
+    },
     link: {
       subscribe: (subject, receive) => {
         receivers.set(subject, receive);
@@ -18,8 +28,11 @@ function subscribed() {
       },
     },
     subjects: { peer: (app, peerId) => `${app}/${peerId}` },
-    nodes: { seen: (name) => ({ name, id: name, lastMs: 0, connections: new Map(), countedMs: 0 }) },
-    boundary: { report: () => undefined },
+    nodes: {
+      seen: (name) =>
+        name === "ignored" ? undefined : { name, id: name, lastMs: 0, connections: new Map(), countedMs: 0 },
+    },
+    boundary: { report: (error) => void faults.push(error) },
     nowMs: () => now,
     unexpected: () => unexpected++,
   });
@@ -33,6 +46,7 @@ function subscribed() {
     directMessages,
     delivered,
     receipts,
+    faults,
     arrive,
     unexpected: () => unexpected,
     pass: (ms: number) => (now += ms),
@@ -79,4 +93,18 @@ test("a forged high number makes later messages count as late for a limited time
   arrive("a", 6);
   arrive("a", 5);
   expect(delivered).toEqual(['"a1000"', '"a6"']);
+});
+
+test("a message of a node that has sent its farewell, or is above the bound of nodes, is dropped without a receipt", () => {
+  const { delivered, receipts, arrive } = subscribed();
+  arrive("ignored", 1);
+  expect([delivered, receipts]).toEqual([[], []]);
+});
+
+test("a message whose delivery throws is reported without a receipt, and the next one is delivered", () => {
+  const { delivered, receipts, faults, arrive } = subscribed();
+  arrive("a", 13);
+  expect([faults.length, receipts]).toEqual([1, []]);
+  arrive("a", 14);
+  expect([delivered, receipts.length]).toEqual([['"a14"'], 1]);
 });

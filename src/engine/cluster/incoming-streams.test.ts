@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { BUFFERED_MAX_CHARS, IncomingStreams } from "./incoming-streams.ts";
+import { BUFFERED_MAX, BUFFERED_MAX_CHARS, IncomingStreams } from "./incoming-streams.ts";
 import type { StreamItem } from "./messages.ts";
 
 const position = (n: number, epoch = 1) => ({ node: "b", app: "app", channel: "c", epoch, n });
@@ -96,6 +96,15 @@ test("items buffered behind a gap are bounded in size, and above the bound the g
   expect([received, unsynchronised]).toEqual([["members taken"], ["b"]]);
 });
 
+test("items buffered behind a gap are bounded in number too", () => {
+  const { streams, received, unsynchronised, synchronise } = receiver();
+  synchronise(0);
+  for (let n = 2; n < BUFFERED_MAX + 2; n++) streams.receive(message(n));
+  expect(unsynchronised).toEqual([]);
+  streams.receive(message(BUFFERED_MAX + 2));
+  expect([received, unsynchronised]).toEqual([["members taken"], ["b"]]);
+});
+
 describe("a stream with a new epoch", () => {
   test("starts with 1", () => {
     const { streams, received, requested, synchronise } = receiver();
@@ -147,13 +156,45 @@ describe("a forged epoch", () => {
   });
 
   test("does not stop the stream when only the sequence number is forged and refuted", () => {
-    const { streams, received, synchronise } = receiver();
+    const { streams, received, requested, synchronise } = receiver();
     synchronise(1);
     streams.receive(message(forged));
     streams.receive(message(2));
     streams.refute("b", state(2), () => received.push("members taken"));
     streams.receive(message(3));
     expect(received).toEqual(["members taken", '"1.2"', "members taken", '"1.3"']);
+    // The refuted items are not requested a second time.
+    expect(requested).toEqual([`1: 2–${forged - 1}`]);
+  });
+
+  test("does not stop the stream when it follows another forged one", () => {
+    const { streams, received, unsynchronised, synchronise } = receiver();
+    synchronise(1);
+    for (const epoch of [forged - 1, forged]) streams.receive({ kind: "tail", position: position(0, epoch) });
+    streams.receive(message(2));
+    expect(unsynchronised).toEqual(["b"]);
+    synchronise(2);
+    expect(received).toEqual(["members taken", "members taken", '"1.2"']);
+  });
+
+  test("does not cause a request for the state when items arrive a second time", () => {
+    const { streams, unsynchronised, synchronise } = receiver();
+    synchronise(2);
+    streams.receive({ kind: "tail", position: position(0, forged) });
+    for (const n of [1, 2]) streams.receive(message(n));
+    expect(unsynchronised).toEqual([]);
+  });
+
+  test("leaves nothing behind when its items arrive while the state is requested and the node reports another epoch", () => {
+    const { streams, received, requested, unsynchronised, synchronise } = receiver();
+    synchronise(1);
+    streams.receive({ kind: "tail", position: position(0, forged) });
+    streams.receive(message(2));
+    streams.receive(message(2, forged));
+    synchronise(2);
+    streams.receive(message(3));
+    expect(received).toEqual(["members taken", "members taken", '"1.2"', '"1.3"']);
+    expect([requested, unsynchronised]).toEqual([[], ["b"]]);
   });
 
   test("that the node confirms is its own, and items of the earlier one are dropped", () => {

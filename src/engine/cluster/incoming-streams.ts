@@ -8,7 +8,7 @@
 import type { Position, StreamItem, StreamState } from "./messages.ts";
 
 /** Bounds of what is buffered behind a gap, per node and channel. Above them the gap is given up and the channel resynchronised. */
-const BUFFERED_MAX = 10_000;
+export const BUFFERED_MAX = 10_000;
 export const BUFFERED_MAX_CHARS = 16 * 1024 * 1024;
 
 /** The next expected item. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { APPS_PER_NODE_MAX, NODES_MAX, Nodes } from "./nodes.ts";
+import { APPS_PER_NODE_MAX, FAREWELLS_MAX, INCARNATIONS_MAX, NODES_MAX, Nodes } from "./nodes.ts";
 
 const HEARTBEAT_MS = 1000;
 
@@ -95,6 +95,29 @@ describe("nodes", () => {
     for (let i = 0; i < NODES_MAX + 100; i++) nodes.seen(`n${i}`);
     expect([nodes.all.length, log.length]).toEqual([NODES_MAX, NODES_MAX]);
     expect(nodes.seen("n0")?.id).toBe("n0");
+  });
+
+  test("the names whose incarnations are remembered are bounded, and those that appeared last are kept", () => {
+    const { nodes, pass } = made();
+    let names = 0;
+    const appearAndGo = (count: number): void => {
+      for (let left = count; left > 0; left -= NODES_MAX / 2) {
+        for (let i = 0; i < NODES_MAX / 2; i++) nodes.seen(`n${names++}`);
+        pass(5);
+      }
+    };
+    for (const name of ["once", "twice"]) nodes.seen(name);
+    pass(5);
+    appearAndGo(INCARNATIONS_MAX / 2);
+    expect(nodes.seen("twice")?.id).toBe("twice~2");
+    appearAndGo(INCARNATIONS_MAX / 2);
+    expect([nodes.seen("once")?.id, nodes.seen("twice")?.id]).toEqual(["once", "twice~3"]);
+  });
+
+  test("remembered farewells are bounded, and the newest are kept", () => {
+    const { nodes } = made();
+    for (let i = 0; i <= FAREWELLS_MAX; i++) nodes.farewell(`n${i}`);
+    expect([nodes.seen("n0")?.id, nodes.seen(`n${FAREWELLS_MAX}`)]).toEqual(["n0", undefined]);
   });
 
   test("the node's own name is not another node", () => {

@@ -31,11 +31,11 @@ const GRACE_HEARTBEATS = 3;
 /** A node whose heartbeats still arrive this long after its farewell has not sent it: another client of the server has. */
 const FORGED_FAREWELL_AFTER_HEARTBEATS = 3;
 /** Bound: nodes whose farewell is remembered; the oldest is forgotten first. */
-const FAREWELLS_MAX = 1000;
+export const FAREWELLS_MAX = 1000;
 /** Bound: other nodes at one time; messages of further ones are ignored. */
 export const NODES_MAX = 1000;
 /** Bound: names whose number of incarnations is remembered; the oldest is forgotten first. */
-const INCARNATIONS_MAX = 10_000;
+export const INCARNATIONS_MAX = 10_000;
 /** Bound: applications per node whose connections are known; further ones count as having none. */
 export const APPS_PER_NODE_MAX = 100_000;
 

@@ -10,12 +10,12 @@ function pendingRequest() {
   const requests = new PendingRequests(() => now);
   const results: (ReadonlyMap<string, NodeResponse> | undefined)[] = [];
   requests.add(1, ["a"], (all) => results.push(all));
-  const arrive = (part: number, parts: number): void => {
+  const arrive = (part: number, parts: number, node = "a"): void => {
     const response: NodeResponse = {
       kind: "members",
       members: [{ peerId: `p${part}`, metadataJson: undefined, since: 0 }],
     };
-    requests.receive(1, { node: "a", part, parts, response });
+    requests.receive(1, { node, part, parts, response });
   };
   const pass = (ms: number): void => {
     now += ms;
@@ -47,6 +47,28 @@ test("a response without one of its parts is ignored", () => {
   for (const part of [0, 2, 3]) arrive(part, 4);
   pass(1000);
   expect(results.map((all) => all?.size)).toEqual([0]);
+});
+
+test("a part that arrives twice does not replace a missing one", () => {
+  const { results, arrive, pass } = pendingRequest();
+  for (const part of [0, 1, 1]) arrive(part, 3);
+  expect(results).toEqual([]);
+  pass(1000);
+  expect(results.map((all) => all?.size)).toEqual([0]);
+});
+
+test("a response of a node that got no request is ignored", () => {
+  const { results, arrive } = pendingRequest();
+  arrive(0, 1, "other");
+  expect(results).toEqual([]);
+  arrive(0, 1);
+  expect(results.map((all) => [...(all?.keys() ?? [])])).toEqual([["a"]]);
+});
+
+test("a response that needs more parts than nodes accept is not sent", () => {
+  // Two of these items do not fit into one part.
+  const item = "x".repeat(ITEM_MAX_BYTES / 2);
+  expect(encodeParts("a", { kind: "replay", items: Array(PARTS_MAX + 1).fill(item) })).toEqual([]);
 });
 
 test("long responses are split into parts that can be decoded one by one, and joined again", () => {

@@ -19,10 +19,11 @@ const crowd = (count: number): MemberState[] =>
     metadataJson: `{"x":"${"€".repeat(1300)}"}`,
   }));
 
-/** Channels named `large…` have 300 members of 4 KB, 1.2 MB; the others have none. */
+/** Channels named `large…` have 300 members of 4 KB, 1.2 MB; `medium…` have 7; `broken` throws; the others have none. */
 function responding() {
   let now = 0;
   let reads = 0;
+  const faults: unknown[] = [];
   const members = crowd(300);
   const due: (() => void)[] = [];
   const responder = new StreamStateResponder({
@@ -30,11 +31,21 @@ function responding() {
       id: "here",
       localMembers: (_app, channel) => {
         reads++;
+        if (channel === "broken") throw new Error("planted");
+        if (channel.startsWith("medium")) return members.slice(0, 7);
         return channel.startsWith("large") ? members : [];
       },
     },
     outgoing: { state: () => ({ epoch: 1, n: 2 }) },
-    boundary: { run: (_context, work) => work() },
+    boundary: {
+      run: (_context, work) => {
+        try {
+          work();
+        } catch (error) {
+          faults.push(error);
+        }
+      },
+    },
     nowMs: () => now,
     later: (run) => due.push(run),
   });
@@ -44,7 +55,7 @@ function responding() {
       for (const run of due.splice(0)) run();
     }
   };
-  return { responder, members, pass, reads: () => reads };
+  return { responder, members, pass, faults, reads: () => reads };
 }
 
 test("a response in parts can be joined, and a channel that is named twice is read once", () => {
@@ -104,5 +115,62 @@ test("queued requests are bounded, and dropped after the timeout of their node",
   pass(2 * RESPONSE_TIMEOUT_MS);
   expect(sent).toBeLessThan(((2 * RATE_BYTES_PER_SECOND + 2 * BURST_BYTES) / ITEM_MAX_BYTES) * 1.5);
   pass(WHOLE_RESPONSE_TIMEOUT_MS);
+  expect(Reflect.get(responder, "queuedChannels")).toBe(0);
+});
+
+test("a long time without requests does not raise the bound of what is sent at once", () => {
+  const { responder, pass } = responding();
+  pass(10_000);
+  let bytes = 0;
+  for (let i = 0; i < 10; i++)
+    responder.handle("b", [["app", `large${i}`]], (text) => {
+      bytes += Buffer.byteLength(text);
+    });
+  expect(bytes).toBeGreaterThan(BURST_BYTES - ITEM_MAX_BYTES);
+  expect(bytes).toBeLessThan(BURST_BYTES + 2 * ITEM_MAX_BYTES);
+});
+
+test("short responses are sent at once, and count towards the rate of long ones", () => {
+  const { responder } = responding();
+  let sent = 0;
+  for (let i = 0; i < 100; i++) responder.handle("b", [["app", `medium${i}`]], () => sent++);
+  expect(sent).toBe(100);
+  responder.handle("b", [["app", "large"]], () => sent++);
+  expect(sent).toBe(100);
+});
+
+test("of repeated requests only the last one is answered, and a response that has started is completed", () => {
+  const { responder, pass } = responding();
+  const sent = new Map<string, number>();
+  const request = (channel: string, name = channel): void =>
+    responder.handle("b", [["app", channel]], () => sent.set(name, (sent.get(name) ?? 0) + 1));
+  // The burst is enough for the first response and some parts of the second.
+  for (const channel of ["large0", "large1", "large2"]) request(channel);
+  const [parts, some] = [sent.get("large0") ?? 0, sent.get("large1") ?? 0];
+  expect([some > 0, some < parts, sent.has("large2")]).toEqual([true, true, false]);
+  for (const channel of ["large1", "large2"])
+    for (const repeat of [1, 2, 3]) request(channel, `${channel} repeat ${repeat}`);
+  pass(RESPONSE_TIMEOUT_MS / 2);
+  expect(Object.fromEntries(sent)).toEqual({
+    large0: parts,
+    large1: parts,
+    "large1 repeat 3": parts,
+    "large2 repeat 3": parts,
+  });
+});
+
+test("an error while a response is made affects only that response", () => {
+  const { responder, pass, faults } = responding();
+  const sent: string[] = [];
+  const request = (from: string, ...channels: string[]): void =>
+    responder.handle(
+      from,
+      channels.map((channel) => ["app", channel] as const),
+      () => sent.push(from),
+    );
+  request("b", "broken", "small");
+  request("c", "one", "two");
+  pass(100);
+  expect([sent, faults.length]).toEqual([["c"], 1]);
   expect(Reflect.get(responder, "queuedChannels")).toBe(0);
 });
