@@ -290,6 +290,20 @@ describe("a damped member that sends a message", () => {
     expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben3"], []]);
   });
 
+  test("is shown to all with the next tick if that is its fifth change, and the receiver was shown it first", () => {
+    const world = new World();
+    const ann = world.join("ann", "c");
+    const cat = world.join("cat", "c");
+    const ben = world.connect("ben", { metadata: 1 });
+    flap(world, ben, 2);
+    ann.take();
+    cat.take();
+    ben.subscribe("c");
+    ben.send("ann", 1);
+    world.advance(STEP_MS);
+    expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben1", "direct ben 1"], ["joined: ben1"]]);
+  });
+
   test("is shown to all at the end of the window, also to one that was shown its join alone", () => {
     const { world, ann, cat, ben } = shownAsLeft();
     ben.subscribe("c");

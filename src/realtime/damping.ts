@@ -59,6 +59,8 @@ export class Damping {
   ): boolean {
     const recent = channel.recentChanges?.get(peerId);
     if (!recent || recent.count < CHANGES_SHOWN_MAX) return true;
+    // One receiver was shown the last change of the limit before the others: it is already counted.
+    if (recent.count === CHANGES_SHOWN_MAX && recent.last === entry) return true;
     if (beforeMessage && known === undefined && entry !== undefined) return true;
     recent.isHeld = true;
     return false;
