@@ -86,7 +86,7 @@ test("a list that was read to its end frees its place", () => {
 
 describe("many and slow clients", () => {
   const long = async function* (): AsyncGenerator<string[], undefined> {
-    for (let i = 0; i < 100; i++) yield Array.from({ length: PAGE }, () => "x".repeat(30_000));
+    for (let i = 0; i < 100; i++) yield Array.from({ length: PAGE }, () => "x".repeat(100_000));
   };
   let time: FakeClock;
   let own: Streams;
@@ -96,9 +96,9 @@ describe("many and slow clients", () => {
     own = new Streams(time);
     cutReasons = [];
   });
-  const list = (owner: string): Promise<Response> =>
+  const list = (owner: string, pages = long()): Promise<Response> =>
     streamedArray({
-      pages: long(),
+      pages,
       write: JSON.stringify,
       pageSize: PAGE,
       check: () => undefined,
@@ -106,8 +106,8 @@ describe("many and slow clients", () => {
       owner,
       streams: own,
     });
-  const readerOf = async (owner: string) => {
-    const reader = (await list(owner)).body?.getReader();
+  const readerOf = async (owner: string, pages = long()) => {
+    const reader = (await list(owner, pages)).body?.getReader();
     if (!reader) throw new Error("it has no body");
     return reader;
   };
@@ -133,6 +133,68 @@ describe("many and slow clients", () => {
     for (let i = 0; i < 20; i++) expect(String((await reader.read()).value).length).toBeLessThan(130_000);
   });
 
+  test("a single page that is very long is sent in pieces too, and takes a place", async () => {
+    const page = ["x".repeat(300_000), "y"];
+    const onePage = async function* (): AsyncGenerator<string[], undefined> {
+      yield page;
+    };
+    const response = await list("one", onePage());
+    expect(own.size).toBe(1);
+    expect(await response.json()).toEqual(page);
+    expect(own.size).toBe(0);
+  });
+
+  test("a page is read from the store only when the client has read the pages before it", async () => {
+    let pagesRead = 0;
+    const counted = async function* (): AsyncGenerator<string[], undefined> {
+      for await (const page of long()) {
+        pagesRead++;
+        yield page;
+      }
+    };
+    const reader = await readerOf("one", counted());
+    for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+    expect(pagesRead).toBe(1);
+    for (let i = 0; i <= PAGE; i++) await reader.read();
+    expect(pagesRead).toBe(2);
+  });
+
+  test.each(["disconnects", "is cut off"])("no further page is read once the client %s", async (how) => {
+    const ended = Promise.withResolvers<void>();
+    const ending = async function* (): AsyncGenerator<string[], undefined> {
+      try {
+        yield* long();
+      } finally {
+        ended.resolve();
+      }
+    };
+    const reader = await readerOf("one", ending());
+    await reader.read();
+    if (how === "disconnects") await reader.cancel();
+    else time.advance(2 * STREAM_GRACE_MS);
+    await ended.promise;
+    expect(own.size).toBe(0);
+  });
+
+  test("a page that cannot be read after its client was cut off is not reported", async () => {
+    const requested = Promise.withResolvers<void>();
+    const store = Promise.withResolvers<never>();
+    const failing = async function* (): AsyncGenerator<string[], undefined> {
+      yield Array.from({ length: PAGE }, () => "x");
+      requested.resolve();
+      yield await store.promise;
+    };
+    const reader = await readerOf("one", failing());
+    await reader.read();
+    const next = reader.read();
+    await requested.promise;
+    time.advance(2 * STREAM_GRACE_MS);
+    await expect(next).rejects.toBeUndefined();
+    store.reject(new Error("the store is unreachable"));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(cutReasons.map((one) => (one as Error).message)).toEqual(["The list was read too slowly."]);
+  });
+
   test("a client that reads too slowly is cut off after its grace period, and its place is free", async () => {
     const reader = await readerOf("one");
     await reader.read();
@@ -144,6 +206,28 @@ describe("many and slow clients", () => {
     await expect(reader.read()).rejects.toBeUndefined();
     time.advance(10_000);
     expect(time.waiting).toBe(0);
+  });
+
+  test("a client that reads a piece from time to time, but too few, is cut off", async () => {
+    const reader = await readerOf("one");
+    let chars = 0;
+    for (let ms = 0; ms < 2 * STREAM_GRACE_MS && cutReasons.length === 0; ms += STREAM_GRACE_MS / 4) {
+      chars += String((await reader.read()).value).length;
+      time.advance(STREAM_GRACE_MS / 4);
+    }
+    expect(cutReasons).toHaveLength(1);
+    expect(chars).toBeLessThan((2 * STREAM_GRACE_MS * STREAM_MIN_CHARS_PER_SECOND) / 1000);
+  });
+
+  test("a fault while one client is cut off does not prevent that the others are", () => {
+    const cut: string[] = [];
+    own.begin("one", () => {
+      throw new Error("planted");
+    });
+    own.begin("other", () => cut.push("other"));
+    expect(() => time.advance(2 * STREAM_GRACE_MS)).toThrow("planted");
+    time.advance(2000);
+    expect([cut, own.size]).toEqual([["other"], 0]);
   });
 
   test("a client that reads fast enough is not cut off", async () => {

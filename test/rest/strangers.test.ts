@@ -61,6 +61,12 @@ describe(LIMIT, () => {
       expect(answers.length - refused(answers).length).toBeGreaterThanOrEqual(20);
       for (const { headers } of refused(answers)) expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
     }
+    // All addresses of an IPv6 /64 count as one, because one client can use them all.
+    let at = 0;
+    const network = await burst(40, () =>
+      call(`${server.url}/`, { headers: { "X-Forwarded-For": `2001:db8::${(++at).toString(16)}` } }),
+    );
+    expect(refused(network).length).toBeGreaterThanOrEqual(15);
   });
 
   test("never affects valid credentials, signed addresses, health checks and connects from the same address", async () => {
@@ -84,6 +90,8 @@ describe(LIMIT, () => {
       () => call(`${server.url}/readyz`),
     ];
     for (const ask of asks) for (const { status } of await burst(10, ask)) expect(status).toBe(200);
+    // An error that has nothing to do with the credential does not count either.
+    for (const { status } of await burst(10, () => demo.call("GET", "/room/nothing"))) expect(status).toBe(404);
     const question = { "Content-Range": "bytes */10" };
     const held = await burst(10, () =>
       demo.call("PUT", `${upload.pathname.slice("/api/v1".length)}${upload.search}`, undefined, { headers: question }),
