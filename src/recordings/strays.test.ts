@@ -99,6 +99,22 @@ describe("strays", () => {
     expect(kit.metrics.text()).toContain("parley_recording_strays_refused 2");
   });
 
+  test("are compared with finished files only, and set aside once there are enough of those", async () => {
+    const kit = await newKit();
+    await records(kit, 8);
+    for (let i = 0; i < 5; i++) {
+      const body = new Blob([new Uint8Array(10)]).stream();
+      await kit.uploads.write(kit.app, await kit.begin(), { range: undefined, length: 10, body });
+    }
+    await kit.sweep();
+    addStrays(kit.folder, 1);
+    expect(await kit.sweep()).toEqual(NOTHING);
+    expect(kit.warnings[0]).toContain("1 of 9 files in the folder");
+    await records(kit, 1);
+    expect(await kit.sweep()).toEqual({ ...NOTHING, strays: 1 });
+    expect(kit.metrics.text()).toContain("parley_recording_strays_refused 0");
+  });
+
   test("are all left alone if they are more than 100, until the operator says otherwise", async () => {
     const kit = await newKit();
     await kit.sweep();
@@ -181,6 +197,37 @@ describe("a storage", () => {
     expect(await kit.sweep()).toEqual({ ...NOTHING, strays: 2 });
     expect(kit.warnings).toEqual([]);
     expect(JSON.parse(readFileSync(join(kit.folder, MARK_NAME), "utf8")).owner).toBeString();
+  });
+
+  test("of an older version is not adopted by a store that knows only a part of it", async () => {
+    const kit = await newKit();
+    await records(kit, 5);
+    addStrays(kit.folder, 5);
+    removeMark(kit);
+    expect(await kit.sweep()).toEqual(NOTHING);
+    expect(kit.warnings[0]).toContain("holds recordings that this store does not know");
+  });
+
+  test("remembers a limited number of the stores that it was refused to", async () => {
+    const kit = await newKit();
+    addStrays(kit.folder, 5);
+    const refused = Array.from({ length: 30 }, (_, i) => `store ${i}`);
+    writeFileSync(join(kit.folder, MARK_NAME), JSON.stringify({ owner: null, refused }));
+    expect(await kit.sweep()).toEqual(NOTHING);
+    const mark = JSON.parse(readFileSync(join(kit.folder, MARK_NAME), "utf8"));
+    expect([mark.refused.length, mark.refused.includes("store 29")]).toEqual([20, true]);
+  });
+
+  test("of another store keeps what that store has set aside", async () => {
+    const folder = newFolder();
+    const before = await newKit({ folder });
+    await records(before, 20);
+    await before.sweep();
+    addStrays(folder, 2);
+    expect(await before.sweep()).toEqual({ ...NOTHING, strays: 2 });
+    const after = await newKit({ folder });
+    after.aheadMs = 100 * DAY_MS;
+    expect(await after.sweep()).toEqual(NOTHING);
   });
 
   test("that an empty store has refused is adopted by its own store later", async () => {

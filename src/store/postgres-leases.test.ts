@@ -1,7 +1,7 @@
 /** Leases of several processes on one PostgreSQL: what happens when a holder freezes, dies, or cannot reach the database. */
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 import { SQL } from "bun";
-import { LeaseLost } from "./leases.ts";
+import { LEASE_MS, LeaseLost } from "./leases.ts";
 import { openStore } from "./open.ts";
 import type { SqlStore } from "./sql.ts";
 import { withApps } from "./testing/places.ts";
@@ -67,6 +67,33 @@ test("after a takeover that failed, the next holder takes over as well", async (
   expect(third.isTakeover).toBe(true);
   await third.release(true);
   expect((await lease(other)).isTakeover).toBe(false);
+  await closeAll();
+});
+
+test("a holder that has lost its lease does not renew the lease of the next holder", async () => {
+  const [one, other] = pair();
+  const first = await lease(one);
+  await lapse();
+  await lease(other);
+  await lapse();
+  await expect(first.confirm(true)).rejects.toBeInstanceOf(LeaseLost);
+  expect((await lease(one)).isTakeover).toBe(true);
+  await closeAll();
+});
+
+test("a holder that was frozen for longer than its lease asks the database before it continues", async () => {
+  const [one, other] = pair();
+  const first = await lease(one);
+  await first.confirm();
+  await lapse();
+  await lease(other);
+  const now = performance.now();
+  const frozen = spyOn(performance, "now").mockImplementation(() => now + LEASE_MS + 1000);
+  try {
+    await expect(first.confirm()).rejects.toBeInstanceOf(LeaseLost);
+  } finally {
+    frozen.mockRestore();
+  }
   await closeAll();
 });
 
