@@ -2,25 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import type { Channel } from "./channel.ts";
 import { CHANGES_SHOWN_MAX, CHANGES_SHOWN_WINDOW_MS } from "./limits.ts";
-import { type Client, leftovers, type Received, World } from "./testing/kit.ts";
+import { flap, STEP_MS } from "./testing/flapping.ts";
+import { type Client, leftovers, World } from "./testing/kit.ts";
 
 const WINDOW_MS = CHANGES_SHOWN_WINDOW_MS;
-/** Long enough for a pong and a tick. */
-const STEP_MS = 30;
-
-const ids = (entries: Received["joined"]): string[] => (entries ?? []).map(({ peerId }) => peerId);
-const isAbout = (peerId: string, { joined, left }: Received): boolean =>
-  ids(joined).includes(peerId) || ids(left).includes(peerId);
-
-/** Joins and leaves a channel `times` times, slowly enough that each change is shown unless it is damped. */
-function flap(world: World, client: Client, times: number): void {
-  for (let i = 0; i < times; i++) {
-    client.subscribe("c");
-    world.advance(STEP_MS);
-    client.unsubscribe("c");
-    world.advance(STEP_MS);
-  }
-}
 
 /** Ann and Ben are in the channel, and that Ben has joined is held back. */
 function heldJoin(): { world: World; ann: Client; ben: Client } {
@@ -219,116 +204,4 @@ describe("a flapping member", () => {
     ann.vanish();
     expect(leftovers(world)).toEqual({});
   });
-});
-
-describe("a damped member that sends a message", () => {
-  /** ben was shown to change five times, and as gone in the end. */
-  const shownAsLeft = (): { world: World; ann: Client; cat: Client; ben: Client } => {
-    const world = new World();
-    const ann = world.join("ann", "c");
-    const cat = world.join("cat", "c");
-    const ben = world.connect("ben", { metadata: 1 });
-    const other = world.connect("ben", { metadata: 2 });
-    ann.take();
-    flap(world, ben, 1);
-    for (const client of [ben, other]) {
-      client.subscribe("c");
-      world.advance(STEP_MS);
-    }
-    for (const client of [ben, other]) client.unsubscribe("c");
-    world.advance(STEP_MS);
-    const news = ["joined: ben1", "left: ben1", "joined: ben1", "joined: ben2", "left: ben2"];
-    expect([ann.newFrames(), cat.newFrames()]).toEqual([news, news]);
-    return { world, ann, cat, ben };
-  };
-
-  test("has joined before its message, and is not shown to leave until the window ends", () => {
-    const { world, ann, ben } = shownAsLeft();
-    for (let i = 1; i < 20; i += 2) {
-      ben.subscribe("c");
-      ben.publish("c", i);
-      ben.unsubscribe("c");
-      ben.publish("c", i + 1);
-      world.advance(STEP_MS);
-    }
-    const messages = Array.from({ length: 20 }, (_, i) => `message ben ${i + 1}`);
-    expect(ann.newFrames()).toEqual(["joined: ben1", ...messages]);
-    world.advance(2 * WINDOW_MS);
-    expect(ann.newFrames()).toEqual(["left: ben1"]);
-  });
-
-  test("has joined before its direct message for the receiver alone, and leaves for it when the window ends", () => {
-    const { world, ann, cat, ben } = shownAsLeft();
-    for (let i = 1; i < 20; i += 2) {
-      ben.subscribe("c");
-      ben.send("ann", i);
-      ben.unsubscribe("c");
-      ben.send("ann", i + 1);
-      world.advance(STEP_MS);
-    }
-    const directs = Array.from({ length: 20 }, (_, i) => `direct ben ${i + 1}`);
-    expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben1", ...directs], []]);
-    world.advance(2 * WINDOW_MS);
-    expect([ann.newFrames(), cat.newFrames()]).toEqual([["left: ben1"], []]);
-    // Both are on the topic again, and are shown the same.
-    world.connect("dan").subscribe("c");
-    world.advance(STEP_MS);
-    expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: dan"], ["joined: dan"]]);
-    expect(ann.peer.subscriptionTo("c")?.channel.offTopic).toBeUndefined();
-  });
-
-  test("joins once for each receiver, even if it sends from connections with different metadata", () => {
-    const { world, ann, cat, ben } = shownAsLeft();
-    const other = world.connect("ben", { metadata: 3 });
-    ben.subscribe("c");
-    ben.send("ann", 1);
-    other.subscribe("c");
-    other.publish("c", 2);
-    expect(ann.newFrames()).toEqual(["joined: ben1", "direct ben 1", "message ben 2"]);
-    expect(cat.newFrames()).toEqual(["joined: ben3", "message ben 2"]);
-    world.advance(2 * WINDOW_MS);
-    expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben3"], []]);
-  });
-
-  test("is shown to all with the next tick if that is its fifth change, and the receiver was shown it first", () => {
-    const world = new World();
-    const ann = world.join("ann", "c");
-    const cat = world.join("cat", "c");
-    const ben = world.connect("ben", { metadata: 1 });
-    flap(world, ben, 2);
-    ann.take();
-    cat.take();
-    ben.subscribe("c");
-    ben.send("ann", 1);
-    world.advance(STEP_MS);
-    expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben1", "direct ben 1"], ["joined: ben1"]]);
-  });
-
-  test("is shown to all at the end of the window, also to one that was shown its join alone", () => {
-    const { world, ann, cat, ben } = shownAsLeft();
-    ben.subscribe("c");
-    ben.send("ann", 1);
-    world.advance(STEP_MS);
-    expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben1", "direct ben 1"], []]);
-    world.advance(WINDOW_MS);
-    expect([ann.newFrames(), cat.newFrames()]).toEqual([[], ["joined: ben1"]]);
-  });
-});
-
-test("a flood of publishes and flaps costs the others six presence frames in 10 s at most", () => {
-  const world = new World();
-  const ann = world.join("ann", "c");
-  const ben = world.connect("ben").holdPongs();
-  let shown = 0;
-  for (let i = 0; i < 300; i++) {
-    ben.subscribe("c");
-    ben.publish("c", i);
-    ben.unsubscribe("c");
-    ben.publish("c", i);
-    world.advance(STEP_MS);
-    const frames = ann.take();
-    shown += frames.filter((frame) => isAbout("ben", frame)).length;
-    expect(frames.filter((frame) => frame.type === "message").length).toBe(2);
-  }
-  expect(shown).toBeLessThanOrEqual(CHANGES_SHOWN_MAX + 1);
 });
