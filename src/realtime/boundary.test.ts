@@ -116,6 +116,16 @@ describe("a fault in a socket event", () => {
     expect(ben.newFrames()).toEqual(["error channel_not_authorized"]);
   });
 
+  test("while a key is narrowed on one connection leaves no other connection with the old permissions", () => {
+    const world = plantedWorld();
+    const [ann, ben] = [world.join("ann", "room"), world.join("ben", "room")];
+    ben.take();
+    plant(ann.peer, "narrowTo", () => true);
+    world.keys.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
+    expect(closeCodes(ann, ben)).toEqual([1011, undefined]);
+    expect(ben.newFrames()).toEqual(["error channel_not_authorized"]);
+  });
+
   test("while the subscriptions of a narrowed key end does not end any of them twice", () => {
     const world = plantedWorld();
     const ann = world.connect("ann");

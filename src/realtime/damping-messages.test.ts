@@ -80,6 +80,21 @@ describe("a damped member that sends a message", () => {
     expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: ben3"], []]);
   });
 
+  test("has at most six changes counted, even if it sends to many receivers with different metadata", () => {
+    const { world, ann } = shownAsLeft();
+    const readers = Array.from({ length: 5 }, (_, i) => world.connect(`reader${i}`));
+    for (const reader of readers) reader.subscribe("c");
+    world.advance(STEP_MS);
+    for (const [i, reader] of readers.entries()) {
+      const connection = world.connect("ben", { metadata: 10 + i });
+      connection.subscribe("c");
+      connection.send(reader.peer.peerId, 1);
+      expect(reader.newFrames().slice(-2)).toEqual([`joined: ben${10 + i}`, "direct ben 1"]);
+    }
+    const channel = ann.peer.subscriptionTo("c")?.channel as Channel;
+    expect(channel.recentChanges?.get("ben")?.count).toBe(CHANGES_SHOWN_MAX + 1);
+  });
+
   test("is shown to all with the next tick if that is its fifth change, and the receiver was shown it first", () => {
     const world = new World();
     const ann = world.join("ann", "c");

@@ -162,6 +162,21 @@ describe("a flapping member", () => {
     expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: cat", "left: ben"], ["left: ben"]]);
   });
 
+  test("has a change counted once if a receiver of its direct message was shown it before the others", () => {
+    const world = new World();
+    const [ann, cat] = [world.join("ann", "c"), world.join("cat", "c")];
+    for (const client of [ann, cat]) client.take();
+    const ben = world.connect("ben");
+    for (const act of ["subscribe", "unsubscribe", "subscribe", "unsubscribe"] as const) {
+      ben[act]("c");
+      ben.send("ann", act);
+      world.advance(STEP_MS);
+    }
+    const four = FIVE.slice(0, 4);
+    expect(cat.newFrames()).toEqual(four);
+    expect(ann.newFrames().filter((one) => one.endsWith(": ben"))).toEqual(four);
+  });
+
   test("that leaves while no one is shown it is counted when it joins again", () => {
     const world = new World();
     const ann = world.join("ann", "c");

@@ -142,3 +142,27 @@ test("a later edit of the key applies to subscriptions that the earlier one has 
   world.advance(20);
   expect(held(clients)).toBe(600);
 });
+
+test("a turn ends earlier if comparing takes long, and other work is done before the next", () => {
+  const { world, clients } = crowd(25);
+  const { matches } = Scope.prototype;
+  let isEdited = false;
+  let lateMs = 0;
+  const slow = spyOn(Scope.prototype, "matches").mockImplementation(function (this: Scope, channel: string) {
+    // Every comparison takes a millisecond, in which no timer fires.
+    if (isEdited) lateMs++;
+    return matches.call(this, channel);
+  });
+  const monotonic = world.clock.monotonicMs;
+  world.clock.monotonicMs = () => monotonic() + lateMs;
+  try {
+    isEdited = true;
+    world.keys.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
+    // The hundred channels of the first connection took longer than a turn may.
+    expect(held(clients)).toBe(2400);
+    world.advance(20);
+    expect(held(clients)).toBe(0);
+  } finally {
+    slow.mockRestore();
+  }
+});

@@ -48,6 +48,17 @@ describe("rosters of one connection", () => {
     expect(ann.newFrames()).toEqual([]);
   });
 
+  test("wait until all of the one before has been read, not only most of it", () => {
+    const world = crowded();
+    const ann = stalled(world, ["c", "d"]);
+    expect(rostersOf(ann.take())).toEqual(["c"]);
+    ann.socket.readSome(ann.socket.getBufferedAmount() - 1000);
+    world.advance(2000);
+    expect([ann.socket.getBufferedAmount(), rostersOf(ann.take())]).toEqual([1000, []]);
+    ann.socket.read();
+    expect(rostersOf(ann.take())).toEqual(["d"]);
+  });
+
   test("are written together if the client reads them at once", () => {
     const world = crowded();
     const ann = world.connect("ann");
@@ -207,5 +218,47 @@ describe("a client that reads nothing", () => {
     }
     world.advance(ROSTER_DRAIN_MAX_MS);
     expect([ann.closeCode, rostersOf(ann.take())]).toEqual([undefined, ["c", "d", "e"]]);
+  });
+
+  test("is not cut while the runtime reports that it reads, even if new frames keep its buffer full", () => {
+    const world = crowded();
+    const ann = stalled(world, ["c", "d"]);
+    for (let i = 0; i < 2 * ROSTER_DRAIN_MAX_MS; i += 5000) {
+      ann.socket.readSome(1000);
+      world.node.hub.presence.drained(ann.peer);
+      ann.socket.send(JSON.stringify({ type: "x".repeat(1000) }));
+      world.advance(5000);
+      ann.request({ type: "ping" });
+    }
+    expect([ann.closeCode, rostersOf(ann.take())]).toEqual([undefined, ["c"]]);
+  });
+
+  test("is not cut for a roster that it no longer wants", () => {
+    const world = crowded();
+    const ann = stalled(world, ["c", "d"]);
+    ann.unsubscribe("d");
+    for (let i = 0; i < ROSTER_DRAIN_MAX_MS + 5000; i += 5000) {
+      world.advance(5000);
+      ann.request({ type: "ping" });
+    }
+    expect([ann.closeCode, rostersOf(ann.take())]).toEqual([undefined, ["c"]]);
+  });
+
+  test("is cut even if the check of another connection before it causes a fault", () => {
+    const faults: unknown[] = [];
+    const world = crowded({ faults: { caught: (_where, error) => void faults.push(error) } });
+    const ann = stalled(world, ["c", "d"]);
+    const ben = world.connect("ben");
+    for (const channel of ["c", "d"]) ben.subscribe(channel);
+    ben.socket.stalled = true;
+    world.advance(600);
+    ann.socket.getBufferedAmount = () => {
+      throw new Error("planted");
+    };
+    for (let i = 0; i < ROSTER_DRAIN_MAX_MS + 5000; i += 5000) {
+      world.advance(5000);
+      ben.request({ type: "ping" });
+    }
+    expect([ann.closeCode, ben.closeCode, faults.length]).toEqual([1011, 1006, 1]);
   });
 });

@@ -5,6 +5,7 @@ import { ROSTER_WAIT_MS } from "../protocol/limits.ts";
 import { Damping } from "./damping.ts";
 import { IndividualChanges } from "./individual-changes.ts";
 import { CHANGES_SHOWN_WINDOW_MS } from "./limits.ts";
+import { Member } from "./member.ts";
 import { Peer } from "./peer.ts";
 import { type Client, World } from "./testing/kit.ts";
 
@@ -145,6 +146,8 @@ describe("direct messages of a peer that is still to be shown in many channels",
     expect(late.newFrames()[0]).toStartWith("roster: cat far0");
     ben.send("ann", 2);
     expect(late.newFrames()).toEqual(["joined: ben", "direct ben 2"]);
+    // Further messages do not look again.
+    expect(counted(() => repeat(MESSAGES, (i) => ben.send("ann", i + 3))).shownAlone).toBe(0);
   });
 
   test("look again for each change of the sender", () => {
@@ -159,6 +162,41 @@ describe("direct messages of a peer that is still to be shown in many channels",
     const expected = ["joined: ben", "direct ben 1", "left: ben", "direct ben 2", "joined: ben", "direct ben 3"];
     expect(anns[0]?.newFrames()).toEqual(expected);
   });
+});
+
+test("publishes of a member whose metadata is held back in many channels go through the channels once", () => {
+  const { world, anns, ben } = flapped(1);
+  const other = world.connect("ben", { metadata: 2 });
+  const flip = (i: number): void => {
+    if (i % 2 === 0) enter(other);
+    else exit(other);
+    world.advance(STEP_MS);
+  };
+  repeat(6, flip);
+  // Ann is off the topic in all of them: she was shown Cat, and the others were not yet.
+  const cat = world.connect("cat").holdPongs();
+  enter(cat);
+  cat.send("ann", 1);
+  flip(6);
+  for (const ann of anns) ann.take();
+  const shows = spyOn(Member.prototype, "show");
+  spies.push(shows);
+  repeat(MESSAGES, (i) => ben.publish("c0", i + 1));
+  expect(shows.mock.calls.length).toBeLessThanOrEqual(CHANNELS.length);
+  expect(anns[0]?.newFrames().length).toBe(MESSAGES);
+});
+
+test("a member with a pending change remembers a limited number of receivers", () => {
+  const { world, ben } = flapped(0);
+  ben.holdPongs();
+  ben.subscribe("c0");
+  for (let i = 0; i < 200; i++) {
+    world.connect(`p${i}`);
+    ben.send(`p${i}`, 1);
+  }
+  const targets = ben.peer.subscriptionTo("c0")?.member?.upToDate?.targets;
+  expect(targets?.size).toBeGreaterThan(0);
+  expect(targets?.size).toBeLessThanOrEqual(64);
 });
 
 test("a publish looks, in subscriptions that are off the topic, at what they were shown of the sender only", () => {
