@@ -5,7 +5,8 @@
  */
 import { Problem } from "../protocol/codes.ts";
 import { WEBSOCKET_VERSION } from "../protocol/limits.ts";
-import type { Gateway, SocketData } from "../realtime/gateway.ts";
+import type { Gateway } from "../realtime/gateway.ts";
+import type { SocketData } from "../realtime/socket-handlers.ts";
 import { type Handler, isUpgrade, type RequestPipeline } from "./pipeline.ts";
 
 export const connectHandler = (pipeline: RequestPipeline, gateway: Gateway): Handler =>

@@ -5,7 +5,7 @@ import { countOpenFiles, HeadLimit, setHeadLimit } from "../http/head-limit.ts";
 import { RequestPipeline } from "../http/pipeline.ts";
 import { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { systemClock as clock } from "../realtime/clock.ts";
-import type { SocketData } from "../realtime/gateway.ts";
+import type { SocketData } from "../realtime/socket-handlers.ts";
 import { Faults } from "../telemetry/faults.ts";
 import { Metrics, processMetrics } from "../telemetry/metrics.ts";
 import { VERSION } from "../version.ts";

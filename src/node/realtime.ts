@@ -1,16 +1,18 @@
 /** Builds the realtime part of a node: connections, channels and the engine that joins it to other nodes. */
 import { randomUUID } from "node:crypto";
+import type { WebSocketHandler } from "bun";
 import { Blocks } from "../access/blocks.ts";
 import type { Keyring } from "../access/keyring.ts";
 import { StoreFollower } from "../access/store-follower.ts";
 import { Throttle } from "../access/throttle.ts";
 import type { Engine } from "../engine/engine.ts";
-import { buildHubAndGateway } from "../realtime/build.ts";
+import { assembleRealtime } from "../realtime/build.ts";
 import { type Clock, guardedClock, systemClock } from "../realtime/clock.ts";
 import type { Gateway } from "../realtime/gateway.ts";
 import type { Hub } from "../realtime/hub.ts";
 import { RealtimeMetrics } from "../realtime/metrics.ts";
 import type { Broadcast } from "../realtime/socket.ts";
+import type { SocketData } from "../realtime/socket-handlers.ts";
 import { Usage } from "../realtime/usage.ts";
 import type { Snapshot } from "../store/store.ts";
 import type { NodeContext } from "./context.ts";
@@ -19,6 +21,7 @@ import { connectEngine } from "./engine.ts";
 export interface Realtime {
   readonly hub: Hub;
   readonly gateway: Gateway;
+  readonly handlers: WebSocketHandler<SocketData>;
   /** Catches and counts what its callbacks throw. */
   readonly clock: Clock;
   /** Rate per secret key: REST requests, and the work of checking its tokens. */
@@ -70,7 +73,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   const perMinute = config.connectsPerMinutePerIp;
   const perSecond = config.restRequestsPerSecond;
   const keyRate = new Throttle(perSecond, perSecond, clock.monotonicMs);
-  const { hub, gateway } = buildHubAndGateway({
+  const { hub, gateway, handlers } = assembleRealtime({
     id,
     clock,
     engine,
@@ -91,7 +94,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   blockedPeers.onAdd((app, peerId) => hub.kicks.kickHere(app, peerId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections.count);
   metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.spaces.channelCount);
-  return { hub, gateway, clock, keyRate, usage, blocks, engine, follow };
+  return { hub, gateway, handlers, clock, keyRate, usage, blocks, engine, follow };
 }
 
 /**

@@ -1,12 +1,21 @@
 /** The realtime half of a node from its parts: the same for a node and for tests. */
+import type { WebSocketHandler } from "bun";
 import { Dispatch } from "./dispatch.ts";
 import { Gateway, type GatewayParts } from "./gateway.ts";
 import { Hub, type HubParts } from "./hub.ts";
+import { type SocketData, SocketHandlers } from "./socket-handlers.ts";
 
-export type HubAndGatewayParts = HubParts & Omit<GatewayParts, "hub" | "dispatch">;
+export type AssemblyParts = HubParts & Omit<GatewayParts, "hub">;
 
-export function buildHubAndGateway(parts: HubAndGatewayParts): { hub: Hub; gateway: Gateway } {
+export interface AssembledRealtime {
+  readonly hub: Hub;
+  readonly gateway: Gateway;
+  readonly handlers: WebSocketHandler<SocketData>;
+}
+
+export function assembleRealtime(parts: AssemblyParts): AssembledRealtime {
   const hub = new Hub(parts);
   const dispatch = new Dispatch({ ...parts, hub });
-  return { hub, gateway: new Gateway({ ...parts, hub, dispatch }) };
+  const gateway = new Gateway({ ...parts, hub });
+  return { hub, gateway, handlers: new SocketHandlers({ ...parts, hub, dispatch }).handlers() };
 }

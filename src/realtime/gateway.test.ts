@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Claim } from "../engine/engine.ts";
 import { Problem } from "../protocol/codes.ts";
-import type { SocketData } from "./gateway.ts";
+import type { SocketData } from "./socket-handlers.ts";
 import { OTHER_KEY, PUBLISHABLE_KEY, turn, World } from "./testing/kit.ts";
 
 const HANDSHAKE = { origin: null, wantsWebSocket: true, version: "13" };

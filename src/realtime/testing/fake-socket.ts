@@ -1,8 +1,8 @@
 /** For tests: the sockets and topics of one node. What is written can be read, and the test controls pongs and drains. */
 import type { ServerWebSocket, WebSocketHandler } from "bun";
 import type { Clock } from "../clock.ts";
-import type { SocketData } from "../gateway.ts";
 import type { Broadcast, Socket } from "../socket.ts";
+import type { SocketData } from "../socket-handlers.ts";
 
 /** All sockets of a node, and which topics they are on. */
 export class FakeServer {

@@ -7,12 +7,13 @@ import { Throttle } from "../../access/throttle.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
-import { buildHubAndGateway } from "../build.ts";
+import { assembleRealtime } from "../build.ts";
 import type { Clock } from "../clock.ts";
-import type { Gateway, SocketData } from "../gateway.ts";
+import type { Gateway } from "../gateway.ts";
 import type { Hub } from "../hub.ts";
 import { RealtimeMetrics } from "../metrics.ts";
 import type { Rates } from "../rates.ts";
+import type { SocketData } from "../socket-handlers.ts";
 import { Usage } from "../usage.ts";
 import { FakeServer } from "./fake-socket.ts";
 import { MemoryUsage, noFaults, silentLog } from "./stubs.ts";
@@ -69,7 +70,7 @@ export function buildNode(parts: NodeParts, options: NodeOptions = {}): TestNode
   const server = new FakeServer();
   const usageRows = new MemoryUsage();
   const usage = new Usage(usageRows.store, clock, silentLog);
-  const { hub, gateway } = buildHubAndGateway({
+  const { hub, gateway, handlers } = assembleRealtime({
     ...parts,
     blocks,
     metrics,
@@ -84,5 +85,5 @@ export function buildNode(parts: NodeParts, options: NodeOptions = {}): TestNode
     keyRate: new Throttle(0, 0, clock.monotonicMs),
     nudged: async () => {},
   });
-  return { clock, server, hub, gateway, handlers: gateway.handlers(), engine, usage, usageRows, metrics };
+  return { clock, server, hub, gateway, handlers, engine, usage, usageRows, metrics };
 }

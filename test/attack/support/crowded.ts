@@ -6,10 +6,10 @@ import { Blocks } from "../../../src/access/blocks.ts";
 import { Throttle } from "../../../src/access/throttle.ts";
 import type { Engine, MemberState, RemoteMembers } from "../../../src/engine/engine.ts";
 import { Exchange } from "../../../src/engine/local.ts";
-import { buildHubAndGateway } from "../../../src/realtime/build.ts";
+import { assembleRealtime } from "../../../src/realtime/build.ts";
 import { systemClock as clock } from "../../../src/realtime/clock.ts";
-import type { SocketData } from "../../../src/realtime/gateway.ts";
 import type { Hub } from "../../../src/realtime/hub.ts";
+import type { SocketData } from "../../../src/realtime/socket-handlers.ts";
 import { World } from "../../../src/realtime/testing/kit.ts";
 import { noFaults } from "../../../src/realtime/testing/stubs.ts";
 
@@ -41,7 +41,7 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     watch: (_app: string, _channel: string, found: (members: RemoteMembers) => void) =>
       found(new Map([["elsewhere", states]])),
   });
-  const { hub, gateway } = buildHubAndGateway({
+  const { hub, handlers } = assembleRealtime({
     id: "node",
     clock,
     engine,
@@ -64,7 +64,7 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     port: 0,
     fetch: (request, upgrading) =>
       upgrading.upgrade(request, { data: { grant: world.keys.grant("reader") } }) ? undefined : new Response(null),
-    websocket: gateway.handlers(),
+    websocket: handlers,
   });
   return { url: `http://127.0.0.1:${server.port}`, hub, stop: () => server.stop(true) };
 }

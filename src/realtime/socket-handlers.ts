@@ -1,0 +1,135 @@
+/**
+ * Turns Bun's socket events into calls of the realtime parts. An exception that left a handler would end the process, so each of
+ * them is a boundary: the socket that it happened on is closed with 1011.
+ */
+import type { ServerWebSocket, WebSocketHandler } from "bun";
+import type { Grant } from "../access/admit.ts";
+import type { Claim } from "../engine/engine.ts";
+import { FAULT, OVER_CONCURRENT } from "../protocol/close.ts";
+import { FRAME_MAX_BYTES } from "../protocol/limits.ts";
+import type { FaultLog } from "../telemetry/faults.ts";
+import type { Dispatch } from "./dispatch.ts";
+import type { Hub } from "./hub.ts";
+import type { RealtimeMetrics } from "./metrics.ts";
+import { Peer } from "./peer.ts";
+import { safely } from "./safely.ts";
+import type { Socket } from "./socket.ts";
+
+/** Until a socket opens: its grant, and its claim on the application's capacity, if that is limited. */
+export interface PendingSocket {
+  readonly grant: Grant;
+  readonly claim?: Claim | undefined;
+  readonly isOverCap?: boolean;
+}
+
+/** What a socket carries: its grant until it opens, then its peer; nothing if it was over the cap. */
+export type SocketData = PendingSocket | Peer | undefined;
+
+export interface SocketHandlersParts {
+  readonly hub: Hub;
+  readonly dispatch: Dispatch;
+  readonly metrics: RealtimeMetrics;
+  readonly faults: FaultLog;
+  readonly maxPendingBytes: number;
+}
+
+/** A client may close with any number: unknown ones share one series in the metrics. */
+const CLOSE_CODES = new Set([1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 4001, 4002, 4010, 4011, 4020]);
+
+export class SocketHandlers {
+  constructor(private readonly parts: SocketHandlersParts) {}
+
+  /** Bun's handlers and limits for every socket. */
+  handlers(): WebSocketHandler<SocketData> {
+    return {
+      open: (ws) => {
+        try {
+          this.opened(ws);
+        } catch (error) {
+          this.failed(ws, "open", error);
+        }
+      },
+      message: (ws, message) => {
+        const peer = ws.data;
+        if (!(peer instanceof Peer)) return;
+        try {
+          if (typeof message === "string") this.parts.dispatch.text(peer, message);
+          else this.parts.dispatch.binary(peer, message.length);
+        } catch (error) {
+          this.failed(ws, "message", error);
+        }
+      },
+      ping: (ws) => {
+        if (!(ws.data instanceof Peer)) return;
+        try {
+          this.parts.dispatch.controlPing(ws.data);
+        } catch (error) {
+          this.failed(ws, "ping", error);
+        }
+      },
+      pong: (ws, payload) => {
+        if (!(ws.data instanceof Peer)) return;
+        try {
+          this.parts.dispatch.controlPong(ws.data, payload);
+        } catch (error) {
+          this.failed(ws, "pong", error);
+        }
+      },
+      drain: (ws) => {
+        try {
+          if (ws.data instanceof Peer && ws.data.open) this.parts.hub.presence.drained(ws.data);
+        } catch (error) {
+          this.failed(ws, "drain", error);
+        }
+      },
+      close: (ws, code) => {
+        try {
+          this.closed(ws, code);
+        } catch (error) {
+          this.failed(ws, "close", error);
+        }
+      },
+      sendPings: false,
+      // Liveness is our own (liveness.ts), and its pings keep this timer from ever running out. Bun also uses it as the time
+      // it waits for the other side after a close: if it were too short, a client that is still sending would get a reset
+      // and never read the close code.
+      idleTimeout: 120,
+      maxPayloadLength: FRAME_MAX_BYTES,
+      perMessageDeflate: false,
+      // A slow reader is cut: leaving messages out would be a silent gap.
+      backpressureLimit: this.parts.maxPendingBytes,
+      closeOnBackpressureLimit: true,
+    };
+  }
+
+  private opened(ws: ServerWebSocket<SocketData>): void {
+    const pending = ws.data;
+    if (!pending || pending instanceof Peer) return;
+    if (pending.isOverCap) {
+      ws.data = undefined;
+      ws.close(OVER_CONCURRENT.code, OVER_CONCURRENT.reason);
+      return;
+    }
+    try {
+      ws.data = this.parts.hub.connections.connect(pending.grant, ws as Socket);
+    } finally {
+      pending.claim?.end();
+    }
+  }
+
+  private failed(ws: ServerWebSocket<SocketData>, event: string, error: unknown): void {
+    const { hub, faults } = this.parts;
+    if (ws.data instanceof Peer) return hub.boundary.peerFailed("socket", ws.data, error, { event });
+    faults.caught("socket", error, { event });
+    safely(faults, "socket", () => ws.close(FAULT.code, FAULT.reason));
+  }
+
+  private closed(ws: ServerWebSocket<SocketData>, code: number): void {
+    const { hub, metrics } = this.parts;
+    metrics.closes({ code: CLOSE_CODES.has(code) ? String(code) : "other" }).inc();
+    if (!(ws.data instanceof Peer)) return;
+    // The runtime does not say that it cut a slow reader: a connection that ends so while writes wait counts as one.
+    if (ws.data.open && code === 1006 && hub.delivery.isUnderPressure) metrics.slowCuts.inc();
+    hub.connections.disconnect(ws.data);
+  }
+}
