@@ -109,6 +109,6 @@ test.each(RARE)("a rare combination reads more, but only once: %j, at most %d", 
 });
 
 test.each(RARE)("no statement reads more than its window: %j", async (filter) => {
-  const lists = new RecordingLists(databaseOf(store), { narrowSpanRows: 1000, windowRows: 5000 });
+  const lists = new RecordingLists(databaseOf(store), { narrowRows: 1000, windowRows: 5000 });
   expect(await mostRowsRead(lists, filter)).toBeLessThanOrEqual(5001);
 });

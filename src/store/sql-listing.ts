@@ -1,13 +1,13 @@
 /**
  * Pages and totals of recordings.
  *
- * The database plans these statements: there is one index per field (migrations/0009_fewer_recording_indexes.sql). Two decisions are
- * made here, because the planners cannot make them:
+ * The database plans these statements: there is one index per field (migrations/0009_fewer_recording_indexes.sql). A list by one field reads
+ * exactly what it returns. For other filters two decisions are made here, because the planners cannot make them:
  *
- * - Time spans. SQLite does not know how many recordings a span holds, and PostgreSQL expects them to be spread evenly over the order.
- *   A bounded count comes first: a narrow span is read by `start_time` and sorted; a wide one is a condition on rows that are
- *   read in order.
- * - The longest statement. SQLite runs a statement on the event loop and cannot interrupt it, so a filtered list is read in windows: no
+ * - Narrow conditions. SQLite does not know how many recordings a time span holds, and PostgreSQL expects them to be spread evenly over the
+ *   order. So the recordings of the session or the time span are counted first, up to a limit. If they are few, they are read by that
+ *   condition and sorted; a wide time span is only a condition on rows that are read in order.
+ * - The longest statement. SQLite runs a statement on the event loop and cannot interrupt it, so everything else is read in windows: no
  *   statement reads more than `windowRows` recordings, and other work gets its turn between two windows.
  */
 import type { Database } from "./database.ts";
@@ -16,35 +16,47 @@ import { type DbRow, toRecording } from "./rows.ts";
 import { type Condition, condition, fenced, Statement } from "./sql-statement.ts";
 
 export interface ListingLimits {
-  /** A time span that holds at most this many recordings is narrow. */
-  readonly narrowSpanRows: number;
+  /** A session or a time span with at most this many recordings is narrow. */
+  readonly narrowRows: number;
   /** The most recordings that one statement reads. */
   readonly windowRows: number;
 }
 
-const LIMITS: ListingLimits = { narrowSpanRows: 10_000, windowRows: 250_000 };
+const LIMITS: ListingLimits = { narrowRows: 10_000, windowRows: 250_000 };
 
 type Order = PageRequest["order"];
 
 interface Conditions {
   readonly fields: readonly Condition[];
   readonly span: readonly Condition[];
+  /** The session, or else the time span: what may be narrow. */
+  readonly lead: readonly Condition[];
+  /** All others. */
+  readonly rest: readonly Condition[];
 }
 
-const conditionsOf = (filter: RecordingFilter): Conditions => ({
-  fields: [
+function conditionsOf(filter: RecordingFilter): Conditions {
+  const session = [
     ...condition("participant_session", "=", filter.participantSession),
     ...condition("meeting_session", "=", filter.meetingSession),
+  ];
+  const others = [
     ...condition("room", "=", filter.room),
     ...condition("participant_username", "=", filter.participantUsername),
     ...condition("type", "=", filter.type),
-  ],
-  span: [...condition("start_time", ">=", filter.startedAfter), ...condition("start_time", "<", filter.startedBefore)],
-});
-
-/** A session has few recordings: its index is better than that of any time span. */
-const namesSession = ({ participantSession, meetingSession }: RecordingFilter): boolean =>
-  participantSession !== undefined || meetingSession !== undefined;
+  ];
+  const span = [
+    ...condition("start_time", ">=", filter.startedAfter),
+    ...condition("start_time", "<", filter.startedBefore),
+  ];
+  const isBySession = session.length > 0;
+  return {
+    fields: [...session, ...others],
+    span,
+    lead: isBySession ? session : span,
+    rest: isBySession ? [...others, ...span] : others,
+  };
+}
 
 const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -66,11 +78,12 @@ export class RecordingLists {
   }
 
   private async readPage(app: string, { filter, order, limit, after }: PageRequest): Promise<RecordingRow[]> {
-    const { fields, span } = conditionsOf(filter);
+    const { fields, span, lead, rest } = conditionsOf(filter);
     const cursor = condition("seq", order === "asc" ? ">" : "<", after);
-    if (fields.length + span.length === 0) return this.rows(pageStatement(app, cursor, order, limit));
-    if ((await this.countInNarrowSpan(app, filter)) !== undefined)
-      return this.rows(pageStatement(app, [...span, ...fenced([...fields, ...cursor])], order, limit, "sorted"));
+    if (span.length === 0 && fields.length <= 1)
+      return this.rows(pageStatement(app, [...fields, ...cursor], order, limit));
+    if ((await this.countIfNarrow(app, lead, rest)) !== undefined)
+      return this.rows(pageStatement(app, [...lead, ...fenced([...rest, ...cursor])], order, limit, "sorted"));
     const found: RecordingRow[] = [];
     for await (const window of this.seqWindows(app, order, after)) {
       const conditions = [...fields, ...fenced(span), ...window];
@@ -81,26 +94,34 @@ export class RecordingLists {
   }
 
   private async readTotal(app: string, filter: RecordingFilter): Promise<number> {
-    const { fields, span } = conditionsOf(filter);
+    const { fields, span, lead, rest } = conditionsOf(filter);
     if (fields.length + span.length === 0) return (await this.counters(app)).live;
-    const inSpan = await this.countInNarrowSpan(app, filter);
-    if (inSpan !== undefined) return inSpan;
+    const isByOneField = span.length === 0 && fields.length === 1;
+    const narrow = await (isByOneField
+      ? this.countIfNarrow(app, fields, [], this.limits.windowRows)
+      : this.countIfNarrow(app, lead, rest));
+    if (narrow !== undefined) return narrow;
     let total = 0;
-    const windows = fields.length === 0 ? this.timeWindows(app, filter) : this.seqWindows(app, "asc", undefined);
-    for await (const window of windows)
-      total += await this.count(app, fields.length === 0 ? window : [...fields, ...fenced(span), ...window]);
+    if (fields.length === 0)
+      for await (const window of this.timeWindows(app, filter)) total += await this.count(app, window);
+    else
+      for await (const window of this.seqWindows(app, "asc", undefined))
+        total += await this.count(app, [...fields, ...fenced(span), ...window]);
     return total;
   }
 
-  /** How many recordings match; undefined: there is no time span, it is wide, or a session is the better way to them. */
-  private async countInNarrowSpan(app: string, filter: RecordingFilter): Promise<number | undefined> {
-    const { fields, span } = conditionsOf(filter);
-    if (span.length === 0 || namesSession(filter)) return undefined;
-    const max = this.limits.narrowSpanRows;
+  /** How many recordings match all conditions, if at most `max` match `lead`. undefined: more do, or there is no `lead`. */
+  private async countIfNarrow(
+    app: string,
+    lead: readonly Condition[],
+    rest: readonly Condition[],
+    max = this.limits.narrowRows,
+  ): Promise<number | undefined> {
+    if (lead.length === 0) return undefined;
     const statement = new Statement().add("SELECT COUNT(*) AS held, SUM(matching) AS n FROM (SELECT ");
     statement
-      .matching(fields)
-      .from(app, span)
+      .matching(rest)
+      .from(app, lead)
       .add(` LIMIT ${statement.value(max + 1)}) AS counted`);
     const [row] = await this.database.run((sql) => statement.run(sql));
     return Number(row?.held) <= max ? Number(row?.n ?? 0) : undefined;

@@ -61,12 +61,12 @@ test("its query plans are the plans", async () => {
   const rows = [
     ...readPage(PAGE).matchAll(/^\| ([a-zA-Z`, ]+) \| `(SEARCH [^`]+)`(, sorted)? \| (?:`(SEARCH [^`]+)`|.*) \|$/gm),
   ];
-  expect(rows.length).toBe(12);
+  expect(rows.length).toBe(14);
   for (const [, names = "", wantedPage = "", sorted = "", wantedTotal] of rows) {
     const parts = names.split(", ").map((name) => name.replaceAll("`", ""));
     const filter: RecordingFilter = Object.assign({}, ...parts.map((name) => VALUES[name]));
-    const narrowSpanRows = parts.includes("wide time span") ? 0 : ROWS;
-    const lists = new RecordingLists(database, { narrowSpanRows, windowRows: ROWS });
+    const narrowRows = parts.includes("wide time span") ? 0 : ROWS;
+    const lists = new RecordingLists(database, { narrowRows, windowRows: ROWS });
     await lists.page("a", { filter, order: "desc", limit: 5 });
     expect([names, await plan()]).toEqual([names, wantedPage + sorted]);
     if (wantedTotal === undefined) continue;

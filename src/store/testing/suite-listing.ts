@@ -9,7 +9,7 @@ import { COMPLETION, uploadRow } from "./rows.ts";
 
 export function listingSuite(newPlace: NewPlace): void {
   describe("listing", () => {
-    const smallLimits: ListingLimits = { narrowSpanRows: 100, windowRows: 700 };
+    const smallLimits: ListingLimits = { narrowRows: 100, windowRows: 700 };
     test.each<[string, number, ListingLimits | undefined]>([
       ["few recordings", 300, undefined],
       ["many recordings", 9000, undefined],
