@@ -29,7 +29,7 @@ type Order = PageRequest["order"];
 interface Conditions {
   readonly fields: readonly Condition[];
   readonly span: readonly Condition[];
-  /** The session, or else the time span: what may be narrow. */
+  /** What may be narrow: the session, or else the time span, or else the only field. */
   readonly lead: readonly Condition[];
   /** All others. */
   readonly rest: readonly Condition[];
@@ -49,13 +49,10 @@ function conditionsOf(filter: RecordingFilter): Conditions {
     ...condition("start_time", ">=", filter.startedAfter),
     ...condition("start_time", "<", filter.startedBefore),
   ];
-  const isBySession = session.length > 0;
-  return {
-    fields: [...session, ...others],
-    span,
-    lead: isBySession ? session : span,
-    rest: isBySession ? [...others, ...span] : others,
-  };
+  const fields = [...session, ...others];
+  if (session.length > 0) return { fields, span, lead: session, rest: [...others, ...span] };
+  if (span.length > 0) return { fields, span, lead: span, rest: others };
+  return { fields, span, lead: fields.length === 1 ? fields : [], rest: [] };
 }
 
 const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -96,10 +93,7 @@ export class RecordingLists {
   private async readTotal(app: string, filter: RecordingFilter): Promise<number> {
     const { fields, span, lead, rest } = conditionsOf(filter);
     if (fields.length + span.length === 0) return (await this.counters(app)).live;
-    const isByOneField = span.length === 0 && fields.length === 1;
-    const narrow = await (isByOneField
-      ? this.countIfNarrow(app, fields, [], this.limits.windowRows)
-      : this.countIfNarrow(app, lead, rest));
+    const narrow = await this.countIfNarrow(app, lead, rest);
     if (narrow !== undefined) return narrow;
     let total = 0;
     if (fields.length === 0)
@@ -110,14 +104,14 @@ export class RecordingLists {
     return total;
   }
 
-  /** How many recordings match all conditions, if at most `max` match `lead`. undefined: more do, or there is no `lead`. */
+  /** How many recordings match all conditions, if at most `narrowRows` match `lead`. undefined: more do, or there is no `lead`. */
   private async countIfNarrow(
     app: string,
     lead: readonly Condition[],
     rest: readonly Condition[],
-    max = this.limits.narrowRows,
   ): Promise<number | undefined> {
     if (lead.length === 0) return undefined;
+    const max = this.limits.narrowRows;
     const statement = new Statement().add("SELECT COUNT(*) AS held, SUM(matching) AS n FROM (SELECT ");
     statement
       .matching(rest)
