@@ -3,9 +3,10 @@
  * parses the same body and responds with the same number of bytes. Only the ratio of adjacent runs counts: it holds on a slow or
  * busy machine, absolute times do not.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { tempFolder } from "../test/support/temp.ts";
 import { drive, type Load, postBytes } from "./lib/load.ts";
 import { cpuSeconds, type ServerProcess, startServer } from "./lib/process.ts";
 import { keep, machine, median, table } from "./lib/report.ts";
@@ -46,7 +47,7 @@ interface Subject {
 }
 
 export async function tokens(): Promise<boolean> {
-  const data = mkdtempSync(join(tmpdir(), "parley-bench-"));
+  const data = tempFolder();
   try {
     return await compare(data);
   } finally {

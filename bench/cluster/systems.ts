@@ -3,19 +3,20 @@
  * server's core. The nodes share a PostgreSQL, as in production; it carries no messages, so its CPU time is shown but not
  * counted.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+
+import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { Admin } from "../../test/support/admin.ts";
+import { freePort } from "../../test/support/ports.ts";
+import { tempFolder } from "../../test/support/temp.ts";
 import type { Contender, Dialect } from "../contenders/contender.ts";
 import { ON_SERVER_CORE, SERVER_CORE } from "../contenders/core.ts";
 import { anyNats } from "../contenders/nats.ts";
 import { dialect, OPEN_CEILINGS } from "../contenders/parley.ts";
 import { debianPackages } from "../lib/install.ts";
 import { MAIN, SETTINGS, startParley } from "../lib/parley.ts";
-import { childrenOf, freePort, type Pinned, startedWith, startPinned } from "../lib/pinned.ts";
+import { childrenOf, type Pinned, startedWith, startPinned } from "../lib/pinned.ts";
 import { cpuSeconds, endedChildrenSeconds } from "../lib/process.ts";
 
 const TOGETHER_MS = 10_000;
@@ -84,7 +85,7 @@ export class Ground implements AsyncDisposable {
     if (missing) throw new Error(missing);
     const found = await contender.prepare();
     const postgres = await PostgresServer.start();
-    const folder = mkdtempSync(join(tmpdir(), "parley-bench-"));
+    const folder = tempFolder();
     try {
       const postmaster = startedWith("-p", String(postgres.port));
       if (postmaster === undefined) throw new Error("PostgreSQL runs, but its process was not found");

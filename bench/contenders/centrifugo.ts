@@ -3,11 +3,12 @@
  * subscribe and publish, so that a publisher need not be a subscriber. Its reply to a publish carries only a number: no ack
  * mark. A direct message is a publish to a channel with one subscriber.
  */
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
+
 import { join } from "node:path";
+import { freePort } from "../../test/support/ports.ts";
+import { tempFolder } from "../../test/support/temp.ts";
 import { goProgram } from "../lib/install.ts";
-import { freePort, startPinned } from "../lib/pinned.ts";
+import { startPinned } from "../lib/pinned.ts";
 import type { Contender, Dialect, Frame, Script } from "./contender.ts";
 import { SECRET, token } from "./identity.ts";
 
@@ -63,7 +64,7 @@ export const centrifugo: Contender = {
   async start() {
     const found = program();
     if ("missing" in found) throw new Error(found.missing);
-    const folder = mkdtempSync(join(tmpdir(), "parley-bench-centrifugo-"));
+    const folder = tempFolder();
     const file = join(folder, "config.json");
     const port = await freePort();
     await Bun.write(file, JSON.stringify(config(port)));

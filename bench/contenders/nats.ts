@@ -2,9 +2,9 @@
  * NATS over WebSocket: no tokens, no acks (a publish of core NATS has none that carries text). A direct message is a publish
  * to a subject with one subscriber. Two versions: Debian's, and the current one.
  */
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
+
 import { join } from "node:path";
+import { tempFolder } from "../../test/support/temp.ts";
 import { debianPackages, type Got, goProgram, printed } from "../lib/install.ts";
 import { startPinned } from "../lib/pinned.ts";
 import type { Contender, Dialect, Frame, Script } from "./contender.ts";
@@ -67,7 +67,7 @@ const contender = (name: string, got: () => Got, origin: string): Contender => (
   async start() {
     const found = got();
     if ("missing" in found) throw new Error(found.missing);
-    const folder = mkdtempSync(join(tmpdir(), "parley-bench-nats-"));
+    const folder = tempFolder();
     const config = join(folder, "nats.conf");
     await Bun.write(config, CONFIG);
     const server = await startPinned([found.path, "-c", config], {

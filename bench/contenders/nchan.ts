@@ -5,12 +5,14 @@
  * Observed with nchan 1.3.6, with any settings: with several messages in flight it can pause for a moment (it does not set
  * TCP_NODELAY, which may be the cause), and its worker has crashed (signal 11) while subscribers left about a megabyte unread.
  */
-import { existsSync, mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
+
+import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { freePort } from "../../test/support/ports.ts";
+import { tempFolder } from "../../test/support/temp.ts";
 import { debianPackages, printed } from "../lib/install.ts";
 import { openFilesLimit } from "../lib/memory.ts";
-import { freePort, startPinned } from "../lib/pinned.ts";
+import { startPinned } from "../lib/pinned.ts";
 import type { Contender, Dialect } from "./contender.ts";
 
 const MODULE = "/usr/lib/nginx/modules/ngx_nchan_module.so";
@@ -64,7 +66,7 @@ export const nchan: Contender = {
     return { version: `nginx ${nginx} with nchan ${module} (Debian's packages)` };
   },
   async start() {
-    const folder = mkdtempSync(join(tmpdir(), "parley-bench-nchan-"));
+    const folder = tempFolder();
     const file = join(folder, "nginx.conf");
     const port = await freePort();
     await Bun.write(file, config(folder, port));

@@ -1,7 +1,8 @@
 /** The TypeScript side of the load generator, native/loader.c: builds it, writes its plan, reads its output. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { tempFolder } from "../../test/support/temp.ts";
 import type { Frame, Script, Step } from "../contenders/contender.ts";
 
 const NATIVE = join(import.meta.dir, "../native");
@@ -168,7 +169,7 @@ type Mode = "fanout" | "latency" | "connect";
 const OPENING = 64;
 
 function start(mode: Mode, plan: Plan, target: Target) {
-  const folder = mkdtempSync(join(tmpdir(), "parley-bench-"));
+  const folder = tempFolder();
   const file = join(folder, "plan");
   writeFileSync(file, linesOf(mode, plan, target).join("\n"));
   const child = Bun.spawn([native("loader"), file], { stdio: ["pipe", "pipe", "inherit"] });

@@ -1,8 +1,9 @@
 /** Parley as the server under measurement: a separate process on a data folder that is removed with it. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { tempFolder } from "../../test/support/temp.ts";
 import { type ServerProcess, startProgram } from "./process.ts";
 
 export const MAIN = join(import.meta.dir, "../../src/main.ts");
@@ -36,7 +37,7 @@ export interface ParleyOptions {
 }
 
 export async function startParley({ main = MAIN, prefix = [], settings }: ParleyOptions = {}): Promise<Parley> {
-  const data = mkdtempSync(join(tmpdir(), "parley-bench-"));
+  const data = tempFolder();
   const firstRun = join(data, "first-run.txt");
   try {
     const command = [...prefix, process.execPath, "--no-env-file", main, "up", "--data", data];

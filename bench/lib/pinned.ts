@@ -1,6 +1,6 @@
 /** A server of the comparison as a process on the server's core; the loader has another core to itself. */
 import { readdirSync, readFileSync, rmSync } from "node:fs";
-import { createConnection, createServer } from "node:net";
+import { createConnection } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ON_SERVER_CORE } from "../contenders/core.ts";
 
@@ -78,18 +78,6 @@ class Voice {
       else if (this.text.length < KEPT_CHARACTERS) this.text += decoder.decode(part, { stream: true });
     }
   }
-}
-
-/** A free port from the OS, for servers that cannot report a port that they chose. */
-export function freePort(): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const server = createServer();
-  server.once("error", reject);
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address();
-    server.close(() => (typeof address === "object" && address ? resolve(address.port) : reject(new Error("no port"))));
-  });
-  return promise;
 }
 
 function accepting(port: number): Promise<number | undefined> {

@@ -1,12 +1,12 @@
 /** The unmodified SDK in a real browser: chat, presence, calls between pages, and reconnects after an outage. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser, BrowserContext } from "playwright-core";
+import { within } from "../support/wait.ts";
 import { launchChromium } from "./support/chromium.ts";
 import { Line } from "./support/line.ts";
 import { Service } from "./support/service.ts";
 import { Site } from "./support/site.ts";
 import { type Credential, Tab } from "./support/tab.ts";
-import { within } from "./support/within.ts";
 
 setDefaultTimeout(90_000);
 

@@ -1,11 +1,11 @@
 /** The start page for a new user: two tabs that exchange messages, see and call each other, and reconnect. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import { TIMEOUT_MS, within } from "../support/wait.ts";
 import { launchChromium } from "./support/chromium.ts";
 import { Held } from "./support/held.ts";
 import { Service } from "./support/service.ts";
 import { Site } from "./support/site.ts";
-import { DEADLINE_MS, within } from "./support/within.ts";
 
 setDefaultTimeout(90_000);
 
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 beforeEach(async () => {
   context = await browser.newContext();
-  context.setDefaultTimeout(DEADLINE_MS);
+  context.setDefaultTimeout(TIMEOUT_MS);
   complaints = [];
 });
 

@@ -1,13 +1,14 @@
 /** A cluster splits into two parts that both keep working, and heals. Nodes 0 and 1 use one NATS server, node 2 the other. */
+
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import type { LinkProxy } from "../support/link-proxy.ts";
+import { until } from "../support/wait.ts";
 import { Cluster } from "./support/cluster.ts";
 import { changesOf, Gathering, peersBeside } from "./support/gathering.ts";
 import { LOAD, REPEAT, SETTLE_MS, SPLIT_MS } from "./support/load.ts";
 import { NatsCluster } from "./support/nats.ts";
 import { show } from "./support/show.ts";
-import { until } from "./support/until.ts";
 
 setDefaultTimeout(180_000);
 

@@ -1,12 +1,14 @@
 /** The Caddy example: parsed by Caddy itself, and used in front of a real node. */
+
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { REQUEST_HEAD_MAX_BYTES } from "../../src/protocol/limits.ts";
-import { freePort } from "../docs/support/fixed-port.ts";
+import { freePort } from "../support/ports.ts";
 import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
 import { changed, PROJECT, read } from "./support/files.ts";
-import { eventually, Running, run } from "./support/program.ts";
+import { Running, run } from "./support/program.ts";
 import { proxySuite } from "./support/proxy.ts";
 
 const caddy = Bun.which("caddy");
@@ -67,7 +69,7 @@ if (caddy)
     const port = await freePort();
     const file = placed(folder, port, nodes);
     const running = new Running([caddy, "run", "--config", file, "--adapter", "caddyfile"], home(folder));
-    await eventually("Caddy", async () => {
+    await until("Caddy", async () => {
       if (running.hasEnded) throw new Error(`caddy ended: ${running.output}`);
       return fetch(`https://127.0.0.1:${port}/healthz`, { tls: { rejectUnauthorized: false } }).then(
         () => true,

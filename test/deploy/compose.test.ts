@@ -1,4 +1,5 @@
 /** The compose file against its published schema, and NATS with its configuration. No container is started here. */
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -6,11 +7,12 @@ import { join } from "node:path";
 import { z } from "zod";
 import manifest from "../../package.json" with { type: "json" };
 import { SETTINGS } from "../../src/config/settings.ts";
-import { freePort } from "../docs/support/fixed-port.ts";
 import { startParley } from "../support/parley.ts";
+import { freePort } from "../support/ports.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
 import { assignments, changed, documents, PROJECT, read } from "./support/files.ts";
-import { eventually, Running, run } from "./support/program.ts";
+import { Running, run } from "./support/program.ts";
 
 interface Service {
   readonly image: string;
@@ -192,7 +194,7 @@ describe.skipIf(!Bun.which("nats-server"))("NATS with that configuration", () =>
     });
 
   test("three servers form a cluster", async () => {
-    await eventually("the cluster", async () => {
+    await until("the cluster", async () => {
       const all = await Promise.all(
         servers.map(({ monitor }) => figures(monitor, "routez").catch(() => ({ routes: [] }))),
       );
@@ -220,7 +222,7 @@ describe.skipIf(!Bun.which("nats-server"))("NATS with that configuration", () =>
     await using first = await startParley({ env: { PARLEY_STORAGE_SHARED: "on", PARLEY_NATS_URL: url } });
     await using second = await startParley({ env: { PARLEY_STORAGE_SHARED: "on", PARLEY_NATS_URL: url } });
     for (const { url: node } of [first, second])
-      await eventually("the other node", async () =>
+      await until("the other node", async () =>
         /^parley_other_nodes(\{.*\})? 1$/m.test(await (await fetch(`${node}/metrics`)).text()),
       );
   });

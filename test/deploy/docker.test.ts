@@ -2,15 +2,17 @@
  * The Dockerfile. Without a Docker daemon no image can be built: the file is parsed, and what its last stage copies is put
  * into a folder and run from there, without npm and Node, by another user, with its own health check.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, cpSync, existsSync, linkSync, mkdirSync, readdirSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { freePort } from "../docs/support/fixed-port.ts";
+import { freePort } from "../support/ports.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
 import { exec, only, parseDockerfile, reachesBuild, type Stage } from "./support/dockerfile.ts";
 import { filesOf, PROJECT, read } from "./support/files.ts";
-import { eventually, Running, run } from "./support/program.ts";
+import { Running, run } from "./support/program.ts";
 
 const ignore = read(".dockerignore");
 const stages = parseDockerfile(read("deploy/Dockerfile"));
@@ -171,7 +173,7 @@ describe("the contents of the image", () => {
     chmodSync(data, 0o777);
     chmodSync(root, 0o755);
     node = new Running(asUser(["/bin/sh", join(app, "bin/parley"), "up"]));
-    await eventually(`the start: ${node.output}`, () => node.hasEnded || node.output.includes("parley is ready"));
+    await until(`the start: ${node.output}`, () => node.hasEnded || node.output.includes("parley is ready"));
   });
   afterAll(async () => {
     await node.stop();

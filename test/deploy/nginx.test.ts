@@ -1,13 +1,15 @@
 /** The nginx examples: parsed by nginx itself, and the one with TLS used in front of a real node. */
+
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SETTINGS } from "../../src/config/settings.ts";
 import { PING_EVERY_MS, REQUEST_HEAD_MAX_BYTES, SILENCE_MAX_MS } from "../../src/protocol/limits.ts";
-import { freePort } from "../docs/support/fixed-port.ts";
+import { freePort } from "../support/ports.ts";
 import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
 import { changed, PROJECT, read } from "./support/files.ts";
-import { eventually, Running, run } from "./support/program.ts";
+import { Running, run } from "./support/program.ts";
 import { proxySuite } from "./support/proxy.ts";
 
 const nginx = Bun.which("nginx") ?? ((await Bun.file("/usr/sbin/nginx").exists()) ? "/usr/sbin/nginx" : undefined);
@@ -108,7 +110,7 @@ if (nginx)
     const folder = tempFolder();
     const port = await freePort();
     const running = new Running([nginx, "-c", place(folder, withTls(folder, port, nodes))]);
-    await eventually(`nginx: ${running.output}`, async () => {
+    await until(`nginx: ${running.output}`, async () => {
       if (running.hasEnded) throw new Error(`nginx ended: ${running.output}`);
       return fetch(`https://127.0.0.1:${port}/healthz`, { tls: { rejectUnauthorized: false } }).then(
         () => true,

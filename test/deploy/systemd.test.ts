@@ -1,4 +1,5 @@
 /** The unit file, checked by systemd's own tools; systemd does not start it here. */
+
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,8 +7,9 @@ import { SETTINGS } from "../../src/config/settings.ts";
 import { Listener } from "../docs/support/listener.ts";
 import { startParley } from "../support/parley.ts";
 import { scratch } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
 import { PROJECT, read } from "./support/files.ts";
-import { eventually, run } from "./support/program.ts";
+import { run } from "./support/program.ts";
 
 const unit = read("deploy/systemd/parley.service");
 const value = (name: string): string => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1] ?? "";
@@ -57,7 +59,7 @@ function members(sets: string, name: string): string[] {
 /** The tracer writes its last line shortly after the traced process has ended. */
 async function wholeTrace(file: string, pid: number): Promise<string> {
   const end = new RegExp(`^${pid} +\\+\\+\\+ exited with 0`, "m");
-  await eventually("the end of the trace", () => end.test(readFileSync(file, "utf8")));
+  await until("the end of the trace", () => end.test(readFileSync(file, "utf8")));
   return readFileSync(file, "utf8");
 }
 

@@ -7,8 +7,8 @@ import { bits } from "../attack/support/bytes.ts";
 import { handshake, RawConnection } from "../attack/support/connection.ts";
 import { OPCODE } from "../conformance/raw/support/frames.ts";
 import { startWorld, tokenQuery, type World } from "../conformance/raw/support/world.ts";
+import { Chance } from "../support/random.ts";
 import { anyText } from "./frames.ts";
-import { Chance } from "./random.ts";
 
 export interface ConnectionFigures {
   readonly frames: number;

@@ -1,9 +1,9 @@
 /** `decodeFrame` compared with JSON.parse: it never throws or hangs, accepts exactly what it should, and loses nothing. */
 import { deepStrictEqual } from "node:assert";
 import { type ClientFrame, decodeFrame } from "../../src/protocol/frames.ts";
+import { Chance } from "../support/random.ts";
 import { checkGrowth, ownRssMib, soon } from "./bounds.ts";
 import { anyText } from "./frames.ts";
-import { Chance } from "./random.ts";
 
 export interface DecodeFigures {
   readonly frames: number;

@@ -1,5 +1,5 @@
 /** Texts that are frames, nearly frames, or nothing like them. */
-import type { Chance } from "./random.ts";
+import type { Chance } from "../support/random.ts";
 
 const TYPES = ["subscribe", "unsubscribe", "publish", "send", "ping", "welcome", "ack", "", "constructor", "__proto__"];
 const KEYS = [

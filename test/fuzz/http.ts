@@ -3,21 +3,21 @@
  * to a real node, on all its hosts. Every one is answered in time, as the document describes, without a 5xx and without a secret;
  * meanwhile a healthy client is served, and memory stays where it was.
  */
+
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
 import { type Admin, mint, type SecretKey } from "../support/admin.ts";
 import { Contract, type Document } from "../support/contract.ts";
 import { call } from "../support/http.ts";
 import { SecretSearch } from "../support/leaks.ts";
 import { type Server, startParley } from "../support/parley.ts";
-import { removeFolder } from "../support/temp.ts";
+import { Chance } from "../support/random.ts";
+import { removeFolder, tempFolder } from "../support/temp.ts";
+import { within } from "../support/wait.ts";
 import { Ended, HttpConnection, Silent } from "./http/connection.ts";
 import { Judge } from "./http/judge.ts";
 import { type Draft, isSpoiling, Requests } from "./http/requests.ts";
 import { type FuzzWorld, makeWorld } from "./http/world.ts";
-import { Chance } from "./random.ts";
 
 export interface HttpFigures {
   readonly frames: number;
@@ -61,7 +61,7 @@ const LOW_RATES = { PARLEY_REST_REQUESTS_PER_SECOND: "10" };
 export async function fuzzHttp(frames: number, seed: number, options: HttpOptions = {}): Promise<HttpFigures> {
   const master = randomBytes(32).toString("base64");
   // In memory, if there is such a folder: this is not about disks, and an fsync for each of a million writes takes hours.
-  const data = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "parley-test-"));
+  const data = tempFolder(existsSync("/dev/shm") ? "/dev/shm" : undefined);
   const server = await startParley({
     data,
     env: { ...(options.rates ? LOW_RATES : NO_RATES), PARLEY_MASTER_KEY: master, PARLEY_MIN_FREE_DISK_BYTES: "0" },
@@ -193,9 +193,14 @@ class Run {
   private async healthy(going: () => boolean): Promise<void> {
     while (going()) {
       const started = performance.now();
-      const { status, text, body } = await within(mint(this.server.url, this.healthyKey.credential), "a mint");
+      const { status, text, body } = await within(
+        "a mint",
+        mint(this.server.url, this.healthyKey.credential),
+        HEALTHY_MAX_MS,
+      );
       if (status !== 200) throw new Error(`a healthy mint was answered ${status} ${text}`);
-      if (this.healthyChecks % 10 === 0) await within(roundTrip(this.server.url, body.token), "a round trip");
+      if (this.healthyChecks % 10 === 0)
+        await within("a round trip", roundTrip(this.server.url, body.token), HEALTHY_MAX_MS);
       this.healthySlowestMs = Math.max(this.healthySlowestMs, performance.now() - started);
       this.healthyChecks++;
       const mib = this.rssMib;
@@ -265,14 +270,4 @@ function roundTrip(url: string, token: string): Promise<void> {
     socket.onclose = null;
     socket.close();
   });
-}
-
-async function within<T>(promise: Promise<T>, what: string): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`${what} took over ${HEALTHY_MAX_MS} ms`)), HEALTHY_MAX_MS);
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -4,8 +4,8 @@
  * it accepts each kind.
  */
 import * as encode from "../../src/engine/cluster/encode.ts";
+import type { Chance } from "../support/random.ts";
 import { mutated, scraps, value } from "./frames.ts";
-import type { Chance } from "./random.ts";
 
 type Encoder = (...args: readonly unknown[]) => unknown;
 type Make = (chance: Chance) => string;

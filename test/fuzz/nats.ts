@@ -1,8 +1,8 @@
 /** The decoders of messages from other nodes: they never throw, are never slow, and what they accept matches their types. */
 import * as decode from "../../src/engine/cluster/decode.ts";
+import { Chance } from "../support/random.ts";
 import { checkGrowth, ownRssMib, soon } from "./bounds.ts";
 import { anyNatsText, KINDS } from "./nats-texts.ts";
-import { Chance } from "./random.ts";
 
 export interface NatsFuzzResult {
   readonly frames: number;

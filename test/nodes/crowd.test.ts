@@ -1,11 +1,13 @@
 /** Announcements larger than one NATS payload, on two real nodes: both keep running, and both have the right members. */
+
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import type { SecretKey } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import type { Server } from "../support/parley.ts";
-import { Cluster, eventually } from "./support/cluster.ts";
+import { until } from "../support/wait.ts";
+import { Cluster } from "./support/cluster.ts";
 
 setDefaultTimeout(180_000);
 
@@ -49,22 +51,22 @@ test.skipIf(!IS_FULL).each([
     const [key, reader] = [await one.admin.createKey(app._id), await one.admin.createKey(app._id)];
     const listener = await open(other, tokenQuery(selfSigned(reader.keyId, reader.secret, { sub: "listener" })));
     listener.send('{"type":"subscribe","channel":"c"}');
-    await eventually("the listener is there", async () => (await peersOn(one, reader)) === 1);
+    await until("the listener is there", async () => (await peersOn(one, reader)) === 1);
 
     const people = Array.from({ length: 280 }, (_, at) => `p${at}`);
     const first = await crowd(one, key, people, { text: "x".repeat(4085) });
     for (const node of [one, other])
-      await eventually("all 280 are there", async () => (await peersOn(node, reader)) === 281, 60_000);
+      await until("all 280 are there", async () => (await peersOn(node, reader)) === 281, 60_000);
     for (const socket of first) socket.close();
-    await eventually("they have left", async () => (await peersOn(other, reader)) === 1, 60_000);
+    await until("they have left", async () => (await peersOn(other, reader)) === 1, 60_000);
 
     const names = Array.from({ length: 1150 }, (_, at) => `${at} `.padEnd(128, "x"));
     await crowd(one, key, names);
     for (const node of [one, other])
-      await eventually("all 1,150 are there", async () => (await peersOn(node, reader)) === 1151, 60_000);
+      await until("all 1,150 are there", async () => (await peersOn(node, reader)) === 1151, 60_000);
     await one.admin.revoke(key.keyId);
     for (const node of [one, other])
-      await eventually("all have left", async () => (await peersOn(node, reader)) === 1, 60_000);
+      await until("all have left", async () => (await peersOn(node, reader)) === 1, 60_000);
     expect(listener.readyState).toBe(WebSocket.OPEN);
     for (const node of [one, other]) expect((await call(`${node.url}/healthz`)).status).toBe(200);
     listener.close();

@@ -1,11 +1,13 @@
 /** Keys, applications and blocks: a change on one node takes effect on the other, with or without a notification. */
+
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import { mint, mintToken } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import type { Server } from "../support/parley.ts";
-import { Cluster, connect, eventually, refusal } from "./support/cluster.ts";
+import { until } from "../support/wait.ts";
+import { Cluster, connect, refusal } from "./support/cluster.ts";
 
 setDefaultTimeout(60_000);
 
@@ -61,7 +63,7 @@ describe.each([
     // In its grace period the old secret works beside the new one.
     expect([await rooms(await rotate({ graceSec: 60 })), await rooms(made.secretKey)]).toEqual([200, 200]);
     expect(await rooms(await rotate({ retirePrevious: true }))).toBe(200);
-    await eventually("the old one is refused", async () => (await rooms(made.secretKey)) === 400, SOON_MS);
+    await until("the old one is refused", async () => (await rooms(made.secretKey)) === 400, SOON_MS);
   });
 
   test("a token signed with a secret that was just rotated is accepted everywhere; one of a retired secret is soon refused", async () => {
@@ -132,7 +134,7 @@ describe.each([
     const put = await call(`${one.url}/v1/peers/mallory?blockSec=60`, { method: "DELETE", bearer: key.credential });
     expect(put.status).toBe(200);
     expect((await wire.closed()).code).toBe(4020);
-    await eventually("it is refused", async () => {
+    await until("it is refused", async () => {
       const reconnected = await connect(other, token).catch(() => undefined);
       if (!reconnected) return true;
       // A connection that was accepted in between is closed as well.

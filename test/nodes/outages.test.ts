@@ -1,4 +1,5 @@
 /** The store of two nodes becomes unreachable and reachable again: calls that need it report it, the rest works, nothing is lost. */
+
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
 import type { Wire } from "../conformance/raw/support/wire.ts";
@@ -9,7 +10,8 @@ import { call, type Json } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import { runParley, type Server } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
-import { Cluster, connect, eventually, refusal } from "./support/cluster.ts";
+import { until } from "../support/wait.ts";
+import { Cluster, connect, refusal } from "./support/cluster.ts";
 
 setDefaultTimeout(90_000);
 
@@ -82,7 +84,7 @@ test("a node does not answer: lists of channels and peers are 503, not incomplet
     const [channels, peers] = await asked();
     return channels?.body.data?.[0]?.peers === 2 && peers?.body.peers?.length === 2;
   };
-  await eventually("both are listed", isWhole);
+  await until("both are listed", isWhole);
   other.signal("SIGSTOP");
   try {
     for (const { status, body, headers } of await asked())
@@ -90,7 +92,7 @@ test("a node does not answer: lists of channels and peers are 503, not incomplet
   } finally {
     other.signal("SIGCONT");
   }
-  await eventually("both are listed again", isWhole);
+  await until("both are listed again", isWhole);
   for (const wire of [ann, ben]) wire.drop();
 });
 
@@ -123,7 +125,7 @@ test("PostgreSQL is stopped immediately and restarted", async () => {
   expect([room.status, room.body.error.code]).toEqual([503, "internal_error"]);
   await theRestGoesOn(talk);
   // No credential is called invalid while that cannot be known.
-  await eventually("the nodes know that it is away", async () => {
+  await until("the nodes know that it is away", async () => {
     const { status } = await refusal(other, tokenQuery(selfSigned("sk_id_unknown", "x")));
     return status === 503;
   });
@@ -131,7 +133,7 @@ test("PostgreSQL is stopped immediately and restarted", async () => {
 
   await cluster.postgres.begin();
   for (const node of [one, other]) {
-    await eventually("it is ready again", async () => (await ready(node)).status === 200);
+    await until("it is ready again", async () => (await ready(node)).status === 200);
     await node.logged(({ msg }) => msg === "the store answers again");
   }
   expect(ann.isOver || ben.isOver).toBe(false);
@@ -142,14 +144,10 @@ test("PostgreSQL is stopped immediately and restarted", async () => {
   expect((await other.admin.call("GET", "/apps/never-made")).status).toBe(404);
   // Key changes are followed again, and usage from the outage is not lost: two messages per exchange, two by REST.
   await one.admin.revoke(before.keyId);
-  await eventually(
-    "it is refused elsewhere",
-    async () => (await mint(other.url, before.credential)).status === 401,
-    1500,
-  );
+  await until("it is refused elsewhere", async () => (await mint(other.url, before.credential)).status === 401, 1500);
   const total = 8;
   for (const node of [one, other])
-    await eventually("usage adds up on both", async () => (await used(node)) === total, 15_000);
+    await until("usage adds up on both", async () => (await used(node)) === total, 15_000);
   await using sql = new SQL({ url: cluster.env.PARLEY_DATABASE_URL, max: 1 });
   const rows = await sql`SELECT messages FROM usage WHERE app = ${key.app}`;
   expect(Number(rows[0].messages)).toBe(total);
@@ -173,8 +171,7 @@ test.skipIf(!IS_FULL)("PostgreSQL freezes: no request waits without a timeout", 
   } finally {
     await cluster.postgres.thaw();
   }
-  for (const node of [one, other])
-    await eventually("it is ready again", async () => (await ready(node)).status === 200);
+  for (const node of [one, other]) await until("it is ready again", async () => (await ready(node)).status === 200);
   await talk("after");
   const made = await one.admin.createKey(appName);
   expect((await mint(other.url, made.credential)).status).toBe(200);

@@ -1,10 +1,12 @@
 /** Quotas count over all nodes. */
+
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Wire } from "../conformance/raw/support/wire.ts";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
-import { Cluster, connect, eventually } from "./support/cluster.ts";
+import { until } from "../support/wait.ts";
+import { Cluster, connect } from "./support/cluster.ts";
 
 setDefaultTimeout(60_000);
 
@@ -21,7 +23,7 @@ test("connections: the cap holds over both nodes within 5 % when few connect at 
   const app = await one.admin.createApp();
   await one.admin.must("PATCH", `/apps/${app._id}`, { plan: { maxConcurrentConnections: CAP } });
   const key = await one.admin.createKey(app._id);
-  await eventually("the other has the plan", async () => {
+  await until("the other has the plan", async () => {
     const { body } = await call<{ plan: { maxConcurrentConnections: number } }>(`${other.url}/v1/usage`, {
       bearer: key.credential,
     });
@@ -48,7 +50,7 @@ test("connections: the cap holds over both nodes within 5 % when few connect at 
   expect(welcomed.length).toBeLessThanOrEqual(CAP * 1.05);
   expect(new Set(codes)).toEqual(new Set([4010]));
   for (const node of [one, other])
-    await eventually("the peak is known", async () => {
+    await until("the peak is known", async () => {
       const { body } = await call<{ peakConcurrent: number }>(`${node.url}/v1/usage`, { bearer: key.credential });
       return Math.abs(body.peakConcurrent - welcomed.length) <= CAP * 0.05;
     });
@@ -65,9 +67,9 @@ test("messages: usage of both nodes counts on both, and the quota refuses them o
   const used = async (url: string): Promise<number> =>
     (await call<{ messagesUsed: number }>(`${url}/v1/usage`, { bearer: key.credential })).body.messagesUsed;
   for (let i = 0; i < 10; i++) for (const { url } of [one, other]) expect((await publish(url)).status).toBe(200);
-  for (const { url } of [one, other]) await eventually("both have it all", async () => (await used(url)) === 20);
+  for (const { url } of [one, other]) await until("both have it all", async () => (await used(url)) === 20);
   for (let i = 0; i < 10; i++) expect((await publish(one.url)).status).toBe(200);
   expect((await publish(one.url)).status).toBe(429);
-  await eventually("the other knows of it", async () => (await used(other.url)) === 30);
+  await until("the other knows of it", async () => (await used(other.url)) === 30);
   expect((await publish(other.url)).status).toBe(429);
 });

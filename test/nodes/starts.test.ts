@@ -1,4 +1,5 @@
 /** Starts on PostgreSQL: a first start of several nodes at once, the master key, the folder of recordings; and commands. */
+
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { existsSync, readdirSync, utimesSync } from "node:fs";
@@ -11,7 +12,8 @@ import { selfSigned } from "../support/jwt.ts";
 import { launchParley, readFirstRun, runParley, type Server } from "../support/parley.ts";
 import { Backend } from "../support/recordings.ts";
 import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
-import { Cluster, connect, eventually, refusal } from "./support/cluster.ts";
+import { until } from "../support/wait.ts";
+import { Cluster, connect, refusal } from "./support/cluster.ts";
 
 setDefaultTimeout(60_000);
 
@@ -49,7 +51,7 @@ test("of several nodes that start on an empty database at once one creates the d
   expect(reset.code).toBe(0);
   const { adminToken: fresh } = JSON.parse(/\{.*\}/s.exec(reset.output)?.[0] ?? "") as { adminToken: string };
   for (const node of nodes) {
-    await eventually(
+    await until(
       "it takes the new token",
       async () => (await new Admin(node.url, fresh).call("GET", "/apps")).status === 200,
     );
@@ -116,8 +118,8 @@ test("a fresh database beside a folder with recordings: all of them stay, and th
     readdirSync(join(data, "recordings/files"), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name));
-  const swept = (node: Server): Promise<void> =>
-    eventually("it has swept", async () =>
+  const swept = (node: Server): Promise<number> =>
+    until("it has swept", async () =>
       (await call(`${node.url}/metrics`)).text.includes('parley_recording_sweeps_total{outcome="done"} 1'),
     );
   await using first = await start();

@@ -1,4 +1,5 @@
 /** Uploads on a folder that three nodes share, on one PostgreSQL: one writer and one completion over all of them. */
+
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +8,8 @@ import type { Server } from "../support/parley.ts";
 import { Backend, type Begun, isRefusal, sha256, webm } from "../support/recordings.ts";
 import { SlowPut } from "../support/slow-put.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
-import { Cluster, eventually, frozen } from "./support/cluster.ts";
+import { until } from "../support/wait.ts";
+import { Cluster, frozen } from "./support/cluster.ts";
 
 setDefaultTimeout(120_000);
 
@@ -26,10 +28,7 @@ beforeAll(async () => {
   const on = ({ url }: Server): Backend => new Backend(new Application(url, app.name, app.secretKey, app.id));
   backends = cluster.nodes.map(on) as [Backend, Backend, Backend];
   for (const backend of backends)
-    await eventually(
-      "it knows the application",
-      async () => (await backend.app.call("GET", "/recordings")).status === 200,
-    );
+    await until("it knows the application", async () => (await backend.app.call("GET", "/recordings")).status === 200);
 });
 afterAll(async () => {
   await cluster.stop();
@@ -47,7 +46,7 @@ async function bytesOf(backend: Backend, id: string): Promise<string> {
 async function halfSent(backend: Backend, { uploadUrl }: Begun, bytes: Uint8Array): Promise<SlowPut> {
   const put = await SlowPut.begin(backend.app.url, uploadUrl, { "Content-Length": bytes.length });
   await put.send(bytes.subarray(0, 400_000));
-  await eventually("they are held", async () => (await backend.offset(uploadUrl, bytes.length)) === 400_000);
+  await until("they are held", async () => (await backend.offset(uploadUrl, bytes.length)) === 400_000);
   return put;
 }
 
@@ -61,7 +60,7 @@ test("while one node writes, the others respond 423 to writes, completions and d
   expect((await other.app.call("POST", `/recording/${begun._id}/complete`)).status).toBe(423);
   expect((await other.app.call("DELETE", `/recording/${begun._id}`)).status).toBe(423);
   put.drop();
-  await eventually(
+  await until(
     "the other node is let in",
     async () => (await other.put(begun.uploadUrl, bytes.slice(400_000), rest)).status === 200,
   );

@@ -1,10 +1,12 @@
 /** Rotation of an application's secret key (protocol.md 8), and what it ends (rooms.md, access tokens). */
+
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Application, expectAppRefusal, newApplication } from "../support/application.ts";
 import { CONFLICT, INVALID, refused, startChecked } from "../support/checks.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";
 import type { Json } from "../support/http.ts";
 import { scratch } from "../support/temp.ts";
+import { until } from "../support/wait.ts";
 
 setDefaultTimeout(60_000);
 
@@ -31,11 +33,6 @@ const mint = async (app: Application, body: Json = {}): Promise<string> =>
 const isGood = async (app: Application, token: string): Promise<boolean> =>
   (await withKey(app, "").call("POST", "/token/validate", { token })).status === 200;
 
-/** Resolves when the condition holds. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await Bun.sleep(50);
-}
-
 describe("the old secret key", () => {
   test("keeps working for a day by default, beside the new one", async () => {
     const app = await newApplication(server);
@@ -52,7 +49,7 @@ describe("the old secret key", () => {
   test("works until the end of its grace period", async () => {
     const app = await newApplication(server);
     const fresh = await rotate(app, { graceSec: 1 });
-    await until(async () => !(await opens(app, [app.secretKey]))[0]);
+    await until("the old key is refused", async () => !(await opens(app, [app.secretKey]))[0]);
     expect(await opens(app, [app.secretKey, fresh])).toEqual([false, true]);
   });
 
@@ -135,7 +132,7 @@ describe("access tokens", () => {
     const token = await mint(app);
     const newer = await mint(withKey(app, fresh));
     expect(await isGood(app, token)).toBe(true);
-    await until(async () => !(await isGood(app, token)));
+    await until("the token is refused", async () => !(await isGood(app, token)));
     expect(await isGood(app, newer)).toBe(true);
   });
 
@@ -143,7 +140,7 @@ describe("access tokens", () => {
     const app = await newApplication(server);
     const token = await mint(app);
     await rotate(app, { graceSec: 1 });
-    await until(async () => !(await isGood(app, token)));
+    await until("the token is refused", async () => !(await isGood(app, token)));
     const answer = await withKey(app, "").call("POST", "/token/validate", { token });
     const { message } = expectAppRefusal(answer, 400, "invalid_access_token");
     expect(message).toBe("The application's secret key has been rotated since the access token was made.");

@@ -1,25 +1,16 @@
 /** What an operator's tools request: health, metrics, the OpenAPI document; rates, and a separate admin address. */
+
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createServer } from "node:net";
 import { mint } from "../support/admin.ts";
 import type { Document } from "../support/contract.ts";
 import { serverForTests } from "../support/for-tests.ts";
 import { call } from "../support/http.ts";
 import { startParley } from "../support/parley.ts";
+import { freePort } from "../support/ports.ts";
 
 setDefaultTimeout(60_000);
 
 const server = await serverForTests();
-
-/** A port that was free when checked. */
-async function freePort(): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>();
-  const listener = createServer().listen(0, "127.0.0.1", () => {
-    const address = listener.address();
-    listener.close(() => resolve(typeof address === "object" && address ? address.port : 0));
-  });
-  return promise;
-}
 
 describe("health", () => {
   test("/healthz and /readyz answer without a credential", async () => {

@@ -2,6 +2,7 @@
  * Three nodes on one PostgreSQL, one NATS server and one shared folder of recordings, all real processes. The first node, the
  * elder, is never restarted: its memory is checked for growth. The others take turns.
  */
+
 import { randomBytes } from "node:crypto";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -11,6 +12,7 @@ import { Admin } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { launchParley, type Server } from "../support/parley.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
+import { within } from "../support/wait.ts";
 
 export const NODES = 3;
 const DRAIN_SECONDS = 5;
@@ -106,9 +108,9 @@ export class SoakNodes {
     if (ending === "drain") this.up[node] = false;
     else setTimeout(() => this.markDown(node, server), HEALTH_CHECK_MS);
     const code = await within(
-      EXIT_WITHIN_MS,
-      `node ${node} does not end`,
+      `the end of node ${node}`,
       server.kill(ending === "drain" ? "SIGTERM" : "SIGKILL"),
+      EXIT_WITHIN_MS,
     );
     if (ending === "drain" && code !== 0) this.complaints.push(`node ${node} was asked to stop and ended with ${code}`);
     this.collect(server);
@@ -187,13 +189,3 @@ const errorsOf = (server: Server): string[] =>
     .split("\n")
     .filter((line) => /"level":"(error|fatal)"/.test(line) || /^\s+at |^error:|panic/i.test(line))
     .slice(0, COMPLAINTS_MAX);
-
-async function within<T>(ms: number, lacking: string, promise: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`${lacking} within ${ms} ms`)), ms);
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

@@ -1,8 +1,10 @@
 /** Recordings that are uploaded while nodes restart: in pieces, to any node, with interrupted bodies. Each must be exact. */
+
 import { Findings, type Problem } from "../../src/verify/findings.ts";
 import { Application } from "../support/application.ts";
 import type { Answer } from "../support/http.ts";
 import { Backend, type Recording, sha256, webm } from "../support/recordings.ts";
+import { within } from "../support/wait.ts";
 import { isPassing } from "./chores.ts";
 import type { SoakNodes } from "./nodes.ts";
 
@@ -195,7 +197,7 @@ export class UploadWork {
     const deadline = performance.now() + PATIENCE_MS;
     for (;;)
       try {
-        return await within(work());
+        return await within("a response", work(), CALL_TIMEOUT_MS);
       } catch (error) {
         if (!isPassing(error) && !isLocked(error)) throw new Unexpected(`${what}: ${error}`);
         if (performance.now() > deadline) throw new Unexpected(`${what}: not within ${PATIENCE_MS} ms: ${error}`);
@@ -206,7 +208,7 @@ export class UploadWork {
 
   private async once<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
-      return await within(work());
+      return await within("a response", work(), CALL_TIMEOUT_MS);
     } catch (error) {
       if (isPassing(error)) return undefined;
       throw error;
@@ -215,13 +217,3 @@ export class UploadWork {
 }
 
 const isLocked = (error: unknown): boolean => error instanceof Error && /: 423 /.test(error.message);
-
-async function within<T>(promise: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`no answer within ${CALL_TIMEOUT_MS} ms`)), CALL_TIMEOUT_MS);
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

@@ -1,14 +1,16 @@
 /** Several nodes on one bucket, and one whose database was replaced: one writer over all nodes, and no recording is lost. */
+
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { Cluster, eventually, frozen } from "../nodes/support/cluster.ts";
+import { Cluster, frozen } from "../nodes/support/cluster.ts";
 import { Application, newApplication } from "../support/application.ts";
 import { call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { Backend, type Begun, isRefusal, sha256, webm } from "../support/recordings.ts";
 import { type S3Service, startS3 } from "../support/s3.ts";
 import { SlowPut } from "../support/slow-put.ts";
+import { until } from "../support/wait.ts";
 
 setDefaultTimeout(120_000);
 
@@ -27,10 +29,7 @@ beforeAll(async () => {
   const on = ({ url }: Server): Backend => new Backend(new Application(url, name, secretKey, id));
   backends = cluster.pair.map(on) as [Backend, Backend];
   for (const backend of backends)
-    await eventually(
-      "it knows the application",
-      async () => (await backend.app.call("GET", "/recordings")).status === 200,
-    );
+    await until("it knows the application", async () => (await backend.app.call("GET", "/recordings")).status === 200);
 }, 600_000);
 afterAll(async () => {
   await cluster?.stop();
@@ -64,7 +63,7 @@ test("a node that freezes in the middle of a body loses its lease, and what it s
   const put = await SlowPut.begin(one.app.url, uploadUrl, { "Content-Length": theirs.length });
   // Two parts are uploaded, and the third has begun.
   await put.send(theirs.subarray(0, 20 * MIB));
-  await eventually("two parts are held", async () => (await other.offset(uploadUrl, theirs.length)) === 16 * MIB);
+  await until("two parts are held", async () => (await other.offset(uploadUrl, theirs.length)) === 16 * MIB);
   using _thaw = frozen(frozenNode);
   const sent = put.send(theirs.subarray(20 * MIB));
   const since = performance.now();
@@ -101,7 +100,7 @@ test("a bucket with the recordings of another store: all of them stay, and the s
   await using fresh = await startParley({ env: { PARLEY_STORAGE_URL: service.storageUrl } });
   const warning = await fresh.logged(({ level }) => level === "warn");
   expect(warning.msg).toContain("the bucket parley-test (some/prefix/) belongs to another store");
-  await eventually("it has swept", async () =>
+  await until("it has swept", async () =>
     (await call(`${fresh.url}/metrics`)).text.includes('parley_recording_sweeps_total{outcome="done"} 1'),
   );
   expect(objects()).toEqual(before);

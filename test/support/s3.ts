@@ -2,9 +2,10 @@
  * A real S3-compatible service for a test: versitygw, a gateway that serves a folder. It checks every signature and implements S3's
  * multipart uploads. Built once from Go's registry, where Go is installed; `VERSITYGW` may name an existing binary.
  */
+
 import { existsSync, mkdirSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
+import { freePort } from "./ports.ts";
 import { removeFolder, tempFolder } from "./temp.ts";
 
 const MODULE = "github.com/versity/versitygw";
@@ -68,16 +69,6 @@ async function gateway(): Promise<string> {
   const [complaint, code] = await Promise.all([build.stderr.text(), build.exited]);
   if (code !== 0) throw new Error(`versitygw could not be built: ${complaint}`);
   return program;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
-    });
-  });
 }
 
 /** It does not report when it is ready, so this polls until it responds. */

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** For a folder that outlives one test; the suite removes it. */
-export const tempFolder = (): string => mkdtempSync(join(tmpdir(), "parley-test-"));
+export const tempFolder = (parent = tmpdir()): string => mkdtempSync(join(parent, "parley-test-"));
 
 export const removeFolder = (folder: string): void => rmSync(folder, { recursive: true, force: true });
 

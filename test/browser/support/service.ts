@@ -1,12 +1,9 @@
 /** A node that restarts at the same address with the same data. */
-import { createServer } from "node:net";
+
 import { Admin } from "../../support/admin.ts";
 import { type FirstRunKeys, readFirstRun, Server } from "../../support/parley.ts";
+import { freePort } from "../../support/ports.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
-
-/** Below the ephemeral port range, so that no other process takes the port while the node is down. */
-const PORTS_FROM = 20_000;
-const PORTS = 10_000;
 
 export class Service {
   private readonly data = tempFolder();
@@ -59,17 +56,3 @@ export class Service {
     removeFolder(this.data);
   }
 }
-
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = PORTS_FROM + Math.floor(Math.random() * PORTS);
-    if (await isFree(port)) return port;
-  }
-}
-
-const isFree = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const probe = createServer();
-    probe.once("error", () => resolve(false));
-    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
-  });

@@ -1,6 +1,6 @@
 /** A page with the SDK, from the test's side. What each call does is in ../page/tab.mjs. */
 import type { BrowserContext, Page } from "playwright-core";
-import { within } from "./within.ts";
+import { TIMEOUT_MS, within } from "../../support/wait.ts";
 
 export interface Credential {
   /** ws://… */
@@ -62,8 +62,11 @@ export class Tab {
       method,
       args,
     ] as const);
-    return within(`${method}(${args.map((arg) => JSON.stringify(arg)).join(", ")})`, answer as Promise<T>, async () =>
-      JSON.stringify(await this.page.evaluate(() => (globalThis as unknown as InPage).tab.story?.())),
+    return within(
+      `${method}(${args.map((arg) => JSON.stringify(arg)).join(", ")})`,
+      answer as Promise<T>,
+      TIMEOUT_MS,
+      async () => JSON.stringify(await this.page.evaluate(() => (globalThis as unknown as InPage).tab.story?.())),
     );
   }
 }

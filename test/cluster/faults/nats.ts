@@ -1,11 +1,12 @@
 /** NATS servers that die, one or all, and links to them that stall, delay or break. */
+
 import { expect, test } from "bun:test";
+import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { changesOf, Gathering } from "../support/gathering.ts";
 import { IS_FULL, LOAD, OUTAGE_MS, ROSTERS_WITHIN_MS, SETTLE_MS } from "../support/load.ts";
 import type { NatsCluster } from "../support/nats.ts";
 import { show } from "../support/show.ts";
-import { until } from "../support/until.ts";
 
 const UNDER_FAULT_MS = IS_FULL ? 10_000 : 1500;
 const SLOW_MS = 150;

@@ -1,10 +1,11 @@
 /** Nodes that die, sleep, or have the same name. */
+
 import { expect, test } from "bun:test";
+import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { changesOf, Gathering, peersBeside } from "../support/gathering.ts";
 import { ASLEEP_MS, LEAVE_WITHIN_MS, LOAD, SETTLE_MS } from "../support/load.ts";
 import { show } from "../support/show.ts";
-import { until } from "../support/until.ts";
 
 const VICTIM = 2;
 

@@ -1,12 +1,13 @@
 /** PostgreSQL becomes unreachable under load and reachable again. */
+
 import { expect, test } from "bun:test";
 import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import { type Key, mint } from "../../support/admin.ts";
+import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { OUTAGE_MS, SETTLE_MS } from "../support/load.ts";
 import { Observer } from "../support/observer.ts";
 import { show } from "../support/show.ts";
-import { until } from "../support/until.ts";
 
 const EDIT_EVERY_MS = 50;
 

@@ -1,12 +1,13 @@
 /** A rolling restart, as seen by the public SDK. */
+
 import { expect, test } from "bun:test";
 import { Checker } from "../../../src/verify/checker.ts";
 import { RoundRobin } from "../../support/round-robin.ts";
+import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { BACK_WITHIN_MS, LOAD, SETTLE_MS } from "../support/load.ts";
 import { SdkPeer } from "../support/sdk.ts";
 import { show } from "../support/show.ts";
-import { until } from "../support/until.ts";
 
 /** How much of a node's output to show if it did not end well. */
 const OUTPUT_SHOWN = 4000;

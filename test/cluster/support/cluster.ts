@@ -2,6 +2,7 @@
  * Parley processes on one PostgreSQL and a cluster of NATS servers, all real processes. Each node reaches each NATS server
  * through its own link proxy, so that a fault affects exactly one link.
  */
+
 import { randomBytes } from "node:crypto";
 import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import { Fleet, type FleetOptions } from "../../../src/verify/fleet.ts";
@@ -10,9 +11,9 @@ import { call } from "../../support/http.ts";
 import { LinkProxy } from "../../support/link-proxy.ts";
 import { launchParley, type Server } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
+import { until } from "../../support/wait.ts";
 import { LOAD } from "./load.ts";
 import type { NatsCluster } from "./nats.ts";
-import { until } from "./until.ts";
 
 type Env = Readonly<Record<string, string>>;
 

@@ -1,8 +1,9 @@
 /** Observers in several channels, some on each node, which record presence changes. */
+
 import type { Server } from "../../support/parley.ts";
+import { until } from "../../support/wait.ts";
 import type { Cluster } from "./cluster.ts";
 import { type Change, Observer } from "./observer.ts";
-import { until } from "./until.ts";
 
 const PER_NODE = 2;
 

@@ -1,6 +1,8 @@
 /** NATS servers that form a cluster, each of which can be killed and restarted. */
-import { freePort, type NatsServer, startNats } from "../../../src/engine/testing/nats-server.ts";
+
+import { type NatsServer, startNats } from "../../../src/engine/testing/nats-server.ts";
 import { LinkProxy } from "../../support/link-proxy.ts";
+import { freePort } from "../../support/ports.ts";
 
 interface Place {
   readonly port: number;

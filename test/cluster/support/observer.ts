@@ -1,9 +1,10 @@
 /** A raw connection in one channel that records what it receives and when, to check how many times and how soon. */
+
 import { readFrame } from "../../../src/verify/frames.ts";
 import type { SecretKey } from "../../support/admin.ts";
 import { selfSigned } from "../../support/jwt.ts";
 import type { Server } from "../../support/parley.ts";
-import { until } from "./until.ts";
+import { until } from "../../support/wait.ts";
 
 export interface Change {
   readonly atMs: number;

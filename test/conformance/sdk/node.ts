@@ -1,7 +1,8 @@
 /** Plays scenarios under Node: our code is bundled, the SDK and `ws` are loaded from node_modules. */
-import { mkdirSync, mkdtempSync } from "node:fs";
+
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { removeFolder } from "../../support/temp.ts";
+import { removeFolder, tempFolder } from "../../support/temp.ts";
 import type { Outcome } from "./node-runner.ts";
 import type { Env } from "./service.ts";
 
@@ -22,7 +23,7 @@ export class NodeRunner {
     // Inside the project, so that Node finds node_modules; inside node_modules, so that no other tool sees it.
     const cache = join(PROJECT, "node_modules/.cache");
     mkdirSync(cache, { recursive: true });
-    this.folder = mkdtempSync(join(cache, "parley-test-"));
+    this.folder = tempFolder(cache);
     await Bun.build({
       entrypoints: [join(import.meta.dir, "node-runner.ts")],
       outdir: this.folder,

@@ -1,12 +1,9 @@
 /** A service for the suite when the environment names none, with everything that a scenario may need. */
-import { createServer } from "node:net";
+
 import { Server } from "../../support/parley.ts";
+import { freePort } from "../../support/ports.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 import type { Env } from "./service.ts";
-
-/** Below the ephemeral port range, so that no other process takes the port while the service is down. */
-const PORTS_FROM = 20_000;
-const PORTS = 10_000;
 
 export interface Running {
   /** Environment variables for `Service`. */
@@ -66,17 +63,3 @@ async function start(port: number, data: string, adminToken: string): Promise<Se
   server.url = String(ready.url);
   return server;
 }
-
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = PORTS_FROM + Math.floor(Math.random() * PORTS);
-    if (await isFree(port)) return port;
-  }
-}
-
-const isFree = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const probe = createServer();
-    probe.once("error", () => resolve(false));
-    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
-  });

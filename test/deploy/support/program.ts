@@ -51,16 +51,3 @@ export class Running {
     for await (const bytes of stream) this.output += decoder.decode(bytes, { stream: true });
   }
 }
-
-/** Polls until the condition holds: third-party programs do not report when they are ready. */
-export async function eventually(
-  what: string,
-  look: () => boolean | Promise<boolean>,
-  withinMs = 15_000,
-): Promise<void> {
-  const deadline = performance.now() + withinMs;
-  while (!(await look())) {
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms`);
-    await Bun.sleep(25);
-  }
-}

@@ -2,15 +2,16 @@
  * What every proxy in front of Parley has to do: one suite for nginx and Caddy. Behind it are three "nodes": one that
  * answers everything with 503, as a draining node does; one that is unreachable; and a real one.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createServer } from "node:http";
 import { request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { REQUEST_HEAD_MAX_BYTES } from "../../../src/protocol/limits.ts";
-import { freePort } from "../../docs/support/fixed-port.ts";
 import { forge, nowSeconds } from "../../support/jwt.ts";
 import { type Server, startParley } from "../../support/parley.ts";
-import { eventually } from "./program.ts";
+import { freePort } from "../../support/ports.ts";
+import { until } from "../../support/wait.ts";
 
 export interface Proxy {
   /** https://127.0.0.1:port */
@@ -75,7 +76,7 @@ export function proxySuite(name: string, start: (nodes: readonly number[]) => Pr
       await new Promise<void>((resolve) => draining.listen(0, "127.0.0.1", resolve));
       const { port } = draining.address() as AddressInfo;
       proxy = await start([port, await freePort(), Number(new URL(node.url).port)]);
-      await eventually("the proxy finds the node that is well", () => wellInARow(6));
+      await until("the proxy finds the node that is well", () => wellInARow(6));
     });
     // Also when the start stopped half way.
     afterAll(async () => {
@@ -135,7 +136,7 @@ export function proxySuite(name: string, start: (nodes: readonly number[]) => Pr
       socket.close(1000);
       expect(await closed.promise).toBe(1000);
       // The request has ended now, and is logged.
-      await eventually("the line of that request", () => proxy.logged().includes('"/v1"'));
+      await until("the line of that request", () => proxy.logged().includes('"/v1"'));
       expect(proxy.logged()).not.toContain("token=");
       for (let at = 0; at + 100 < token.length; at += 997)
         expect(proxy.logged()).not.toContain(token.slice(at, at + 100));
@@ -212,7 +213,7 @@ export function proxySuite(name: string, start: (nodes: readonly number[]) => Pr
       await node.kill("SIGTERM");
       stopDraining();
       expect(await get(`/v1?token=${SECRET}&key=${SECRET}`, headers)).toBeOneOf([502, 503, 504]);
-      await eventually("the line of the failure", () => /\b50[234]\b/.test(proxy.logged()));
+      await until("the line of the failure", () => /\b50[234]\b/.test(proxy.logged()));
       expect(proxy.logged()).toContain("/healthz");
       expect(proxy.logged()).not.toContain(SECRET);
       expect(proxy.logged()).not.toContain(node.keys.secretKey.split(":")[1] ?? "");

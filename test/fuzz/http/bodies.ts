@@ -1,6 +1,6 @@
 /** Request bodies: valid by an operation's schemas, nearly valid, or invalid; with a length, or in chunks. */
 import type { JsonSchema, Operation } from "../../support/contract.ts";
-import type { Chance } from "../random.ts";
+import type { Chance } from "../../support/random.ts";
 import { asText, encode, type Values } from "./values.ts";
 
 export interface Body {

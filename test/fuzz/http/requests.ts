@@ -1,6 +1,6 @@
 /** Requests as bytes: valid by an operation's schemas, nearly valid, and as no client would write them. */
 import type { Document, Operation } from "../../support/contract.ts";
-import type { Chance } from "../random.ts";
+import type { Chance } from "../../support/random.ts";
 import { Bodies } from "./bodies.ts";
 import { illegalTexts, ODD_HEADERS } from "./oddities.ts";
 import { asText, encode, HOSTILE, Values } from "./values.ts";

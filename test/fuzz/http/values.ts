@@ -1,6 +1,6 @@
 /** Values by a JSON Schema, from a seed: allowed, nearly allowed, or unrelated to it. */
 import type { JsonSchema } from "../../support/contract.ts";
-import type { Chance } from "../random.ts";
+import type { Chance } from "../../support/random.ts";
 
 /** Values for fields whose rules a schema cannot express, such as the name of something that must exist. */
 export type Hints = Readonly<Record<string, readonly unknown[]>>;

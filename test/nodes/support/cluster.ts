@@ -99,12 +99,3 @@ export async function refusal(server: Server, query: string): Promise<Refused> {
   outcome.drop();
   throw new Error("the connect was let in");
 }
-
-/** Polls until the condition holds. */
-export async function eventually(what: string, holds: () => Promise<boolean>, withinMs = 30_000): Promise<void> {
-  const until = performance.now() + withinMs;
-  while (!(await holds())) {
-    if (performance.now() > until) throw new Error(`not within ${withinMs} ms: ${what}`);
-    await Bun.sleep(25);
-  }
-}

@@ -1,0 +1,20 @@
+/** Ports for servers that have to be told theirs. */
+import { createServer } from "node:net";
+
+/** Below the ephemeral port range, so that no other process takes the port before its server starts, or while it is down. */
+const PORTS_FROM = 20_000;
+const PORTS = 10_000;
+
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = PORTS_FROM + Math.floor(Math.random() * PORTS);
+    if (await isFree(port)) return port;
+  }
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const probe = createServer();
+    probe.once("error", () => resolve(false));
+    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
+  });
