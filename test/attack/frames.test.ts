@@ -66,9 +66,9 @@ describe("a wrong length", () => {
     ["of 63 bits", (1n << 63n) - 1n],
     ["of 64 bits", (1n << 64n) - 1n],
     ["with only the highest bit", 1n << 63n],
-    ["of 4 GiB and what really comes", (1n << 32n) + BigInt(PING.length)],
+    ["of 4 GiB with fewer bytes", (1n << 32n) + BigInt(PING.length)],
     ["one over the limit", 67_585n],
-  ])("%s closes with 1009 before it comes", (_, length) => closes(1009, { opcode: text, payload: PING, length }));
+  ])("%s closes with 1009 before its bytes arrive", (_, length) => closes(1009, { opcode: text, payload: PING, length }));
 
   test("100 announced frames whose bytes never arrive block no other client", () =>
     siege.withstands(async () => {
@@ -96,8 +96,8 @@ describe("text that is not UTF-8", () => {
     ["bytes that never occur", [0xff, 0xfe]],
     ["a lone surrogate", [0xed, 0xa0, 0x80]],
     ["an overlong form", [0xc0, 0xaf]],
-    ["a code point past the last", [0xf4, 0x90, 0x80, 0x80]],
-    ["a sequence cut short", [0x22, 0xe2, 0x82]],
+    ["a code point beyond Unicode", [0xf4, 0x90, 0x80, 0x80]],
+    ["a truncated sequence", [0x22, 0xe2, 0x82]],
     ["a continuation byte alone", [0x80]],
   ])("%s closes with 1007", (_, bytes) => closes(1007, { opcode: text, payload: Buffer.from(bytes) }));
 

@@ -149,7 +149,7 @@ describe("refused for the times", () => {
     ["exp a text", (now) => ({ exp: `${now + 600}` })],
     ["exp a list", (now) => ({ exp: [now + 600] })],
     ["exp true", () => ({ exp: true })],
-    ["exp beyond whole numbers", () => ({ exp: 2 ** 53 })],
+    ["exp beyond safe integers", () => ({ exp: 2 ** 53 })],
     ["iat a text", (now) => ({ iat: `${now}` })],
     ["iat null", () => ({ iat: null })],
     ["iat more than a minute ahead", (now) => ({ iat: now + 75 })],
@@ -226,7 +226,7 @@ describe("refused for the claims", () => {
   test.each([
     ["peerMetadata", 50_000],
     ["metadata", 8 * 1024 + 1],
-  ])("%s that is large by its spaces", async (name, bytes) => {
+  ])("%s that is too large because of its spaces", async (name, bytes) => {
     const text = `{"sub":"a","exp":${nowSeconds() + 600},"${name}":{${" ".repeat(bytes - 2)}}}`;
     expect(await expectInvalid(signed(header(), text))).toContain(name);
   });
@@ -237,7 +237,7 @@ describe("refused for the claims", () => {
     ["everything", { channels: ["**"] }],
     ["a reserved channel", { channels: ["_parley/x"] }],
     ["an action the key does not have", { permissions: ["publish", "presence"] }],
-  ])("elevation is refused whole: %s", async (_name, fields) => {
+  ])("elevation is refused completely: %s", async (_name, fields) => {
     await expectInvalid(withClaims(fields));
   });
 

@@ -41,7 +41,7 @@ const whole = async (backend: Backend, id: string): Promise<string> =>
   sha256(await (await backend.fetch(await backend.link(id, "download"))).bytes());
 
 test.skipIf(!mayMount)(
-  "no room at all: 507 in the middle, what came is held, and goes on once there is room",
+  "no space left: 507 during the upload, received bytes are kept, and the upload continues once there is space",
   async () => {
     const data = smallDisk(24);
     const { server, backend } = await start(data, 0);
@@ -68,7 +68,7 @@ test.skipIf(!mayMount)(
 );
 
 test.skipIf(!mayMount)(
-  "below the floor: 507 before a byte is taken, the service goes on, and deleting makes room",
+  "below the minimum free space: 507 before a byte is accepted, the service keeps running, and deleting frees space",
   async () => {
     const { server, backend } = await start(smallDisk(40), 16 * MIB);
     await using _server = server;

@@ -21,7 +21,7 @@ const BARE: Readonly<Record<string, string>> = {
   "store/postgres-leases.ts": "catches what renewing throws: a lease that is not renewed ends",
   "recordings/upload-body.ts": "cancels a reader, which rejects and does not throw",
   "http/call.ts": "sets an idle limit, which does not throw for a request that is over",
-  "store/postgres.ts": "catches what it throws; the next silence tries again",
+  "store/postgres.ts": "catches what it throws, and retries later",
 };
 
 test("every timer of a node is inside a boundary", () => {

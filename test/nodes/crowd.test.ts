@@ -43,7 +43,7 @@ async function peersOn(node: Server, key: SecretKey): Promise<number> {
 test.skipIf(!IS_FULL).each([
   ["1 MiB", ""],
   ["64 KiB", "max_payload: 64KB"],
-])("with payloads of %s", async (_size, nats) => {
+])("a channel with many large members, with payloads of %s", async (_size, nats) => {
   const cluster = await Cluster.start({ nats, env: { PARLEY_MAX_PENDING_BYTES: String(64 * 1024 * 1024) } });
   try {
     const [one, other] = cluster.pair;

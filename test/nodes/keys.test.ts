@@ -16,7 +16,7 @@ const SOON_MS = 1500;
 
 describe.each([
   ["joined by NATS", true],
-  ["with nothing but the store between them", false],
+  ["joined only by the store", false],
 ])("%s", (_name, joined) => {
   let cluster: Cluster;
   let one: Server;

@@ -52,7 +52,7 @@ test("of several nodes that start on an empty database at once one creates the d
   const { adminToken: fresh } = JSON.parse(/\{.*\}/s.exec(reset.output)?.[0] ?? "") as { adminToken: string };
   for (const node of nodes) {
     await until(
-      "it takes the new token",
+      "it accepts the new token",
       async () => (await new Admin(node.url, fresh).call("GET", "/apps")).status === 200,
     );
     // 429 if the new token was tried too many times before it was known: then the old token counts as a wrong one.

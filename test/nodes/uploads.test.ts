@@ -61,7 +61,7 @@ test("while one node writes, the others respond 423 to writes, completions and d
   expect((await other.app.call("DELETE", `/recording/${begun._id}`)).status).toBe(423);
   put.drop();
   await until(
-    "the other node is let in",
+    "the other node may write",
     async () => (await other.put(begun.uploadUrl, bytes.slice(400_000), rest)).status === 200,
   );
   await one.complete(begun._id);

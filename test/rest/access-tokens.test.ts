@@ -110,7 +110,7 @@ describe("POST /token", () => {
   });
 
   test.each(["https://demo.example.com/one", "demo.example.com/one/", "http://x/a/b/one?lang=de#t", "one"])(
-    "roomURL counts as roomName by its last segment: %s",
+    "the last segment of roomURL is read as roomName: %s",
     async (roomURL) => {
       await room("one", { privacy: "private" });
       await room("two", { privacy: "private" });

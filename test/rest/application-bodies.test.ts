@@ -88,7 +88,7 @@ describe("bodies", () => {
   });
 
   test.each(["[]", "null", '"x"', "1", "{", '{"a":1,"a":2}', '{"roomName":"a","roomName":"b"}', "\u0000"])(
-    "%p is no body",
+    "%p is refused as a body",
     async (text) => {
       expectAppRefusal(await app.call("POST", "/room", text), 400, "invalid_request");
     },

@@ -61,7 +61,7 @@ test.each([
   1,
   { a: 1 },
   undefined,
-])("not a name: %p", async (name) => {
+])("an invalid name is refused: %p", async (name) => {
   const before = await admin.revision();
   await refused(admin, INVALID, "POST", APPS, { name });
   expect(await admin.revision()).toBe(before);

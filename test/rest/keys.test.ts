@@ -77,7 +77,7 @@ test.each<[string, Json]>([
   ["label of 129 characters", { label: "x".repeat(129) }],
   ["label with a control character", { label: "a\u001b[2J" }],
   ["label with half a character", { label: "a\ud800" }],
-])("not a key: %s", async (_name, wrong) => {
+])("an invalid key is refused: %s", async (_name, wrong) => {
   const app = await admin.createApp();
   const before = await admin.revision();
   const good = { app: app._id, type: "secret", channelPatterns: ["a"], actions: ALL_ACTIONS };
@@ -180,7 +180,7 @@ test("a revoked key is refused at once, still listed, and its end does not chang
 });
 
 test.each([`sk_id_${"0".repeat(32)}`, "__proto__", "..", "%2e%2e", "a%2fb", "%00", "%ff", "x".repeat(10_000)])(
-  "there is no key %p",
+  "an unknown key is not found: %p",
   async (keyId) => {
     await refused(admin, NOT_FOUND, "GET", `${KEYS}/${keyId.slice(0, 200)}`);
     // The raw path, which fetch would normalise.

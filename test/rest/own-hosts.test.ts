@@ -16,7 +16,7 @@ const withToken = (): string => `Authorization: Bearer ${server.adminToken}`;
 
 describe("a host name that is not the service's own", () => {
   test.each(["evil.example", "evil.example:8080", "localhost.evil.example", "realtime.example.com.evil.example", "x"])(
-    "%s: 421 that says what to set",
+    "%s: 421 with the setting to change",
     async (host) => {
       for (const path of PATHS) {
         const answer = await ask(path, `Host: ${host}`);
@@ -54,7 +54,7 @@ test.each([
   "realtime.example.com",
   "Realtime.Example.com:443",
   "parley",
-])("%s is one of its own", async (host) => {
+])("%s is one of the service's own names", async (host) => {
   expect(statusOf(await ask("/metrics", `Host: ${host}`))).toBe(200);
   expect(statusOf(await ask("/api/internal/v1/apps", `Host: ${host}`))).toBe(401);
 });

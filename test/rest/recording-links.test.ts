@@ -69,7 +69,7 @@ describe("GET /recording/:id/view, /download", () => {
     ["<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>", "screen"],
     ["%PDF-1.7", "audio"],
     ["", "composition"],
-  ])("what is no video is an attachment and nothing else, also to view: %p", async (text, type) => {
+  ])("a file that is no video is only an attachment, also to view: %p", async (text, type) => {
     const one = await backend.record({ type }, Buffer.from(text));
     for (const kind of ["view", "download"] as const) {
       const { headers } = await backend.fetch(await backend.link(one._id, kind));
@@ -103,7 +103,7 @@ describe("Range", () => {
   });
 
   test.each(["bytes=100000-", "bytes=100000-100001", "bytes=99999999999-", "bytes=-0", "bytes=20-10"])(
-    "beyond the end, reversed: %s is 416 and tells the size",
+    "beyond the end or reversed: %s is 416 with the size",
     async (range) => {
       const response = await ask(range);
       expect([response.status, response.headers.get("content-range")]).toEqual([416, "bytes */100000"]);
@@ -112,7 +112,7 @@ describe("Range", () => {
   );
 
   test.each(["bytes=0-1,5-6", "bytes=0-0, -1", "lines=1-2", "bytes=x", "bytes=", "bytes=1-2-3"])(
-    "several, or what is not understood: %s is the whole file",
+    "several ranges, or an invalid one: %s is the whole file",
     async (range) => {
       const response = await ask(range);
       expect(response.status).toBe(200);

@@ -129,7 +129,7 @@ describe("PUT <uploadUrl>", () => {
     "bytes 0-99999999999999999999/10",
     "bytes */*",
     "x".repeat(5000),
-  ])("a Content-Range that is none is 400 and names itself: %s", async (header) => {
+  ])("an invalid Content-Range is 400 and named: %s", async (header) => {
     const { uploadUrl } = await backend.begin();
     const { status, body } = await backend.put(uploadUrl, webm(10), { "Content-Range": header });
     expect([status, body.error.code]).toEqual([400, "invalid_request"]);

@@ -184,7 +184,7 @@ describe("GET /recordings", () => {
     "startedAfter=-1",
     "startedAfter=1.5",
     `startedBefore=${"9".repeat(30)}`,
-  ])("a filter of the wrong kind is 400 and named: %s", async (query) => {
+  ])("a filter of the wrong type is 400 and named: %s", async (query) => {
     const { message } = expectAppRefusal(await backend.app.call("GET", `/recordings?${query}`), 400, "invalid_request");
     expect(message).toStartWith(`${query.slice(0, query.indexOf("="))}: `);
   });

@@ -104,7 +104,7 @@ test.each<[string, (folder: string) => void]>([
   // A renewal that is only partly written.
   ["an empty certificate", (folder) => writeFileSync(join(folder, "tls.crt"), "")],
   ["an empty key", (folder) => writeFileSync(join(folder, "tls.key"), "")],
-  ["another one's key", (folder) => install(folder, "one", "two")],
+  ["the key of another certificate", (folder) => install(folder, "one", "two")],
   ["a missing key", (folder) => rmSync(join(folder, "tls.key"))],
 ])("SIGHUP with %s keeps the old certificate, and serves", async (_name, spoil) => {
   await using secure = await SecureServer.start();

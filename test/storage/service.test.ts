@@ -38,7 +38,7 @@ const objects = (): string[] =>
 const CUTS_AFTER_MS = [20, 40, 60, 80];
 
 test.each(CUTS_AFTER_MS)(
-  "sent in parts and killed after %i ms, it is whole; its links are the bucket's; deleting leaves nothing",
+  "an upload in parts that is killed after %i ms becomes complete; its links are the bucket's; deleting it leaves nothing",
   async (cutAfterMs) => {
     using folder = scratch();
     const first = await start(folder.path);
