@@ -68,7 +68,9 @@ describe("a wrong length", () => {
     ["with only the highest bit", 1n << 63n],
     ["of 4 GiB with fewer bytes", (1n << 32n) + BigInt(PING.length)],
     ["one over the limit", 67_585n],
-  ])("%s closes with 1009 before its bytes arrive", (_, length) => closes(1009, { opcode: text, payload: PING, length }));
+  ])("%s closes with 1009 before its bytes arrive", (_, length) =>
+    closes(1009, { opcode: text, payload: PING, length }),
+  );
 
   test("100 announced frames whose bytes never arrive block no other client", () =>
     siege.withstands(async () => {

@@ -37,6 +37,17 @@ interface Known {
   unsure: Change | undefined;
 }
 
+const newKey = (keyId: string, label: string | null, secret: string): Known => ({
+  keyId,
+  label,
+  patterns: ["a"],
+  secret,
+  previous: [],
+  retired: [],
+  revoked: false,
+  unsure: undefined,
+});
+
 type Change = "edit" | "rotate" | "retire" | "revoke";
 
 class Writer {
@@ -75,16 +86,7 @@ class Writer {
     const body = { app: this.app, type: "secret", channelPatterns: ["a"], actions: ["publish"], label };
     const { keyId, secret } = await answered<Key & { secret: string }>(admin, "POST", "/signalling/keys", body);
     this.unansweredCreations--;
-    this.keys.push({
-      keyId,
-      label,
-      patterns: ["a"],
-      secret,
-      previous: [],
-      retired: [],
-      revoked: false,
-      unsure: undefined,
-    });
+    this.keys.push(newKey(keyId, label, secret));
   }
 
   private async edit(admin: Admin, key: Known): Promise<void> {
@@ -249,16 +251,7 @@ async function adopt(server: Server, writer: Writer, unknown: readonly Key[]): P
   for (const { keyId, label, channelPatterns, revoked } of unknown) {
     expect({ channelPatterns, revoked }).toEqual({ channelPatterns: ["a"], revoked: null });
     const { secret } = await server.admin.rotate(keyId, { retirePrevious: true });
-    const known = {
-      keyId,
-      label,
-      patterns: ["a"],
-      secret,
-      previous: [],
-      retired: [],
-      revoked: false,
-      unsure: undefined,
-    };
+    const known = newKey(keyId, label, secret);
     await expectSecrets(server, known);
     writer.keys.push(known);
   }
