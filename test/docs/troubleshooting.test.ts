@@ -53,7 +53,7 @@ describe("every error code", () => {
 });
 
 describe("every close code", () => {
-  const listed = rows("It connects, and is closed").flatMap(([cell = ""]) => cell.split(", ").map(Number));
+  const listed = rows("It connects, then closes").flatMap(([cell = ""]) => cell.split(", ").map(Number));
 
   for (const [name, { code }] of Object.entries(closings))
     test(`${code} (${name}) is listed`, () => {
