@@ -196,6 +196,7 @@ describe("unreachable", () => {
   test("calls fail meanwhile, acknowledged changes are kept, and the store recovers by itself", async () => {
     const url = await server.newDatabase();
     const store = await withApps(() => open(url));
+    await server.checkpoint();
     const acknowledged: number[] = [];
     let writing = true;
     const writer = (async () => {

@@ -1,4 +1,4 @@
-/** Ports for servers that have to be told theirs. */
+/** Free ports, for servers that cannot choose one themselves. */
 import { createServer } from "node:net";
 
 /** Below the ephemeral port range, so that no other process takes the port before its server starts, or while it is down. */
