@@ -69,7 +69,7 @@ async function addressFrom(file: string, output: ReadableStream<Uint8Array>): Pr
   const deadline = performance.now() + START_MS;
   while (!isOver && performance.now() < deadline) {
     const text = existsSync(file) ? readFileSync(file, "utf8") : "";
-    const url = /ready at (\S+)\n/.exec(text)?.[1];
+    const url = /(?:ready at|open) (http\S+)\n/.exec(text)?.[1];
     if (url && SECRET_KEY.test(text)) return new URL(url);
     await sleep(LOOK_EVERY_MS);
   }
