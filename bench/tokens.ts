@@ -3,7 +3,6 @@
  * parses the same body and responds with the same number of bytes. Only the ratio of adjacent runs counts: it holds on a slow or
  * busy machine, absolute times do not.
  */
-
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { tempFolder } from "../test/support/temp.ts";

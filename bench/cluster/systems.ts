@@ -3,7 +3,6 @@
  * server's core. The nodes share a PostgreSQL, as in production; it carries no messages, so its CPU time is shown but not
  * counted.
  */
-
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";

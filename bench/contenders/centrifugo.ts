@@ -3,7 +3,6 @@
  * subscribe and publish, so that a publisher need not be a subscriber. Its reply to a publish carries only a number: no ack
  * mark. A direct message is a publish to a channel with one subscriber.
  */
-
 import { join } from "node:path";
 import { freePort } from "../../test/support/ports.ts";
 import { tempFolder } from "../../test/support/temp.ts";

@@ -2,7 +2,6 @@
  * NATS over WebSocket: no tokens, no acks (a publish of core NATS has none that carries text). A direct message is a publish
  * to a subject with one subscriber. Two versions: Debian's, and the current one.
  */
-
 import { join } from "node:path";
 import { tempFolder } from "../../test/support/temp.ts";
 import { debianPackages, type Got, goProgram, printed } from "../lib/install.ts";

@@ -5,7 +5,6 @@
  * Observed with nchan 1.3.6, with any settings: with several messages in flight it can pause for a moment (it does not set
  * TCP_NODELAY, which may be the cause), and its worker has crashed (signal 11) while subscribers left about a megabyte unread.
  */
-
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../../test/support/ports.ts";

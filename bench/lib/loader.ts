@@ -1,5 +1,4 @@
 /** The TypeScript side of the load generator, native/loader.c: builds it, writes its plan, reads its output. */
-
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { tempFolder } from "../../test/support/temp.ts";

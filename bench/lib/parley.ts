@@ -1,5 +1,4 @@
 /** Parley as the server under measurement: a separate process on a data folder that is removed with it. */
-
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,5 +1,4 @@
 /** A cluster splits into two parts that both keep working, and heals. Nodes 0 and 1 use one NATS server, node 2 the other. */
-
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import type { LinkProxy } from "../support/link-proxy.ts";

@@ -1,5 +1,4 @@
 /** The Caddy example: parsed by Caddy itself, and used in front of a real node. */
-
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

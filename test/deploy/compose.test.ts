@@ -1,5 +1,4 @@
 /** The compose file against its published schema, and NATS with its configuration. No container is started here. */
-
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";

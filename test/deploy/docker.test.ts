@@ -2,7 +2,6 @@
  * The Dockerfile. Without a Docker daemon no image can be built: the file is parsed, and what its last stage copies is put
  * into a folder and run from there, without npm and Node, by another user, with its own health check.
  */
-
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, cpSync, existsSync, linkSync, mkdirSync, readdirSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";

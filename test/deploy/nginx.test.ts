@@ -1,5 +1,4 @@
 /** The nginx examples: parsed by nginx itself, and the one with TLS used in front of a real node. */
-
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
 /** The unit file, checked by systemd's own tools; systemd does not start it here. */
-
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

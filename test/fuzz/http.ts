@@ -3,7 +3,6 @@
  * to a real node, on all its hosts. Every one is answered in time, as the document describes, without a 5xx and without a secret;
  * meanwhile a healthy client is served, and memory stays where it was.
  */
-
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { type Admin, mint, type SecretKey } from "../support/admin.ts";

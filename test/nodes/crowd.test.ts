@@ -1,5 +1,4 @@
 /** Announcements larger than one NATS payload, on two real nodes: both keep running, and both have the right members. */
-
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import type { SecretKey } from "../support/admin.ts";

@@ -1,5 +1,4 @@
 /** Keys, applications and blocks: a change on one node takes effect on the other, with or without a notification. */
-
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { tokenQuery } from "../conformance/raw/support/world.ts";
 import { mint, mintToken } from "../support/admin.ts";

@@ -1,5 +1,4 @@
 /** The store of two nodes becomes unreachable and reachable again: calls that need it report it, the rest works, nothing is lost. */
-
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
 import type { Wire } from "../conformance/raw/support/wire.ts";

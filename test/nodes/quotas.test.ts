@@ -1,5 +1,4 @@
 /** Quotas count over all nodes. */
-
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { Wire } from "../conformance/raw/support/wire.ts";
 import { tokenQuery } from "../conformance/raw/support/world.ts";

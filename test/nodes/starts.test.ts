@@ -1,5 +1,4 @@
 /** Starts on PostgreSQL: a first start of several nodes at once, the master key, the folder of recordings; and commands. */
-
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { existsSync, readdirSync, utimesSync } from "node:fs";

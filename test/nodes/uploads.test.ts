@@ -1,5 +1,4 @@
 /** Uploads on a folder that three nodes share, on one PostgreSQL: one writer and one completion over all of them. */
-
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";

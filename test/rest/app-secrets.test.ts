@@ -1,5 +1,4 @@
 /** Rotation of an application's secret key (protocol.md 8), and what it ends (rooms.md, access tokens). */
-
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Application, expectAppRefusal, newApplication } from "../support/application.ts";
 import { CONFLICT, INVALID, refused, startChecked } from "../support/checks.ts";

@@ -1,5 +1,4 @@
 /** Request bodies of the application API: the first section of rooms.md, line by line. */
-
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { expectAppRefusal, newApplication } from "../support/application.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";

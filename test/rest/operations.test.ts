@@ -1,5 +1,4 @@
 /** What an operator's tools request: health, metrics, the OpenAPI document; rates, and a separate admin address. */
-
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mint } from "../support/admin.ts";
 import type { Document } from "../support/contract.ts";

@@ -2,7 +2,6 @@
  * Three nodes on one PostgreSQL, one NATS server and one shared folder of recordings, all real processes. The first node, the
  * elder, is never restarted: its memory is checked for growth. The others take turns.
  */
-
 import { randomBytes } from "node:crypto";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,4 @@
 /** Recordings that are uploaded while nodes restart: in pieces, to any node, with interrupted bodies. Each must be exact. */
-
 import { Findings, type Problem } from "../../src/verify/findings.ts";
 import { Application } from "../support/application.ts";
 import type { Answer } from "../support/http.ts";

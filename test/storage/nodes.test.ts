@@ -1,5 +1,4 @@
 /** Several nodes on one bucket, and one whose database was replaced: one writer over all nodes, and no recording is lost. */
-
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";

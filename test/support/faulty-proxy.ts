@@ -1,5 +1,4 @@
 /** A proxy between clients and a real Parley: passes everything on unchanged, but plants a fault in every nth delivery. */
-
 import { type Alter, LinkProxy } from "./link-proxy.ts";
 import { FrameCutter, textFrame } from "./server-frames.ts";
 

@@ -2,7 +2,6 @@
  * A real S3-compatible service for a test: versitygw, a gateway that serves a folder. It checks every signature and implements S3's
  * multipart uploads. Built once from Go's registry, where Go is installed; `VERSITYGW` may name an existing binary.
  */
-
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "./ports.ts";

@@ -1,5 +1,4 @@
 /** A node that restarts at the same address with the same data. */
-
 import { Admin } from "../../support/admin.ts";
 import { type FirstRunKeys, readFirstRun, Server } from "../../support/parley.ts";
 import { freePort } from "../../support/ports.ts";

@@ -1,5 +1,4 @@
 /** NATS servers that die, one or all, and links to them that stall, delay or break. */
-
 import { expect, test } from "bun:test";
 import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";

@@ -1,5 +1,4 @@
 /** Nodes that die, sleep, or have the same name. */
-
 import { expect, test } from "bun:test";
 import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";

@@ -1,5 +1,4 @@
 /** PostgreSQL becomes unreachable under load and reachable again. */
-
 import { expect, test } from "bun:test";
 import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import { type Key, mint } from "../../support/admin.ts";

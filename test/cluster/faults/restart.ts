@@ -1,5 +1,4 @@
 /** A rolling restart, as seen by the public SDK. */
-
 import { expect, test } from "bun:test";
 import { Checker } from "../../../src/verify/checker.ts";
 import { RoundRobin } from "../../support/round-robin.ts";

@@ -2,7 +2,6 @@
  * Parley processes on one PostgreSQL and a cluster of NATS servers, all real processes. Each node reaches each NATS server
  * through its own link proxy, so that a fault affects exactly one link.
  */
-
 import { randomBytes } from "node:crypto";
 import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import { Fleet, type FleetOptions } from "../../../src/verify/fleet.ts";

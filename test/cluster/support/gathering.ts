@@ -1,5 +1,4 @@
 /** Observers in several channels, some on each node, which record presence changes. */
-
 import type { Server } from "../../support/parley.ts";
 import { until } from "../../support/wait.ts";
 import type { Cluster } from "./cluster.ts";

@@ -1,5 +1,4 @@
 /** NATS servers that form a cluster, each of which can be killed and restarted. */
-
 import { type NatsServer, startNats } from "../../../src/engine/testing/nats-server.ts";
 import { LinkProxy } from "../../support/link-proxy.ts";
 import { freePort } from "../../support/ports.ts";

@@ -1,5 +1,4 @@
 /** A raw connection in one channel that records what it receives and when, to check how many times and how soon. */
-
 import { readFrame } from "../../../src/verify/frames.ts";
 import type { SecretKey } from "../../support/admin.ts";
 import { selfSigned } from "../../support/jwt.ts";

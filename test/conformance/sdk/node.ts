@@ -1,5 +1,4 @@
 /** Plays scenarios under Node: our code is bundled, the SDK and `ws` are loaded from node_modules. */
-
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { removeFolder, tempFolder } from "../../support/temp.ts";

@@ -1,5 +1,4 @@
 /** A service for the suite when the environment names none, with everything that a scenario may need. */
-
 import { Server } from "../../support/parley.ts";
 import { freePort } from "../../support/ports.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";

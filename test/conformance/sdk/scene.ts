@@ -16,7 +16,7 @@ export interface Role extends Pick<SignallingClientOptions, "apiKey" | "tokenPro
 export class Scene {
   /** Names are unique to this scene: a deployment may have other users, and other runs of this suite. */
   private readonly tag = crypto.randomUUID().slice(0, 8);
-  private readonly people: (Caller | Member)[] = [];
+  private readonly clients: (Caller | Member)[] = [];
   private readonly watching = new Set<() => void>();
   private looking = false;
 
@@ -90,8 +90,8 @@ export class Scene {
    * One more peer joins, and every member has seen it. Presence of a channel comes in order, so every earlier change has
    * arrived by then: after this, "exactly once" can be asserted without a sleep.
    */
-  async curtain(channel: string, members: readonly Member[]): Promise<Member> {
-    const last = await this.join(channel, await this.token(`curtain${this.people.length}`));
+  async joinLast(channel: string, members: readonly Member[]): Promise<Member> {
+    const last = await this.join(channel, await this.token(`last${this.clients.length}`));
     await this.until("a member has not seen the last one join", () =>
       members.every((member) => member.known.includes(last.id)),
     );
@@ -120,13 +120,13 @@ export class Scene {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.people.map((one) => one.close()));
-    for (const { wire } of this.people)
+    await Promise.all(this.clients.map((one) => one.close()));
+    for (const { wire } of this.clients)
       for (const line of wire.lines) if (line.closeCode === undefined) line.socket.terminate();
   }
 
   private enter<T extends Caller | Member>(one: T): T {
-    this.people.push(one);
+    this.clients.push(one);
     return one;
   }
 

@@ -2,7 +2,6 @@
  * What every proxy in front of Parley has to do: one suite for nginx and Caddy. Behind it are three "nodes": one that
  * answers everything with 503, as a draining node does; one that is unreachable; and a real one.
  */
-
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createServer } from "node:http";
 import { request } from "node:https";

@@ -29,7 +29,7 @@ export const connect: readonly Scenario[] = [
     },
   },
   {
-    name: "a token connects as its peer; welcome has its metadata untouched, its ice servers and its expiry",
+    name: "a token connects as its peer; welcome has its metadata unchanged, its ice servers and its expiry",
     run: async (scene) => {
       const metadata = { iceServers: ICE_SERVERS, plan: "gold", nested: { list: [1, null, "ä"] } };
       const { token, expiresAt } = await scene.service.mint({ peerId: scene.id("alice"), metadata });
@@ -43,11 +43,11 @@ export const connect: readonly Scenario[] = [
     },
   },
   {
-    name: "a MeteredPeer hands the ice servers of its token to its peer connections",
+    name: "a MeteredPeer passes the ice servers of its token to its peer connections",
     run: async (scene) => {
       const role = await scene.token("alice", { metadata: { iceServers: ICE_SERVERS } });
       const alice = await scene.join(scene.channel(), role);
-      await scene.curtain(scene.channel(), [alice]);
+      await scene.joinLast(scene.channel(), [alice]);
       deepEqual(alice.rtcConfigurations, [{ iceServers: ICE_SERVERS }]);
     },
   },

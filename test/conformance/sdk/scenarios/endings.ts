@@ -69,11 +69,11 @@ export const endings: readonly Scenario[] = [
       );
       const bob = await scene.connect(await scene.token("bob"));
       await bob.client.publish(scene.channel(), "hello again");
-      await scene.until("the subscription does not come back", () => alice.messages.length === 1);
+      await scene.until("the subscription is not restored", () => alice.messages.length === 1);
     },
   },
   {
-    name: "4020 ends the SDK: a kicked peer leaves and does not come back",
+    name: "4020 ends the SDK: a kicked peer leaves and does not reconnect",
     run: async (scene) => {
       const channel = scene.channel();
       const [bystander] = (await scene.crowd(channel, 1)) as [Member];
@@ -121,7 +121,7 @@ export const endings: readonly Scenario[] = [
       await flooder.client.subscribe(channel);
       flood(flooder.wire.line, JSON.stringify({ type: "unsubscribe", channel: scene.channel("never held") }));
       await scene.until(
-        "it does not come back",
+        "it does not reconnect",
         () => flooder.connects.length === 2 && flooder.wire.line.count("ack") === 1,
       );
       deepEqual(
@@ -130,7 +130,7 @@ export const endings: readonly Scenario[] = [
       );
       const bob = await scene.connect(await scene.token("bob"));
       await bob.client.publish(channel, "calm down");
-      await scene.until("the subscription does not come back", () => flooder.messages.length === 1);
+      await scene.until("the subscription is not restored", () => flooder.messages.length === 1);
     },
   },
 ];

@@ -17,7 +17,7 @@ const joinsPresent = (count: number): Scenario => ({
     await scene.until("the newcomer has no roster", () => newcomer.wire.line.presenceOf(channel).rosters === 1);
     await scene.acquainted([...present, newcomer]);
     const members = [...present, newcomer];
-    const last = await scene.curtain(channel, members);
+    const last = await scene.joinLast(channel, members);
     sawEachOnce(newcomer, channel, idsOf([...present, last]));
     equal(newcomer.wire.line.presenceOf(channel).rosters, 1);
     for (const member of present) sawEachOnce(member, channel, [...others(members, member), last.id]);
@@ -60,7 +60,7 @@ export const join: readonly Scenario[] = [
         ),
       );
       await scene.acquainted(members);
-      const last = await scene.curtain(channel, members);
+      const last = await scene.joinLast(channel, members);
       for (const member of members) {
         sawEachOnce(member, channel, [...others(members, member), last.id]);
         neverCut(member);
@@ -78,7 +78,7 @@ export const join: readonly Scenario[] = [
       await scene.acquainted(members);
       const returned = await scene.join(channel, await scene.token("leaver"));
       await scene.acquainted([...members, returned]);
-      const last = await scene.curtain(channel, members);
+      const last = await scene.joinLast(channel, members);
       for (const member of members) {
         const { joined, left } = member.wire.line.presenceOf(channel);
         sameIds(joined, [...others(members, member), leaver.id, returned.id, last.id], `announced to ${member.id}`);

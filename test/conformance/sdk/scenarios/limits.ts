@@ -11,7 +11,7 @@ const INACTIVITY_MS = 3000;
 
 export const limits: readonly Scenario[] = [
   {
-    name: "the SDK refuses what is too large and keeps its socket; the largest that it sends arrives",
+    name: "the SDK refuses data that is too large and keeps its socket; the largest allowed data arrives",
     run: async (scene) => {
       const channel = scene.channel();
       const alice = await scene.connect(await scene.token("alice"));
@@ -30,7 +30,7 @@ export const limits: readonly Scenario[] = [
     },
   },
   {
-    name: "a MeteredPeer refuses what is too large and stays joined",
+    name: "a MeteredPeer refuses data that is too large and stays joined",
     run: async (scene) => {
       const [alice, bob] = await scene.crowd(scene.channel(), 2);
       if (!alice || !bob) throw new Error("two have joined");
@@ -42,7 +42,7 @@ export const limits: readonly Scenario[] = [
     },
   },
   {
-    name: "silence past the SDK's inactivity limit: its own pings are answered, the connection stays",
+    name: "past the SDK's inactivity limit its own pings are answered, and the connection stays",
     run: async (scene) => {
       const idle = await scene.connect({ ...(await scene.token("idle")), inactivityTimeoutMs: INACTIVITY_MS });
       const started = performance.now();

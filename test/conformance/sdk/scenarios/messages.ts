@@ -6,7 +6,7 @@ const SAMPLES = [{ text: "héllo", list: [1, 2.5, null, true, { deep: [] }] }, "
 
 export const messages: readonly Scenario[] = [
   {
-    name: "a publish reaches the other subscribers, in order and as it was sent; sender metadata only where asked for",
+    name: "a publish reaches the other subscribers, in order and unchanged; sender metadata only if requested",
     run: async (scene) => {
       const channel = scene.channel();
       const alice = await scene.connect(await scene.token("alice", { peerMetadata: ALICE }));
@@ -34,7 +34,7 @@ export const messages: readonly Scenario[] = [
     },
   },
   {
-    name: "a repeated subscribe changes whether sender metadata comes, an unsubscribe ends the messages",
+    name: "a repeated subscribe changes whether sender metadata is sent, an unsubscribe ends the messages",
     run: async (scene) => {
       const channel = scene.channel();
       const alice = await scene.connect(await scene.token("alice", { peerMetadata: ALICE }));
@@ -43,13 +43,13 @@ export const messages: readonly Scenario[] = [
         await bob.client.subscribe(channel, options);
         await alice.client.publish(channel, options);
         // Acked means accepted: the message may still be on its way.
-        await scene.until("what alice says has not come", () => bob.messages.length > said);
+        await scene.until("alice's message has not arrived", () => bob.messages.length > said);
       }
       await bob.client.unsubscribe(channel);
       await alice.client.publish(channel, "unheard");
       // Messages to bob arrive in order: once this one is there, the filtered one will not come.
       await alice.client.send(bob.id, "end");
-      await scene.until("the end has not come", () => bob.directs.length === 1);
+      await scene.until("the last message has not arrived", () => bob.directs.length === 1);
       deepEqual(
         bob.messages.map(({ fromMetadata }) => fromMetadata),
         [undefined, ALICE, undefined],
@@ -121,7 +121,7 @@ export const messages: readonly Scenario[] = [
     },
   },
   {
-    name: "what the service refuses rejects with its code and leaves the connection open",
+    name: "a refused request rejects with its code and leaves the connection open",
     run: async (scene) => {
       const { client, wire } = await scene.connect(
         await scene.token("alice", { channels: [scene.channel("mine")], permissions: ["subscribe"] }),

@@ -44,12 +44,12 @@ async function dropAndReturn(scene: Scene, { dropped, rest }: Crowd, drop: () =>
 
 export const reconnect: readonly Scenario[] = [
   {
-    name: `one of ${CROWD} drops and comes back: it keeps its RemotePeers, the others see nothing but its own going`,
+    name: `one of ${CROWD} drops and reconnects: it keeps its RemotePeers, the others see only its own leave and join`,
     run: async (scene) => {
       const crowd = await gather(scene);
       const { channel, dropped, rest, marks } = crowd;
       await dropAndReturn(scene, crowd, () => dropped.wire.line.socket.terminate());
-      const last = await scene.curtain(channel, [...rest, dropped]);
+      const last = await scene.joinLast(channel, [...rest, dropped]);
       const { joined, rosters } = dropped.wire.line.presenceOf(channel);
       sameIds(joined, [...others(rest, dropped), last.id], "announced to the peer that reconnected");
       equal(rosters, 1);
@@ -64,7 +64,7 @@ export const reconnect: readonly Scenario[] = [
     },
   },
   {
-    name: `one of ${CROWD} comes back before its old connection is noticed dead: the others see nothing at all`,
+    name: `one of ${CROWD} reconnects before its old connection is noticed as dead: the others see no change`,
     run: async (scene) => {
       const { open, sockets } = Lossy.opener(scene.open);
       const crowd = await gather(scene, open);
@@ -74,7 +74,7 @@ export const reconnect: readonly Scenario[] = [
       // Now the service notices. A clean close is answered, which shows when it has.
       lost?.close(1000, "");
       await scene.until("the old connection does not end", () => dropped.wire.lines[0]?.closeCode === 1000);
-      const last = await scene.curtain(channel, [...rest, dropped]);
+      const last = await scene.joinLast(channel, [...rest, dropped]);
       for (const [at, member] of rest.entries()) {
         const seen = member.wire.line.presenceOf(channel, marks[at]);
         deepEqual(seen.left, []);
@@ -89,7 +89,7 @@ export const reconnect: readonly Scenario[] = [
     },
   },
   {
-    name: "all subscriptions are replayed after a drop, each as it was asked for",
+    name: "all subscriptions are replayed after a drop, each with its options",
     run: async (scene) => {
       const name = { name: "Alice" };
       const alice = await scene.connect(await scene.token("alice", { peerMetadata: name }));
@@ -114,7 +114,7 @@ export const reconnect: readonly Scenario[] = [
       equal(bob.disconnects.length, 1);
       equal(bob.disconnects[0]?.willReconnect, true);
       for (const channel of [scene.channel("given up"), ...channels]) await alice.client.publish(channel, 1);
-      await scene.until("the messages do not come", () => bob.messages.length === channels.length);
+      await scene.until("the messages do not arrive", () => bob.messages.length === channels.length);
       deepEqual(
         bob.messages.map(({ channel, fromMetadata }) => [channel, fromMetadata]),
         channels.map((channel, at) => [channel, at === 1 ? name : undefined]),
@@ -130,7 +130,7 @@ export const reconnect: readonly Scenario[] = [
       await scene.acquainted([...members, guest]);
       const before = guest.id;
       guest.wire.line.socket.terminate();
-      await scene.until("it does not come back", () => guest.id !== before);
+      await scene.until("it does not reconnect", () => guest.id !== before);
       await scene.acquainted([...members, guest]);
       notEqual(guest.id, before);
       for (const { left } of members)

@@ -6,7 +6,7 @@ const CROWD = 20;
 
 export const restart: readonly Scenario[] = [
   {
-    name: `a restart of the service: all ${CROWD} are back, each with the right roster`,
+    name: `a restart of the service: all ${CROWD} reconnect, each with the right roster`,
     needs: "restart",
     run: async (scene) => {
       const channel = scene.channel();
@@ -14,7 +14,7 @@ export const restart: readonly Scenario[] = [
       await scene.service.restart();
       await scene.until("a member does not reconnect", () => members.every(({ wire }) => wire.lines.length > 1));
       await scene.acquainted(members);
-      const last = await scene.curtain(channel, members);
+      const last = await scene.joinLast(channel, members);
       for (const member of members) {
         equal(member.wire.lines[0]?.closeCode, 1001);
         sameIds(
@@ -34,7 +34,7 @@ export const restart: readonly Scenario[] = [
     },
   },
   {
-    name: "1001 does not end the SDK: it hears that the service goes, and is there when it is back",
+    name: "1001 does not end the SDK: it is notified of the drain, and reconnects after the restart",
     needs: "restart",
     run: async (scene) => {
       const alice = await scene.connect(await scene.token("alice"));
@@ -49,7 +49,7 @@ export const restart: readonly Scenario[] = [
         equal(one.connects[1]?.isReconnect, true);
       }
       await alice.client.publish(scene.channel(), "still here");
-      await scene.until("the subscription does not come back", () => guest.messages.length === 1);
+      await scene.until("the subscription is not restored", () => guest.messages.length === 1);
     },
   },
 ];
