@@ -89,7 +89,7 @@ export function accessTokenEndpoints(guards: ApplicationGuards, tokens: AccessTo
       summary: "Mint an access token for a room, or for all of them",
       guard: guards.minting,
       body: mintRequest,
-      answer: minted,
+      response: minted,
       problems: ["room_not_found", "internal_error"],
       handle: async (_call, { caller, body }) => ({ token: await tokens.mint(caller, withRoom(body)) }),
     }),
@@ -101,7 +101,7 @@ export function accessTokenEndpoints(guards: ApplicationGuards, tokens: AccessTo
       guard: guards.open,
       body: validateRequest,
       bodyMaxBytes: ACCESS_TOKEN_VALIDATE_MAX_BYTES,
-      answer: valid,
+      response: valid,
       problems: ["invalid_access_token", "internal_error"],
       handle: async (_call, { caller, body }) => ({
         success: true,

@@ -5,15 +5,16 @@
  *   endpoint({ …, guard: guards.secretKey, handle: (call, { caller, body }) => … })
  *     needs the secret key; `caller` is the application. The body is JSON or a form (form.ts). 400 and 429 are declared already.
  *   endpoint({ …, guard: guards.minting, handle: (call, { caller, body }) => … })
- *     the same, for what ends with the secret that made it: `caller` is the application and that secret's generation.
+ *     the same, for tokens that expire with the secret that signed them: `caller` is the application and that secret's
+ *     generation.
  *   endpoint({ …, guard: guards.open, handle: (call, { caller }) => … })
  *     needs no key (access tokens are checked) and is counted against the client's address. `caller` is undefined if there is no
- *     such application; the answer must then equal the one for a wrong proof, so that clients cannot find out which exist.
+ *     such application; the response must then equal the one for a wrong proof, so that clients cannot find out which exist.
  *   endpoint({ …, guard: guards.signed, handle: (call, { caller }) => … })
  *     the address carries its own proof (links, uploads). The handler checks it and then sets `call.isAuthenticated`; requests
  *     that it refuses before that are counted against the client's address.
- *   endpoint({ …, answerType: "application/octet-stream", otherStatuses: [206], handle: () => new Response(stream, …) })
- *     answers a Response of its own, streamed if need be. The pipeline adds only headers that the Response does not have.
+ *   endpoint({ …, responseType: "application/octet-stream", otherStatuses: [206], handle: () => new Response(stream, …) })
+ *     returns a Response of its own, streamed if need be. The pipeline adds only headers that the Response does not have.
  *   endpoint({ …, bodyType: "application/octet-stream", handle: (call) => … call.request.body … })
  *     reads the body itself, as a stream.
  *
@@ -32,7 +33,7 @@ import type { AppRow } from "../store/store.ts";
 import type { Call } from "./call.ts";
 import type { Endpoint, Guard } from "./endpoint.ts";
 import { afterLatestChanges } from "./guards.ts";
-import { type ErrorBody, notFound, type RequestPipeline, type Routes } from "./pipeline.ts";
+import { type ErrorBody, type RequestPipeline, type Routes, throwNotFound } from "./pipeline.ts";
 import { queryOf } from "./query.ts";
 import { routesOf } from "./router.ts";
 import type { UnauthenticatedLimit } from "./unauthenticated-limit.ts";
@@ -138,6 +139,6 @@ export function applicationRoutes(pipeline: RequestPipeline, endpoints: readonly
   return {
     ...exact,
     ...Object.fromEntries(Object.entries(exact).map(([path, handler]) => [`${path}/`, handler])),
-    "/api/v1/*": pipeline.handler(pipeline.route("/api/v1/*", notFound, options)),
+    "/api/v1/*": pipeline.handler(pipeline.route("/api/v1/*", throwNotFound, options)),
   };
 }

@@ -89,7 +89,7 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       path: root,
       summary: "Create an application",
       body: z.strictObject({ name }),
-      answer: app.extend({ secretKey: z.string() }).meta({ id: "CreatedApp" }),
+      response: app.extend({ secretKey: z.string() }).meta({ id: "CreatedApp" }),
       problems: ["conflict"],
       handle: async (call, { body }) => {
         const made = await directory.createApp(body.name);
@@ -102,7 +102,7 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       method: "GET",
       path: root,
       summary: "List applications",
-      answer: z.object({ data: z.array(app) }),
+      response: z.object({ data: z.array(app) }),
       handle: async () => ({ data: (await directory.apps()).map(appFields) }),
     }),
     endpoint({
@@ -110,7 +110,7 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       method: "GET",
       path: one,
       summary: "One application, by id or name",
-      answer: app,
+      response: app,
       problems: ["not_found"],
       handle: async (call) => appFields(await directory.app(appOf(call))),
     }),
@@ -120,7 +120,7 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       path: one,
       summary: "Change plan and retention; lowering a cap closes no connection",
       body: edit,
-      answer: app,
+      response: app,
       problems: ["not_found"],
       handle: async (call, { body }) => {
         const changed = await directory.editApp(appOf(call), toEdit(body));
@@ -134,7 +134,7 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       path: one,
       summary:
         "Delete an application: its keys are revoked, its rooms archived, its recordings removed in the background",
-      answer: deletedApp,
+      response: deletedApp,
       problems: ["not_found"],
       handle: async (call) => {
         const deleted = await directory.deleteApp(appOf(call));
@@ -148,7 +148,7 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       method: "GET",
       path: `${one}/secret-key`,
       summary: "The application's secret key",
-      answer: secretKey,
+      response: secretKey,
       problems: ["not_found", "internal_error"],
       handle: async (call) => {
         const secret = await directory.appSecret(appOf(call));
@@ -162,7 +162,7 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       path: `${one}/secret-key/rotate`,
       summary: "Replace the application's secret key; the previous one works for a grace period",
       body: rotate,
-      answer: secretKey,
+      response: secretKey,
       problems: ["not_found", "conflict"],
       handle: async (call, { body }) => {
         const rotated = await directory.rotateAppSecret(appOf(call), {

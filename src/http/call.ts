@@ -1,4 +1,4 @@
-/** One HTTP request while it is handled: its id, its client, the application it is for, and headers for its answer. */
+/** One HTTP request while it is handled: its id, its client, the application it is for, and headers for its response. */
 import { randomUUID } from "node:crypto";
 import { type Address, type Cidr, clientAddress, contains, isLoopback, parseAddress } from "../access/address.ts";
 import { type RequestTarget, targetOf } from "./host.ts";
@@ -12,7 +12,7 @@ const SECURITY_HEADERS = {
 
 /** The longest idle timeout that Bun supports. */
 const PAUSE_MAX_SECONDS = 255;
-const ANSWER_BEGUN_MS = 1000;
+const RESPONSE_BEGUN_MS = 1000;
 
 /** Headers that proxies add about the client they forward. */
 const FORWARDING_HEADERS = [
@@ -39,7 +39,7 @@ export interface CallSettings {
 
 export class Call {
   readonly requestId = randomUUID();
-  /** Headers for the answer. */
+  /** Headers for the response. */
   readonly headers: Record<string, string> = { ...SECURITY_HEADERS, "X-Request-Id": this.requestId };
   /** The request carries a valid credential, or its address a valid proof. */
   isAuthenticated = false;
@@ -67,10 +67,10 @@ export class Call {
     this.connection.setIdleSeconds(IDLE_MAX_SECONDS);
   }
 
-  /** For long answers: a media player that is paused reads nothing for a while. */
+  /** For long responses: a media player that is paused reads nothing for a while. */
   allowPauses(): void {
-    // Only after the answer has begun: when Bun starts to send a file, it sets its own timeout over an earlier one.
-    setTimeout(() => this.connection.setIdleSeconds(PAUSE_MAX_SECONDS), ANSWER_BEGUN_MS);
+    // Only after the response has begun: when Bun starts to send a file, it sets its own timeout over an earlier one.
+    setTimeout(() => this.connection.setIdleSeconds(PAUSE_MAX_SECONDS), RESPONSE_BEGUN_MS);
   }
 
   /** The client's address, behind any trusted proxies. */

@@ -10,10 +10,10 @@ import type { Call } from "./call.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { message, permit, readMessage } from "./messages.ts";
 import { limit } from "./schemas.ts";
-import { type Cut, streamedArray } from "./streamed-array.ts";
+import { type LogIncomplete, streamedArray } from "./streamed-array.ts";
 import type { Streams } from "./streams.ts";
 
-/** `Retry-After` if not every node has answered. */
+/** `Retry-After` if not every node has responded. */
 const RETRY_SECONDS = 1;
 
 function channelOf(call: Call, credential: Credential): string {
@@ -45,11 +45,11 @@ const memberJson = ({ peerId, metadataJson }: MemberState): string =>
 export interface ChannelParts {
   readonly hub: Hub;
   readonly streams: Streams;
-  readonly cut: Cut;
+  readonly logIncomplete: LogIncomplete;
 }
 
 export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts): Endpoint[] {
-  const { hub, streams, cut } = parts;
+  const { hub, streams, logIncomplete } = parts;
   const base = { tag: "channels", guard } as const;
   return [
     endpoint({
@@ -62,7 +62,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
         limit: limit(1000, 100),
         after: z.string().describe("`next` of the previous page.").optional(),
       }),
-      answer: z.object({ data: z.array(listed), next: z.string().nullable() }),
+      response: z.object({ data: z.array(listed), next: z.string().nullable() }),
       problems: ["action_not_permitted", "backend_error"],
       handle: async (_call, { caller, query }) => {
         permit(caller, "presence");
@@ -80,7 +80,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       path: "/v1/channels/:channel/peers",
       hasRawSlashes: true,
       summary: "The members of a channel",
-      answer: z.object({ channel: z.string(), peers: z.array(member) }),
+      response: z.object({ channel: z.string(), peers: z.array(member) }),
       problems: [
         "invalid_request",
         "channel_reserved",
@@ -94,7 +94,8 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
         const members = completeList(await hub.occupancy.members(caller.key.app, channel));
         const around = { before: `{"channel":${JSON.stringify(channel)},"peers":`, after: "}" };
         const list = { pages: pagesOf(members), write: memberJson, pageSize: MEMBERS_PER_PAGE, check: recheck, around };
-        return streamedArray({ ...list, owner: caller.key.id, streams, cut: (error) => cut(call, error) });
+        const owner = caller.key.id;
+        return streamedArray({ ...list, owner, streams, logIncomplete: (error) => logIncomplete(call, error) });
       },
     }),
     endpoint({
@@ -105,7 +106,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       passesOn: true,
       summary: "Publish to a channel",
       body: message,
-      answer: z.object({ channel: z.string(), published: z.literal(true) }),
+      response: z.object({ channel: z.string(), published: z.literal(true) }),
       problems: [
         "channel_reserved",
         "channel_not_authorized",
@@ -125,8 +126,9 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
   ];
 }
 
-/** Throws if some node has not answered: a list without its part would look complete. */
+/** Throws if some node has not responded: a list without its part would look complete. */
 function completeList<T>(found: T | undefined): T {
-  if (found === undefined) throw new Problem("backend_error", "Not every node has answered; try again.", RETRY_SECONDS);
+  if (found === undefined)
+    throw new Problem("backend_error", "Not every node has responded; try again.", RETRY_SECONDS);
   return found;
 }

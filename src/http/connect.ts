@@ -1,21 +1,17 @@
 /**
  * `/v1`: reads the request into a ConnectAttempt, and the gateway decides whether it becomes a WebSocket. A browser cannot see
- * why its WebSocket was refused, so a plain GET runs the same checks and shows the reason; only that answer is open to every
+ * why its WebSocket was refused, so a plain GET runs the same checks and shows the reason; only that response is open to every
  * origin.
  */
-import { Problem } from "../protocol/codes.ts";
 import { WEBSOCKET_VERSION } from "../protocol/limits.ts";
 import type { Gateway } from "../realtime/gateway.ts";
 import type { SocketData } from "../realtime/socket-handlers.ts";
-import { type Handler, isUpgrade, type RequestPipeline } from "./pipeline.ts";
+import { type Handler, isUpgrade, type RequestPipeline, throwMethodNotAllowed } from "./pipeline.ts";
 
 export const connectHandler = (pipeline: RequestPipeline, gateway: Gateway): Handler =>
   pipeline.wrapUpgrade("/v1", (call, upgrade) => {
     const { request, client } = call;
-    if (request.method !== "GET") {
-      call.headers.Allow = "GET";
-      throw new Problem("method_not_allowed", "This address takes GET.");
-    }
+    if (request.method !== "GET") throwMethodNotAllowed(call, "GET");
     const wantsWebSocket = isUpgrade(request);
     if (!wantsWebSocket) {
       call.headers["Access-Control-Allow-Origin"] = "*";

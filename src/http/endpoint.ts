@@ -1,6 +1,6 @@
 /**
- * An endpoint is declared once: its path and method, its guard, what it takes and answers, and which problems it may give. The
- * routes and the OpenAPI document are both made from that.
+ * An endpoint is declared once: its path and method, its guard, the schemas of its request and response, and which problems it may
+ * give. The routes and the OpenAPI document are both made from that.
  */
 import type { z } from "zod";
 import type { Code } from "../protocol/codes.ts";
@@ -37,9 +37,9 @@ interface Spec<Caller, Body extends z.ZodType, Query extends z.ZodType> {
   readonly guard: Guard<Caller>;
   readonly body?: Body;
   readonly query?: Query;
-  readonly answer: z.ZodType;
-  /** Media type of an answer that is no JSON. The handler returns a Response then; `answer` only documents it. */
-  readonly answerType?: string;
+  readonly response: z.ZodType;
+  /** Media type of a response that is not JSON. The handler then returns a Response; `response` only documents it. */
+  readonly responseType?: string;
   /** Further statuses of success, such as 206. */
   readonly otherStatuses?: readonly number[];
   /** Media type of a body that the handler reads itself, as a stream. There is no `body` then. */
@@ -61,7 +61,7 @@ interface Input<Caller, Body, Query> {
   readonly body: Body;
   /** The body as it was sent. */
   readonly text: string;
-  /** For long answers: throws if the credential is no longer valid. */
+  /** For long responses: throws if the credential is no longer valid. */
   readonly recheck: () => Caller;
 }
 
@@ -74,13 +74,13 @@ export interface Endpoint {
   readonly security: Security;
   readonly body: z.ZodType | undefined;
   readonly query: z.ZodType | undefined;
-  readonly answer: z.ZodType;
-  readonly answerType: string;
+  readonly response: z.ZodType;
+  readonly responseType: string;
   readonly otherStatuses: readonly number[];
   readonly bodyType: string | undefined;
   readonly problems: readonly Code[];
   readonly hasRawSlashes: boolean;
-  /** Gives the answer's JSON value, or a whole Response. */
+  /** Returns the response's JSON value, or a whole Response. */
   readonly run: (call: Call) => Promise<object>;
 }
 
@@ -101,15 +101,15 @@ export function endpoint<Caller, Body extends z.ZodType, Query extends z.ZodType
     const recheck = (): Caller => guard.recheck(call);
     // A body can arrive slowly: a credential that was revoked meanwhile must have no effect.
     const caller = read ? recheck() : first;
-    const answer = handle(call, { caller, query, body: read?.body as z.infer<Body>, text: read?.text ?? "", recheck });
-    if (!(answer instanceof Promise) || spec.method !== "GET") return answer;
-    const found = await answer;
-    // A read that waited for other nodes must not be answered to a credential that was revoked meanwhile.
+    const result = handle(call, { caller, query, body: read?.body as z.infer<Body>, text: read?.text ?? "", recheck });
+    if (!(result instanceof Promise) || spec.method !== "GET") return result;
+    const found = await result;
+    // A read that waited for other nodes must not reach a credential that was revoked meanwhile.
     recheck();
     return found;
   };
-  const { method, path, tag, summary, answer, problems = [], hasRawSlashes = false } = spec;
-  const { answerType = "application/json", otherStatuses = [], bodyType } = spec;
+  const { method, path, tag, summary, response, problems = [], hasRawSlashes = false } = spec;
+  const { responseType = "application/json", otherStatuses = [], bodyType } = spec;
   return {
     method,
     path,
@@ -118,8 +118,8 @@ export function endpoint<Caller, Body extends z.ZodType, Query extends z.ZodType
     security: guard.security,
     body: bodySchema,
     query: querySchema,
-    answer,
-    answerType,
+    response,
+    responseType,
     otherStatuses,
     bodyType,
     problems,

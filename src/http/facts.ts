@@ -43,6 +43,6 @@ export const factsEndpoint = (guard: Guard<undefined>, factsNow: () => NodeFacts
     tag: "operations",
     summary: "How the node that answers is set up; no secrets",
     guard,
-    answer: facts,
+    response: facts,
     handle: factsNow,
   });

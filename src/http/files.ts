@@ -28,8 +28,8 @@ export function fileEndpoints({ signed }: ApplicationGuards, { recordings, links
       method: "GET",
       path: `/api/v1/file/:id/${disposition}`,
       summary: `The bytes behind a link to ${disposition}, whole or in part (Range)`,
-      answer: z.unknown().meta({ type: "string", format: "binary" }),
-      answerType: "application/octet-stream",
+      response: z.unknown().meta({ type: "string", format: "binary" }),
+      responseType: "application/octet-stream",
       otherStatuses: [206],
       problems: ["link_not_valid", "link_expired", "recording_not_found", "range_not_satisfiable"],
       handle: async (call, { caller }) => {

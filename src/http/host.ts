@@ -9,7 +9,7 @@ const LINKED_PATH = /^[^?]*\/api\/v1\/(file|upload)\//;
 export interface RequestTarget {
   /** Name of the application, which need not exist; undefined: the request is for the service itself. */
   readonly app: string | undefined;
-  /** The host does not name the application, so links in the answer must. */
+  /** The host does not name the application, so links in the response must. */
   readonly linksNameApp: boolean;
   /**
    * The Host header or the forwarded host belongs to an application. The control plane and the start page do not exist

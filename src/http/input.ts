@@ -8,7 +8,7 @@ import { queryOf } from "./query.ts";
 import { sentenceOf } from "./sentence.ts";
 import { refuseUnknownFields } from "./unknown-fields.ts";
 
-/** The connection ended before the body was complete: there is no one to answer, and nothing has failed here. */
+/** The connection ended before the body was complete: no response can reach the client, and nothing has failed here. */
 export class ClientGone extends Error {}
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });

@@ -132,7 +132,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       path: root,
       summary: "Create a key; only this answer holds a secret key's secret",
       body: create,
-      answer: key.extend({ secret: z.string().optional() }).meta({ id: "CreatedKey" }),
+      response: key.extend({ secret: z.string().optional() }).meta({ id: "CreatedKey" }),
       problems: ["not_found", "conflict"],
       handle: async (call, { body }) => {
         const made = await directory.createKey({
@@ -150,7 +150,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       path: root,
       summary: "List keys, revoked ones too",
       query: z.object({ app: z.string().describe("Id or name; absent: of all applications.").optional() }),
-      answer: z.object({ data: z.array(key) }),
+      response: z.object({ data: z.array(key) }),
       problems: ["not_found"],
       handle: async (_call, { query }) => ({ data: (await directory.keys(query.app)).map(keyFields) }),
     }),
@@ -159,7 +159,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       method: "GET",
       path: one,
       summary: "One key",
-      answer: key,
+      response: key,
       problems: ["not_found"],
       handle: async (call) => keyFields(await directory.key(idOf(call))),
     }),
@@ -169,7 +169,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       path: one,
       summary: "Change patterns, actions, origins or label",
       body: edit,
-      answer: key,
+      response: key,
       problems: ["not_found", "conflict"],
       handle: async (call, { body }) => {
         const changed = await directory.editKey(idOf(call), toEdit(body));
@@ -182,7 +182,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       method: "DELETE",
       path: one,
       summary: "Revoke a key",
-      answer: key,
+      response: key,
       problems: ["not_found"],
       handle: async (call) => {
         const revoked = await directory.revokeKey(idOf(call));
@@ -196,7 +196,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       path: `${one}/rotate`,
       summary: "Give a secret key a new signing secret",
       body: rotate,
-      answer: z
+      response: z
         .object({ keyId: z.string(), secret: z.string(), previousSecretExpiresAt: unixSeconds })
         .meta({ id: "RotatedKey" }),
       problems: ["not_found", "conflict"],
@@ -217,7 +217,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       path: "/api/internal/v1/signalling/tokens/check",
       summary: "Check a connect token; says exactly why it is refused",
       body: z.strictObject({ token: z.string().min(1) }),
-      answer: checked,
+      response: checked,
       handle: async (_call, { body }) => {
         // As for a connect: another node may have changed the key a moment ago.
         await parts.changes?.catchUp();

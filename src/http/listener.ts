@@ -21,7 +21,7 @@ export interface ListenerOptions {
 
 export interface Served<Data> {
   readonly routes: Routes;
-  /** Answers every path that has no route. */
+  /** Handles every path that has no route. */
   readonly fallback: Handler;
   readonly websocket: WebSocketHandler<Data>;
 }
@@ -97,7 +97,7 @@ export class Listener<Data> {
     return Math.min(...written);
   }
 
-  /** Takes no new requests; resolves when those under way are answered. */
+  /** Takes no new requests; resolves when those under way are complete. */
   async stop(): Promise<void> {
     await this.running?.server.stop(false);
   }
@@ -119,7 +119,7 @@ export class Listener<Data> {
       fetch: fallback,
       websocket,
       idleTimeout: IDLE_MAX_SECONDS,
-      // Unlimited here, because each endpoint has its own limit and answers in our error format.
+      // Unlimited here, because each endpoint has its own limit and responds in our error format.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       ...(this.pem && { tls: this.pem }),
     });

@@ -105,7 +105,7 @@ function operation(one: Endpoint, schemas: Schemas): object {
           String(status),
           {
             description: "Success",
-            content: { [one.answerType]: { schema: schemaOf(one.answer, "output", schemas) } },
+            content: { [one.responseType]: { schema: schemaOf(one.response, "output", schemas) } },
           },
         ]),
       ),

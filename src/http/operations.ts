@@ -20,7 +20,7 @@ export const healthEndpoint: Endpoint = endpoint({
   tag: "operations",
   summary: "The process is alive",
   guard: open,
-  answer: status,
+  response: status,
   handle: () => ({ status: "ok" }),
 });
 

@@ -1,5 +1,5 @@
 /**
- * Whether a request's host is one of the service's own. The control plane and the metrics answer only there: otherwise any web
+ * Whether a request's host is one of the service's own. The control plane and the metrics exist only there: otherwise any web
  * site could point its name to this machine (DNS rebinding) and read them through a visitor's browser.
  */
 import { isIP } from "node:net";

@@ -38,7 +38,7 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
       passesOn: true,
       summary: "Send to all connections of a peer",
       body: message,
-      answer: z.object({ peerId: z.string(), delivered: z.literal(true) }),
+      response: z.object({ peerId: z.string(), delivered: z.literal(true) }),
       problems: ["action_not_permitted", "peer_not_found", "over_message_quota", "backend_error"],
       handle: async (call, { caller, body, text }) => {
         const envelope = readMessage(body, text);
@@ -59,7 +59,7 @@ export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpo
           .describe("How many seconds its connects are refused. Absent: 0.")
           .optional(),
       }),
-      answer: z.object({ peerId: z.string(), closed: z.int() }),
+      response: z.object({ peerId: z.string(), closed: z.int() }),
       problems: ["conflict"],
       handle: async (call, { caller, query }) => {
         const peerId = peerOf(call);

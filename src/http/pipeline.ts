@@ -1,4 +1,4 @@
-/** What every request passes through: request id, headers, errors in one shape, metrics, the log. */
+/** The steps that every request passes through: request id, headers, errors in one shape, metrics, the log. */
 import type { Server } from "bun";
 import { CODES, Problem, wireCode } from "../protocol/codes.ts";
 import { StoreUnreachable } from "../store/store.ts";
@@ -17,7 +17,7 @@ export type Routes = Record<string, Handler>;
 /** An error's body; the realtime API and the application API have one each. */
 export type ErrorBody = (problem: Problem, call: Call) => object;
 
-/** Where a route exists: `own`, on no application's host; `application`, where the request names an application (host.ts). */
+/** Where a route exists. `own`: only on hosts that are not an application's. `application`: if the request names one (host.ts). */
 export type Hosts = "any" | "own" | "application";
 
 export interface RouteOptions {
@@ -25,7 +25,7 @@ export interface RouteOptions {
   readonly hosts?: Hosts;
 }
 
-/** Gives the answer's JSON, or a whole Response. */
+/** Returns the response's JSON value, or a whole Response. */
 type Handle = (call: Call) => object | Promise<object>;
 
 export interface Route extends Required<RouteOptions> {
@@ -46,9 +46,9 @@ const realtimeErrorBody: ErrorBody = ({ code, message }) => ({ error: wireCode(c
 export class RequestPipeline {
   private readonly requests;
   private readonly aborts;
-  private readonly missing: Route;
+  private readonly notFoundRoute: Route;
   /** For every path that has no route. */
-  readonly notFound: Handler;
+  readonly notFoundHandler: Handler;
 
   constructor(private readonly parts: PipelineParts) {
     this.requests = parts.metrics.counters("parley_http_requests_total", "HTTP requests by route and status.");
@@ -56,15 +56,15 @@ export class RequestPipeline {
       "parley_http_aborts_total",
       "HTTP requests whose client disconnected before its body was complete.",
     );
-    this.missing = this.route("(none)", notFound);
-    this.notFound = this.handler(this.missing);
+    this.notFoundRoute = this.route("(none)", throwNotFound);
+    this.notFoundHandler = this.handler(this.notFoundRoute);
   }
 
   route(label: string, handle: Handle, { errorBody = realtimeErrorBody, hosts = "any" }: RouteOptions = {}): Route {
     return { label, handle, errorBody, hosts, count: this.counter(label) };
   }
 
-  /** A route that everyone may read: each request is counted against its client's address before it is answered. */
+  /** A route that everyone may read: each request is counted against its client's address before it is handled. */
   publicRoute(label: string, handle: Handle, options?: RouteOptions): Route {
     return this.route(
       label,
@@ -77,19 +77,19 @@ export class RequestPipeline {
   }
 
   handler(route: Route): Handler {
-    return this.choosing(() => route);
+    return this.dynamicHandler(() => route);
   }
 
-  /** For paths that Bun cannot tell apart: `choose` finds the route. */
-  choosing(choose: (call: Call) => Route): Handler {
+  /** Chooses the route per request, for paths that Bun's route table cannot tell apart. */
+  dynamicHandler(choose: (call: Call) => Route): Handler {
     return (request, server) => {
       const call = this.call(request, server);
       const route = choose(call);
-      return this.answer(call, existsFor(call, route) ? route : this.missing);
+      return this.respond(call, existsFor(call, route) ? route : this.notFoundRoute);
     };
   }
 
-  /** For a handler that may take the connection over: then there is no answer. */
+  /** For a handler that may turn the connection into a WebSocket: then there is no response. */
   wrapUpgrade(label: string, handle: (call: Call, upgrade: Upgrade) => true | Promise<true>): Handler {
     const count = this.counter(label);
     return async (request, server) => {
@@ -98,6 +98,7 @@ export class RequestPipeline {
         const upgraded = handle(call, (data) => server.upgrade(request, { data, headers: NO_SUBPROTOCOL }));
         // Awaited only where it has to be: almost every handshake is decided synchronously.
         if (upgraded !== true) await upgraded;
+        // After a successful `server.upgrade`, Bun requires that the handler returns undefined; its types do not allow that.
         return undefined as unknown as Response;
       } catch (error) {
         const response = this.failed(call, label, error, realtimeErrorBody);
@@ -107,11 +108,11 @@ export class RequestPipeline {
     };
   }
 
-  /** Logs that an answer could not be finished. Its status has been sent already, so the connection is cut. */
-  cut(label: string, { requestId }: Call, error: unknown): void {
+  /** The status has been sent already, so the client notices only that the connection is closed too early. */
+  logIncompleteResponse(label: string, { requestId }: Call, error: unknown): void {
     const fields = { requestId, route: label };
-    if (error instanceof Problem) return this.parts.log.debug(fields, "an answer was cut short");
-    this.parts.log.error({ ...fields, err: error }, "an answer could not be finished, and its connection was cut");
+    if (error instanceof Problem) return this.parts.log.debug(fields, "a response was cut short");
+    this.parts.log.error({ ...fields, err: error }, "a response could not be finished, and its connection was closed");
   }
 
   private call(request: Request, server: Server<unknown>): Call {
@@ -123,14 +124,14 @@ export class RequestPipeline {
     return new Call(request, connection, this.parts, params);
   }
 
-  private async answer(call: Call, { label, handle, errorBody, count }: Route): Promise<Response> {
+  private async respond(call: Call, { label, handle, errorBody, count }: Route): Promise<Response> {
     const { request, requestId } = call;
     let response: Response;
     try {
-      if (isUpgrade(request)) throw new Problem("not_found", "Only /v1 takes WebSocket connections.");
-      const answer = await handle(call);
+      if (isUpgrade(request)) throw new Problem("not_found", "WebSocket connections are accepted only at /v1.");
+      const result = await handle(call);
       response =
-        answer instanceof Response ? withHeaders(answer, call) : Response.json(answer, { headers: call.headers });
+        result instanceof Response ? withHeaders(result, call) : Response.json(result, { headers: call.headers });
     } catch (error) {
       if (error instanceof ClientGone) return this.aborted(call, label);
       response = this.failed(call, label, this.parts.unauthenticated.errorFor(call, error), errorBody);
@@ -156,13 +157,14 @@ export class RequestPipeline {
     };
   }
 
-  /** No answer can reach the client, and nothing failed here: it must not count as a 5xx. */
+  /** No response can reach the client, and nothing failed here: it must not count as a 5xx. */
   private aborted({ requestId, request }: Call, label: string): Response {
     this.aborts.inc();
     this.parts.log.debug(
       { requestId, route: label, method: request.method },
       "the client disconnected before its body was complete",
     );
+    // Never sent: Bun requires a Response and discards it, because the connection is closed.
     return new Response(null, { status: 400 });
   }
 
@@ -170,14 +172,20 @@ export class RequestPipeline {
     const { headers, requestId } = call;
     const problem = problemOf(error);
     if (problem !== error)
-      this.parts.log.error({ requestId, route: label, err: error }, "a request failed on our side");
+      this.parts.log.error({ requestId, route: label, err: error }, "internal error while handling a request");
     if (problem.retryAfterSeconds !== undefined) headers["Retry-After"] = String(problem.retryAfterSeconds);
     return Response.json(errorBody(problem, call), { status: CODES[problem.code].status, headers });
   }
 }
 
-export function notFound(): never {
+export function throwNotFound(): never {
   throw new Problem("not_found");
+}
+
+/** `allowed` as in the Allow header: `GET, POST`. */
+export function throwMethodNotAllowed(call: Call, allowed: string): never {
+  call.headers.Allow = allowed;
+  throw new Problem("method_not_allowed", `Method not allowed. Allowed: ${allowed}.`);
 }
 
 function existsFor(call: Call, { hosts }: Route): boolean {
@@ -189,7 +197,7 @@ function existsFor(call: Call, { hosts }: Route): boolean {
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   return error instanceof StoreUnreachable
-    ? new Problem("internal_error", "The store does not answer; try again.", 1)
+    ? new Problem("internal_error", "The database is temporarily unavailable; try again.", 1)
     : new Problem("crash");
 }
 

@@ -44,7 +44,7 @@ export function recordingEndpoints(
           .optional()
           .transform((value) => value ?? linkSeconds),
       }),
-      answer: link,
+      response: link,
       problems: ["recording_not_found"],
       handle: async (call, { caller, query }) => {
         const row = await recordings.get(caller.id, idOf(call));
@@ -59,7 +59,7 @@ export function recordingEndpoints(
       path: all,
       summary: "List recordings by their completion, newest first, in pages",
       query: listing,
-      answer: page,
+      response: page,
       handle: async (_call, { caller, query: { limit, endId, currEndId, order, ...filter } }) => {
         const list = await recordings.list(caller.id, { filter, limit, order, endId: endId ?? currEndId });
         return { ...list, data: list.data.map(recordingFields) };
@@ -71,7 +71,7 @@ export function recordingEndpoints(
       path: all,
       summary: "Delete all recordings that the filters match; at least one is required",
       query: filters,
-      answer: done.extend({ deleted: z.int() }),
+      response: done.extend({ deleted: z.int() }),
       handle: async (call, { caller, query }) => {
         checkFilters(call, query);
         const deleted = await recordings.deleteAll(caller.id, query);
@@ -83,7 +83,7 @@ export function recordingEndpoints(
       method: "GET",
       path: one,
       summary: "One recording",
-      answer: recording,
+      response: recording,
       problems: ["recording_not_found"],
       handle: async (call, { caller }) => recordingFields(await recordings.get(caller.id, idOf(call))),
     }),
@@ -92,7 +92,7 @@ export function recordingEndpoints(
       method: "DELETE",
       path: one,
       summary: "Delete a recording, or cancel an open upload",
-      answer: done,
+      response: done,
       problems: ["recording_not_found", "upload_busy"],
       handle: async (call, { caller }) => {
         await recordings.delete(caller.id, idOf(call));

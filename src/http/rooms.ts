@@ -7,7 +7,7 @@ import type { ApplicationGuards } from "./application.ts";
 import type { Call } from "./call.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { wholeNumber } from "./schemas.ts";
-import { type Cut, streamedArray } from "./streamed-array.ts";
+import { type LogIncomplete, streamedArray } from "./streamed-array.ts";
 import type { Streams } from "./streams.ts";
 
 const LATER = "Kept; has no effect until rooms can be joined.";
@@ -29,8 +29,8 @@ const edits = z
 
 type FieldTaken<K extends FieldName> = z.infer<(typeof FIELDS)[K]["takes"]>;
 
-/** A field in answers: what it takes, without the value that unsets it. */
-const fieldInAnswer = (name: FieldName): z.ZodType => {
+/** A field in responses: what it takes, without the value that unsets it. */
+const fieldInResponse = (name: FieldName): z.ZodType => {
   const { initial, always } = fieldOf(name);
   const type = typeof (initial ?? (name.endsWith("Webhook") ? "" : 0));
   const schema = type === "boolean" ? z.boolean() : type === "number" ? z.int() : z.string();
@@ -43,7 +43,7 @@ const room = z
     roomName: z.string(),
     app: z.string(),
     created: z.string().describe("ISO 8601"),
-    ...Object.fromEntries(FIELD_NAMES.map((name) => [name, fieldInAnswer(name)])),
+    ...Object.fromEntries(FIELD_NAMES.map((name) => [name, fieldInResponse(name)])),
     archived: z.boolean(),
   })
   .meta({ id: "Room" });
@@ -69,10 +69,13 @@ const done = z.object({ success: z.literal(true), message: z.string() });
 export interface RoomParts {
   readonly rooms: Rooms;
   readonly streams: Streams;
-  readonly cut: Cut;
+  readonly logIncomplete: LogIncomplete;
 }
 
-export function roomEndpoints({ secretKey: guard }: ApplicationGuards, { rooms, streams, cut }: RoomParts): Endpoint[] {
+export function roomEndpoints(
+  { secretKey: guard }: ApplicationGuards,
+  { rooms, streams, logIncomplete }: RoomParts,
+): Endpoint[] {
   const base = { tag: "rooms", guard } as const;
   const one = "/api/v1/room/:roomName";
   const nameOf = (call: Call): string => call.params.roomName ?? "";
@@ -83,7 +86,7 @@ export function roomEndpoints({ secretKey: guard }: ApplicationGuards, { rooms, 
       path: "/api/v1/room",
       summary: "Create a room; without a name, it gets a random one",
       body: edits,
-      answer: room,
+      response: room,
       problems: ["room_already_exists", "room_limit_reached"],
       handle: (_call, { caller, body }) => rooms.create(caller.id, body),
     }),
@@ -93,7 +96,7 @@ export function roomEndpoints({ secretKey: guard }: ApplicationGuards, { rooms, 
       path: "/api/v1/rooms",
       summary: "List the rooms, newest first; in pages with limit or endId",
       query: listing,
-      answer: z.union([z.array(room), page]),
+      response: z.union([z.array(room), page]),
       handle: (call, { caller, query, recheck }) =>
         query.limit === undefined && query.endId === undefined
           ? streamedArray({
@@ -103,7 +106,7 @@ export function roomEndpoints({ secretKey: guard }: ApplicationGuards, { rooms, 
               check: recheck,
               owner: caller.id,
               streams,
-              cut: (error) => cut(call, error),
+              logIncomplete: (error) => logIncomplete(call, error),
             })
           : rooms.page(caller.id, query.limit ?? ROOMS_PAGE_DEFAULT, query.endId),
     }),
@@ -112,7 +115,7 @@ export function roomEndpoints({ secretKey: guard }: ApplicationGuards, { rooms, 
       method: "GET",
       path: one,
       summary: "One room",
-      answer: room,
+      response: room,
       problems: ["room_not_found"],
       handle: (call, { caller }) => rooms.get(caller.id, nameOf(call)),
     }),
@@ -122,7 +125,7 @@ export function roomEndpoints({ secretKey: guard }: ApplicationGuards, { rooms, 
       path: one,
       summary: "Change the fields that are named; roomName renames",
       body: edits,
-      answer: room,
+      response: room,
       problems: ["room_not_found", "room_already_exists", "internal_error"],
       handle: (call, { caller, body }) => rooms.update(caller.id, nameOf(call), body),
     }),
@@ -131,7 +134,7 @@ export function roomEndpoints({ secretKey: guard }: ApplicationGuards, { rooms, 
       method: "DELETE",
       path: one,
       summary: "Archive a room; its name is free again",
-      answer: done,
+      response: done,
       problems: ["room_not_found"],
       handle: async (call, { caller }) => {
         await rooms.archive(caller.id, nameOf(call));

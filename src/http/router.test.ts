@@ -26,7 +26,7 @@ const named = (method: "GET" | "POST", path: string): Endpoint =>
     summary: "",
     guard: open,
     hasRawSlashes: true,
-    answer: z.unknown(),
+    response: z.unknown(),
     handle: (call) => ({ name: call.params.name, requestId: call.requestId }),
   });
 
@@ -38,19 +38,19 @@ const server = Bun.serve({
     "/own": pipeline.handler(pipeline.route("/own", () => ({ is: "own" }), { hosts: "own" })),
     "/app": pipeline.handler(pipeline.route("/app", ({ target }) => ({ app: target.app }), { hosts: "application" })),
   },
-  fetch: pipeline.notFound,
+  fetch: pipeline.notFoundHandler,
 });
 afterAll(() => server.stop(true));
 
-interface Answer {
+interface RawResponse {
   readonly status: number;
   readonly head: string;
   readonly body: Record<string, unknown>;
 }
 
 /** Over a plain socket: fetch would resolve dot segments before it sends the path. */
-function send(method: string, path: string, host = "localhost", header = ""): Promise<Answer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+function send(method: string, path: string, host = "localhost", header = ""): Promise<RawResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<RawResponse>();
   const socket = connect(Number(server.port), "127.0.0.1");
   let text = "";
   socket.on("error", reject);
@@ -111,7 +111,7 @@ describe("a name with raw slashes", () => {
   });
 });
 
-test("the id that a handler sees is the one in the answer's header", async () => {
+test("the id that a handler sees is the one in the response's header", async () => {
   const { head, body } = await send("GET", "/things/a/b/read");
   expect(head).toContain(`\r\nX-Request-Id: ${body.requestId}\r\n`);
 });

@@ -1,31 +1,42 @@
-/** Bun's routes from endpoints. Bun matches the path as it was sent, so a name such as `..` reaches us unchanged. */
+/**
+ * Builds Bun's route table from the endpoint declarations. Bun matches the path as it was sent, so a name such as `..` reaches us
+ * unchanged.
+ */
 import { Problem } from "../protocol/codes.ts";
 import type { Call } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { notFound, type RequestPipeline, type Route, type RouteOptions, type Routes } from "./pipeline.ts";
+import {
+  type RequestPipeline,
+  type Route,
+  type RouteOptions,
+  type Routes,
+  throwMethodNotAllowed,
+  throwNotFound,
+} from "./pipeline.ts";
 
 /** One handler per path, which knows the methods of that path. */
 export function routesOf(pipeline: RequestPipeline, endpoints: readonly Endpoint[], options?: RouteOptions): Routes {
   const routes: Routes = {};
   const slashed: SlashedRoute[] = [];
   for (const [path, group] of Map.groupBy(endpoints, (one) => one.path)) {
-    const route = pipeline.route(path, (call) => answer(call, group), options);
+    const hasRawSlashes = group.some((one) => one.hasRawSlashes);
+    const handle = (call: Call): Promise<object> => {
+      if (hasRawSlashes) checkEncoding(call.request.url);
+      return runEndpoint(call, group);
+    };
+    const route = pipeline.route(path, handle, options);
     routes[path] = pipeline.handler(route);
-    if (group.some((one) => one.hasRawSlashes)) slashed.push(slashedRoute(path, route));
+    if (hasRawSlashes) slashed.push(slashedRoute(path, route));
   }
   for (const [prefix, group] of Map.groupBy(slashed, (one) => one.prefix))
     Object.assign(routes, slashRoutes(pipeline, prefix, group));
   return routes;
 }
 
-function answer(call: Call, group: readonly Endpoint[]): Promise<object> {
-  const { method, url } = call.request;
-  if (group[0]?.hasRawSlashes && url.includes("%")) checkEncoding(url);
+function runEndpoint(call: Call, group: readonly Endpoint[]): Promise<object> {
+  const { method } = call.request;
   const found = group.find((one) => one.method === (method === "HEAD" ? "GET" : method));
-  if (found) return found.run(call);
-  const allowed = group.map((one) => one.method).join(", ");
-  call.headers.Allow = allowed;
-  throw new Problem("method_not_allowed", `This address takes ${allowed}.`);
+  return found ? found.run(call) : throwMethodNotAllowed(call, group.map((one) => one.method).join(", "));
 }
 
 /** A path whose parameter may hold raw slashes, in its parts: `/v1/channels/` `:channel` `/peers`. */
@@ -37,31 +48,37 @@ interface SlashedRoute {
 }
 
 function slashedRoute(path: string, route: Route): SlashedRoute {
-  const [, prefix = "", parameter = "", lastSegment = ""] = /^(.*\/):(\w+)\/(\w+)$/.exec(path) ?? [];
+  const [, prefix, parameter, lastSegment] = /^(.*\/):(\w+)\/(\w+)$/.exec(path) ?? [];
+  if (prefix === undefined || parameter === undefined || lastSegment === undefined)
+    throw new Error(`hasRawSlashes needs a path that ends with /:parameter/segment, not ${path}`);
   return { prefix, parameter, lastSegment, route };
 }
 
-/** More segments than a sensible channel name has. Longer names can be sent percent-encoded. */
+/**
+ * Highest number of raw segments of a name that gets a route. Longer names match the wildcard, which sees dot segments resolved;
+ * clients can send the slashes of such a name as %2F.
+ */
 const NAME_SEGMENTS_MAX = 32;
 
 /**
  * Names with raw slashes: /v1/channels/a/b/peers. Only Bun's named parameters hold a path as it was sent: `request.url` has its
- * dot segments resolved (`a/../b` would be `b`, another channel), and a wildcard does not say what it matched. So one
- * handler is listed once per number of segments. The wildcard is for what no parameter matches: empty segments (`a//b`).
+ * dot segments resolved (`a/../b` would be `b`, another channel), and a wildcard does not say what it matched. So the
+ * same handler is registered for every segment count. The wildcard is for what no parameter matches: empty segments (`a//b`).
  */
 function slashRoutes(pipeline: RequestPipeline, prefix: string, group: readonly SlashedRoute[]): Routes {
   const byLastSegment = new Map(group.map((one) => [one.lastSegment, one]));
-  const missing = pipeline.route(`${prefix}*`, notFound);
+  const notFoundRoute = pipeline.route(`${prefix}*`, throwNotFound);
   const choose = (call: Call, segments: readonly string[]): Route => {
     const found = byLastSegment.get(pathOf(call.request.url).split("/").at(-1) ?? "");
     const name = segments.slice(0, -1).join("/");
-    if (!found || name === "") return missing;
+    if (!found || name === "") return notFoundRoute;
     call.params = { [found.parameter]: name };
     return found.route;
   };
   const routes: Routes = {};
-  routes[`${prefix}*`] = pipeline.choosing((call) => choose(call, segmentsOf(call.request.url, prefix)));
-  const handler = pipeline.choosing((call) => choose(call, Object.values(call.params)));
+  routes[`${prefix}*`] = pipeline.dynamicHandler((call) => choose(call, segmentsOf(call.request.url, prefix)));
+  const handler = pipeline.dynamicHandler((call) => choose(call, Object.values(call.params)));
+  // From two segments of the name on, plus the last segment: a name of one segment has the endpoint's own route.
   let path = `${prefix}:s0/:s1`;
   for (let count = 2; count <= NAME_SEGMENTS_MAX; count++) {
     path += `/:s${count}`;
@@ -81,7 +98,7 @@ const segmentsOf = (url: string, prefix: string): string[] =>
 
 /** Bun passes a malformed escape on unchanged: `%zz` and `%25zz` would be the same name. */
 function checkEncoding(url: string): void {
-  if (decoded(pathOf(url)) === undefined)
+  if (url.includes("%") && decoded(pathOf(url)) === undefined)
     throw new Problem("invalid_request", "The path is not valid percent-encoding of UTF-8.");
 }
 

@@ -1,8 +1,8 @@
 /** `/`: introduces the service, with a chat and a call between two tabs. The page loads nothing from other hosts. */
 import page from "../../web/start/index.html" with { type: "text" };
 import { isLoopback, parseAddress } from "../access/address.ts";
-import { Problem } from "../protocol/codes.ts";
 import type { Call } from "./call.ts";
+import { throwMethodNotAllowed } from "./pipeline.ts";
 
 const HEADERS = {
   "Content-Type": "text/html; charset=utf-8",
@@ -27,10 +27,7 @@ export const startPage =
   (demoKey: () => string | undefined) =>
   (call: Call): Response => {
     const { method } = call.request;
-    if (method !== "GET" && method !== "HEAD") {
-      call.headers.Allow = "GET";
-      throw new Problem("method_not_allowed", "This address takes GET.");
-    }
+    if (method !== "GET" && method !== "HEAD") throwMethodNotAllowed(call, "GET");
     const key = isOnThisMachine(call) ? demoKey() : undefined;
     const withKey = String(page).replace('data-key=""', () => `data-key="${key ?? ""}"`);
     return new Response(withKey, { headers: HEADERS });

@@ -39,13 +39,13 @@ beforeAll(() => {
     hostname: "127.0.0.1",
     fetch: async (request) => {
       const around = request.url.endsWith("/around") ? { before: '{"list":', after: "}" } : undefined;
-      const cut = (error: unknown): void => void cuts.push((error as Error).message);
+      const logIncomplete = (error: unknown): void => void cuts.push((error as Error).message);
       return streamedArray({
         pages: pages(),
         write: JSON.stringify,
         pageSize: PAGE,
         check,
-        cut,
+        logIncomplete,
         owner: "someone",
         streams,
         ...(around && { around }),
@@ -102,7 +102,7 @@ describe("many and slow clients", () => {
       write: JSON.stringify,
       pageSize: PAGE,
       check: () => undefined,
-      cut: (error) => cutReasons.push(error),
+      logIncomplete: (error) => cutReasons.push(error),
       owner,
       streams: own,
     });

@@ -7,8 +7,8 @@ import type { Call } from "./call.ts";
 import { STREAM_PIECE_CHARS, STREAM_WHOLE_MAX_CHARS } from "./limits.ts";
 import type { Streams } from "./streams.ts";
 
-/** Reports why an answer that had begun could not be finished. */
-export type Cut = (call: Call, error: unknown) => void;
+/** Logs why a response that had begun could not be finished. */
+export type LogIncomplete = (call: Call, error: unknown) => void;
 
 type Pages<Item> = AsyncGenerator<readonly Item[], undefined> | Generator<readonly Item[], undefined>;
 
@@ -20,22 +20,23 @@ export interface Streamed<Item> {
   readonly pageSize: number;
   /** Called before each piece; throws if the client may not read it any more. */
   readonly check: () => unknown;
-  readonly cut: (error: unknown) => void;
+  /** Logs why the list could not be sent to its end. */
+  readonly logIncomplete: (error: unknown) => void;
   /** The key or the application that reads the list, of which each has a limit of concurrent streams. */
   readonly owner: string;
   readonly streams: Streams;
-  /** Text before and after the array, where the answer is an object that holds it. */
+  /** Text before and after the array, where the response is an object that holds it. */
   readonly around?: { readonly before: string; readonly after: string };
 }
 
 export async function streamedArray<Item>(list: Streamed<Item>): Promise<Response> {
-  const { pages, write, pageSize, check, cut, owner, streams, around = { before: "", after: "" } } = list;
+  const { pages, write, pageSize, check, logIncomplete, owner, streams, around = { before: "", after: "" } } = list;
   const first = await nextOf(pages);
   const pieces = piecesOf(first, pages, write);
   // A short list is not streamed.
   const isOnePage = !first || first.length < pageSize;
   const beginning = isOnePage ? await collect(pieces, STREAM_WHOLE_MAX_CHARS) : { text: "", isAll: false };
-  if (beginning.isAll) return answer(`${around.before}[${beginning.text}]${around.after}`);
+  if (beginning.isAll) return jsonResponse(`${around.before}[${beginning.text}]${around.after}`);
   let next = `${around.before}[${beginning.text}`;
   let fail: () => void = () => undefined;
   let isOver = false;
@@ -45,7 +46,7 @@ export async function streamedArray<Item>(list: Streamed<Item>): Promise<Respons
     await pages.return(undefined);
   };
   const stream = streams.begin(owner, (reason) => {
-    cut(reason);
+    logIncomplete(reason);
     fail();
     // A page that is being read from the store is dropped when it arrives.
     void end();
@@ -73,7 +74,7 @@ export async function streamedArray<Item>(list: Streamed<Item>): Promise<Respons
         } catch (error) {
           if (isOver) return;
           stream.end();
-          cut(error);
+          logIncomplete(error);
           controller.error();
         }
       },
@@ -83,10 +84,10 @@ export async function streamedArray<Item>(list: Streamed<Item>): Promise<Respons
     },
     { highWaterMark: 0 },
   );
-  return answer(body);
+  return jsonResponse(body);
 }
 
-const answer = (body: string | ReadableStream): Response =>
+const jsonResponse = (body: string | ReadableStream): Response =>
   new Response(body, { headers: { "Content-Type": "application/json;charset=utf-8" } });
 
 /** The items of all pages as JSON, with commas, in pieces of about STREAM_PIECE_CHARS. */

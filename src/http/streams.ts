@@ -1,5 +1,5 @@
 /**
- * Streamed answers in progress: how many there may be, and how fast clients must read them. Each holds a page of its list in
+ * Streamed responses in progress: how many there may be, and how fast clients must read them. Each holds a page of its list in
  * memory until the client has read it, so both have a bound.
  */
 import { Problem } from "../protocol/codes.ts";
@@ -27,7 +27,7 @@ interface OpenStream {
   deadlineMs: number;
 }
 
-/** One streamed answer. */
+/** One streamed response. */
 export interface Stream {
   /** A piece of this length is sent next; the client has read the pieces before it. */
   sent(chars: number): void;

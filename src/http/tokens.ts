@@ -46,7 +46,7 @@ const body = z.strictObject({
     .nullish(),
 });
 
-const answer = z
+const response = z
   .object({
     token: z.string().describe("A JWT signed with HS256."),
     expiresAt: unixSeconds,
@@ -64,7 +64,7 @@ export function tokenEndpoints(guard: Guard<Credential>, rate: KeyRate, nowMs: (
       summary: "Mint a connect token",
       guard,
       body,
-      answer,
+      response,
       problems: ["channel_not_authorized", "action_not_permitted", "internal_error"],
       handle: (_call, { caller, body, text }) => {
         const { peerId, channels, permissions, expiresInSec } = body;

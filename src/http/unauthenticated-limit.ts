@@ -1,6 +1,6 @@
 /**
  * Limits requests without a valid credential, per client address (IPv6: per /64). Public pages are counted before they are
- * answered. A refused request is counted when it is refused, so that clients with a valid credential never wait because of
+ * sent. A refused request is counted when it is refused, so that clients with a valid credential never wait because of
  * others behind the same address: keys have a rate of their own.
  */
 import { rateKey } from "../access/address.ts";
@@ -18,7 +18,7 @@ export class UnauthenticatedLimit {
     if (seconds > 0) throw new Problem("rate_limited", "Too many requests from this address.", seconds);
   }
 
-  /** The error to answer with: `refusal`, or rate_limited if the address has been refused too often. */
+  /** The error to respond with: `refusal`, or rate_limited if the address has been refused too often. */
   errorFor(call: Call, refusal: unknown): unknown {
     if (call.isAuthenticated || call.isCharged) return refusal;
     try {

@@ -37,7 +37,7 @@ export function uploadEndpoints(guards: ApplicationGuards, { uploads, recordings
       path: "/api/v1/recording",
       summary: "Begin an upload",
       body: newUpload,
-      answer: begun,
+      response: begun,
       problems: ["room_not_found", "too_many_uploads", "internal_error", "insufficient_storage"],
       handle: async (call, { caller, body }) => {
         const { id } = await uploads.begin(caller.id, body);
@@ -53,7 +53,7 @@ export function uploadEndpoints(guards: ApplicationGuards, { uploads, recordings
       summary:
         "Write the bytes: all of them, or the range that Content-Range names; `bytes */T` asks how many are held",
       bodyType: "application/octet-stream",
-      answer: offset,
+      response: offset,
       problems: [
         "invalid_request",
         "link_not_valid",
@@ -84,7 +84,7 @@ export function uploadEndpoints(guards: ApplicationGuards, { uploads, recordings
       path: "/api/v1/recording/:id/complete",
       summary: "Complete an upload: it is listed from now on",
       body: z.object({ endTime: seconds.optional().describe("Unix seconds; now if absent") }),
-      answer: recording,
+      response: recording,
       problems: ["recording_not_found", "upload_incomplete", "upload_busy", "internal_error", "insufficient_storage"],
       handle: async (call, { caller, body }) =>
         recordingFields(await recordings.complete(caller.id, idOf(call), body.endTime)),

@@ -9,7 +9,7 @@ import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { unixSeconds } from "./schemas.ts";
 
 const cap = z.int().nullable();
-const answer = z
+const response = z
   .object({
     appId: z.string(),
     periodStartUnix: unixSeconds,
@@ -45,8 +45,8 @@ export function usageEndpoints(guard: Guard<Credential>, { keyring, hub, usage, 
       tag: "usage",
       summary: "What the application has used in this period, a calendar month in UTC",
       guard,
-      answer,
-      handle: async (_call, { caller }): Promise<z.infer<typeof answer>> => {
+      response,
+      handle: async (_call, { caller }): Promise<z.infer<typeof response>> => {
         await gather(caller.key.app);
         const app = keyring.app(caller.key.app);
         if (!app) throw new Problem("unauthorized");

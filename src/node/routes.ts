@@ -25,7 +25,7 @@ import { recordingEndpoints } from "../http/recordings.ts";
 import { roomEndpoints } from "../http/rooms.ts";
 import { routesOf } from "../http/router.ts";
 import { startPage } from "../http/start.ts";
-import type { Cut } from "../http/streamed-array.ts";
+import type { LogIncomplete } from "../http/streamed-array.ts";
 import { Streams } from "../http/streams.ts";
 import { tokenEndpoints } from "../http/tokens.ts";
 import type { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
@@ -110,14 +110,15 @@ function guardsOf({ config, keyring, adminToken, realtime: { keyRate, follow } }
 function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams): Endpoint[] {
   const { store, keyring, pipeline } = parts;
   const { hub, usage, keyRate, engine, blocks } = parts.realtime;
-  /** Has a timeout: while the store is unreachable, the answer holds what this node knows. */
+  /** Has a timeout: while the store is unreachable, the response holds what this node knows. */
   const gather = async (app: string): Promise<void> => {
     if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
   };
-  const cut: Cut = (...cut) => pipeline.cut("/v1/channels/:channel/peers", ...cut);
+  const logIncomplete: LogIncomplete = (call, error) =>
+    pipeline.logIncompleteResponse("/v1/channels/:channel/peers", call, error);
   return [
     ...tokenEndpoints(guards.minting, keyRate, nowMs),
-    ...channelEndpoints(guards.secret, { hub, streams, cut }),
+    ...channelEndpoints(guards.secret, { hub, streams, logIncomplete }),
     ...peerEndpoints(guards.secret, { hub, store, blocks, nowMs }),
     ...usageEndpoints(guards.secret, { keyring, hub, usage, gather }),
   ];
@@ -152,10 +153,11 @@ function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
     unauthenticated,
     changes: parts.realtime.follow,
   });
+  const logIncomplete: LogIncomplete = (call, error) => pipeline.logIncompleteResponse("/api/v1/rooms", call, error);
   const { rooms, accessTokens } = parts.rooms;
   const { recordings, uploads, links } = parts.recordings;
   return [
-    ...roomEndpoints(guards, { rooms, streams, cut: (...cut) => pipeline.cut("/api/v1/rooms", ...cut) }),
+    ...roomEndpoints(guards, { rooms, streams, logIncomplete }),
     ...accessTokenEndpoints(guards, accessTokens),
     ...recordingEndpoints(guards, recordings, config.linkSeconds),
     ...uploadEndpoints(guards, { uploads, recordings, links }),
