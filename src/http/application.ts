@@ -59,11 +59,11 @@ export interface ApplicationParts {
   /** Rate of requests that need no credential. */
   readonly unauthenticated: UnauthenticatedLimit;
   /** Present if other nodes can change applications. */
-  readonly changes?: Follower | undefined;
+  readonly storeFollower?: Follower | undefined;
 }
 
 export function applicationGuards(parts: ApplicationParts): ApplicationGuards {
-  const { keyring, nowMs, requests, unauthenticated, changes } = parts;
+  const { keyring, nowMs, requests, unauthenticated, storeFollower } = parts;
   const appOf = ({ target }: Call): AppRow | undefined => keyring.appNamed(target.app ?? "");
   const holderOf = (call: Call): SecretHolder | undefined => {
     const app = appOf(call);
@@ -73,9 +73,9 @@ export function applicationGuards(parts: ApplicationParts): ApplicationGuards {
   };
   const admit = (call: Call): SecretHolder | Promise<SecretHolder> => {
     const holder = holderOf(call);
-    return holder || !changes
+    return holder || !storeFollower
       ? charge(call, holder)
-      : afterLatestChanges(changes, () => holderOf(call)).then((one) => charge(call, one));
+      : afterLatestChanges(storeFollower, () => holderOf(call)).then((one) => charge(call, one));
   };
   const checked = (holder: SecretHolder | undefined): SecretHolder => {
     if (!holder) throw new Problem("invalid_secret_key");

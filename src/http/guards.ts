@@ -20,7 +20,7 @@ export interface GuardParts {
   /** Whether the request names the service by one of its own addresses (own-host.ts). */
   readonly isOwnHost: (call: Call) => boolean;
   /** Present if other nodes can change keys. */
-  readonly changes?: Follower | undefined;
+  readonly storeFollower?: Follower | undefined;
 }
 
 export interface Guards {
@@ -36,7 +36,7 @@ export function makeGuards(parts: GuardParts): Guards {
   const credentialOf = (call: Call): Credential | undefined =>
     authenticate(call.request.headers.get("authorization"), parts.keyring, parts.nowMs());
   const latestCredentialOf = (call: Call): Credential | undefined | Promise<Credential | undefined> =>
-    credentialOf(call) ?? (parts.changes && afterLatestChanges(parts.changes, () => credentialOf(call)));
+    credentialOf(call) ?? (parts.storeFollower && afterLatestChanges(parts.storeFollower, () => credentialOf(call)));
   const keyGuard = (isEnough: (credential: Credential) => boolean): Guard<Credential> => {
     const checked = (credential: Credential | undefined): Credential => {
       if (!credential || !isEnough(credential)) throw unauthorized();
@@ -89,8 +89,11 @@ export function makeGuards(parts: GuardParts): Guards {
 }
 
 /** Looks a credential up after the store's latest changes were read: another node may have created it a moment ago. */
-export async function afterLatestChanges<T>(changes: Follower, find: () => T | undefined): Promise<T | undefined> {
-  const isUpToDate = await changes.catchUp();
+export async function afterLatestChanges<T>(
+  storeFollower: Follower,
+  find: () => T | undefined,
+): Promise<T | undefined> {
+  const isUpToDate = await storeFollower.catchUp();
   const found = find();
   if (found === undefined && !isUpToDate)
     throw new Problem("internal_error", "This credential cannot be checked at the moment; try again.", 1);

@@ -116,7 +116,7 @@ export interface KeyParts {
   readonly nowMs: () => number;
   readonly rotationGraceSeconds: number;
   /** Present if other nodes can change keys. */
-  readonly changes?: Follower | undefined;
+  readonly storeFollower?: Follower | undefined;
 }
 
 export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint[] {
@@ -220,7 +220,7 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       response: checked,
       handle: async (_call, { body }) => {
         // As for a connect: another node may have changed the key a moment ago.
-        await parts.changes?.catchUp();
+        await parts.storeFollower?.catchUp();
         return check(body.token, parts);
       },
     }),

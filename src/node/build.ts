@@ -1,4 +1,10 @@
-/** Builds a node from its parts, in the order in which they need each other. Starts nothing. */
+/**
+ * Builds a node from its parts. This loads the store's state, makes the first run on an empty store, and connects to NATS: from
+ * then on the node sends heartbeats and flushes its usage. Ports and all other background work start in start.ts.
+ *
+ * The clock here is unguarded, because these parts only read the time from it. Realtime also sets timers, so
+ * its clock is guarded.
+ */
 import { BlockSweep } from "../access/block-sweep.ts";
 import { Throttle } from "../access/throttle.ts";
 import { countOpenFiles, HeadLimit, setHeadLimit } from "../http/head-limit.ts";
@@ -37,18 +43,26 @@ export type BuildOptions = Pick<NodeContext, "config" | "nodeId" | "log" | "stor
 export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const context = contextOf(options);
   const { config, nodeId, log, store, metrics, faults } = context;
+
+  // Access first: the host to listen on and everything below depend on keys, applications and the first run.
   const access = await buildAccess(context);
   const { keyring, directory, vault, adminToken, host } = access;
   if (config.natsUrl !== "" && !store.isShared)
-    log.warn("PARLEY_NATS_URL without PARLEY_DATABASE_URL: other nodes do not know this one's keys");
+    log.warn("PARLEY_NATS_URL without PARLEY_DATABASE_URL: keys created here are unknown to other nodes");
+
+  // The listeners come before realtime, which writes to their sockets, although they open their ports only in start.ts.
   const listeners = new Listeners<SocketData>(config, host);
   const { broadcast } = listeners;
   const { snapshotLoaded } = access;
   const realtime = await buildRealtime({ ...context, keyring, broadcast, snapshotLoaded });
-  const { follow } = realtime;
-  if (follow) directory.onChange(() => realtime.engine.nudge());
+  const { storeFollower } = realtime;
+  if (storeFollower) directory.onChange(() => realtime.engine.nudge());
+
+  // The application API: independent of realtime.
   const rooms = await buildRooms({ ...context, vault });
   const recordings = buildRecordings({ ...context, vault });
+
+  // Background work, which start.ts starts.
   const blockSweep = new BlockSweep({
     blocks: realtime.blocks,
     store,
@@ -62,10 +76,12 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     guarded: (callback) => faults.guarded("timer", callback),
   });
   metrics.gauge("parley_request_head_limit_bytes", "How long a request head may be.", () => headLimit.bytes);
+
+  // HTTP comes last: its endpoints call all of the above.
   const checks = readyChecks({
     store,
     keyring,
-    isFollowing: () => follow?.isUp !== false,
+    isFollowing: () => storeFollower?.isUp !== false,
     isDraining: () => realtime.gateway.isDraining,
     recordings: recordings.state,
     monotonicMs: clock.monotonicMs,

@@ -14,7 +14,7 @@ export async function drainNode(node: RunningNode): Promise<void> {
   await recordings.stop();
   await realtime.usage.stop();
   // After everything that waits for the store: the follower notices that the store is unreachable and ends those waits.
-  await realtime.follow?.stop();
+  await realtime.storeFollower?.stop();
   await realtime.engine.close();
   await context.store.close();
 }

@@ -8,7 +8,7 @@ import type { NodeRoutes } from "./routes.ts";
 
 export interface Service<Data> {
   readonly routes: NodeRoutes;
-  /** Answers every path that has no route. */
+  /** Handles every path that has no route. */
   readonly fallback: Handler;
   readonly websocket: WebSocketHandler<Data>;
 }
@@ -58,7 +58,7 @@ export class Listeners<Data> {
     for (const listener of this.all) listener.reloadTls();
   }
 
-  /** Takes no new requests; resolves when those under way are answered, or after `withinMs`. */
+  /** Takes no new requests; resolves when those under way are complete, or after `withinMs`. */
   async drain(withinMs: number): Promise<void> {
     const { promise: timedOut, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, withinMs);

@@ -30,7 +30,7 @@ export interface Realtime {
   readonly blocks: Blocks;
   readonly engine: Engine;
   /** Present if other nodes write to the same store. */
-  readonly follow: StoreFollower | undefined;
+  readonly storeFollower: StoreFollower | undefined;
 }
 
 export interface RealtimeParts extends NodeContext {
@@ -53,7 +53,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   // One per process: two processes with the same PARLEY_NODE_ID must stay distinct.
   const id = randomUUID();
   const blockedPeers = new BlockedPeers();
-  const follow = store.isShared
+  const storeFollower = store.isShared
     ? new StoreFollower({
         store,
         keyring,
@@ -66,9 +66,10 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
         reachable: () => log.info("the store answers again"),
       })
     : undefined;
-  if (follow) metrics.gauge("parley_store_up", "Whether the shared store answers.", () => Number(follow.isUp));
+  if (storeFollower)
+    metrics.gauge("parley_store_up", "Whether the shared store answers.", () => Number(storeFollower.isUp));
   const nudged = async (app?: string): Promise<void> => {
-    await Promise.all([follow?.nudge(), app !== undefined && usage.flush()]);
+    await Promise.all([storeFollower?.nudge(), app !== undefined && usage.flush()]);
   };
   const perMinute = config.connectsPerMinutePerIp;
   const perSecond = config.restRequestsPerSecond;
@@ -89,12 +90,12 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     nudged,
     connects: new Throttle(perMinute, perMinute / 60, clock.monotonicMs),
     keyRate,
-    news: follow,
+    storeFollower,
   });
   blockedPeers.onAdd((app, peerId) => hub.kicks.kickHere(app, peerId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections.count);
   metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.spaces.channelCount);
-  return { hub, gateway, handlers, clock, keyRate, usage, blocks, engine, follow };
+  return { hub, gateway, handlers, clock, keyRate, usage, blocks, engine, storeFollower };
 }
 
 /**

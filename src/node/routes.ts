@@ -1,4 +1,4 @@
-/** Every path that a node answers: the public ones and the operator's. */
+/** Every path that a node serves: the public ones and the operator's. */
 import type { Directory } from "../access/directory.ts";
 import type { Keyring } from "../access/keyring.ts";
 import { ADMIN_WRONG_TRIES_PER_MINUTE } from "../access/limits.ts";
@@ -94,7 +94,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   return { publicRoutes, adminRoutes };
 }
 
-function guardsOf({ config, keyring, adminToken, realtime: { keyRate, follow } }: RouteParts): Guards {
+function guardsOf({ config, keyring, adminToken, realtime: { keyRate, storeFollower } }: RouteParts): Guards {
   const ownHosts = new OwnHosts(config.publicUrl);
   return makeGuards({
     keyring,
@@ -103,7 +103,7 @@ function guardsOf({ config, keyring, adminToken, realtime: { keyRate, follow } }
     wrongTries: new Throttle(ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60, monotonicMs),
     adminTokenDigest: () => adminToken.digest,
     isOwnHost: (call) => ownHosts.has(call.host),
-    changes: follow,
+    storeFollower,
   });
 }
 
@@ -137,7 +137,7 @@ function controlEndpoints(parts: RouteParts, { admin }: Guards): Endpoint[] {
       audit,
       nowMs,
       rotationGraceSeconds,
-      changes: parts.realtime.follow,
+      storeFollower: parts.realtime.storeFollower,
     }),
     factsEndpoint(admin, facts),
   ];
@@ -151,7 +151,7 @@ function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
     nowMs,
     requests: new Throttle(perSecond, perSecond, monotonicMs),
     unauthenticated,
-    changes: parts.realtime.follow,
+    storeFollower: parts.realtime.storeFollower,
   });
   const logIncomplete: LogIncomplete = (call, error) => pipeline.logIncompleteResponse("/api/v1/rooms", call, error);
   const { rooms, accessTokens } = parts.rooms;

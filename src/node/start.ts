@@ -9,7 +9,7 @@ export interface RunningNode extends NodeParts {
 export async function startParts(parts: NodeParts): Promise<RunningNode> {
   const { context, listeners, realtime, rooms, recordings, blockSweep, headLimit, pipeline, routes } = parts;
   // Before the ports are open: the first request must find the keys that other nodes have made.
-  await realtime.follow?.start();
+  await realtime.storeFollower?.start();
   listeners.listen({ routes, fallback: pipeline.notFoundHandler, websocket: realtime.handlers });
   await rooms.expiry.start();
   blockSweep.start();

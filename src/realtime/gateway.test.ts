@@ -117,7 +117,7 @@ describe("connects from one address", () => {
 
   test("while a credential is being checked it counts as refused; if it is good, or cannot be checked, as one connect", async () => {
     const latest = Promise.withResolvers<boolean>();
-    const world = new World({ connectsPerMinute: 600, news: { catchUp: () => latest.promise } });
+    const world = new World({ connectsPerMinute: 600, storeFollower: { catchUp: () => latest.promise } });
     world.keys.editKey(PUBLISHABLE_KEY, { revoked: 1 });
     const outcomes = count(world, PUBLISHABLE_KEY, 61);
     expect(await asks(world, PUBLISHABLE_KEY, HERE)).toBe("rate_limited");

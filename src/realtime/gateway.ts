@@ -34,7 +34,7 @@ export interface GatewayParts {
   readonly faults: FaultLog;
   readonly clock: Clock;
   /** undefined: no other node can change keys. */
-  readonly news: Follower | undefined;
+  readonly storeFollower: Follower | undefined;
 }
 
 /** What the gateway needs to know of a request to `/v1`. */
@@ -67,21 +67,21 @@ export class Gateway {
   /** true: it becomes a connection. Otherwise throws why not; also for a plain GET that would have been let in. */
   connect(attempt: ConnectAttempt): true | Promise<true> {
     this.refuseIfDraining();
-    const { connects, news } = this.parts;
+    const { connects, storeFollower } = this.parts;
     const address = rateKey(attempt.client);
     const wait = connects.take(address);
     if (wait > 0) throw this.refused("rate_limited", "Too many connects from this address.", wait);
     const admitted = this.admit(attempt);
     // Charged before anything is waited for: other attempts from that address may come meanwhile.
     if (isRefused(admitted)) connects.charge(address, REFUSED_CONNECT_COST - 1);
-    return news && admitted instanceof Refusal && admitted.isPerhapsEarly
-      ? this.retry(attempt, news)
+    return storeFollower && admitted instanceof Refusal && admitted.isPerhapsEarly
+      ? this.retry(attempt, storeFollower)
       : this.enter(attempt, admitted);
   }
 
   /** Another node may have made or changed the key a moment ago: no one is refused before that is known. */
-  private async retry(attempt: ConnectAttempt, news: Follower): Promise<true> {
-    const isKnown = await news.catchUp();
+  private async retry(attempt: ConnectAttempt, storeFollower: Follower): Promise<true> {
+    const isKnown = await storeFollower.catchUp();
     this.refuseIfDraining();
     const admitted = this.admit(attempt);
     if (!isKnown || !isRefused(admitted)) this.parts.connects.charge(rateKey(attempt.client), 1 - REFUSED_CONNECT_COST);

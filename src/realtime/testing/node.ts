@@ -23,7 +23,7 @@ export interface NodeOptions {
   readonly rates?: Rates;
   /** From one address; absent: no limit. */
   readonly connectsPerMinute?: number;
-  readonly news?: Follower;
+  readonly storeFollower?: Follower;
   /** Absent: a fault fails the test. */
   readonly faults?: FaultLog;
   readonly maxPendingBytes?: number;
@@ -66,7 +66,7 @@ export class NodeClock implements Clock {
 
 export function buildNode(parts: NodeParts, options: NodeOptions = {}): TestNode {
   const { clock, engine, blocks = new Blocks(), metrics = new RealtimeMetrics(new Metrics()) } = parts;
-  const { tickMs = 10, connectsPerMinute = 0, faults = noFaults, maxPendingBytes = 1 << 20, news } = options;
+  const { tickMs = 10, connectsPerMinute = 0, faults = noFaults, maxPendingBytes = 1 << 20, storeFollower } = options;
   const server = new FakeServer();
   const usageRows = new MemoryUsage();
   const usage = new Usage(usageRows.store, clock, silentLog);
@@ -76,7 +76,7 @@ export function buildNode(parts: NodeParts, options: NodeOptions = {}): TestNode
     metrics,
     usage,
     faults,
-    news,
+    storeFollower,
     maxPendingBytes,
     broadcast: server.broadcast,
     presenceTickMs: tickMs,

@@ -57,7 +57,7 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     nudged: async () => {},
     connects: new Throttle(0, 0, clock.monotonicMs),
     keyRate: new Throttle(0, 0, clock.monotonicMs),
-    news: undefined,
+    storeFollower: undefined,
   });
   const server = Bun.serve<SocketData>({
     hostname: "127.0.0.1",
