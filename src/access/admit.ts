@@ -33,8 +33,8 @@ export class Refusal {
     readonly code: Code,
     /** For the log. */
     readonly reason: string,
-    /** Another node may have just changed the key in a way that would let the client in. */
-    readonly isPerhapsEarly = false,
+    /** This node's copy of the key may be stale: another node may have just changed it in a way that would let the client in. */
+    readonly mayBeStale = false,
     /** What the check has cost, in connects beyond this one. */
     readonly extraConnects = 0,
     /** Only with the code `rate_limited`. */
@@ -90,8 +90,8 @@ function withToken(token: string, { keyring, blocks, keyRate }: AdmitParts, nowM
   const verified = verifyToken(token, keyring, nowMs, keyRate);
   const { extraRequests } = verified;
   if (verified instanceof TokenRefusal) {
-    const { code, reason, isPerhapsEarly, retryAfterSeconds } = verified;
-    return new Refusal(code, reason, isPerhapsEarly, extraRequests, retryAfterSeconds);
+    const { code, reason, mayBeStale, retryAfterSeconds } = verified;
+    return new Refusal(code, reason, mayBeStale, extraRequests, retryAfterSeconds);
   }
   const { key, secret, peerId } = verified;
   if (blocks.isBlocked(key.app, peerId, nowMs))
@@ -101,7 +101,7 @@ function withToken(token: string, { keyring, blocks, keyRate }: AdmitParts, nowM
     key,
     peerId,
     tokenScope: verified.scope,
-    tokenActions: verified.hasActions ? verified.actions : undefined,
+    tokenActions: verified.restrictsActions ? verified.actions : undefined,
     secretSeq: secret.seq,
     secretEndsMs: secret.ends,
     expiresAtMs: verified.expiresAtMs,

@@ -1,4 +1,4 @@
-/** The secret key of an application across rotations: each generation works until its grace ends. */
+/** The secret key of an application across rotations: each generation works until its grace period ends. */
 import type { AppRow } from "../store/store.ts";
 import { isLive } from "./keyring.ts";
 import { PREVIOUS_SECRETS_MAX } from "./limits.ts";

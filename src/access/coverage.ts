@@ -11,8 +11,8 @@ export interface KeyRate {
   charge(keyId: string, requests: number): void;
 }
 
-export const TOO_MUCH_WORK =
-  "whether the key's patterns cover it takes too much work to find out; use fewer '**' in it, or simpler patterns in the key";
+export const TOO_COMPLEX =
+  "too complex to check against the key's patterns; use fewer '**' in it, or simpler patterns in the key";
 
 /** Why a pattern is not granted. `in debt`: it was not decided, because the key's rate does not allow the work now. */
 export type Uncovered = { readonly glob: Glob } & (

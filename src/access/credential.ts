@@ -9,16 +9,27 @@ import {
 } from "./keyring.ts";
 import { DUMMY_DIGEST, fits } from "./vault.ts";
 
-export type Credential =
-  | { readonly key: SecretKey; readonly secret: SigningSecret }
-  | { readonly key: SealedKey; readonly secret: KnownSecret };
+interface SigningCredential {
+  readonly key: SecretKey;
+  readonly secret: SigningSecret;
+}
 
-/** A rotated secret in its grace may only mint tokens. */
+interface SealedCredential {
+  readonly key: SealedKey;
+  readonly secret: KnownSecret;
+}
+
+export type Credential = SigningCredential | SealedCredential;
+
+/** Whether the secret is decrypted, so that it can sign. */
+export const canSign = (credential: Credential): credential is SigningCredential => credential.key.type === "secret";
+
+/** A rotated secret in its grace period may only mint tokens. */
 export const isPrevious = (credential: Credential): boolean => credential.secret.ends !== null;
 
 export const bearer = (header: string | null): string | undefined => header?.match(/^Bearer +(\S+) *$/i)?.[1];
 
-/** All failures have the same answer and take the same time, so that they do not reveal which ids exist. */
+/** All failures have the same result and take the same time, so that they do not reveal which ids exist. */
 export function authenticate(header: string | null, keyring: Keyring, nowMs: number): Credential | undefined {
   const text = bearer(header);
   const colon = text?.indexOf(":") ?? -1;

@@ -243,7 +243,7 @@ export class Directory {
 const tooManyInGrace = (): Problem =>
   new Problem(
     "conflict",
-    `${PREVIOUS_SECRETS_MAX} previous secrets are still in their grace; wait for one to end, or use graceSec 0 or retirePrevious.`,
+    `${PREVIOUS_SECRETS_MAX} previous secrets are still in their grace period; wait for one to end, or use graceSec 0 or retirePrevious.`,
   );
 
 function existing<T>(row: T | undefined, what: string): T {

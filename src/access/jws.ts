@@ -51,7 +51,7 @@ function decodeBase64Url(text: string): Buffer | undefined {
 
 export const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** undefined: not valid UTF-8, not valid JSON, or an object has a key twice. */
+/** undefined if the bytes are not valid UTF-8 or JSON, or an object has a duplicate key. */
 export function parseUtf8Json(bytes: Buffer): unknown {
   try {
     const parsed = parseStrict(UTF8.decode(bytes));

@@ -25,9 +25,9 @@ export const APP_NAME_MAX_CHARS = 63;
 
 /** Live keys per application. */
 export const KEYS_PER_APP_MAX = 50;
-/** Previous secrets in their grace, per key or application. */
+/** Previous secrets in their grace period, per key or application. */
 export const PREVIOUS_SECRETS_MAX = 5;
-/** Retired secrets are kept per key, only to answer `token_expired` instead of `invalid_token`. */
+/** Retired secrets are kept per key, only to refuse with `token_expired` instead of `invalid_token`. */
 export const RETIRED_SECRETS_KEPT = 20;
 export const ROTATION_GRACE_MAX_SECONDS = 2_592_000;
 

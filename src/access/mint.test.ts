@@ -49,11 +49,11 @@ test("no token is good for more than a day after it was issued", () => {
   expect(mint({ expiresInSec: TOKEN_MAX_SECONDS }).expiresAt).toBe(NOW_S + TOKEN_MAX_SECONDS);
 });
 
-test("a previous secret signs no further than its grace: more is refused, the default is shortened", () => {
+test("a previous secret signs no further than its grace period: more is refused, the default is shortened", () => {
   const previous = credential(KEY, 1);
   expect(mint({}, previous).expiresAt).toBe(Math.floor(GRACE_ENDS / 1000));
   expect(mint({ expiresInSec: 5 }, previous).expiresAt).toBe(NOW_S + 6);
-  expect(() => mint({ expiresInSec: 11 }, previous)).toThrow("this secret was rotated and ends in 10 s");
+  expect(() => mint({ expiresInSec: 11 }, previous)).toThrow("this secret was rotated and expires in 10 s");
 });
 
 test("channels and permissions must be within the key's, and a refusal gives the position, not the value", () => {
@@ -63,7 +63,7 @@ test("channels and permissions must be within the key's, and a refusal gives the
   });
   expect(() => mint({ channels: ["news", "private"] })).toThrow("channels.1: the key does not cover it.");
   expect(() => mint({ channels: ["_system/x"] })).toThrow("channels.0: this name is reserved for the service.");
-  expect(() => mint({ permissions: ["publish", "fly"] })).toThrow("permissions.1: this is no action");
+  expect(() => mint({ permissions: ["publish", "fly"] })).toThrow("permissions.1: not an action");
   expect(() => mint({ permissions: ["send"] })).toThrow("permissions.0: the key does not permit it.");
 });
 

@@ -14,19 +14,19 @@ import {
 import { Problem } from "../protocol/codes.ts";
 import { type Glob, parseGlob } from "../protocol/glob.ts";
 import { isReserved } from "../protocol/names.ts";
-import { firstUncovered, type KeyRate, TOO_MUCH_WORK } from "./coverage.ts";
-import type { Credential } from "./credential.ts";
+import { firstUncovered, type KeyRate, TOO_COMPLEX } from "./coverage.ts";
+import { type Credential, canSign } from "./credential.ts";
 import { TOKEN_CONNECT_MARGIN_MS, TOKEN_DEFAULT_SECONDS, TOKEN_MAX_SECONDS, TOKEN_MIN_LEFT_MS } from "./limits.ts";
 import { type RawClaims, signToken } from "./token.ts";
 
-/** Well-formed already; whether the key allows it is decided here. */
+/** Already validated by the schema; whether the key allows it is decided here. */
 export interface MintRequest {
   readonly peerId: string;
-  /** Names or patterns. undefined: all of the key's. */
+  /** Names or patterns. If undefined, the token gets all channels of the key. */
   readonly channels: readonly string[] | undefined;
-  /** undefined: all of the key's. */
+  /** If undefined, the token gets all actions of the key. */
   readonly permissions: readonly string[] | undefined;
-  /** undefined: TOKEN_DEFAULT_SECONDS. */
+  /** If undefined, TOKEN_DEFAULT_SECONDS applies. */
   readonly expiresInSec: number | undefined;
   readonly raw: RawClaims;
 }
@@ -40,18 +40,13 @@ export interface MintedToken {
 }
 
 /** Throws a Problem where the key does not allow what is asked for. */
-export function mintToken(
-  { key, secret: { seq, ends } }: Credential,
-  request: MintRequest,
-  rate: KeyRate,
-  nowMs: number,
-): MintedToken {
+export function mintToken(credential: Credential, request: MintRequest, rate: KeyRate, nowMs: number): MintedToken {
+  const { key } = credential;
   const { peerId, channels, raw } = request;
-  const exp = expiry(request.expiresInSec, ends, nowMs);
+  const exp = expiry(request.expiresInSec, credential.secret.ends, nowMs);
   if (channels) checkChannels(channels, key, rate);
   const permissions = request.permissions && permitted(request.permissions, key.actions);
-  const secret = key.type === "secret" ? key.secrets.find((one) => one.seq === seq) : undefined;
-  if (!secret) throw new Problem("internal_error", "The key has no usable signing secret at the moment.");
+  if (!canSign(credential)) throw new Problem("internal_error", "The key has no usable signing secret at the moment.");
   const claims = {
     sub: peerId,
     exp,
@@ -60,7 +55,7 @@ export function mintToken(
     ...(permissions && { permissions }),
   };
   return {
-    token: signToken(claims, key.id, secret, raw),
+    token: signToken(claims, key.id, credential.secret, raw),
     expiresAt: exp,
     channels: [...(channels ?? key.scope.patterns)],
     permissions: permissions ?? actionList(key.actions),
@@ -71,7 +66,8 @@ export function mintToken(
  * In whole Unix seconds, rounded up. A connect needs TOKEN_MIN_LEFT_MS of its token, so the shortest ones get a margin: otherwise
  * they could expire before their first use. Never more than TOKEN_MAX_SECONDS after `iat`.
  *
- * A token signed by a previous secret ends no later than that secret's grace: asking for more is refused, the default is shortened.
+ * A token signed by a previous secret expires no later than that secret's grace period ends: a longer lifetime is refused if it was
+ * requested, and the default is shortened.
  */
 function expiry(requestedSeconds: number | undefined, secretEndsMs: number | null, nowMs: number): number {
   const seconds = requestedSeconds ?? TOKEN_DEFAULT_SECONDS;
@@ -83,11 +79,11 @@ function expiry(requestedSeconds: number | undefined, secretEndsMs: number | nul
     return Math.min(exp, Math.floor(secretEndsMs / 1000));
   throw new Problem(
     "invalid_request",
-    `expiresInSec: this secret was rotated and ends in ${left} s; mint with the new one.`,
+    `expiresInSec: this secret was rotated and expires in ${left} s; use the new secret.`,
   );
 }
 
-/** Errors give the position and not the value: people put secrets into the wrong field. */
+/** Errors name the position instead of the value, because people put secrets into the wrong field. */
 function checkChannels(channels: readonly string[], key: Credential["key"], rate: KeyRate): void {
   const globs = channels.map(parseGlob).filter((glob): glob is Glob => typeof glob !== "string");
   const reserved = globs.findIndex((glob) => isReserved(glob.source));
@@ -97,17 +93,16 @@ function checkChannels(channels: readonly string[], key: Credential["key"], rate
   if (!uncovered) return;
   if (uncovered.why === "in debt") throw new Problem("rate_limited", undefined, uncovered.retryAfterSeconds);
   const field = `channels.${globs.indexOf(uncovered.glob)}`;
-  if (uncovered.why === "undecided") throw new Problem("invalid_request", `${field}: ${TOO_MUCH_WORK}.`);
+  if (uncovered.why === "undecided") throw new Problem("invalid_request", `${field}: ${TOO_COMPLEX}.`);
   throw new Problem("channel_not_authorized", `${field}: the key does not cover it.`);
 }
+
+const ALL_ACTIONS = `${ACTIONS.slice(0, -1).join(", ")} or ${ACTIONS.at(-1)}`;
 
 function permitted(permissions: readonly string[], allowed: ActionSet): Action[] {
   const unknown = permissions.findIndex((one) => !isAction(one));
   if (unknown >= 0)
-    throw new Problem(
-      "action_not_permitted",
-      `permissions.${unknown}: this is no action; there are ${ACTIONS.join(", ")}.`,
-    );
+    throw new Problem("action_not_permitted", `permissions.${unknown}: not an action; use ${ALL_ACTIONS}.`);
   const actions = permissions.filter(isAction);
   const refused = actions.findIndex((one) => !isSubset(actionSet([one]), allowed));
   if (refused < 0) return actions;

@@ -86,13 +86,13 @@ describe("parsing and the header (check 7)", () => {
 });
 
 describe("the signature (check 8)", () => {
-  test("the current secret verifies, and so does a previous one in its grace", () => {
+  test("the current secret verifies, and so does a previous one in its grace period", () => {
     expect(verdict(token())).toBe("ok");
     expect(verdict(token({ secret: SECRETS.grace }))).toBe("ok");
     expect(verified({ secret: SECRETS.grace }).secret.seq).toBe(2);
   });
 
-  test("a token of a retired secret is expired, to the millisecond of its grace", () => {
+  test("a token of a retired secret is expired, to the millisecond of its grace period", () => {
     expect(verdict(token({ secret: SECRETS.retired }))).toBe("token_expired");
     expect(verdict(token({ secret: SECRETS.grace }), NOW + 9_999)).toBe("ok");
     expect(verdict(token({ secret: SECRETS.grace }), NOW + 10_000)).toBe("token_expired");

@@ -1,9 +1,9 @@
 /**
  * Connect tokens: JWTs with HS256, the only algorithm we accept, whatever the header says.
  *
- * Verification adds trust step by step, and the functions below are in that order. Each step takes only what the one before gave:
- * parse (text → parts; only `kid` is read, to look a key up) → find the key → verify the signature → check the expiry →
- * decode the claims → authorize them against the key.
+ * Verification adds trust step by step, and the functions below are in that order. Each step runs only if the previous ones
+ * succeeded: parse the token (text → parts; only `kid` is read, to look a key up) → find the key → verify the signature →
+ * parse the payload → check the expiry → decode the claims → authorize them against the key.
  */
 import { ACTIONS, type Action, type ActionSet, actionSet, isAction, isSubset } from "../protocol/actions.ts";
 import { type Glob, parseGlob, Scope } from "../protocol/glob.ts";
@@ -11,7 +11,7 @@ import { isObject, type JsonObject } from "../protocol/json.ts";
 import { PEER_ID_MAX_CHARS, REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
 import { isPeerId, utf8Bytes } from "../protocol/names.ts";
 import { rawValue } from "../protocol/scan.ts";
-import { firstUncovered, type KeyRate, TOO_MUCH_WORK } from "./coverage.ts";
+import { firstUncovered, type KeyRate, TOO_COMPLEX } from "./coverage.ts";
 import { isSignedBy, type ParsedJws, parseJws, parseUtf8Json, signJws, UTF8 } from "./jws.ts";
 import { isLive, type Keyring, type SecretKey, type SigningSecret } from "./keyring.ts";
 import {
@@ -60,16 +60,16 @@ export function signToken(
 /** A token that may connect. */
 export interface VerifiedToken {
   readonly key: SecretKey;
-  /** The secret that verified it: the connection ends when this secret's grace does. */
+  /** The secret that verified it: the connection ends with this secret's grace period. */
   readonly secret: SigningSecret;
   readonly peerId: string;
   /** min(exp, min(iat, now) + TOKEN_MAX_SECONDS). */
   readonly expiresAtMs: number;
-  /** undefined: the token names no channels, so the key's own scope applies. */
+  /** undefined if the token names no channels: the key's own scope applies then. */
   readonly scope: Scope | undefined;
   readonly actions: ActionSet;
   /** Whether the token names its permissions; otherwise they follow the key's. */
-  readonly hasActions: boolean;
+  readonly restrictsActions: boolean;
   /** The claim's own text, passed on byte for byte. */
   readonly metadataJson: string | undefined;
   readonly peerMetadataJson: string | undefined;
@@ -82,8 +82,8 @@ export class TokenRefusal {
   constructor(
     readonly code: "invalid_token" | "token_expired" | "internal_error" | "rate_limited",
     readonly reason: string,
-    /** Another node may have just changed the key in a way that would let the token in. */
-    readonly isPerhapsEarly = false,
+    /** This node's copy of the key may be stale: another node may have just changed it in a way that would let the token in. */
+    readonly mayBeStale = false,
     /** What the comparison with the key's patterns has cost, in requests beyond this one. */
     readonly extraRequests = 0,
     /** Only with the code `rate_limited`. */
@@ -92,15 +92,21 @@ export class TokenRefusal {
 }
 
 const invalid = (reason: string): TokenRefusal => new TokenRefusal("invalid_token", reason);
-const perhapsEarly = (reason: string, extraRequests?: number): TokenRefusal =>
+const possiblyStale = (reason: string, extraRequests?: number): TokenRefusal =>
   new TokenRefusal("invalid_token", reason, true, extraRequests);
 const expired = (reason: string): TokenRefusal => new TokenRefusal("token_expired", reason);
 const inDebt = (seconds: number, extraRequests: number): TokenRefusal =>
-  new TokenRefusal("rate_limited", "its key owes for the work of earlier tokens", false, extraRequests, seconds);
+  new TokenRefusal(
+    "rate_limited",
+    "the key's rate limit is used up by checking earlier tokens",
+    false,
+    extraRequests,
+    seconds,
+  );
 
-const SEALED = new TokenRefusal(
+const UNDECRYPTABLE = new TokenRefusal(
   "internal_error",
-  "the key's signing secret cannot be decrypted: the master key does not fit",
+  "the key's signing secret cannot be decrypted: it was encrypted with another master key",
 );
 
 /** Without `rate` the work is not charged. */
@@ -127,7 +133,7 @@ export function verifyToken(
   return authorize(claims, key, secret, expiresAtMs, rate);
 }
 
-// Parse.
+// Parse the token.
 
 interface ParsedToken extends ParsedJws {
   readonly kid: string;
@@ -144,8 +150,8 @@ function parseToken(token: string): ParsedToken | TokenRefusal {
 
 function findKey(kid: string, keyring: Keyring): SecretKey | TokenRefusal {
   const key = keyring.key(kid);
-  if (!key || key.type === "publishable") return perhapsEarly("kid does not name a live secret key");
-  return key.type === "sealed" ? SEALED : key;
+  if (!key || key.type === "publishable") return possiblyStale("kid does not name a live secret key");
+  return key.type === "sealed" ? UNDECRYPTABLE : key;
 }
 
 // Verify the signature.
@@ -156,15 +162,17 @@ function verifySignature(token: ParsedToken, key: SecretKey, nowMs: number): Sig
   if (secret) return secret;
   return key.secrets.some((one) => !isLive(one, nowMs) && signedBy(one))
     ? expired("it was signed with a secret that has been retired since")
-    : perhapsEarly("its signature does not fit any secret of that key");
+    : possiblyStale("its signature matches no secret of that key");
 }
 
-// Check the expiry.
+// Parse the payload.
 
 const parsePayload = (bytes: Buffer): JsonObject | TokenRefusal => {
   const payload = parseUtf8Json(bytes);
-  return isObject(payload) ? payload : invalid("its payload is not a JSON object, or has a key twice");
+  return isObject(payload) ? payload : invalid("its payload is not a JSON object, or has a duplicate key");
 };
+
+// Check the expiry.
 
 interface Times {
   readonly exp: number;
@@ -217,9 +225,9 @@ function decodeClaims(
   if (nbf !== undefined && !isTime(nbf)) return invalid("nbf must be a number of Unix seconds");
   for (const [name, time] of Object.entries({ nbf, iat }))
     if (time !== undefined && Math.floor(time) * 1000 > nowMs + TOKEN_SKEW_SECONDS * 1000)
-      return invalid(`${name} lies more than ${TOKEN_SKEW_SECONDS} s ahead`);
+      return invalid(`${name} is more than ${TOKEN_SKEW_SECONDS} s in the future`);
   if (iat === undefined && exp * 1000 > nowMs + TOKEN_MAX_SECONDS * 1000)
-    return invalid(`without iat, exp must lie at most ${MAX_HOURS} ahead`);
+    return invalid(`without iat, exp must be within ${MAX_HOURS}`);
   if (iss !== undefined && typeof iss !== "string") return invalid("iss must be a string");
   const globs = decodeChannels(channels);
   if (typeof globs === "string") return invalid(globs);
@@ -231,7 +239,7 @@ function decodeClaims(
   return { sub, channels: globs, permissions: permissions && actionSet(permissions), raw };
 }
 
-/** Globs, undefined if the claim is absent, or what is wrong with it. */
+/** Returns the globs, undefined if the claim is absent, or a text that says what is wrong with it. */
 function decodeChannels(channels: unknown): Glob[] | undefined | string {
   if (channels === undefined) return undefined;
   if (!Array.isArray(channels) || channels.length > TOKEN_CHANNELS_MAX)
@@ -250,7 +258,7 @@ const isPermissions = (value: unknown): value is Action[] =>
 
 // Authorize.
 
-/** A token that asks for more than its key may is refused whole, not trimmed. */
+/** A token that asks for more than its key allows is refused as a whole, not trimmed. */
 function authorize(
   claims: DecodedClaims,
   key: SecretKey,
@@ -263,11 +271,11 @@ function authorize(
     const entry = `channels: ${JSON.stringify(uncovered.glob.source)}`;
     if (uncovered.why === "in debt") return inDebt(uncovered.retryAfterSeconds, requests);
     return uncovered.why === "undecided"
-      ? perhapsEarly(`${entry}: ${TOO_MUCH_WORK}`, requests)
-      : perhapsEarly(`${entry} is not covered by the key's patterns`, requests);
+      ? possiblyStale(`${entry}: ${TOO_COMPLEX}`, requests)
+      : possiblyStale(`${entry} is not covered by the key's patterns`, requests);
   }
   const actions = claims.permissions ?? key.actions;
-  if (!isSubset(actions, key.actions)) return perhapsEarly("permissions exceed the key's actions", requests);
+  if (!isSubset(actions, key.actions)) return possiblyStale("permissions exceed the key's actions", requests);
   return {
     key,
     secret,
@@ -275,7 +283,7 @@ function authorize(
     expiresAtMs,
     scope: claims.channels && new Scope(claims.channels),
     actions,
-    hasActions: claims.permissions !== undefined,
+    restrictsActions: claims.permissions !== undefined,
     metadataJson: claims.raw.metadata,
     peerMetadataJson: copied(claims.raw.peerMetadata),
     extraRequests: requests,

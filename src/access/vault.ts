@@ -31,7 +31,7 @@ export class Vault {
     return VERSION + Buffer.concat([nonce, body, cipher.getAuthTag()]).toString("base64");
   }
 
-  /** undefined: the master key does not fit, or the value was tampered with or moved. */
+  /** undefined if it was encrypted with another master key, tampered with, or moved to another row. */
   open(sealed: string, identity: string): string | undefined {
     if (!sealed.startsWith(VERSION)) return undefined;
     const bytes = Buffer.from(sealed.slice(VERSION.length), "base64");

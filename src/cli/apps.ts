@@ -101,6 +101,6 @@ export async function rotateSecret(input: Input): Promise<Answer> {
   const hasEnded = options.retirePrevious || options.graceSec === 0;
   const note = hasEnded
     ? "The old secret key no longer works, nor do the access tokens made under it."
-    : "The old secret key, and access tokens made under it, work until the grace ends.";
+    : "The old secret key, and access tokens made under it, work until the grace period ends.";
   return { value: answer, text: `${answer.secretKey}\n`, notes: [note] };
 }

@@ -61,7 +61,7 @@ test("an application is created, shown, listed, changed and deleted", async () =
 
   const rotated = await run("apps rotate-secret shop --grace 60");
   expect(rotated.stdout.trim()).not.toBe(secretKey);
-  expect(rotated.stderr).toContain("work until the grace ends");
+  expect(rotated.stderr).toContain("work until the grace period ends");
   const ended = await run("apps rotate-secret shop --retire-previous");
   expect(ended.stderr).toContain("no longer works");
   expect((await json("apps rotate-secret shop")).secretKey).not.toBe(ended.stdout.trim());

@@ -4,7 +4,7 @@ import { LOW_OPEN_FILES } from "./defaults.ts";
 import type { Evidence } from "./doctor-evidence.ts";
 
 /**
- * - `serious`: unauthenticated clients get what they must not, or clients are not served correctly. The exit code is 1.
+ * - `serious`: unauthenticated clients get access they must not have, or clients are not served correctly. The exit code is 1.
  * - `attention`: needs a change or a decision.
  * - `unchecked`: cannot be checked over HTTP, but belongs to the list.
  */
@@ -39,7 +39,7 @@ function readiness({ ready, publicUrl }: Evidence): Outcome {
     return unchecked(`${publicUrl.origin}/readyz does not answer`, "name the address of clients with --public-url");
   return serious(
     `/readyz answers ${ready.status}: ${ready.wrong.join("; ") || "no reason given"}`,
-    "fix what it names",
+    "fix the listed checks",
   );
 }
 

@@ -54,7 +54,7 @@ describe("a wrong value stops the start, with the setting's name, its value and 
   });
 
   test("the values of secrets are not repeated", () => {
-    expect(() => load({ "master-key": "hunter2" })).toThrow("(hidden)");
+    expect(() => load({ "master-key": "hunter2" })).toThrow("--master-key is set to a hidden value");
     expect(() => load({ "master-key": "hunter2" })).not.toThrow("hunter2");
   });
 

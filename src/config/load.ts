@@ -62,7 +62,7 @@ function parsedValue(one: Setting<unknown>, raw: RawValue): unknown {
   const read = one.read(raw.text);
   if (typeof read !== "string") return read.value;
   throw new ConfigError(
-    `${raw.where} is ${one.secret ? "set to something (hidden)" : JSON.stringify(raw.text)}; allowed: ${read}`,
+    `${raw.where} is ${one.secret ? "set to a hidden value" : JSON.stringify(raw.text)}; allowed: ${read}`,
   );
 }
 

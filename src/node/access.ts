@@ -1,4 +1,4 @@
-/** Builds what decides who may do what: keys, applications, the admin token. Makes the first run on an empty store. */
+/** Builds access control: keys, applications, the admin token. On an empty store, creates the demo and the admin token. */
 import { Directory } from "../access/directory.ts";
 import { Keyring } from "../access/keyring.ts";
 import { makeMasterKey, masterKeyFile, readMasterKey, Vault } from "../access/vault.ts";
@@ -35,7 +35,7 @@ export async function buildAccess({ config, log, store, metrics }: NodeContext):
     adminToken.update(snapshot);
     warnOfSealedKeys();
   };
-  // Read a second time: another node may have made the first run while this one waited for it.
+  // Read a second time: another node may have made the first run while this one waited for that.
   const snapshot = await store.snapshot();
   keyring.load(snapshot);
   snapshotLoaded(snapshot);
@@ -67,7 +67,7 @@ function sealedKeysWarner(keyring: Keyring, log: Log): () => void {
     if (!sealed.isSubsetOf(known)) {
       log.error(
         { keys: [...sealed] },
-        "the master key does not open the secrets of these keys: they answer 503 until it is put right (PARLEY_MASTER_KEY, or master.key in the data folder)",
+        "the master key does not open the secrets of these keys: they answer 503 until it is corrected (PARLEY_MASTER_KEY, or master.key in the data folder)",
       );
     }
     known = sealed;

@@ -74,7 +74,7 @@ export class Gateway {
     const admitted = this.admit(attempt);
     // Charged before anything is waited for: other attempts from that address may come meanwhile.
     if (isRefused(admitted)) connects.charge(address, REFUSED_CONNECT_COST - 1);
-    return storeFollower && admitted instanceof Refusal && admitted.isPerhapsEarly
+    return storeFollower && admitted instanceof Refusal && admitted.mayBeStale
       ? this.retry(attempt, storeFollower)
       : this.enter(attempt, admitted);
   }

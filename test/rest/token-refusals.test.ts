@@ -192,7 +192,7 @@ describe("403", () => {
   test.each(["fly", "", "Publish", "__proto__"])("action_not_permitted: %p, which is no action", async (permission) => {
     const asked = { peerId: "a", permissions: ["publish", permission] };
     const { message } = expectRefusal(await post(asked), 403, "action_not_permitted");
-    expect(message).toBe("permissions.1: this is no action; there are publish, subscribe, presence, send.");
+    expect(message).toBe("permissions.1: not an action; use publish, subscribe, presence or send.");
   });
 
   test("a key without patterns or actions can mint, but grants nothing", async () => {

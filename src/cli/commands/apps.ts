@@ -66,7 +66,7 @@ export const APPS: readonly Command[] = [
     summary: "replace an application's secret key and print the new one",
     operands: [APP],
     flags: [...ROTATION, ...CONTROL],
-    details: "The old secret key, and access tokens made with it, work until the grace ends.",
+    details: "The old secret key, and access tokens made with it, work until the grace period ends.",
     examples: ["parley apps rotate-secret shop --grace 3600", "parley apps rotate-secret shop --retire-previous"],
     load: async () => (await import("../apps.ts")).rotateSecret,
   },
