@@ -1,6 +1,6 @@
 /** `parley apps …`: manages applications through the control plane. */
 import { controlPlane } from "./client.ts";
-import type { Answer } from "./command.ts";
+import type { CommandResult } from "./command.ts";
 import { confirm } from "./confirm.ts";
 import { UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
@@ -18,7 +18,7 @@ interface App {
   };
   readonly retentionDays: number | null;
   readonly deleted?: number;
-  /** Only in the answer to create. */
+  /** Only in the response to create. */
   readonly secretKey?: string;
 }
 
@@ -40,7 +40,7 @@ const describe = (app: App): string =>
     "secret key": app.secretKey,
   });
 
-export async function create(input: Input): Promise<Answer> {
+export async function create(input: Input): Promise<CommandResult> {
   const app = await controlPlane(input).post<App>("/apps", { name: input.operand(0) });
   return {
     value: app,
@@ -49,10 +49,10 @@ export async function create(input: Input): Promise<Answer> {
   };
 }
 
-export async function list(input: Input): Promise<Answer> {
-  const answer = await controlPlane(input).get<{ data: App[] }>("/apps");
-  if (answer.data.length === 0) return { value: answer, text: "", notes: ["There are no applications yet."] };
-  const rows = answer.data.map((app) => [
+export async function list(input: Input): Promise<CommandResult> {
+  const response = await controlPlane(input).get<{ data: App[] }>("/apps");
+  if (response.data.length === 0) return { value: response, text: "", notes: ["There are no applications yet."] };
+  const rows = response.data.map((app) => [
     app.name,
     app._id,
     app.plan.name,
@@ -61,15 +61,15 @@ export async function list(input: Input): Promise<Answer> {
     retention(app.retentionDays),
     time(app.created),
   ]);
-  return { value: answer, text: table(["NAME", "ID", "PLAN", "CONNECTIONS", "MESSAGES", "KEPT", "CREATED"], rows) };
+  return { value: response, text: table(["NAME", "ID", "PLAN", "CONNECTIONS", "MESSAGES", "KEPT", "CREATED"], rows) };
 }
 
-export async function show(input: Input): Promise<Answer> {
+export async function show(input: Input): Promise<CommandResult> {
   const app = await controlPlane(input).get<App>(appPath(input));
   return { value: app, text: describe(app) };
 }
 
-export async function remove(input: Input): Promise<Answer> {
+export async function remove(input: Input): Promise<CommandResult> {
   const server = controlPlane(input);
   const path = appPath(input);
   await confirm(input, `Delete the application ${input.operand(0)} and revoke its keys?`);
@@ -77,7 +77,7 @@ export async function remove(input: Input): Promise<Answer> {
   return { value: app, text: describe(app), notes: ["Its keys are revoked."] };
 }
 
-export async function plan(input: Input): Promise<Answer> {
+export async function plan(input: Input): Promise<CommandResult> {
   const name = input.text("name");
   const maxConcurrentConnections = input.wholeOrNone("max-connections");
   const maxMessagesPerPeriod = input.wholeOrNone("max-messages");
@@ -90,17 +90,20 @@ export async function plan(input: Input): Promise<Answer> {
   return { value: app, text: describe(app) };
 }
 
-export async function secret(input: Input): Promise<Answer> {
-  const answer = await controlPlane(input).get<{ secretKey: string }>(`${appPath(input)}/secret-key`);
-  return { value: answer, text: `${answer.secretKey}\n` };
+export async function secret(input: Input): Promise<CommandResult> {
+  const response = await controlPlane(input).get<{ secretKey: string }>(`${appPath(input)}/secret-key`);
+  return { value: response, text: `${response.secretKey}\n` };
 }
 
-export async function rotateSecret(input: Input): Promise<Answer> {
+export async function rotateSecret(input: Input): Promise<CommandResult> {
   const options = rotation(input);
-  const answer = await controlPlane(input).post<{ secretKey: string }>(`${appPath(input)}/secret-key/rotate`, options);
+  const response = await controlPlane(input).post<{ secretKey: string }>(
+    `${appPath(input)}/secret-key/rotate`,
+    options,
+  );
   const hasEnded = options.retirePrevious || options.graceSec === 0;
   const note = hasEnded
     ? "The old secret key no longer works, nor do the access tokens made under it."
     : "The old secret key, and access tokens made under it, work until the grace period ends.";
-  return { value: answer, text: `${answer.secretKey}\n`, notes: [note] };
+  return { value: response, text: `${response.secretKey}\n`, notes: [note] };
 }

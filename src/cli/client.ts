@@ -7,7 +7,7 @@ import { DEFAULT_URL } from "./defaults.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 
-const ANSWER_TIMEOUT_MS = 30_000;
+const RESPONSE_TIMEOUT_MS = 30_000;
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -107,13 +107,13 @@ export class Server {
     return this.request("DELETE", path);
   }
 
-  /** T is what docs/rest.md promises; only that the answer is an object is checked. */
+  /** T is what docs/rest.md promises; only that the response is an object is checked. */
   private async request<T extends object>(method: Method, path: string, body?: object): Promise<T> {
     const response = await this.send(method, path, body);
-    const answer = await readObject(response);
-    if (!answer) throw this.notParley(response);
-    if (!response.ok) throw this.refusal(response, answer);
-    return answer as T;
+    const content = await readObject(response);
+    if (!content) throw this.notParley(response);
+    if (!response.ok) throw this.refusal(response, content);
+    return content as T;
   }
 
   private async send(method: Method, path: string, body: object | undefined): Promise<Response> {
@@ -127,7 +127,7 @@ export class Server {
         },
         // Following a redirect could send the credential to another server.
         redirect: "manual",
-        signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+        signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
         ...(body && { body: JSON.stringify(body) }),
       });
     } catch (error) {
@@ -138,9 +138,10 @@ export class Server {
     }
   }
 
-  private refusal(response: Response, answer: Readonly<Record<string, unknown>>): Failure {
-    const code = codeOf(answer.error);
-    const message = typeof answer.message === "string" ? answer.message : `${this.origin} answered ${response.status}`;
+  private refusal(response: Response, content: Readonly<Record<string, unknown>>): Failure {
+    const code = codeOf(content.error);
+    const message =
+      typeof content.message === "string" ? content.message : `${this.origin} answered ${response.status}`;
     const retry = response.headers.get("retry-after");
     const isRefused = response.status === 401 || code === "invalid_secret_key";
     if (isRefused && this.credential) return new Failure(code, `${this.credential.refused} (${this.origin})`);
@@ -199,7 +200,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.name === "TimeoutError") return `no answer within ${ANSWER_TIMEOUT_MS / 1000} s`;
+  if (error.name === "TimeoutError") return `no answer within ${RESPONSE_TIMEOUT_MS / 1000} s`;
   const code = "code" in error ? String(error.code) : "";
   return CAUSES[code] ?? (code || error.message);
 }

@@ -33,10 +33,10 @@ export interface Command {
   readonly load: () => Promise<Run>;
 }
 
-export type Run = (input: Input) => Promise<Answer | undefined>;
+export type Run = (input: Input) => Promise<CommandResult | undefined>;
 
 /** The result of a command. A command that keeps running returns undefined instead. */
-export interface Answer {
+export interface CommandResult {
   /** For --json. */
   readonly value: object;
   /** For people, in whole lines. */

@@ -2,11 +2,11 @@
 import { loadConfig } from "../config/load.ts";
 import { keyOf, NAMES } from "../config/settings.ts";
 import { shownValue } from "../config/show.ts";
-import type { Answer } from "./command.ts";
+import type { CommandResult } from "./command.ts";
 import type { Input } from "./input.ts";
 import { table } from "./output.ts";
 
-export async function showConfig({ flags, env }: Input): Promise<Answer> {
+export async function showConfig({ flags, env }: Input): Promise<CommandResult> {
   const loaded = loadConfig(flags, env);
   const settings = NAMES.map((name) => {
     const value: unknown = loaded.config[name];

@@ -19,10 +19,10 @@ export async function dispatch(argv: readonly string[], env: Env): Promise<numbe
   try {
     const { command, operands, flags, repeated } = parseCommand(argv);
     const run = await command.load();
-    const answer = await run(new Input(operands, flags, env, repeated));
-    if (!answer) return undefined;
-    await output.answer(answer);
-    return answer.refused ? 1 : 0;
+    const result = await run(new Input(operands, flags, env, repeated));
+    if (!result) return undefined;
+    await output.result(result);
+    return result.refused ? 1 : 0;
   } catch (error) {
     const report = reportOf(error);
     if (!report) throw error;

@@ -7,7 +7,7 @@ import { adminToken } from "./credentials.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 
-/** The status of a request without a credential; undefined: no answer. */
+/** The status of a request without a credential; undefined if there was no response. */
 export type Status = number | undefined;
 
 export interface OpenKey {
@@ -20,7 +20,7 @@ export interface Evidence {
   readonly publicUrl: URL;
   /** We reach the service as another machine: only then do we see what unauthenticated clients get. */
   readonly isOutside: boolean;
-  /** undefined: the server is too old to answer this. */
+  /** undefined if the server is too old to report it. */
   readonly facts: NodeFacts | undefined;
   readonly hasDemo: boolean;
   /** Publishable keys that allow every origin. */
@@ -31,7 +31,7 @@ export interface Evidence {
   readonly control: Status;
 }
 
-const ANSWER_TIMEOUT_MS = 5000;
+const RESPONSE_TIMEOUT_MS = 5000;
 
 export async function gatherEvidence(input: Input): Promise<Evidence> {
   const server = controlPlane(input);
@@ -89,8 +89,8 @@ async function openKeysOf(server: Server, apps: readonly { _id: string; name: st
 
 async function readiness(base: URL): Promise<Evidence["ready"]> {
   const response = await getWithoutCredential(base, "/readyz");
-  const answer: unknown = await response?.json().catch(() => undefined);
-  const checks = isObject(answer) && isObject(answer.checks) ? Object.entries(answer.checks) : [];
+  const body: unknown = await response?.json().catch(() => undefined);
+  const checks = isObject(body) && isObject(body.checks) ? Object.entries(body.checks) : [];
   return {
     status: response?.status,
     wrong: checks.filter(([, result]) => result !== "ok").map(([name, result]) => `${name}: ${String(result)}`),
@@ -101,7 +101,7 @@ const statusOf = async (base: URL, path: string): Promise<Status> => (await getW
 
 async function getWithoutCredential(base: URL, path: string): Promise<Response | undefined> {
   try {
-    return await fetch(new URL(path, base), { redirect: "manual", signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
+    return await fetch(new URL(path, base), { redirect: "manual", signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS) });
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 /** `parley doctor`: checks a running server against the production checklist. */
-import type { Answer } from "./command.ts";
+import type { CommandResult } from "./command.ts";
 import { examine, type Finding, type Verdict } from "./doctor-checks.ts";
 import { gatherEvidence } from "./doctor-evidence.ts";
 import type { Input } from "./input.ts";
@@ -13,7 +13,7 @@ const LABELS: Readonly<Record<Verdict, string>> = {
 /** The worst first. */
 const ORDER: readonly Verdict[] = ["serious", "attention", "unchecked", "ok"];
 
-export async function doctor(input: Input): Promise<Answer> {
+export async function doctor(input: Input): Promise<CommandResult> {
   const evidence = await gatherEvidence(input);
   const findings = examine(evidence).toSorted((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict));
   const serious = findings.filter(({ verdict }) => verdict === "serious").length;

@@ -1,6 +1,6 @@
 /** `parley help`, generated from the table of commands. */
 import { didYouMean } from "../protocol/did-you-mean.ts";
-import type { Answer, Command, Flag } from "./command.ts";
+import type { Command, CommandResult, Flag } from "./command.ts";
 import { COMMANDS, commandAt, commandsOf, GROUPS, TOP_LEVEL_NAMES } from "./commands/all.ts";
 import { DEFAULT_URL } from "./defaults.ts";
 import { UsageError } from "./errors.ts";
@@ -11,7 +11,7 @@ import type { Input } from "./input.ts";
 const COLUMN = Math.max(...COMMANDS.map(({ name }) => `parley ${name}`.length));
 
 /** Help on everything, on a group (`keys`), or on one command. */
-export async function help({ operands }: Input): Promise<Answer> {
+export async function help({ operands }: Input): Promise<CommandResult> {
   if (operands.length === 0) return { value: { commands: COMMANDS.map(asJson) }, text: overview() };
   const command = commandAt(operands);
   if (command && command.name.split(" ").length >= operands.length)

@@ -1,7 +1,7 @@
 /** `parley keys …`: manages keys through the control plane. */
 import { ACTIONS } from "../protocol/actions.ts";
 import { controlPlane, type Server } from "./client.ts";
-import type { Answer } from "./command.ts";
+import type { CommandResult } from "./command.ts";
 import { confirm } from "./confirm.ts";
 import { UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
@@ -20,7 +20,7 @@ interface Key {
   readonly created: number;
   readonly rotated: number | null;
   readonly revoked: number | null;
-  /** Only in the answer to the creation of a secret key. */
+  /** Only in the response to the creation of a secret key. */
   readonly secret?: string;
 }
 
@@ -45,7 +45,7 @@ const describe = (key: Key): string =>
     revoked: time(key.revoked ?? undefined),
   });
 
-export async function create(input: Input): Promise<Answer> {
+export async function create(input: Input): Promise<CommandResult> {
   const type = input.oneOf("type", ["publishable", "secret"]);
   const allowedOrigins = input.list("origins");
   if (type === "publishable" && !allowedOrigins)
@@ -57,13 +57,15 @@ export async function create(input: Input): Promise<Answer> {
   return { value: key, text: describe(key), notes: key.secret === undefined ? [] : [SHOWN_ONCE] };
 }
 
-export async function list(input: Input): Promise<Answer> {
+export async function list(input: Input): Promise<CommandResult> {
   const app = input.text("app");
   const server = controlPlane(input);
-  const answer = await server.get<{ data: Key[] }>(app === undefined ? ROOT : `${ROOT}?app=${encodeURIComponent(app)}`);
-  if (answer.data.length === 0) return { value: answer, text: "", notes: ["There are no keys yet."] };
+  const response = await server.get<{ data: Key[] }>(
+    app === undefined ? ROOT : `${ROOT}?app=${encodeURIComponent(app)}`,
+  );
+  if (response.data.length === 0) return { value: response, text: "", notes: ["There are no keys yet."] };
   const names = input.isOn("json") ? new Map<string, string>() : await appNames(server);
-  const rows = answer.data.map((key) => [
+  const rows = response.data.map((key) => [
     key.keyId,
     names.get(key.app) ?? key.app,
     key.type,
@@ -75,7 +77,7 @@ export async function list(input: Input): Promise<Answer> {
     time(key.created),
   ]);
   const head = ["KEY", "APP", "TYPE", "STATE", "LABEL", "CHANNELS", "ACTIONS", "ORIGINS", "CREATED"];
-  return { value: answer, text: table(head, rows) };
+  return { value: response, text: table(head, rows) };
 }
 
 /** Names of applications by id; deleted applications have none. */
@@ -84,12 +86,12 @@ async function appNames(server: Server): Promise<ReadonlyMap<string, string>> {
   return new Map(data.map((app) => [app._id, app.name]));
 }
 
-export async function show(input: Input): Promise<Answer> {
+export async function show(input: Input): Promise<CommandResult> {
   const key = await controlPlane(input).get<Key>(keyPath(input));
   return { value: key, text: describe(key) };
 }
 
-export async function edit(input: Input): Promise<Answer> {
+export async function edit(input: Input): Promise<CommandResult> {
   const edit = { ...scope(input), allowedOrigins: input.list("origins"), label: input.textOrNull("label") };
   if (Object.values(edit).every((value) => value === undefined))
     throw new UsageError("nothing to change: name --channels, --actions, --origins or --label");
@@ -109,17 +111,17 @@ interface Rotated {
   readonly previousSecretExpiresAt: number;
 }
 
-export async function rotate(input: Input): Promise<Answer> {
-  const answer = await controlPlane(input).post<Rotated>(`${keyPath(input)}/rotate`, rotation(input));
+export async function rotate(input: Input): Promise<CommandResult> {
+  const response = await controlPlane(input).post<Rotated>(`${keyPath(input)}/rotate`, rotation(input));
   const text = fields({
-    key: answer.keyId,
-    secret: answer.secret,
-    "previous secret ends": time(answer.previousSecretExpiresAt),
+    key: response.keyId,
+    secret: response.secret,
+    "previous secret ends": time(response.previousSecretExpiresAt),
   });
-  return { value: answer, text, notes: [SHOWN_ONCE] };
+  return { value: response, text, notes: [SHOWN_ONCE] };
 }
 
-export async function revoke(input: Input): Promise<Answer> {
+export async function revoke(input: Input): Promise<CommandResult> {
   const server = controlPlane(input);
   const path = keyPath(input);
   await confirm(input, `Revoke the key ${input.operand(0)} and end its connections?`);

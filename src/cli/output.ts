@@ -1,11 +1,11 @@
 /** Prints results on stdout and everything else on stderr: aligned text for people, JSON for scripts. */
-import type { Answer } from "./command.ts";
+import type { CommandResult } from "./command.ts";
 import type { FailureReport } from "./errors.ts";
 
 export class Output {
   constructor(private readonly json: boolean) {}
 
-  async answer({ value, text, notes = [] }: Answer): Promise<void> {
+  async result({ value, text, notes = [] }: CommandResult): Promise<void> {
     await write(Bun.stdout, this.json ? `${JSON.stringify(value)}\n` : text);
     for (const note of notes) await write(Bun.stderr, `${escaped(note)}\n`);
   }

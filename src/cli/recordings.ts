@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:
 import { basename } from "node:path";
 import { isObject } from "../protocol/json.ts";
 import { applicationApi, applicationHost } from "./client.ts";
-import type { Answer } from "./command.ts";
+import type { CommandResult } from "./command.ts";
 import { RECORDINGS_LISTED_DEFAULT } from "./defaults.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
@@ -49,7 +49,7 @@ const describe = (one: Recording): string =>
     ended: time(one.endTime),
   });
 
-export async function list(input: Input): Promise<Answer> {
+export async function list(input: Input): Promise<CommandResult> {
   const api = applicationApi(input);
   const wanted = input.whole("limit") ?? RECORDINGS_LISTED_DEFAULT;
   const filters = filterQuery(input);
@@ -93,17 +93,17 @@ function filterQuery(input: Input): string {
   return query.toString();
 }
 
-export async function show(input: Input): Promise<Answer> {
+export async function show(input: Input): Promise<CommandResult> {
   const one = await applicationApi(input).get<Recording>(recordingPath(input));
   return { value: one, text: describe(one) };
 }
 
-export async function remove(input: Input): Promise<Answer> {
-  const answer = await applicationApi(input).delete<{ message: string }>(recordingPath(input));
-  return { value: answer, text: "", notes: [`${answer.message}.`] };
+export async function remove(input: Input): Promise<CommandResult> {
+  const response = await applicationApi(input).delete<{ message: string }>(recordingPath(input));
+  return { value: response, text: "", notes: [`${response.message}.`] };
 }
 
-export async function upload(input: Input): Promise<Answer> {
+export async function upload(input: Input): Promise<CommandResult> {
   const file = input.operand(0);
   const found = statSync(file, { throwIfNoEntry: false });
   if (!found?.isFile()) throw new UsageError(`${file} is not a file`);
@@ -177,7 +177,7 @@ class UploadState {
   }
 }
 
-export async function download(input: Input): Promise<Answer> {
+export async function download(input: Input): Promise<CommandResult> {
   const api = applicationApi(input);
   const one = await api.get<Recording>(recordingPath(input));
   // The name from the server must not lead out of this folder.

@@ -1,6 +1,6 @@
 /** `parley rooms …`: rooms and access tokens. Calls the application's own host. */
 import { applicationApi, openApplicationApi } from "./client.ts";
-import type { Answer } from "./command.ts";
+import type { CommandResult } from "./command.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 import { type Cell, fields, table, time } from "./output.ts";
@@ -49,13 +49,13 @@ const fieldsOf = (input: Input): Record<string, unknown> => ({
 const defined = (pairs: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(pairs).filter(([, value]) => value !== undefined));
 
-export async function create(input: Input): Promise<Answer> {
+export async function create(input: Input): Promise<CommandResult> {
   const roomName = input.operand(0) || undefined;
   const room = await applicationApi(input).post<Room>("/room", { ...fieldsOf(input), ...defined({ roomName }) });
   return { value: room, text: describe(room) };
 }
 
-export async function list(input: Input): Promise<Answer> {
+export async function list(input: Input): Promise<CommandResult> {
   const api = applicationApi(input);
   const data: Room[] = [];
   for (let end = "", more = true; more; ) {
@@ -79,12 +79,12 @@ export async function list(input: Input): Promise<Answer> {
   return { value: { data }, text: table(head, rows) };
 }
 
-export async function show(input: Input): Promise<Answer> {
+export async function show(input: Input): Promise<CommandResult> {
   const room = await applicationApi(input).get<Room>(roomPath(input));
   return { value: room, text: describe(room) };
 }
 
-export async function edit(input: Input): Promise<Answer> {
+export async function edit(input: Input): Promise<CommandResult> {
   const change = { ...fieldsOf(input), ...defined({ roomName: input.text("rename") }) };
   if (Object.keys(change).length === 0)
     throw new UsageError('nothing to change: name a flag, or --fields; see "parley help rooms edit"');
@@ -92,12 +92,12 @@ export async function edit(input: Input): Promise<Answer> {
   return { value: room, text: describe(room) };
 }
 
-export async function remove(input: Input): Promise<Answer> {
-  const answer = await applicationApi(input).delete<{ message: string }>(roomPath(input));
-  return { value: answer, text: "", notes: [`${answer.message}.`] };
+export async function remove(input: Input): Promise<CommandResult> {
+  const response = await applicationApi(input).delete<{ message: string }>(roomPath(input));
+  return { value: response, text: "", notes: [`${response.message}.`] };
 }
 
-export async function token(input: Input): Promise<Answer> {
+export async function token(input: Input): Promise<CommandResult> {
   const wanted = {
     ...input.object("fields"),
     ...defined({
@@ -122,13 +122,13 @@ export async function token(input: Input): Promise<Answer> {
   };
 }
 
-export async function check(input: Input): Promise<Answer> {
+export async function check(input: Input): Promise<CommandResult> {
   const api = openApplicationApi(input);
   const request = { token: await tokenOf(input), roomName: input.text("room") };
   try {
-    const answer = await api.post<{ data: Record<string, Cell> }>("/token/validate", request);
-    const claims = Object.entries(answer.data).map(([name, value]): [string, Cell] => [name, String(value)]);
-    return { value: answer, text: fields({ token: "good", ...Object.fromEntries(claims) }) };
+    const response = await api.post<{ data: Record<string, Cell> }>("/token/validate", request);
+    const claims = Object.entries(response.data).map(([name, value]): [string, Cell] => [name, String(value)]);
+    return { value: response, text: fields({ token: "good", ...Object.fromEntries(claims) }) };
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== "invalid_access_token") throw error;
     const { message } = error;

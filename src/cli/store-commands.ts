@@ -7,11 +7,11 @@ import { hadFirstRun, resetAdminToken } from "../node/first-run.ts";
 import { backupStore, type Restored, restoreStore } from "../store/backup.ts";
 import { openStore, sqliteFile } from "../store/open.ts";
 import { StoreError } from "../store/store.ts";
-import type { Answer } from "./command.ts";
+import type { CommandResult } from "./command.ts";
 import type { Input } from "./input.ts";
 import { fields } from "./output.ts";
 
-export async function resetToken({ flags, env }: Input): Promise<Answer> {
+export async function resetToken({ flags, env }: Input): Promise<CommandResult> {
   const { config } = loadConfig(flags, env);
   const isEmbedded = config.databaseUrl === "";
   // Opening a missing store would create an empty one.
@@ -33,7 +33,7 @@ export async function resetToken({ flags, env }: Input): Promise<Answer> {
   }
 }
 
-export async function backup(input: Input): Promise<Answer> {
+export async function backup(input: Input): Promise<CommandResult> {
   const { config } = loadConfig(input.flags, input.env);
   refusePostgres(config, "back it up with pg_dump --format=custom --file=FILE");
   const file = input.operand(0);
@@ -48,7 +48,7 @@ export async function backup(input: Input): Promise<Answer> {
   };
 }
 
-export async function restore(input: Input): Promise<Answer> {
+export async function restore(input: Input): Promise<CommandResult> {
   const { config } = loadConfig(input.flags, input.env);
   refusePostgres(config, "restore a file of pg_dump with pg_restore, with all servers stopped");
   const file = input.operand(0);

@@ -1,12 +1,12 @@
 /** `parley token …`: mints tokens with a secret key, and checks them with the admin token. */
 import { ACTIONS } from "../protocol/actions.ts";
 import { backendApi, controlPlane } from "./client.ts";
-import type { Answer } from "./command.ts";
+import type { CommandResult } from "./command.ts";
 import { UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 import { fields, listed, time } from "./output.ts";
 
-export async function mint(input: Input): Promise<Answer> {
+export async function mint(input: Input): Promise<CommandResult> {
   const wanted = {
     peerId: input.required("peer"),
     channels: input.list("channels"),
@@ -43,7 +43,7 @@ interface Checked {
   readonly permissions?: readonly string[];
 }
 
-export async function check(input: Input): Promise<Answer> {
+export async function check(input: Input): Promise<CommandResult> {
   const server = controlPlane(input);
   const checked = await server.post<Checked>("/signalling/tokens/check", { token: await tokenOf(input) });
   const text = fields({

@@ -18,7 +18,7 @@ export interface Target {
 
 interface Step {
   readonly offset: number;
-  /** Bytes were stored, or the server has answered which bytes it has. */
+  /** Bytes were stored, or the server has reported which bytes it has. */
   readonly hasProgress: boolean;
 }
 
@@ -47,25 +47,25 @@ async function sendPiece(file: string, size: number, offset: number, target: Tar
     ...(size > 0 && { "Content-Range": `bytes ${offset}-${end - 1}/${size}` }),
   });
   if (!response) return { offset, hasProgress: false };
-  const answer = await objectIn(response);
-  const known = typeof answer.offset === "number" ? answer.offset : undefined;
-  // An earlier piece was stored although its answer was lost.
+  const body = await objectIn(response);
+  const known = typeof body.offset === "number" ? body.offset : undefined;
+  // An earlier piece was stored although its response was lost.
   const isOutOfStep = response.status === 409 && known !== undefined && known !== offset;
   if ((response.ok || isOutOfStep) && known !== undefined) return { offset: known, hasProgress: true };
   if (response.status === 423 || response.status === 408 || response.status >= 500) {
-    if (response.status === 507) throw refusal(response, answer);
+    if (response.status === 507) throw refusal(response, body);
     return { offset, hasProgress: false };
   }
-  throw refusal(response, answer);
+  throw refusal(response, body);
 }
 
-/** How many bytes the server has stored. Retried until it answers. */
+/** How many bytes the server has stored. Retried until it responds. */
 async function storedBytes(target: Target, size: number): Promise<number> {
   for (let attempts = 1; ; attempts++) {
     const response = await put(target, undefined, { "Content-Range": `bytes */${size}` });
-    const answer = response && (await objectIn(response));
-    if (response?.ok && typeof answer?.offset === "number") return answer.offset;
-    if (response && answer && response.status < 500) throw refusal(response, answer);
+    const body = response && (await objectIn(response));
+    if (response?.ok && typeof body?.offset === "number") return body.offset;
+    if (response && body && response.status < 500) throw refusal(response, body);
     if (attempts === ATTEMPTS_MAX) throw lost("sent", 0, size);
     await Bun.sleep(FIRST_PAUSE_MS * 2 ** attempts);
   }
@@ -157,13 +157,9 @@ async function objectIn(response: Response): Promise<Record<string, unknown>> {
   return isObject(value) ? value : {};
 }
 
-function refusal(response: Response, answer: Readonly<Record<string, unknown>>): Failure {
-  const code =
-    isObject(answer.error) && typeof answer.error.code === "string" ? answer.error.code : "unexpected_answer";
-  return new Failure(
-    code,
-    typeof answer.message === "string" ? answer.message : `the server answered ${response.status}`,
-  );
+function refusal(response: Response, body: Readonly<Record<string, unknown>>): Failure {
+  const code = isObject(body.error) && typeof body.error.code === "string" ? body.error.code : "unexpected_answer";
+  return new Failure(code, typeof body.message === "string" ? body.message : `the server answered ${response.status}`);
 }
 
 const lost = (what: string, offset: number, size: number): Failure =>

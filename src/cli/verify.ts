@@ -2,7 +2,7 @@
 import { KINDS } from "../verify/findings.ts";
 import { Fleet, FleetError, type FleetOptions, type Report } from "../verify/fleet.ts";
 import type { Counts } from "../verify/tally.ts";
-import type { Answer } from "./command.ts";
+import type { CommandResult } from "./command.ts";
 import { keyFromFile } from "./credentials.ts";
 import { DEFAULT_URL, VERIFY_DEFAULTS, VERIFY_PREFIX_MAX_CHARS } from "./defaults.ts";
 import { Failure, UsageError } from "./errors.ts";
@@ -15,7 +15,7 @@ const CLIENTS_MAX = 10_000;
 const RATE_MAX = 100_000;
 const SECONDS_MAX = 86_400;
 
-export async function verify(input: Input): Promise<Answer> {
+export async function verify(input: Input): Promise<CommandResult> {
   const clients = numberBetween(input, "clients", VERIFY_DEFAULTS.clients, 2, CLIENTS_MAX);
   const options: FleetOptions = {
     urls: addresses(input),

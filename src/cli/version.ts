@@ -1,8 +1,8 @@
 /** `parley version`. */
 import { VERSION } from "../version.ts";
-import type { Answer } from "./command.ts";
+import type { CommandResult } from "./command.ts";
 
-export const version = async (): Promise<Answer> => ({
+export const version = async (): Promise<CommandResult> => ({
   value: { version: VERSION, bun: Bun.version },
   text: `parley ${VERSION} (Bun ${Bun.version})\n`,
 });

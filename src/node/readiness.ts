@@ -11,14 +11,14 @@ const TRIAL_WRITE_EVERY_MS = { afterSuccess: 5000, afterFailure: 1000 };
 
 export interface ReadinessParts {
   readonly store: Pick<Store, "revisions" | "tryWrite">;
-  /** false: the shared store answers again, but its latest changes have not been read yet. */
+  /** false: the shared store is reachable again, but its latest changes have not been read yet. */
   readonly isFollowing: () => boolean;
   readonly keyring: Pick<Keyring, "secretKeys">;
   readonly isDraining: () => boolean;
   /** Whether the storage of recordings accepts more. */
   readonly recordings: () => Promise<StorageState>;
   readonly monotonicMs: () => number;
-  /** Gets the reason why the store cannot be written to; the answer does not show it. */
+  /** Gets the reason why the store cannot be written to; the response does not show it. */
   readonly failed: (error: unknown) => void;
 }
 
