@@ -9,7 +9,7 @@ import { noSuchCommand, overview } from "./help.ts";
 import { type Env, Input } from "./input.ts";
 import { Output } from "./output.ts";
 
-/** The exit code; undefined: the command keeps running. */
+/** The exit code; undefined if the command keeps running. */
 export async function dispatch(argv: readonly string[], env: Env): Promise<number | undefined> {
   const output = new Output(argv.includes("--json"));
   if (argv.length === 0) {
@@ -43,7 +43,7 @@ export function parseCommand(argv: readonly string[]): ParsedCommand {
   const { positionals, flags, repeated, unknown } = expandAliases(parseArgs(argv, FLAG_KINDS));
   const command = commandAt(positionals);
   if (!command) {
-    // After an unknown flag in front, the next argument may be its value and not a command.
+    // After an unknown flag in front, the next argument may be its value instead of a command.
     if (unknown[0] !== undefined && argv[0]?.startsWith("-")) throw unknownFlag(unknown[0], [...FLAG_KINDS.keys()]);
     throw unknownCommand(positionals);
   }

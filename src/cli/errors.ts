@@ -21,7 +21,7 @@ export interface FailureReport {
   readonly message: string;
 }
 
-/** undefined: an unexpected error, whose stack must be shown. */
+/** Returns undefined for an unexpected error, whose stack must be shown. */
 export function reportOf(error: unknown): FailureReport | undefined {
   if (error instanceof UsageError) return { exitCode: 2, code: "usage", message: error.message };
   if (error instanceof ConfigError) return { exitCode: 2, code: "settings", message: error.message };

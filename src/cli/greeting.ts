@@ -51,7 +51,7 @@ function interfaces(): NetworkInterfaceInfo[] {
   }
 }
 
-/** undefined: the operator has set the host. */
+/** Returns undefined if the operator has set the host. */
 export const howToOpen = ({ host, isHostDefault }: Started): string | undefined =>
   isHostDefault && !ALL_ADDRESSES.includes(host)
     ? "only this machine can connect, because the first start made a demo; --host 0.0.0.0 or PARLEY_HOST=0.0.0.0 lets other machines connect"

@@ -17,7 +17,7 @@ export class Input {
     return this.operands[at] ?? "";
   }
 
-  /** An operand that becomes part of a path. What is no id or name is refused, because it could lead to another path. */
+  /** An operand that becomes part of a path. Anything that is not an id or a name is refused, because it could lead to another path. */
   id(at: number, what: string): string {
     const text = this.operand(at);
     if (!/^[A-Za-z0-9_-]+$/.test(text)) throw new UsageError(`${JSON.stringify(text)} is not ${what}`);

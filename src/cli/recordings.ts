@@ -151,7 +151,7 @@ class UploadState {
     this.file = { size, mtimeMs };
   }
 
-  /** undefined: there is none, or the file has changed since. */
+  /** undefined if there is none, or the file has changed since. */
   read(): OpenUpload | undefined {
     if (!existsSync(this.path)) return undefined;
     try {

@@ -71,7 +71,7 @@ async function storedBytes(target: Target, size: number): Promise<number> {
   }
 }
 
-/** undefined: the connection broke. */
+/** Returns undefined if the connection broke. */
 async function put(
   { url, headers }: Target,
   body: Blob | undefined,

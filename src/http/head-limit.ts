@@ -1,7 +1,7 @@
 /**
  * The limit of a request head. Tokens are sent in it, so the longest legal token must fit. Bun buffers an incomplete head for
  * up to 12 seconds, before any credential is checked, so unauthenticated clients can hold that much memory per connection.
- * While very many connections are open that are no WebSockets, the limit is therefore lower; ordinary tokens still fit.
+ * While very many connections that are not WebSockets are open, the limit is therefore lower; ordinary tokens still fit.
  */
 import { closeSync, openSync, statSync } from "node:fs";
 import http from "node:http";

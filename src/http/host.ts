@@ -7,7 +7,7 @@ export const APP_HEADER = "X-Parley-App";
 const LINKED_PATH = /^[^?]*\/api\/v1\/(file|upload)\//;
 
 export interface RequestTarget {
-  /** Name of the application, which need not exist; undefined: the request is for the service itself. */
+  /** Name of the application, which need not exist; undefined if the request is for the service itself. */
   readonly app: string | undefined;
   /** The host does not name the application, so links in the response must. */
   readonly linksNameApp: boolean;
@@ -44,7 +44,7 @@ export function linkFrom({ target: { app, linksNameApp }, origin }: LinkSource, 
   return app !== undefined && linksNameApp && isOurs ? `${url}&app=${encodeURIComponent(app)}` : url;
 }
 
-/** The single label under the domain; undefined: the host is not an application's. */
+/** The single label under the domain; undefined if the host is not an application's. */
 export function appLabel(host: string | null, domain: string): string | undefined {
   const bare = (host ?? "").toLowerCase().replace(/:\d+$/, "").replace(/\.$/, "");
   if (!bare.endsWith(`.${domain}`)) return undefined;

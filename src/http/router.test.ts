@@ -84,7 +84,7 @@ describe("a name with raw slashes", () => {
   });
 
   test.each(["a/b/other", "a/b/read/", "a/b/re%61d", "/read", "a/b%2Fread", "a/read/.", "a/read/.."])(
-    "%s is no address: 404",
+    "%s is not an address: 404",
     async (path) => {
       expect((await send("GET", `/things/${path}`)).status).toBe(404);
     },
@@ -96,7 +96,7 @@ describe("a name with raw slashes", () => {
     expect(head).toContain("\r\nAllow: POST\r\n");
   });
 
-  test.each(["a/%zz", "a//%zz", "%ff"])("%s is no percent-encoding of text: 400", async (path) => {
+  test.each(["a/%zz", "a//%zz", "%ff"])("%s is not percent-encoded text: 400", async (path) => {
     expect((await send("GET", `/things/${path}/read`)).status).toBe(400);
   });
 

@@ -11,7 +11,7 @@ const TYPES: Readonly<Record<string, string>> = {
   record: "an object",
 };
 
-/** undefined: zod's own text is used. A message that the schema defines takes precedence over both. */
+/** Returns undefined where zod's own text is used. A message that the schema defines takes precedence over both. */
 export function sentenceOf(issue: z.core.$ZodRawIssue): string | undefined {
   const must = whatItMustBe(issue);
   if (must === undefined) return undefined;

@@ -124,7 +124,7 @@ async function collect(
   return { text, isAll: false };
 }
 
-/** The next page that is not empty; undefined: there is none. */
+/** The next page that is not empty; undefined if there is none. */
 async function nextOf<Item>(pages: Pages<Item>): Promise<readonly Item[] | undefined> {
   for (;;) {
     const { value, done } = await pages.next();

@@ -33,7 +33,7 @@ export interface FirstRun {
   readonly release: () => Promise<void>;
 }
 
-/** undefined: this store has already had its first run. */
+/** Returns undefined if this store has already had its first run. */
 export async function firstRun(
   store: Store,
   directory: Directory,
