@@ -56,7 +56,7 @@ export class ChannelSubscriptions {
       found(new Map(states.map(({ node, state }) => [node.id, state.members])));
       subscription.isOpening = false;
       // Releases items that arrived meanwhile and are newer than the reported state.
-      for (const { node, state } of states) subscription.streams.start(node.name, state);
+      for (const { node, state } of states) subscription.streams.of(node.name).start(state);
       // Nodes that have not responded in time, or appeared after the request.
       for (const { name } of nodes.all) if (!responses.has(name)) this.requestState(name, [subscription]);
     });
@@ -82,9 +82,9 @@ export class ChannelSubscriptions {
   private subscribe(app: string, channel: string): ChannelSubscription {
     const { link, subjects, nodes, warn } = this.parts;
     const streams = new IncomingStreams({
-      receive: (name, item) => this.receive(name, item),
-      missing: (from, to) => this.requestReplay(subscription, from, to),
-      unsynchronised: (name) => this.requestState(name, [subscription]),
+      deliver: (name, item) => this.deliver(name, item),
+      requestReplay: (from, to) => this.requestReplay(subscription, from, to),
+      requestState: (name) => this.requestState(name, [subscription]),
     });
     const transport = link.subscribe(subjects.channel(app, channel), ({ text }) => {
       const item = streamItem(text);
@@ -101,7 +101,7 @@ export class ChannelSubscriptions {
     return this.subscriptions.get(key(subscription.app, subscription.channel)) === subscription;
   }
 
-  private receive(name: string, item: StreamItem): void {
+  private deliver(name: string, item: StreamItem): void {
     const { local, nodes } = this.parts;
     const node = nodes.known(name);
     if (!node) return;
@@ -128,7 +128,7 @@ export class ChannelSubscriptions {
     const subscription = this.subscriptions.get(key(app, channel));
     if (!subscription || subscription.isOpening) return;
     const takeMembers = (): void => this.parts.local.membersAre(node.id, app, channel, members);
-    subscription.streams.resynchronise(node.name, state, takeMembers);
+    subscription.streams.of(node.name).resynchronise(state, takeMembers);
   }
 
   private requestReplay(subscription: ChannelSubscription, from: Position, to: number, tries = REPLAY_TRIES): void {
@@ -156,7 +156,7 @@ export class ChannelSubscriptions {
         state && state.epoch > 0 && (state.epoch < from.epoch || (state.epoch === from.epoch && state.n < to));
       if (!isRefuted) return this.lose(subscription, from.node);
       const takeMembers = (): void => local.membersAre(node.id, app, channel, state.members);
-      subscription.streams.refute(node.name, state, takeMembers);
+      subscription.streams.of(node.name).refute(state, takeMembers);
     });
   }
 
@@ -164,7 +164,7 @@ export class ChannelSubscriptions {
     const { local, warn } = this.parts;
     warn("messages between nodes were lost and cannot be replayed: the subscribers of their channel must reconnect");
     local.lost(subscription.app, subscription.channel);
-    if (this.isCurrent(subscription)) subscription.streams.giveUp(name);
+    if (this.isCurrent(subscription)) subscription.streams.of(name).giveUp();
   }
 }
 

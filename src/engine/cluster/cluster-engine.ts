@@ -2,8 +2,8 @@
  * The engine of nodes in several processes: what nodes say to each other, over any transport. A transport may lose payloads, for
  * example in a reconnect or a failover; the node protocol repairs that:
  *
- * - channels: outgoing-streams.ts gives sequence numbers and keeps items for replay; channel-subscriptions.ts and
- *   incoming-streams.ts follow the streams of other nodes, find gaps and request replays
+ * - channels: outgoing-streams.ts gives sequence numbers and keeps items for replay; channel-subscriptions.ts requests states and
+ *   replays; incoming-streams.ts and incoming-stream.ts follow the streams of other nodes and find gaps; item-buffer.ts
  * - direct messages: direct-messages.ts keeps their order, pending-direct-messages.ts waits for receipts
  * - other nodes: heartbeats.ts, nodes.ts
  * - requests: requests.ts, pending-requests.ts and response-parts.ts on this side, responder.ts and stream-state-responder.ts on the

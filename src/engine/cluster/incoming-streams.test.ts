@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { BUFFERED_MAX, BUFFERED_MAX_CHARS, IncomingStreams } from "./incoming-streams.ts";
+import { IncomingStreams } from "./incoming-streams.ts";
+import { BUFFERED_MAX, BUFFERED_MAX_CHARS } from "./item-buffer.ts";
 import type { StreamItem } from "./messages.ts";
 
 const position = (n: number, epoch = 1) => ({ node: "b", app: "app", channel: "c", epoch, n });
@@ -14,15 +15,15 @@ const state = (n: number, epoch = 1) => ({ app: "app", channel: "c", epoch, n, m
 function receiver() {
   const received: string[] = [];
   const requested: string[] = [];
-  const unsynchronised: string[] = [];
+  const stateRequests: string[] = [];
   const streams = new IncomingStreams({
-    receive: (_node, item) => received.push(item.kind === "message" ? item.envelope.dataJson : item.kind),
-    missing: ({ n, epoch }, to) => requested.push(`${epoch}: ${n}–${to}`),
-    unsynchronised: (node) => unsynchronised.push(node),
+    deliver: (_node, item) => received.push(item.kind === "message" ? item.envelope.dataJson : item.kind),
+    requestReplay: ({ n, epoch }, to) => requested.push(`${epoch}: ${n}–${to}`),
+    requestState: (node) => stateRequests.push(node),
   });
   const synchronise = (n: number, epoch = 1) =>
-    streams.resynchronise("b", state(n, epoch), () => received.push("members taken"));
-  return { streams, received, requested, unsynchronised, synchronise };
+    streams.of("b").resynchronise(state(n, epoch), () => received.push("members taken"));
+  return { streams, received, requested, stateRequests, synchronise };
 }
 
 describe("before a node has reported its state", () => {
@@ -30,7 +31,7 @@ describe("before a node has reported its state", () => {
     const { streams, received } = receiver();
     for (const n of [3, 5, 4]) streams.receive(message(n));
     expect(received).toEqual([]);
-    streams.start("b", state(3));
+    streams.of("b").start(state(3));
     expect(received).toEqual(['"1.4"', '"1.5"']);
   });
 
@@ -70,19 +71,19 @@ describe("a missing sequence number", () => {
   });
 
   test("that is given up leaves the stream unsynchronised until the node reports its state", () => {
-    const { streams, received, unsynchronised, synchronise } = receiver();
+    const { streams, received, stateRequests, synchronise } = receiver();
     synchronise(0);
     streams.receive(message(3));
-    streams.giveUp("b");
+    streams.of("b").giveUp();
     streams.receive(message(4));
-    expect([unsynchronised, received]).toEqual([["b"], ["members taken"]]);
+    expect([stateRequests, received]).toEqual([["b"], ["members taken"]]);
     synchronise(3);
     expect(received).toEqual(["members taken", "members taken", '"1.4"']);
   });
 });
 
 test("items buffered behind a gap are bounded in size, and above the bound the gap is given up", () => {
-  const { streams, received, unsynchronised, synchronise } = receiver();
+  const { streams, received, stateRequests, synchronise } = receiver();
   synchronise(0);
   const dataJson = JSON.stringify("x".repeat(BUFFERED_MAX_CHARS / 8));
   const large = (n: number): StreamItem => ({
@@ -91,18 +92,26 @@ test("items buffered behind a gap are bounded in size, and above the bound the g
     envelope: { from: "x", metadataJson: undefined, dataJson },
   });
   for (let n = 2; n < 9; n++) streams.receive(large(n));
-  expect(unsynchronised).toEqual([]);
+  expect(stateRequests).toEqual([]);
   streams.receive(large(9));
-  expect([received, unsynchronised]).toEqual([["members taken"], ["b"]]);
+  expect([received, stateRequests]).toEqual([["members taken"], ["b"]]);
 });
 
 test("items buffered behind a gap are bounded in number too", () => {
-  const { streams, received, unsynchronised, synchronise } = receiver();
+  const { streams, received, stateRequests, synchronise } = receiver();
   synchronise(0);
   for (let n = 2; n < BUFFERED_MAX + 2; n++) streams.receive(message(n));
-  expect(unsynchronised).toEqual([]);
+  expect(stateRequests).toEqual([]);
   streams.receive(message(BUFFERED_MAX + 2));
-  expect([received, unsynchronised]).toEqual([["members taken"], ["b"]]);
+  expect([received, stateRequests]).toEqual([["members taken"], ["b"]]);
+});
+
+test("the state is requested once when the item that fills the buffer is also of an epoch that should have ended", () => {
+  const { streams, stateRequests, synchronise } = receiver();
+  synchronise(0);
+  for (let n = 2; n < BUFFERED_MAX + 2; n++) streams.receive(message(n, 2));
+  streams.receive(message(1));
+  expect(stateRequests).toEqual(["b"]);
 });
 
 describe("a stream with a new epoch", () => {
@@ -129,17 +138,17 @@ describe("a forged epoch", () => {
   test.each([0, 1])(
     "does not stop the stream: the state is requested, and the node's items are received (item %d)",
     (n) => {
-      const { streams, received, unsynchronised, synchronise } = receiver();
+      const { streams, received, stateRequests, synchronise } = receiver();
       synchronise(1);
       streams.receive({ kind: "tail", position: position(0, forged) });
       if (n > 0) streams.receive(message(n, forged));
       received.length = 0;
       streams.receive(message(2));
       streams.receive(message(3));
-      expect([received, unsynchronised]).toEqual([[], ["b"]]);
+      expect([received, stateRequests]).toEqual([[], ["b"]]);
       synchronise(3);
       streams.receive(message(4));
-      expect([received, unsynchronised]).toEqual([["members taken", '"1.2"', '"1.3"', '"1.4"'], ["b"]]);
+      expect([received, stateRequests]).toEqual([["members taken", '"1.2"', '"1.3"', '"1.4"'], ["b"]]);
     },
   );
 
@@ -148,7 +157,7 @@ describe("a forged epoch", () => {
     synchronise(1);
     streams.receive(message(7, forged));
     expect(requested).toEqual([`${forged}: 1–6`]);
-    streams.refute("b", state(3), () => received.push("members taken"));
+    streams.of("b").refute(state(3), () => received.push("members taken"));
     expect(requested).toEqual([`${forged}: 1–6`, "1: 2–3"]);
     streams.replayed([message(2), message(3)]);
     streams.receive(message(4));
@@ -160,7 +169,7 @@ describe("a forged epoch", () => {
     synchronise(1);
     streams.receive(message(forged));
     streams.receive(message(2));
-    streams.refute("b", state(2), () => received.push("members taken"));
+    streams.of("b").refute(state(2), () => received.push("members taken"));
     streams.receive(message(3));
     expect(received).toEqual(["members taken", '"1.2"', "members taken", '"1.3"']);
     // The refuted items are not requested a second time.
@@ -168,25 +177,25 @@ describe("a forged epoch", () => {
   });
 
   test("does not stop the stream when it follows another forged one", () => {
-    const { streams, received, unsynchronised, synchronise } = receiver();
+    const { streams, received, stateRequests, synchronise } = receiver();
     synchronise(1);
     for (const epoch of [forged - 1, forged]) streams.receive({ kind: "tail", position: position(0, epoch) });
     streams.receive(message(2));
-    expect(unsynchronised).toEqual(["b"]);
+    expect(stateRequests).toEqual(["b"]);
     synchronise(2);
     expect(received).toEqual(["members taken", "members taken", '"1.2"']);
   });
 
   test("does not cause a request for the state when items arrive a second time", () => {
-    const { streams, unsynchronised, synchronise } = receiver();
+    const { streams, stateRequests, synchronise } = receiver();
     synchronise(2);
     streams.receive({ kind: "tail", position: position(0, forged) });
     for (const n of [1, 2]) streams.receive(message(n));
-    expect(unsynchronised).toEqual([]);
+    expect(stateRequests).toEqual([]);
   });
 
   test("leaves nothing behind when its items arrive while the state is requested and the node reports another epoch", () => {
-    const { streams, received, requested, unsynchronised, synchronise } = receiver();
+    const { streams, received, requested, stateRequests, synchronise } = receiver();
     synchronise(1);
     streams.receive({ kind: "tail", position: position(0, forged) });
     streams.receive(message(2));
@@ -194,18 +203,18 @@ describe("a forged epoch", () => {
     synchronise(2);
     streams.receive(message(3));
     expect(received).toEqual(["members taken", "members taken", '"1.2"', '"1.3"']);
-    expect([requested, unsynchronised]).toEqual([[], ["b"]]);
+    expect([requested, stateRequests]).toEqual([[], ["b"]]);
   });
 
   test("that the node confirms is its own, and items of the earlier one are dropped", () => {
-    const { streams, received, unsynchronised, synchronise } = receiver();
+    const { streams, received, stateRequests, synchronise } = receiver();
     synchronise(1);
     streams.receive(message(1, 2));
     streams.receive(message(2));
     synchronise(1, 2);
     streams.receive(message(3));
     streams.receive(message(2, 2));
-    expect([received, unsynchronised]).toEqual([["members taken", '"2.1"', "members taken", '"2.2"'], ["b"]]);
+    expect([received, stateRequests]).toEqual([["members taken", '"2.1"', "members taken", '"2.2"'], ["b"]]);
   });
 });
 
@@ -241,15 +250,15 @@ test("with replays every item is received once and in order, whatever is lost, d
       const received: number[] = [];
       const replays: (() => void)[] = [];
       const streams: IncomingStreams = new IncomingStreams({
-        receive: (_node, item) => received.push(item.position.n),
-        missing: ({ n }, to) => {
+        deliver: (_node, item) => received.push(item.position.n),
+        requestReplay: ({ n }, to) => {
           const replay = (): void => streams.replayed(Array.from({ length: to - n + 1 }, (_, i) => message(n + i)));
           if (isLate) replays.push(replay);
           else replay();
         },
-        unsynchronised: () => undefined,
+        requestState: () => undefined,
       });
-      streams.resynchronise("b", state(0), () => undefined);
+      streams.of("b").resynchronise(state(0), () => undefined);
       for (const { n, isTail } of list) streams.receive(isTail ? { kind: "tail", position: position(n) } : message(n));
       for (let at = 0; at < replays.length; at++) replays[at]?.();
       const most = Math.max(0, ...list.map(({ n }) => n));
