@@ -14,7 +14,7 @@ const BYTES_PER_CHAR_MAX = 3;
 export interface Received {
   readonly subject: string;
   readonly text: string;
-  /** Has no effect when the text is no request. */
+  /** Has no effect when the text is not a request. */
   respond(text: string): void;
 }
 

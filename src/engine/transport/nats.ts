@@ -177,6 +177,6 @@ const NO_EVENTS: TransportEvents = {
   failed: nothing,
 };
 
-/** Publishing or unsubscribing while the connection closes is no fault: it has no effect any more. */
+/** Publishing or unsubscribing while the connection closes is not a fault: it no longer has an effect. */
 const isClosing = (error: unknown): boolean =>
   error instanceof errors.ClosedConnectionError || error instanceof errors.DrainingConnectionError;

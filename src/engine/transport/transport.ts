@@ -17,10 +17,10 @@
  *   such a subject and report it to `events.failed`, because a server may close the connection over it.
  *
  * Requests
- * - A request is a publish with a `replyTo` subject, to which the requesting node is subscribed. Any number of nodes may answer,
- *   each with any number of payloads. Timeouts are the caller's.
- * - When no node is subscribed to the subject of a request, the transport MUST call `events.noResponders` with its `replyTo`. It
- *   MAY be wrong about a subscription made a moment ago on another node.
+ * - A request is a publish with a `replyTo` subject, to which the requesting node is subscribed. Any number of nodes may respond,
+ *   each with any number of payloads. The caller handles timeouts.
+ * - When no node is subscribed to the subject of a request, the transport MUST call `events.noResponders` with its `replyTo`.
+ *   The event MAY fire although another node has just subscribed.
  *
  * Receiving
  * - Callbacks run one after another, never concurrently. An error thrown by one MUST be caught, reported to `events.receiverFailed`,
@@ -29,11 +29,11 @@
  *
  * Up and down
  * - The transport reconnects by itself without a limit, and restores its subscriptions before it calls `events.up`.
- * - `events.down` and `events.up` MUST alternate, beginning with `down`: a transport is handed over connected. `isUp` and
+ * - `events.down` and `events.up` MUST alternate, beginning with `down`: transports are created connected. `isUp` and
  *   `maxPayloadBytes` are current when they are called.
  */
 
-/** Every transport accepts subjects of this length. Those of the node protocol have a fraction of it. */
+/** Every transport accepts subjects of this length. Node-protocol subjects are far shorter. */
 export const SUBJECT_MAX_CHARS = 1536;
 
 /** Smallest payload limit of a transport: with less, fragments would consist mostly of their headers. */
@@ -64,7 +64,10 @@ export interface Transport {
   readonly isUp: boolean;
   /** At least PAYLOAD_MIN_BYTES. It may change while the transport is up, so it is read for each payload. */
   readonly maxPayloadBytes: number;
-  /** Called once, before anything else. */
+  /**
+   * Sets the only listener. MUST be called once, before anything else. It is not an argument of the constructor, because the engine
+   * that listens is built on a connected transport.
+   */
   on(events: TransportEvents): void;
   publish(subject: string, payload: string | Uint8Array, replyTo?: string): void;
   /** Tokens of a subject are separated by dots. `*` as the last token stands for any one token. After `close` it has no effect. */
