@@ -85,6 +85,7 @@ export class ChannelSubscriptions {
       deliver: (name, item) => this.deliver(name, item),
       requestReplay: (from, to) => this.requestReplay(subscription, from, to),
       requestState: (name) => this.requestState(name, [subscription]),
+      overflowed: (name) => this.lose(subscription, name),
     });
     const transport = link.subscribe(subjects.channel(app, channel), ({ text }) => {
       const item = streamItem(text);

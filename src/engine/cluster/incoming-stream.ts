@@ -24,7 +24,9 @@
  * - unconfirmed → disputed: an item of an earlier epoch has arrived that was not delivered yet, although that epoch should have
  *   ended. The state is requested.
  * - following, unconfirmed → disputed → following: the node has denied items, in a report of its state.
- * - any → unsynchronised: a gap was given up, because its items cannot be replayed or too much is buffered behind it.
+ * - following, unconfirmed → disputed: too much is buffered behind a gap. The buffer is dropped and the state requested; the items
+ *   are then detected as missing from where the stream had stopped, and replayed or reported as lost.
+ * - any → unsynchronised: a gap was given up, because its items cannot be replayed, or too much arrived before the state.
  */
 import { ItemBuffer } from "./item-buffer.ts";
 import type { Position, StreamItem, StreamState } from "./messages.ts";
@@ -36,6 +38,8 @@ export interface IncomingEvents {
   requestReplay(from: Position, to: number): void;
   /** The stream stays unsynchronised or disputed until the node reports its state. */
   requestState(node: string): void;
+  /** Items were dropped, and no state of the node can show which: their loss must be reported, and the stream given up. */
+  overflowed(node: string): void;
 }
 
 /** The next expected item. */
@@ -173,12 +177,16 @@ export class IncomingStream {
       if (this.process(item) && this.isBufferedDue) stack.push(...this.buffer.takeAll());
   }
 
-  /** Returns false when this was one item too many: the gap is then given up, and the state has been requested. */
+  /** Returns false when this was one item too many: the buffer is then dropped, and the state has been requested. */
   private addToBuffer(item: StreamItem): boolean {
     if (item.kind === "tail") return true;
     this.buffer.add(item);
     if (!this.buffer.isAboveBounds) return true;
-    this.giveUp();
+    if (isDelivering(this.state)) {
+      this.dispute(this.state);
+      this.buffer.clear();
+      this.events.requestState(this.node);
+    } else this.events.overflowed(this.node);
     return false;
   }
 

@@ -16,14 +16,19 @@ function receiver() {
   const received: string[] = [];
   const requested: string[] = [];
   const stateRequests: string[] = [];
+  const overflows: string[] = [];
   const streams = new IncomingStreams({
     deliver: (_node, item) => received.push(item.kind === "message" ? item.envelope.dataJson : item.kind),
     requestReplay: ({ n, epoch }, to) => requested.push(`${epoch}: ${n}–${to}`),
     requestState: (node) => stateRequests.push(node),
+    overflowed: (node) => {
+      overflows.push(node);
+      streams.of(node).giveUp();
+    },
   });
   const synchronise = (n: number, epoch = 1) =>
     streams.of("b").resynchronise(state(n, epoch), () => received.push("members taken"));
-  return { streams, received, requested, stateRequests, synchronise };
+  return { streams, received, requested, stateRequests, overflows, synchronise };
 }
 
 describe("before a node has reported its state", () => {
@@ -104,6 +109,26 @@ test("items buffered behind a gap are bounded in number too", () => {
   expect(stateRequests).toEqual([]);
   streams.receive(message(BUFFERED_MAX + 2));
   expect([received, stateRequests]).toEqual([["members taken"], ["b"]]);
+});
+
+test("items dropped behind a gap are missing afterwards, from where the stream had stopped", () => {
+  const { streams, received, requested, overflows, synchronise } = receiver();
+  synchronise(0);
+  for (let n = 2; n <= BUFFERED_MAX + 2; n++) streams.receive(message(n));
+  // The node's state arrives before the replay of the first gap.
+  synchronise(BUFFERED_MAX + 2);
+  expect([requested.at(-1), overflows]).toEqual([`1: 1–${BUFFERED_MAX + 2}`, []]);
+  streams.receive(message(1));
+  streams.receive(message(2));
+  expect(received.slice(-2)).toEqual(['"1.1"', '"1.2"']);
+});
+
+test("a loss is reported when too many items arrive before the state of their stream", () => {
+  const { streams, overflows, stateRequests } = receiver();
+  for (let n = 1; n <= BUFFERED_MAX; n++) streams.receive(message(n));
+  expect(overflows).toEqual([]);
+  streams.receive(message(BUFFERED_MAX + 1));
+  expect([overflows, stateRequests]).toEqual([["b"], ["b"]]);
 });
 
 test("the state is requested once when the item that fills the buffer is also of an epoch that should have ended", () => {
@@ -257,6 +282,7 @@ test("with replays every item is received once and in order, whatever is lost, d
           else replay();
         },
         requestState: () => undefined,
+        overflowed: () => undefined,
       });
       streams.of("b").resynchronise(state(0), () => undefined);
       for (const { n, isTail } of list) streams.receive(isTail ? { kind: "tail", position: position(n) } : message(n));

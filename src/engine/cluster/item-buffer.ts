@@ -1,7 +1,7 @@
 /** Items of one incoming stream that cannot be processed yet: an earlier item is missing, or the stream is not synchronised. */
 import type { Position, StreamItem } from "./messages.ts";
 
-/** Bounds of one buffer: per other node and channel. Above them the gap is given up and the stream synchronised anew. */
+/** Bounds of one buffer: per other node and channel. Above them it is dropped and the stream synchronised anew. */
 export const BUFFERED_MAX = 10_000;
 export const BUFFERED_MAX_CHARS = 16 * 1024 * 1024;
 
