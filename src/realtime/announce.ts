@@ -11,7 +11,7 @@ export function announce(engine: Engine, channel: Channel, members: readonly Mem
     const state = member.toAnnounce();
     if (state ? sameState(state, member.announced) : !member.announced) continue;
     if (state) joined.push(state);
-    else left.push(member.identity.peerId);
+    else left.push(member.peer.peerId);
     member.announced = state;
   }
   if (joined.length + left.length > 0) engine.announce(channel.space.app, channel.name, joined, left);

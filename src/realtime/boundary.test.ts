@@ -120,7 +120,7 @@ describe("a fault in a socket event", () => {
     const world = plantedWorld();
     const [ann, ben] = [world.join("ann", "room"), world.join("ben", "room")];
     ben.take();
-    plant(ann.peer, "narrowTo", () => true);
+    plant(ann.connection, "narrowTo", () => true);
     world.keys.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
     expect(closeCodes(ann, ben)).toEqual([1011, undefined]);
     expect(ben.newFrames()).toEqual(["error channel_not_authorized"]);
@@ -229,7 +229,7 @@ describe("a fault in a timer", () => {
     const [ann, ben, cat] = [10_000, 10_000, 20_000].map((expiresInMs, i) =>
       world.connect(`p${i}`, { expiresInMs }),
     ) as [Client, Client, Client];
-    plant(world.node.hub.connections, "expire", (peer: unknown) => peer === ann.peer);
+    plant(world.node.hub.connections, "expire", (connection: unknown) => connection === ann.connection);
     world.advance(10_000);
     expect(closeCodes(ann, ben, cat)).toEqual([1011, 4002, undefined]);
     world.advance(10_000);

@@ -6,8 +6,8 @@ import type { Engine } from "../engine/engine.ts";
 import { FAULT, RESYNC } from "../protocol/close.ts";
 import type { FaultLog, FaultPlace } from "../telemetry/faults.ts";
 import type { Channel } from "./channel.ts";
+import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
-import type { Peer } from "./peer.ts";
 import { safely } from "./safely.ts";
 import type { Spaces } from "./spaces.ts";
 
@@ -25,18 +25,23 @@ export class Boundary {
   constructor(private readonly parts: BoundaryParts) {}
 
   /** Does something for one connection of many: a fault ends this one with 1011. */
-  forPeer(where: FaultPlace, peer: Peer, act: (peer: Peer) => void): void {
+  forConnection(where: FaultPlace, connection: Connection, act: (connection: Connection) => void): void {
     try {
-      act(peer);
+      act(connection);
     } catch (error) {
-      this.peerFailed(where, peer, error);
+      this.connectionFailed(where, connection, error);
     }
   }
 
-  peerFailed(where: FaultPlace, peer: Peer, error: unknown, context: Readonly<Record<string, unknown>> = {}): void {
+  connectionFailed(
+    where: FaultPlace,
+    connection: Connection,
+    error: unknown,
+    context: Readonly<Record<string, unknown>> = {},
+  ): void {
     const { faults, connections } = this.parts;
-    faults.caught(where, error, { app: peer.identity.space.app, ...context });
-    safely(faults, where, () => connections.close(peer, FAULT));
+    faults.caught(where, error, { app: connection.peer.space.app, ...context });
+    safely(faults, where, () => connections.close(connection, FAULT));
   }
 
   /** Does something for one channel of many: a fault resynchronises this one. */
@@ -82,7 +87,8 @@ export class Boundary {
   private closeSubscribers(channels: readonly Channel[]): void {
     const { connections } = this.parts;
     const lost = new Set(channels);
-    const peers = [...connections.all()].filter((peer) => peer.subscriptions.some(({ channel }) => lost.has(channel)));
-    for (const peer of peers) this.forPeer("engine", peer, () => connections.close(peer, RESYNC));
+    const affected = [...connections.all()].filter((one) => one.subscriptions.some(({ channel }) => lost.has(channel)));
+    for (const connection of affected)
+      this.forConnection("engine", connection, () => connections.close(connection, RESYNC));
   }
 }

@@ -1,7 +1,8 @@
 /** A channel on this node: its topics, its subscribers, and its members here and on other nodes. */
 import type { RecentChanges } from "./damping.ts";
 import { Member } from "./member.ts";
-import type { Identity, Space } from "./space.ts";
+import type { Peer } from "./peer.ts";
+import type { Space } from "./space.ts";
 import type { Subscription } from "./subscription.ts";
 
 let lastNumber = 0;
@@ -53,21 +54,21 @@ export class Channel {
     return this.space.channels.get(this.name) === this;
   }
 
-  member(identity: Identity): Member {
-    let member = this.members.get(identity.peerId);
+  member(peer: Peer): Member {
+    let member = this.members.get(peer.peerId);
     if (!member) {
-      member = new Member(this, identity);
-      identity.memberships++;
-      this.members.set(identity.peerId, member);
+      member = new Member(this, peer);
+      peer.memberships++;
+      this.members.set(peer.peerId, member);
     }
     return member;
   }
 
   forget(member: Member): void {
     // Compared by object: one that was forgotten before must not remove its successor of the same peer.
-    if (this.members.get(member.identity.peerId) !== member) return;
-    this.members.delete(member.identity.peerId);
-    member.identity.memberships--;
-    this.space.forgetIfUnused(member.identity);
+    if (this.members.get(member.peer.peerId) !== member) return;
+    this.members.delete(member.peer.peerId);
+    member.peer.memberships--;
+    this.space.forgetIfUnused(member.peer);
   }
 }

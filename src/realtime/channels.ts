@@ -4,8 +4,8 @@ import { bitOf } from "../protocol/actions.ts";
 import type { Code } from "../protocol/codes.ts";
 import type { Boundary } from "./boundary.ts";
 import { Channel } from "./channel.ts";
+import type { Connection } from "./connection.ts";
 import type { ConnectionObserver, Connections } from "./connections.ts";
-import type { Peer } from "./peer.ts";
 import type { Presence } from "./presence.ts";
 import type { Space } from "./space.ts";
 import type { Spaces } from "./spaces.ts";
@@ -33,22 +33,22 @@ export class Channels implements ConnectionObserver {
    * `answer` is called when messages flow: at once, or when the engine has found out the members on other nodes. A subscription
    * that has lost its channel meanwhile is answered with a refusal.
    */
-  subscribe(peer: Peer, name: string, withMetadata: boolean, answer: Answer): void {
-    const held = peer.subscriptionTo(name);
+  subscribe(connection: Connection, name: string, withMetadata: boolean, answer: Answer): void {
+    const held = connection.subscriptionTo(name);
     if (held) {
       this.setVariant(held, withMetadata);
       // The key has been given the presence action since.
-      if (peer.may(PRESENCE) && !held.member) held.join(held.channel.member(peer.identity));
+      if (connection.may(PRESENCE) && !held.member) held.join(held.channel.member(connection.peer));
       return this.acknowledge(held, answer);
     }
-    const channel = this.channel(peer.identity.space, name);
-    const subscription = new Subscription(peer, channel);
-    if (peer.may(PRESENCE)) subscription.join(channel.member(peer.identity));
+    const channel = this.channel(connection.peer.space, name);
+    const subscription = new Subscription(connection, channel);
+    if (connection.may(PRESENCE)) subscription.join(channel.member(connection.peer));
     subscription.withMetadata = withMetadata;
-    peer.addSubscription(subscription);
+    connection.addSubscription(subscription);
     channel.subscribers++;
     if (withMetadata) channel.metadataSubscribers++;
-    peer.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
+    connection.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
     this.acknowledge(subscription, answer);
   }
 
@@ -65,13 +65,13 @@ export class Channels implements ConnectionObserver {
     opening.push(acknowledge);
   }
 
-  unsubscribe(peer: Peer, name: string): void {
-    const subscription = peer.subscriptionTo(name);
+  unsubscribe(connection: Connection, name: string): void {
+    const subscription = connection.subscriptionTo(name);
     if (subscription) this.end(subscription, "left");
   }
 
-  disconnected(peer: Peer): void {
-    for (const subscription of [...peer.subscriptions]) this.end(subscription, "left");
+  disconnected(connection: Connection): void {
+    for (const subscription of [...connection.subscriptions]) this.end(subscription, "left");
   }
 
   /** It stays subscribed, but neither sees presence nor is shown. */
@@ -87,11 +87,11 @@ export class Channels implements ConnectionObserver {
   }
 
   private remove(subscription: Subscription, why: EndReason): void {
-    const { peer, channel, member, withMetadata } = subscription;
+    const { connection, channel, member, withMetadata } = subscription;
     subscription.end(why);
     // A fault can end a connection, and with it all its subscriptions, while they are being ended one by one.
-    if (!peer.removeSubscription(subscription)) return;
-    peer.socket.unsubscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
+    if (!connection.removeSubscription(subscription)) return;
+    connection.socket.unsubscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
     channel.subscribers--;
     if (withMetadata) channel.metadataSubscribers--;
     if (member) this.parts.presence.left(subscription, member);
@@ -100,11 +100,11 @@ export class Channels implements ConnectionObserver {
 
   private setVariant(subscription: Subscription, withMetadata: boolean): void {
     if (subscription.withMetadata === withMetadata) return;
-    const { channel, peer } = subscription;
+    const { channel, connection } = subscription;
     subscription.withMetadata = withMetadata;
     channel.metadataSubscribers += withMetadata ? 1 : -1;
-    peer.socket.unsubscribe(withMetadata ? channel.plainTopic : channel.metadataTopic);
-    peer.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
+    connection.socket.unsubscribe(withMetadata ? channel.plainTopic : channel.metadataTopic);
+    connection.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
   }
 
   /** The channel, watched: the engine is asked for its members on other nodes when it is new here. */

@@ -1,6 +1,6 @@
 /** The life of connections, and that nothing of them stays in memory. */
 import { describe, expect, test } from "bun:test";
-import type { Peer } from "./peer.ts";
+import type { Connection } from "./connection.ts";
 import type { Space } from "./space.ts";
 import { APP, leftovers, PUBLISHABLE_KEY, SECRET_KEY, turn, World } from "./testing/kit.ts";
 
@@ -20,8 +20,8 @@ describe("a connection", () => {
     const ann = world.connect("ann");
     world.connect("ann");
     expect([world.node.hub.connections.count, world.node.hub.occupancy.connectionsOf(APP)]).toEqual([2, 2]);
-    world.node.hub.connections.disconnect(ann.peer);
-    world.node.hub.connections.disconnect(ann.peer);
+    world.node.hub.connections.disconnect(ann.connection);
+    world.node.hub.connections.disconnect(ann.connection);
     ann.vanish();
     expect([world.node.hub.connections.count, world.node.hub.occupancy.connectionsOf(APP)]).toEqual([1, 1]);
     expect(world.node.usage.of(APP).connections).toBe(1);
@@ -73,7 +73,7 @@ describe("nothing is left in memory", () => {
     world.advance(1000);
     const spaces = Reflect.get(world.node.hub.spaces, "byApp") as Map<string, Space>;
     const space = spaces.get(APP);
-    expect([...(space?.identities.keys() ?? [])]).toEqual(["ann"]);
+    expect([...(space?.peers.keys() ?? [])]).toEqual(["ann"]);
     expect([...(space?.channels.get("c")?.members.keys() ?? [])]).toEqual(["ann"]);
   });
 
@@ -111,7 +111,7 @@ describe("nothing is left in memory", () => {
     // Its deadline is earlier now: it is in the new slot only.
     world.keys.rotate(SECRET_KEY, 600_000);
     const deadlines = Reflect.get(world.node.hub, "deadlines") as object;
-    const slots = Reflect.get(deadlines, "slots") as Map<number, Iterable<Peer>>;
-    expect([...slots.values()].flatMap((peers) => [...peers].map((peer) => peer.peerId))).toEqual(["ben"]);
+    const slots = Reflect.get(deadlines, "slots") as Map<number, Iterable<Connection>>;
+    expect([...slots.values()].flatMap((inSlot) => [...inSlot].map(({ peerId }) => peerId))).toEqual(["ben"]);
   });
 });

@@ -8,8 +8,8 @@ import { type Closing, TOKEN_EXPIRED } from "../protocol/close.ts";
 import * as encode from "../protocol/encode.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
+import { Connection } from "./connection.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
-import { Peer } from "./peer.ts";
 import type { Rates } from "./rates.ts";
 import { safely } from "./safely.ts";
 import type { Socket } from "./socket.ts";
@@ -19,9 +19,9 @@ import type { Usage } from "./usage.ts";
 
 /** Neither method throws: the other observers must be called too. */
 export interface ConnectionObserver {
-  connected?(peer: Peer): void;
-  /** It is still among its peer id's connections. */
-  disconnected(peer: Peer): void;
+  connected?(connection: Connection): void;
+  /** Called while the connection is still in `peer.connections`. */
+  disconnected(connection: Connection): void;
 }
 
 export interface ConnectionsParts {
@@ -35,7 +35,7 @@ export interface ConnectionsParts {
 }
 
 export class Connections {
-  private readonly byKey = new Map<string, Set<Peer>>();
+  private readonly byKey = new Map<string, Set<Connection>>();
   private readonly observers: ConnectionObserver[] = [];
   private lastConnectedMs = 0;
   private connected = 0;
@@ -50,40 +50,47 @@ export class Connections {
     return this.connected;
   }
 
-  *all(): Iterable<Peer> {
-    for (const peers of this.byKey.values()) yield* peers;
+  *all(): Iterable<Connection> {
+    for (const connections of this.byKey.values()) yield* connections;
   }
 
   /** Those that connected with this key. */
-  ofKey(keyId: string): readonly Peer[] {
+  ofKey(keyId: string): readonly Connection[] {
     return [...(this.byKey.get(keyId) ?? [])];
   }
 
-  connect(grant: Grant, socket: Socket): Peer {
+  connect(grant: Grant, socket: Socket): Connection {
     const { spaces, clock, engine, usage, rates } = this.parts;
     const elsewhere = engine.connections(grant.app);
     const space = spaces.open(grant.app);
     // Later than any before, if only by a microsecond: which connection is the newest must never be a tie.
     this.lastConnectedMs = Math.max(clock.nowMs(), this.lastConnectedMs + 0.001);
-    const identity = space.identity(grant.peerId);
-    const peer = new Peer(identity, socket, grant, this.lastConnectedMs, clock.monotonicMs(), rates.framesBurst);
-    identity.peers.push(peer);
-    this.keyPeers(peer.keyId).add(peer);
-    for (const observer of this.observers) observer.connected?.(peer);
+    const peer = space.peer(grant.peerId);
+    const connection = new Connection(
+      peer,
+      socket,
+      grant,
+      this.lastConnectedMs,
+      clock.monotonicMs(),
+      rates.framesBurst,
+    );
+    peer.connections.push(connection);
+    this.keyConnections(connection.keyId).add(connection);
+    for (const observer of this.observers) observer.connected?.(connection);
     usage.connected(space.app, elsewhere);
     try {
       this.countBy(space, 1);
-      if (identity.peers.length === 1) engine.hold(space.app, grant.peerId);
-      this.welcome(peer, grant);
+      if (peer.connections.length === 1) engine.hold(space.app, grant.peerId);
+      this.welcome(connection, grant);
     } catch (error) {
-      // The caller gets no peer that it could end.
-      this.disconnect(peer);
+      // The caller gets no connection that it could end.
+      this.disconnect(connection);
       throw error;
     }
-    return peer;
+    return connection;
   }
 
-  private welcome({ peerId, socket }: Peer, { expiresAtMs, metadataJson }: Grant): void {
+  private welcome({ peerId, socket }: Connection, { expiresAtMs, metadataJson }: Grant): void {
     const { clock, metrics } = this.parts;
     metrics.connects.inc();
     const expiresAt = expiresAtMs === null ? null : Math.floor(expiresAtMs / 1000);
@@ -95,57 +102,57 @@ export class Connections {
    * Ends everything that a connection holds, without closing its socket; the second call does nothing. It does not throw: a
    * step that fails must not leave the rest behind.
    */
-  disconnect(peer: Peer): void {
-    if (!peer.open) return;
-    peer.open = false;
+  disconnect(connection: Connection): void {
+    if (!connection.open) return;
+    connection.open = false;
     const { spaces, engine, usage, faults } = this.parts;
-    const { identity, keyId } = peer;
-    const { space } = identity;
-    for (const observer of this.observers) observer.disconnected(peer);
-    identity.peers.splice(identity.peers.indexOf(peer), 1);
-    if (identity.peers.length === 0) safely(faults, "socket", () => engine.release(space.app, peer.peerId));
+    const { peer, keyId } = connection;
+    const { space } = peer;
+    for (const observer of this.observers) observer.disconnected(connection);
+    peer.connections.splice(peer.connections.indexOf(connection), 1);
+    if (peer.connections.length === 0) safely(faults, "socket", () => engine.release(space.app, connection.peerId));
     const sameKey = this.byKey.get(keyId);
-    sameKey?.delete(peer);
+    sameKey?.delete(connection);
     if (sameKey?.size === 0) this.byKey.delete(keyId);
     safely(faults, "socket", () => this.countBy(space, -1));
     usage.disconnected(space.app);
-    space.forgetIfUnused(identity);
+    space.forgetIfUnused(peer);
     spaces.forgetIfEmpty(space);
   }
 
-  close(peer: Peer, { code, reason }: Closing): void {
-    this.disconnect(peer);
-    safely(this.parts.faults, "socket", () => peer.socket.close(code, reason));
+  close(connection: Connection, { code, reason }: Closing): void {
+    this.disconnect(connection);
+    safely(this.parts.faults, "socket", () => connection.socket.close(code, reason));
   }
 
   /** Ends it without a close frame: its reader is gone, or does not read. */
-  cut(peer: Peer): void {
-    this.disconnect(peer);
-    peer.socket.terminate();
+  cut(connection: Connection): void {
+    this.disconnect(connection);
+    connection.socket.terminate();
   }
 
   /** The time of its token is up, or the grace of the secret that signed it. */
-  expire(peer: Peer): void {
-    const graceIsOver = peer.secretEndsMs !== null && peer.secretEndsMs <= this.parts.clock.nowMs();
+  expire(connection: Connection): void {
+    const graceIsOver = connection.secretEndsMs !== null && connection.secretEndsMs <= this.parts.clock.nowMs();
     if (graceIsOver) {
       this.parts.metrics.errors.inc();
-      peer.socket.send(encode.error("token_expired"));
+      connection.socket.send(encode.error("token_expired"));
     }
-    this.close(peer, TOKEN_EXPIRED);
+    this.close(connection, TOKEN_EXPIRED);
   }
 
   private countBy(space: Space, by: 1 | -1): void {
-    space.connections += by;
+    space.connectionCount += by;
     this.connected += by;
-    this.parts.engine.counted(space.app, space.connections);
+    this.parts.engine.counted(space.app, space.connectionCount);
   }
 
-  private keyPeers(keyId: string): Set<Peer> {
-    let peers = this.byKey.get(keyId);
-    if (!peers) {
-      peers = new Set();
-      this.byKey.set(keyId, peers);
+  private keyConnections(keyId: string): Set<Connection> {
+    let connections = this.byKey.get(keyId);
+    if (!connections) {
+      connections = new Set();
+      this.byKey.set(keyId, connections);
     }
-    return peers;
+    return connections;
   }
 }

@@ -64,7 +64,7 @@ describe("a damped member that sends a message", () => {
     world.connect("dan").subscribe("c");
     world.advance(STEP_MS);
     expect([ann.newFrames(), cat.newFrames()]).toEqual([["joined: dan"], ["joined: dan"]]);
-    expect(ann.peer.subscriptionTo("c")?.channel.offTopic).toBeUndefined();
+    expect(ann.connection.subscriptionTo("c")?.channel.offTopic).toBeUndefined();
   });
 
   test("joins once for each receiver, even if it sends from connections with different metadata", () => {
@@ -88,10 +88,10 @@ describe("a damped member that sends a message", () => {
     for (const [i, reader] of readers.entries()) {
       const connection = world.connect("ben", { metadata: 10 + i });
       connection.subscribe("c");
-      connection.send(reader.peer.peerId, 1);
+      connection.send(reader.connection.peerId, 1);
       expect(reader.newFrames().slice(-2)).toEqual([`joined: ben${10 + i}`, "direct ben 1"]);
     }
-    const channel = ann.peer.subscriptionTo("c")?.channel as Channel;
+    const channel = ann.connection.subscriptionTo("c")?.channel as Channel;
     expect(channel.recentChanges?.get("ben")?.count).toBe(CHANGES_SHOWN_MAX + 1);
   });
 

@@ -209,7 +209,7 @@ describe("a flapping member", () => {
   test("takes a bounded amount of memory, which is free after the window", () => {
     const world = new World();
     const ann = world.join("ann", "c");
-    const channel = ann.peer.subscriptionTo("c")?.channel as Channel;
+    const channel = ann.connection.subscriptionTo("c")?.channel as Channel;
     const ben = world.connect("ben");
     flap(world, ben, 200);
     expect(channel.recentChanges?.size).toBe(1);

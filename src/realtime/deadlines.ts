@@ -5,16 +5,16 @@
 
 import type { Boundary } from "./boundary.ts";
 import type { Clock } from "./clock.ts";
+import type { Connection } from "./connection.ts";
 import type { ConnectionObserver, Connections } from "./connections.ts";
 import { EXPIRY_LEAD_MS } from "./limits.ts";
-import type { Peer } from "./peer.ts";
 
 const SLOT_MS = 50;
 const NEVER = Number.POSITIVE_INFINITY;
 
 export class Deadlines implements ConnectionObserver {
-  /** Slot n holds the peers that are due by n × SLOT_MS. A peer knows its index there, so that removing it takes constant time. */
-  private readonly slots = new Map<number, Peer[]>();
+  /** Slot n holds the connections due by n × SLOT_MS. A connection knows its index there: removing it takes constant time. */
+  private readonly slots = new Map<number, Connection[]>();
   private earliest = NEVER;
   private turning = false;
 
@@ -26,39 +26,39 @@ export class Deadlines implements ConnectionObserver {
     connections.observe(this);
   }
 
-  connected(peer: Peer): void {
-    this.set(peer);
+  connected(connection: Connection): void {
+    this.set(connection);
   }
 
   /** A connection that has ended is not kept until its token would have expired. */
-  disconnected(peer: Peer): void {
-    this.remove(peer);
+  disconnected(connection: Connection): void {
+    this.remove(connection);
   }
 
   /** Called for a new connection, and again when its deadline may have changed. */
-  set(peer: Peer): void {
-    this.remove(peer);
-    const expiry = peer.expiresAtMs === null ? NEVER : peer.expiresAtMs - EXPIRY_LEAD_MS;
-    peer.deadlineMs = Math.min(expiry, peer.secretEndsMs ?? NEVER);
-    if (peer.deadlineMs === NEVER) return;
-    const slot = slotOf(peer);
-    const peers = this.slots.get(slot);
-    peer.deadlineIndex = peers ? peers.push(peer) - 1 : 0;
-    if (!peers) this.slots.set(slot, [peer]);
+  set(connection: Connection): void {
+    this.remove(connection);
+    const expiry = connection.expiresAtMs === null ? NEVER : connection.expiresAtMs - EXPIRY_LEAD_MS;
+    connection.deadlineMs = Math.min(expiry, connection.secretEndsMs ?? NEVER);
+    if (connection.deadlineMs === NEVER) return;
+    const slot = slotOf(connection);
+    const inSlot = this.slots.get(slot);
+    connection.deadlineIndex = inSlot ? inSlot.push(connection) - 1 : 0;
+    if (!inSlot) this.slots.set(slot, [connection]);
     this.earliest = Math.min(this.earliest, slot);
     this.turn();
   }
 
-  private remove(peer: Peer): void {
-    const slot = slotOf(peer);
-    const peers = this.slots.get(slot);
-    if (peers?.[peer.deadlineIndex] !== peer) return;
-    const last = peers.pop();
-    if (last && last !== peer) {
-      peers[peer.deadlineIndex] = last;
-      last.deadlineIndex = peer.deadlineIndex;
+  private remove(connection: Connection): void {
+    const slot = slotOf(connection);
+    const inSlot = this.slots.get(slot);
+    if (inSlot?.[connection.deadlineIndex] !== connection) return;
+    const last = inSlot.pop();
+    if (last && last !== connection) {
+      inSlot[connection.deadlineIndex] = last;
+      last.deadlineIndex = connection.deadlineIndex;
     }
-    if (peers.length === 0) this.slots.delete(slot);
+    if (inSlot.length === 0) this.slots.delete(slot);
   }
 
   private turn(): void {
@@ -78,16 +78,17 @@ export class Deadlines implements ConnectionObserver {
 
   private serve(now: number): void {
     this.earliest = NEVER;
-    for (const [slot, peers] of this.slots) {
+    for (const [slot, inSlot] of this.slots) {
       if (slot * SLOT_MS > now) {
         this.earliest = Math.min(this.earliest, slot);
         continue;
       }
       this.slots.delete(slot);
-      for (const peer of peers)
-        if (peer.open) this.boundary.forPeer("timer", peer, () => this.connections.expire(peer));
+      for (const connection of inSlot)
+        if (connection.open)
+          this.boundary.forConnection("timer", connection, () => this.connections.expire(connection));
     }
   }
 }
 
-const slotOf = (peer: Peer): number => Math.ceil(peer.deadlineMs / SLOT_MS);
+const slotOf = (connection: Connection): number => Math.ceil(connection.deadlineMs / SLOT_MS);

@@ -207,7 +207,7 @@ describe("when the engine cannot reach other nodes", () => {
       const world = worldWith({ send: async () => reached });
       const ann = world.connect("ann");
       ann.send("far", 1);
-      world.node.hub.connections.disconnect(ann.peer);
+      world.node.hub.connections.disconnect(ann.connection);
       await turn();
       expect(ann.newFrames()).toEqual([]);
     }

@@ -9,12 +9,12 @@ import * as encode from "../protocol/encode.ts";
 import { utf8Bytes } from "../protocol/names.ts";
 import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
+import type { Connection } from "./connection.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 import type { Presence } from "./presence.ts";
 import { Quota } from "./quota.ts";
 import type { Broadcast, Socket } from "./socket.ts";
-import type { Identity } from "./space.ts";
 import type { Spaces } from "./spaces.ts";
 import type { Usage } from "./usage.ts";
 
@@ -47,12 +47,12 @@ export class Delivery {
   // Messages of channels
 
   /** undefined: it is published. `sender`: the connection that it comes from; without one it is REST's. */
-  publish(app: string, name: string, envelope: Envelope, sender?: Peer): PublishRefusal | undefined {
+  publish(app: string, name: string, envelope: Envelope, sender?: Connection): PublishRefusal | undefined {
     if (this.quota.isUsedUp(app)) return "over_message_quota";
     const { spaces, presence, engine, usage } = this.parts;
-    const space = sender ? sender.identity.space : spaces.get(app);
+    const space = sender ? sender.peer.space : spaces.get(app);
     const channel = space?.channels.get(name);
-    const from = sender ? sender.identity : space?.identities.get(envelope.from);
+    const from = sender ? sender.peer : space?.peers.get(envelope.from);
     if (from?.pending) presence.beforeMessage(from, hasReceiver(channel, sender));
     if (!engine.publish(app, name, envelope)) return "backend_error";
     if (channel) this.fanOut(channel, fromJsonOf(envelope, sender), envelope, sender);
@@ -62,12 +62,12 @@ export class Delivery {
 
   /** A message of another node. */
   deliver(channel: Channel, envelope: Envelope): void {
-    const from = channel.space.identities.get(envelope.from);
+    const from = channel.space.peers.get(envelope.from);
     if (from?.pending) this.parts.presence.beforeMessage(from, hasReceiver(channel, undefined));
     this.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined);
   }
 
-  private fanOut(channel: Channel, fromJson: string, envelope: Envelope, sender: Peer | undefined): void {
+  private fanOut(channel: Channel, fromJson: string, envelope: Envelope, sender: Connection | undefined): void {
     const { subscribers, metadataSubscribers } = channel;
     if (subscribers === 0) return;
     const own = sender?.subscriptionTo(channel.name);
@@ -91,14 +91,14 @@ export class Delivery {
     app: string,
     to: string,
     envelope: Envelope,
-    sender?: Peer,
+    sender?: Connection,
   ): SendRefusal | undefined | Promise<SendRefusal | undefined> {
     if (this.quota.isUsedUp(app)) return "over_message_quota";
     const { spaces, presence, engine } = this.parts;
-    const space = sender ? sender.identity.space : spaces.get(app);
-    if (sender?.identity.pending) presence.announcePending(sender.identity);
-    const target = space?.identities.get(to);
-    const isHere = target !== undefined && hasOther(target.peers, sender);
+    const space = sender ? sender.peer.space : spaces.get(app);
+    if (sender?.peer.pending) presence.announcePending(sender.peer);
+    const target = space?.peers.get(to);
+    const isHere = target !== undefined && hasOther(target.connections, sender);
     const elsewhere = engine.send(app, to, envelope, isHere);
     if (elsewhere === UNAVAILABLE) return "backend_error";
     const here = target ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender) : 0;
@@ -117,20 +117,20 @@ export class Delivery {
 
   /** A direct message of another node: how many connections here it was written to. */
   deliverTo(app: string, to: string, envelope: Envelope): number {
-    const target = this.parts.spaces.identity(app, to);
+    const target = this.parts.spaces.peer(app, to);
     return target ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined) : 0;
   }
 
-  private hand(target: Identity, fromJson: string, envelope: Envelope, sender: Peer | undefined): number {
-    if (!hasOther(target.peers, sender)) return 0;
+  private hand(target: Peer, fromJson: string, envelope: Envelope, sender: Connection | undefined): number {
+    if (!hasOther(target.connections, sender)) return 0;
     const { metrics, presence } = this.parts;
-    const from = sender?.identity ?? target.space.identities.get(envelope.from);
+    const from = sender?.peer ?? target.space.peers.get(envelope.from);
     if (from?.pending) presence.beforeDirect(from, target);
     const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson);
     let reached = 0;
-    for (const peer of target.peers) {
-      if (peer === sender) continue;
-      this.write(peer.outbox, text, undefined, 1);
+    for (const connection of target.connections) {
+      if (connection === sender) continue;
+      this.write(connection.outbox, text, undefined, 1);
       reached++;
     }
     metrics.directs.inc(reached);
@@ -140,8 +140,8 @@ export class Delivery {
   // Writing
 
   /** An ack or another answer of which many may be written in one turn. */
-  answer(peer: Peer, text: string): void {
-    this.notePressure(this.parts.broadcast(peer.outbox, text, undefined));
+  answer(connection: Connection, text: string): void {
+    this.notePressure(this.parts.broadcast(connection.outbox, text, undefined));
   }
 
   private write(topic: string, text: string, except: Socket | undefined, readers: number): void {
@@ -162,17 +162,17 @@ export class Delivery {
   }
 }
 
-const fromJsonOf = (envelope: Envelope, sender: Peer | undefined): string =>
-  sender ? sender.identity.json : JSON.stringify(envelope.from);
+const fromJsonOf = (envelope: Envelope, sender: Connection | undefined): string =>
+  sender ? sender.peer.json : JSON.stringify(envelope.from);
 
 /** Whether a message in this channel reaches a connection on this node. */
-function hasReceiver(channel: Channel | undefined, sender: Peer | undefined): boolean {
+function hasReceiver(channel: Channel | undefined, sender: Connection | undefined): boolean {
   if (!channel) return false;
   return channel.subscribers > (sender?.subscriptionTo(channel.name) ? 1 : 0);
 }
 
 /** Whether there is a connection besides the sender's. Without a closure: every send calls this. */
-function hasOther(peers: readonly Peer[], sender: Peer | undefined): boolean {
-  const [first] = peers;
-  return peers.length > 1 || (first !== undefined && first !== sender);
+function hasOther(connections: readonly Connection[], sender: Connection | undefined): boolean {
+  const [first] = connections;
+  return connections.length > 1 || (first !== undefined && first !== sender);
 }

@@ -11,10 +11,10 @@ import { type ClientFrame, decodeFrame, PLAIN_PING } from "../protocol/frames.ts
 import { CHANNELS_PER_CONNECTION_MAX } from "../protocol/limits.ts";
 import { isChannelName, isPeerId, isReserved, utf8Bytes } from "../protocol/names.ts";
 import type { Clock } from "./clock.ts";
+import type { Connection } from "./connection.ts";
 import type { SendRefusal } from "./delivery.ts";
 import type { Hub } from "./hub.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
-import type { Peer } from "./peer.ts";
 import { giveFrameBack, type Rates, refill, takeControl, takeFrame, takePing } from "./rates.ts";
 
 const PUBLISH = bitOf("publish");
@@ -32,177 +32,179 @@ export class Dispatch {
   constructor(private readonly parts: DispatchParts) {}
 
   /** A text frame. */
-  text(peer: Peer, text: string): void {
-    if (!this.arrived(peer, utf8Bytes(text))) return;
-    if (text === PLAIN_PING) return this.ping(peer, undefined);
+  text(connection: Connection, text: string): void {
+    if (!this.arrived(connection, utf8Bytes(text))) return;
+    if (text === PLAIN_PING) return this.ping(connection, undefined);
     const { hub, rates } = this.parts;
-    const paid = takeFrame(peer, rates);
+    const paid = takeFrame(connection, rates);
     const frame = decodeFrame(text);
     if (frame?.type === "ping") {
-      if (paid) giveFrameBack(peer);
-      return this.ping(peer, frame.requestId);
+      if (paid) giveFrameBack(connection);
+      return this.ping(connection, frame.requestId);
     }
-    if (!paid) return this.cut(peer);
+    if (!paid) return this.cut(connection);
     if (!frame) {
       this.parts.metrics.framesIn.other.inc();
-      return this.refuse(peer, "malformed_message", undefined);
+      return this.refuse(connection, "malformed_message", undefined);
     }
     const { framesIn } = this.parts.metrics;
     switch (frame.type) {
       case "publish":
         framesIn.publish.inc();
-        return this.publish(peer, frame);
+        return this.publish(connection, frame);
       case "send":
         framesIn.send.inc();
-        return this.send(peer, frame);
+        return this.send(connection, frame);
       case "subscribe":
         framesIn.subscribe.inc();
-        return this.subscribe(peer, frame);
+        return this.subscribe(connection, frame);
       case "unsubscribe":
         framesIn.unsubscribe.inc();
-        if (!isChannelName(frame.channel)) return this.refuse(peer, "invalid_channel", frame.requestId);
-        hub.channels.unsubscribe(peer, frame.channel);
-        return this.ack(peer, frame.requestId);
+        if (!isChannelName(frame.channel)) return this.refuse(connection, "invalid_channel", frame.requestId);
+        hub.channels.unsubscribe(connection, frame.channel);
+        return this.ack(connection, frame.requestId);
       default:
         framesIn.other.inc();
-        return this.refuse(peer, "unknown_type", frame.requestId);
+        return this.refuse(connection, "unknown_type", frame.requestId);
     }
   }
 
   /** A binary frame counts against the rate like any other, and is always malformed. */
-  binary(peer: Peer, bytes: number): void {
-    if (!this.arrived(peer, bytes)) return;
-    if (!takeFrame(peer, this.parts.rates)) return this.cut(peer);
+  binary(connection: Connection, bytes: number): void {
+    if (!this.arrived(connection, bytes)) return;
+    if (!takeFrame(connection, this.parts.rates)) return this.cut(connection);
     this.parts.metrics.framesIn.other.inc();
-    this.refuse(peer, "malformed_message", undefined);
+    this.refuse(connection, "malformed_message", undefined);
   }
 
   /** A client's WebSocket ping. The runtime has already answered it. */
-  controlPing(peer: Peer): void {
-    if (this.arrived(peer, 0) && !takeControl(peer, this.parts.rates)) this.cut(peer);
+  controlPing(connection: Connection): void {
+    if (this.arrived(connection, 0) && !takeControl(connection, this.parts.rates)) this.cut(connection);
   }
 
   /** A client's WebSocket pong. Answers to the pings behind acks do not count: there are as many as there were subscribes. */
-  controlPong(peer: Peer, payload: Buffer): void {
-    if (!this.arrived(peer, 0)) return;
-    const seq = payload.length === 0 ? undefined : peer.answeredPing(payload.toString("latin1"));
-    if (seq !== undefined) this.parts.hub.presence.pong(peer, seq);
-    else if (!takeControl(peer, this.parts.rates)) this.cut(peer);
+  controlPong(connection: Connection, payload: Buffer): void {
+    if (!this.arrived(connection, 0)) return;
+    const seq = payload.length === 0 ? undefined : connection.answeredPing(payload.toString("latin1"));
+    if (seq !== undefined) this.parts.hub.presence.pong(connection, seq);
+    else if (!takeControl(connection, this.parts.rates)) this.cut(connection);
   }
 
   /** false: the connection has ended, or ends now. */
-  private arrived(peer: Peer, size: number): boolean {
-    if (!peer.open) return false;
+  private arrived(connection: Connection, size: number): boolean {
+    if (!connection.open) return false;
     const { clock, rates, metrics, hub } = this.parts;
     metrics.bytesIn.inc(size);
     // The timer may be late when the machine was suspended: an expired token must not be used in between.
-    if (peer.deadlineMs <= clock.nowMs()) {
-      hub.connections.expire(peer);
+    if (connection.deadlineMs <= clock.nowMs()) {
+      hub.connections.expire(connection);
       return false;
     }
     const now = clock.monotonicMs();
-    peer.lastSeenMs = now;
-    refill(peer, rates, now);
+    connection.lastSeenMs = now;
+    refill(connection, rates, now);
     return true;
   }
 
-  private ping(peer: Peer, requestId: string | undefined): void {
-    if (!takePing(peer)) return this.cut(peer);
+  private ping(connection: Connection, requestId: string | undefined): void {
+    if (!takePing(connection)) return this.cut(connection);
     this.parts.metrics.framesIn.ping.inc();
     this.parts.metrics.pongs.inc();
-    peer.socket.send(encode.pong(requestId));
+    connection.socket.send(encode.pong(requestId));
   }
 
-  private publish(peer: Peer, frame: ClientFrame): void {
+  private publish(connection: Connection, frame: ClientFrame): void {
     const { channel, data, requestId } = frame;
     const { clock, hub, metrics } = this.parts;
-    if (typeof channel !== "string" || channel !== peer.publishesTo) {
-      if (!isChannelName(channel)) return this.refuse(peer, "invalid_channel", requestId);
-      if (isReserved(channel)) return this.refuse(peer, "channel_reserved", requestId);
-      if (!peer.may(PUBLISH)) return this.refuseAction(peer, PUBLISH, requestId);
+    if (typeof channel !== "string" || channel !== connection.publishesTo) {
+      if (!isChannelName(channel)) return this.refuse(connection, "invalid_channel", requestId);
+      if (isReserved(channel)) return this.refuse(connection, "channel_reserved", requestId);
+      if (!connection.may(PUBLISH)) return this.refuseAction(connection, PUBLISH, requestId);
       // A channel that it subscribes to is allowed: an edit of the key that takes it away ends the subscription too.
-      if (!peer.subscriptionTo(channel) && !peer.covers(channel)) return this.refuseChannel(peer, channel, requestId);
-      peer.publishesTo = channel;
+      if (!connection.subscriptionTo(channel) && !connection.covers(channel))
+        return this.refuseChannel(connection, channel, requestId);
+      connection.publishesTo = channel;
     }
-    if (data === undefined) return this.refuse(peer, "missing_data", requestId);
-    const refused = hub.delivery.publish(peer.identity.space.app, channel, envelopeOf(peer, data), peer);
-    if (refused) return this.refuse(peer, refused, requestId);
-    this.ackMessage(peer, requestId);
-    metrics.frameSeconds.observe((clock.monotonicMs() - peer.lastSeenMs) / 1000);
+    if (data === undefined) return this.refuse(connection, "missing_data", requestId);
+    const refused = hub.delivery.publish(connection.peer.space.app, channel, envelopeOf(connection, data), connection);
+    if (refused) return this.refuse(connection, refused, requestId);
+    this.ackMessage(connection, requestId);
+    metrics.frameSeconds.observe((clock.monotonicMs() - connection.lastSeenMs) / 1000);
   }
 
-  private send(peer: Peer, frame: ClientFrame): void {
+  private send(connection: Connection, frame: ClientFrame): void {
     const { to, data, requestId } = frame;
-    if (!isPeerId(to)) return this.refuse(peer, "invalid_peer_id", requestId);
-    if (!peer.may(SEND)) return this.refuseAction(peer, SEND, requestId);
-    if (data === undefined) return this.refuse(peer, "missing_data", requestId);
+    if (!isPeerId(to)) return this.refuse(connection, "invalid_peer_id", requestId);
+    if (!connection.may(SEND)) return this.refuseAction(connection, SEND, requestId);
+    if (data === undefined) return this.refuse(connection, "missing_data", requestId);
     const { delivery, boundary } = this.parts.hub;
-    const sent = delivery.send(peer.identity.space.app, to, envelopeOf(peer, data), peer);
+    const sent = delivery.send(connection.peer.space.app, to, envelopeOf(connection, data), connection);
     if (sent instanceof Promise)
       sent
-        .then((refused) => this.answerSend(peer, refused, requestId))
-        .catch((error) => boundary.peerFailed("engine", peer, error));
-    else this.answerSend(peer, sent, requestId);
+        .then((refused) => this.answerSend(connection, refused, requestId))
+        .catch((error) => boundary.connectionFailed("engine", connection, error));
+    else this.answerSend(connection, sent, requestId);
   }
 
-  private answerSend(peer: Peer, refused: SendRefusal | undefined, requestId: string | undefined): void {
-    if (refused) this.refuse(peer, refused, requestId);
-    else this.ackMessage(peer, requestId);
+  private answerSend(connection: Connection, refused: SendRefusal | undefined, requestId: string | undefined): void {
+    if (refused) this.refuse(connection, refused, requestId);
+    else this.ackMessage(connection, requestId);
   }
 
-  private subscribe(peer: Peer, frame: ClientFrame): void {
+  private subscribe(connection: Connection, frame: ClientFrame): void {
     const { channel, includeSenderMetadata: wanted, requestId } = frame;
-    if (wanted !== undefined && typeof wanted !== "boolean") return this.refuse(peer, "malformed_message", requestId);
-    if (!isChannelName(channel)) return this.refuse(peer, "invalid_channel", requestId);
-    if (isReserved(channel)) return this.refuse(peer, "channel_reserved", requestId);
-    if (!peer.may(SUBSCRIBE)) return this.refuseAction(peer, SUBSCRIBE, requestId);
-    if (!peer.covers(channel)) return this.refuseChannel(peer, channel, requestId);
-    if (peer.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !peer.subscriptionTo(channel))
-      return this.refuse(peer, "channel_limit_exceeded", requestId);
-    this.parts.hub.channels.subscribe(peer, channel, wanted === true, (refused) => {
-      if (refused) this.refuse(peer, refused, requestId);
-      else this.ack(peer, requestId);
+    if (wanted !== undefined && typeof wanted !== "boolean")
+      return this.refuse(connection, "malformed_message", requestId);
+    if (!isChannelName(channel)) return this.refuse(connection, "invalid_channel", requestId);
+    if (isReserved(channel)) return this.refuse(connection, "channel_reserved", requestId);
+    if (!connection.may(SUBSCRIBE)) return this.refuseAction(connection, SUBSCRIBE, requestId);
+    if (!connection.covers(channel)) return this.refuseChannel(connection, channel, requestId);
+    if (connection.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !connection.subscriptionTo(channel))
+      return this.refuse(connection, "channel_limit_exceeded", requestId);
+    this.parts.hub.channels.subscribe(connection, channel, wanted === true, (refused) => {
+      if (refused) this.refuse(connection, refused, requestId);
+      else this.ack(connection, requestId);
     });
   }
 
-  private ack(peer: Peer, requestId: string | undefined): void {
-    if (requestId === undefined || !peer.open) return;
+  private ack(connection: Connection, requestId: string | undefined): void {
+    if (requestId === undefined || !connection.open) return;
     this.parts.metrics.acks.inc();
-    peer.socket.send(encode.ack(requestId));
+    connection.socket.send(encode.ack(requestId));
   }
 
   /** The ack of a publish or send, of which many may come in one turn. */
-  private ackMessage(peer: Peer, requestId: string | undefined): void {
-    if (requestId === undefined || !peer.open) return;
+  private ackMessage(connection: Connection, requestId: string | undefined): void {
+    if (requestId === undefined || !connection.open) return;
     this.parts.metrics.acks.inc();
-    this.parts.hub.delivery.answer(peer, encode.ack(requestId));
+    this.parts.hub.delivery.answer(connection, encode.ack(requestId));
   }
 
   /** The text says whether the token or the key is too narrow: they are changed in different places. */
-  private refuseChannel(peer: Peer, channel: string, requestId: string | undefined): void {
-    const narrow = peer.keyScope.matches(channel) ? "token" : "key";
-    this.refuse(peer, "channel_not_authorized", requestId, `The ${narrow} does not cover this channel.`);
+  private refuseChannel(connection: Connection, channel: string, requestId: string | undefined): void {
+    const narrow = connection.keyScope.matches(channel) ? "token" : "key";
+    this.refuse(connection, "channel_not_authorized", requestId, `The ${narrow} does not cover this channel.`);
   }
 
-  private refuseAction(peer: Peer, action: ActionSet, requestId: string | undefined): void {
-    const { tokenActions } = peer;
+  private refuseAction(connection: Connection, action: ActionSet, requestId: string | undefined): void {
+    const { tokenActions } = connection;
     const narrow = tokenActions !== undefined && (tokenActions & action) === 0 ? "token" : "key";
-    this.refuse(peer, "action_not_permitted", requestId, `The ${narrow} does not permit this action.`);
+    this.refuse(connection, "action_not_permitted", requestId, `The ${narrow} does not permit this action.`);
   }
 
-  private refuse(peer: Peer, code: Code, requestId: string | undefined, message?: string): void {
-    if (!peer.open) return;
+  private refuse(connection: Connection, code: Code, requestId: string | undefined, message?: string): void {
+    if (!connection.open) return;
     this.parts.metrics.errors.inc();
-    peer.socket.send(encode.error(code, requestId, message));
+    connection.socket.send(encode.error(code, requestId, message));
   }
 
-  private cut(peer: Peer): void {
+  private cut(connection: Connection): void {
     this.parts.metrics.rateCuts.inc();
-    this.parts.hub.connections.close(peer, OVER_RATE);
+    this.parts.hub.connections.close(connection, OVER_RATE);
   }
 }
 
-const envelopeOf = ({ peerId, metadataJson }: Peer, dataJson: string): Envelope => ({
+const envelopeOf = ({ peerId, metadataJson }: Connection, dataJson: string): Envelope => ({
   from: peerId,
   metadataJson,
   dataJson,

@@ -136,9 +136,9 @@ export class EngineBoundary implements NodeEnd {
   /** Its connections may have missed the message: they are closed, so that the answer 0, "no connection here", is correct. */
   private receiverFailed(app: string, to: string, error: unknown): 0 {
     const { boundary, faults, spaces } = this.parts;
-    const peers = [...(spaces.identity(app, to)?.peers ?? [])];
-    if (peers.length === 0) faults.caught("engine", error, { app });
-    for (const peer of peers) boundary.peerFailed("engine", peer, error);
+    const connections = [...(spaces.peer(app, to)?.connections ?? [])];
+    if (connections.length === 0) faults.caught("engine", error, { app });
+    for (const connection of connections) boundary.connectionFailed("engine", connection, error);
     return 0;
   }
 }

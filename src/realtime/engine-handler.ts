@@ -127,4 +127,4 @@ export class EngineHandler implements Omit<NodeEnd, "nodeGone"> {
 }
 
 const membersThrough = (node: NodeId, channel: Channel): string[] =>
-  [...channel.members.values()].filter((member) => member.remote?.has(node)).map((member) => member.identity.peerId);
+  [...channel.members.values()].filter((member) => member.remote?.has(node)).map((member) => member.peer.peerId);

@@ -2,15 +2,15 @@
 import { expect, test } from "bun:test";
 import { ROSTER_WAIT_MS } from "../protocol/limits.ts";
 import type { Channel } from "./channel.ts";
+import type { Connection } from "./connection.ts";
 import { Gates } from "./gates.ts";
 import type { Member } from "./member.ts";
-import type { Peer } from "./peer.ts";
 import { Subscription } from "./subscription.ts";
 import { FakeClock } from "./testing/fake-clock.ts";
 
 /** A subscription of which only the channel's name and the state matter. */
 const subscriptionTo = (name: string): Subscription =>
-  new Subscription({ gated: 0 } as unknown as Peer, { name } as unknown as Channel);
+  new Subscription({ gated: 0 } as unknown as Connection, { name } as unknown as Channel);
 
 /** The next tick writes its roster. */
 function writeRoster(subscription: Subscription): void {

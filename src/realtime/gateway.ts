@@ -152,18 +152,18 @@ export class Gateway {
     this.draining = true;
     const { clock, faults, metrics } = this.parts;
     const { connections } = this.parts.hub;
-    const peers = [...connections.all()];
-    const paceMs = Math.min(withinMs, (peers.length / DRAIN_PER_SECOND_MIN) * 1000);
+    const toClose = [...connections.all()];
+    const paceMs = Math.min(withinMs, (toClose.length / DRAIN_PER_SECOND_MIN) * 1000);
     const steps = Math.max(1, Math.floor(paceMs / DRAIN_STEP_MS));
-    const perStep = Math.ceil(peers.length / steps);
-    for (let at = 0; at < peers.length; at += perStep) {
-      for (const peer of peers.slice(at, at + perStep)) {
-        if (!peer.open) continue;
+    const perStep = Math.ceil(toClose.length / steps);
+    for (let at = 0; at < toClose.length; at += perStep) {
+      for (const connection of toClose.slice(at, at + perStep)) {
+        if (!connection.open) continue;
         metrics.goingAways.inc();
-        safely(faults, "socket", () => peer.socket.send(encode.goingAway(RETRY_AFTER_MS)));
-        connections.close(peer, GOING_AWAY);
+        safely(faults, "socket", () => connection.socket.send(encode.goingAway(RETRY_AFTER_MS)));
+        connections.close(connection, GOING_AWAY);
       }
-      if (at + perStep < peers.length) await new Promise<void>((resolve) => clock.after(DRAIN_STEP_MS, resolve));
+      if (at + perStep < toClose.length) await new Promise<void>((resolve) => clock.after(DRAIN_STEP_MS, resolve));
     }
   }
 }

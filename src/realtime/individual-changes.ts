@@ -26,7 +26,7 @@ export class IndividualChanges {
    */
   showAlone(subscription: Subscription, member: Member, after: string | undefined): void {
     const { channel } = subscription;
-    const { peerId } = member.identity;
+    const { peerId } = member.peer;
     if (!subscription.knowsMembers) return;
     const before = knownTo(subscription, member);
     if (before === after || !this.parts.damping.allows(channel, peerId, before, after, true)) return;
@@ -71,12 +71,12 @@ export class IndividualChanges {
   }
 
   /** To this subscription alone; a peer is not shown its own join. */
-  write({ channel, peer }: Subscription, changes: readonly Change[]): void {
-    const ofOthers = changes.filter((change) => !isJoin(change) || change.peerId !== peer.peerId);
+  write({ channel, connection }: Subscription, changes: readonly Change[]): void {
+    const ofOthers = changes.filter((change) => !isJoin(change) || change.peerId !== connection.peerId);
     if (ofOthers.length === 0) return;
     const frames = changeFrames(channel.json, ofOthers, this.parts.partMaxBytes);
     this.parts.metrics.presenceFrames.inc(frames.length);
-    for (const frame of frames) peer.socket.send(frame);
+    for (const frame of frames) connection.socket.send(frame);
   }
 }
 
@@ -101,7 +101,7 @@ export function isReceived(member: Member, change: Change): boolean {
 }
 
 /** What a subscription was shown last of a member. */
-function knownTo({ shownAlone, roster }: Subscription, { identity, shown }: Member): string | undefined {
-  if (shownAlone?.has(identity.peerId)) return shownAlone.get(identity.peerId);
-  return roster ? roster.entries.get(identity.peerId) : shown;
+function knownTo({ shownAlone, roster }: Subscription, { peer, shown }: Member): string | undefined {
+  if (shownAlone?.has(peer.peerId)) return shownAlone.get(peer.peerId);
+  return roster ? roster.entries.get(peer.peerId) : shown;
 }

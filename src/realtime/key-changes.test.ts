@@ -90,7 +90,7 @@ function crowd(connections: number): { world: World; clients: Client[] } {
 }
 
 const held = (clients: readonly Client[]): number =>
-  clients.reduce((sum, { peer }) => sum + peer.subscriptions.length, 0);
+  clients.reduce((sum, { connection }) => sum + connection.subscriptions.length, 0);
 
 test("each channel is compared with the key's patterns once, however many connections subscribe to it", () => {
   const { world, clients } = crowd(5);
@@ -113,7 +113,7 @@ test("one turn ends about a thousand subscriptions, later turns the rest; no new
   expect(last.newFrames()).toEqual(["error channel_not_authorized r101"]);
   world.advance(20);
   expect(held(clients)).toBe(0);
-  for (const { peer, closeCode } of clients) expect([peer.open, closeCode]).toEqual([true, undefined]);
+  for (const { connection, closeCode } of clients) expect([connection.open, closeCode]).toEqual([true, undefined]);
   expect(last.newFrames()).toEqual(CHANNELS.map(() => "error channel_not_authorized"));
   for (const client of clients) client.vanish();
   expect(leftovers(world)).toEqual({});

@@ -7,10 +7,10 @@ import * as encode from "../protocol/encode.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Channels } from "./channels.ts";
 import type { Clock } from "./clock.ts";
+import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
-import type { Peer } from "./peer.ts";
 import type { Subscription } from "./subscription.ts";
 
 const PRESENCE = bitOf("presence");
@@ -34,8 +34,8 @@ export interface KeyChangesParts {
 /** An edit of a key that is being applied to its connections. */
 interface Edit {
   readonly key: Grant["key"];
-  readonly peers: readonly Peer[];
-  /** The index of the next peer. */
+  readonly connections: readonly Connection[];
+  /** The index of the next connection. */
   at: number;
   /** How much may still be done in this turn. */
   stepsLeft: number;
@@ -50,26 +50,27 @@ export class KeyChanges {
 
   private apply(keyId: string): void {
     const { boundary, connections, keyring } = this.parts;
-    const peers = connections.ofKey(keyId);
-    if (peers.length === 0) return;
+    const affected = connections.ofKey(keyId);
+    if (affected.length === 0) return;
     const key = keyring.key(keyId);
     // Without it, the key was revoked.
-    if (!key) for (const peer of peers) connections.close(peer, KEY_REVOKED);
+    if (!key) for (const connection of affected) connections.close(connection, KEY_REVOKED);
     if (!key || key.type === "sealed") return;
     // First what each of them may do: nothing more is allowed while their subscriptions end.
     // A fault on one connection must not leave the others with what the key no longer allows.
-    for (const peer of peers) boundary.forPeer("socket", peer, () => this.narrow(peer, key));
-    this.endSome({ key, peers, at: 0, stepsLeft: 0, covered: new Map() });
+    for (const connection of affected) boundary.forConnection("socket", connection, () => this.narrow(connection, key));
+    this.endSome({ key, connections: affected, at: 0, stepsLeft: 0, covered: new Map() });
   }
 
-  private narrow(peer: Peer, key: Grant["key"]): void {
+  private narrow(connection: Connection, key: Grant["key"]): void {
     const { clock, deadlines, connections } = this.parts;
-    peer.narrowTo(key);
+    connection.narrowTo(key);
     if (key.type !== "secret") return;
-    const secret = key.secrets.find((one) => one.seq === peer.secretSeq);
-    peer.secretEndsMs = secret ? secret.ends : 0;
-    if (peer.secretEndsMs !== null && peer.secretEndsMs <= clock.nowMs()) return connections.expire(peer);
-    deadlines.set(peer);
+    const secret = key.secrets.find((one) => one.seq === connection.secretSeq);
+    connection.secretEndsMs = secret ? secret.ends : 0;
+    if (connection.secretEndsMs !== null && connection.secretEndsMs <= clock.nowMs())
+      return connections.expire(connection);
+    deadlines.set(connection);
   }
 
   /** Ends what the key no longer allows; if that is much, in several turns, so that the event loop is not blocked. */
@@ -77,34 +78,34 @@ export class KeyChanges {
     const { boundary, clock } = this.parts;
     const untilMs = clock.monotonicMs() + TURN_MAX_MS;
     edit.stepsLeft = STEPS_PER_TURN;
-    for (; edit.at < edit.peers.length && edit.stepsLeft > 0 && clock.monotonicMs() < untilMs; edit.at++) {
-      const peer = edit.peers[edit.at];
+    for (; edit.at < edit.connections.length && edit.stepsLeft > 0 && clock.monotonicMs() < untilMs; edit.at++) {
+      const connection = edit.connections[edit.at];
       // A connection with another scope is already part of a later edit of the key.
-      if (peer?.open && peer.keyScope === edit.key.scope)
-        boundary.forPeer("socket", peer, () => this.endFor(peer, edit));
+      if (connection?.open && connection.keyScope === edit.key.scope)
+        boundary.forConnection("socket", connection, () => this.endFor(connection, edit));
     }
-    if (edit.at < edit.peers.length) clock.after(0, () => this.endSome(edit));
+    if (edit.at < edit.connections.length) clock.after(0, () => this.endSome(edit));
   }
 
-  private endFor(peer: Peer, edit: Edit): void {
+  private endFor(connection: Connection, edit: Edit): void {
     const { channels } = this.parts;
-    for (const subscription of [...peer.subscriptions]) {
+    for (const subscription of [...connection.subscriptions]) {
       // A fault may have closed the connection meanwhile.
       if (subscription.isEnded) continue;
       const { name } = subscription.channel;
       edit.stepsLeft--;
-      if (!peer.may(SUBSCRIBE) || !covers(edit, name)) this.revoke(subscription);
-      else if (subscription.member && !peer.may(PRESENCE)) channels.withdrawPresence(subscription);
+      if (!connection.may(SUBSCRIBE) || !covers(edit, name)) this.revoke(subscription);
+      else if (subscription.member && !connection.may(PRESENCE)) channels.withdrawPresence(subscription);
       else edit.stepsLeft++;
     }
   }
 
   private revoke(subscription: Subscription): void {
-    const { peer, channel } = subscription;
+    const { connection, channel } = subscription;
     this.parts.channels.end(subscription, "revoked");
     this.parts.metrics.errors.inc();
     const message = `The key no longer covers the channel ${channel.json}.`;
-    peer.socket.send(encode.error("channel_not_authorized", undefined, message));
+    connection.socket.send(encode.error("channel_not_authorized", undefined, message));
   }
 }
 

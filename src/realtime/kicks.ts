@@ -29,8 +29,8 @@ export class Kicks {
   /** On this node: how many connections there were. */
   kickHere(app: string, peerId: string): number {
     const { spaces, connections } = this.parts;
-    const peers = [...(spaces.identity(app, peerId)?.peers ?? [])];
-    for (const peer of peers) connections.close(peer, KICKED);
-    return peers.length;
+    const toClose = [...(spaces.peer(app, peerId)?.connections ?? [])];
+    for (const connection of toClose) connections.close(connection, KICKED);
+    return toClose.length;
   }
 }

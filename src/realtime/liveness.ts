@@ -6,9 +6,9 @@
 import { PING_EVERY_MS, SILENCE_MAX_MS } from "../protocol/limits.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Clock } from "./clock.ts";
+import type { Connection } from "./connection.ts";
 import type { ConnectionObserver, Connections } from "./connections.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
-import type { Peer } from "./peer.ts";
 
 const TICK_MS = 1000;
 const BUCKETS = PING_EVERY_MS / TICK_MS;
@@ -16,9 +16,9 @@ const BUCKETS = PING_EVERY_MS / TICK_MS;
 const SLACK_MS = TICK_MS;
 
 export class Liveness implements ConnectionObserver {
-  private readonly buckets: Set<Peer>[] = Array.from({ length: BUCKETS }, () => new Set());
+  private readonly buckets: Set<Connection>[] = Array.from({ length: BUCKETS }, () => new Set());
   /** Connections with an unanswered ping: checked at every tick, so that they are dropped on time. */
-  private readonly suspects = new Set<Peer>();
+  private readonly suspects = new Set<Connection>();
   private bucket = 0;
   private count = 0;
   private isTimerSet = false;
@@ -32,19 +32,19 @@ export class Liveness implements ConnectionObserver {
     connections.observe(this);
   }
 
-  connected(peer: Peer): void {
-    this.bucketOf(peer).add(peer);
+  connected(connection: Connection): void {
+    this.bucketOf(connection).add(connection);
     this.count++;
     this.setTimer();
   }
 
-  disconnected(peer: Peer): void {
-    this.suspects.delete(peer);
-    if (this.bucketOf(peer).delete(peer)) this.count--;
+  disconnected(connection: Connection): void {
+    this.suspects.delete(connection);
+    if (this.bucketOf(connection).delete(connection)) this.count--;
   }
 
-  private bucketOf(peer: Peer): Set<Peer> {
-    return this.buckets[Math.floor(peer.connectedMs / TICK_MS) % BUCKETS] as Set<Peer>;
+  private bucketOf(connection: Connection): Set<Connection> {
+    return this.buckets[Math.floor(connection.connectedMs / TICK_MS) % BUCKETS] as Set<Connection>;
   }
 
   private setTimer(): void {
@@ -64,22 +64,22 @@ export class Liveness implements ConnectionObserver {
   private check(): void {
     this.bucket = (this.bucket + 1) % BUCKETS;
     const now = this.clock.monotonicMs();
-    for (const peer of this.buckets[this.bucket] as Set<Peer>) {
-      if (now - peer.lastSeenMs >= PING_EVERY_MS - SLACK_MS) this.suspects.add(peer);
-      this.boundary.forPeer("timer", peer, ping);
+    for (const connection of this.buckets[this.bucket] as Set<Connection>) {
+      if (now - connection.lastSeenMs >= PING_EVERY_MS - SLACK_MS) this.suspects.add(connection);
+      this.boundary.forConnection("timer", connection, ping);
     }
-    for (const peer of this.suspects) this.checkSuspect(peer, now - peer.lastSeenMs);
+    for (const connection of this.suspects) this.checkSuspect(connection, now - connection.lastSeenMs);
   }
 
-  private drop(peer: Peer): void {
+  private drop(connection: Connection): void {
     this.metrics.silentDrops.inc();
-    this.connections.cut(peer);
+    this.connections.cut(connection);
   }
 
-  private checkSuspect(peer: Peer, silenceMs: number): void {
-    if (silenceMs >= SILENCE_MAX_MS) this.boundary.forPeer("timer", peer, () => this.drop(peer));
-    else if (silenceMs < PING_EVERY_MS - SLACK_MS) this.suspects.delete(peer);
+  private checkSuspect(connection: Connection, silenceMs: number): void {
+    if (silenceMs >= SILENCE_MAX_MS) this.boundary.forConnection("timer", connection, () => this.drop(connection));
+    else if (silenceMs < PING_EVERY_MS - SLACK_MS) this.suspects.delete(connection);
   }
 }
 
-const ping = (peer: Peer): void => void peer.socket.ping("");
+const ping = (connection: Connection): void => void connection.socket.ping("");

@@ -1,9 +1,9 @@
-/** A member of a channel: one peer id, through this node's connections, through other nodes, or both. */
+/** A member of a channel: one peer, through this node's connections, through other nodes, or both. */
 import type { MemberState, NodeId } from "../engine/engine.ts";
 import { presenceEntry } from "../protocol/encode.ts";
 import type { Channel } from "./channel.ts";
+import type { Connection } from "./connection.ts";
 import type { Peer } from "./peer.ts";
-import type { Identity } from "./space.ts";
 import type { Subscription } from "./subscription.ts";
 import type { UpToDate } from "./up-to-date.ts";
 
@@ -20,12 +20,14 @@ export class Member {
 
   constructor(
     readonly channel: Channel,
-    readonly identity: Identity,
+    readonly peer: Peer,
   ) {}
 
   add(subscription: Subscription): void {
     if (this.subscriptions.includes(subscription)) return;
-    const at = this.subscriptions.findIndex((other) => other.peer.connectedMs <= subscription.peer.connectedMs);
+    const at = this.subscriptions.findIndex(
+      (other) => other.connection.connectedMs <= subscription.connection.connectedMs,
+    );
     this.subscriptions.splice(at < 0 ? this.subscriptions.length : at, 0, subscription);
   }
 
@@ -37,13 +39,13 @@ export class Member {
   /** Its state may differ from what was shown: compared at the next tick, or before the next message of its peer. */
   markChanged(): void {
     this.upToDate = undefined;
-    this.identity.addPending(this);
+    this.peer.addPending(this);
     this.channel.changed.add(this);
   }
 
   /** The state that this node's own connections give: the newest that may be shown. */
   local(): MemberState | undefined {
-    const newest = this.subscriptions.find((subscription) => subscription.isVisible)?.peer;
+    const newest = this.subscriptions.find((subscription) => subscription.isVisible)?.connection;
     return newest && stateOf(newest);
   }
 
@@ -51,7 +53,7 @@ export class Member {
   toAnnounce(): MemberState | undefined {
     const local = this.local();
     const [newest] = this.subscriptions;
-    return local ?? (newest && { ...stateOf(newest.peer), isArriving: true });
+    return local ?? (newest && { ...stateOf(newest.connection), isArriving: true });
   }
 
   /** The state that the channel should be shown: the newest connection of all nodes gives the metadata. */
@@ -98,7 +100,7 @@ export class Member {
   /** The entry as if connections that are still arriving were shown: what a receiver of its messages must know. */
   arrivedEntry(): string | undefined {
     const [first] = this.subscriptions;
-    let newest = first && stateOf(first.peer);
+    let newest = first && stateOf(first.connection);
     for (const other of this.remote?.values() ?? []) if (!newest || isNewer(other, newest)) newest = other;
     return entryOf(newest);
   }
@@ -108,7 +110,7 @@ export class Member {
   }
 }
 
-export const stateOf = ({ peerId, metadataJson, connectedMs }: Peer): MemberState => ({
+export const stateOf = ({ peerId, metadataJson, connectedMs }: Connection): MemberState => ({
   peerId,
   metadataJson,
   since: connectedMs,

@@ -17,7 +17,7 @@ export class Occupancy {
   /** Including peers that wait for their roster. */
   localPeers(app: string, name: string): readonly MemberState[] {
     const members = this.spaces.channel(app, name)?.members.values() ?? [];
-    return [...members].flatMap(({ subscriptions: [newest] }) => (newest ? stateOf(newest.peer) : []));
+    return [...members].flatMap(({ subscriptions: [newest] }) => (newest ? stateOf(newest.connection) : []));
   }
 
   localChannels(app: string): readonly ChannelCount[] {
@@ -28,17 +28,17 @@ export class Occupancy {
         channel: channel.name,
         peerIds: [...channel.members.values()]
           .filter((one) => one.subscriptions.length > 0)
-          .map((one) => one.identity.peerId),
+          .map((one) => one.peer.peerId),
         connections: channel.subscribers,
       }));
   }
 
   localConnections(app: string): number {
-    return this.spaces.get(app)?.connections ?? 0;
+    return this.spaces.get(app)?.connectionCount ?? 0;
   }
 
   localCounts(): ReadonlyMap<string, number> {
-    return new Map([...this.spaces.all()].map(({ app, connections }) => [app, connections]));
+    return new Map([...this.spaces.all()].map(({ app, connectionCount }) => [app, connectionCount]));
   }
 
   /** Members of a channel with their metadata, including those that wait for their roster; undefined: not every node has answered. */

@@ -51,19 +51,13 @@ export class PresenceWriter {
     }
     const heldIndividually = new Set<string>();
     for (const subscription of [...(channel.offTopic ?? [])])
-      this.parts.individual.catchUp(
-        subscription,
-        changes,
-        heldIndividually,
-        sender?.identity.peerId,
-        tick !== undefined,
-      );
+      this.parts.individual.catchUp(subscription, changes, heldIndividually, sender?.peer.peerId, tick !== undefined);
     for (const subscription of [...newcomers, ...rostered]) this.continueRoster(subscription);
     announce(this.parts.engine, channel, members);
     for (const member of members) {
       member.upToDate = undefined;
       if (!held.has(member)) this.shown(member);
-      else if (!mayOweJoin(member)) member.identity.removePending(member);
+      else if (!mayOweJoin(member)) member.peer.removePending(member);
     }
     this.markHeld(channel, heldIndividually);
     this.parts.spaces.forgetIfUnused(channel);
@@ -78,7 +72,7 @@ export class PresenceWriter {
   ): readonly Change[] {
     const changes: Change[] = [];
     for (const member of members) {
-      const { peerId } = member.identity;
+      const { peerId } = member.peer;
       const before = member.shown;
       const after = member.entry();
       if (after === before) continue;
@@ -165,7 +159,7 @@ export class PresenceWriter {
     const { channel } = member;
     if (member.isArriving) return;
     channel.changed.delete(member);
-    member.identity.removePending(member);
+    member.peer.removePending(member);
     if (member.isGone) channel.forget(member);
   }
 }

@@ -14,6 +14,7 @@ import { announce } from "./announce.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
+import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import { Damping } from "./damping.ts";
 import { Gates } from "./gates.ts";
@@ -25,7 +26,6 @@ import { PresenceWriter } from "./presence-writer.ts";
 import { RosterQueue } from "./roster-queue.ts";
 import { partMaxBytesOf } from "./rosters.ts";
 import type { Broadcast } from "./socket.ts";
-import type { Identity } from "./space.ts";
 import type { Spaces } from "./spaces.ts";
 import type { Subscription } from "./subscription.ts";
 import { isUpToDateFor, isUpToDateForAll, setUpToDateFor, setUpToDateForAll } from "./up-to-date.ts";
@@ -89,13 +89,13 @@ export class Presence {
 
   /** A subscribe, or a repeated one, is acked: the roster waits for the pong of the ping that follows the ack. */
   acked(subscription: Subscription): void {
-    const { peer, channel } = subscription;
+    const { connection, channel } = subscription;
     if (!subscription.member) return;
     // Looked up anew: before the engine answered, the peer's other connections may have ended, and the member with them.
-    const member = channel.member(peer.identity);
+    const member = channel.member(connection.peer);
     member.add(subscription);
     this.queue.remove(subscription);
-    const ping = ++peer.pingSeq;
+    const ping = ++connection.pingSeq;
     subscription.gate(member, ping);
     // A peer that is known already is not a newcomer: when an older connection of it ends now, it has not left.
     if (member.isKnown) {
@@ -106,7 +106,7 @@ export class Presence {
     // Other nodes know of it from now on: it may send messages through any of them, and an older connection of it may end there.
     announce(this.parts.engine, channel, [member]);
     // A ping that cannot be written is a socket that is closing: its close will undo all this.
-    peer.socket.ping(String(ping));
+    connection.socket.ping(String(ping));
     this.gates.add(subscription, ping);
   }
 
@@ -119,9 +119,9 @@ export class Presence {
   }
 
   /** The pong of ping number `seq` has come, which also answers earlier ones. */
-  pong(peer: Peer, seq: number): void {
-    if (peer.gated === 0) return;
-    for (const subscription of peer.subscriptions)
+  pong(connection: Connection, seq: number): void {
+    if (connection.gated === 0) return;
+    for (const subscription of connection.subscriptions)
       if (subscription.state.at === "gated" && subscription.state.ping <= seq) this.openGate(subscription);
   }
 
@@ -130,9 +130,9 @@ export class Presence {
    * receivers may share them. There all members are shown them: finding the members that share both would be a loop over
    * subscribers, and damping bounds what it costs. Without a receiver on this node nothing is shown ahead of its tick.
    */
-  beforeMessage(identity: Identity, hasReceiver: boolean): void {
-    if (!hasReceiver) return this.announcePending(identity);
-    for (const member of [...(identity.pending ?? [])]) {
+  beforeMessage(peer: Peer, hasReceiver: boolean): void {
+    if (!hasReceiver) return this.announcePending(peer);
+    for (const member of [...(peer.pending ?? [])]) {
       if (isUpToDateForAll(member)) continue;
       member.show();
       this.parts.boundary.forChannel("socket", member.channel, (channel) => {
@@ -145,12 +145,12 @@ export class Presence {
   }
 
   /** Before a peer's direct message: its pending presence changes are written to the connections that receive it. */
-  beforeDirect(identity: Identity, target: Identity): void {
-    for (const member of identity.pending ?? []) {
+  beforeDirect(peer: Peer, target: Peer): void {
+    for (const member of peer.pending ?? []) {
       if (isUpToDateFor(member, target)) continue;
       const entry = member.arrivedEntry();
-      for (const peer of target.peers) {
-        const subscription = peer.subscriptionTo(member.channel.name);
+      for (const connection of target.connections) {
+        const subscription = connection.subscriptionTo(member.channel.name);
         if (!subscription?.member || subscription.member === member) continue;
         this.individual.showAlone(subscription, member, entry);
         // The next tick compares what it knows with what the channel is shown.
@@ -161,14 +161,14 @@ export class Presence {
   }
 
   /** Other nodes must know of a leave before the next message of the peer arrives there. */
-  announcePending(identity: Identity): void {
-    for (const member of identity.pending ?? []) announce(this.parts.engine, member.channel, [member]);
+  announcePending(peer: Peer): void {
+    for (const member of peer.pending ?? []) announce(this.parts.engine, member.channel, [member]);
   }
 
   /** Another node's part of the membership has changed. */
   remoteChanged(node: NodeId, channel: Channel, joined: readonly MemberState[], left: readonly string[]): void {
     for (const state of joined) {
-      const member = channel.member(channel.space.identity(state.peerId));
+      const member = channel.member(channel.space.peer(state.peerId));
       member.remote ??= new Map();
       member.remote.set(node, state);
       member.markChanged();
@@ -184,8 +184,8 @@ export class Presence {
   }
 
   /** A client has read what was waiting for it: the next roster may follow, or the next part of a long one. */
-  drained(peer: Peer): void {
-    this.queue.drained(peer);
+  drained(connection: Connection): void {
+    this.queue.drained(connection);
   }
 
   private openGate(subscription: Subscription): void {

@@ -22,9 +22,9 @@ describe("channels whose messages were lost between nodes", () => {
     let looks = 0;
     const all = hub.connections.all.bind(hub.connections);
     hub.connections.all = function* () {
-      for (const peer of all()) {
+      for (const connection of all()) {
         looks++;
-        yield peer;
+        yield connection;
       }
     };
     for (const channel of [...channels, "unknown"]) hub.nodeEnd.lost(APP, channel);

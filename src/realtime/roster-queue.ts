@@ -9,10 +9,10 @@
 
 import type { Boundary } from "./boundary.ts";
 import type { Clock } from "./clock.ts";
+import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import { ROSTER_DRAIN_MAX_MS } from "./limits.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
-import type { Peer } from "./peer.ts";
 import type { Subscription } from "./subscription.ts";
 
 /** How often connections with a roster in their buffer are checked. */
@@ -43,27 +43,27 @@ interface Queue {
 
 export class RosterQueue {
   /** Connections with a roster in their buffer, or with rosters that wait. */
-  private readonly busy = new Map<Peer, Queue>();
+  private readonly busy = new Map<Connection, Queue>();
   private isTimerSet = false;
 
   constructor(private readonly parts: RosterQueueParts) {}
 
   /** Whether the roster of this subscription may be written now; if not, it is queued until the buffer has drained. */
   admits(subscription: Subscription): boolean {
-    const { peer } = subscription;
-    const queue = this.busy.get(peer);
+    const { connection } = subscription;
+    const queue = this.busy.get(connection);
     if (queue?.turn === subscription) return true;
-    if (!queue?.waiting.length && this.hasRoom(peer, queue)) return true;
-    const { waiting } = queue ?? this.open(peer);
+    if (!queue?.waiting.length && this.hasRoom(connection, queue)) return true;
+    const { waiting } = queue ?? this.open(connection);
     if (!waiting.includes(subscription)) waiting.push(subscription);
     return false;
   }
 
   /** A roster was written, or a part of it. `isComplete`: nothing of it is left to be written. */
   wrote(subscription: Subscription, isComplete: boolean): void {
-    const { peer } = subscription;
-    if (isComplete && peer.socket.getBufferedAmount() === 0) return;
-    const queue = this.busy.get(peer) ?? this.open(peer);
+    const { connection } = subscription;
+    if (isComplete && connection.socket.getBufferedAmount() === 0) return;
+    const queue = this.busy.get(connection) ?? this.open(connection);
     queue.holdsRoster = true;
     queue.sinceMs = this.parts.clock.monotonicMs();
     if (!isComplete && !queue.waiting.includes(subscription)) queue.waiting.unshift(subscription);
@@ -71,26 +71,26 @@ export class RosterQueue {
 
   /** Its roster is no longer wanted. */
   remove(subscription: Subscription): void {
-    const waiting = this.busy.get(subscription.peer)?.waiting;
+    const waiting = this.busy.get(subscription.connection)?.waiting;
     const at = waiting?.indexOf(subscription) ?? -1;
     if (at >= 0) waiting?.splice(at, 1);
   }
 
   /** The runtime reports that a client has read some of what waited for it. */
-  drained(peer: Peer): void {
-    const queue = this.busy.get(peer);
+  drained(connection: Connection): void {
+    const queue = this.busy.get(connection);
     if (!queue) return;
     queue.sinceMs = this.parts.clock.monotonicMs();
-    this.serve(peer, queue);
+    this.serve(connection, queue);
   }
 
-  private serve(peer: Peer, queue: Queue): void {
-    while (peer.open && this.hasRoom(peer, queue)) {
+  private serve(connection: Connection, queue: Queue): void {
+    while (connection.open && this.hasRoom(connection, queue)) {
       queue.holdsRoster = false;
       queue.sinceMs = this.parts.clock.monotonicMs();
       queue.turn = queue.waiting.shift();
       if (!queue.turn) {
-        this.busy.delete(peer);
+        this.busy.delete(connection);
         return;
       }
       try {
@@ -102,14 +102,14 @@ export class RosterQueue {
   }
 
   /** Some messages may be in the buffer, but no roster. */
-  private hasRoom(peer: Peer, queue: Queue | undefined): boolean {
-    return peer.socket.getBufferedAmount() <= (queue?.holdsRoster ? 0 : this.parts.spareBytes);
+  private hasRoom(connection: Connection, queue: Queue | undefined): boolean {
+    return connection.socket.getBufferedAmount() <= (queue?.holdsRoster ? 0 : this.parts.spareBytes);
   }
 
-  private open(peer: Peer): Queue {
+  private open(connection: Connection): Queue {
     const sinceMs = this.parts.clock.monotonicMs();
     const queue: Queue = { waiting: [], turn: undefined, holdsRoster: false, sinceMs, bufferedBytes: 0 };
-    this.busy.set(peer, queue);
+    this.busy.set(connection, queue);
     this.setTimer();
     return queue;
   }
@@ -119,28 +119,28 @@ export class RosterQueue {
     this.isTimerSet = true;
     this.parts.clock.after(CHECK_EVERY_MS, () => {
       this.isTimerSet = false;
-      for (const [peer, queue] of [...this.busy])
-        this.parts.boundary.forPeer("timer", peer, () => this.check(peer, queue));
+      for (const [connection, queue] of [...this.busy])
+        this.parts.boundary.forConnection("timer", connection, () => this.check(connection, queue));
       this.setTimer();
     });
   }
 
-  private cut(peer: Peer): void {
+  private cut(connection: Connection): void {
     this.parts.metrics.slowCuts.inc();
-    this.parts.connections.cut(peer);
+    this.parts.connections.cut(connection);
   }
 
-  private check(peer: Peer, queue: Queue): void {
-    if (!peer.open) {
-      this.busy.delete(peer);
+  private check(connection: Connection, queue: Queue): void {
+    if (!connection.open) {
+      this.busy.delete(connection);
       return;
     }
     // A slow client reads a long roster bit by bit: its buffer shrinks without being empty.
-    const bufferedBytes = peer.socket.getBufferedAmount();
+    const bufferedBytes = connection.socket.getBufferedAmount();
     if (bufferedBytes < queue.bufferedBytes) queue.sinceMs = this.parts.clock.monotonicMs();
     queue.bufferedBytes = bufferedBytes;
-    this.serve(peer, queue);
+    this.serve(connection, queue);
     const waitedMs = this.parts.clock.monotonicMs() - queue.sinceMs;
-    if (queue.waiting.length > 0 && waitedMs >= ROSTER_DRAIN_MAX_MS) this.cut(peer);
+    if (queue.waiting.length > 0 && waitedMs >= ROSTER_DRAIN_MAX_MS) this.cut(connection);
   }
 }

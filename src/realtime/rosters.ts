@@ -50,8 +50,8 @@ function partOf(entries: readonly Entry[]): RosterPart {
 }
 
 /** The first part is written even when there are no members: a newcomer must learn that it is alone. */
-export function writePart({ peer, channel }: Subscription, { parts, entries }: Roster, index: number): void {
-  const { peerId, socket } = peer;
+export function writePart({ connection, channel }: Subscription, { parts, entries }: Roster, index: number): void {
+  const { peerId, socket } = connection;
   const { text, starts } = parts[index] ?? EMPTY_PART;
   const start = starts.get(peerId);
   const others = start === undefined ? text : without(text, start, entries.get(peerId)?.length ?? 0);
@@ -60,10 +60,10 @@ export function writePart({ peer, channel }: Subscription, { parts, entries }: R
 
 /** Writes further parts of a roster as long as the client keeps up; false: the buffer must drain first. */
 export function writeRest(subscription: Subscription): boolean {
-  const { peer, roster } = subscription;
+  const { connection, roster } = subscription;
   // A roster of one part is written: what was missed comes behind it, whatever else is in the buffer.
   if (!roster || roster.parts.length < 2) return true;
-  while (peer.socket.getBufferedAmount() === 0) {
+  while (connection.socket.getBufferedAmount() === 0) {
     const index = subscription.takePart();
     if (index === undefined) return true;
     writePart(subscription, roster, index);
@@ -73,10 +73,10 @@ export function writeRest(subscription: Subscription): boolean {
 
 /** Behind a roster that is written: what the channel was shown since it was made. */
 export function writeMissed(subscription: Subscription, partMaxBytes: number): void {
-  const { channel, peer, roster, shownAlone } = subscription;
+  const { channel, connection, roster, shownAlone } = subscription;
   if (!roster) return;
   // Peers of which it was shown something alone are left to IndividualChanges, which compares with that.
-  const isItsOwn = (peerId: string): boolean => peerId === peer.peerId || shownAlone?.has(peerId) === true;
+  const isItsOwn = (peerId: string): boolean => peerId === connection.peerId || shownAlone?.has(peerId) === true;
   const missed: Change[] = [];
   for (const [peerId, { shown }] of channel.members) {
     const before = roster.entries.get(peerId);
@@ -87,7 +87,7 @@ export function writeMissed(subscription: Subscription, partMaxBytes: number): v
     if (isGone && !isItsOwn(peerId)) missed.push({ peerId, before, after: undefined });
   }
   if (missed.length === 0) return;
-  for (const frame of changeFrames(channel.json, missed, partMaxBytes)) peer.socket.send(frame);
+  for (const frame of changeFrames(channel.json, missed, partMaxBytes)) connection.socket.send(frame);
 }
 
 /** One frame; several where one would be longer than clients accept. */

@@ -8,10 +8,10 @@ import type { Claim } from "../engine/engine.ts";
 import { FAULT, OVER_CONCURRENT } from "../protocol/close.ts";
 import { FRAME_MAX_BYTES } from "../protocol/limits.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
+import { Connection } from "./connection.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { Hub } from "./hub.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
-import { Peer } from "./peer.ts";
 import { safely } from "./safely.ts";
 import type { Socket } from "./socket.ts";
 
@@ -22,8 +22,8 @@ export interface PendingSocket {
   readonly isOverCap?: boolean;
 }
 
-/** What a socket carries: its grant until it opens, then its peer; nothing if it was over the cap. */
-export type SocketData = PendingSocket | Peer | undefined;
+/** What a socket carries: its grant until it opens, then its connection; nothing if it was over the cap. */
+export type SocketData = PendingSocket | Connection | undefined;
 
 export interface SocketHandlersParts {
   readonly hub: Hub;
@@ -50,17 +50,17 @@ export class SocketHandlers {
         }
       },
       message: (ws, message) => {
-        const peer = ws.data;
-        if (!(peer instanceof Peer)) return;
+        const connection = ws.data;
+        if (!(connection instanceof Connection)) return;
         try {
-          if (typeof message === "string") this.parts.dispatch.text(peer, message);
-          else this.parts.dispatch.binary(peer, message.length);
+          if (typeof message === "string") this.parts.dispatch.text(connection, message);
+          else this.parts.dispatch.binary(connection, message.length);
         } catch (error) {
           this.failed(ws, "message", error);
         }
       },
       ping: (ws) => {
-        if (!(ws.data instanceof Peer)) return;
+        if (!(ws.data instanceof Connection)) return;
         try {
           this.parts.dispatch.controlPing(ws.data);
         } catch (error) {
@@ -68,7 +68,7 @@ export class SocketHandlers {
         }
       },
       pong: (ws, payload) => {
-        if (!(ws.data instanceof Peer)) return;
+        if (!(ws.data instanceof Connection)) return;
         try {
           this.parts.dispatch.controlPong(ws.data, payload);
         } catch (error) {
@@ -77,7 +77,7 @@ export class SocketHandlers {
       },
       drain: (ws) => {
         try {
-          if (ws.data instanceof Peer && ws.data.open) this.parts.hub.presence.drained(ws.data);
+          if (ws.data instanceof Connection && ws.data.open) this.parts.hub.presence.drained(ws.data);
         } catch (error) {
           this.failed(ws, "drain", error);
         }
@@ -104,7 +104,7 @@ export class SocketHandlers {
 
   private opened(ws: ServerWebSocket<SocketData>): void {
     const pending = ws.data;
-    if (!pending || pending instanceof Peer) return;
+    if (!pending || pending instanceof Connection) return;
     if (pending.isOverCap) {
       ws.data = undefined;
       ws.close(OVER_CONCURRENT.code, OVER_CONCURRENT.reason);
@@ -119,7 +119,7 @@ export class SocketHandlers {
 
   private failed(ws: ServerWebSocket<SocketData>, event: string, error: unknown): void {
     const { hub, faults } = this.parts;
-    if (ws.data instanceof Peer) return hub.boundary.peerFailed("socket", ws.data, error, { event });
+    if (ws.data instanceof Connection) return hub.boundary.connectionFailed("socket", ws.data, error, { event });
     faults.caught("socket", error, { event });
     safely(faults, "socket", () => ws.close(FAULT.code, FAULT.reason));
   }
@@ -127,7 +127,7 @@ export class SocketHandlers {
   private closed(ws: ServerWebSocket<SocketData>, code: number): void {
     const { hub, metrics } = this.parts;
     metrics.closes({ code: CLOSE_CODES.has(code) ? String(code) : "other" }).inc();
-    if (!(ws.data instanceof Peer)) return;
+    if (!(ws.data instanceof Connection)) return;
     // The runtime does not say that it cut a slow reader: a connection that ends so while writes wait counts as one.
     if (ws.data.open && code === 1006 && hub.delivery.isUnderPressure) metrics.slowCuts.inc();
     hub.connections.disconnect(ws.data);

@@ -1,7 +1,8 @@
 /** The applications with connections or channels on this node. What nothing uses any more is forgotten. */
 import type { Engine } from "../engine/engine.ts";
 import type { Channel } from "./channel.ts";
-import { type Identity, Space } from "./space.ts";
+import type { Peer } from "./peer.ts";
+import { Space } from "./space.ts";
 
 export class Spaces {
   private readonly byApp = new Map<string, Space>();
@@ -26,8 +27,8 @@ export class Spaces {
     return this.byApp.get(app)?.channels.get(name);
   }
 
-  identity(app: string, peerId: string): Identity | undefined {
-    return this.byApp.get(app)?.identities.get(peerId);
+  peer(app: string, peerId: string): Peer | undefined {
+    return this.byApp.get(app)?.peers.get(peerId);
   }
 
   all(): Iterable<Space> {
@@ -58,9 +59,9 @@ export class Spaces {
     channel.space.channels.delete(channel.name);
     const announced: string[] = [];
     for (const member of [...channel.members.values()]) {
-      if (member.announced) announced.push(member.identity.peerId);
+      if (member.announced) announced.push(member.peer.peerId);
       member.announced = undefined;
-      member.identity.removePending(member);
+      member.peer.removePending(member);
       channel.forget(member);
     }
     return announced;

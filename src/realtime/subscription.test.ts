@@ -7,15 +7,15 @@ import { type Client, World } from "./testing/kit.ts";
 const STEP_MS = 30;
 
 function subscriptionOf(client: Client): Subscription {
-  const subscription = client.peer.subscriptionTo("c");
+  const subscription = client.connection.subscriptionTo("c");
   if (!subscription) throw new Error("not subscribed");
   return subscription;
 }
 
 /** The state, and the counts and topics that go with it. */
-const summary = ({ state, peer, channel }: Subscription, { socket }: Client): unknown => ({
+const summary = ({ state, connection, channel }: Subscription, { socket }: Client): unknown => ({
   at: state.at,
-  gated: peer.gated,
+  gated: connection.gated,
   listeners: channel.listeners,
   offTopic: channel.offTopic?.size ?? 0,
   isOnTopic: socket.topics.has(channel.presenceTopic),
@@ -80,7 +80,7 @@ describe("a subscription", () => {
     subscription.withdraw();
     expect(subscription.state).toEqual({ at: "ended", member: undefined, why: "left" });
     expect([
-      ann.peer.gated,
+      ann.connection.gated,
       subscription.channel.listeners,
       ann.socket.topics.has(subscription.channel.presenceTopic),
     ]).toEqual([0, 0, false]);

@@ -6,11 +6,11 @@
  *
  * A repeated subscribe leads from every state back to `gated`, the loss of the presence action to `absent`, the end of the
  * subscription to `ended`. Only this file changes the state. What must agree with it changes in the same step: the presence
- * topic, `channel.listeners`, `channel.offTopic` and `peer.gated`.
+ * topic, `channel.listeners`, `channel.offTopic` and `connection.gated`.
  */
 import type { Channel } from "./channel.ts";
+import type { Connection } from "./connection.ts";
 import type { Member } from "./member.ts";
-import type { Peer } from "./peer.ts";
 import type { Roster } from "./rosters.ts";
 
 /** By peer id: what this subscription was shown where that differs from what the channel was shown; undefined: that the peer left. */
@@ -107,7 +107,7 @@ export class Subscription {
   private current: SubscriptionState = ABSENT;
 
   constructor(
-    readonly peer: Peer,
+    readonly connection: Connection,
     readonly channel: Channel,
   ) {}
 
@@ -274,22 +274,22 @@ export class Subscription {
   }
 
   private become(next: SubscriptionState): void {
-    const { current, channel, peer } = this;
+    const { current, channel, connection } = this;
     // A write can close its own socket, and so end the subscription in the middle of another step.
     if (current.at === "ended") return;
     this.current = next;
     if (current.at === next.at) return;
-    if (current.at === "gated") peer.gated--;
-    if (next.at === "gated") peer.gated++;
+    if (current.at === "gated") connection.gated--;
+    if (next.at === "gated") connection.gated++;
     if (current.at === "offTopic") removeOffTopic(channel, this);
     if (next.at === "offTopic") addOffTopic(channel, this);
     if (current.at === "listening") {
       channel.listeners--;
-      peer.socket.unsubscribe(channel.presenceTopic);
+      connection.socket.unsubscribe(channel.presenceTopic);
     }
     if (next.at === "listening") {
       channel.listeners++;
-      peer.socket.subscribe(channel.presenceTopic);
+      connection.socket.subscribe(channel.presenceTopic);
     }
   }
 }

@@ -2,11 +2,11 @@
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import type { MemberState, RemoteMembers } from "../engine/engine.ts";
 import { ROSTER_WAIT_MS } from "../protocol/limits.ts";
+import { Connection } from "./connection.ts";
 import { Damping } from "./damping.ts";
 import { IndividualChanges } from "./individual-changes.ts";
 import { CHANGES_SHOWN_WINDOW_MS } from "./limits.ts";
 import { Member } from "./member.ts";
-import { Peer } from "./peer.ts";
 import { type Client, World } from "./testing/kit.ts";
 
 const CHANNELS = Array.from({ length: 20 }, (_, i) => `c${i}`);
@@ -24,7 +24,7 @@ afterEach(() => {
 
 /** How often each of these is called while `act` runs. */
 function counted(act: () => void): { lookUps: number; shownAlone: number; caughtUp: number; asked: number } {
-  const lookUps = spyOn(Peer.prototype, "subscriptionTo");
+  const lookUps = spyOn(Connection.prototype, "subscriptionTo");
   const shownAlone = spyOn(IndividualChanges.prototype, "showAlone");
   const caughtUp = spyOn(IndividualChanges.prototype, "catchUp");
   const asked = spyOn(Damping.prototype, "allows");
@@ -84,7 +84,7 @@ describe("messages of a peer whose changes are held back in many channels", () =
     const { world, anns, ben } = flapped(6);
     // The window of the first change ends 6 steps after it was shown; the tick that follows the release is 10 ms later.
     let waited = 0;
-    while (!ben.peer.identity.pending && waited++ < 2 * CHANGES_SHOWN_WINDOW_MS) world.advance(1);
+    while (!ben.connection.peer.pending && waited++ < 2 * CHANGES_SHOWN_WINDOW_MS) world.advance(1);
     ben.send("ann", 1);
     expect(anns[0]?.newFrames()).toEqual([...CHANNELS.map(() => "left: ben"), "direct ben 1"]);
   });
@@ -194,7 +194,7 @@ test("a member with a pending change remembers a limited number of receivers", (
     world.connect(`p${i}`);
     ben.send(`p${i}`, 1);
   }
-  const targets = ben.peer.subscriptionTo("c0")?.member?.upToDate?.targets;
+  const targets = ben.connection.subscriptionTo("c0")?.member?.upToDate?.targets;
   expect(targets?.size).toBeGreaterThan(0);
   expect(targets?.size).toBeLessThanOrEqual(64);
 });
@@ -206,9 +206,9 @@ test("a publish looks, in subscriptions that are off the topic, at what they wer
     enter(other);
     other.send("ann", 1);
   }
-  for (const ann of anns) expect(ann.peer.subscriptionTo("c0")?.shownAlone?.size).toBe(others.length);
+  for (const ann of anns) expect(ann.connection.subscriptionTo("c0")?.shownAlone?.size).toBe(others.length);
   ben.holdPongs();
-  const maps = anns.flatMap(({ peer }) => peer.subscriptions.flatMap(({ shownAlone }) => shownAlone ?? []));
+  const maps = anns.flatMap(({ connection }) => connection.subscriptions.flatMap(({ shownAlone }) => shownAlone ?? []));
   const walks = maps.map((shownAlone) => spyOn(shownAlone, Symbol.iterator));
   for (const channel of CHANNELS) {
     ben.subscribe(channel);
@@ -225,8 +225,8 @@ describe("the subscriptions of a connection", () => {
     const names = Array.from({ length: 100 }, (_, i) => `room/${i}`);
     const expectFound = (held: readonly string[]): void => {
       for (const name of names)
-        expect(ann.peer.subscriptionTo(name)?.channel.name).toBe(held.includes(name) ? name : undefined);
-      expect(ann.peer.subscriptions.map(({ channel }) => channel.name)).toEqual([...held]);
+        expect(ann.connection.subscriptionTo(name)?.channel.name).toBe(held.includes(name) ? name : undefined);
+      expect(ann.connection.subscriptions.map(({ channel }) => channel.name)).toEqual([...held]);
     };
     const held: string[] = [];
     for (const name of names) {

@@ -9,7 +9,7 @@
  * Bound: TARGETS_MAX per member with a pending change.
  */
 import type { Member } from "./member.ts";
-import type { Identity } from "./space.ts";
+import type { Peer } from "./peer.ts";
 
 /** With more, all are forgotten and looked at once more. */
 const TARGETS_MAX = 64;
@@ -18,14 +18,14 @@ export interface UpToDate {
   /** `channel.rostersWritten` at that time. */
   readonly rostersWritten: number;
   /** The peers whose connections know; undefined: all subscribers do. */
-  readonly targets: Set<Identity> | undefined;
+  readonly targets: Set<Peer> | undefined;
 }
 
 export function isUpToDateForAll({ upToDate, channel }: Member): boolean {
   return upToDate !== undefined && upToDate.targets === undefined && upToDate.rostersWritten === channel.rostersWritten;
 }
 
-export function isUpToDateFor({ upToDate, channel }: Member, target: Identity): boolean {
+export function isUpToDateFor({ upToDate, channel }: Member, target: Peer): boolean {
   if (upToDate?.rostersWritten !== channel.rostersWritten) return false;
   return upToDate.targets === undefined || upToDate.targets.has(target);
 }
@@ -34,7 +34,7 @@ export function setUpToDateForAll(member: Member): void {
   member.upToDate = { rostersWritten: member.channel.rostersWritten, targets: undefined };
 }
 
-export function setUpToDateFor(member: Member, target: Identity): void {
+export function setUpToDateFor(member: Member, target: Peer): void {
   const { upToDate, channel } = member;
   const known = upToDate?.rostersWritten === channel.rostersWritten ? upToDate.targets : undefined;
   if (known && known.size < TARGETS_MAX) known.add(target);

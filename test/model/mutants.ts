@@ -102,38 +102,38 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "double delivery",
     file: "src/realtime/channels.ts",
-    find: "    peer.socket.unsubscribe(withMetadata ? channel.plainTopic : channel.metadataTopic);\n",
+    find: "    connection.socket.unsubscribe(withMetadata ? channel.plainTopic : channel.metadataTopic);\n",
     replace: "",
   },
   {
     name: "send across apps",
     file: "src/realtime/delivery.ts",
-    find: "const target = space?.identities.get(to);\n    const isHere",
+    find: "const target = space?.peers.get(to);\n    const isHere",
     replace:
-      "const all = [space, ...spaces.all()];\n    const target = all.map((each) => each?.identities.get(to)).find((one) => one && one.peers.length > 0);\n    const isHere",
+      "const all = [space, ...spaces.all()];\n    const target = all.map((each) => each?.peers.get(to)).find((one) => one && one.connections.length > 0);\n    const isHere",
   },
   {
     name: "scope kept after a key edit: its subscriptions",
     file: "src/realtime/key-changes.ts",
-    find: "if (!peer.may(SUBSCRIBE) || !covers(edit, name)) this",
-    replace: "if (!peer.may(SUBSCRIBE) && !covers(edit, name)) this",
+    find: "if (!connection.may(SUBSCRIBE) || !covers(edit, name)) this",
+    replace: "if (!connection.may(SUBSCRIBE) && !covers(edit, name)) this",
   },
   {
     name: "scope kept after a key edit: what it may do",
-    file: "src/realtime/peer.ts",
+    file: "src/realtime/connection.ts",
     find: "this.keyScope = key.scope;\n    this.actions = this.tokenActions",
     replace: "this.actions = this.tokenActions",
   },
   {
     name: "connection kept after its secret retired",
     file: "src/realtime/key-changes.ts",
-    find: "peer.secretEndsMs = secret ? secret.ends : 0;",
+    find: "connection.secretEndsMs = secret ? secret.ends : 0;",
     replace: "",
   },
   {
     name: "connection kept for a while after its secret retired",
     file: "src/realtime/key-changes.ts",
-    find: "if (peer.secretEndsMs !== null && peer.secretEndsMs <= clock.nowMs()) return connections.expire(peer);",
+    find: "if (connection.secretEndsMs !== null && connection.secretEndsMs <= clock.nowMs())\n      return connections.expire(connection);",
     replace: "",
   },
   {
@@ -145,26 +145,26 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "more: a kick ends one of two connections",
     file: "src/realtime/kicks.ts",
-    find: "for (const peer of peers) connections.close(peer, KICKED);",
-    replace: "for (const peer of peers.slice(0, 1)) connections.close(peer, KICKED);",
+    find: "for (const connection of toClose) connections.close(connection, KICKED);",
+    replace: "for (const connection of toClose.slice(0, 1)) connections.close(connection, KICKED);",
   },
   {
     name: "more: shown without the presence action",
     file: "src/realtime/channels.ts",
-    find: "if (peer.may(PRESENCE)) subscription.join(",
+    find: "if (connection.may(PRESENCE)) subscription.join(",
     replace: "subscription.join(",
   },
   {
     name: "more: still shown when a key edit takes presence away",
     file: "src/realtime/key-changes.ts",
-    find: "else if (subscription.member && !peer.may(PRESENCE)) channels.withdrawPresence(subscription);",
+    find: "else if (subscription.member && !connection.may(PRESENCE)) channels.withdrawPresence(subscription);",
     replace: "",
   },
   {
     name: "more: a roster before its pong",
     file: "src/realtime/presence.ts",
-    find: "peer.socket.ping(String(ping));",
-    replace: "peer.socket.ping(String(ping));\n    this.openGate(subscription);",
+    find: "connection.socket.ping(String(ping));",
+    replace: "connection.socket.ping(String(ping));\n    this.openGate(subscription);",
   },
   {
     name: "more: a change of metadata is not shown",
@@ -175,8 +175,8 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "more: the oldest connection gives the metadata",
     file: "src/realtime/member.ts",
-    find: "const newest = this.subscriptions.find((subscription) => subscription.isVisible)?.peer;",
-    replace: "const newest = this.subscriptions.findLast((subscription) => subscription.isVisible)?.peer;",
+    find: "const newest = this.subscriptions.find((subscription) => subscription.isVisible)?.connection;",
+    replace: "const newest = this.subscriptions.findLast((subscription) => subscription.isVisible)?.connection;",
   },
   {
     name: "more: a peer that is known is not kept by its next connection",
@@ -193,13 +193,13 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "more: a token lives on",
     file: "src/realtime/deadlines.ts",
-    find: "peer.expiresAtMs - EXPIRY_LEAD_MS",
-    replace: "peer.expiresAtMs + EXPIRY_LEAD_MS",
+    find: "connection.expiresAtMs - EXPIRY_LEAD_MS",
+    replace: "connection.expiresAtMs + EXPIRY_LEAD_MS",
   },
   {
     name: "more: the end of a secret is not reported",
     file: "src/realtime/connections.ts",
-    find: 'peer.socket.send(encode.error("token_expired"));',
+    find: 'connection.socket.send(encode.error("token_expired"));',
     replace: "",
   },
   {
@@ -223,8 +223,8 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "damping: forgotten with the member",
     file: "src/realtime/channel.ts",
-    find: "this.members.delete(member.identity.peerId);",
-    replace: "this.members.delete(member.identity.peerId);\n    this.recentChanges?.delete(member.identity.peerId);",
+    find: "this.members.delete(member.peer.peerId);",
+    replace: "this.members.delete(member.peer.peerId);\n    this.recentChanges?.delete(member.peer.peerId);",
   },
   {
     name: "damping: a join is held back before a message",

@@ -1,6 +1,6 @@
 /** For tests: a client that sends frames and reads what was written to it. */
 
-import { Peer } from "../peer.ts";
+import { Connection } from "../connection.ts";
 import type { FakeSocket } from "./fake-socket.ts";
 import type { TestNode } from "./node.ts";
 
@@ -49,9 +49,9 @@ export class Client {
     readonly node: TestNode,
   ) {}
 
-  get peer(): Peer {
-    if (this.socket.data instanceof Peer) return this.socket.data;
-    throw new Error("the gateway has made no peer of this socket");
+  get connection(): Connection {
+    if (this.socket.data instanceof Connection) return this.socket.data;
+    throw new Error("this socket has no connection");
   }
 
   get closeCode(): number | undefined {

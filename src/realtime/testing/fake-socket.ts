@@ -36,7 +36,7 @@ export class FakeSocket implements Socket {
     private readonly server: FakeServer,
     private readonly handlers: WebSocketHandler<SocketData>,
     private readonly clock: Clock,
-    /** As in the runtime: a grant before the socket opens, a peer afterwards. */
+    /** As in the runtime: a grant before the socket opens, a connection afterwards. */
     public data: SocketData,
   ) {
     server.sockets.add(this);

@@ -1,0 +1,143 @@
+/** One connection of a peer: its socket, its permissions, its subscriptions and its rates. */
+import type { Grant } from "../access/admit.ts";
+import type { ActionSet } from "../protocol/actions.ts";
+import type { Scope } from "../protocol/glob.ts";
+import { CONTROL_FRAMES_BURST, PING_FRAMES_BURST } from "./limits.ts";
+import type { Peer } from "./peer.ts";
+import type { Socket } from "./socket.ts";
+import type { Subscription } from "./subscription.ts";
+
+let lastOutbox = 0;
+
+/** Up to this many subscriptions are searched one by one: most connections have few, and an index for each would cost memory. */
+const INDEXED_ABOVE = 8;
+
+export class Connection {
+  readonly keyId: string;
+  readonly peerId: string;
+  readonly metadataJson: string | undefined;
+  readonly tokenScope: Scope | undefined;
+  readonly tokenActions: ActionSet | undefined;
+  readonly secretSeq: number | undefined;
+  readonly expiresAtMs: number | null;
+  secretEndsMs: number | null;
+  keyScope: Scope;
+  actions: ActionSet;
+  private readonly held: Subscription[] = [];
+  /** The subscriptions by channel name, while there are more than INDEXED_ABOVE. */
+  private byChannel: Map<string, Subscription> | undefined;
+  /** The channel it was last allowed to publish to, so that the checks are not repeated with every frame. */
+  publishesTo: string | undefined;
+  private outboxTopic: string | undefined;
+  /** The number of the last WebSocket ping behind an ack; its pong opens the gate of that subscription. */
+  pingSeq = 0;
+  /** The highest ping number that a pong has answered. */
+  private pongSeq = 0;
+  /** Subscriptions whose roster waits for a pong (subscription.ts counts them). */
+  gated = 0;
+  open = true;
+  /** Unix ms at which it must be closed; Infinity: never. */
+  deadlineMs = Number.POSITIVE_INFINITY;
+  /** Its index in its slot of Deadlines. */
+  deadlineIndex = 0;
+  /** Monotonic ms at which its last frame came. */
+  lastSeenMs: number;
+  /** How many frames, pings and WebSocket control frames it may still send, as of `refilledMs` (rates.ts). */
+  frames: number;
+  pings: number;
+  controls: number;
+  refilledMs: number;
+
+  constructor(
+    readonly peer: Peer,
+    readonly socket: Socket,
+    grant: Grant,
+    /** Unix ms, never the same twice on one node: it orders connections by age. */
+    readonly connectedMs: number,
+    nowMonotonicMs: number,
+    framesBurst: number,
+  ) {
+    this.keyId = grant.key.id;
+    this.peerId = grant.peerId;
+    this.metadataJson = grant.peerMetadataJson;
+    this.tokenScope = grant.tokenScope;
+    this.tokenActions = grant.tokenActions;
+    this.secretSeq = grant.secretSeq;
+    this.secretEndsMs = grant.secretEndsMs;
+    this.expiresAtMs = grant.expiresAtMs;
+    this.keyScope = grant.key.scope;
+    this.actions = grant.tokenActions === undefined ? grant.key.actions : grant.tokenActions & grant.key.actions;
+    this.lastSeenMs = nowMonotonicMs;
+    this.frames = framesBurst;
+    this.pings = PING_FRAMES_BURST;
+    this.controls = CONTROL_FRAMES_BURST;
+    this.refilledMs = nowMonotonicMs;
+  }
+
+  /**
+   * A native topic that only this connection is on, made with its first use. A send to the socket is written at once, but what is
+   * published to topics leaves at the end of the turn in one write: better for frames that come often.
+   */
+  get outbox(): string {
+    if (this.outboxTopic === undefined) {
+      this.outboxTopic = `o${(++lastOutbox).toString(36)}`;
+      this.socket.subscribe(this.outboxTopic);
+    }
+    return this.outboxTopic;
+  }
+
+  /**
+   * The number of the ping that a pong answers; undefined: the pong is unsolicited, or the ping was answered before. A client may
+   * answer only the last of several pings (RFC 6455, 5.5.3).
+   */
+  answeredPing(payload: string): number | undefined {
+    const seq = Number(payload);
+    if (String(seq) !== payload || seq <= this.pongSeq || seq > this.pingSeq) return undefined;
+    this.pongSeq = seq;
+    return seq;
+  }
+
+  /** The key has changed: checks that passed before are done anew. */
+  narrowTo(key: Grant["key"]): void {
+    this.keyScope = key.scope;
+    this.actions = this.tokenActions === undefined ? key.actions : this.tokenActions & key.actions;
+    this.publishesTo = undefined;
+  }
+
+  may(action: ActionSet): boolean {
+    return (this.actions & action) !== 0;
+  }
+
+  /** Whether both the token and the key as it is now cover the channel. */
+  covers(channel: string): boolean {
+    return this.keyScope.matches(channel) && (this.tokenScope === undefined || this.tokenScope.matches(channel));
+  }
+
+  get subscriptions(): readonly Subscription[] {
+    return this.held;
+  }
+
+  subscriptionTo(channel: string): Subscription | undefined {
+    if (this.byChannel) return this.byChannel.get(channel);
+    for (const subscription of this.held) if (subscription.channel.name === channel) return subscription;
+    return undefined;
+  }
+
+  addSubscription(subscription: Subscription): void {
+    this.held.push(subscription);
+    if (this.byChannel) this.byChannel.set(subscription.channel.name, subscription);
+    else if (this.held.length > INDEXED_ABOVE)
+      this.byChannel = new Map(this.held.map((one) => [one.channel.name, one]));
+  }
+
+  /** false: it was removed before. */
+  removeSubscription(subscription: Subscription): boolean {
+    const at = this.held.indexOf(subscription);
+    if (at < 0) return false;
+    this.held.splice(at, 1);
+    this.byChannel?.delete(subscription.channel.name);
+    // At half the limit, so that one channel more or less does not build the index each time.
+    if (this.held.length <= INDEXED_ABOVE / 2) this.byChannel = undefined;
+    return true;
+  }
+}
