@@ -23,9 +23,9 @@ export class Channel {
   listeners = 0;
   /** Subscriptions off the presence topic that receive changes one by one (individual-changes.ts); undefined: none. */
   offTopic: Set<Subscription> | undefined;
-  /** Became ready since the last tick: the next one writes their roster. A subscription that has ended meanwhile may be in it. */
+  /** Subscriptions that became ready since the last tick, which get their roster in the next one. May hold ended ones. */
   ready: Subscription[] = [];
-  /** Have their roster: the next tick shows them to the others. A subscription that has ended meanwhile may be in it. */
+  /** Subscriptions that have their roster and are shown to the others in the next tick. May hold ended ones. */
   awaitingTick: Subscription[] = [];
   /** Grows whenever a subscription gets its roster, because it can be shown changes from then on. */
   rostersWritten = 0;

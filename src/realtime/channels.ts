@@ -56,7 +56,7 @@ export class Channels implements ConnectionObserver {
     const { presence } = this.parts;
     const acknowledge = (): void => {
       const { state } = subscription;
-      answer(state.at === "ended" && state.why === "revoked" ? "channel_not_authorized" : undefined);
+      answer(state.kind === "ended" && state.why === "revoked" ? "channel_not_authorized" : undefined);
       presence.acked(subscription);
     };
     const { opening } = subscription.channel;

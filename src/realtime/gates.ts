@@ -1,4 +1,4 @@
-/** Subscriptions whose roster waits for the pong of the ping behind their ack, and the time after which it waits no longer. */
+/** Subscriptions whose roster waits for the pong of the ping after their ack, and the timeout of that wait. */
 import { ROSTER_WAIT_MS } from "../protocol/limits.ts";
 import type { Clock } from "./clock.ts";
 import type { Subscription } from "./subscription.ts";
@@ -25,7 +25,7 @@ export class Gates {
     private readonly overdue: (subscriptions: readonly Subscription[]) => void,
   ) {}
 
-  /** From now on the roster that was promised with this ping has a deadline. */
+  /** From now on the roster tied to this ping has a deadline. */
   add(subscription: Subscription, ping: number): void {
     const untilMs = this.clock.monotonicMs() + GATE_WAIT_MS;
     this.waiting.push({ subscription, ping, untilMs });
@@ -48,10 +48,10 @@ export class Gates {
     const overdue: Subscription[] = [];
     let passed = 0;
     for (const { subscription, ping, untilMs } of this.waiting) {
-      const isOwed = subscription.isOwedRosterOf(ping);
-      if (isOwed && untilMs > nowMs) break;
+      const isUnsent = subscription.awaitsRosterFor(ping);
+      if (isUnsent && untilMs > nowMs) break;
       passed++;
-      if (isOwed) overdue.push(subscription);
+      if (isUnsent) overdue.push(subscription);
     }
     this.waiting.splice(0, passed);
     return overdue;

@@ -2,8 +2,8 @@
  * Presence changes that are written to one subscription instead of the channel's presence topic.
  *
  * Changes about the sender of a direct message are written to its receiver before the message, and only to its receiver
- * (protocol 4). From then on that subscription knows more than the channel was shown, so it cannot stay on the topic:
- * `shownAlone` holds where it differs, and each tick writes to it separately until nothing differs any more.
+ * (protocol 4). From then on that subscription knows more than the channel was sent, so it cannot stay on the topic: `overrides`
+ * holds the entries that differ, and each tick writes to that subscription separately until none is left.
  */
 import type { Damping } from "./damping.ts";
 import type { Member } from "./member.ts";
@@ -21,10 +21,10 @@ export class IndividualChanges {
   constructor(private readonly parts: IndividualChangesParts) {}
 
   /**
-   * Before a direct message of this member: writes to its receiver what it does not know of the member yet. `after`: the
-   * member's arrivedEntry(), made once for all receivers.
+   * Before a direct message of this member: writes the member's present entry to the receiver if it knows another one. `after`
+   * is the member's arrivedEntry(), made once for all receivers.
    */
-  showAlone(subscription: Subscription, member: Member, after: string | undefined): void {
+  writeOverride(subscription: Subscription, member: Member, after: string | undefined): void {
     const { channel } = subscription;
     const { peerId } = member.peer;
     if (!subscription.knowsMembers) return;
@@ -32,13 +32,13 @@ export class IndividualChanges {
     if (before === after || !this.parts.damping.allows(channel, peerId, before, after, true)) return;
     this.parts.damping.shown(channel, peerId, before, after);
     this.write(subscription, [{ peerId, before, after }]);
-    subscription.showedAlone(peerId, after);
+    subscription.recordOverride(peerId, after);
   }
 
   /**
-   * Writes to a subscription that is off the topic: `changes`, which the topic has had, and what differs for it alone. Peer ids
-   * whose change is held back are added to `held`. A message of `sender` comes next; without `isTick`, only what is about the
-   * sender is written.
+   * Writes to a subscription that is off the topic: `changes`, already published on the topic, and changes of its overrides. Peer
+   * ids whose change is held back are added to `held`. A message of `sender` comes next; without `isTick`, only overrides of the
+   * sender are looked at.
    */
   catchUp(
     subscription: Subscription,
@@ -48,10 +48,10 @@ export class IndividualChanges {
     isTick = true,
   ): void {
     const { channel, state } = subscription;
-    if (state.at !== "offTopic") return;
-    const { shownAlone } = state;
-    const toWrite = changes.filter(({ peerId }) => !shownAlone.has(peerId));
-    const differing = isTick ? shownAlone : only(shownAlone, sender);
+    if (state.kind !== "offTopic") return;
+    const { overrides } = state;
+    const toWrite = changes.filter(({ peerId }) => !overrides.has(peerId));
+    const differing = isTick ? overrides : only(overrides, sender);
     for (const [peerId, before] of differing) {
       const member = channel.members.get(peerId);
       const after = before === undefined ? member?.entry() : member?.arrivedEntry();
@@ -63,14 +63,14 @@ export class IndividualChanges {
         this.parts.damping.shown(channel, peerId, before, after);
         toWrite.push({ peerId, before, after });
       }
-      if (after === member?.shown) subscription.caughtUpOn(peerId);
-      else subscription.showedAlone(peerId, after);
+      if (after === member?.shown) subscription.removeOverride(peerId);
+      else subscription.recordOverride(peerId, after);
     }
     this.write(subscription, toWrite);
     subscription.returnToTopic();
   }
 
-  /** To this subscription alone; a peer is not shown its own join. */
+  /** Writes to this subscription only. A peer is not shown its own join. */
   write({ channel, connection }: Subscription, changes: readonly Change[]): void {
     const ofOthers = changes.filter((change) => !isJoin(change) || change.peerId !== connection.peerId);
     if (ofOthers.length === 0) return;
@@ -80,28 +80,28 @@ export class IndividualChanges {
   }
 }
 
-type ShownAlone = NonNullable<Subscription["shownAlone"]>;
+type Overrides = NonNullable<Subscription["overrides"]>;
 
-/** The entry of this peer alone. */
-function only(shownAlone: ShownAlone, peerId: string | undefined): [string, string | undefined][] {
-  return peerId !== undefined && shownAlone.has(peerId) ? [[peerId, shownAlone.get(peerId)]] : [];
+/** The override of this peer, if there is one. */
+function only(overrides: Overrides, peerId: string | undefined): [string, string | undefined][] {
+  return peerId !== undefined && overrides.has(peerId) ? [[peerId, overrides.get(peerId)]] : [];
 }
 
 export const isJoin = ({ before, after }: Change): boolean => before === undefined && after !== undefined;
 
 /**
- * Whether any subscription receives this change as one of the channel: one on the topic, or one off it that knows of this peer
- * what the channel was shown. A peer is not shown its own join.
+ * Whether any subscription receives this change as one of the channel: one on the topic, or one off it without an override of
+ * this peer. A peer is not shown its own join.
  */
 export function isReceived(member: Member, change: Change): boolean {
   const { channel, subscriptions } = member;
   const own = isJoin(change) ? subscriptions : [];
   if (channel.listeners > own.filter(({ isListening }) => isListening).length) return true;
-  return channel.offTopic?.values().some((one) => !one.shownAlone?.has(change.peerId) && !own.includes(one)) === true;
+  return channel.offTopic?.values().some((one) => !one.overrides?.has(change.peerId) && !own.includes(one)) === true;
 }
 
-/** What a subscription was shown last of a member. */
-function knownTo({ shownAlone, roster }: Subscription, { peer, shown }: Member): string | undefined {
-  if (shownAlone?.has(peer.peerId)) return shownAlone.get(peer.peerId);
+/** The entry of a member that a subscription was sent last. */
+function knownTo({ overrides, roster }: Subscription, { peer, shown }: Member): string | undefined {
+  if (overrides?.has(peer.peerId)) return overrides.get(peer.peerId);
   return roster ? roster.entries.get(peer.peerId) : shown;
 }

@@ -119,7 +119,7 @@ export class PresenceWriter {
     channel.rostersWritten++;
     const isWritten = writeRest(subscription);
     this.parts.queue.wrote(subscription, isWritten);
-    if (!isWritten || subscription.state.at !== "rostered") return;
+    if (!isWritten || subscription.state.kind !== "rostered") return;
     writeMissed(subscription, this.parts.partMaxBytes);
     subscription.listen();
     const held = new Set<string>();

@@ -122,7 +122,7 @@ export class Presence {
   pong(connection: Connection, seq: number): void {
     if (connection.gated === 0) return;
     for (const subscription of connection.subscriptions)
-      if (subscription.state.at === "gated" && subscription.state.ping <= seq) this.openGate(subscription);
+      if (subscription.state.kind === "gated" && subscription.state.ping <= seq) this.openGate(subscription);
   }
 
   /**
@@ -152,9 +152,9 @@ export class Presence {
       for (const connection of target.connections) {
         const subscription = connection.subscriptionTo(member.channel.name);
         if (!subscription?.member || subscription.member === member) continue;
-        this.individual.showAlone(subscription, member, entry);
+        this.individual.writeOverride(subscription, member, entry);
         // The next tick compares what it knows with what the channel is shown.
-        if (subscription.shownAlone) this.schedule(member.channel);
+        if (subscription.overrides) this.schedule(member.channel);
       }
       setUpToDateFor(member, target);
     }
@@ -196,7 +196,7 @@ export class Presence {
 
   /** Rosters that are not written at their deadline are written now. */
   private overdue(subscriptions: readonly Subscription[]): void {
-    for (const subscription of subscriptions) if (subscription.state.at === "gated") this.openGate(subscription);
+    for (const subscription of subscriptions) if (subscription.state.kind === "gated") this.openGate(subscription);
     for (const [channel, some] of Map.groupBy(subscriptions, (one) => one.channel))
       this.parts.boundary.forChannel("timer", channel, () => this.writeNow(channel, some));
   }
@@ -205,7 +205,7 @@ export class Presence {
   private proceed(subscription: Subscription): void {
     const { channel } = subscription;
     if (subscription.roster) return this.writer.continueRoster(subscription);
-    if (subscription.state.at !== "ready") return;
+    if (subscription.state.kind !== "ready") return;
     channel.ready.push(subscription);
     this.schedule(channel);
     // The roster is for one connection, but a tick of its channel is for all.
@@ -215,7 +215,7 @@ export class Presence {
   /** If the channel has ticked just now, these get their roster at once, and its next tick shows them to the others. */
   private writeNow(channel: Channel, subscriptions: readonly Subscription[]): void {
     if (this.mayTick(channel)) return this.tickChannel(channel);
-    const admitted = subscriptions.filter((one) => one.state.at === "ready" && this.queue.admits(one));
+    const admitted = subscriptions.filter((one) => one.state.kind === "ready" && this.queue.admits(one));
     this.writer.writeRostersBeforeTick(channel, admitted);
   }
 
@@ -254,8 +254,8 @@ export class Presence {
 
   private tickChannel(channel: Channel, sender?: Member): void {
     // A set: one that subscribed twice within a tick gets one roster.
-    const newcomers = [...new Set(channel.ready)].filter((one) => one.state.at === "ready" && this.queue.admits(one));
-    const rostered = [...new Set(channel.awaitingTick)].filter((one) => one.state.at === "awaitingTick");
+    const newcomers = [...new Set(channel.ready)].filter((one) => one.state.kind === "ready" && this.queue.admits(one));
+    const rostered = [...new Set(channel.awaitingTick)].filter((one) => one.state.kind === "awaitingTick");
     channel.ready = [];
     channel.awaitingTick = [];
     this.dirty.delete(channel);

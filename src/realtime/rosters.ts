@@ -73,10 +73,10 @@ export function writeRest(subscription: Subscription): boolean {
 
 /** Behind a roster that is written: what the channel was shown since it was made. */
 export function writeMissed(subscription: Subscription, partMaxBytes: number): void {
-  const { channel, connection, roster, shownAlone } = subscription;
+  const { channel, connection, roster, overrides } = subscription;
   if (!roster) return;
-  // Peers of which it was shown something alone are left to IndividualChanges, which compares with that.
-  const isItsOwn = (peerId: string): boolean => peerId === connection.peerId || shownAlone?.has(peerId) === true;
+  // Peers with an override are left to IndividualChanges, which compares with the override.
+  const isItsOwn = (peerId: string): boolean => peerId === connection.peerId || overrides?.has(peerId) === true;
   const missed: Change[] = [];
   for (const [peerId, { shown }] of channel.members) {
     const before = roster.entries.get(peerId);

@@ -14,7 +14,7 @@ function subscriptionOf(client: Client): Subscription {
 
 /** The state, and the counts and topics that go with it. */
 const summary = ({ state, connection, channel }: Subscription, { socket }: Client): unknown => ({
-  at: state.at,
+  kind: state.kind,
   gated: connection.gated,
   listeners: channel.listeners,
   offTopic: channel.offTopic?.size ?? 0,
@@ -28,20 +28,20 @@ describe("a subscription", () => {
     ann.subscribe("c");
     const subscription = subscriptionOf(ann);
     const arriving = { listeners: 0, offTopic: 0, isOnTopic: false };
-    expect(summary(subscription, ann)).toEqual({ ...arriving, at: "gated", gated: 1 });
+    expect(summary(subscription, ann)).toEqual({ ...arriving, kind: "gated", gated: 1 });
     ann.socket.pong();
-    expect(summary(subscription, ann)).toEqual({ ...arriving, at: "ready", gated: 0 });
+    expect(summary(subscription, ann)).toEqual({ ...arriving, kind: "ready", gated: 0 });
     world.advance(STEP_MS);
-    const listening = { at: "listening", gated: 0, listeners: 1, offTopic: 0, isOnTopic: true };
+    const listening = { kind: "listening", gated: 0, listeners: 1, offTopic: 0, isOnTopic: true };
     expect(summary(subscription, ann)).toEqual(listening);
     ann.subscribe("c");
-    expect(summary(subscription, ann)).toEqual({ ...arriving, at: "gated", gated: 1 });
+    expect(summary(subscription, ann)).toEqual({ ...arriving, kind: "gated", gated: 1 });
     ann.socket.pong();
     world.advance(STEP_MS);
     expect(summary(subscription, ann)).toEqual(listening);
   });
 
-  test("is off the topic while it was shown something alone", () => {
+  test("is off the topic while it was sent a presence change that the channel was not", () => {
     const world = new World();
     const ann = world.join("ann", "c");
     const ben = world.connect("ben").holdPongs();
@@ -49,7 +49,7 @@ describe("a subscription", () => {
     ben.send("ann", 1);
     const subscription = subscriptionOf(ann);
     expect(summary(subscription, ann)).toEqual({
-      at: "offTopic",
+      kind: "offTopic",
       gated: 0,
       listeners: 0,
       offTopic: 1,
@@ -58,7 +58,7 @@ describe("a subscription", () => {
     ben.socket.pong();
     world.advance(STEP_MS);
     expect(summary(subscription, ann)).toEqual({
-      at: "listening",
+      kind: "listening",
       gated: 0,
       listeners: 2,
       offTopic: 0,
@@ -78,7 +78,7 @@ describe("a subscription", () => {
     subscription.gate(member, 1);
     subscription.listen();
     subscription.withdraw();
-    expect(subscription.state).toEqual({ at: "ended", member: undefined, why: "left" });
+    expect(subscription.state).toEqual({ kind: "ended", member: undefined, why: "left" });
     expect([
       ann.connection.gated,
       subscription.channel.listeners,

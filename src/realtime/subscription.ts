@@ -1,25 +1,32 @@
 /**
- * A connection on a channel, and how far it has come in the channel's presence.
+ * One connection's subscription to one channel, and its state in the channel's presence.
  *
  *     absent → opening → gated → ready ────────────────→ rostered → listening ⇄ offTopic
  *                                  └───→ awaitingTick ──────┘
  *
  * A repeated subscribe leads from every state back to `gated`, the loss of the presence action to `absent`, the end of the
- * subscription to `ended`. Only this file changes the state. What must agree with it changes in the same step: the presence
- * topic, `channel.listeners`, `channel.offTopic` and `connection.gated`.
+ * subscription to `ended`. Rosters have a deadline, but large channels tick rarely: `awaitingTick` is for a roster that is written
+ * before the channel's next tick. `offTopic` is for a receiver of direct messages that was sent presence changes before the
+ * channel was (individual-changes.ts explains why).
+ *
+ * Only this file changes the state. What must agree with it changes in the same step: the presence topic, `channel.listeners`,
+ * `channel.offTopic` and `connection.gated`.
  */
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
 import type { Member } from "./member.ts";
 import type { Roster } from "./rosters.ts";
 
-/** By peer id: what this subscription was shown where that differs from what the channel was shown; undefined: that the peer left. */
-type ShownAlone = Map<string, string | undefined>;
+/**
+ * Presence entries, by peer id, that differ from what the channel was last sent. `undefined` means that this subscriber was sent
+ * that the peer left. The map is changed in place, although states are replaced: it can have hundreds of entries.
+ */
+type Overrides = Map<string, string | undefined>;
 
 /** Why a subscription ended. `revoked`: the key no longer covers the channel. */
 export type EndReason = "left" | "revoked";
 
-/** A roster of which the first part is written. The others follow as the client reads them. */
+/** A roster of which the first part is written. The other parts follow as the client reads them. */
 interface RosterProgress {
   readonly roster: Roster;
   readonly partsWritten: number;
@@ -27,64 +34,64 @@ interface RosterProgress {
 
 interface Arriving {
   readonly member: Member;
-  /** Whether other members may be shown it already: its peer is known to them, or has sent a message. */
+  /** Whether the other members may be shown this subscription: they know its peer already, or its peer has sent a message. */
   readonly isVisible: boolean;
 }
 
-/** It has no presence action: it receives messages, but neither sees presence nor is shown. */
+/** The key or the token has no presence action: the subscription receives messages, but no presence, and is not shown. */
 interface Absent {
-  readonly at: "absent";
+  readonly kind: "absent";
   readonly member: undefined;
 }
 
-/** It waits for its ack, while the engine finds out which members other nodes have. */
+/** The subscribe is not acked yet: the engine is still fetching members from other nodes. */
 interface Opening extends Arriving {
-  readonly at: "opening";
+  readonly kind: "opening";
 }
 
-/** Its roster waits for the pong of this ping, which was sent behind the ack. */
+/** The roster waits for the pong of this ping, which was sent after the ack. */
 interface Gated extends Arriving {
-  readonly at: "gated";
+  readonly kind: "gated";
   readonly ping: number;
 }
 
-/** The pong has come, or its time is up: the next tick writes the roster, unless rosters of other channels are still in the buffer. */
+/** The pong has arrived or timed out: the next tick writes the roster, unless rosters of other channels are still in the buffer. */
 interface Ready extends Arriving {
-  readonly at: "ready";
+  readonly kind: "ready";
   readonly ping: number;
 }
 
-/** Its roster was due before the next tick and is written ahead of it, or being written. That tick shows it to the others. */
+/** The roster was due before the next tick, so it is written or being written. That tick shows the member to the others. */
 interface AwaitingTick extends Arriving {
-  readonly at: "awaitingTick";
+  readonly kind: "awaitingTick";
   readonly progress: RosterProgress;
-  readonly shownAlone: ShownAlone | undefined;
+  readonly overrides: Overrides | undefined;
 }
 
-/** The others are shown it. What is left of its roster is still to be written, then what it has missed meanwhile. */
+/** The other members were shown this one. The rest of its roster is still to be written, then the changes since that roster. */
 interface Rostered {
-  readonly at: "rostered";
+  readonly kind: "rostered";
   readonly member: Member;
-  /** undefined: a roster of one part, which needs no more than one write. */
+  /** `undefined` for a roster of one part, which needs only one write. */
   readonly progress: RosterProgress | undefined;
-  readonly shownAlone: ShownAlone | undefined;
+  readonly overrides: Overrides | undefined;
 }
 
-/** It receives presence changes from the channel's topic. */
+/** Presence changes come from the channel's presence topic. */
 interface Listening {
-  readonly at: "listening";
+  readonly kind: "listening";
   readonly member: Member;
 }
 
-/** It was shown something that the channel was not: changes are written to it alone, until nothing differs. */
+/** Has overrides: changes are written to this subscription individually until no override is left. */
 interface OffTopic {
-  readonly at: "offTopic";
+  readonly kind: "offTopic";
   readonly member: Member;
-  readonly shownAlone: ShownAlone;
+  readonly overrides: Overrides;
 }
 
 interface Ended {
-  readonly at: "ended";
+  readonly kind: "ended";
   readonly member: undefined;
   readonly why: EndReason;
 }
@@ -100,7 +107,7 @@ export type SubscriptionState =
   | OffTopic
   | Ended;
 
-const ABSENT: Absent = { at: "absent", member: undefined };
+const ABSENT: Absent = { kind: "absent", member: undefined };
 
 export class Subscription {
   withMetadata = false;
@@ -115,25 +122,25 @@ export class Subscription {
     return this.current;
   }
 
-  // What others ask of the state
+  // Queries
 
-  /** undefined: it takes no part in presence. */
+  /** `undefined` while the subscription takes no part in presence. */
   get member(): Member | undefined {
     return this.current.member;
   }
 
   get isEnded(): boolean {
-    return this.current.at === "ended";
+    return this.current.kind === "ended";
   }
 
   get isListening(): boolean {
-    return this.current.at === "listening";
+    return this.current.kind === "listening";
   }
 
-  /** Whether other members may be shown it. */
+  /** Whether other members may be shown this subscription. */
   get isVisible(): boolean {
     const state = this.current;
-    switch (state.at) {
+    switch (state.kind) {
       case "opening":
       case "gated":
       case "ready":
@@ -147,147 +154,147 @@ export class Subscription {
     }
   }
 
-  /** Its roster was promised with this ping and has not been written. */
-  isOwedRosterOf(ping: number): boolean {
+  /** True while the roster tied to this ping is unsent. */
+  awaitsRosterFor(ping: number): boolean {
     const state = this.current;
-    return (state.at === "gated" || state.at === "ready") && state.ping === ping;
+    return (state.kind === "gated" || state.kind === "ready") && state.ping === ping;
   }
 
-  /** Its whole roster is written, so that changes may follow. */
+  /** The whole roster is written, so changes may follow. */
   get knowsMembers(): boolean {
     const state = this.current;
-    if (state.at === "awaitingTick") return state.progress.partsWritten >= state.progress.roster.parts.length;
-    return state.at === "listening" || state.at === "offTopic";
+    if (state.kind === "awaitingTick") return state.progress.partsWritten >= state.progress.roster.parts.length;
+    return state.kind === "listening" || state.kind === "offTopic";
   }
 
   get roster(): Roster | undefined {
     const state = this.current;
-    return state.at === "awaitingTick" || state.at === "rostered" ? state.progress?.roster : undefined;
+    return state.kind === "awaitingTick" || state.kind === "rostered" ? state.progress?.roster : undefined;
   }
 
-  get shownAlone(): ReadonlyMap<string, string | undefined> | undefined {
+  get overrides(): ReadonlyMap<string, string | undefined> | undefined {
     const state = this.current;
-    return state.at === "awaitingTick" || state.at === "rostered" || state.at === "offTopic"
-      ? state.shownAlone
+    return state.kind === "awaitingTick" || state.kind === "rostered" || state.kind === "offTopic"
+      ? state.overrides
       : undefined;
   }
 
-  // Transitions, in the order of a subscription's life
+  // Transitions, in the order of a subscription's life. One that the header does not allow does nothing: the lists and timers that
+  // call them (`channel.ready`, `channel.awaitingTick`, gates.ts) can hold a subscription that was repeated or has ended since.
 
-  /** It takes part in presence, once its ack is sent. */
+  /** Takes part in presence as soon as the ack is sent. */
   join(member: Member): void {
-    if (this.current.at === "absent") this.become({ at: "opening", member, isVisible: false });
+    if (this.current.kind === "absent") this.become({ kind: "opening", member, isVisible: false });
   }
 
-  /** It is acked: its roster waits for the pong of `ping`. */
+  /** The subscribe is acked: the roster waits for the pong of `ping`. */
   gate(member: Member, ping: number): void {
-    this.become({ at: "gated", member, isVisible: this.isVisible, ping });
+    this.become({ kind: "gated", member, isVisible: this.isVisible, ping });
   }
 
-  /** Its roster waits for the pong no longer. */
+  /** The roster no longer waits for the pong. */
   openGate(): void {
-    if (this.current.at === "gated") this.become({ ...this.current, at: "ready" });
+    if (this.current.kind === "gated") this.become({ ...this.current, kind: "ready" });
   }
 
-  /** It may be shown to others from now on, whatever it waits for. */
+  /** Other members may be shown this subscription from now on, even if it still waits for its ack, pong or tick. */
   show(): void {
     if ("isVisible" in this.current && !this.current.isVisible) this.become({ ...this.current, isVisible: true });
   }
 
-  /** The first part of this roster is written ahead of the next tick. */
+  /** The first part of this roster is written before the next tick. */
   rosterBeforeTick(roster: Roster): void {
-    if (this.current.at !== "ready") return;
+    if (this.current.kind !== "ready") return;
     const { member, isVisible } = this.current;
     const progress = { roster, partsWritten: 1 };
-    this.become({ at: "awaitingTick", member, isVisible, progress, shownAlone: undefined });
+    this.become({ kind: "awaitingTick", member, isVisible, progress, overrides: undefined });
   }
 
-  /** A tick shows it to the others; its roster was written before, or is written now. */
+  /** A tick shows the member to the others; its roster was written before, or is written now. */
   tick(): void {
     const state = this.current;
-    if (state.at === "ready")
-      this.become({ at: "rostered", member: state.member, progress: undefined, shownAlone: undefined });
-    else if (state.at === "awaitingTick") {
-      const { member, progress, shownAlone } = state;
-      this.become({ at: "rostered", member, progress, shownAlone });
+    if (state.kind === "ready")
+      this.become({ kind: "rostered", member: state.member, progress: undefined, overrides: undefined });
+    else if (state.kind === "awaitingTick") {
+      const { member, progress, overrides } = state;
+      this.become({ kind: "rostered", member, progress, overrides });
     }
   }
 
-  /** The first part of this roster is written, the others follow as its reader takes them. */
+  /** The first part of this roster is written; the other parts follow as the client reads them. */
   keepRoster(roster: Roster): void {
-    if (this.current.at === "rostered") this.become({ ...this.current, progress: { roster, partsWritten: 1 } });
+    if (this.current.kind === "rostered") this.become({ ...this.current, progress: { roster, partsWritten: 1 } });
   }
 
-  /** The index of the next part of its roster, which is written now; undefined: all of them are. */
+  /** The index of the next roster part, which the caller writes now; `undefined` if all are written. */
   takePart(): number | undefined {
     const state = this.current;
-    if ((state.at !== "awaitingTick" && state.at !== "rostered") || !state.progress) return undefined;
+    if ((state.kind !== "awaitingTick" && state.kind !== "rostered") || !state.progress) return undefined;
     const { roster, partsWritten } = state.progress;
     if (partsWritten >= roster.parts.length) return undefined;
     this.become({ ...state, progress: { roster, partsWritten: partsWritten + 1 } });
     return partsWritten;
   }
 
-  /** Its roster and what it has missed are written: it receives changes from now on. */
+  /** The roster and the changes since then are written: from now on the subscription receives changes. */
   listen(): void {
-    if (this.current.at !== "rostered") return;
-    const { member, shownAlone } = this.current;
-    this.become(shownAlone ? { at: "offTopic", member, shownAlone } : { at: "listening", member });
+    if (this.current.kind !== "rostered") return;
+    const { member, overrides } = this.current;
+    this.become(overrides ? { kind: "offTopic", member, overrides } : { kind: "listening", member });
   }
 
-  /** What is published next on the presence topic is not for it; until `listen`. */
+  /** Leaves the presence topic until `listen()`, so that the subscription misses the next publish. */
   pause(): void {
-    if (this.current.at !== "listening") return;
+    if (this.current.kind !== "listening") return;
     const { member } = this.current;
-    this.become({ at: "rostered", member, progress: undefined, shownAlone: undefined });
+    this.become({ kind: "rostered", member, progress: undefined, overrides: undefined });
   }
 
-  /** It alone was shown `entry` of a peer. */
-  showedAlone(peerId: string, entry: string | undefined): void {
+  /** This subscription alone was sent `entry` of a peer. */
+  recordOverride(peerId: string, entry: string | undefined): void {
     const state = this.current;
-    if (state.at !== "awaitingTick" && state.at !== "listening" && state.at !== "offTopic") return;
-    const known = state.at === "listening" ? undefined : state.shownAlone;
-    // Changed in place: a subscription can differ in hundreds of peers.
+    if (state.kind !== "awaitingTick" && state.kind !== "listening" && state.kind !== "offTopic") return;
+    const known = state.kind === "listening" ? undefined : state.overrides;
     if (known) known.set(peerId, entry);
-    else if (state.at === "awaitingTick") this.become({ ...state, shownAlone: new Map([[peerId, entry]]) });
-    else this.become({ at: "offTopic", member: state.member, shownAlone: new Map([[peerId, entry]]) });
+    else if (state.kind === "awaitingTick") this.become({ ...state, overrides: new Map([[peerId, entry]]) });
+    else this.become({ kind: "offTopic", member: state.member, overrides: new Map([[peerId, entry]]) });
   }
 
-  /** The channel was shown the same of this peer. */
-  caughtUpOn(peerId: string): void {
-    if (this.current.at === "offTopic") this.current.shownAlone.delete(peerId);
+  /** The channel was sent the same entry of this peer. */
+  removeOverride(peerId: string): void {
+    if (this.current.kind === "offTopic") this.current.overrides.delete(peerId);
   }
 
-  /** Back on the topic, when nothing differs any more. */
+  /** Returns to the presence topic if no override is left. */
   returnToTopic(): void {
-    if (this.current.at === "offTopic" && this.current.shownAlone.size === 0)
-      this.become({ at: "listening", member: this.current.member });
+    if (this.current.kind === "offTopic" && this.current.overrides.size === 0)
+      this.become({ kind: "listening", member: this.current.member });
   }
 
-  /** It has lost the presence action, but stays subscribed. */
+  /** Lost the presence action, but stays subscribed. */
   withdraw(): void {
     this.become(ABSENT);
   }
 
   end(why: EndReason): void {
-    this.become({ at: "ended", member: undefined, why });
+    this.become({ kind: "ended", member: undefined, why });
   }
 
   private become(next: SubscriptionState): void {
     const { current, channel, connection } = this;
-    // A write can close its own socket, and so end the subscription in the middle of another step.
-    if (current.at === "ended") return;
+    // A write can close its own socket and so end the subscription in the middle of another step: `ended` is final.
+    if (current.kind === "ended") return;
     this.current = next;
-    if (current.at === next.at) return;
-    if (current.at === "gated") connection.gated--;
-    if (next.at === "gated") connection.gated++;
-    if (current.at === "offTopic") removeOffTopic(channel, this);
-    if (next.at === "offTopic") addOffTopic(channel, this);
-    if (current.at === "listening") {
+    if (current.kind === next.kind) return;
+    if (current.kind === "gated") connection.gated--;
+    if (next.kind === "gated") connection.gated++;
+    if (current.kind === "offTopic") removeOffTopic(channel, this);
+    if (next.kind === "offTopic") addOffTopic(channel, this);
+    if (current.kind === "listening") {
       channel.listeners--;
       connection.socket.unsubscribe(channel.presenceTopic);
     }
-    if (next.at === "listening") {
+    if (next.kind === "listening") {
       channel.listeners++;
       connection.socket.subscribe(channel.presenceTopic);
     }

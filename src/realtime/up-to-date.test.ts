@@ -23,12 +23,12 @@ afterEach(() => {
 });
 
 /** How often each of these is called while `act` runs. */
-function counted(act: () => void): { lookUps: number; shownAlone: number; caughtUp: number; asked: number } {
+function counted(act: () => void): { lookUps: number; writeOverride: number; caughtUp: number; asked: number } {
   const lookUps = spyOn(Connection.prototype, "subscriptionTo");
-  const shownAlone = spyOn(IndividualChanges.prototype, "showAlone");
+  const writeOverride = spyOn(IndividualChanges.prototype, "writeOverride");
   const caughtUp = spyOn(IndividualChanges.prototype, "catchUp");
   const asked = spyOn(Damping.prototype, "allows");
-  const all = { lookUps, shownAlone, caughtUp, asked };
+  const all = { lookUps, writeOverride, caughtUp, asked };
   spies.push(...Object.values(all));
   act();
   const counts = Object.fromEntries(Object.entries(all).map(([name, spy]) => [name, spy.mock.calls.length]));
@@ -95,8 +95,8 @@ describe("direct messages of a peer that is still to be shown in many channels",
     const { world, anns, ben } = flapped(0);
     ben.holdPongs();
     enter(ben);
-    const { shownAlone } = counted(() => repeat(MESSAGES, (i) => ben.send("ann", i + 1)));
-    expect(shownAlone).toBe(CHANNELS.length * RECEIVERS);
+    const { writeOverride } = counted(() => repeat(MESSAGES, (i) => ben.send("ann", i + 1)));
+    expect(writeOverride).toBe(CHANNELS.length * RECEIVERS);
     for (const ann of anns) {
       const [first, ...rest] = ann.newFrames().filter((one) => one !== "joined: ben");
       expect([first, rest.length]).toEqual(["direct ben 1", MESSAGES - 1]);
@@ -147,7 +147,7 @@ describe("direct messages of a peer that is still to be shown in many channels",
     ben.send("ann", 2);
     expect(late.newFrames()).toEqual(["joined: ben", "direct ben 2"]);
     // Further messages do not look again.
-    expect(counted(() => repeat(MESSAGES, (i) => ben.send("ann", i + 3))).shownAlone).toBe(0);
+    expect(counted(() => repeat(MESSAGES, (i) => ben.send("ann", i + 3))).writeOverride).toBe(0);
   });
 
   test("look again for each change of the sender", () => {
@@ -206,10 +206,10 @@ test("a publish looks, in subscriptions that are off the topic, at what they wer
     enter(other);
     other.send("ann", 1);
   }
-  for (const ann of anns) expect(ann.connection.subscriptionTo("c0")?.shownAlone?.size).toBe(others.length);
+  for (const ann of anns) expect(ann.connection.subscriptionTo("c0")?.overrides?.size).toBe(others.length);
   ben.holdPongs();
-  const maps = anns.flatMap(({ connection }) => connection.subscriptions.flatMap(({ shownAlone }) => shownAlone ?? []));
-  const walks = maps.map((shownAlone) => spyOn(shownAlone, Symbol.iterator));
+  const maps = anns.flatMap(({ connection }) => connection.subscriptions.flatMap(({ overrides }) => overrides ?? []));
+  const walks = maps.map((overrides) => spyOn(overrides, Symbol.iterator));
   for (const channel of CHANNELS) {
     ben.subscribe(channel);
     ben.publish(channel, 1);

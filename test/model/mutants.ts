@@ -40,14 +40,14 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "change before roster",
     file: "src/realtime/subscription.ts",
-    find: 'if (next.at === "listening") {',
-    replace: 'if (next.at === "listening" || next.at === "gated") {',
+    find: 'if (next.kind === "listening") {',
+    replace: 'if (next.kind === "listening" || next.kind === "gated") {',
   },
   {
     name: "change before roster, on a repeated subscribe only",
     file: "src/realtime/subscription.ts",
-    find: 'if (current.at === "listening") {',
-    replace: 'if (current.at === "listening" && next.at !== "gated") {',
+    find: 'if (current.kind === "listening") {',
+    replace: 'if (current.kind === "listening" && next.kind !== "gated") {',
   },
   {
     name: "roster with self",
@@ -247,13 +247,13 @@ const MUTANTS: readonly Mutant[] = [
   {
     name: "shown alone, and again with the others",
     file: "src/realtime/individual-changes.ts",
-    find: "this.write(subscription, [{ peerId, before, after }]);\n    subscription.showedAlone(peerId, after);",
+    find: "this.write(subscription, [{ peerId, before, after }]);\n    subscription.recordOverride(peerId, after);",
     replace: "this.write(subscription, [{ peerId, before, after }]);",
   },
   {
     name: "shown alone, and further changes not any more",
     file: "src/realtime/individual-changes.ts",
-    find: "changes.filter(({ peerId }) => !shownAlone.has(peerId))",
+    find: "changes.filter(({ peerId }) => !overrides.has(peerId))",
     replace: "changes.slice(changes.length)",
   },
   {
