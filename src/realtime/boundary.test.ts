@@ -68,8 +68,8 @@ describe("a fault in a socket event", () => {
   test("of a pong or a drain closes that socket with 1011", () => {
     const world = plantedWorld();
     const [ann, ben] = [world.connect("ann"), world.connect("ben")];
-    plant(world.node.hub.presence, "pong", () => true);
-    plant(world.node.hub.presence, "drained", () => true);
+    plant(world.node.hub.presence, "onPong", () => true);
+    plant(world.node.hub.presence, "onDrained", () => true);
     ann.subscribe("room");
     world.advance(1);
     ben.socket.read();
@@ -100,7 +100,7 @@ describe("a fault in a socket event", () => {
     const world = plantedWorld();
     const [ann, ben, cat] = [world.join("ann", "room"), world.join("ben", "room"), world.join("cat", "other")];
     const { presence } = world.node.hub;
-    plant(presence, "left", () => true);
+    plant(presence, "onLeft", () => true);
     ann.unsubscribe("room");
     await turn();
     expect(closeCodes(ann, ben, cat)).toEqual([undefined, 1001, undefined]);
@@ -134,7 +134,7 @@ describe("a fault in a socket event", () => {
     for (const channel of ["bad", "worse"]) ben.subscribe(channel);
     const cat = world.join("cat", "good", { key: PUBLISHABLE_KEY });
     const { presence } = world.node.hub;
-    plant(presence, "left", ({ channel }: { channel: { name: string } }) => channel.name !== "good");
+    plant(presence, "onLeft", ({ channel }: { channel: { name: string } }) => channel.name !== "good");
     // Ann leaves "bad": Ben is closed for it and leaves "worse": Ann is closed for that, while her subscriptions end.
     world.keys.editKey(SECRET_KEY, { channelPatterns: ["elsewhere"] });
     expect(closeCodes(ann, ben, cat)).toEqual([1001, 1001, undefined]);
@@ -296,7 +296,7 @@ describe("a fault in what the engine calls", () => {
   test("to announce members resynchronises that channel", async () => {
     const { world, ann, ben, cat } = worldOfTwo();
     const { presence } = world.nodeAt(1).hub;
-    plant(presence, "remoteChanged", (_node: string, channel: { name: string }) => channel.name === "bad");
+    plant(presence, "onRemoteChanged", (_node: string, channel: { name: string }) => channel.name === "bad");
     const dan = world.join("dan", "bad", { node: 0 });
     await turn();
     expect(closeCodes(ann, ben, cat, dan)).toEqual([undefined, 1001, undefined, undefined]);
@@ -318,7 +318,7 @@ describe("a fault in what the engine calls", () => {
     const dan = world.join("dan", "good", { node: 0 });
     for (const client of [cat, dan]) client.take();
     const { presence } = world.nodeAt(1).hub;
-    plant(presence, "remoteChanged", (_node: string, channel: { name: string }) => channel.name === "bad");
+    plant(presence, "onRemoteChanged", (_node: string, channel: { name: string }) => channel.name === "bad");
     world.kill(0);
     world.settle();
     await turn();
@@ -337,7 +337,7 @@ describe("a fault in what the engine calls", () => {
       const ben = world.connect("ben", { node: 1 });
       const cat = world.connect("cat", { node: 1 });
       const { presence } = world.nodeAt(1).hub;
-      plant(presence, "remoteChanged", (_node: string, channel: { name: string }) => channel.name === "bad");
+      plant(presence, "onRemoteChanged", (_node: string, channel: { name: string }) => channel.name === "bad");
       ben.subscribe("bad");
       world.settle();
       await turn();

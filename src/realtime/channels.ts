@@ -5,7 +5,7 @@ import type { Code } from "../protocol/codes.ts";
 import type { Boundary } from "./boundary.ts";
 import { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
-import type { ConnectionObserver, Connections } from "./connections.ts";
+import type { ConnectionObserver } from "./connections.ts";
 import type { Presence } from "./presence.ts";
 import type { Space } from "./space.ts";
 import type { Spaces } from "./spaces.ts";
@@ -19,15 +19,12 @@ type Answer = (refused: Code | undefined) => void;
 export interface ChannelsParts {
   readonly engine: Engine;
   readonly spaces: Spaces;
-  readonly connections: Connections;
   readonly presence: Presence;
   readonly boundary: Boundary;
 }
 
 export class Channels implements ConnectionObserver {
-  constructor(private readonly parts: ChannelsParts) {
-    parts.connections.observe(this);
-  }
+  constructor(private readonly parts: ChannelsParts) {}
 
   /**
    * `answer` is called when messages flow: at once, or when the engine has found out the members on other nodes. A subscription
@@ -57,11 +54,11 @@ export class Channels implements ConnectionObserver {
     const acknowledge = (): void => {
       const { state } = subscription;
       answer(state.kind === "ended" && state.why === "revoked" ? "channel_not_authorized" : undefined);
-      presence.acked(subscription);
+      presence.onAcked(subscription);
     };
     const { opening } = subscription.channel;
     if (!opening) return acknowledge();
-    presence.opening(subscription);
+    presence.onOpening(subscription);
     opening.push(acknowledge);
   }
 
@@ -78,7 +75,7 @@ export class Channels implements ConnectionObserver {
   withdrawPresence(subscription: Subscription): void {
     const { member } = subscription;
     subscription.withdraw();
-    if (member) this.parts.presence.left(subscription, member);
+    if (member) this.parts.presence.onLeft(subscription, member);
   }
 
   /** A fault resynchronises the channel: it may still show the member that has left. */
@@ -94,7 +91,7 @@ export class Channels implements ConnectionObserver {
     connection.socket.unsubscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
     channel.subscribers--;
     if (withMetadata) channel.metadataSubscribers--;
-    if (member) this.parts.presence.left(subscription, member);
+    if (member) this.parts.presence.onLeft(subscription, member);
     this.parts.spaces.forgetIfUnused(channel);
   }
 
@@ -127,7 +124,7 @@ export class Channels implements ConnectionObserver {
     channel.opening = undefined;
     // It may have been forgotten while the answer was on its way.
     if (channel.isInUse)
-      for (const [node, members] of remote) this.parts.presence.remoteChanged(node, channel, members, []);
+      for (const [node, members] of remote) this.parts.presence.onRemoteChanged(node, channel, members, []);
     for (const acknowledge of waiting) acknowledge();
   }
 }

@@ -22,9 +22,7 @@ export class Deadlines implements ConnectionObserver {
     private readonly clock: Clock,
     private readonly boundary: Boundary,
     private readonly connections: Connections,
-  ) {
-    connections.observe(this);
-  }
+  ) {}
 
   connected(connection: Connection): void {
     this.set(connection);

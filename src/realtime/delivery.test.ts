@@ -145,7 +145,13 @@ describe("a direct message", () => {
     world.connect("ben", { key: OTHER_KEY });
     world.join("ann", "c");
     const ann = world.connect("ann");
-    world.node.hub.nodeEnd.membersChanged("far", APP, "c", [{ peerId: "far", metadataJson: undefined, since: 1 }], []);
+    world.node.hub.engineCallbacks.membersChanged(
+      "far",
+      APP,
+      "c",
+      [{ peerId: "far", metadataJson: undefined, since: 1 }],
+      [],
+    );
     ann.send("ben", 1);
     ann.send("far", 1);
     expect(ann.newFrames()).toEqual(["error peer_not_found r1", "error peer_not_found r2"]);

@@ -86,7 +86,7 @@ export class Dispatch {
   controlPong(connection: Connection, payload: Buffer): void {
     if (!this.arrived(connection, 0)) return;
     const seq = payload.length === 0 ? undefined : connection.answeredPing(payload.toString("latin1"));
-    if (seq !== undefined) this.parts.hub.presence.pong(connection, seq);
+    if (seq !== undefined) this.parts.hub.presence.onPong(connection, seq);
     else if (!takeControl(connection, this.parts.rates)) this.cut(connection);
   }
 

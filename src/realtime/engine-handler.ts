@@ -63,7 +63,7 @@ export class EngineHandler implements Omit<NodeEnd, "nodeGone"> {
   ): void {
     const channel = this.parts.spaces.channel(app, name);
     // Changes that come before the answer to `watch` are contained in that answer.
-    if (channel && !channel.opening) this.parts.presence.remoteChanged(node, channel, joined, left);
+    if (channel && !channel.opening) this.parts.presence.onRemoteChanged(node, channel, joined, left);
   }
 
   membersAre(node: NodeId, app: string, name: string, members: readonly MemberState[]): void {
@@ -71,12 +71,12 @@ export class EngineHandler implements Omit<NodeEnd, "nodeGone"> {
     if (!channel || channel.opening) return;
     const present = new Set(members.map(({ peerId }) => peerId));
     const left = membersThrough(node, channel).filter((peerId) => !present.has(peerId));
-    this.parts.presence.remoteChanged(node, channel, members, left);
+    this.parts.presence.onRemoteChanged(node, channel, members, left);
   }
 
   /** A node is gone: its members leave this channel. */
   nodeGoneFrom(node: NodeId, channel: Channel): void {
-    this.parts.presence.remoteChanged(node, channel, [], membersThrough(node, channel));
+    this.parts.presence.onRemoteChanged(node, channel, [], membersThrough(node, channel));
   }
 
   // Connections

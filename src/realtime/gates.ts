@@ -22,7 +22,7 @@ export class Gates {
   constructor(
     private readonly clock: Clock,
     /** Rosters that are not written at their deadline, whether or not the pong has come. */
-    private readonly overdue: (subscriptions: readonly Subscription[]) => void,
+    private readonly onOverdue: (subscriptions: readonly Subscription[]) => void,
   ) {}
 
   /** From now on the roster tied to this ping has a deadline. */
@@ -38,7 +38,7 @@ export class Gates {
     this.watching = true;
     this.clock.after(Math.max(WATCH_GAP_MS, first.untilMs - this.clock.monotonicMs()), () => {
       this.watching = false;
-      this.overdue(this.takeOverdue());
+      this.onOverdue(this.takeOverdue());
       this.watch();
     });
   }

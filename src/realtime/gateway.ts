@@ -33,7 +33,7 @@ export interface GatewayParts {
   readonly metrics: RealtimeMetrics;
   readonly faults: FaultLog;
   readonly clock: Clock;
-  /** undefined: no other node can change keys. */
+  /** `undefined` if no other node can change keys. */
   readonly storeFollower: Follower | undefined;
 }
 

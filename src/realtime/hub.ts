@@ -1,6 +1,5 @@
 /**
- * Builds the parts of realtime on top of each other: connections, the fault boundary, presence, channels, and what works on all
- * of them. A part only knows those that are built before it.
+ * Composition root of realtime/: builds each component from the ones before it, and registers their observers.
  */
 import type { Blocks } from "../access/blocks.ts";
 import type { Keyring } from "../access/keyring.ts";
@@ -39,7 +38,7 @@ export interface HubParts {
   readonly rates: Rates;
   /** Bytes that may wait for one connection before it is cut. */
   readonly maxPendingBytes: number;
-  /** Another node has changed what all nodes share: it is read now; for an application, its usage is written too. */
+  /** Called when another node announces a change: reload shared state and, if `app` is given, flush its usage. */
   readonly nudged: (app?: string) => Promise<void>;
 }
 
@@ -54,25 +53,26 @@ export class Hub {
   readonly kicks: Kicks;
   readonly liveness: Liveness;
   readonly deadlines: Deadlines;
-  /** What the engine calls. */
-  readonly nodeEnd: NodeEnd;
+  readonly engineCallbacks: NodeEnd;
 
   constructor(parts: HubParts) {
-    const { clock, engine, metrics } = parts;
+    const { clock, engine, keyring, metrics } = parts;
     const spaces = new Spaces(engine);
     const connections = new Connections({ ...parts, spaces });
     const boundary = new Boundary({ ...parts, spaces, connections });
     const presence = new Presence({ ...parts, spaces, connections, boundary });
-    // The first observer of connections: subscriptions end while their connection is still listed.
-    const channels = new Channels({ engine, spaces, connections, presence, boundary });
+    const channels = new Channels({ engine, spaces, presence, boundary });
     const delivery = new Delivery({ ...parts, spaces, presence });
     const occupancy = new Occupancy(spaces, engine);
     const kicks = new Kicks({ ...parts, spaces, connections });
     const deadlines = new Deadlines(clock, boundary, connections);
-    this.liveness = new Liveness(clock, boundary, connections, metrics);
-    new KeyChanges({ ...parts, deadlines, boundary, connections, channels });
+    const liveness = new Liveness(clock, boundary, connections, metrics);
+    // In this order: subscriptions end before anything else of their connection is forgotten.
+    for (const observer of [channels, deadlines, liveness]) connections.observe(observer);
+    const keyChanges = new KeyChanges({ ...parts, deadlines, boundary, connections, channels });
+    keyring.onChange((keyId) => keyChanges.apply(keyId));
     const handler = new EngineHandler({ ...parts, spaces, delivery, presence, occupancy, kicks, boundary });
-    this.nodeEnd = new EngineBoundary({ ...parts, handler, boundary, spaces });
+    this.engineCallbacks = new EngineBoundary({ ...parts, handler, boundary, spaces });
     this.spaces = spaces;
     this.connections = connections;
     this.boundary = boundary;
@@ -81,7 +81,8 @@ export class Hub {
     this.delivery = delivery;
     this.occupancy = occupancy;
     this.kicks = kicks;
+    this.liveness = liveness;
     this.deadlines = deadlines;
-    engine.attach(this.nodeEnd);
+    engine.attach(this.engineCallbacks);
   }
 }

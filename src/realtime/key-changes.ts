@@ -44,11 +44,9 @@ interface Edit {
 }
 
 export class KeyChanges {
-  constructor(private readonly parts: KeyChangesParts) {
-    parts.keyring.onChange((keyId) => this.apply(keyId));
-  }
+  constructor(private readonly parts: KeyChangesParts) {}
 
-  private apply(keyId: string): void {
+  apply(keyId: string): void {
     const { boundary, connections, keyring } = this.parts;
     const affected = connections.ofKey(keyId);
     if (affected.length === 0) return;

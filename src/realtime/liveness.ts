@@ -28,9 +28,7 @@ export class Liveness implements ConnectionObserver {
     private readonly boundary: Boundary,
     private readonly connections: Connections,
     private readonly metrics: RealtimeMetrics,
-  ) {
-    connections.observe(this);
-  }
+  ) {}
 
   connected(connection: Connection): void {
     this.bucketOf(connection).add(connection);

@@ -15,7 +15,7 @@ export class Member {
   /** What other nodes were sent last. */
   announced: MemberState | undefined;
   remote: Map<NodeId, MemberState> | undefined;
-  /** Which receivers need nothing more before its peer's next message (up-to-date.ts); undefined: not known. */
+  /** Receivers that are already up to date about this member (up-to-date.ts); `undefined` if none is known to be. */
   upToDate: UpToDate | undefined;
 
   constructor(

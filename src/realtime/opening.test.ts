@@ -238,10 +238,10 @@ describe("a channel for which the engine has not answered yet", () => {
     ann.subscribe("c");
     const eve = { peerId: "eve", metadataJson: undefined, since: 1 };
     // A change that came before the answer and is not in it is outdated.
-    world.node.hub.nodeEnd.membersChanged("far", APP, "c", [eve, { ...eve, peerId: "joe" }], []);
+    world.node.hub.engineCallbacks.membersChanged("far", APP, "c", [eve, { ...eve, peerId: "joe" }], []);
     // One read of the network may bring both, with no turn of the event loop between them.
     answer(new Map([["far", [eve]]]));
-    world.node.hub.nodeEnd.membersChanged("far", APP, "c", [], ["eve"]);
+    world.node.hub.engineCallbacks.membersChanged("far", APP, "c", [], ["eve"]);
     await turn();
     world.advance(600);
     expect(ann.newFrames()).toEqual(["ack r1", "roster:"]);

@@ -37,8 +37,8 @@ export class PresenceWriter {
 
   /**
    * Writes rosters to newcomers, then the changes of `members` to the listeners, then lets the newcomers listen too, and the
-   * subscriptions that have their roster already, behind what they have missed. A message of `sender` comes next. Without
-   * `tick`, only what is about the sender is written.
+   * subscriptions that have their roster already, after the changes they missed. A message of `sender` comes next. Without
+   * `tick`, only changes of the sender are written.
    */
   write(channel: Channel, members: readonly Member[], sender: Member | undefined, tick?: Tick): void {
     const { newcomers = [], rostered = [] } = tick ?? {};
@@ -57,7 +57,7 @@ export class PresenceWriter {
     for (const member of members) {
       member.upToDate = undefined;
       if (!held.has(member)) this.shown(member);
-      else if (!mayOweJoin(member)) member.peer.removePending(member);
+      else if (!mayNeedJoin(member)) member.peer.removePending(member);
     }
     this.markHeld(channel, heldIndividually);
     this.parts.spaces.forgetIfUnused(channel);
@@ -127,11 +127,11 @@ export class PresenceWriter {
     this.markHeld(channel, held);
   }
 
-  /** A subscription off the topic has not been shown a change of these peers. It must be before their next message. */
+  /** Subscriptions off the topic have not been sent a change of these peers, and must be before the next message of those. */
   private markHeld(channel: Channel, peerIds: ReadonlySet<string>): void {
     for (const peerId of peerIds) {
       const member = channel.members.get(peerId);
-      if (member && mayOweJoin(member)) member.markChanged();
+      if (member && mayNeedJoin(member)) member.markChanged();
     }
   }
 
@@ -169,6 +169,6 @@ export class PresenceWriter {
  * does not know of it. Nothing else of it may be shown before damping releases the change (which marks it again), so it need not
  * be looked at with each message: a peer can have held changes in a hundred channels for seconds.
  */
-function mayOweJoin(member: Member): boolean {
+function mayNeedJoin(member: Member): boolean {
   return !member.isGone && (member.shown === undefined || member.channel.offTopic !== undefined);
 }

@@ -1,13 +1,21 @@
 /**
  * Presence: shows the members of a channel to each other.
  *
- * A newcomer's way: subscribe → ack and, behind it, a WebSocket ping → pong (or 500 ms) → the next tick writes its roster,
- * then shows it to the others, then puts it on the presence topic. That order is a contract with existing clients: some of
- * them lose a roster that comes in the same read as the ack, and all take the first presence frame after a reconnect for the
+ * Sequence for a new subscriber: subscribe → ack, followed by a WebSocket ping → pong (or 500 ms) → the next tick writes its
+ * roster, then shows it to the others, then puts it on the presence topic. That order is a contract with existing clients: some
+ * of them lose a roster that comes in the same read as the ack, and all take the first presence frame after a reconnect for the
  * complete list.
  *
  * A change is always the difference between what was shown last and the present state. A leave and a join within one tick and
  * with the same metadata therefore cancel out, and a change of metadata is shown as a join.
+ *
+ * Pending changes are recorded in four places:
+ * - `channel.changed`: the members that a tick of the channel compares. `member.markChanged()` adds to it and to `peer.pending`.
+ * - `peer.pending`: the members that are compared before the peer's next message. A member whose change damping holds back leaves
+ *   it early, but stays in `channel.changed`.
+ * - `member.upToDate`: receivers that need nothing more before the next message, although the member is pending (up-to-date.ts).
+ * - `dirty`: the channels that the next tick visits. The channel of a pending member need not be in it, for instance while the
+ *   member still waits for a pong.
  */
 import type { Engine, MemberState, NodeId } from "../engine/engine.ts";
 import { announce } from "./announce.ts";
@@ -51,7 +59,7 @@ export interface PresenceParts {
 }
 
 export class Presence {
-  /** Channels that the next tick looks at. */
+  /** Channels that the next tick visits. */
   private readonly dirty = new Set<Channel>();
   private ticking = false;
   private readonly gates: Gates;
@@ -62,8 +70,8 @@ export class Presence {
   constructor(private readonly parts: PresenceParts) {
     const { clock, maxPendingBytes, metrics } = parts;
     const partMaxBytes = partMaxBytesOf(maxPendingBytes);
-    const damping = new Damping(clock, (channel, peerId) => this.released(channel, peerId));
-    this.gates = new Gates(clock, (subscriptions) => this.overdue(subscriptions));
+    const damping = new Damping(clock, (channel, peerId) => this.onReleased(channel, peerId));
+    this.gates = new Gates(clock, (subscriptions) => this.onOverdue(subscriptions));
     this.individual = new IndividualChanges({ damping, partMaxBytes, metrics });
     this.queue = new RosterQueue({
       ...parts,
@@ -79,8 +87,8 @@ export class Presence {
     });
   }
 
-  /** A subscription waits for its ack while the engine finds out the members elsewhere: its peer may send messages before. */
-  opening(subscription: Subscription): void {
+  /** Registers the member already, because its peer may publish before the ack. */
+  onOpening(subscription: Subscription): void {
     const { member } = subscription;
     if (!member) return;
     member.add(subscription);
@@ -88,7 +96,7 @@ export class Presence {
   }
 
   /** A subscribe, or a repeated one, is acked: the roster waits for the pong of the ping that follows the ack. */
-  acked(subscription: Subscription): void {
+  onAcked(subscription: Subscription): void {
     const { connection, channel } = subscription;
     if (!subscription.member) return;
     // Looked up anew: before the engine answered, the peer's other connections may have ended, and the member with them.
@@ -100,7 +108,7 @@ export class Presence {
     // A peer that is known already is not a newcomer: when an older connection of it ends now, it has not left.
     if (member.isKnown) {
       subscription.show();
-      this.changed(member);
+      this.onChanged(member);
     }
     member.markChanged();
     // Other nodes know of it from now on: it may send messages through any of them, and an older connection of it may end there.
@@ -111,24 +119,24 @@ export class Presence {
   }
 
   /** A subscription of this member takes no part in presence any more. */
-  left(subscription: Subscription, member: Member): void {
+  onLeft(subscription: Subscription, member: Member): void {
     this.queue.remove(subscription);
     member.remove(subscription);
     member.keepShown();
-    this.changed(member);
+    this.onChanged(member);
   }
 
-  /** The pong of ping number `seq` has come, which also answers earlier ones. */
-  pong(connection: Connection, seq: number): void {
+  /** A pong also answers the pings before number `seq`. */
+  onPong(connection: Connection, seq: number): void {
     if (connection.gated === 0) return;
     for (const subscription of connection.subscriptions)
       if (subscription.state.kind === "gated" && subscription.state.ping <= seq) this.openGate(subscription);
   }
 
   /**
-   * Before a peer's message is written to a channel: its pending presence changes are shown, also in other channels, because
-   * receivers may share them. There all members are shown them: finding the members that share both would be a loop over
-   * subscribers, and damping bounds what it costs. Without a receiver on this node nothing is shown ahead of its tick.
+   * Flushes the sender's pending changes before its message, in all of its channels: a receiver may share several. Each flush goes
+   * to the whole channel; finding only the shared members would mean looping over subscribers. Damping bounds the cost. Without a
+   * receiver on this node, changes wait for their tick.
    */
   beforeMessage(peer: Peer, hasReceiver: boolean): void {
     if (!hasReceiver) return this.announcePending(peer);
@@ -144,7 +152,7 @@ export class Presence {
     }
   }
 
-  /** Before a peer's direct message: its pending presence changes are written to the connections that receive it. */
+  /** Writes the sender's pending presence changes to the connections that receive its direct message next. */
   beforeDirect(peer: Peer, target: Peer): void {
     for (const member of peer.pending ?? []) {
       if (isUpToDateFor(member, target)) continue;
@@ -165,8 +173,8 @@ export class Presence {
     for (const member of peer.pending ?? []) announce(this.parts.engine, member.channel, [member]);
   }
 
-  /** Another node's part of the membership has changed. */
-  remoteChanged(node: NodeId, channel: Channel, joined: readonly MemberState[], left: readonly string[]): void {
+  /** Connections of these members on another node have changed. */
+  onRemoteChanged(node: NodeId, channel: Channel, joined: readonly MemberState[], left: readonly string[]): void {
     for (const state of joined) {
       const member = channel.member(channel.space.peer(state.peerId));
       member.remote ??= new Map();
@@ -179,13 +187,13 @@ export class Presence {
       if (!member?.remote?.delete(node)) continue;
       if (member.remote.size === 0) member.remote = undefined;
       member.keepShown();
-      this.changed(member);
+      this.onChanged(member);
     }
   }
 
   /** A client has read what was waiting for it: the next roster may follow, or the next part of a long one. */
-  drained(connection: Connection): void {
-    this.queue.drained(connection);
+  onDrained(connection: Connection): void {
+    this.queue.onDrained(connection);
   }
 
   private openGate(subscription: Subscription): void {
@@ -195,7 +203,7 @@ export class Presence {
   }
 
   /** Rosters that are not written at their deadline are written now. */
-  private overdue(subscriptions: readonly Subscription[]): void {
+  private onOverdue(subscriptions: readonly Subscription[]): void {
     for (const subscription of subscriptions) if (subscription.state.kind === "gated") this.openGate(subscription);
     for (const [channel, some] of Map.groupBy(subscriptions, (one) => one.channel))
       this.parts.boundary.forChannel("timer", channel, () => this.writeNow(channel, some));
@@ -208,11 +216,11 @@ export class Presence {
     if (subscription.state.kind !== "ready") return;
     channel.ready.push(subscription);
     this.schedule(channel);
-    // The roster is for one connection, but a tick of its channel is for all.
+    // writeNow may tick the whole channel, so a fault is charged to the channel, not to this connection.
     this.parts.boundary.forChannel("socket", channel, () => this.writeNow(channel, [subscription]));
   }
 
-  /** If the channel has ticked just now, these get their roster at once, and its next tick shows them to the others. */
+  /** Ticks the channel. If it ticked a moment ago, writes only these rosters; its next tick shows these members to the others. */
   private writeNow(channel: Channel, subscriptions: readonly Subscription[]): void {
     if (this.mayTick(channel)) return this.tickChannel(channel);
     const admitted = subscriptions.filter((one) => one.state.kind === "ready" && this.queue.admits(one));
@@ -220,12 +228,12 @@ export class Presence {
   }
 
   /** A change that damping held back may be shown: by the next tick, or before the next message of its peer. */
-  private released(channel: Channel, peerId: string): void {
+  private onReleased(channel: Channel, peerId: string): void {
     channel.members.get(peerId)?.markChanged();
     this.schedule(channel);
   }
 
-  private changed(member: Member): void {
+  private onChanged(member: Member): void {
     member.markChanged();
     this.schedule(member.channel);
   }
@@ -253,7 +261,7 @@ export class Presence {
   }
 
   private tickChannel(channel: Channel, sender?: Member): void {
-    // A set: one that subscribed twice within a tick gets one roster.
+    // Deduplicated: a connection that subscribed twice gets one roster.
     const newcomers = [...new Set(channel.ready)].filter((one) => one.state.kind === "ready" && this.queue.admits(one));
     const rostered = [...new Set(channel.awaitingTick)].filter((one) => one.state.kind === "awaitingTick");
     channel.ready = [];

@@ -27,13 +27,13 @@ describe("channels whose messages were lost between nodes", () => {
         yield connection;
       }
     };
-    for (const channel of [...channels, "unknown"]) hub.nodeEnd.lost(APP, channel);
+    for (const channel of [...channels, "unknown"]) hub.engineCallbacks.lost(APP, channel);
     await Promise.resolve();
     expect(looks).toBe(listening.length + others.length);
     expect(new Set(listening.map((client) => client.closeCode))).toEqual(new Set([1001]));
     expect(new Set(others.map((client) => client.closeCode))).toEqual(new Set([undefined]));
     // A later turn looks again.
-    hub.nodeEnd.lost(APP, "kept");
+    hub.engineCallbacks.lost(APP, "kept");
     await Promise.resolve();
     expect(new Set(others.map((client) => client.closeCode))).toEqual(new Set([1001]));
     expect(leftovers(world)).toEqual({});

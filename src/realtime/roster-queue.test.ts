@@ -225,7 +225,7 @@ describe("a client that reads nothing", () => {
     const ann = stalled(world, ["c", "d"]);
     for (let i = 0; i < 2 * ROSTER_DRAIN_MAX_MS; i += 5000) {
       ann.socket.readSome(1000);
-      world.node.hub.presence.drained(ann.connection);
+      world.node.hub.presence.onDrained(ann.connection);
       ann.socket.send(JSON.stringify({ type: "x".repeat(1000) }));
       world.advance(5000);
       ann.request({ type: "ping" });

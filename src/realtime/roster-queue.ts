@@ -77,7 +77,7 @@ export class RosterQueue {
   }
 
   /** The runtime reports that a client has read some of what waited for it. */
-  drained(connection: Connection): void {
+  onDrained(connection: Connection): void {
     const queue = this.busy.get(connection);
     if (!queue) return;
     queue.sinceMs = this.parts.clock.monotonicMs();

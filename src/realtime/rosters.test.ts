@@ -66,7 +66,7 @@ describe("a roster too long for one frame", () => {
     const ben = world.connect("ben", { metadata: { v: 1 } });
     ben.subscribe("c");
     world.advance(600);
-    world.node.hub.nodeEnd.membersChanged("far", "app", "c", [], ["far0", "far499"]);
+    world.node.hub.engineCallbacks.membersChanged("far", "app", "c", [], ["far0", "far499"]);
     world.advance(600);
     expect(ann.newFrames()).toEqual([]);
     ann.socket.read();
@@ -143,11 +143,11 @@ describe("large channels", () => {
       world.advance(10);
     }
     world.advance(500);
-    const news = presenceOf(ann.take());
+    const changes = presenceOf(ann.take());
     // 500 ms of joins and a tick about every 500 ms: 50 frames would be one per join.
-    expect(news.length).toBeGreaterThanOrEqual(2);
-    expect(news.length).toBeLessThanOrEqual(3);
-    expect(news.flatMap((frame) => frame.joined ?? []).length).toBe(50);
+    expect(changes.length).toBeGreaterThanOrEqual(2);
+    expect(changes.length).toBeLessThanOrEqual(3);
+    expect(changes.flatMap((frame) => frame.joined ?? []).length).toBe(50);
   });
 
   test("stay linear when joins take seconds and pongs never come; all end up knowing all others", () => {
@@ -263,7 +263,7 @@ describe("large channels", () => {
       for (let i = 0; i < ms; i += 10) {
         // Changes of other members keep the channel as busy as possible.
         const state: MemberState = { peerId: "far0", metadataJson: `${++changes}`, since: 9 };
-        world.node.hub.nodeEnd.membersChanged("far", "app", "c", [state], []);
+        world.node.hub.engineCallbacks.membersChanged("far", "app", "c", [state], []);
         world.advance(10);
       }
     };

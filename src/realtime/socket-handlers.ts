@@ -77,7 +77,7 @@ export class SocketHandlers {
       },
       drain: (ws) => {
         try {
-          if (ws.data instanceof Connection && ws.data.open) this.parts.hub.presence.drained(ws.data);
+          if (ws.data instanceof Connection && ws.data.open) this.parts.hub.presence.onDrained(ws.data);
         } catch (error) {
           this.failed(ws, "drain", error);
         }

@@ -3,21 +3,21 @@
  * (until a pong comes, or because damping holds it back) while the peer sends hundreds of messages: without this, each of them
  * would look at every connection of its receiver, in every channel with a pending change.
  *
- * It is void when the member changes, when damping releases a change, when the channel is shown a change of it (all of these set
- * `member.upToDate` to undefined), and when a subscription of the channel has got a roster (`channel.rostersWritten`).
+ * The record is invalidated when the member changes, when damping releases a change of it, when the channel is shown one (all of
+ * these set `member.upToDate` to undefined), and when a subscription of the channel gets a roster (`channel.rostersWritten`).
  *
  * Bound: TARGETS_MAX per member with a pending change.
  */
 import type { Member } from "./member.ts";
 import type { Peer } from "./peer.ts";
 
-/** With more, all are forgotten and looked at once more. */
+/** Above this, the set is cleared and rebuilt. */
 const TARGETS_MAX = 64;
 
 export interface UpToDate {
   /** `channel.rostersWritten` at that time. */
   readonly rostersWritten: number;
-  /** The peers whose connections know; undefined: all subscribers do. */
+  /** The peers whose connections are up to date; `undefined` if all subscribers are. */
   readonly targets: Set<Peer> | undefined;
 }
 
