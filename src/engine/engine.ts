@@ -27,7 +27,8 @@
  *   read shared state earlier than they would.
  * - Announcements, results and connection counts of any size, and the largest legal message, MUST arrive complete, whatever the
  *   payload limit of the transport.
- * - An engine between processes MUST survive a method of NodeEnd that throws: it reports the error, and the channel as `lost`.
+ * - An engine between processes MUST survive a method of EngineCallbacks that throws: it reports the error, and the channel as
+ *   `lost`.
  */
 
 export interface Envelope {
@@ -67,7 +68,7 @@ export const UNAVAILABLE = -1;
 
 export interface Engine {
   /** Called once, before anything else. */
-  attach(node: NodeEnd): void;
+  attach(node: EngineCallbacks): void;
   /** false: the other nodes cannot be reached. */
   publish(app: string, channel: string, envelope: Envelope): boolean;
   /** This node has the first connection of a peer. */
@@ -110,7 +111,7 @@ export interface Engine {
 export type RemoteMembers = ReadonlyMap<NodeId, readonly MemberState[]>;
 
 /** What a node offers to its engine: the state of its own connections, and delivery to them. */
-export interface NodeEnd {
+export interface EngineCallbacks {
   readonly id: NodeId;
   deliver(app: string, channel: string, envelope: Envelope): void;
   /** Returns to how many connections it was delivered. */

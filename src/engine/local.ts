@@ -2,7 +2,16 @@
  * The engine of nodes in one process. A service of one node has an exchange to itself; the engine's suite and the model of
  * realtime put several nodes on one, with a `Carrier` that delays and reorders what is exchanged.
  */
-import type { ChannelCount, Claim, Engine, Envelope, MemberState, NodeEnd, NodeId, RemoteMembers } from "./engine.ts";
+import type {
+  ChannelCount,
+  Claim,
+  Engine,
+  EngineCallbacks,
+  Envelope,
+  MemberState,
+  NodeId,
+  RemoteMembers,
+} from "./engine.ts";
 
 /** Calls `arrive` now or later. Calls with the same `route` MUST arrive in order. */
 export type Carrier = (route: string, arrive: () => void) => void;
@@ -10,7 +19,7 @@ export type Carrier = (route: string, arrive: () => void) => void;
 const immediately: Carrier = (_route, arrive) => arrive();
 
 export class Exchange {
-  private readonly nodes = new Map<NodeId, NodeEnd>();
+  private readonly nodes = new Map<NodeId, EngineCallbacks>();
   /** `<app> <channel>` → the nodes that watch it, each with a symbol that identifies this watch. */
   private readonly watchers = new Map<string, Map<NodeId, symbol>>();
 
@@ -23,7 +32,7 @@ export class Exchange {
     return new LocalEngine(this);
   }
 
-  join(node: NodeEnd): void {
+  join(node: EngineCallbacks): void {
     this.nodes.set(node.id, node);
   }
 
@@ -69,13 +78,13 @@ export class Exchange {
     return this.nodes.size <= 1;
   }
 
-  others(id: NodeId): NodeEnd[] {
+  others(id: NodeId): EngineCallbacks[] {
     if (this.nodes.size <= 1 || !this.nodes.has(id)) return [];
     return [...this.nodes.values()].filter((node) => node.id !== id);
   }
 
   /** Calls `arrive` for each other node that watches a channel, if it is still the same watch by then. */
-  toWatchers(from: NodeId, app: string, channel: string, arrive: (node: NodeEnd) => void): void {
+  toWatchers(from: NodeId, app: string, channel: string, arrive: (node: EngineCallbacks) => void): void {
     if (this.nodes.size <= 1) return;
     const key = `${app} ${channel}`;
     for (const other of this.others(from)) {
@@ -88,7 +97,7 @@ export class Exchange {
   }
 
   /** `arrive` gets undefined if one of the two nodes has left meanwhile: nothing may arrive from a node that has left. */
-  to(from: NodeId, node: NodeEnd, route: string, arrive: (node: NodeEnd | undefined) => void): void {
+  to(from: NodeId, node: EngineCallbacks, route: string, arrive: (node: EngineCallbacks | undefined) => void): void {
     this.carry(`${node.id} ${route}`, () => {
       const areBothHere = this.nodes.has(from) && this.nodes.get(node.id) === node;
       arrive(areBothHere ? node : undefined);
@@ -101,7 +110,7 @@ class LocalEngine implements Engine {
 
   constructor(private readonly exchange: Exchange) {}
 
-  attach(node: NodeEnd): void {
+  attach(node: EngineCallbacks): void {
     this.id = node.id;
     this.exchange.join(node);
   }
@@ -162,7 +171,7 @@ class LocalEngine implements Engine {
     return this.onOthers((node) => node.localPeers(app, channel));
   }
 
-  private onOthers(membersOf: (node: NodeEnd) => readonly MemberState[]): RemoteMembers {
+  private onOthers(membersOf: (node: EngineCallbacks) => readonly MemberState[]): RemoteMembers {
     return new Map(this.exchange.others(this.id).map((node) => [node.id, membersOf(node)]));
   }
 

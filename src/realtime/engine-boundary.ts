@@ -4,7 +4,7 @@
  *
  * Requests (`local…`) are passed on as they are: an answer made up here would be taken for a real one.
  */
-import type { ChannelCount, Envelope, MemberState, NodeEnd, NodeId } from "../engine/engine.ts";
+import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId } from "../engine/engine.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import type { Boundary } from "./boundary.ts";
 import type { EngineHandler } from "./engine-handler.ts";
@@ -18,7 +18,7 @@ export interface EngineBoundaryParts {
   readonly spaces: Spaces;
 }
 
-export class EngineBoundary implements NodeEnd {
+export class EngineBoundary implements EngineCallbacks {
   readonly id: NodeId;
   private readonly handler: EngineHandler;
 

@@ -1,6 +1,6 @@
 /** What the engine calls on this node: messages and changes of other nodes, and their requests. */
 import type { Blocks } from "../access/blocks.ts";
-import type { ChannelCount, Envelope, MemberState, NodeEnd, NodeId } from "../engine/engine.ts";
+import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId } from "../engine/engine.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
@@ -29,7 +29,7 @@ export interface EngineHandlerParts {
 }
 
 /** Called through EngineBoundary, which goes over the channels itself when a node is gone. */
-export class EngineHandler implements Omit<NodeEnd, "nodeGone"> {
+export class EngineHandler implements Omit<EngineCallbacks, "nodeGone"> {
   readonly id: NodeId;
 
   constructor(private readonly parts: EngineHandlerParts) {

@@ -3,7 +3,7 @@
  */
 import type { Blocks } from "../access/blocks.ts";
 import type { Keyring } from "../access/keyring.ts";
-import type { Engine, NodeEnd, NodeId } from "../engine/engine.ts";
+import type { Engine, EngineCallbacks, NodeId } from "../engine/engine.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import { Boundary } from "./boundary.ts";
 import { Channels } from "./channels.ts";
@@ -53,7 +53,7 @@ export class Hub {
   readonly kicks: Kicks;
   readonly liveness: Liveness;
   readonly deadlines: Deadlines;
-  readonly engineCallbacks: NodeEnd;
+  readonly engineCallbacks: EngineCallbacks;
 
   constructor(parts: HubParts) {
     const { clock, engine, keyring, metrics } = parts;

@@ -1,6 +1,6 @@
 /** Items and responses that another client of the server forges in the name of a node. */
 import { expect, test } from "bun:test";
-import type { NodeEnd } from "../engine.ts";
+import type { EngineCallbacks } from "../engine.ts";
 import { ChannelSubscriptions } from "./channel-subscriptions.ts";
 import { message, tail } from "./encode.ts";
 import type { Link, Received } from "./link.ts";
@@ -37,7 +37,7 @@ function subscribed() {
     const streams = channels.map(([app, channel]) => ({ app, channel, epoch: 1, n: remote.n, members: [] }));
     return { kind: "streams", streams };
   };
-  const local: Partial<NodeEnd> = {
+  const local: Partial<EngineCallbacks> = {
     deliver: (_app, channel, { dataJson }) => void delivered.push(`${channel}: ${dataJson}`),
     lost: (_app, channel) => void lost.push(channel),
     membersAre: () => undefined,
@@ -54,7 +54,7 @@ function subscribed() {
     toOne: (_name, request, done) => done(respond(request)),
   };
   const subscriptions = new ChannelSubscriptions({
-    local: local as NodeEnd,
+    local: local as EngineCallbacks,
     link: link as Link,
     subjects,
     nodes,

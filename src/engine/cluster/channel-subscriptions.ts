@@ -3,7 +3,7 @@
  * streams. It is published after the transport's subscription: everything that a node publishes after its response is received.
  * Later the state of a node's streams is requested whenever items of it may have been missed.
  */
-import type { NodeEnd, RemoteMembers } from "../engine.ts";
+import type { EngineCallbacks, RemoteMembers } from "../engine.ts";
 import type { TransportSubscription } from "../transport/transport.ts";
 import { streamItem } from "./decode.ts";
 import { IncomingStreams } from "./incoming-streams.ts";
@@ -18,7 +18,7 @@ import type { Subjects } from "./subjects.ts";
 const REPLAY_TRIES = 3;
 
 export interface ChannelSubscriptionsParts {
-  readonly local: NodeEnd;
+  readonly local: EngineCallbacks;
   readonly link: Link;
   readonly subjects: Subjects;
   readonly nodes: Nodes;

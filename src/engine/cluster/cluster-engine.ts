@@ -14,7 +14,7 @@
  * This file: state first, then the calls of the contract, then what happens when nodes or the transport come and go. Received
  * messages are handled in control-messages.ts, periodic work in ticker.ts.
  */
-import type { ChannelCount, Claim, Engine, Envelope, MemberState, NodeEnd, RemoteMembers } from "../engine.ts";
+import type { ChannelCount, Claim, Engine, EngineCallbacks, Envelope, MemberState, RemoteMembers } from "../engine.ts";
 import { UNAVAILABLE } from "../engine.ts";
 import type { Transport } from "../transport/transport.ts";
 import { CapacityClaims } from "./capacity-claims.ts";
@@ -97,7 +97,7 @@ export class ClusterEngine implements Engine {
     return this.attached?.nodes.all.length ?? 0;
   }
 
-  attach(node: NodeEnd): void {
+  attach(node: EngineCallbacks): void {
     const { link, nowMs, heartbeatMs, pendingRequests, pendingDirectMessages, boundary } = this;
     const self = node.id;
     const local = new NodeCallbacks(node, boundary);

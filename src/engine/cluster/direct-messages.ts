@@ -3,7 +3,7 @@
  * message that arrives after a newer one of the same node was stuck in a connection that the node has since replaced: its sender
  * already got UNAVAILABLE, and delivering it now would break the order. It is dropped.
  */
-import type { NodeEnd } from "../engine.ts";
+import type { EngineCallbacks } from "../engine.ts";
 import type { TransportSubscription } from "../transport/transport.ts";
 import { directMessage } from "./decode.ts";
 import { deliveryCount } from "./encode.ts";
@@ -21,7 +21,7 @@ const NUMBER_JUMP_MAX = 2 ** 32;
 type DeliverResponse = Extract<NodeResponse, { kind: "deliver" }>;
 
 export interface DirectMessagesParts {
-  readonly local: Pick<NodeEnd, "id" | "deliverTo">;
+  readonly local: Pick<EngineCallbacks, "id" | "deliverTo">;
   readonly link: Pick<Link, "subscribe">;
   readonly subjects: Pick<Subjects, "peer">;
   readonly nodes: Pick<Nodes, "seen">;

@@ -1,6 +1,6 @@
 /** Errors thrown in callbacks and timers of the engine: each is reported, and affects only the channel it concerns. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { type NodeEnd, UNAVAILABLE } from "../engine.ts";
+import { type EngineCallbacks, UNAVAILABLE } from "../engine.ts";
 import { TestCluster } from "../testing/cluster.ts";
 import { natsCluster } from "../testing/nats-cluster.ts";
 import { type NatsServer, startNats } from "../testing/nats-server.ts";
@@ -37,7 +37,7 @@ async function pair(): Promise<{ nodes: TestCluster; nodeA: TestNode; nodeB: Tes
 }
 
 /** Makes the next call of a method throw. */
-function failOnce(node: TestNode, method: Exclude<keyof NodeEnd, "id">): void {
+function failOnce(node: TestNode, method: Exclude<keyof EngineCallbacks, "id">): void {
   const original = node[method];
   Reflect.set(node, method, () => {
     Reflect.set(node, method, original);

@@ -1,5 +1,5 @@
 /** Heartbeats of this node: they say that it is alive, which nodes it receives, and how many connections each application has. */
-import type { NodeEnd } from "../engine.ts";
+import type { EngineCallbacks } from "../engine.ts";
 import { connectionCount, heartbeat } from "./encode.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
 import type { Link } from "./link.ts";
@@ -11,7 +11,7 @@ import type { Subjects } from "./subjects.ts";
 const COUNT_DRIFT = 0.01;
 
 export interface HeartbeatsParts {
-  readonly local: NodeEnd;
+  readonly local: EngineCallbacks;
   readonly link: Link;
   readonly subjects: Subjects;
   readonly nodes: Nodes;

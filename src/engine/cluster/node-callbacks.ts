@@ -3,18 +3,18 @@
  * and a channel about which a callback has thrown is reported as lost, so that its subscribers resynchronise.
  *
  * The boundary in realtime/ decides what an error costs clients, with any engine. This one keeps the node protocol consistent, for
- * any NodeEnd: the contract requires it of engines between processes.
+ * any EngineCallbacks: the contract requires it of engines between processes.
  */
-import type { ChannelCount, Envelope, MemberState, NodeEnd, NodeId } from "../engine.ts";
+import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId } from "../engine.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
 
-export class NodeCallbacks implements NodeEnd {
+export class NodeCallbacks implements EngineCallbacks {
   readonly id: NodeId;
   /** Nodes that are gone and for which `nodeGone` has not succeeded yet. */
   private readonly gone = new Set<NodeId>();
 
   constructor(
-    private readonly end: NodeEnd,
+    private readonly end: EngineCallbacks,
     private readonly boundary: FailureBoundary,
   ) {
     this.id = end.id;

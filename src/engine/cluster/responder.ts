@@ -1,5 +1,5 @@
 /** Responds to requests of other nodes. */
-import type { NodeEnd } from "../engine.ts";
+import type { EngineCallbacks } from "../engine.ts";
 import type { CapacityClaims } from "./capacity-claims.ts";
 import type { DirectMessages } from "./direct-messages.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
@@ -9,7 +9,7 @@ import { encodeParts } from "./response-parts.ts";
 import type { StreamStateResponder } from "./stream-state-responder.ts";
 
 export interface ResponderParts {
-  readonly local: NodeEnd;
+  readonly local: EngineCallbacks;
   readonly outgoing: OutgoingStreams;
   readonly directMessages: DirectMessages;
   readonly claims: CapacityClaims;

@@ -3,7 +3,7 @@
  * request, and clients of another node can cause one with each subscribe. Long responses are therefore rate-limited, taken in turns
  * by requesting node, and made part by part. Short ones are sent at once: a busy channel must not delay subscribers of others.
  */
-import type { NodeEnd } from "../engine.ts";
+import type { EngineCallbacks } from "../engine.ts";
 import { responsePart } from "./encode.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
 import type { StreamState } from "./messages.ts";
@@ -32,7 +32,7 @@ interface QueuedRequest {
 }
 
 export interface StreamStateResponderParts {
-  readonly local: Pick<NodeEnd, "id" | "localMembers">;
+  readonly local: Pick<EngineCallbacks, "id" | "localMembers">;
   readonly outgoing: Pick<OutgoingStreams, "state">;
   readonly boundary: Pick<FailureBoundary, "run">;
   readonly nowMs: () => number;

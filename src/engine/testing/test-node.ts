@@ -2,7 +2,7 @@
  * For tests: a node without clients. It has members and connections of its own, publishes numbered messages, builds rosters of the
  * other nodes from what the engine reports, and records every rule of the contract that the engine violates.
  */
-import type { ChannelCount, Engine, Envelope, MemberState, NodeEnd, NodeId } from "../engine.ts";
+import type { ChannelCount, Engine, EngineCallbacks, Envelope, MemberState, NodeId } from "../engine.ts";
 
 export const APP = "app";
 
@@ -23,7 +23,7 @@ interface Numbered {
   readonly padding?: string;
 }
 
-export class TestNode implements NodeEnd {
+export class TestNode implements EngineCallbacks {
   /** Rules of the contract that the engine has violated. */
   readonly violations: string[] = [];
   /** Names of received messages, by application and channel. */
@@ -195,7 +195,7 @@ export class TestNode implements NodeEnd {
     return nameOf(envelope);
   }
 
-  // NodeEnd
+  // EngineCallbacks
 
   deliver(app: string, channel: string, envelope: Envelope): void {
     const name = this.receive(`message on ${app} ${channel}`, envelope);
