@@ -1,4 +1,4 @@
-/** The realtime half of a node from its parts: the same for a node and for tests. */
+/** Builds hub, dispatch, gateway and socket handlers, in the same way for a node and for tests. */
 import type { WebSocketHandler } from "bun";
 import { Dispatch } from "./dispatch.ts";
 import { Gateway, type GatewayParts } from "./gateway.ts";

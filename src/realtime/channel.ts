@@ -21,7 +21,7 @@ export class Channel {
   metadataSubscribers = 0;
   /** Subscriptions on the presence topic. */
   listeners = 0;
-  /** Subscriptions off the presence topic that receive changes one by one (individual-changes.ts); undefined: none. */
+  /** Subscriptions off the presence topic, which get changes individually (individual-changes.ts); `undefined` if none. */
   offTopic: Set<Subscription> | undefined;
   /** Subscriptions that became ready since the last tick, which get their roster in the next one. May hold ended ones. */
   ready: Subscription[] = [];
@@ -31,11 +31,11 @@ export class Channel {
   rostersWritten = 0;
   /** Members whose state may differ from what was shown. */
   changed = new Set<Member>();
-  /** By peer id: how many changes were shown lately (damping.ts); undefined: none. */
+  /** By peer id: how many changes were shown lately (damping.ts); `undefined` if none were. */
   recentChanges: Map<string, RecentChanges> | undefined;
   /** Monotonic ms; 0: none yet. */
   lastTickMs = 0;
-  /** Subscribes that wait for the engine's answer to `watch`; undefined: it has come. */
+  /** Subscribes that wait for the engine to answer `watch`; `undefined` once it has. */
   opening: (() => void)[] | undefined = [];
 
   constructor(
@@ -49,7 +49,7 @@ export class Channel {
     this.presenceTopic = `p${number}`;
   }
 
-  /** false: it was forgotten, or detached after a fault; a new channel may have its name. */
+  /** False after the channel was forgotten, or detached after a fault; a new channel may have the same name. */
   get isInUse(): boolean {
     return this.space.channels.get(this.name) === this;
   }
@@ -65,7 +65,7 @@ export class Channel {
   }
 
   forget(member: Member): void {
-    // Compared by object: one that was forgotten before must not remove its successor of the same peer.
+    // Compared by object: a member that was forgotten before must not remove its successor of the same peer.
     if (this.members.get(member.peer.peerId) !== member) return;
     this.members.delete(member.peer.peerId);
     member.peer.memberships--;

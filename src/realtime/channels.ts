@@ -13,7 +13,7 @@ import { type EndReason, Subscription } from "./subscription.ts";
 
 const PRESENCE = bitOf("presence");
 
-/** Why a subscribe is refused; undefined: it is not. */
+/** `refused` says why a subscribe is refused; `undefined` if it is accepted. */
 type Answer = (refused: Code | undefined) => void;
 
 export interface ChannelsParts {
@@ -71,14 +71,14 @@ export class Channels implements ConnectionObserver {
     for (const subscription of [...connection.subscriptions]) this.end(subscription, "left");
   }
 
-  /** It stays subscribed, but neither sees presence nor is shown. */
+  /** The subscription stays, but gets no presence and is not shown. */
   withdrawPresence(subscription: Subscription): void {
     const { member } = subscription;
     subscription.withdraw();
     if (member) this.parts.presence.onLeft(subscription, member);
   }
 
-  /** A fault resynchronises the channel: it may still show the member that has left. */
+  /** A fault resynchronises the channel, which may still show the member that has left. */
   end(subscription: Subscription, why: EndReason): void {
     this.parts.boundary.forChannel("socket", subscription.channel, () => this.remove(subscription, why));
   }
@@ -114,7 +114,7 @@ export class Channels implements ConnectionObserver {
     engine.watch(space.app, name, (remote) =>
       boundary.forChannel("engine", channel, () => this.opened(channel, remote)),
     );
-    // A fault while it was opened has detached it: a subscriber would never receive anything there.
+    // A fault during `watch` has detached the channel: a subscriber would never receive anything on it.
     if (!channel.isInUse) throw new Error("a channel could not be opened");
     return channel;
   }
@@ -122,7 +122,7 @@ export class Channels implements ConnectionObserver {
   private opened(channel: Channel, remote: RemoteMembers): void {
     const waiting = channel.opening ?? [];
     channel.opening = undefined;
-    // It may have been forgotten while the answer was on its way.
+    // The channel may have been forgotten before the engine answered.
     if (channel.isInUse)
       for (const [node, members] of remote) this.parts.presence.onRemoteChanged(node, channel, members, []);
     for (const acknowledge of waiting) acknowledge();

@@ -26,23 +26,23 @@ export class Connection {
   private readonly held: Subscription[] = [];
   /** The subscriptions by channel name, while there are more than INDEXED_ABOVE. */
   private byChannel: Map<string, Subscription> | undefined;
-  /** The channel it was last allowed to publish to, so that the checks are not repeated with every frame. */
+  /** The channel that this connection was last allowed to publish to, so that the checks are not repeated with every frame. */
   publishesTo: string | undefined;
   private outboxTopic: string | undefined;
-  /** The number of the last WebSocket ping behind an ack; its pong opens the gate of that subscription. */
+  /** The number of the last WebSocket ping sent after an ack; its pong opens the gate of that subscription. */
   pingSeq = 0;
   /** The highest ping number that a pong has answered. */
   private pongSeq = 0;
   /** Subscriptions whose roster waits for a pong (subscription.ts counts them). */
   gated = 0;
   open = true;
-  /** Unix ms at which it must be closed; Infinity: never. */
+  /** Unix ms at which this connection must be closed; Infinity for never. */
   deadlineMs = Number.POSITIVE_INFINITY;
-  /** Its index in its slot of Deadlines. */
+  /** The index of this connection in its slot of Deadlines. */
   deadlineIndex = 0;
-  /** Monotonic ms at which its last frame came. */
+  /** Monotonic ms at which the last frame arrived. */
   lastSeenMs: number;
-  /** How many frames, pings and WebSocket control frames it may still send, as of `refilledMs` (rates.ts). */
+  /** How many frames, pings and WebSocket control frames the client may still send, as of `refilledMs` (rates.ts). */
   frames: number;
   pings: number;
   controls: number;
@@ -52,7 +52,7 @@ export class Connection {
     readonly peer: Peer,
     readonly socket: Socket,
     grant: Grant,
-    /** Unix ms, never the same twice on one node: it orders connections by age. */
+    /** Unix ms, unique on one node: connections are ordered by it. */
     readonly connectedMs: number,
     nowMonotonicMs: number,
     framesBurst: number,
@@ -87,7 +87,7 @@ export class Connection {
   }
 
   /**
-   * The number of the ping that a pong answers; undefined: the pong is unsolicited, or the ping was answered before. A client may
+   * The number of the ping that a pong answers; `undefined` if the pong is unsolicited or repeated. A client may
    * answer only the last of several pings (RFC 6455, 5.5.3).
    */
   answeredPing(payload: string): number | undefined {
@@ -130,7 +130,7 @@ export class Connection {
       this.byChannel = new Map(this.held.map((one) => [one.channel.name, one]));
   }
 
-  /** false: it was removed before. */
+  /** Returns false if the subscription was removed before. */
   removeSubscription(subscription: Subscription): boolean {
     const at = this.held.indexOf(subscription);
     if (at < 0) return false;

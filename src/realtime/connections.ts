@@ -54,7 +54,7 @@ export class Connections {
     for (const connections of this.byKey.values()) yield* connections;
   }
 
-  /** Those that connected with this key. */
+  /** The connections that were made with this key. */
   ofKey(keyId: string): readonly Connection[] {
     return [...(this.byKey.get(keyId) ?? [])];
   }
@@ -99,8 +99,8 @@ export class Connections {
   }
 
   /**
-   * Ends everything that a connection holds, without closing its socket; the second call does nothing. It does not throw: a
-   * step that fails must not leave the rest behind.
+   * Ends everything that a connection holds, without closing its socket; the second call does nothing. Never throws: a
+   * step that fails must not prevent the next ones.
    */
   disconnect(connection: Connection): void {
     if (!connection.open) return;
@@ -125,13 +125,13 @@ export class Connections {
     safely(this.parts.faults, "socket", () => connection.socket.close(code, reason));
   }
 
-  /** Ends it without a close frame: its reader is gone, or does not read. */
+  /** Ends a connection without a close frame, because its client is gone or does not read. */
   cut(connection: Connection): void {
     this.disconnect(connection);
     connection.socket.terminate();
   }
 
-  /** The time of its token is up, or the grace of the secret that signed it. */
+  /** Called when the token has expired, or the grace period of the secret that signed it. */
   expire(connection: Connection): void {
     const graceIsOver = connection.secretEndsMs !== null && connection.secretEndsMs <= this.parts.clock.nowMs();
     if (graceIsOver) {

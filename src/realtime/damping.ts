@@ -4,7 +4,7 @@
  * this, a peer that subscribes and unsubscribes makes the node write to every member, for a few bytes each time.
  *
  * There is one exception, because a sender must be known before its message (protocol 4): a join that a message makes necessary
- * is shown at once. The leave behind it is held back, so this adds at most one join within the window.
+ * is shown at once. The leave after it is held back, so this adds at most one join within the window.
  *
  * Bound: one record per change shown within the window, so at most six per member and channel.
  */
@@ -19,10 +19,10 @@ const EXPIRE_GAP_MS = 20;
 /** Different from every entry: the next change that is shown counts, whatever it is. */
 const UNSEEN = Symbol("unseen");
 
-/** The changes of one peer in one channel that were shown within the window. It outlives the member, which is forgotten with a leave. */
+/** The changes of one peer in one channel shown within the window. Not part of Member, which is forgotten with a leave. */
 export interface RecentChanges {
   count: number;
-  /** The entry written last to any receiver; undefined: that it left; UNSEEN: it has changed since, and no one was shown that. */
+  /** The entry written last to any receiver; `undefined` for a leave; UNSEEN if a later change was shown to no one. */
   last: string | undefined | typeof UNSEEN;
   /** A change is held back until one of those counted expires. */
   isHeld: boolean;
@@ -59,7 +59,7 @@ export class Damping {
   ): boolean {
     const recent = channel.recentChanges?.get(peerId);
     if (!recent || recent.count < CHANGES_SHOWN_MAX) return true;
-    // One receiver was shown the last change of the limit before the others: it is already counted.
+    // The last change within the limit was shown to one receiver before the others, and is already counted.
     if (recent.count === CHANGES_SHOWN_MAX && recent.last === entry) return true;
     if (beforeMessage && known === undefined && entry !== undefined) return true;
     recent.isHeld = true;
@@ -83,7 +83,7 @@ export class Damping {
     this.setTimer();
   }
 
-  /** A change was recorded for the channel, but no one received it. It does not count. */
+  /** A change was recorded for the channel, but no one received it, so the change does not count. */
   unseen(channel: Channel, peerId: string): void {
     const recent = channel.recentChanges?.get(peerId);
     if (recent) recent.last = UNSEEN;

@@ -46,7 +46,7 @@ export class Delivery {
 
   // Messages of channels
 
-  /** undefined: it is published. `sender`: the connection that it comes from; without one it is REST's. */
+  /** Returns `undefined` if the message is published. `sender` is the connection it comes from, absent for REST. */
   publish(app: string, name: string, envelope: Envelope, sender?: Connection): PublishRefusal | undefined {
     if (this.quota.isUsedUp(app)) return "over_message_quota";
     const { spaces, presence, engine, usage } = this.parts;
@@ -86,7 +86,7 @@ export class Delivery {
 
   // Direct messages
 
-  /** undefined: it reached at least one connection. `sender`: the connection that it comes from, which it is not sent to. */
+  /** Returns `undefined` if the message reached a connection. `sender` is the connection it comes from and is not sent to. */
   send(
     app: string,
     to: string,
@@ -115,7 +115,7 @@ export class Delivery {
     return undefined;
   }
 
-  /** A direct message of another node: how many connections here it was written to. */
+  /** Delivers a direct message of another node; returns the number of connections here that it was written to. */
   deliverTo(app: string, to: string, envelope: Envelope): number {
     const target = this.parts.spaces.peer(app, to);
     return target ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined) : 0;

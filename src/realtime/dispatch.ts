@@ -82,7 +82,7 @@ export class Dispatch {
     if (this.arrived(connection, 0) && !takeControl(connection, this.parts.rates)) this.cut(connection);
   }
 
-  /** A client's WebSocket pong. Answers to the pings behind acks do not count: there are as many as there were subscribes. */
+  /** A client's WebSocket pong. Pongs that answer the pings after acks do not count: there are as many as there were subscribes. */
   controlPong(connection: Connection, payload: Buffer): void {
     if (!this.arrived(connection, 0)) return;
     const seq = payload.length === 0 ? undefined : connection.answeredPing(payload.toString("latin1"));
@@ -90,7 +90,7 @@ export class Dispatch {
     else if (!takeControl(connection, this.parts.rates)) this.cut(connection);
   }
 
-  /** false: the connection has ended, or ends now. */
+  /** Returns false if the connection has ended, or ends now. */
   private arrived(connection: Connection, size: number): boolean {
     if (!connection.open) return false;
     const { clock, rates, metrics, hub } = this.parts;
@@ -120,7 +120,7 @@ export class Dispatch {
       if (!isChannelName(channel)) return this.refuse(connection, "invalid_channel", requestId);
       if (isReserved(channel)) return this.refuse(connection, "channel_reserved", requestId);
       if (!connection.may(PUBLISH)) return this.refuseAction(connection, PUBLISH, requestId);
-      // A channel that it subscribes to is allowed: an edit of the key that takes it away ends the subscription too.
+      // A subscribed channel is allowed: an edit of the key that no longer covers the channel ends the subscription too.
       if (!connection.subscriptionTo(channel) && !connection.covers(channel))
         return this.refuseChannel(connection, channel, requestId);
       connection.publishesTo = channel;

@@ -133,7 +133,7 @@ export class EngineBoundary implements EngineCallbacks {
     else faults.caught("engine", error, { app });
   }
 
-  /** Its connections may have missed the message: they are closed, so that the answer 0, "no connection here", is correct. */
+  /** The receiver's connections may have missed the message: they are closed, so that the answer 0 (no connection) is correct. */
   private receiverFailed(app: string, to: string, error: unknown): 0 {
     const { boundary, faults, spaces } = this.parts;
     const connections = [...(spaces.peer(app, to)?.connections ?? [])];

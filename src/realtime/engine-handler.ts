@@ -11,7 +11,7 @@ import type { Presence } from "./presence.ts";
 import type { Spaces } from "./spaces.ts";
 import type { Usage } from "./usage.ts";
 
-/** Within this time after a block, its peer has no connection left on any node. */
+/** Within this time after a block, the blocked peer has no connection left on any node. */
 const KICK_WITHIN_MS = 800;
 
 export interface EngineHandlerParts {
@@ -89,7 +89,7 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone"> {
   blocked(app: string, peerId: string, untilMs: number): void {
     const { blocks, clock } = this.parts;
     blocks.add({ app, peerId, untilMs });
-    // A kick follows; should it be lost, the connections are closed all the same.
+    // A kick follows. If that message is lost, this timer closes the connections.
     clock.after(KICK_WITHIN_MS, () => {
       if (blocks.isBlocked(app, peerId, clock.nowMs())) this.kicked(app, peerId);
     });

@@ -1,6 +1,6 @@
 /**
- * Decides which connect attempts become WebSockets. Checks run in the order of the protocol; a refusal is an HTTP answer, before any
- * upgrade. When the node stops, it refuses all and closes the connections that are open.
+ * Decides which connect attempts become WebSockets. Checks run in the order of the protocol; a refusal is an HTTP response, before
+ * any upgrade. When the node stops, the gateway refuses all attempts and closes the open connections.
  */
 import { type Address, rateKey } from "../access/address.ts";
 import { admit, type Grant, Refusal } from "../access/admit.ts";
@@ -39,15 +39,15 @@ export interface GatewayParts {
 
 /** What the gateway needs to know of a request to `/v1`. */
 export interface ConnectAttempt {
-  /** Without the question mark. It holds the credential. */
+  /** Without the question mark. Contains the credential. */
   readonly query: string;
   readonly origin: string | null;
   readonly client: Address;
-  /** false: a plain GET, which is answered like a WebSocket that is refused. Browsers do not show why theirs was. */
+  /** False for a plain GET, which gets the response of a refused WebSocket: browsers do not show why theirs was refused. */
   readonly wantsWebSocket: boolean;
   /** Sec-WebSocket-Version. */
   readonly version: string | null;
-  /** Makes it a WebSocket that carries `data`; false if the handshake is malformed. */
+  /** Upgrades the request to a WebSocket that carries `data`; returns false if the handshake is malformed. */
   readonly upgrade: (data: SocketData) => boolean;
 }
 
@@ -64,7 +64,7 @@ export class Gateway {
     return this.draining;
   }
 
-  /** true: it becomes a connection. Otherwise throws why not; also for a plain GET that would have been let in. */
+  /** Returns true if the attempt becomes a connection, otherwise throws why not, also for a plain GET that would be admitted. */
   connect(attempt: ConnectAttempt): true | Promise<true> {
     this.refuseIfDraining();
     const { connects, storeFollower } = this.parts;

@@ -1,4 +1,4 @@
-/** A key was changed: its connections may do from now on what both their token and the key as it is now allow. */
+/** After a change of a key, its connections may do what both their token and the changed key allow. */
 import type { Grant } from "../access/admit.ts";
 import type { Keyring } from "../access/keyring.ts";
 import { bitOf } from "../protocol/actions.ts";
@@ -51,7 +51,7 @@ export class KeyChanges {
     const affected = connections.ofKey(keyId);
     if (affected.length === 0) return;
     const key = keyring.key(keyId);
-    // Without it, the key was revoked.
+    // A key that is no longer in the keyring was revoked.
     if (!key) for (const connection of affected) connections.close(connection, KEY_REVOKED);
     if (!key || key.type === "sealed") return;
     // First what each of them may do: nothing more is allowed while their subscriptions end.
@@ -107,7 +107,7 @@ export class KeyChanges {
   }
 }
 
-/** Cached, because many connections hold the same channels. Tokens do not change and have let them subscribe: the key alone decides. */
+/** Cached, because many connections hold the same channels. Only the key is checked: tokens do not change after the subscribe. */
 function covers(edit: Edit, channel: string): boolean {
   const { key, covered } = edit;
   let isCovered = covered.get(channel);

@@ -1,4 +1,4 @@
-/** Closes the connections of one peer, and keeps it out for a while if it is blocked. */
+/** Closes the connections of one peer, and refuses new ones while the peer is blocked. */
 import type { Blocks } from "../access/blocks.ts";
 import type { Engine } from "../engine/engine.ts";
 import { KICKED } from "../protocol/close.ts";
@@ -15,18 +15,18 @@ export interface KicksParts {
 export class Kicks {
   constructor(private readonly parts: KicksParts) {}
 
-  /** On every node: how many connections there were. */
+  /** Kicks on every node; returns how many connections there were. */
   async kick(app: string, peerId: string, blockedUntilMs?: number): Promise<number> {
     const { blocks, engine } = this.parts;
     if (blockedUntilMs !== undefined) {
-      // In force everywhere before its connections close: otherwise it could reconnect in between.
+      // In force on every node before the connections close: otherwise the peer could reconnect in between.
       blocks.add({ app, peerId, untilMs: blockedUntilMs });
       await engine.block(app, peerId, blockedUntilMs);
     }
     return this.kickHere(app, peerId) + (await engine.kick(app, peerId));
   }
 
-  /** On this node: how many connections there were. */
+  /** Kicks on this node; returns how many connections there were. */
   kickHere(app: string, peerId: string): number {
     const { spaces, connections } = this.parts;
     const toClose = [...(spaces.peer(app, peerId)?.connections ?? [])];

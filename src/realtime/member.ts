@@ -10,7 +10,7 @@ import type { UpToDate } from "./up-to-date.ts";
 export class Member {
   /** This node's connections of the peer that take part in presence, newest connection first. */
   readonly subscriptions: Subscription[] = [];
-  /** The entry that the channel was shown last on this node; undefined: none. */
+  /** The entry that the channel was shown last on this node; `undefined` if none. */
   shown: string | undefined;
   /** What other nodes were sent last. */
   announced: MemberState | undefined;
@@ -36,7 +36,7 @@ export class Member {
     if (at >= 0) this.subscriptions.splice(at, 1);
   }
 
-  /** Its state may differ from what was shown: compared at the next tick, or before the next message of its peer. */
+  /** The state may differ from what was shown: compared at the next tick, or before the next message of its peer. */
   markChanged(): void {
     this.upToDate = undefined;
     this.peer.addPending(this);
@@ -67,12 +67,12 @@ export class Member {
     return newest;
   }
 
-  /** Other members were shown it, here or on another node. */
+  /** Other members were shown this one, here or on another node. */
   get isKnown(): boolean {
     return this.shown !== undefined || this.remote?.values().some((state) => !state.isArriving) === true;
   }
 
-  /** Some connection of it is still to be shown. */
+  /** A connection of this member is still to be shown. */
   get isArriving(): boolean {
     return (
       this.subscriptions.some((subscription) => !subscription.isVisible) ||
@@ -80,7 +80,7 @@ export class Member {
     );
   }
 
-  /** All its connections may be shown now, whatever they wait for. */
+  /** All connections of this member may be shown now, even those that still wait for a roster. */
   show(): void {
     for (const subscription of this.subscriptions) subscription.show();
     if (!this.remote) return;

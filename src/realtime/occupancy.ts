@@ -41,7 +41,7 @@ export class Occupancy {
     return new Map([...this.spaces.all()].map(({ app, connectionCount }) => [app, connectionCount]));
   }
 
-  /** Members of a channel with their metadata, including those that wait for their roster; undefined: not every node has answered. */
+  /** Members of a channel with metadata, including those that wait for their roster; `undefined` if a node has not answered. */
   async members(app: string, name: string): Promise<MemberState[] | undefined> {
     const remote = await this.engine.members(app, name);
     if (!remote) return undefined;
@@ -55,7 +55,7 @@ export class Occupancy {
     return [...found.values()];
   }
 
-  /** undefined: not every node has answered. */
+  /** Returns `undefined` if a node has not answered. */
   async channels(app: string): Promise<{ channel: string; peers: number; connections: number }[] | undefined> {
     const remote = await this.engine.channels(app);
     if (!remote) return undefined;

@@ -9,7 +9,7 @@ export class Peer {
   readonly json: string;
   /** Memberships with a change that not every member was shown; undefined is the usual case, checked with each message. */
   pending: Set<Member> | undefined;
-  /** Channels it is a member of, through this node or another. */
+  /** How many channels the peer is a member of, through this node or another. */
   memberships = 0;
 
   constructor(

@@ -15,7 +15,7 @@ import type { Broadcast } from "./socket.ts";
 import type { Spaces } from "./spaces.ts";
 import type { Subscription } from "./subscription.ts";
 
-/** The subscriptions that a tick shows to the others: newcomers get their roster now, the others have it and get what they missed. */
+/** The subscriptions that a tick shows to the others: newcomers get their roster now, `rostered` ones the changes since theirs. */
 export interface Tick {
   readonly newcomers: readonly Subscription[];
   readonly rostered: readonly Subscription[];
@@ -113,7 +113,7 @@ export class PresenceWriter {
     return makeRoster(channel, this.parts.partMaxBytes);
   }
 
-  /** Writes the rest of a roster, as far as the client reads it; then what was missed. From then on it receives changes. */
+  /** Writes the rest of a roster, as far as the client reads it, then the changes since. Then the subscription listens. */
   continueRoster(subscription: Subscription): void {
     const { channel } = subscription;
     channel.rostersWritten++;
@@ -135,7 +135,7 @@ export class PresenceWriter {
     }
   }
 
-  /** A peer must not be shown its own join. It can listen already when its join was held back by damping. */
+  /** A peer must not be shown its own join. Its subscription can listen already if damping held its join back. */
   private writeToListeners(channel: Channel, changes: readonly Change[]): void {
     const own = changes
       .filter(isJoin)
@@ -154,7 +154,7 @@ export class PresenceWriter {
     for (const frame of frames) this.parts.broadcast(channel.presenceTopic, frame, undefined);
   }
 
-  /** Nothing about this member is pending any more, unless one of its own connections still is. */
+  /** Nothing about this member is pending any more, unless one of its connections is still arriving. */
   private shown(member: Member): void {
     const { channel } = member;
     if (member.isArriving) return;

@@ -69,7 +69,7 @@ export class RosterQueue {
     if (!isComplete && !queue.waiting.includes(subscription)) queue.waiting.unshift(subscription);
   }
 
-  /** Its roster is no longer wanted. */
+  /** The roster of this subscription is no longer wanted. */
   remove(subscription: Subscription): void {
     const waiting = this.busy.get(subscription.connection)?.waiting;
     const at = waiting?.indexOf(subscription) ?? -1;

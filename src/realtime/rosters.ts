@@ -18,7 +18,7 @@ interface RosterPart {
   readonly starts: ReadonlyMap<string, number>;
 }
 
-/** What a receiver was shown of one peer before and is shown now; undefined: that it is not there. */
+/** What a receiver was shown of one peer before and is shown now; `undefined` if the peer is not a member. */
 export interface Change {
   readonly peerId: string;
   readonly before: string | undefined;
@@ -58,10 +58,10 @@ export function writePart({ connection, channel }: Subscription, { parts, entrie
   socket.send(rosterFrame(channel.json, others));
 }
 
-/** Writes further parts of a roster as long as the client keeps up; false: the buffer must drain first. */
+/** Writes further parts of a roster as long as the client keeps up; returns false if the buffer must drain first. */
 export function writeRest(subscription: Subscription): boolean {
   const { connection, roster } = subscription;
-  // A roster of one part is written: what was missed comes behind it, whatever else is in the buffer.
+  // A roster of one part is already written: the changes since may follow, whatever else is in the buffer.
   if (!roster || roster.parts.length < 2) return true;
   while (connection.socket.getBufferedAmount() === 0) {
     const index = subscription.takePart();
@@ -71,7 +71,7 @@ export function writeRest(subscription: Subscription): boolean {
   return false;
 }
 
-/** Behind a roster that is written: what the channel was shown since it was made. */
+/** Writes the changes that the channel was shown since this roster was made. */
 export function writeMissed(subscription: Subscription, partMaxBytes: number): void {
   const { channel, connection, roster, overrides } = subscription;
   if (!roster) return;

@@ -9,7 +9,7 @@ export interface Socket {
   subscribe(topic: string): void;
   unsubscribe(topic: string): void;
   close(code: number, reason: string): void;
-  /** Ends it without a closing handshake. */
+  /** Ends the socket without a closing handshake. */
   terminate(): void;
   getBufferedAmount(): number;
 }

@@ -13,7 +13,7 @@ export class Spaces {
     return this.byApp.get(app);
   }
 
-  /** The space of an application, made when it is new here. */
+  /** The space of an application, created if there is none. */
   open(app: string): Space {
     let space = this.byApp.get(app);
     if (!space) {
@@ -52,7 +52,7 @@ export class Spaces {
 
   /**
    * Takes a channel out of use: the next subscriber of that name gets a new one. Returns the members that other nodes know through
-   * this one; undefined: it was detached before.
+   * this one; `undefined` if the channel was detached before.
    */
   detach(channel: Channel): string[] | undefined {
     if (!channel.isInUse) return undefined;
