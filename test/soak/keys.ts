@@ -41,14 +41,21 @@ export class SoakKeys {
     const key = this.turn % KEYS;
     const isAtOnce = this.turn % 6 === 5;
     if (isAtOnce) this.unsettled.add(key);
-    const { secret }: Rotated = await admin.rotate(this.id(key), { graceSec: isAtOnce ? 0 : graceSec });
-    this.secrets[key] = secret;
+    try {
+      const { secret }: Rotated = await admin.rotate(this.id(key), { graceSec: isAtOnce ? 0 : graceSec });
+      this.secrets[key] = secret;
+    } catch (error) {
+      // The node may have rotated the key before it was killed. The new secret is then lost with its response, and the old one
+      // ends, possibly before the repeated call.
+      this.unsettled.add(key);
+      throw error;
+    }
     // Only now: a call whose response was lost is repeated for the same key.
     this.turn++;
     setTimeout(() => this.unsettled.delete(key), UNSETTLED_MS);
   }
 
-  /** The old secret ended at once, and tokens of it may still be in use: the new one was not known yet. */
+  /** The secret that tokens are signed with may have ended: at once, or in a rotation whose response was lost. */
   isUnsettled(key: number): boolean {
     return this.unsettled.has(key);
   }
