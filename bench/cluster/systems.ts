@@ -6,8 +6,8 @@
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
+import { freePort } from "../../src/testing/ports.ts";
 import { Admin } from "../../test/support/admin.ts";
-import { freePort } from "../../test/support/ports.ts";
 import { tempFolder } from "../../test/support/temp.ts";
 import type { Contender, Dialect } from "../contenders/contender.ts";
 import { ON_SERVER_CORE, SERVER_CORE } from "../contenders/core.ts";

@@ -4,7 +4,7 @@
  * mark. A direct message is a publish to a channel with one subscriber.
  */
 import { join } from "node:path";
-import { freePort } from "../../test/support/ports.ts";
+import { freePort } from "../../src/testing/ports.ts";
 import { tempFolder } from "../../test/support/temp.ts";
 import { goProgram } from "../lib/install.ts";
 import { startPinned } from "../lib/pinned.ts";

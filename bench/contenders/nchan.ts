@@ -7,7 +7,7 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "../../test/support/ports.ts";
+import { freePort } from "../../src/testing/ports.ts";
 import { tempFolder } from "../../test/support/temp.ts";
 import { debianPackages, printed } from "../lib/install.ts";
 import { openFilesLimit } from "../lib/memory.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { REQUEST_HEAD_MAX_BYTES } from "../../src/protocol/limits.ts";
-import { freePort } from "../support/ports.ts";
+import { freePort } from "../../src/testing/ports.ts";
 import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { changed, PROJECT, read } from "./support/files.ts";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, cpSync, existsSync, linkSync, mkdirSync, readdirSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { freePort } from "../support/ports.ts";
+import { freePort } from "../../src/testing/ports.ts";
 import { removeFolder, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { exec, only, parseDockerfile, reachesBuild, type Stage } from "./support/dockerfile.ts";

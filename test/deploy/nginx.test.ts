@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SETTINGS } from "../../src/config/settings.ts";
 import { PING_EVERY_MS, REQUEST_HEAD_MAX_BYTES, SILENCE_MAX_MS } from "../../src/protocol/limits.ts";
-import { freePort } from "../support/ports.ts";
+import { freePort } from "../../src/testing/ports.ts";
 import { removeFolder, scratch, tempFolder } from "../support/temp.ts";
 import { until } from "../support/wait.ts";
 import { changed, PROJECT, read } from "./support/files.ts";

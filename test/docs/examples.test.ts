@@ -1,12 +1,13 @@
 /** Every example, run as its README says, against a real server. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
+import { freePort } from "../../src/testing/ports.ts";
 import { mintToken } from "../support/admin.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { tempFolder } from "../support/temp.ts";
 import { launchChromium, missingBrowser } from "./support/browser.ts";
 import { Child, run } from "./support/child.ts";
-import { freePort, startOn } from "./support/fixed-port.ts";
+import { startOn } from "./support/fixed-port.ts";
 import { Listener, type ServerFrame } from "./support/listener.ts";
 import { block, PROJECT } from "./support/page.ts";
 import { paste, stay } from "./support/shell.ts";

@@ -14,6 +14,7 @@ const LINES_MAX = 350;
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
+  testing: [],
   telemetry: [],
   store: ["protocol"],
   access: ["protocol", "store"],
@@ -67,7 +68,7 @@ const partOf = (file: string): string => {
   return rest === undefined ? "top" : (folder as string);
 };
 
-const isTest = (file: string): boolean => file.endsWith(".test.ts") || file.includes("/testing/");
+const isTest = (file: string): boolean => file.endsWith(".test.ts") || /(^|\/)testing\//.test(file);
 const files = [...new Bun.Glob("**/*.ts").scanSync(SRC)].filter((file) => !file.endsWith(".test.ts"));
 const product = files.filter((file) => !isTest(file));
 

@@ -1,11 +1,11 @@
 /** What an operator's tools request: health, metrics, the OpenAPI document; rates, and a separate admin address. */
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { freePort } from "../../src/testing/ports.ts";
 import { mint } from "../support/admin.ts";
 import type { Document } from "../support/contract.ts";
 import { serverForTests } from "../support/for-tests.ts";
 import { call } from "../support/http.ts";
 import { startParley } from "../support/parley.ts";
-import { freePort } from "../support/ports.ts";
 
 setDefaultTimeout(60_000);
 

@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "./ports.ts";
+import { freePort } from "../../src/testing/ports.ts";
 import { removeFolder, tempFolder } from "./temp.ts";
 
 const MODULE = "github.com/versity/versitygw";

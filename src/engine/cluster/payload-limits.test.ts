@@ -1,10 +1,11 @@
 /** The payload limit of a transport, beyond the engine's suite: lost parts, long requests, a limit that changes. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { CHANNEL_MAX_BYTES, MESSAGE_MAX_BYTES } from "../../protocol/limits.ts";
+import { freePort } from "../../testing/ports.ts";
 import { type MemberState, UNAVAILABLE } from "../engine.ts";
 import { TestCluster } from "../testing/cluster.ts";
 import { type NatsCluster, natsCluster } from "../testing/nats-cluster.ts";
-import { freePort, type NatsServer, startNats } from "../testing/nats-server.ts";
+import { type NatsServer, startNats } from "../testing/nats-server.ts";
 import { APP, plain, TestNode } from "../testing/test-node.ts";
 import type { Transport } from "../transport/transport.ts";
 import type { ClusterEngine } from "./cluster-engine.ts";

@@ -1,8 +1,9 @@
 /** For tests: a nats-server on a free port, with a temporary folder that is removed with it. */
+
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../../testing/ports.ts";
 
 const READY_MS = 10_000;
 
@@ -49,14 +50,4 @@ export async function startNats(args: readonly string[] = [], port?: number, con
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-export function freePort(): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>();
-  const server = createServer();
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address();
-    server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
-  });
-  return promise;
 }

@@ -1,6 +1,7 @@
 /** The suite of all transports against a real nats-server, and what is particular to NATS. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { freePort, type NatsServer, startNats } from "../testing/nats-server.ts";
+import { freePort } from "../../testing/ports.ts";
+import { type NatsServer, startNats } from "../testing/nats-server.ts";
 import { transportSuite } from "../testing/transport.suite.ts";
 import { NatsTransport } from "./nats.ts";
 import { parseNatsUrl } from "./nats-address.ts";

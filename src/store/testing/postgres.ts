@@ -1,9 +1,10 @@
 /** For tests: a PostgreSQL server (of Debian's package) on a free port, in a temporary folder, run by an unprivileged user. */
+
 import { chownSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
+import { freePort } from "../../testing/ports.ts";
 
 const USER = "parley";
 const PASSWORD = "it's @ secret/";
@@ -141,14 +142,4 @@ export class PostgresServer {
 function unprivileged(): number {
   const entry = Bun.spawnSync(["getent", "passwd", "postgres"]).stdout.toString();
   return Number(entry.split(":")[2] ?? OVERFLOW_UID);
-}
-
-function freePort(): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>();
-  const server = createServer();
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address();
-    server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
-  });
-  return promise;
 }

@@ -1,7 +1,8 @@
 /** A node that restarts at the same address with the same data. */
+
+import { freePort } from "../../../src/testing/ports.ts";
 import { Admin } from "../../support/admin.ts";
 import { type FirstRunKeys, readFirstRun, Server } from "../../support/parley.ts";
-import { freePort } from "../../support/ports.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 
 export class Service {

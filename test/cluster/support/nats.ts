@@ -1,7 +1,7 @@
 /** NATS servers that form a cluster, each of which can be killed and restarted. */
 import { type NatsServer, startNats } from "../../../src/engine/testing/nats-server.ts";
+import { freePort } from "../../../src/testing/ports.ts";
 import { LinkProxy } from "../../support/link-proxy.ts";
-import { freePort } from "../../support/ports.ts";
 
 interface Place {
   readonly port: number;

@@ -1,6 +1,7 @@
 /** A service for the suite when the environment names none, with everything that a scenario may need. */
+
+import { freePort } from "../../../src/testing/ports.ts";
 import { Server } from "../../support/parley.ts";
-import { freePort } from "../../support/ports.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 import type { Env } from "./service.ts";
 

@@ -7,9 +7,9 @@ import { createServer } from "node:http";
 import { request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { REQUEST_HEAD_MAX_BYTES } from "../../../src/protocol/limits.ts";
+import { freePort } from "../../../src/testing/ports.ts";
 import { forge, nowSeconds } from "../../support/jwt.ts";
 import { type Server, startParley } from "../../support/parley.ts";
-import { freePort } from "../../support/ports.ts";
 import { until } from "../../support/wait.ts";
 
 export interface Proxy {

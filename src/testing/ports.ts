@@ -1,4 +1,4 @@
-/** Free ports for servers that cannot choose their own. */
+/** For tests of every part: free ports, for servers that cannot choose their own. */
 import { createServer } from "node:net";
 
 /** Below the ephemeral port range, so that no other process takes the port before its server starts, or while it is down. */
