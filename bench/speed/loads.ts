@@ -121,7 +121,7 @@ function perCpuSecond(windows: Deliveries): Figures {
 
 const DELIVERIES = {
   figure: "deliveriesPerCpuSecond",
-  unit: "deliveries a CPU-second",
+  unit: "deliveries per CPU-second",
   figures: perCpuSecond,
 } as const;
 
@@ -154,7 +154,7 @@ const inbound = (id: string, subscribers: number): Load => ({
   id,
   title: `inbound: a published frame with ${subscribers} subscriber${subscribers === 1 ? "" : "s"}, acks`,
   figure: "userUsPerMessage",
-  unit: "µs of user CPU a frame",
+  unit: "µs of user CPU per frame",
   isBetterLow: true,
   contenders: [PARLEY, BARE_JSON, "Socket.IO", "Node and ws"],
   plan: (dialect) => ({ ...channelsOf(dialect, { count: 1, subscribers }), inFlight: 32 }),
@@ -169,7 +169,7 @@ const connecting: Load = {
   id: "f",
   title: `connect, authenticate, subscribe, roster, in channels of ${CHANNEL_SIZE}`,
   figure: "connectsPerCpuSecond",
-  unit: "connects a CPU-second",
+  unit: "connects per CPU-second",
   isFresh: true,
   run: async (server) => {
     const connections = Array.from({ length: CONNECTS_UNMEASURED + CONNECTS }, (_, i) => ({
