@@ -38,9 +38,8 @@ export interface CallSettings {
 }
 
 export class Call {
-  readonly requestId = randomUUID();
-  /** Headers for the response. */
-  readonly headers: Record<string, string> = { ...SECURITY_HEADERS, "X-Request-Id": this.requestId };
+  private id: string | undefined;
+  private responseHeaders: Record<string, string> | undefined;
   /** The request carries a valid credential, or its address a valid proof. */
   isAuthenticated = false;
   /** The request was counted against its client's address (unauthenticated-limit.ts). */
@@ -56,6 +55,18 @@ export class Call {
     /** Parameters of the path, percent-decoded. The router replaces them where a name has raw slashes. */
     public params: Readonly<Record<string, string>>,
   ) {}
+
+  /** Made when it is first needed, like the headers: a request that becomes a WebSocket needs neither. */
+  get requestId(): string {
+    this.id ??= randomUUID();
+    return this.id;
+  }
+
+  /** Headers for the response. */
+  get headers(): Record<string, string> {
+    this.responseHeaders ??= { ...SECURITY_HEADERS, "X-Request-Id": this.requestId };
+    return this.responseHeaders;
+  }
 
   /** Switches the idle timeout off for a long body. The code that reads the body needs a stall timeout of its own. */
   suspendIdleTimeout(): void {

@@ -6,28 +6,36 @@
 import { WEBSOCKET_VERSION } from "../protocol/limits.ts";
 import type { Gateway } from "../realtime/gateway.ts";
 import type { SocketData } from "../realtime/socket-handlers.ts";
+import type { Call } from "./call.ts";
 import { type Handler, isUpgrade, type RequestPipeline, throwMethodNotAllowed } from "./pipeline.ts";
 
 export const connectHandler = (pipeline: RequestPipeline, gateway: Gateway): Handler =>
-  pipeline.wrapUpgrade("/v1", (call, upgrade) => {
-    const { request, client } = call;
-    if (request.method !== "GET") throwMethodNotAllowed(call, "GET");
-    const wantsWebSocket = isUpgrade(request);
-    if (!wantsWebSocket) {
-      call.headers["Access-Control-Allow-Origin"] = "*";
-      call.headers.Upgrade = "websocket";
-    }
-    // With any refusal; the one for a wrong version must have it (RFC 6455, 4.4).
-    call.headers["Sec-WebSocket-Version"] = WEBSOCKET_VERSION;
-    return gateway.connect({
-      query: queryOf(request.url),
-      origin: request.headers.get("origin"),
-      client,
-      wantsWebSocket,
-      version: request.headers.get("sec-websocket-version"),
-      upgrade: (data: SocketData) => upgrade(data),
-    });
-  });
+  pipeline.wrapUpgrade(
+    "/v1",
+    (call, upgrade) => {
+      const { request, client } = call;
+      if (request.method !== "GET") throwMethodNotAllowed(call, "GET");
+      return gateway.connect({
+        query: queryOf(request.url),
+        origin: request.headers.get("origin"),
+        client,
+        wantsWebSocket: isUpgrade(request),
+        version: request.headers.get("sec-websocket-version"),
+        upgrade: (data: SocketData) => upgrade(data),
+      });
+    },
+    addRefusalHeaders,
+  );
+
+function addRefusalHeaders({ request, headers }: Call): void {
+  if (request.method !== "GET") return;
+  if (!isUpgrade(request)) {
+    headers["Access-Control-Allow-Origin"] = "*";
+    headers.Upgrade = "websocket";
+  }
+  // With any refusal; the one for a wrong version must have it (RFC 6455, 4.4).
+  headers["Sec-WebSocket-Version"] = WEBSOCKET_VERSION;
+}
 
 function queryOf(url: string): string {
   const from = url.indexOf("?");

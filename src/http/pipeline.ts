@@ -89,8 +89,12 @@ export class RequestPipeline {
     };
   }
 
-  /** For a handler that may turn the connection into a WebSocket: then there is no response. */
-  wrapUpgrade(label: string, handle: (call: Call, upgrade: Upgrade) => true | Promise<true>): Handler {
+  /** For a handler that may turn the connection into a WebSocket: then there is no response. `addHeaders` is for refusals. */
+  wrapUpgrade(
+    label: string,
+    handle: (call: Call, upgrade: Upgrade) => true | Promise<true>,
+    addHeaders: (call: Call) => void,
+  ): Handler {
     const count = this.counter(label);
     return async (request, server) => {
       const call = this.call(request, server);
@@ -101,6 +105,7 @@ export class RequestPipeline {
         // After a successful `server.upgrade`, Bun requires that the handler returns undefined; its types do not allow that.
         return undefined as unknown as Response;
       } catch (error) {
+        addHeaders(call);
         const response = this.failed(call, label, error, realtimeErrorBody);
         count(request.method, response.status);
         return response;

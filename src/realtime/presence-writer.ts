@@ -122,6 +122,7 @@ export class PresenceWriter {
     if (!isWritten || subscription.state.kind !== "rostered") return;
     writeMissed(subscription, this.parts.partMaxBytes);
     subscription.listen();
+    if (!subscription.overrides) return;
     const held = new Set<string>();
     this.parts.individual.catchUp(subscription, [], held);
     this.markHeld(channel, held);

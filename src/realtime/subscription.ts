@@ -112,6 +112,10 @@ const ABSENT: Absent = { kind: "absent", member: undefined };
 export class Subscription {
   withMetadata = false;
   private current: SubscriptionState = ABSENT;
+  // Copies of what `current` says, changed with it: ticks read them for every member, and the states have nine different shapes.
+  private kind: SubscriptionState["kind"] = ABSENT.kind;
+  private currentMember: Member | undefined;
+  private visible = false;
 
   constructor(
     readonly connection: Connection,
@@ -126,32 +130,20 @@ export class Subscription {
 
   /** `undefined` while the subscription takes no part in presence. */
   get member(): Member | undefined {
-    return this.current.member;
+    return this.currentMember;
   }
 
   get isEnded(): boolean {
-    return this.current.kind === "ended";
+    return this.kind === "ended";
   }
 
   get isListening(): boolean {
-    return this.current.kind === "listening";
+    return this.kind === "listening";
   }
 
   /** Whether other members may be shown this subscription. */
   get isVisible(): boolean {
-    const state = this.current;
-    switch (state.kind) {
-      case "opening":
-      case "gated":
-      case "ready":
-      case "awaitingTick":
-        return state.isVisible;
-      case "absent":
-      case "ended":
-        return false;
-      default:
-        return true;
-    }
+    return this.visible;
   }
 
   /** True while the roster tied to this ping is unsent. */
@@ -194,7 +186,9 @@ export class Subscription {
 
   /** The roster no longer waits for the pong. */
   openGate(): void {
-    if (this.current.kind === "gated") this.become({ ...this.current, kind: "ready" });
+    if (this.current.kind !== "gated") return;
+    const { member, isVisible, ping } = this.current;
+    this.become({ kind: "ready", member, isVisible, ping });
   }
 
   /** Other members may be shown this subscription from now on, even if it still waits for its ack, pong or tick. */
@@ -285,6 +279,9 @@ export class Subscription {
     // A write can close its own socket and so end the subscription in the middle of another step: `ended` is final.
     if (current.kind === "ended") return;
     this.current = next;
+    this.kind = next.kind;
+    this.currentMember = next.member;
+    this.visible = isVisibleIn(next);
     if (current.kind === next.kind) return;
     if (current.kind === "gated") connection.gated--;
     if (next.kind === "gated") connection.gated++;
@@ -298,6 +295,21 @@ export class Subscription {
       channel.listeners++;
       connection.socket.subscribe(channel.presenceTopic);
     }
+  }
+}
+
+function isVisibleIn(state: SubscriptionState): boolean {
+  switch (state.kind) {
+    case "opening":
+    case "gated":
+    case "ready":
+    case "awaitingTick":
+      return state.isVisible;
+    case "absent":
+    case "ended":
+      return false;
+    default:
+      return true;
   }
 }
 
