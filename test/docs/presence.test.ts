@@ -156,5 +156,5 @@ test("the SDK reports with these events that it has reconnected, and that it has
     await client.connect();
   `;
   const { out, err } = await runModule(program);
-  expect({ out, err }).toEqual({ out: "back: fetch what was missed\nthe end: 4020\n", err: "" });
+  expect({ out, err }).toEqual({ out: "back: fetch what was missed\ndisconnected for good: 4020\n", err: "" });
 });
