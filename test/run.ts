@@ -37,6 +37,8 @@ const tests = (name: string, ...paths: string[]): Suite => ({
 const CHECKS: readonly Suite[] = [
   { name: "format and lint", command: [tool("biome"), "check", "--error-on-warnings", "."], counts: false },
   { name: "types", command: [tool("tsc"), "--noEmit"], counts: false },
+  // Pages run in a browser, so they have other types than the service.
+  { name: "types of pages", command: [tool("tsc"), "--noEmit", "-p", "web"], counts: false },
 ];
 
 const SUITES: readonly Suite[] = [

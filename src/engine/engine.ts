@@ -25,6 +25,8 @@
  * - Simultaneous claims on all nodes together MUST NOT get more than the capacity, as long as the nodes can reach each other.
  * - `nudge` resolves when every other node has finished its work, or after one second. It MAY be lost: it only makes other nodes
  *   read shared state earlier than they would.
+ * - `request` and `notify` are for what operators look at: lists, charts, the live tail. They carry text that only the node's parts
+ *   understand (node-requests.ts), MUST NOT delay messages, and MAY be lost: a `request` then misses a response and says so.
  * - Announcements, results and connection counts of any size, and the largest legal message, MUST arrive complete, whatever the
  *   payload limit of the transport.
  * - An engine between processes MUST survive a method of EngineCallbacks that throws: it reports the error, and the channel as
@@ -105,7 +107,17 @@ export interface Engine {
    * `connections` are then as of that moment.
    */
   nudge(app?: string): Promise<void>;
+  /** Asks every other node. Resolves when all have responded, or after a second. */
+  request(text: string): Promise<NodeResponses>;
+  /** Sends a text to one other node; unknown nodes and an outage are ignored. Texts to one node arrive in order, if they arrive. */
+  notify(node: NodeId, text: string): void;
   close(): Promise<void>;
+}
+
+export interface NodeResponses {
+  readonly responses: ReadonlyMap<NodeId, string>;
+  /** Every other node has responded. */
+  readonly isComplete: boolean;
 }
 
 export type RemoteMembers = ReadonlyMap<NodeId, readonly MemberState[]>;
@@ -144,4 +156,8 @@ export interface EngineCallbacks {
   connectionsChanged(app: string): void;
   /** Connections of every application that has any. */
   localCounts(): ReadonlyMap<string, number>;
+  /** Another node has called `request`. May be slow: it is not on the path of messages. */
+  respond(text: string): string | Promise<string>;
+  /** Another node has called `notify`. */
+  notified(node: NodeId, text: string): void;
 }

@@ -10,6 +10,7 @@ import type {
   Envelope,
   MemberState,
   NodeId,
+  NodeResponses,
   RemoteMembers,
 } from "./engine.ts";
 
@@ -196,6 +197,31 @@ class LocalEngine implements Engine {
           ),
       );
     await Promise.all(finished);
+  }
+
+  async request(text: string): Promise<NodeResponses> {
+    const others = this.exchange.others(this.id);
+    const responses = await Promise.all(
+      others.map(
+        (other) =>
+          new Promise<readonly [NodeId, string] | undefined>((resolve, reject) =>
+            this.exchange.to(this.id, other, `${this.id} request`, async (node) => {
+              try {
+                resolve(node && [node.id, await node.respond(text)]);
+              } catch (error) {
+                reject(error);
+              }
+            }),
+          ),
+      ),
+    );
+    const found = responses.filter((one) => one !== undefined);
+    return { responses: new Map(found), isComplete: found.length === others.length };
+  }
+
+  notify(node: NodeId, text: string): void {
+    const other = this.exchange.others(this.id).find((one) => one.id === node);
+    if (other) this.exchange.to(this.id, other, `${this.id} notify`, (one) => one?.notified(this.id, text));
   }
 
   async close(): Promise<void> {

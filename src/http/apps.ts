@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { AppEdit, Directory } from "../access/directory.ts";
 import { APP_NAME_MAX_CHARS } from "../access/limits.ts";
+import type { Operator } from "../access/operator.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Audit } from "./audit.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
@@ -76,7 +77,7 @@ export interface AppParts {
   readonly clearDeleted: () => void;
 }
 
-export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint[] {
+export function appEndpoints(guard: Guard<Operator>, parts: AppParts): Endpoint[] {
   const { directory, audit, rotationGraceSeconds, clearDeleted } = parts;
   const base = { tag: "applications", guard } as const;
   const root = "/api/internal/v1/apps";
@@ -91,9 +92,9 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       body: z.strictObject({ name }),
       response: app.extend({ secretKey: z.string() }).meta({ id: "CreatedApp" }),
       problems: ["conflict"],
-      handle: async (call, { body }) => {
+      handle: async (call, { caller, body }) => {
         const made = await directory.createApp(body.name);
-        audit(call, "app created", { app: made.app.id });
+        await audit(call, caller, { what: "app created", on: made.app.name, app: made.app.id });
         return { ...appFields(made.app), secretKey: made.secret };
       },
     }),
@@ -122,9 +123,9 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       body: edit,
       response: app,
       problems: ["not_found"],
-      handle: async (call, { body }) => {
+      handle: async (call, { caller, body }) => {
         const changed = await directory.editApp(appOf(call), toEdit(body));
-        audit(call, "app edited", { app: changed.id });
+        await audit(call, caller, { what: "app edited", on: changed.name, app: changed.id });
         return appFields(changed);
       },
     }),
@@ -136,9 +137,9 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
         "Delete an application: its keys are revoked, its rooms archived, its recordings removed in the background",
       response: deletedApp,
       problems: ["not_found"],
-      handle: async (call) => {
+      handle: async (call, { caller }) => {
         const deleted = await directory.deleteApp(appOf(call));
-        audit(call, "app deleted", { app: deleted.id });
+        await audit(call, caller, { what: "app deleted", on: deleted.name, app: deleted.id });
         clearDeleted();
         return { ...appFields(deleted), deleted: toSecondsOrNull(deleted.deleted) };
       },
@@ -150,9 +151,9 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       summary: "The application's secret key",
       response: secretKey,
       problems: ["not_found", "internal_error"],
-      handle: async (call) => {
+      handle: async (call, { caller }) => {
         const secret = await directory.appSecret(appOf(call));
-        audit(call, "app secret shown", { app: appOf(call) });
+        await audit(call, caller, { what: "app secret shown", on: appOf(call) });
         return { secretKey: secret };
       },
     }),
@@ -164,13 +165,18 @@ export function appEndpoints(guard: Guard<undefined>, parts: AppParts): Endpoint
       body: rotate,
       response: secretKey,
       problems: ["not_found", "conflict"],
-      handle: async (call, { body }) => {
+      handle: async (call, { caller, body }) => {
         const rotated = await directory.rotateAppSecret(appOf(call), {
           graceSeconds: body.graceSec ?? rotationGraceSeconds,
           retirePrevious: body.retirePrevious ?? false,
         });
         const previousEnds = new Date(rotated.previousEndsMs).toISOString();
-        audit(call, "app secret rotated", { app: rotated.app.id, previousEnds });
+        await audit(call, caller, {
+          what: "app secret rotated",
+          on: rotated.app.name,
+          app: rotated.app.id,
+          after: { previousEnds },
+        });
         return { secretKey: rotated.secret };
       },
     }),

@@ -1,5 +1,6 @@
 /** Control plane: how a node is set up, for `parley doctor`. Holds no secret and no part of one. */
 import { z } from "zod";
+import type { Operator } from "../access/operator.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 
 const link = z.object({
@@ -36,7 +37,7 @@ const facts = z
 
 export type NodeFacts = z.infer<typeof facts>;
 
-export const factsEndpoint = (guard: Guard<undefined>, factsNow: () => NodeFacts): Endpoint =>
+export const factsEndpoint = (guard: Guard<Operator>, factsNow: () => NodeFacts): Endpoint =>
   endpoint({
     method: "GET",
     path: "/api/internal/v1/node",

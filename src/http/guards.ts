@@ -2,6 +2,7 @@
 import { rateKey } from "../access/address.ts";
 import { authenticate, bearer, type Credential, isPrevious } from "../access/credential.ts";
 import type { Keyring } from "../access/keyring.ts";
+import type { Operator } from "../access/operator.ts";
 import type { Follower } from "../access/store-follower.ts";
 import type { Throttle } from "../access/throttle.ts";
 import { fits } from "../access/vault.ts";
@@ -27,9 +28,14 @@ export interface Guards {
   /** Also admits a previous secret during its grace period, which may only mint. */
   readonly minting: Guard<Credential>;
   readonly secret: Guard<Credential>;
-  readonly admin: Guard<undefined>;
+  /** An operator who may change things and see secrets. */
+  readonly admin: Guard<Operator>;
+  /** Every operator: for what shows neither secrets nor payloads, and changes nothing. */
+  readonly operator: Guard<Operator>;
+  /** As `operator`, for what a browser loads without our own headers: the tail and files. */
+  readonly stream: Guard<Operator>;
   /** For metrics: this machine, or the admin token. */
-  readonly observer: Guard<undefined>;
+  readonly observer: Guard<Operator>;
 }
 
 export function makeGuards(parts: GuardParts): Guards {
@@ -63,13 +69,14 @@ export function makeGuards(parts: GuardParts): Guards {
   };
   /** The host is checked too: any web page can make a browser on this machine send requests here under a name of its own. */
   const isObserver = (call: Call): boolean => call.isLocal && parts.isOwnHost(call);
-  const adminGuard = (isEnough: (call: Call) => boolean): Guard<undefined> => ({
+  const ADMIN: Operator = { name: "admin", role: "admin", revoked: new AbortController().signal };
+  const adminGuard = (isEnough: (call: Call) => boolean): Guard<Operator> => ({
     security: "admin",
     admit: (call) => {
       // Before the rate: wrong tries of others behind the same address must not lock the operator out (protocol 8).
       if (isEnough(call)) {
         call.isAuthenticated = true;
-        return;
+        return ADMIN;
       }
       const isTry = bearer(call.request.headers.get("authorization")) !== undefined;
       if (isTry) refuseOverRate(parts.wrongTries.take(rateKey(call.client)));
@@ -78,12 +85,15 @@ export function makeGuards(parts: GuardParts): Guards {
     },
     recheck: (call) => {
       if (!isEnough(call)) throw notAdmin(true);
+      return ADMIN;
     },
   });
   return {
     minting: keyGuard(() => true),
     secret: keyGuard((credential) => !isPrevious(credential)),
     admin: adminGuard(isAdmin),
+    operator: adminGuard(isAdmin),
+    stream: adminGuard(isAdmin),
     observer: adminGuard((call) => isObserver(call) || isAdmin(call)),
   };
 }

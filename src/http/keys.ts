@@ -2,6 +2,7 @@
 import { z } from "zod";
 import type { Directory, KeyEdit } from "../access/directory.ts";
 import type { Keyring } from "../access/keyring.ts";
+import type { Operator } from "../access/operator.ts";
 import type { Follower } from "../access/store-follower.ts";
 import { TokenRefusal, verifyToken } from "../access/token.ts";
 import { actionList } from "../protocol/actions.ts";
@@ -119,7 +120,7 @@ export interface KeyParts {
   readonly storeFollower?: Follower | undefined;
 }
 
-export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint[] {
+export function keyEndpoints(guard: Guard<Operator>, parts: KeyParts): Endpoint[] {
   const { directory, audit } = parts;
   const base = { tag: "keys", guard } as const;
   const root = "/api/internal/v1/signalling/keys";
@@ -134,13 +135,13 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       body: create,
       response: key.extend({ secret: z.string().optional() }).meta({ id: "CreatedKey" }),
       problems: ["not_found", "conflict"],
-      handle: async (call, { body }) => {
+      handle: async (call, { caller, body }) => {
         const made = await directory.createKey({
           ...body,
           allowedOrigins: body.allowedOrigins ?? null,
           label: body.label ?? null,
         });
-        audit(call, "key created", { keyId: made.key.id, app: made.key.app });
+        await audit(call, caller, { what: "key created", on: made.key.id, app: made.key.app });
         return { ...keyFields(made.key), ...(made.secret !== undefined && { secret: made.secret }) };
       },
     }),
@@ -171,9 +172,9 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       body: edit,
       response: key,
       problems: ["not_found", "conflict"],
-      handle: async (call, { body }) => {
+      handle: async (call, { caller, body }) => {
         const changed = await directory.editKey(idOf(call), toEdit(body));
-        audit(call, "key edited", { keyId: changed.id });
+        await audit(call, caller, { what: "key edited", on: changed.id, app: changed.app });
         return keyFields(changed);
       },
     }),
@@ -184,9 +185,9 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
       summary: "Revoke a key",
       response: key,
       problems: ["not_found"],
-      handle: async (call) => {
+      handle: async (call, { caller }) => {
         const revoked = await directory.revokeKey(idOf(call));
-        audit(call, "key revoked", { keyId: revoked.id });
+        await audit(call, caller, { what: "key revoked", on: revoked.id, app: revoked.app });
         return keyFields(revoked);
       },
     }),
@@ -200,14 +201,18 @@ export function keyEndpoints(guard: Guard<undefined>, parts: KeyParts): Endpoint
         .object({ keyId: z.string(), secret: z.string(), previousSecretExpiresAt: unixSeconds })
         .meta({ id: "RotatedKey" }),
       problems: ["not_found", "conflict"],
-      handle: async (call, { body }) => {
+      handle: async (call, { caller, body }) => {
         const keyId = idOf(call);
         const graceSeconds = body.graceSec ?? parts.rotationGraceSeconds;
         const rotated = await directory.rotateKey(keyId, {
           graceSeconds,
           retirePrevious: body.retirePrevious ?? false,
         });
-        audit(call, "key rotated", { keyId, previousEnds: new Date(rotated.previousEndsMs).toISOString() });
+        await audit(call, caller, {
+          what: "key rotated",
+          on: keyId,
+          after: { previousEnds: new Date(rotated.previousEndsMs).toISOString() },
+        });
         return { keyId, secret: rotated.secret, previousSecretExpiresAt: toSeconds(rotated.previousEndsMs) };
       },
     }),

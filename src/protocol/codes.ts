@@ -33,6 +33,7 @@ const TABLE = {
   token_expired: { status: 401, text: "The token has expired." },
   channel_not_authorized: { status: 403, text: "The key does not cover this channel." },
   action_not_permitted: { status: 403, text: "The key does not permit this action." },
+  forbidden: { status: 403, text: "This operator may only read, and sees no secrets and no payloads." },
   link_not_valid: { status: 403, text: "The link is not valid." },
   link_expired: { status: 403, text: "The link has expired." },
   not_found: { status: 404, text: "There is nothing at this address." },

@@ -126,6 +126,14 @@ export class EngineBoundary implements EngineCallbacks {
     return this.handler.localCounts();
   }
 
+  respond(text: string): Promise<string> {
+    return this.handler.respond(text);
+  }
+
+  notified(node: NodeId, text: string): void {
+    safely(this.parts.faults, "engine", () => this.handler.notified(node, text));
+  }
+
   private channelFailed(app: string, name: string, error: unknown): void {
     const { boundary, faults, spaces } = this.parts;
     const channel = spaces.channel(app, name);

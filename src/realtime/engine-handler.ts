@@ -1,6 +1,7 @@
 /** What the engine calls on this node: messages and changes of other nodes, and their requests. */
 import type { Blocks } from "../access/blocks.ts";
 import type { ChannelCount, EngineCallbacks, Envelope, MemberState, NodeId } from "../engine/engine.ts";
+import type { NodeRequests } from "../engine/node-requests.ts";
 import type { Boundary } from "./boundary.ts";
 import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
@@ -26,6 +27,7 @@ export interface EngineHandlerParts {
   readonly clock: Clock;
   readonly blocks: Blocks;
   readonly nudged: (app?: string) => Promise<void>;
+  readonly nodeRequests: Pick<NodeRequests, "respond" | "notified">;
 }
 
 /** Called through EngineBoundary, which goes over the channels itself when a node is gone. */
@@ -123,6 +125,14 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone"> {
 
   localCounts(): ReadonlyMap<string, number> {
     return this.parts.occupancy.localCounts();
+  }
+
+  respond(text: string): Promise<string> {
+    return this.parts.nodeRequests.respond(text);
+  }
+
+  notified(node: NodeId, text: string): void {
+    this.parts.nodeRequests.notified(node, text);
   }
 }
 

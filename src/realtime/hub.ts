@@ -4,6 +4,7 @@
 import type { Blocks } from "../access/blocks.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { Engine, EngineCallbacks, NodeId } from "../engine/engine.ts";
+import { NodeRequests } from "../engine/node-requests.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import { Boundary } from "./boundary.ts";
 import { Channels } from "./channels.ts";
@@ -13,6 +14,7 @@ import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
 import { EngineBoundary } from "./engine-boundary.ts";
 import { EngineHandler } from "./engine-handler.ts";
+import { RealtimeEvents } from "./events.ts";
 import { KeyChanges } from "./key-changes.ts";
 import { Kicks } from "./kicks.ts";
 import { Liveness } from "./liveness.ts";
@@ -43,6 +45,9 @@ export interface HubParts {
 }
 
 export class Hub {
+  readonly events = new RealtimeEvents();
+  /** What operators ask of all nodes. */
+  readonly nodeRequests: NodeRequests;
   readonly spaces: Spaces;
   readonly connections: Connections;
   readonly boundary: Boundary;
@@ -57,6 +62,7 @@ export class Hub {
 
   constructor(parts: HubParts) {
     const { clock, engine, keyring, metrics } = parts;
+    const nodeRequests = new NodeRequests(engine, parts.id);
     const spaces = new Spaces(engine);
     const connections = new Connections({ ...parts, spaces });
     const boundary = new Boundary({ ...parts, spaces, connections });
@@ -71,8 +77,18 @@ export class Hub {
     for (const observer of [channels, deadlines, liveness]) connections.observe(observer);
     const keyChanges = new KeyChanges({ ...parts, deadlines, boundary, connections, channels });
     keyring.onChange((keyId) => keyChanges.apply(keyId));
-    const handler = new EngineHandler({ ...parts, spaces, delivery, presence, occupancy, kicks, boundary });
+    const handler = new EngineHandler({
+      ...parts,
+      spaces,
+      delivery,
+      presence,
+      occupancy,
+      kicks,
+      boundary,
+      nodeRequests,
+    });
     this.engineCallbacks = new EngineBoundary({ ...parts, handler, boundary, spaces });
+    this.nodeRequests = nodeRequests;
     this.spaces = spaces;
     this.connections = connections;
     this.boundary = boundary;

@@ -14,7 +14,16 @@
  * This file: state first, then the calls of the contract, then what happens when nodes or the transport come and go. Received
  * messages are handled in control-messages.ts, periodic work in ticker.ts.
  */
-import type { ChannelCount, Claim, Engine, EngineCallbacks, Envelope, MemberState, RemoteMembers } from "../engine.ts";
+import type {
+  ChannelCount,
+  Claim,
+  Engine,
+  EngineCallbacks,
+  Envelope,
+  MemberState,
+  NodeResponses,
+  RemoteMembers,
+} from "../engine.ts";
 import { UNAVAILABLE } from "../engine.ts";
 import type { Transport } from "../transport/transport.ts";
 import { CapacityClaims } from "./capacity-claims.ts";
@@ -235,6 +244,12 @@ export class ClusterEngine implements Engine {
     for (const [node, response] of responses)
       if (response.kind === "nudge" && node.countedMs < startedMs) node.connections.set(app, response.connections);
   }
+
+  async request(_text: string): Promise<NodeResponses> {
+    return { responses: new Map(), isComplete: this.parts.nodes.all.length === 0 };
+  }
+
+  notify(_node: string, _text: string): void {}
 
   // Connections and capacity
 

@@ -118,4 +118,13 @@ export class NodeCallbacks implements EngineCallbacks {
       this.lost(app, channel);
     });
   }
+
+  /** May reject: the responder then sends no response. */
+  respond(text: string): string | Promise<string> {
+    return this.end.respond(text);
+  }
+
+  notified(node: NodeId, text: string): void {
+    this.boundary.run({ in: "notified" }, () => this.end.notified(node, text));
+  }
 }

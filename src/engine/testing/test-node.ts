@@ -37,6 +37,7 @@ export class TestNode implements EngineCallbacks {
   readonly gone: NodeId[] = [];
   readonly kicks: string[] = [];
   readonly blocks: [peerId: string, untilMs: number][] = [];
+  readonly notifications: [node: NodeId, text: string][] = [];
   nudges = 0;
   /** A nudge is answered when this resolves. */
   nudgeWork: Promise<void> | undefined;
@@ -287,6 +288,14 @@ export class TestNode implements EngineCallbacks {
 
   localCounts(): ReadonlyMap<string, number> {
     return new Map(this.connectionsByApp);
+  }
+
+  respond(text: string): string {
+    return `${this.id} answers ${text}`;
+  }
+
+  notified(node: NodeId, text: string): void {
+    this.notifications.push([node, text]);
   }
 }
 

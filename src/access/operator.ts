@@ -1,0 +1,12 @@
+/** Who uses the control plane: the holder of the admin token, or an operator with a token of their own. */
+
+/** `read` sees everything but secrets and payloads, and changes nothing. */
+export type Role = "admin" | "read";
+
+export interface Operator {
+  /** `admin` for the admin token, else the operator's name: it is written into the audit. */
+  readonly name: string;
+  readonly role: Role;
+  /** Ends when the session or the token is revoked, on any node: long responses such as the tail end with it. */
+  readonly revoked: AbortSignal;
+}

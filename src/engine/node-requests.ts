@@ -1,0 +1,89 @@
+/**
+ * What operators look at is spread over the nodes: lists of peers, charts, the live tail. A part of the node registers what it
+ * answers under a name of its own; `gather` collects the answers of all nodes, this one included.
+ *
+ * What another node sends is untrusted: `decode` checks it and throws if it is not of the expected form. Such a node counts as one
+ * that has not responded.
+ */
+import type { Engine, NodeId } from "./engine.ts";
+
+export interface Gathered<T> {
+  /** This node's answer first. */
+  readonly answers: readonly T[];
+  /** Every node has responded. */
+  readonly isComplete: boolean;
+}
+
+type Respond = (payload: unknown) => unknown;
+type Notified = (from: NodeId, payload: unknown) => void;
+type Decode<T> = (value: unknown) => T;
+
+interface Sent {
+  readonly name: string;
+  readonly payload: unknown;
+}
+
+export class NodeRequests {
+  // Bound: one entry per part of the node that registers, all at the start.
+  private readonly responders = new Map<string, Respond>();
+  private readonly receivers = new Map<string, Notified>();
+
+  constructor(
+    private readonly engine: Pick<Engine, "request" | "notify">,
+    readonly self: NodeId,
+  ) {}
+
+  /** `respond` gets what another node has sent, so it checks it; its result must be JSON. */
+  onRequest(name: string, respond: Respond): void {
+    this.responders.set(name, respond);
+  }
+
+  onNotification(name: string, receive: Notified): void {
+    this.receivers.set(name, receive);
+  }
+
+  async gather<T>(name: string, payload: unknown, decode: Decode<T>): Promise<Gathered<T>> {
+    const asked = this.engine.request(textOf({ name, payload }));
+    const own = decode(await this.responders.get(name)?.(payload));
+    const { responses, isComplete } = await asked;
+    const others = [...responses.values()].map((text) => decoded(text, decode));
+    return {
+      answers: [own, ...others.filter((one) => one !== undefined)],
+      isComplete: isComplete && !others.includes(undefined),
+    };
+  }
+
+  notify(node: NodeId, name: string, payload: unknown): void {
+    this.engine.notify(node, textOf({ name, payload }));
+  }
+
+  /** A request of another node. Throws if there is no such request: the other node may run a newer version. */
+  async respond(text: string): Promise<string> {
+    const { name, payload } = parsed(text);
+    const respond = this.responders.get(name);
+    if (!respond) throw new Error(`there is no request of the name ${JSON.stringify(name.slice(0, 50))}`);
+    return JSON.stringify(await respond(payload));
+  }
+
+  notified(from: NodeId, text: string): void {
+    const { name, payload } = parsed(text);
+    this.receivers.get(name)?.(from, payload);
+  }
+}
+
+const textOf = (sent: Sent): string => JSON.stringify(sent);
+
+function parsed(text: string): Sent {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== "object" || value === null || !("name" in value) || typeof value.name !== "string")
+    throw new Error("a request without a name");
+  return { name: value.name, payload: "payload" in value ? value.payload : undefined };
+}
+
+function decoded<T>(text: string, decode: Decode<T>): T | undefined {
+  try {
+    return decode(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
