@@ -8,6 +8,8 @@
 import { BlockSweep } from "../access/block-sweep.ts";
 import { Throttle } from "../access/throttle.ts";
 import { countOpenFiles, HeadLimit, setHeadLimit } from "../http/head-limit.ts";
+import { loadBundle } from "../http/pages/bundle.ts";
+import { Pages } from "../http/pages/pages.ts";
 import { RequestPipeline } from "../http/pipeline.ts";
 import { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { systemClock as clock } from "../realtime/clock.ts";
@@ -93,7 +95,8 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const pipeline = new RequestPipeline({ log, metrics, trustedProxies, domain, unauthenticated });
   const facts = factsOf({ config, nodeId, host, sealedKeys: () => keyring.sealed.length });
   const services = { keyring, directory, adminToken, realtime, rooms, recordings };
-  const routes = buildRoutes({ ...context, ...services, checks, pipeline, unauthenticated, facts });
+  const pages = new Pages(await loadBundle());
+  const routes = buildRoutes({ ...context, ...services, checks, pipeline, unauthenticated, facts, pages });
   return { context, access, listeners, realtime, rooms, recordings, blockSweep, headLimit, pipeline, routes };
 }
 

@@ -19,6 +19,8 @@ import { keyEndpoints } from "../http/keys.ts";
 import { openapiDocument } from "../http/openapi.ts";
 import { healthEndpoint, type ReadyChecks, readyResponse } from "../http/operations.ts";
 import { OwnHosts } from "../http/own-host.ts";
+import { ASSETS_PATH } from "../http/pages/bundle.ts";
+import type { Pages } from "../http/pages/pages.ts";
 import { peerEndpoints } from "../http/peers.ts";
 import type { RequestPipeline, Routes } from "../http/pipeline.ts";
 import { recordingEndpoints } from "../http/recordings.ts";
@@ -55,6 +57,7 @@ export interface RouteParts extends NodeContext {
   readonly pipeline: RequestPipeline;
   readonly unauthenticated: UnauthenticatedLimit;
   readonly facts: () => NodeFacts;
+  readonly pages: Pages;
 }
 
 export interface NodeRoutes {
@@ -63,7 +66,7 @@ export interface NodeRoutes {
 }
 
 export function buildRoutes(parts: RouteParts): NodeRoutes {
-  const { config, keyring, metrics, realtime, checks, pipeline } = parts;
+  const { config, keyring, metrics, realtime, checks, pipeline, pages } = parts;
   const guards = guardsOf(parts);
   const streams = new Streams(realtime.clock);
   metrics.gauge("parley_streamed_lists", "Long lists that are being sent.", () => streams.size);
@@ -72,6 +75,8 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const application = applicationEndpoints(parts, streams);
   const document = openapiDocument([...service, ...control, ...application], VERSION, config.domain);
   const start = startPage(() => keyring.openKeyOf(DEMO));
+  const asset = pipeline.publicRoute(`${ASSETS_PATH}:name`, (call) => pages.asset(call), { hosts: "own" });
+  const assets: Routes = { [`${ASSETS_PATH}:name`]: pipeline.handler(asset) };
   const publicRoutes: Routes = {
     "/v1": connectHandler(pipeline, realtime.gateway),
     ...routesOf(pipeline, service),
@@ -81,15 +86,23 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     ),
     "/docs": pipeline.handler(pipeline.publicRoute("/docs", docsPage)),
     "/": pipeline.handler(pipeline.publicRoute("/", start, { hosts: "own" })),
+    ...assets,
     ...applicationRoutes(pipeline, application),
   };
   const metricsPage = async (call: Call): Promise<Response> => {
     await guards.observer.admit(call);
     return new Response(metrics.text(), { headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" } });
   };
+  const dashboard = pipeline.handler(
+    pipeline.publicRoute("/dashboard", (call) => pages.page("dashboard", call), { hosts: "own" }),
+  );
   const adminRoutes: Routes = {
     ...routesOf(pipeline, control, { hosts: "own" }),
     "/metrics": pipeline.handler(pipeline.route("/metrics", metricsPage, { hosts: "own" })),
+    // Every address below it is a view of the same page.
+    "/dashboard": dashboard,
+    "/dashboard/*": dashboard,
+    ...assets,
   };
   return { publicRoutes, adminRoutes };
 }

@@ -1,0 +1,102 @@
+/**
+ * Builds the pages of web/ with Bun's bundler: each index.html with the scripts and styles that it names, under names that contain
+ * a hash of their content. The result is kept in web/.build and used again as long as no source has changed.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+const WEB = join(import.meta.dir, "../../../web");
+const BUILT = join(WEB, ".build");
+const MANIFEST = "manifest.json";
+/** Every page's folder, which is also its name. */
+export const PAGES = ["dashboard"] as const;
+export type PageName = (typeof PAGES)[number];
+
+/** Where browsers load scripts and styles from. */
+export const ASSETS_PATH = "/assets/";
+
+export interface Bundle {
+  /** The HTML of each page. */
+  readonly pages: Readonly<Record<PageName, string>>;
+  /** Scripts and styles by name. */
+  readonly assets: ReadonlyMap<string, string>;
+}
+
+interface Manifest {
+  readonly sources: string;
+  readonly pages: Bundle["pages"];
+  readonly assets: Readonly<Record<string, string>>;
+}
+
+/** The bundle of the present sources: from the folder of the last build, or built now. */
+export async function loadBundle(): Promise<Bundle> {
+  const sources = sourcesHash();
+  const built = readBuilt(sources);
+  if (built) return built;
+  const bundle = await build();
+  keep({ sources, pages: bundle.pages, assets: Object.fromEntries(bundle.assets) });
+  return bundle;
+}
+
+async function build(): Promise<Bundle> {
+  const { success, logs, outputs } = await Bun.build({
+    entrypoints: PAGES.map((name) => join(WEB, name, "index.html")),
+    root: WEB,
+    target: "browser",
+    publicPath: ASSETS_PATH,
+    minify: true,
+    naming: { entry: "[dir]/[name].[ext]", chunk: "[name]-[hash].[ext]", asset: "[name]-[hash].[ext]" },
+    define: { "process.env.NODE_ENV": '"production"' },
+    throw: false,
+  });
+  if (!success) throw new Error(`the pages of web/ cannot be built: ${logs.map(String).join("\n")}`);
+  const texts = await Promise.all(
+    outputs.map(async (one) => [one.path.replace(/^\.\//, ""), await one.text()] as const),
+  );
+  const htmlOf = (name: PageName): string => texts.find(([path]) => path === `${name}/index.html`)?.[1] ?? "";
+  return {
+    pages: Object.fromEntries(PAGES.map((name) => [name, htmlOf(name)])) as Bundle["pages"],
+    assets: new Map(texts.filter(([path]) => !path.endsWith(".html"))),
+  };
+}
+
+/** Changes with every source, with the packages they import, and with the bundler. */
+function sourcesHash(): string {
+  const hash = createHash("sha256")
+    .update(Bun.version)
+    .update(readFileSync(join(WEB, "../package.json")));
+  const protocol = join(WEB, "../src/protocol");
+  for (const root of [WEB, protocol])
+    for (const file of (readdirSync(root, { recursive: true }) as string[]).sort())
+      if (/\.(html|css|tsx?)$/.test(file) && !file.startsWith(".build")) {
+        hash.update(file);
+        hash.update(readFileSync(join(root, file)));
+      }
+  return hash.digest("hex");
+}
+
+function readBuilt(sources: string): Bundle | undefined {
+  const file = join(BUILT, MANIFEST);
+  if (!existsSync(file)) return undefined;
+  try {
+    const manifest = JSON.parse(readFileSync(file, "utf8")) as Manifest;
+    if (manifest.sources !== sources) return undefined;
+    return { pages: manifest.pages, assets: new Map(Object.entries(manifest.assets)) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Renamed into place: several nodes on one machine may start at once. A folder that cannot be written to costs a build per start. */
+function keep(manifest: Manifest): void {
+  const file = join(BUILT, MANIFEST);
+  const temporary = join(BUILT, `${randomUUID()}.tmp`);
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(temporary, JSON.stringify(manifest));
+    renameSync(temporary, file);
+  } catch {
+    rmSync(temporary, { force: true });
+  }
+}

@@ -1,0 +1,64 @@
+/** Calls of the control plane. The cookie alone decides nothing there: every call carries the dashboard's own header. */
+import { signedOut } from "../lib/session.ts";
+
+const ROOT = "/api/internal/v1";
+const HEADER = { "X-Parley-Dashboard": "1" };
+
+/** What a call was refused with: `message` is a sentence for the operator. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+async function send<T>(url: string, method: Method, body?: object, signal?: AbortSignal): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(url, {
+      method,
+      headers: body ? { ...HEADER, "Content-Type": "application/json" } : HEADER,
+      ...(body && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(0, "unreachable", "The service does not respond. Is it running, and is the network up?");
+  }
+  const answer = await response.json().catch(() => undefined);
+  if (response.ok) return answer as T;
+  const { error = "internal_error", message = `The service answered ${response.status}.` } = answer ?? {};
+  if (response.status === 401 && url.startsWith(ROOT)) signedOut("Your session has ended. Sign in again.");
+  throw new ApiError(response.status, error, message);
+}
+
+/** `path` begins after `/api/internal/v1`. */
+export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>
+  send(`${ROOT}${path}`, "GET", undefined, signal);
+export const post = <T>(path: string, body: object = {}): Promise<T> => send(`${ROOT}${path}`, "POST", body);
+export const put = <T>(path: string, body: object): Promise<T> => send(`${ROOT}${path}`, "PUT", body);
+export const patch = <T>(path: string, body: object): Promise<T> => send(`${ROOT}${path}`, "PATCH", body);
+export const remove = <T>(path: string): Promise<T> => send(`${ROOT}${path}`, "DELETE");
+
+export const sessions = {
+  current: <T>() => send<T>("/dashboard/session", "GET"),
+  open: <T>(token: string) => send<T>("/dashboard/session", "POST", { token }),
+  close: () => send("/dashboard/session", "DELETE"),
+};
+
+/** A name as one segment of a path. */
+export const segment = (name: string): string => encodeURIComponent(name);
+
+/** Parameters that are undefined or empty are left out. */
+export function query(parameters: Readonly<Record<string, string | number | undefined>>): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== "");
+  return given.length === 0 ? "" : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+}
+
+/** The address of something that a browser loads itself: the tail, a recording's file. */
+export const addressOf = (path: string): string => `${ROOT}${path}`;

@@ -1,0 +1,226 @@
+/** What the control plane answers, as far as the dashboard uses it. The OpenAPI document describes all of it. */
+
+export type Role = "admin" | "read";
+
+export interface Session {
+  readonly name: string;
+  readonly role: Role;
+  readonly expiresAt: number;
+}
+
+/** `next` is the `after` of the next page; null on the last one. */
+export interface List<T> {
+  readonly data: readonly T[];
+  readonly next: string | null;
+  /** false: a node has not responded, and its part is missing. */
+  readonly isComplete?: boolean;
+}
+
+export interface App {
+  readonly _id: string;
+  readonly name: string;
+  readonly created: number;
+  readonly plan: Plan;
+  readonly retentionDays: number | null;
+  readonly consolePayloads: boolean;
+}
+
+export interface Plan {
+  readonly name: string;
+  readonly maxConcurrentConnections: number | null;
+  readonly maxMessagesPerPeriod: number | null;
+}
+
+export interface Key {
+  readonly keyId: string;
+  readonly app: string;
+  readonly type: "publishable" | "secret";
+  readonly label: string | null;
+  readonly channelPatterns: readonly string[];
+  readonly actions: readonly string[];
+  readonly allowedOrigins?: readonly string[];
+  readonly created: number;
+  readonly rotated: number | null;
+  readonly revoked: number | null;
+  readonly previousSecrets?: readonly { readonly endsAt: number }[];
+  /** Only in the answer for one key. */
+  readonly connections?: number;
+  /** Only in the answers to create and rotate. */
+  readonly secret?: string;
+}
+
+export interface NodeState {
+  readonly nodeId: string;
+  readonly worker?: number;
+  readonly version: string;
+  readonly startedAt: number;
+  readonly connections: number;
+  readonly channels: number;
+  readonly cpu: number;
+  readonly rssBytes: number;
+  readonly loopLagMs: number;
+  readonly nats: "ok" | "away" | null;
+  readonly store: "ok" | "away";
+}
+
+export const RANGES = ["15m", "3h", "24h"] as const;
+export type Range = (typeof RANGES)[number];
+export type Metric =
+  | "connections"
+  | "connects"
+  | "refusals"
+  | "messages"
+  | "deliveries"
+  | "bytesOut"
+  | "p50Ms"
+  | "p99Ms"
+  | "errors";
+
+export interface Series {
+  readonly metric: Metric;
+  readonly stepSec: number;
+  readonly nodes: readonly {
+    readonly nodeId: string;
+    /** Unix seconds of the first value. */
+    readonly start: number;
+    readonly values: readonly (number | null)[];
+    /** Only for refusals: values by code. */
+    readonly byReason?: Readonly<Record<string, readonly (number | null)[]>>;
+  }[];
+  readonly isComplete?: boolean;
+}
+
+export interface ActiveChannel {
+  readonly channel: string;
+  readonly peers: number;
+  readonly connections: number;
+  readonly ratePerSec: number;
+  readonly bytesPerSec: number;
+}
+
+export interface ChannelMember {
+  readonly peerId: string;
+  readonly metadata?: object;
+  readonly connections: number;
+}
+
+export interface ChannelDetail extends ActiveChannel {
+  readonly members: readonly ChannelMember[];
+  readonly next: string | null;
+}
+
+export interface ListedPeer {
+  readonly peerId: string;
+  readonly connections: number;
+  readonly channels: number;
+  readonly since: number;
+}
+
+export interface PeerConnection {
+  readonly connectionId: string;
+  readonly nodeId: string;
+  readonly keyId: string;
+  readonly address: string;
+  readonly since: number;
+  readonly subscriptions: readonly string[];
+  readonly framesPerSec: number;
+}
+
+export interface RecordedEvent {
+  readonly at: number;
+  readonly kind: string;
+  readonly connectionId?: string;
+  readonly nodeId?: string;
+  readonly keyId?: string;
+  readonly channel?: string;
+  readonly code?: string | number;
+  readonly count?: number;
+}
+
+export interface PeerDetail {
+  readonly peerId: string;
+  readonly connections: readonly PeerConnection[];
+  readonly recent: readonly RecordedEvent[];
+}
+
+export interface TailEvent {
+  readonly at: number;
+  readonly kind: string;
+  readonly app?: string;
+  readonly channel?: string;
+  readonly peerId?: string;
+  readonly to?: string;
+  readonly keyId?: string;
+  readonly connectionId?: string;
+  readonly nodeId?: string;
+  readonly address?: string;
+  readonly change?: string;
+  readonly code?: string | number;
+  readonly bytes?: number;
+  readonly data?: unknown;
+  readonly count?: number;
+}
+
+export interface Usage {
+  readonly periodStartUnix: number;
+  readonly periodEndUnix: number;
+  readonly concurrentNow?: number;
+  readonly peakConcurrent: number;
+  readonly messagesUsed: number;
+}
+
+export interface Check {
+  readonly name: string;
+  readonly result: "passes" | "refuses" | "not reached";
+  readonly why?: string;
+  readonly hint?: string;
+}
+
+export interface Explanation {
+  readonly checks: readonly Check[];
+  readonly allowed: boolean;
+}
+
+export interface AuditEntry {
+  readonly at: number;
+  readonly who: string;
+  readonly what: string;
+  readonly on: string;
+  readonly app?: string;
+  readonly address: string;
+  readonly before?: object;
+  readonly after?: object;
+}
+
+export interface OperatorRow {
+  readonly _id: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly created: number;
+  readonly lastUsed: number | null;
+  /** Only in the answer to create. */
+  readonly token?: string;
+}
+
+export interface SettingRow {
+  readonly name: string;
+  readonly value: unknown;
+  readonly source: string;
+  readonly default: unknown;
+  readonly meaning: string;
+}
+
+/** A room has many further fields: src/protocol/room-fields.ts lists them. */
+export interface Room {
+  readonly _id: string;
+  readonly roomName: string;
+  readonly created: string;
+  readonly [field: string]: unknown;
+}
+
+export interface Recording {
+  readonly _id: string;
+  readonly roomName?: string;
+  readonly fileName?: string;
+  readonly [field: string]: unknown;
+}

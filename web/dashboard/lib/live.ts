@@ -1,0 +1,147 @@
+/** Data that pages show: loaded, kept fresh while the page is visible, and kept on screen when a refresh fails. */
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { ApiError, get } from "../api/client.ts";
+import type { List } from "../api/types.ts";
+
+export interface Live<T> {
+  readonly data: T | undefined;
+  /** The last refresh failed; `data` is what was known before. */
+  readonly error: ApiError | undefined;
+  readonly reload: () => Promise<void>;
+}
+
+interface Options {
+  /** How often to load it anew; absent: only once. */
+  readonly everyMs?: number;
+}
+
+const asApiError = (error: unknown): ApiError =>
+  error instanceof ApiError ? error : new ApiError(0, "internal_error", String(error));
+
+/** Loads `path` of the control plane; undefined loads nothing. Another path starts afresh. */
+export function useLive<T>(path: string | undefined, { everyMs }: Options = {}): Live<T> {
+  const data = useSignal<T | undefined>(undefined);
+  const error = useSignal<ApiError | undefined>(undefined);
+  const reload = async (signal?: AbortSignal): Promise<void> => {
+    if (path === undefined) return;
+    try {
+      const found = await get<T>(path, signal);
+      if (signal?.aborted) return;
+      data.value = found;
+      error.value = undefined;
+    } catch (caught) {
+      if (!signal?.aborted) error.value = asApiError(caught);
+    }
+  };
+  useEffect(() => {
+    data.value = undefined;
+    error.value = undefined;
+    return repeated(everyMs, reload);
+  }, [path, everyMs]);
+  return { data: data.value, error: error.value, reload: () => reload() };
+}
+
+/** Runs now and then again and again, but never twice at once, and not while the page is hidden. Returns how to stop it. */
+function repeated(everyMs: number | undefined, run: (signal: AbortSignal) => Promise<void>): () => void {
+  const controller = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const next = async (): Promise<void> => {
+    if (!document.hidden) await run(controller.signal);
+    if (everyMs !== undefined && !controller.signal.aborted) timer = setTimeout(next, everyMs);
+  };
+  const shown = (): void => {
+    if (document.hidden || everyMs === undefined) return;
+    clearTimeout(timer);
+    void next();
+  };
+  document.addEventListener("visibilitychange", shown);
+  void next();
+  return () => {
+    controller.abort();
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", shown);
+  };
+}
+
+export interface LiveList<T> extends Live<readonly T[]> {
+  readonly hasMore: boolean;
+  readonly loadMore: () => Promise<void>;
+  /** false: a node has not responded, and its part of the list is missing. */
+  readonly isComplete: boolean;
+}
+
+const PAGE = 100;
+/** The most rows that a refresh loads anew in one call; longer lists are refreshed by hand. */
+const REFRESHED_MAX = 1000;
+
+/** A list in pages. `path` has its filters already; this adds `limit` and `after`. */
+export function useList<T>(path: string | undefined, { everyMs }: Options = {}): LiveList<T> {
+  const rows = useSignal<readonly T[] | undefined>(undefined);
+  const next = useSignal<string | null>(null);
+  const isComplete = useSignal(true);
+  const error = useSignal<ApiError | undefined>(undefined);
+  const isLoading = useSignal(false);
+  const page = (limit: number, after?: string, signal?: AbortSignal): Promise<List<T>> => {
+    const more = new URLSearchParams({ limit: String(limit), ...(after !== undefined && { after }) });
+    return get(`${path}${path?.includes("?") ? "&" : "?"}${more}`, signal);
+  };
+  const attempt = async (work: () => Promise<void>, signal?: AbortSignal): Promise<void> => {
+    try {
+      await work();
+      error.value = undefined;
+    } catch (caught) {
+      if (!signal?.aborted) error.value = asApiError(caught);
+    }
+  };
+  const reload = (signal?: AbortSignal): Promise<void> =>
+    attempt(async () => {
+      const shown = rows.value?.length ?? 0;
+      if (path === undefined || shown > REFRESHED_MAX) return;
+      const found = await page(Math.min(Math.max(PAGE, shown), REFRESHED_MAX), undefined, signal);
+      if (signal?.aborted) return;
+      rows.value = found.data;
+      next.value = found.next;
+      isComplete.value = found.isComplete ?? true;
+    }, signal);
+  const loadMore = async (): Promise<void> => {
+    const after = next.value;
+    if (after === null || isLoading.value) return;
+    isLoading.value = true;
+    await attempt(async () => {
+      const found = await page(PAGE, after);
+      // A refresh may have come in between: then this page no longer follows what is shown.
+      if (next.value !== after) return;
+      rows.value = [...(rows.value ?? []), ...found.data];
+      next.value = found.next;
+    });
+    isLoading.value = false;
+  };
+  useEffect(() => {
+    rows.value = undefined;
+    next.value = null;
+    error.value = undefined;
+    return repeated(everyMs, reload);
+  }, [path, everyMs]);
+  return {
+    data: rows.value,
+    error: error.value,
+    reload: () => reload(),
+    hasMore: next.value !== null,
+    loadMore,
+    isComplete: isComplete.value,
+  };
+}
+
+/** The value as it was when it last stayed the same for `delayMs`: searches while one types. */
+export function useDelayed(value: Signal<string>, delayMs = 200): string {
+  const delayed = useSignal(value.value);
+  const current = value.value;
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      delayed.value = current;
+    }, delayMs);
+    return () => clearTimeout(timer);
+  }, [current, delayMs]);
+  return delayed.value;
+}

@@ -1,0 +1,18 @@
+/** Starts the dashboard: finds out who is signed in, then draws the sign-in form or the pages. */
+import { render } from "preact";
+import { sessions } from "./api/client.ts";
+import type { Session } from "./api/types.ts";
+import { Dashboard } from "./dashboard.tsx";
+import { followLinks } from "./lib/router.ts";
+import { session, signedOut } from "./lib/session.ts";
+
+followLinks();
+const root = document.getElementById("app");
+if (root) {
+  try {
+    session.value = await sessions.current<Session>();
+  } catch {
+    signedOut();
+  }
+  render(<Dashboard />, root);
+}

@@ -1,0 +1,71 @@
+/** The frame of every page: a title, its actions, and the content once it can be shown whole. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { ApiError } from "../api/client.ts";
+import { Notice } from "./notice.tsx";
+
+interface PageProps {
+  readonly title: string;
+  /** Beside the title: buttons, a choice of range. */
+  readonly actions?: ComponentChildren;
+  /** A sentence below the title. */
+  readonly intro?: ComponentChildren;
+  /** Data is there. Until then only the title is shown, so that nothing moves when it comes. */
+  readonly isReady?: boolean;
+  readonly error?: ApiError | undefined;
+  /** false: a node has not responded. */
+  readonly isComplete?: boolean;
+  readonly children?: ComponentChildren;
+}
+
+export function Page({ title, actions, intro, isReady = true, error, isComplete = true, children }: PageProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · Parley`;
+  }, [title]);
+  // A screen reader announces the new page, and the next Tab starts here.
+  useEffect(() => heading.current?.focus({ preventScroll: true }), []);
+  return (
+    <>
+      <header class="page-head">
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
+        {actions && <div class="page-actions">{actions}</div>}
+        {intro && <p class="muted page-intro">{intro}</p>}
+      </header>
+      <div aria-live="polite">
+        {error && (
+          <Notice kind="bad">
+            {error.message}
+            {isReady && " What is shown may be out of date."}
+          </Notice>
+        )}
+        {!isComplete && <Notice kind="warn">A node has not responded: its part is missing here.</Notice>}
+      </div>
+      {isReady && children}
+    </>
+  );
+}
+
+interface CardProps {
+  readonly title?: ComponentChildren;
+  /** On the right of the title. */
+  readonly aside?: ComponentChildren;
+  readonly class?: string;
+  readonly children?: ComponentChildren;
+}
+
+export function Card({ title, aside, class: extra = "", children }: CardProps) {
+  return (
+    <section class={`card ${extra}`}>
+      {(title || aside) && (
+        <div class="card-head">
+          {title && <h2>{title}</h2>}
+          {aside && <div class="muted">{aside}</div>}
+        </div>
+      )}
+      {children}
+    </section>
+  );
+}

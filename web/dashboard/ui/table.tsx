@@ -1,0 +1,108 @@
+/** Tables. Long ones draw only the rows that are in view, and load further pages as one scrolls towards the end. */
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+
+export interface Column<T> {
+  readonly title: string;
+  readonly cell: (row: T) => ComponentChildren;
+  /** Aligned right. */
+  readonly isNumber?: boolean;
+  /** Left out where the table is narrow. */
+  readonly isMinor?: boolean;
+  /** Of the whole, in percent. Columns without one share the rest. */
+  readonly width?: number;
+}
+
+interface TableProps<T> {
+  /** What the table lists, for screen readers. */
+  readonly label: string;
+  readonly columns: readonly Column<T>[];
+  readonly rows: readonly T[];
+  readonly keyOf: (row: T) => string;
+  /** Shown instead of the table if there are no rows. */
+  readonly empty: ComponentChildren;
+  /** Every row has one line and the same height; only those in view are drawn. */
+  readonly isVirtual?: boolean;
+  readonly hasMore?: boolean;
+  readonly loadMore?: () => void;
+}
+
+/** Also the height of a row in dashboard.css. */
+const ROW_PX = 41;
+/** Rows drawn above and below what is in view. */
+const MARGIN_ROWS = 20;
+
+const classOf = <T,>({ isNumber, isMinor }: Column<T>): string =>
+  [isNumber && "number", isMinor && "minor"].filter(Boolean).join(" ");
+
+export function Table<T>({ label, columns, rows, keyOf, empty, isVirtual, hasMore, loadMore }: TableProps<T>) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const first = useSignal(0);
+  const last = useSignal(60);
+  useEffect(() => {
+    if (!isVirtual) return;
+    const look = (): void => {
+      const top = body.current?.getBoundingClientRect().top ?? 0;
+      first.value = Math.max(0, Math.floor(-top / ROW_PX) - MARGIN_ROWS);
+      last.value = Math.ceil((innerHeight - top) / ROW_PX) + MARGIN_ROWS;
+      if (hasMore && last.value >= rows.length) loadMore?.();
+    };
+    look();
+    addEventListener("scroll", look, { passive: true });
+    addEventListener("resize", look);
+    return () => {
+      removeEventListener("scroll", look);
+      removeEventListener("resize", look);
+    };
+  }, [isVirtual, hasMore, loadMore, rows.length]);
+  if (rows.length === 0) return <>{empty}</>;
+  const from = isVirtual ? Math.min(first.value, Math.max(0, rows.length - 1)) : 0;
+  const to = isVirtual ? Math.min(last.value, rows.length) : rows.length;
+  return (
+    <div class="table-frame">
+      <table class={isVirtual ? "virtual" : ""} aria-label={label} aria-rowcount={hasMore ? -1 : rows.length + 1}>
+        <colgroup>
+          {columns.map(({ title, width, ...rest }) => (
+            <col key={title} class={classOf(rest as Column<T>)} width={width === undefined ? undefined : `${width}%`} />
+          ))}
+        </colgroup>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.title} scope="col" class={classOf(column)}>
+                {column.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          <Space rows={from} columns={columns.length} />
+          {rows.slice(from, to).map((row, at) => (
+            <tr key={keyOf(row)} aria-rowindex={isVirtual ? from + at + 2 : undefined}>
+              {columns.map((column) => (
+                <td key={column.title} class={classOf(column)} data-title={column.title}>
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+          <Space rows={rows.length - to} columns={columns.length} />
+        </tbody>
+      </table>
+      {hasMore && !isVirtual && (
+        <button type="button" class="more" onClick={loadMore}>
+          Show more
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Takes the place of rows that are not drawn. */
+const Space = ({ rows, columns }: { readonly rows: number; readonly columns: number }) =>
+  rows > 0 ? (
+    <tr>
+      <td colSpan={columns} class="space" style={{ height: `${rows * ROW_PX}px` }} />
+    </tr>
+  ) : null;

@@ -1,0 +1,74 @@
+/** Small values: times, names in a fixed width, badges, and a button that copies. */
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { exactTime, relative } from "../lib/format.ts";
+import { nowSeconds } from "../lib/now.ts";
+import { toast } from "./notice.tsx";
+
+/** "3 min ago", with the exact time on hover. */
+export function Time({ at }: { readonly at: number | null | undefined }) {
+  if (at === null || at === undefined) return <span class="muted">never</span>;
+  return (
+    <time dateTime={new Date(at * 1000).toISOString()} title={exactTime(at)}>
+      {relative(at, nowSeconds.value)}
+    </time>
+  );
+}
+
+export const Badge = ({
+  kind = "",
+  children,
+}: {
+  readonly kind?: "good" | "warn" | "bad" | "accent" | "";
+  readonly children: ComponentChildren;
+}) => <span class={`badge ${kind}`}>{children}</span>;
+
+/** A name that others may choose: shown as text, cut with an ellipsis, whole on hover. */
+export const Name = ({ children, href }: { readonly children: string; readonly href?: string }) =>
+  href === undefined ? (
+    <span class="name mono" title={children}>
+      {children}
+    </span>
+  ) : (
+    <a class="name mono" title={children} href={href}>
+      {children}
+    </a>
+  );
+
+const COPIED_MS = 1500;
+
+interface CopyProps {
+  readonly text: string;
+  /** What is copied, for screen readers: "key id". */
+  readonly what: string;
+  readonly label?: string;
+}
+
+export function Copy({ text, what, label = "Copy" }: CopyProps) {
+  const isCopied = useSignal(false);
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(text);
+      isCopied.value = true;
+      setTimeout(() => {
+        isCopied.value = false;
+      }, COPIED_MS);
+    } catch {
+      toast("The browser does not allow copying here: select the text and copy it yourself.", "bad");
+    }
+  };
+  return (
+    <button type="button" class="small copy" aria-label={`${label} ${what}`} onClick={copy}>
+      <span aria-live="polite">{isCopied.value ? "Copied" : label}</span>
+    </button>
+  );
+}
+
+/** A block of text to copy: a command, a snippet, a secret. */
+export const Snippet = ({ text, what }: { readonly text: string; readonly what: string }) => (
+  <div class="snippet">
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls sideways, and must do so from a keyboard too */}
+    <pre tabIndex={0}>{text}</pre>
+    <Copy text={text} what={what} />
+  </div>
+);
