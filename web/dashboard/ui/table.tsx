@@ -10,7 +10,7 @@ export interface Column<T> {
   readonly isNumber?: boolean;
   /** Left out where the table is narrow. */
   readonly isMinor?: boolean;
-  /** Of the whole, in percent. Columns without one share the rest. */
+  /** Percent of the whole. Columns without one share the rest. */
   readonly width?: number;
 }
 
