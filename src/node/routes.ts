@@ -10,7 +10,6 @@ import { makeAudit } from "../http/audit.ts";
 import type { Call } from "../http/call.ts";
 import { channelEndpoints } from "../http/channels.ts";
 import { connectHandler } from "../http/connect.ts";
-import { docsPage } from "../http/docs.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { factsEndpoint, type NodeFacts } from "../http/facts.ts";
 import { fileEndpoints } from "../http/files.ts";
@@ -74,8 +73,8 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const control = controlEndpoints(parts, guards);
   const application = applicationEndpoints(parts, streams);
   const document = openapiDocument([...service, ...control, ...application], VERSION, config.domain);
-  const start = startPage(() => keyring.openKeyOf(DEMO));
-  const asset = pipeline.publicRoute(`${ASSETS_PATH}:name`, (call) => pages.asset(call), { hosts: "own" });
+  const start = startPage(pages, () => keyring.openKeyOf(DEMO));
+  const asset = pipeline.publicRoute(`${ASSETS_PATH}:name`, (call) => pages.asset(call));
   const assets: Routes = { [`${ASSETS_PATH}:name`]: pipeline.handler(asset) };
   const publicRoutes: Routes = {
     "/v1": connectHandler(pipeline, realtime.gateway),
@@ -84,7 +83,7 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     "/openapi.json": pipeline.handler(
       pipeline.publicRoute("/openapi.json", (call) => Response.json(document(call.origin))),
     ),
-    "/docs": pipeline.handler(pipeline.publicRoute("/docs", docsPage)),
+    "/docs": pipeline.handler(pipeline.publicRoute("/docs", (call) => pages.page("docs", call))),
     "/": pipeline.handler(pipeline.publicRoute("/", start, { hosts: "own" })),
     ...assets,
     ...applicationRoutes(pipeline, application),

@@ -10,7 +10,7 @@ const WEB = join(import.meta.dir, "../../../web");
 const BUILT = join(WEB, ".build");
 const MANIFEST = "manifest.json";
 /** Every page's folder, which is also its name. */
-export const PAGES = ["dashboard"] as const;
+export const PAGES = ["start", "docs", "dashboard"] as const;
 export type PageName = (typeof PAGES)[number];
 
 /** Where browsers load scripts and styles from. */

@@ -77,5 +77,5 @@ export class Pages {
 
 function onlyRead(call: Call): void {
   const { method } = call.request;
-  if (method !== "GET" && method !== "HEAD") throwMethodNotAllowed(call, "GET, HEAD");
+  if (method !== "GET" && method !== "HEAD") throwMethodNotAllowed(call, "GET");
 }
