@@ -204,12 +204,13 @@ class LocalEngine implements Engine {
     const responses = await Promise.all(
       others.map(
         (other) =>
-          new Promise<readonly [NodeId, string] | undefined>((resolve, reject) =>
+          new Promise<readonly [NodeId, string] | undefined>((resolve) =>
             this.exchange.to(this.id, other, `${this.id} request`, async (node) => {
               try {
                 resolve(node && [node.id, await node.respond(text)]);
-              } catch (error) {
-                reject(error);
+              } catch {
+                // It has not responded.
+                resolve(undefined);
               }
             }),
           ),

@@ -5,6 +5,7 @@
  * What another node sends is untrusted: `decode` checks it and throws if it is not of the expected form. Such a node counts as one
  * that has not responded.
  */
+import { parseBounded } from "./bounded-json.ts";
 import type { Engine, NodeId } from "./engine.ts";
 
 export interface Gathered<T> {
@@ -71,10 +72,13 @@ export class NodeRequests {
   }
 }
 
+/** Deeper than anything that parts of a node send. What clients send is passed on as text. */
+const DEPTH_MAX = 32;
+
 const textOf = (sent: Sent): string => JSON.stringify(sent);
 
 function parsed(text: string): Sent {
-  const value: unknown = JSON.parse(text);
+  const value = parseBounded(text, DEPTH_MAX);
   if (typeof value !== "object" || value === null || !("name" in value) || typeof value.name !== "string")
     throw new Error("a request without a name");
   return { name: value.name, payload: "payload" in value ? value.payload : undefined };
@@ -82,7 +86,8 @@ function parsed(text: string): Sent {
 
 function decoded<T>(text: string, decode: Decode<T>): T | undefined {
   try {
-    return decode(JSON.parse(text));
+    const value = parseBounded(text, DEPTH_MAX);
+    return value === undefined ? undefined : decode(value);
   } catch {
     return undefined;
   }

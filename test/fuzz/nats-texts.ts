@@ -128,6 +128,9 @@ export const ITEMS: Readonly<Record<string, Make>> = {
   "request capacity": request((chance) => ({ kind: "capacity", app: app(chance), number: count(chance) })),
   "request nudge": request((chance) => (chance.once(2) ? { kind: "nudge" } : { kind: "nudge", app: app(chance) })),
   "request deliver": request((chance) => ({ kind: "deliver", text: ITEMS.direct?.(chance) ?? "" })),
+  "request text": request((chance) => ({ kind: "text", text: value(chance, 2, false) })),
+  notification: (chance) => write("notification", node(chance), value(chance, 2, false)),
+  "response text": response((chance) => ({ kind: "text", text: value(chance, 2, false) })),
   "response streams": response((chance) => ({ kind: "streams", streams: list(chance, stream, 2) })),
   "response replay": response((chance) => ({
     kind: "replay",

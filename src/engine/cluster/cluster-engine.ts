@@ -7,7 +7,7 @@
  * - direct messages: direct-messages.ts keeps their order, pending-direct-messages.ts waits for receipts
  * - other nodes: heartbeats.ts, nodes.ts
  * - requests: requests.ts, pending-requests.ts and response-parts.ts on this side, responder.ts and stream-state-responder.ts on the
- *   other; capacity-claims.ts for caps
+ *   other; capacity-claims.ts for caps; node-texts.ts for what other parts of the nodes say to each other
  * - texts: messages.ts, encode.ts, decode.ts; payload.ts and fragments.ts for long ones
  * - errors in callbacks and timers: failure-boundary.ts, node-callbacks.ts
  *
@@ -35,6 +35,7 @@ import { FailureBoundary, type ReportFault } from "./failure-boundary.ts";
 import { Heartbeats } from "./heartbeats.ts";
 import { Link } from "./link.ts";
 import { NodeCallbacks } from "./node-callbacks.ts";
+import { NodeTexts } from "./node-texts.ts";
 import { HEARTBEAT_MS, Nodes, type OtherNode } from "./nodes.ts";
 import { OutgoingStreams } from "./outgoing-streams.ts";
 import { MESSAGE_MAX_CHARS } from "./payload.ts";
@@ -72,6 +73,7 @@ interface Attached {
   readonly claims: CapacityClaims;
   readonly heartbeats: Heartbeats;
   readonly ticker: Ticker;
+  readonly texts: NodeTexts;
 }
 
 export class ClusterEngine implements Engine {
@@ -137,13 +139,14 @@ export class ClusterEngine implements Engine {
     const later = (run: () => void, ms: number): void =>
       void setTimeout(() => this.isClosed || boundary.run({ in: "timer", step: "streams" }, run), ms);
     const streamStates = new StreamStateResponder({ local, outgoing, boundary, nowMs, later });
-    const responder = new Responder({ local, outgoing, directMessages, claims, boundary, streamStates });
+    const texts = new NodeTexts({ local, link, subjects, nodes, requests, boundary, later, warn });
+    const responder = new Responder({ local, outgoing, directMessages, claims, boundary, streamStates, texts });
     const heartbeats = new Heartbeats({ local, link, subjects, nodes, boundary, heartbeatMs, nowMs });
     const shared = { local, link, nodes, subscriptions, pendingRequests, pendingDirectMessages, boundary };
     const control = new ControlMessages({ ...shared, responder, requests, unexpected });
     const ticker = new Ticker({ ...shared, heartbeats, claims, outgoing });
     const held = { local, subjects, outgoing, nodes, requests, subscriptions, directMessages, claims, heartbeats };
-    this.attached = { ...held, ticker };
+    this.attached = { ...held, ticker, texts };
     link.on({
       down: () => this.transportDown(),
       up: () => this.transportUp(),
@@ -245,11 +248,13 @@ export class ClusterEngine implements Engine {
       if (response.kind === "nudge" && node.countedMs < startedMs) node.connections.set(app, response.connections);
   }
 
-  async request(_text: string): Promise<NodeResponses> {
-    return { responses: new Map(), isComplete: this.parts.nodes.all.length === 0 };
+  request(text: string): Promise<NodeResponses> {
+    return this.parts.texts.request(text);
   }
 
-  notify(_node: string, _text: string): void {}
+  notify(node: string, text: string): void {
+    if (!this.isClosed) this.parts.texts.notify(node, text);
+  }
 
   // Connections and capacity
 

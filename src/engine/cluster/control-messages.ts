@@ -4,7 +4,7 @@ import type { ChannelSubscriptions } from "./channel-subscriptions.ts";
 import * as decode from "./decode.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
 import type { Received } from "./link.ts";
-import type { ConnectionCount, Heartbeat, RequestMessage } from "./messages.ts";
+import type { ConnectionCount, Heartbeat, Notification, RequestMessage } from "./messages.ts";
 import type { NodeCallbacks } from "./node-callbacks.ts";
 import type { Nodes, OtherNode } from "./nodes.ts";
 import type { PendingDirectMessages } from "./pending-direct-messages.ts";
@@ -68,7 +68,7 @@ export class ControlMessages {
 
   private handle(
     node: OtherNode,
-    message: Heartbeat | ConnectionCount | RequestMessage,
+    message: Heartbeat | ConnectionCount | RequestMessage | Notification,
     wasKnown: boolean,
     respond: (text: string) => void,
   ): void {
@@ -77,6 +77,7 @@ export class ControlMessages {
       nodes.setConnections(node, message.app, message.connections);
       return local.connectionsChanged(message.app);
     }
+    if (message.kind === "notification") return local.notified(node.id, message.text);
     if (message.kind === "request") return responder.handle(node.name, message.request, respond);
     // After an outage on either side, items of its streams may have been missed.
     const wasCutOff = message.isReconnected || !message.receivesFrom.includes(local.id);

@@ -5,6 +5,7 @@
 import { parseStrict } from "../../protocol/json.ts";
 import { CHANNEL_MAX_BYTES } from "../../protocol/limits.ts";
 import { isPeerId } from "../../protocol/names.ts";
+import { parseBounded } from "../bounded-json.ts";
 import type { ChannelCount, Envelope, MemberState } from "../engine.ts";
 import { STREAMS_FIELD } from "./encode.ts";
 import {
@@ -15,6 +16,7 @@ import {
   type Heartbeat,
   type NodeRequest,
   type NodeResponse,
+  type Notification,
   type Position,
   type RequestMessage,
   type ResponsePart,
@@ -22,7 +24,7 @@ import {
   type StreamState,
   VERSION,
 } from "./messages.ts";
-import { PARTS_MAX, TEXT_MAX_BYTES } from "./payload.ts";
+import { PARTS_MAX, PIECE_CHARS, REQUEST_TEXT_MAX_CHARS, RESPONSE_TEXT_MAX_CHARS, TEXT_MAX_BYTES } from "./payload.ts";
 
 type Fields = readonly unknown[];
 
@@ -42,40 +44,9 @@ function parse(text: string): Parsed | undefined {
   return { kind: head[1], fields: head.slice(2), body: end < 0 ? "" : text.slice(end + 1) };
 }
 
-/** The nesting of longer texts is checked before they are parsed. */
-const DEPTH_UNCHECKED_CHARS = 4096;
 /** Messages of nodes nest six levels at most. */
 const DEPTH_MAX = 16;
-
-function parseJson(text: string): unknown {
-  // Parsing one MiB of brackets takes 80 ms.
-  if (text.length > DEPTH_UNCHECKED_CHARS && isDeep(text)) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-/** `[` and `{`, `]` and `}` differ in this bit alone. */
-const CURLY = 0x20;
-
-function isDeep(text: string): boolean {
-  let depth = 0;
-  let isInString = false;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (isInString) {
-      if (code === BACKSLASH) at++;
-      else if (code === QUOTE) isInString = false;
-    } else if (code === QUOTE) isInString = true;
-    else if ((code | CURLY) === 0x7b && ++depth > DEPTH_MAX) return true;
-    else if ((code | CURLY) === 0x7d) depth--;
-  }
-  return false;
-}
+const parseJson = (text: string): unknown => parseBounded(text, DEPTH_MAX);
 
 const isText = (value: unknown): value is string => typeof value === "string";
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
@@ -154,8 +125,10 @@ export function streamItem(text: string): StreamItem | undefined {
   }
 }
 
-/** A message to all nodes, or a request to this one. */
-export function nodeMessage(text: string): Heartbeat | ConnectionCount | Farewell | RequestMessage | undefined {
+export type NodeMessage = Heartbeat | ConnectionCount | Farewell | RequestMessage | Notification;
+
+/** A message to all nodes, or a request or notification to this one. */
+export function nodeMessage(text: string): NodeMessage | undefined {
   const parsed = parse(text);
   const [node, ...fields] = parsed?.fields ?? [];
   if (!parsed || !isNode(node)) return undefined;
@@ -172,6 +145,8 @@ export function nodeMessage(text: string): Heartbeat | ConnectionCount | Farewel
       const request = requestOf(fields[0]);
       return request && { kind: "request", node, request };
     }
+    case "notice":
+      return { kind: "notification", node, text: parsed.body };
     default:
       return undefined;
   }
@@ -233,10 +208,14 @@ function requestOf(value: unknown): NodeRequest | undefined {
       return app === undefined || isApp(app) ? { kind: "nudge", app } : undefined;
     case "hand":
       return isText(text) ? { kind: "deliver", text } : undefined;
+    case "text":
+      return isText(text) && text.length <= REQUEST_TEXT_MAX_CHARS ? { kind: what, text } : undefined;
     default:
       return undefined;
   }
 }
+
+const TEXT_PIECES_MAX = RESPONSE_TEXT_MAX_CHARS / PIECE_CHARS;
 
 export function responsePart(text: string): ResponsePart | undefined {
   const parsed = parse(text);
@@ -244,6 +223,7 @@ export function responsePart(text: string): ResponsePart | undefined {
   if (parsed?.kind !== "answer" || !isNode(node) || !isPlain(value)) return undefined;
   const response = responseOf(value);
   const at = partOf(part, parts);
+  if (response?.kind === "text" && Number(parts) > TEXT_PIECES_MAX) return undefined;
   return response && at && { node, ...at, response };
 }
 
@@ -276,6 +256,8 @@ function responseOf(value: Plain): NodeResponse | undefined {
       return isCount(value.connections) ? { kind: "nudge", connections: value.connections } : undefined;
     case "hand":
       return isCount(value.count) ? { kind: "deliver", count: value.count, isLate: value.isLate === true } : undefined;
+    case "text":
+      return isText(value.text) && value.text.length <= PIECE_CHARS ? { kind: "text", text: value.text } : undefined;
     default:
       return undefined;
   }

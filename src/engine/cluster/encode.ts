@@ -71,6 +71,9 @@ export const connectionCount = ({ node, app, connections }: Omit<ConnectionCount
 
 // Requests and responses
 
+/** The text follows unchanged: inside the line it would be escaped, and could become twice as long. */
+export const notification = (node: string, text: string): string => `${line("notice", node)}\n${text}`;
+
 export const request = (node: string, one: NodeRequest): string => line("question", node, requestFields(one));
 
 export const responsePart = ({ node, part, parts, response }: ResponsePart): string =>

@@ -68,12 +68,21 @@ export type NodeRequest =
   /** Read shared state now; the response has the connections of the application. */
   | { readonly kind: "nudge"; readonly app?: string | undefined }
   /** A direct message whose subject seems to have no subscriber: the subscription may be too new for the servers to know. */
-  | { readonly kind: "deliver"; readonly text: string };
+  | { readonly kind: "deliver"; readonly text: string }
+  /** A request of a part of the node to its counterparts (node-texts.ts). */
+  | { readonly kind: "text"; readonly text: string };
 
 export interface RequestMessage {
   readonly kind: "request";
   readonly node: string;
   readonly request: NodeRequest;
+}
+
+/** A text from a part of one node to its counterpart on this one (node-texts.ts). */
+export interface Notification {
+  readonly kind: "notification";
+  readonly node: string;
+  readonly text: string;
 }
 
 /** The state of one stream of the responding node. Epoch 0: it has no stream on that channel. */
@@ -97,7 +106,9 @@ export type NodeResponse =
   | { readonly kind: "capacity"; readonly taken: number }
   | { readonly kind: "nudge"; readonly connections: number }
   /** `isLate`: it came after a newer message of the same node and was not delivered. */
-  | { readonly kind: "deliver"; readonly count: number; readonly isLate?: boolean };
+  | { readonly kind: "deliver"; readonly count: number; readonly isLate?: boolean }
+  /** The text, or in a part a piece of it. */
+  | { readonly kind: "text"; readonly text: string };
 
 /** A long response has several parts, from 0. */
 export interface ResponsePart {

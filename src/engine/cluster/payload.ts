@@ -19,6 +19,16 @@ export const PARTS_MAX = 16_384;
 /** Data and metadata of one message, in characters: at three bytes each it still fits into a text with its envelope. */
 export const MESSAGE_MAX_CHARS = TEXT_MAX_BYTES / 4;
 
+/** Text of a request that only the nodes' parts understand (node-texts.ts). It is escaped once more inside the request. */
+export const REQUEST_TEXT_MAX_CHARS = 64 * 1024;
+
+/** Text of a response to such a request, and how much of it one part carries. A longer one is not sent. */
+export const RESPONSE_TEXT_MAX_CHARS = 4 * 1024 * 1024;
+export const PIECE_CHARS = 8 * 1024;
+
+/** Text of a notification: with its first line it still fits into a text. A longer one is dropped. */
+export const NOTIFICATION_MAX_BYTES = TEXT_MAX_BYTES - 1024;
+
 export const jsonBytes = (entry: unknown): number => Buffer.byteLength(JSON.stringify(entry));
 
 /**

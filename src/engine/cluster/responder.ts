@@ -4,6 +4,7 @@ import type { CapacityClaims } from "./capacity-claims.ts";
 import type { DirectMessages } from "./direct-messages.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
 import type { NodeRequest, NodeResponse } from "./messages.ts";
+import type { NodeTexts } from "./node-texts.ts";
 import type { OutgoingStreams } from "./outgoing-streams.ts";
 import { encodeParts } from "./response-parts.ts";
 import type { StreamStateResponder } from "./stream-state-responder.ts";
@@ -15,6 +16,7 @@ export interface ResponderParts {
   readonly claims: CapacityClaims;
   readonly boundary: FailureBoundary;
   readonly streamStates: StreamStateResponder;
+  readonly texts: NodeTexts;
 }
 
 export class Responder {
@@ -22,9 +24,10 @@ export class Responder {
 
   /** `from`: the requesting node. The response may be sent later. */
   handle(from: string, request: NodeRequest, respond: (text: string) => void): void {
-    const { local, boundary, streamStates } = this.parts;
+    const { local, boundary, streamStates, texts } = this.parts;
     const send = (response: NodeResponse): void => encodeParts(local.id, response).forEach(respond);
     if (request.kind === "streams") return streamStates.handle(from, request.channels, respond);
+    if (request.kind === "text") return texts.answer(request.text, respond);
     if (request.kind !== "nudge") return send(this.responseTo(from, request));
     const { app } = request;
     const done = (): void => send({ kind: "nudge", connections: app === undefined ? 0 : local.localConnections(app) });
@@ -33,7 +36,10 @@ export class Responder {
       .catch((error: unknown) => boundary.report(error, { in: "nudged", app }));
   }
 
-  private responseTo(from: string, request: Exclude<NodeRequest, { kind: "nudge" | "streams" }>): NodeResponse {
+  private responseTo(
+    from: string,
+    request: Exclude<NodeRequest, { kind: "nudge" | "streams" | "text" }>,
+  ): NodeResponse {
     const { local, outgoing, directMessages, claims } = this.parts;
     switch (request.kind) {
       case "replay":

@@ -4,7 +4,7 @@ import { responsePart } from "./encode.ts";
 import type { NodeResponse, StreamState } from "./messages.ts";
 import { chunksOf, PARTS_MAX } from "./payload.ts";
 
-/** The texts of a response; none if it needs more than PARTS_MAX. Responses to `streams` are made by stream-state-responder.ts. */
+/** The texts of a response; none if it needs more than PARTS_MAX. Those to `streams` and `text` are made elsewhere. */
 export function encodeParts(node: string, response: NodeResponse): string[] {
   const pieces = split(response);
   if (pieces.length > PARTS_MAX) return [];
@@ -42,6 +42,8 @@ export function joinParts(parts: readonly NodeResponse[]): NodeResponse {
       return { kind: "channels", counts: parts.flatMap((one) => (one.kind === "channels" ? one.counts : [])) };
     case "members":
       return { kind: "members", members: parts.flatMap((one) => (one.kind === "members" ? one.members : [])) };
+    case "text":
+      return { kind: "text", text: parts.map((one) => (one.kind === "text" ? one.text : "")).join("") };
     default:
       return first;
   }

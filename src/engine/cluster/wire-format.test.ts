@@ -74,6 +74,12 @@ test("a direct message and its receipt", () => {
   expect(decode.deliveryCount('[2,"handed","n1",2]')).toEqual({ node: "n1", count: 2 });
 });
 
+test("a notification", () => {
+  const text = '[2,"notice","n1"]\n{"name":"tail"}';
+  expect(encode.notification("n1", '{"name":"tail"}')).toBe(text);
+  expect(decode.nodeMessage(text)).toEqual({ kind: "notification", node: "n1", text: '{"name":"tail"}' });
+});
+
 describe("requests", () => {
   const examples: readonly (readonly [NodeRequest, string])[] = [
     [{ kind: "streams", channels: [["app", "chat/1"]] }, '{"what":"who","channels":[["app","chat/1"]]}'],
@@ -92,6 +98,7 @@ describe("requests", () => {
     [{ kind: "nudge" }, '{"what":"look"}'],
     [{ kind: "nudge", app: "app" }, '{"what":"look","app":"app"}'],
     [{ kind: "deliver", text: "x" }, '{"what":"hand","text":"x"}'],
+    [{ kind: "text", text: '{"name":"node"}' }, String.raw`{"what":"text","text":"{\"name\":\"node\"}"}`],
   ];
   test.each(examples)("%j", (request, fields) => {
     const text = `[2,"question","n1",${fields}]`;
@@ -119,6 +126,7 @@ describe("responses", () => {
     [{ kind: "kick", closed: 2 }, '{"what":"kick","closed":2}'],
     [{ kind: "capacity", taken: 4 }, '{"what":"room","taken":4}'],
     [{ kind: "nudge", connections: 5 }, '{"what":"look","connections":5}'],
+    [{ kind: "text", text: '{"a":1}' }, String.raw`{"what":"text","text":"{\"a\":1}"}`],
     [{ kind: "deliver", count: 0, isLate: true }, '{"what":"hand","count":0,"isLate":true}'],
   ];
   test.each(examples)("%j", (response, fields) => {

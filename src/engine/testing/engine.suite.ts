@@ -8,6 +8,7 @@ import { type MakeCluster, type Started, TestCluster } from "./cluster.ts";
 import { departures } from "./suite-departures.ts";
 import { requests } from "./suite-requests.ts";
 import { sizes } from "./suite-sizes.ts";
+import { texts } from "./suite-texts.ts";
 import { APP, plain, type TestNode } from "./test-node.ts";
 
 export function engineSuite(name: string, makeCluster: MakeCluster, { runs = 150 } = {}): void {
@@ -274,6 +275,7 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
 
   describe("closing a node", () => departures(start));
   describe("requests", () => requests(start, size));
+  describe("texts between parts of the nodes", () => texts(start));
   describe("above the payload limit", () => sizes(start, size));
   test("random actions in random order lose, duplicate and reorder nothing", () =>
     playAnyOrder(makeCluster, size, runs));

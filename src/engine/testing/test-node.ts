@@ -290,7 +290,7 @@ export class TestNode implements EngineCallbacks {
     return new Map(this.connectionsByApp);
   }
 
-  respond(text: string): string {
+  respond(text: string): string | Promise<string> {
     return `${this.id} answers ${text}`;
   }
 
