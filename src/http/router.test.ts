@@ -27,7 +27,7 @@ const named = (method: "GET" | "POST", path: string): Endpoint =>
     guard: open,
     hasRawSlashes: true,
     response: z.unknown(),
-    handle: (call) => ({ name: call.params.name, requestId: call.requestId }),
+    handle: (call) => ({ ...call.params, requestId: call.requestId }),
   });
 
 const server = Bun.serve({
@@ -35,6 +35,7 @@ const server = Bun.serve({
   hostname: "127.0.0.1",
   routes: {
     ...routesOf(pipeline, [named("GET", "/things/:name/read"), named("POST", "/things/:name/write")]),
+    ...routesOf(pipeline, [named("GET", "/in/:place/things/:name"), named("POST", "/in/:place/things/:name/write")]),
     "/own": pipeline.handler(pipeline.route("/own", () => ({ is: "own" }), { hosts: "own" })),
     "/app": pipeline.handler(pipeline.route("/app", ({ target }) => ({ app: target.app }), { hosts: "application" })),
   },
@@ -108,6 +109,32 @@ describe("a name with raw slashes", () => {
     expect(lines.filter((line) => line.includes('status="404"'))).toEqual([
       expect.stringContaining('route="/things/*",method="GET"'),
     ]);
+  });
+});
+
+describe("a name with raw slashes at the end of a path, below another parameter", () => {
+  test.each([
+    ["a", "a"],
+    ["a/b", "a/b"],
+    ["a%2Fb", "a/b"],
+    ["a/../b", "a/../b"],
+    ["a//b", "a//b"],
+    ["a/b/", "a/b/"],
+    ["a/write", "a/write"],
+    ["a/b/write", "a/b/write"],
+    [Array(40).fill("x").join("/"), Array(40).fill("x").join("/")],
+  ])("GET %s is read as it was sent", async (path, name) => {
+    const { status, body } = await send("GET", `/in/here/things/${path}`);
+    expect([status, body.place, body.name]).toEqual([200, "here", name]);
+  });
+
+  test.each(["a", "a/b", "a//b", "a/write"])("POST %s/write is the other path", async (name) => {
+    const { status, body } = await send("POST", `/in/here/things/${name}/write`);
+    expect([status, body.place, body.name]).toEqual([200, "here", name]);
+  });
+
+  test("another method is 405", async () => {
+    expect((await send("DELETE", "/in/here/things/a/b")).status).toBe(405);
   });
 });
 

@@ -26,7 +26,8 @@ export function routesOf(pipeline: RequestPipeline, endpoints: readonly Endpoint
     };
     const route = pipeline.route(path, handle, options);
     routes[path] = pipeline.handler(route);
-    if (hasRawSlashes) slashed.push(slashedRoute(path, route));
+    const methods = group.map((one) => one.method);
+    if (hasRawSlashes) slashed.push(slashedRoute(path, methods, route));
   }
   for (const [prefix, group] of Map.groupBy(slashed, (one) => one.prefix))
     Object.assign(routes, slashRoutes(pipeline, prefix, group));
@@ -39,19 +40,21 @@ function runEndpoint(call: Call, group: readonly Endpoint[]): Promise<object> {
   return found ? found.run(call) : throwMethodNotAllowed(call, group.map((one) => one.method).join(", "));
 }
 
-/** A path whose parameter may hold raw slashes, in its parts: `/v1/channels/` `:channel` `/peers`. */
+/** A path whose parameter may hold raw slashes, in its parts: `/v1/channels/` `:channel` `/peers`. The last part may be absent. */
 interface SlashedRoute {
   readonly prefix: string;
   readonly parameter: string;
-  readonly lastSegment: string;
+  readonly lastSegment: string | undefined;
+  readonly methods: ReadonlySet<string>;
   readonly route: Route;
 }
 
-function slashedRoute(path: string, route: Route): SlashedRoute {
-  const [, prefix, parameter, lastSegment] = /^(.*\/):(\w+)\/(\w+)$/.exec(path) ?? [];
-  if (prefix === undefined || parameter === undefined || lastSegment === undefined)
-    throw new Error(`hasRawSlashes needs a path that ends with /:parameter/segment, not ${path}`);
-  return { prefix, parameter, lastSegment, route };
+function slashedRoute(path: string, methods: readonly string[], route: Route): SlashedRoute {
+  const [, prefix, parameter, lastSegment] = /^(.*\/):(\w+)(?:\/(\w+))?$/.exec(path) ?? [];
+  if (prefix === undefined || parameter === undefined)
+    throw new Error(`hasRawSlashes needs a path that ends with /:parameter or /:parameter/segment, not ${path}`);
+  const all = methods.includes("GET") ? [...methods, "HEAD"] : methods;
+  return { prefix, parameter, lastSegment, methods: new Set(all), route };
 }
 
 /**
@@ -66,20 +69,35 @@ const NAME_SEGMENTS_MAX = 32;
  * same handler is registered for every segment count. The wildcard is for what no parameter matches: empty segments (`a//b`).
  */
 function slashRoutes(pipeline: RequestPipeline, prefix: string, group: readonly SlashedRoute[]): Routes {
-  const byLastSegment = new Map(group.map((one) => [one.lastSegment, one]));
+  const byLastSegment = new Map(
+    group.flatMap((one) => (one.lastSegment === undefined ? [] : [[one.lastSegment, one]])),
+  );
+  const whole = group.find((one) => one.lastSegment === undefined);
+  const outer = [...prefix.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
   const notFoundRoute = pipeline.route(`${prefix}*`, throwNotFound);
   const choose = (call: Call, segments: readonly string[]): Route => {
-    const found = byLastSegment.get(pathOf(call.request.url).split("/").at(-1) ?? "");
-    const name = segments.slice(0, -1).join("/");
+    const { method, url } = call.request;
+    const named = byLastSegment.get(pathOf(url).split("/").at(-1) ?? "");
+    // A name may end like a path: GET a/publish is the channel of that name, because only POST has that path.
+    const found = named && (!whole || named.methods.has(method)) ? named : whole;
+    const name = (found === whole ? segments : segments.slice(0, -1)).join("/");
     if (!found || name === "") return notFoundRoute;
-    call.params = { [found.parameter]: name };
+    const params = outer.map((one): [string, string] => [one, call.params[one] ?? ""]);
+    call.params = { ...Object.fromEntries(params), [found.parameter]: name };
     return found.route;
   };
   const routes: Routes = {};
   routes[`${prefix}*`] = pipeline.dynamicHandler((call) => choose(call, segmentsOf(call.request.url, prefix)));
-  const handler = pipeline.dynamicHandler((call) => choose(call, Object.values(call.params)));
+  const handler = pipeline.dynamicHandler((call) => choose(call, Object.values(call.params).slice(outer.length)));
   // From two segments of the name on, plus the last segment: a name of one segment has the endpoint's own route.
   let path = `${prefix}:s0/:s1`;
+  if (whole) {
+    routes[path] = handler;
+    for (const [last, { parameter }] of byLastSegment)
+      routes[`${prefix}:${parameter}/${last}`] = pipeline.dynamicHandler((call) =>
+        choose(call, [call.params[parameter] ?? "", last]),
+      );
+  }
   for (let count = 2; count <= NAME_SEGMENTS_MAX; count++) {
     path += `/:s${count}`;
     routes[path] = handler;
@@ -92,8 +110,8 @@ const pathOf = (url: string): string => url.slice(url.indexOf("/", url.indexOf("
 /** Segments after the prefix, decoded where they can be: `checkEncoding` refuses the others. */
 const segmentsOf = (url: string, prefix: string): string[] =>
   pathOf(url)
-    .slice(prefix.length)
     .split("/")
+    .slice(prefix.split("/").length - 1)
     .map((segment) => decoded(segment) ?? segment);
 
 /** Bun passes a malformed escape on unchanged: `%zz` and `%25zz` would be the same name. */
