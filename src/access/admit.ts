@@ -4,6 +4,7 @@ import type { ActionSet } from "../protocol/actions.ts";
 import type { Code } from "../protocol/codes.ts";
 import type { Scope } from "../protocol/glob.ts";
 import type { Blocks } from "./blocks.ts";
+import { type AdmitCheck, BLOCK_CHECK } from "./checks.ts";
 import type { KeyRate } from "./coverage.ts";
 import type { Keyring, PublishableKey, SecretKey } from "./keyring.ts";
 import { originAllowed } from "./origin.ts";
@@ -33,6 +34,7 @@ export class Refusal {
     readonly code: Code,
     /** For the log. */
     readonly reason: string,
+    readonly check: AdmitCheck,
     /** This node's copy of the key may be stale: another node may have just changed it in a way that would let the client in. */
     readonly mayBeStale = false,
     /** What the check has cost, in connects beyond this one. */
@@ -59,7 +61,8 @@ export function admit(request: ConnectRequest, parts: AdmitParts, nowMs: number)
   const query = new URLSearchParams(request.query);
   const keys = query.getAll("key");
   const tokens = query.getAll("token");
-  if (keys.length + tokens.length !== 1) return new Refusal("unauthorized", "not exactly one of key and token");
+  if (keys.length + tokens.length !== 1)
+    return new Refusal("unauthorized", "not exactly one of key and token", "credential");
   return keys[0] === undefined
     ? withToken(tokens[0] ?? "", parts, nowMs)
     : withKey(keys[0], request.origin, parts.keyring);
@@ -67,10 +70,11 @@ export function admit(request: ConnectRequest, parts: AdmitParts, nowMs: number)
 
 function withKey(id: string, origin: string | null, keyring: Keyring): Grant | Refusal {
   const key = keyring.key(id);
-  if (key?.type !== "publishable") return new Refusal("unauthorized", "no live publishable key has that id", true);
+  if (key?.type !== "publishable")
+    return new Refusal("unauthorized", "no live publishable key has that id", "key", true);
   // Only browsers send an Origin, and the rule protects only them: without one there is nothing to check.
   if (origin !== null && !originAllowed(origin, key.origins))
-    return new Refusal("origin_not_allowed", "origin not allowed", true);
+    return new Refusal("origin_not_allowed", "origin not allowed", "origin", true);
   return {
     app: key.app,
     key,
@@ -90,12 +94,12 @@ function withToken(token: string, { keyring, blocks, keyRate }: AdmitParts, nowM
   const verified = verifyToken(token, keyring, nowMs, keyRate);
   const { extraRequests } = verified;
   if (verified instanceof TokenRefusal) {
-    const { code, reason, mayBeStale, retryAfterSeconds } = verified;
-    return new Refusal(code, reason, mayBeStale, extraRequests, retryAfterSeconds);
+    const { code, reason, check, mayBeStale, retryAfterSeconds } = verified;
+    return new Refusal(code, reason, check, mayBeStale, extraRequests, retryAfterSeconds);
   }
   const { key, secret, peerId } = verified;
   if (blocks.isBlocked(key.app, peerId, nowMs))
-    return new Refusal("unauthorized", "the peer is blocked", false, extraRequests);
+    return new Refusal("unauthorized", "the peer is blocked", BLOCK_CHECK, false, extraRequests);
   return {
     app: key.app,
     key,

@@ -11,7 +11,9 @@ import { isObject, type JsonObject } from "../protocol/json.ts";
 import { PEER_ID_MAX_CHARS, REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
 import { isPeerId, utf8Bytes } from "../protocol/names.ts";
 import { rawValue } from "../protocol/scan.ts";
+import type { TokenCheck } from "./checks.ts";
 import { firstUncovered, type KeyRate, TOO_COMPLEX } from "./coverage.ts";
+import { duration } from "./duration.ts";
 import { isSignedBy, type ParsedJws, parseJws, parseUtf8Json, signJws, UTF8 } from "./jws.ts";
 import { isLive, type Keyring, type SecretKey, type SigningSecret } from "./keyring.ts";
 import {
@@ -82,6 +84,7 @@ export class TokenRefusal {
   constructor(
     readonly code: "invalid_token" | "token_expired" | "internal_error" | "rate_limited",
     readonly reason: string,
+    readonly check: TokenCheck,
     /** This node's copy of the key may be stale: another node may have just changed it in a way that would let the token in. */
     readonly mayBeStale = false,
     /** What the comparison with the key's patterns has cost, in requests beyond this one. */
@@ -91,14 +94,15 @@ export class TokenRefusal {
   ) {}
 }
 
-const invalid = (reason: string): TokenRefusal => new TokenRefusal("invalid_token", reason);
-const possiblyStale = (reason: string, extraRequests?: number): TokenRefusal =>
-  new TokenRefusal("invalid_token", reason, true, extraRequests);
-const expired = (reason: string): TokenRefusal => new TokenRefusal("token_expired", reason);
+const invalid = (check: TokenCheck, reason: string): TokenRefusal => new TokenRefusal("invalid_token", reason, check);
+const possiblyStale = (check: TokenCheck, reason: string, extraRequests?: number): TokenRefusal =>
+  new TokenRefusal("invalid_token", reason, check, true, extraRequests);
+const expired = (check: TokenCheck, reason: string): TokenRefusal => new TokenRefusal("token_expired", reason, check);
 const inDebt = (seconds: number, extraRequests: number): TokenRefusal =>
   new TokenRefusal(
     "rate_limited",
     "the key's rate limit is used up by checking earlier tokens",
+    "scope",
     false,
     extraRequests,
     seconds,
@@ -107,6 +111,7 @@ const inDebt = (seconds: number, extraRequests: number): TokenRefusal =>
 const UNDECRYPTABLE = new TokenRefusal(
   "internal_error",
   "the key's signing secret cannot be decrypted: it was encrypted with another master key",
+  "signing secret",
 );
 
 /** Without `rate` the work is not charged. */
@@ -141,16 +146,18 @@ interface ParsedToken extends ParsedJws {
 
 function parseToken(token: string): ParsedToken | TokenRefusal {
   const parsed = parseJws(token, REQUEST_HEAD_MAX_BYTES);
-  if (typeof parsed === "string") return invalid(parsed);
+  if (typeof parsed === "string") return invalid("token", parsed);
   const { kid } = parsed.header;
-  return typeof kid === "string" ? { ...parsed, kid } : invalid("the header's kid must be the id of a secret key");
+  return typeof kid === "string"
+    ? { ...parsed, kid }
+    : invalid("token", "the header's kid must be the id of a secret key");
 }
 
 // Find the key.
 
 function findKey(kid: string, keyring: Keyring): SecretKey | TokenRefusal {
   const key = keyring.key(kid);
-  if (!key || key.type === "publishable") return possiblyStale("kid does not name a live secret key");
+  if (!key || key.type === "publishable") return possiblyStale("token key", "kid does not name a live secret key");
   return key.type === "sealed" ? UNDECRYPTABLE : key;
 }
 
@@ -161,15 +168,15 @@ function verifySignature(token: ParsedToken, key: SecretKey, nowMs: number): Sig
   const secret = key.secrets.find((one) => isLive(one, nowMs) && signedBy(one));
   if (secret) return secret;
   return key.secrets.some((one) => !isLive(one, nowMs) && signedBy(one))
-    ? expired("it was signed with a secret that has been retired since")
-    : possiblyStale("its signature matches no secret of that key");
+    ? expired("signature", "it was signed with a secret that has been retired since")
+    : possiblyStale("signature", "its signature matches no secret of that key");
 }
 
 // Parse the payload.
 
 const parsePayload = (bytes: Buffer): JsonObject | TokenRefusal => {
   const payload = parseUtf8Json(bytes);
-  return isObject(payload) ? payload : invalid("its payload is not a JSON object, or has a duplicate key");
+  return isObject(payload) ? payload : invalid("payload", "its payload is not a JSON object, or has a duplicate key");
 };
 
 // Check the expiry.
@@ -184,8 +191,8 @@ const isTime = (value: unknown): value is number =>
 
 /** Fractions are cut off: RFC 7519 allows them, and Python's time.time() makes them. */
 function decodeTimes({ exp, iat }: JsonObject): Times | TokenRefusal {
-  if (!isTime(exp)) return invalid("exp must be a number of Unix seconds");
-  if (iat !== undefined && !isTime(iat)) return invalid("iat must be a number of Unix seconds");
+  if (!isTime(exp)) return invalid("payload", "exp must be a number of Unix seconds");
+  if (iat !== undefined && !isTime(iat)) return invalid("payload", "iat must be a number of Unix seconds");
   return { exp: Math.floor(exp), iat: iat === undefined ? undefined : Math.floor(iat) };
 }
 
@@ -194,9 +201,13 @@ const MAX_HOURS = `${TOKEN_MAX_SECONDS / 3600} hours`;
 function effectiveExpiry({ exp, iat }: Times, nowMs: number): number | TokenRefusal {
   const issuedMs = iat === undefined ? Number.POSITIVE_INFINITY : Math.min(iat * 1000, nowMs);
   const expiresAtMs = Math.min(exp * 1000, issuedMs + TOKEN_MAX_SECONDS * 1000);
-  if (expiresAtMs - nowMs < TOKEN_MIN_LEFT_MS)
-    return expired(expiresAtMs < exp * 1000 ? `${MAX_HOURS} have passed since its iat` : "its exp has passed");
+  if (expiresAtMs - nowMs < TOKEN_MIN_LEFT_MS) return expired("expiry", expiryReason(exp * 1000, expiresAtMs, nowMs));
   return expiresAtMs;
+}
+
+function expiryReason(expMs: number, expiresAtMs: number, nowMs: number): string {
+  if (expiresAtMs < expMs) return `${MAX_HOURS} have passed since its iat`;
+  return nowMs < expMs ? "it has less than a second left" : `its exp passed ${duration(nowMs - expMs)} ago`;
 }
 
 // Decode the claims.
@@ -221,21 +232,21 @@ function decodeClaims(
   nowMs: number,
 ): DecodedClaims | TokenRefusal {
   const { sub, nbf, iss, channels, permissions } = payload;
-  if (!isPeerId(sub)) return invalid(`sub must be 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters`);
-  if (nbf !== undefined && !isTime(nbf)) return invalid("nbf must be a number of Unix seconds");
+  if (!isPeerId(sub)) return invalid("claims", `sub must be 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters`);
+  if (nbf !== undefined && !isTime(nbf)) return invalid("claims", "nbf must be a number of Unix seconds");
   for (const [name, time] of Object.entries({ nbf, iat }))
     if (time !== undefined && Math.floor(time) * 1000 > nowMs + TOKEN_SKEW_SECONDS * 1000)
-      return invalid(`${name} is more than ${TOKEN_SKEW_SECONDS} s in the future`);
+      return invalid("claims", `${name} is more than ${TOKEN_SKEW_SECONDS} s in the future`);
   if (iat === undefined && exp * 1000 > nowMs + TOKEN_MAX_SECONDS * 1000)
-    return invalid(`without iat, exp must be within ${MAX_HOURS}`);
-  if (iss !== undefined && typeof iss !== "string") return invalid("iss must be a string");
+    return invalid("claims", `without iat, exp must be within ${MAX_HOURS}`);
+  if (iss !== undefined && typeof iss !== "string") return invalid("claims", "iss must be a string");
   const globs = decodeChannels(channels);
-  if (typeof globs === "string") return invalid(globs);
+  if (typeof globs === "string") return invalid("claims", globs);
   if (permissions !== undefined && !isPermissions(permissions))
-    return invalid(`permissions must be a list of at most ${TOKEN_PERMISSIONS_MAX} of ${ACTIONS.join(", ")}`);
+    return invalid("claims", `permissions must be a list of at most ${TOKEN_PERMISSIONS_MAX} of ${ACTIONS.join(", ")}`);
   for (const [name, maxBytes] of METADATA_MAX_BYTES)
     if (payload[name] !== undefined && !(isObject(payload[name]) && utf8Bytes(raw[name] ?? "") <= maxBytes))
-      return invalid(`${name} must be an object of at most ${maxBytes} bytes`);
+      return invalid("claims", `${name} must be an object of at most ${maxBytes} bytes`);
   return { sub, channels: globs, permissions: permissions && actionSet(permissions), raw };
 }
 
@@ -271,11 +282,11 @@ function authorize(
     const entry = `channels: ${JSON.stringify(uncovered.glob.source)}`;
     if (uncovered.why === "in debt") return inDebt(uncovered.retryAfterSeconds, requests);
     return uncovered.why === "undecided"
-      ? possiblyStale(`${entry}: ${TOO_COMPLEX}`, requests)
-      : possiblyStale(`${entry} is not covered by the key's patterns`, requests);
+      ? possiblyStale("scope", `${entry}: ${TOO_COMPLEX}`, requests)
+      : possiblyStale("scope", `${entry} is not covered by the key's patterns`, requests);
   }
   const actions = claims.permissions ?? key.actions;
-  if (!isSubset(actions, key.actions)) return possiblyStale("permissions exceed the key's actions", requests);
+  if (!isSubset(actions, key.actions)) return possiblyStale("scope", "permissions exceed the key's actions", requests);
   return {
     key,
     secret,

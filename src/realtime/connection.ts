@@ -1,5 +1,6 @@
 /** One connection of a peer: its socket, its permissions, its subscriptions and its rates. */
 import type { Grant } from "../access/admit.ts";
+import { actionsOf, covers, type Permissions, permits } from "../access/permissions.ts";
 import type { ActionSet } from "../protocol/actions.ts";
 import type { Scope } from "../protocol/glob.ts";
 import { CONTROL_FRAMES_BURST, PING_FRAMES_BURST } from "./limits.ts";
@@ -12,7 +13,7 @@ let lastOutbox = 0;
 /** Up to this many subscriptions are searched one by one: most connections have few, and an index for each would cost memory. */
 const INDEXED_ABOVE = 8;
 
-export class Connection {
+export class Connection implements Permissions {
   readonly keyId: string;
   readonly peerId: string;
   readonly metadataJson: string | undefined;
@@ -66,7 +67,7 @@ export class Connection {
     this.secretEndsMs = grant.secretEndsMs;
     this.expiresAtMs = grant.expiresAtMs;
     this.keyScope = grant.key.scope;
-    this.actions = grant.tokenActions === undefined ? grant.key.actions : grant.tokenActions & grant.key.actions;
+    this.actions = actionsOf(grant.tokenActions, grant.key);
     this.lastSeenMs = nowMonotonicMs;
     this.frames = framesBurst;
     this.pings = PING_FRAMES_BURST;
@@ -100,17 +101,17 @@ export class Connection {
   /** The key has changed: checks that passed before are done anew. */
   narrowTo(key: Grant["key"]): void {
     this.keyScope = key.scope;
-    this.actions = this.tokenActions === undefined ? key.actions : this.tokenActions & key.actions;
+    this.actions = actionsOf(this.tokenActions, key);
     this.publishesTo = undefined;
   }
 
   may(action: ActionSet): boolean {
-    return (this.actions & action) !== 0;
+    return permits(this, action);
   }
 
   /** Whether both the token and the key as it is now cover the channel. */
   covers(channel: string): boolean {
-    return this.keyScope.matches(channel) && (this.tokenScope === undefined || this.tokenScope.matches(channel));
+    return covers(this, channel);
   }
 
   get subscriptions(): readonly Subscription[] {

@@ -2,6 +2,7 @@
  * What a client's frame does. Its checks are here, in the order of the protocol; the message quota is checked by Delivery, as
  * for REST. A failed check leaves the connection open, except for the rate. Nothing here waits.
  */
+import { type ChannelRefusal, channelRefusal, narrowForAction, narrowForChannel } from "../access/permissions.ts";
 import type { Envelope } from "../engine/engine.ts";
 import { type ActionSet, bitOf } from "../protocol/actions.ts";
 import { OVER_RATE } from "../protocol/close.ts";
@@ -9,7 +10,7 @@ import type { Code } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
 import { type ClientFrame, decodeFrame, PLAIN_PING } from "../protocol/frames.ts";
 import { CHANNELS_PER_CONNECTION_MAX } from "../protocol/limits.ts";
-import { isChannelName, isPeerId, isReserved, utf8Bytes } from "../protocol/names.ts";
+import { isChannelName, isPeerId, utf8Bytes } from "../protocol/names.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { SendRefusal } from "./delivery.ts";
@@ -117,12 +118,11 @@ export class Dispatch {
     const { channel, data, requestId } = frame;
     const { clock, hub, metrics } = this.parts;
     if (typeof channel !== "string" || channel !== connection.publishesTo) {
-      if (!isChannelName(channel)) return this.refuse(connection, "invalid_channel", requestId);
-      if (isReserved(channel)) return this.refuse(connection, "channel_reserved", requestId);
-      if (!connection.may(PUBLISH)) return this.refuseAction(connection, PUBLISH, requestId);
+      if (typeof channel !== "string") return this.refuse(connection, "invalid_channel", requestId);
       // A subscribed channel is allowed: an edit of the key that no longer covers the channel ends the subscription too.
-      if (!connection.subscriptionTo(channel) && !connection.covers(channel))
-        return this.refuseChannel(connection, channel, requestId);
+      const isHeld = connection.subscriptionTo(channel) !== undefined;
+      const refusal = channelRefusal(channel, PUBLISH, connection, isHeld);
+      if (refusal) return this.refuseChannel(connection, refusal, PUBLISH, channel, requestId);
       connection.publishesTo = channel;
     }
     if (data === undefined) return this.refuse(connection, "missing_data", requestId);
@@ -155,10 +155,9 @@ export class Dispatch {
     const { channel, includeSenderMetadata: wanted, requestId } = frame;
     if (wanted !== undefined && typeof wanted !== "boolean")
       return this.refuse(connection, "malformed_message", requestId);
-    if (!isChannelName(channel)) return this.refuse(connection, "invalid_channel", requestId);
-    if (isReserved(channel)) return this.refuse(connection, "channel_reserved", requestId);
-    if (!connection.may(SUBSCRIBE)) return this.refuseAction(connection, SUBSCRIBE, requestId);
-    if (!connection.covers(channel)) return this.refuseChannel(connection, channel, requestId);
+    if (typeof channel !== "string") return this.refuse(connection, "invalid_channel", requestId);
+    const refusal = channelRefusal(channel, SUBSCRIBE, connection, false);
+    if (refusal) return this.refuseChannel(connection, refusal, SUBSCRIBE, channel, requestId);
     if (connection.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !connection.subscriptionTo(channel))
       return this.refuse(connection, "channel_limit_exceeded", requestId);
     this.parts.hub.channels.subscribe(connection, channel, wanted === true, (refused) => {
@@ -180,15 +179,21 @@ export class Dispatch {
     this.parts.hub.delivery.answer(connection, encode.ack(requestId));
   }
 
-  /** The text says whether the token or the key is too narrow: they are changed in different places. */
-  private refuseChannel(connection: Connection, channel: string, requestId: string | undefined): void {
-    const narrow = connection.keyScope.matches(channel) ? "token" : "key";
-    this.refuse(connection, "channel_not_authorized", requestId, `The ${narrow} does not cover this channel.`);
+  private refuseChannel(
+    connection: Connection,
+    refusal: ChannelRefusal,
+    action: ActionSet,
+    channel: string,
+    requestId: string | undefined,
+  ): void {
+    if (refusal === "action_not_permitted") return this.refuseAction(connection, action, requestId);
+    if (refusal !== "channel_not_authorized") return this.refuse(connection, refusal, requestId);
+    const narrow = narrowForChannel(connection, channel);
+    this.refuse(connection, refusal, requestId, `The ${narrow} does not cover this channel.`);
   }
 
   private refuseAction(connection: Connection, action: ActionSet, requestId: string | undefined): void {
-    const { tokenActions } = connection;
-    const narrow = tokenActions !== undefined && (tokenActions & action) === 0 ? "token" : "key";
+    const narrow = narrowForAction(connection, action);
     this.refuse(connection, "action_not_permitted", requestId, `The ${narrow} does not permit this action.`);
   }
 
