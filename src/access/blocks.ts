@@ -34,8 +34,13 @@ export class Blocks {
   }
 
   isBlocked(app: string, peerId: string, nowMs: number): boolean {
-    const until = this.byApp.get(app)?.get(peerId);
+    const until = this.endOf(app, peerId);
     return until !== undefined && until > nowMs;
+  }
+
+  /** Unix ms at which the peer's block ends, or has ended. */
+  endOf(app: string, peerId: string): number | undefined {
+    return this.byApp.get(app)?.get(peerId);
   }
 
   sweep(nowMs: number): void {

@@ -1,5 +1,6 @@
 /** Every path that a node serves: the public ones and the operator's. */
 import type { Directory } from "../access/directory.ts";
+import type { Moment } from "../access/explain.ts";
 import type { Keyring } from "../access/keyring.ts";
 import { ADMIN_WRONG_TRIES_PER_MINUTE } from "../access/limits.ts";
 import { Throttle } from "../access/throttle.ts";
@@ -11,6 +12,7 @@ import type { Call } from "../http/call.ts";
 import { channelEndpoints } from "../http/channels.ts";
 import { connectHandler } from "../http/connect.ts";
 import type { Endpoint } from "../http/endpoint.ts";
+import { explainEndpoints } from "../http/explain.ts";
 import { factsEndpoint, type NodeFacts } from "../http/facts.ts";
 import { fileEndpoints } from "../http/files.ts";
 import { type Guards, makeGuards } from "../http/guards.ts";
@@ -33,6 +35,7 @@ import type { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { uploadEndpoints } from "../http/uploads.ts";
 import { usageEndpoints } from "../http/usage.ts";
 import { systemClock } from "../realtime/clock.ts";
+import { Quota } from "../realtime/quota.ts";
 import { VERSION } from "../version.ts";
 import type { AdminToken } from "./admin-token.ts";
 import type { NodeContext } from "./context.ts";
@@ -136,7 +139,7 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams):
   ];
 }
 
-function controlEndpoints(parts: RouteParts, { admin }: Guards): Endpoint[] {
+function controlEndpoints(parts: RouteParts, { admin, operator }: Guards): Endpoint[] {
   const { directory, keyring, recordings, facts } = parts;
   const { rotationGraceSeconds } = parts.config;
   const audit = makeAudit(parts.log);
@@ -152,7 +155,25 @@ function controlEndpoints(parts: RouteParts, { admin }: Guards): Endpoint[] {
       storeFollower: parts.realtime.storeFollower,
     }),
     factsEndpoint(admin, facts),
+    ...consoleEndpoints(parts, { operator }),
   ];
+}
+
+/** The control plane's calls about one application. */
+function consoleEndpoints(parts: RouteParts, { operator }: Pick<Guards, "operator">): Endpoint[] {
+  const { config, keyring, store, realtime } = parts;
+  const { hub, gateway, usage, blocks, keyRate, storeFollower } = realtime;
+  const quota = new Quota(keyring, usage);
+  const moment = (): Moment => ({
+    isDraining: gateway.isDraining,
+    connectsPerMinute: config.connectsPerMinutePerIp,
+    connectionsOf: (app) => ({
+      now: hub.occupancy.connectionsOf(app),
+      max: keyring.app(app)?.maxConcurrentConnections ?? null,
+    }),
+    isQuotaUsedUp: (app) => quota.isUsedUp(app),
+  });
+  return [...explainEndpoints(operator, { keyring, store, blocks, keyRate, nowMs, moment, storeFollower })];
 }
 
 function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
