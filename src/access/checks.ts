@@ -6,10 +6,10 @@
 /** Made by the gateway and by `admit` before it looks at the credential. */
 export const ATTEMPT_CHECKS = ["drain", "connect rate", "credential"] as const;
 
-/** Of a connect with a publishable key. */
+/** A connect with a publishable key. */
 export const KEY_CHECKS = ["key", "origin"] as const;
 
-/** Of a connect with a token. `signing secret`: it can be decrypted (row 13 of the protocol), and without it nothing else can be checked. */
+/** A connect with a token. `signing secret`: it can be decrypted (row 13 of the protocol), and without it nothing else can be checked. */
 export const TOKEN_CHECKS = [
   "token",
   "token key",
@@ -25,7 +25,7 @@ export const TOKEN_CHECKS = [
 export const BLOCK_CHECK = "block";
 export const CAPACITY_CHECK = "capacity";
 
-/** Of a frame about a channel. The quota is that of messages, published or sent. */
+/** A frame about a channel. The quota is that of messages, published or sent. */
 export const FRAME_CHECKS = ["channel name", "reserved name", "action", "channel", "message quota"] as const;
 
 export type TokenCheck = (typeof TOKEN_CHECKS)[number];

@@ -97,7 +97,7 @@ export function connectAdvice(refusal: Refusal, question: Question, parts: Advic
             why: tokenRefused,
             hint: `Edit ${keyId} so that it allows what the token names, or mint the token with less.`,
           }
-        : { why: tokenRefused, hint: `Try again in ${duration(retryAfterSeconds * 1000)}.` };
+        : { why: tokenRefused, hint: `Wait ${duration(retryAfterSeconds * 1000)}.` };
     case "block":
       return blockAdvice(subOf(token), keyId, parts, nowMs);
   }

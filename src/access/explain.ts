@@ -1,6 +1,6 @@
 /**
  * Why a connect or a frame is allowed or refused, check by check. The verdict comes from `admit` and `channelRefusal`, which decide about
- * real connects and frames too; here their answers are only put into words. Nothing given is kept, and no secret or token is repeated.
+ * real connects and frames too; here their answers are only described. Nothing given is kept, and no secret or token is repeated.
  */
 import { bitOf } from "../protocol/actions.ts";
 import { admit, type Grant, Refusal } from "./admit.ts";
