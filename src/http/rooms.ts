@@ -1,52 +1,13 @@
 /** Rooms over HTTP: `/api/v1/room`, `/api/v1/rooms`. */
 import { z } from "zod";
-import { FIELD_NAMES, type FIELDS, type FieldName, fieldOf, roomName } from "../rooms/fields.ts";
 import { ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../rooms/limits.ts";
 import { LIST_PAGE_ROOMS, type Rooms } from "../rooms/rooms.ts";
 import type { ApplicationGuards } from "./application.ts";
-import type { Call } from "./call.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
+import { edits, room, roomNameOf } from "./room-schemas.ts";
 import { wholeNumber } from "./schemas.ts";
 import { type LogIncomplete, streamedArray } from "./streamed-array.ts";
 import type { Streams } from "./streams.ts";
-
-const LATER = "Kept; has no effect until rooms can be joined.";
-
-const described = (name: FieldName): string => {
-  const { meaning, acts } = fieldOf(name);
-  return `${meaning[0]?.toUpperCase()}${meaning.slice(1)}.${acts ? "" : ` ${LATER}`}`;
-};
-
-/** Fields of a room that a request may set; all are optional. */
-const edits = z
-  .object({
-    roomName: roomName.optional(),
-    ...(Object.fromEntries(
-      FIELD_NAMES.map((name) => [name, fieldOf(name).takes.optional().describe(described(name))]),
-    ) as { [K in FieldName]: z.ZodOptional<z.ZodType<FieldTaken<K>>> }),
-  })
-  .meta({ examples: [{ roomName: "standup", privacy: "private", maxParticipants: 12 }] });
-
-type FieldTaken<K extends FieldName> = z.infer<(typeof FIELDS)[K]["takes"]>;
-
-/** A field in responses: what it takes, without the value that unsets it. */
-const fieldInResponse = (name: FieldName): z.ZodType => {
-  const { initial, always } = fieldOf(name);
-  const type = typeof (initial ?? (name.endsWith("Webhook") ? "" : 0));
-  const schema = type === "boolean" ? z.boolean() : type === "number" ? z.int() : z.string();
-  return always ? schema : schema.optional();
-};
-
-const room = z
-  .object({
-    _id: z.string(),
-    roomName: z.string(),
-    app: z.string(),
-    created: z.string().describe("ISO 8601"),
-    ...Object.fromEntries(FIELD_NAMES.map((name) => [name, fieldInResponse(name)])),
-    archived: z.boolean(),
-  })
-  .meta({ id: "Room" });
 
 const page = z
   .object({
@@ -78,7 +39,6 @@ export function roomEndpoints(
 ): Endpoint[] {
   const base = { tag: "rooms", guard } as const;
   const one = "/api/v1/room/:roomName";
-  const nameOf = (call: Call): string => call.params.roomName ?? "";
   return [
     endpoint({
       ...base,
@@ -117,7 +77,7 @@ export function roomEndpoints(
       summary: "One room",
       response: room,
       problems: ["room_not_found"],
-      handle: (call, { caller }) => rooms.get(caller.id, nameOf(call)),
+      handle: (call, { caller }) => rooms.get(caller.id, roomNameOf(call)),
     }),
     endpoint({
       ...base,
@@ -127,7 +87,7 @@ export function roomEndpoints(
       body: edits,
       response: room,
       problems: ["room_not_found", "room_already_exists", "internal_error"],
-      handle: (call, { caller, body }) => rooms.update(caller.id, nameOf(call), body),
+      handle: (call, { caller, body }) => rooms.update(caller.id, roomNameOf(call), body),
     }),
     endpoint({
       ...base,
@@ -137,7 +97,7 @@ export function roomEndpoints(
       response: done,
       problems: ["room_not_found"],
       handle: async (call, { caller }) => {
-        await rooms.archive(caller.id, nameOf(call));
+        await rooms.archive(caller.id, roomNameOf(call));
         return { success: true, message: "Room successfully archived" };
       },
     }),

@@ -1,8 +1,9 @@
 /**
- * The fields of a room: the values that each accepts, its default, how it is unset, and whether it has an effect today. Checks, the record,
- * /openapi.json and the table in docs/rooms.md are made from this table.
+ * The values that each field of a room accepts, and how it is unset. Checks, the record, /openapi.json and the table in docs/rooms.md are
+ * made from this and from the table of src/protocol/room-fields.ts.
  */
 import { z } from "zod";
+import { ROOM_FIELDS, type RoomField, type RoomFieldKind, type RoomFieldName } from "../protocol/room-fields.ts";
 import {
   ROOM_NAME_MAX_CHARS,
   ROOM_PARTICIPANTS_MAX,
@@ -13,16 +14,9 @@ import {
 
 export type FieldValue = string | number | boolean;
 
-export interface Field {
+export interface Field extends RoomField {
   /** Its result is null for values that unset the field. */
   readonly takes: z.ZodType<FieldValue | null>;
-  /** The value of a room that does not set the field; undefined: none. */
-  readonly initial?: FieldValue;
-  /** Shown in the record even if it is not set (service.md 2.4). */
-  readonly always?: true;
-  /** Has an effect today. The others are checked, stored and returned, until there is a way to join a room. */
-  readonly acts?: true;
-  readonly meaning: string;
 }
 
 const NAME_RULE = `must be 1 to ${ROOM_NAME_MAX_CHARS} of A-Z a-z 0-9 _ -`;
@@ -84,60 +78,35 @@ function isLanguage(tag: string): boolean {
   }
 }
 
-const flag = z.boolean("must be true or false");
-const on = (meaning: string) => ({ takes: flag, initial: true, meaning });
-const off = (meaning: string) => ({ takes: flag, initial: false, meaning });
-const always = true as const;
-const acts = true as const;
+const TAKES = {
+  privacy: z.enum(["public", "private"], "must be public or private"),
+  flag: z.boolean("must be true or false"),
+  language,
+  time: unixTime,
+  seconds,
+  count: unsettable(ROOM_PARTICIPANTS_MAX),
+  webhook,
+} as const satisfies Readonly<Record<RoomFieldKind, z.ZodType<FieldValue | null>>>;
+
+export type FieldName = RoomFieldName;
+
+type Fields = {
+  readonly [K in FieldName]: (typeof ROOM_FIELDS)[K] & {
+    readonly takes: (typeof TAKES)[(typeof ROOM_FIELDS)[K]["kind"]];
+  };
+};
+
+export const FIELD_NAMES = Object.keys(ROOM_FIELDS) as FieldName[];
 
 /** In the order of the record. */
-export const FIELDS = {
-  privacy: {
-    takes: z.enum(["public", "private"], "must be public or private"),
-    initial: "public",
-    always,
-    acts,
-    meaning: "`public`: anyone can join; `private`: with an access token, or when admitted",
-  },
-  deleteOnExp: { ...off("the room is archived at `expireUnixSec`"), always, acts },
-  autoJoin: { ...off("the page skips the waiting area"), always },
-  enableRequestToJoin: {
-    ...on("a visitor of a private room without a token may ask to join; an admin inside decides"),
-    always,
-  },
-  enableChat: { ...on("the page has a chat"), always },
-  enableScreenSharing: { ...on("the page can share a screen"), always },
-  joinVideoOn: { ...on("the camera is on at entry"), always },
-  joinAudioOn: { ...on("the microphone is on at entry"), always },
-  ownerOnlyBroadcast: { ...off("only admins share media"), always },
-  enableRecording: { ...off("participants may record"), always },
-  ejectAtRoomExp: { ...off("all participants are removed at `expireUnixSec`"), always },
-  lang: { takes: language, initial: "en", always, meaning: "language of the page, a BCP 47 tag" },
-  expireUnixSec: { takes: unixTime, acts, meaning: "no one can join after it; Unix seconds" },
-  notBeforeUnixSec: { takes: unixTime, acts, meaning: "no one can join before it; Unix seconds" },
-  maxParticipants: { takes: unsettable(ROOM_PARTICIPANTS_MAX), meaning: "maximum number of participants" },
-  ejectAfterElapsedTimeInSec: { takes: seconds, meaning: "each participant is removed that long after joining" },
-  endMeetingAfterNoActivityInSec: {
-    takes: seconds,
-    meaning: "the meeting ends when no one has shared anything for that long",
-  },
-  showInviteBox: on("the page shows how to invite others"),
-  newChatForMeetingSession: on("each meeting begins with an empty chat"),
-  recordRoom: off("every participant is recorded from entry"),
-  audioOnlyRoom: off("microphones only"),
-  meetingJoinWebhook: { takes: webhook, meaning: "called when a participant joins; an http or https address" },
-  meetingLeftWebhook: { takes: webhook, meaning: "called when a participant leaves" },
-  meetingStartedWebhook: { takes: webhook, meaning: "called when a meeting begins" },
-  meetingEndedWebhook: { takes: webhook, meaning: "called when a meeting ends" },
-} as const satisfies Readonly<Record<string, Field>>;
+export const FIELDS = Object.fromEntries(
+  FIELD_NAMES.map((name) => [name, { ...ROOM_FIELDS[name], takes: TAKES[ROOM_FIELDS[name].kind] }]),
+) as unknown as Fields;
 
-export type FieldName = keyof typeof FIELDS;
 /** The fields that a request names: null unsets a field, an absent one stays as it is. */
 export type FieldEdits = { readonly [K in FieldName]?: z.infer<(typeof FIELDS)[K]["takes"]> | undefined };
 /** The fields that a room has. */
 export type FieldValues = { readonly [K in FieldName]?: NonNullable<z.infer<(typeof FIELDS)[K]["takes"]>> };
-
-export const FIELD_NAMES = Object.keys(FIELDS) as FieldName[];
 
 export const fieldOf = (name: FieldName): Field => FIELDS[name];
 
