@@ -1,5 +1,14 @@
 import { expect, test } from "bun:test";
-import { type Address, clientAddress, contains, isLoopback, parseAddress, parseCidr, rateKey } from "./address.ts";
+import {
+  type Address,
+  addressText,
+  clientAddress,
+  contains,
+  isLoopback,
+  parseAddress,
+  parseCidr,
+  rateKey,
+} from "./address.ts";
 
 const ip = (text: string): Address => parseAddress(text) as Address;
 const trusted = ["10.0.0.0/8", "fd00::/8"].map((text) => parseCidr(text)!);
@@ -39,4 +48,20 @@ test("IPv6 addresses of one /64 share a rate", () => {
 test("loopback addresses are recognised in IPv4, IPv6 and mapped form", () => {
   expect(["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"].every((text) => isLoopback(ip(text)))).toBe(true);
   expect(["128.0.0.1", "::2"].some((text) => isLoopback(ip(text)))).toBe(false);
+});
+
+test("an address is shown in its shortest form", () => {
+  for (const text of [
+    "1.2.3.4",
+    "::1",
+    "::",
+    "2001:db8::5",
+    "1:2:3:4:5:6:7:8",
+    "1:0:2::3:0:4",
+    "fe80::",
+    "1:0:2:3:4:5:6:7",
+  ])
+    expect(addressText(ip(text))).toBe(text);
+  expect(addressText(ip("::ffff:1.2.3.4"))).toBe("1.2.3.4");
+  expect(addressText(ip("2001:0db8:0000:0000:0001:0000:0000:0001"))).toBe("2001:db8::1:0:0:1");
 });

@@ -67,6 +67,28 @@ export const isLoopback = (address: Address): boolean => LOOPBACK.some((cidr) =>
 export const rateKey = (address: Address): string =>
   address.length === 4 ? address.join(".") : address.slice(0, 8).join(":");
 
+/** As people write it: dotted decimals, or the shortest form of RFC 5952. */
+export function addressText(address: Address): string {
+  if (address.length === 4) return address.join(".");
+  const groups = Array.from({ length: 8 }, (_, i) =>
+    ((address[2 * i] as number) * 256 + (address[2 * i + 1] as number)).toString(16),
+  );
+  const zeros = longestZeros(groups);
+  if (zeros.length < 2) return groups.join(":");
+  return `${groups.slice(0, zeros.from).join(":")}::${groups.slice(zeros.from + zeros.length).join(":")}`;
+}
+
+/** The first of the longest runs of groups that are zero. */
+function longestZeros(groups: readonly string[]): { readonly from: number; readonly length: number } {
+  let longest = { from: 0, length: 0 };
+  for (let from = 0; from < groups.length; from++) {
+    let length = 0;
+    while (groups[from + length] === "0") length++;
+    if (length > longest.length) longest = { from, length };
+  }
+  return longest;
+}
+
 /**
  * The client behind a request: the socket's address or, if that is a trusted proxy, the right-most entry of X-Forwarded-For
  * that is not one. The client can forge every entry to the left of that.

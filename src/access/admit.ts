@@ -8,7 +8,7 @@ import { type AdmitCheck, BLOCK_CHECK } from "./checks.ts";
 import type { KeyRate } from "./coverage.ts";
 import type { Keyring, PublishableKey, SecretKey } from "./keyring.ts";
 import { originAllowed } from "./origin.ts";
-import { TokenRefusal, verifyToken } from "./token.ts";
+import { type KnownOfClient, TokenRefusal, verifyToken } from "./token.ts";
 
 /** The result of admission; it lives as long as the connection. */
 export interface Grant {
@@ -41,6 +41,8 @@ export class Refusal {
     readonly extraConnects = 0,
     /** Only with the code `rate_limited`. */
     readonly retryAfterSeconds?: number,
+    /** What the checks before had found out, for operators. */
+    readonly known: KnownOfClient = {},
   ) {}
 }
 
@@ -74,7 +76,10 @@ function withKey(id: string, origin: string | null, keyring: Keyring): Grant | R
     return new Refusal("unauthorized", "no live publishable key has that id", "key", true);
   // Only browsers send an Origin, and the rule protects only them: without one there is nothing to check.
   if (origin !== null && !originAllowed(origin, key.origins))
-    return new Refusal("origin_not_allowed", "origin not allowed", "origin", true);
+    return new Refusal("origin_not_allowed", "origin not allowed", "origin", true, 0, undefined, {
+      app: key.app,
+      keyId: id,
+    });
   return {
     app: key.app,
     key,
@@ -94,12 +99,16 @@ function withToken(token: string, { keyring, blocks, keyRate }: AdmitParts, nowM
   const verified = verifyToken(token, keyring, nowMs, keyRate);
   const { extraRequests } = verified;
   if (verified instanceof TokenRefusal) {
-    const { code, reason, check, mayBeStale, retryAfterSeconds } = verified;
-    return new Refusal(code, reason, check, mayBeStale, extraRequests, retryAfterSeconds);
+    const { code, reason, check, mayBeStale, retryAfterSeconds, known } = verified;
+    return new Refusal(code, reason, check, mayBeStale, extraRequests, retryAfterSeconds, known);
   }
   const { key, secret, peerId } = verified;
   if (blocks.isBlocked(key.app, peerId, nowMs))
-    return new Refusal("unauthorized", "the peer is blocked", BLOCK_CHECK, false, extraRequests);
+    return new Refusal("unauthorized", "the peer is blocked", BLOCK_CHECK, false, extraRequests, undefined, {
+      app: key.app,
+      keyId: key.id,
+      peerId,
+    });
   return {
     app: key.app,
     key,

@@ -91,7 +91,23 @@ export class TokenRefusal {
     readonly extraRequests = 0,
     /** Only with the code `rate_limited`. */
     readonly retryAfterSeconds?: number,
+    /** What the checks before had found out, for operators. */
+    readonly known: KnownOfClient = {},
   ) {}
+
+  /** The same refusal of a token that names this key. `sub` is given only if the token's signature is good. */
+  of(key: SecretKey, sub?: unknown): TokenRefusal {
+    const { code, reason, mayBeStale, extraRequests, retryAfterSeconds } = this;
+    const known = { app: key.app, keyId: key.id, ...(isPeerId(sub) && { peerId: sub }) };
+    return new TokenRefusal(code, reason, mayBeStale, extraRequests, retryAfterSeconds, known);
+  }
+}
+
+/** What is known of a client whose connect is refused. */
+export interface KnownOfClient {
+  readonly app?: string;
+  readonly keyId?: string;
+  readonly peerId?: string;
 }
 
 const invalid = (check: TokenCheck, reason: string): TokenRefusal => new TokenRefusal("invalid_token", reason, check);
@@ -126,9 +142,21 @@ export function verifyToken(
   const key = findKey(parsed.kid, keyring);
   if (key instanceof TokenRefusal) return key;
   const secret = verifySignature(parsed, key, nowMs);
-  if (secret instanceof TokenRefusal) return secret;
+  if (secret instanceof TokenRefusal) return secret.of(key);
   const payload = parsePayload(parsed.payload);
-  if (payload instanceof TokenRefusal) return payload;
+  if (payload instanceof TokenRefusal) return payload.of(key);
+  const verified = verifyPayload(parsed, payload, key, secret, nowMs, rate);
+  return verified instanceof TokenRefusal ? verified.of(key, payload.sub) : verified;
+}
+
+function verifyPayload(
+  parsed: ParsedToken,
+  payload: JsonObject,
+  key: SecretKey,
+  secret: SigningSecret,
+  nowMs: number,
+  rate: KeyRate | undefined,
+): VerifiedToken | TokenRefusal {
   const times = decodeTimes(payload);
   if (times instanceof TokenRefusal) return times;
   const expiresAtMs = effectiveExpiry(times, nowMs);
