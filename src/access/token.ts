@@ -97,9 +97,9 @@ export class TokenRefusal {
 
   /** The same refusal of a token that names this key. `sub` is given only if the token's signature is good. */
   of(key: SecretKey, sub?: unknown): TokenRefusal {
-    const { code, reason, mayBeStale, extraRequests, retryAfterSeconds } = this;
+    const { code, reason, check, mayBeStale, extraRequests, retryAfterSeconds } = this;
     const known = { app: key.app, keyId: key.id, ...(isPeerId(sub) && { peerId: sub }) };
-    return new TokenRefusal(code, reason, mayBeStale, extraRequests, retryAfterSeconds, known);
+    return new TokenRefusal(code, reason, check, mayBeStale, extraRequests, retryAfterSeconds, known);
   }
 }
 
