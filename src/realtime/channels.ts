@@ -6,6 +6,7 @@ import type { Boundary } from "./boundary.ts";
 import { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
 import type { ConnectionObserver } from "./connections.ts";
+import type { Emitter } from "./emitter.ts";
 import type { Presence } from "./presence.ts";
 import type { Space } from "./space.ts";
 import type { Spaces } from "./spaces.ts";
@@ -21,6 +22,7 @@ export interface ChannelsParts {
   readonly spaces: Spaces;
   readonly presence: Presence;
   readonly boundary: Boundary;
+  readonly emitter: Emitter;
 }
 
 export class Channels implements ConnectionObserver {
@@ -46,6 +48,7 @@ export class Channels implements ConnectionObserver {
     channel.subscribers++;
     if (withMetadata) channel.metadataSubscribers++;
     connection.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
+    this.parts.emitter.subscribed(connection, channel.name);
     this.acknowledge(subscription, answer);
   }
 
@@ -88,6 +91,8 @@ export class Channels implements ConnectionObserver {
     subscription.end(why);
     // A fault can end a connection, and with it all its subscriptions, while they are being ended one by one.
     if (!connection.removeSubscription(subscription)) return;
+    // Subscriptions that end with their connection are not reported one by one: a close says so.
+    if (connection.open) this.parts.emitter.unsubscribed(connection, channel.name);
     connection.socket.unsubscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
     channel.subscribers--;
     if (withMetadata) channel.metadataSubscribers--;

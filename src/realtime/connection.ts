@@ -1,4 +1,5 @@
 /** One connection of a peer: its socket, its permissions, its subscriptions and its rates. */
+import { type Address, addressText } from "../access/address.ts";
 import type { Grant } from "../access/admit.ts";
 import { actionsOf, covers, type Permissions, permits } from "../access/permissions.ts";
 import type { ActionSet } from "../protocol/actions.ts";
@@ -9,11 +10,18 @@ import type { Socket } from "./socket.ts";
 import type { Subscription } from "./subscription.ts";
 
 let lastOutbox = 0;
+let lastNumber = 0;
+/** Distinguishes the connections of this process from those of other nodes. */
+const ID_PREFIX = `${(crypto.getRandomValues(new Uint32Array(1))[0] ?? 0).toString(36)}-`;
 
 /** Up to this many subscriptions are searched one by one: most connections have few, and an index for each would cost memory. */
 const INDEXED_ABOVE = 8;
 
 export class Connection implements Permissions {
+  /** Unique in this process; `id` is made from it when it is shown. */
+  readonly number = ++lastNumber;
+  /** An IPv4 address as a number, which costs no memory of its own; IPv6 as text. */
+  private readonly packedAddress: number | string;
   readonly keyId: string;
   readonly peerId: string;
   readonly metadataJson: string | undefined;
@@ -57,7 +65,9 @@ export class Connection implements Permissions {
     readonly connectedMs: number,
     nowMonotonicMs: number,
     framesBurst: number,
+    client: Address,
   ) {
+    this.packedAddress = packed(client);
     this.keyId = grant.key.id;
     this.peerId = grant.peerId;
     this.metadataJson = grant.peerMetadataJson;
@@ -73,6 +83,16 @@ export class Connection implements Permissions {
     this.pings = PING_FRAMES_BURST;
     this.controls = CONTROL_FRAMES_BURST;
     this.refilledMs = nowMonotonicMs;
+  }
+
+  /** Short, and unique among the connections of all nodes. */
+  get id(): string {
+    return `${ID_PREFIX}${this.number.toString(36)}`;
+  }
+
+  /** The client's address, behind any trusted proxies. */
+  get address(): string {
+    return typeof this.packedAddress === "string" ? this.packedAddress : addressText(unpacked(this.packedAddress));
   }
 
   /**
@@ -142,3 +162,13 @@ export class Connection implements Permissions {
     return true;
   }
 }
+
+const packed = (address: Address): number | string =>
+  address.length === 4 ? address.reduce((sum, byte) => sum * 256 + byte, 0) : addressText(address);
+
+const unpacked = (packed: number): Address => [
+  packed >>> 24,
+  (packed >>> 16) & 255,
+  (packed >>> 8) & 255,
+  packed & 255,
+];

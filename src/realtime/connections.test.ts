@@ -20,8 +20,8 @@ describe("a connection", () => {
     const ann = world.connect("ann");
     world.connect("ann");
     expect([world.node.hub.connections.count, world.node.hub.occupancy.connectionsOf(APP)]).toEqual([2, 2]);
-    world.node.hub.connections.disconnect(ann.connection);
-    world.node.hub.connections.disconnect(ann.connection);
+    world.node.hub.connections.disconnect(ann.connection, 1006);
+    world.node.hub.connections.disconnect(ann.connection, 1006);
     ann.vanish();
     expect([world.node.hub.connections.count, world.node.hub.occupancy.connectionsOf(APP)]).toEqual([1, 1]);
     expect(world.node.usage.of(APP).connections).toBe(1);

@@ -2,13 +2,15 @@
  * The connections of this node: making, ending and finding them. Parts that follow the life of a connection (subscriptions,
  * deadlines, liveness) register as observers; this file knows none of them.
  */
+import type { Address } from "../access/address.ts";
 import type { Grant } from "../access/admit.ts";
 import type { Engine } from "../engine/engine.ts";
-import { type Closing, TOKEN_EXPIRED } from "../protocol/close.ts";
+import { type Closing, FAULT, TOKEN_EXPIRED } from "../protocol/close.ts";
 import * as encode from "../protocol/encode.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
 import { Connection } from "./connection.ts";
+import type { Emitter } from "./emitter.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Rates } from "./rates.ts";
 import { safely } from "./safely.ts";
@@ -32,7 +34,11 @@ export interface ConnectionsParts {
   readonly metrics: RealtimeMetrics;
   readonly faults: FaultLog;
   readonly rates: Rates;
+  readonly emitter: Emitter;
 }
+
+/** What a client sees of a connection that ends without a close frame (RFC 6455, 7.1.5). */
+const NO_CLOSE_FRAME = 1006;
 
 export class Connections {
   private readonly byKey = new Map<string, Set<Connection>>();
@@ -59,8 +65,8 @@ export class Connections {
     return [...(this.byKey.get(keyId) ?? [])];
   }
 
-  connect(grant: Grant, socket: Socket): Connection {
-    const { spaces, clock, engine, usage, rates } = this.parts;
+  connect(grant: Grant, socket: Socket, client: Address): Connection {
+    const { spaces, clock, engine, usage, rates, emitter } = this.parts;
     const elsewhere = engine.connections(grant.app);
     const space = spaces.open(grant.app);
     // Later than any before, if only by a microsecond: which connection is the newest must never be a tie.
@@ -73,18 +79,20 @@ export class Connections {
       this.lastConnectedMs,
       clock.monotonicMs(),
       rates.framesBurst,
+      client,
     );
     peer.connections.push(connection);
     this.keyConnections(connection.keyId).add(connection);
     for (const observer of this.observers) observer.connected?.(connection);
     usage.connected(space.app, elsewhere);
+    emitter.connected(connection);
     try {
       this.countBy(space, 1);
       if (peer.connections.length === 1) engine.hold(space.app, grant.peerId);
       this.welcome(connection, grant);
     } catch (error) {
       // The caller gets no connection that it could end.
-      this.disconnect(connection);
+      this.disconnect(connection, FAULT.code);
       throw error;
     }
     return connection;
@@ -100,14 +108,15 @@ export class Connections {
 
   /**
    * Ends everything that a connection holds, without closing its socket; the second call does nothing. Never throws: a
-   * step that fails must not prevent the next ones.
+   * step that fails must not prevent the next ones. `code` says why it ended.
    */
-  disconnect(connection: Connection): void {
+  disconnect(connection: Connection, code: number): void {
     if (!connection.open) return;
     connection.open = false;
-    const { spaces, engine, usage, faults } = this.parts;
+    const { spaces, engine, usage, faults, emitter } = this.parts;
     const { peer, keyId } = connection;
     const { space } = peer;
+    emitter.closed(connection, code);
     for (const observer of this.observers) observer.disconnected(connection);
     peer.connections.splice(peer.connections.indexOf(connection), 1);
     if (peer.connections.length === 0) safely(faults, "socket", () => engine.release(space.app, connection.peerId));
@@ -121,13 +130,13 @@ export class Connections {
   }
 
   close(connection: Connection, { code, reason }: Closing): void {
-    this.disconnect(connection);
+    this.disconnect(connection, code);
     safely(this.parts.faults, "socket", () => connection.socket.close(code, reason));
   }
 
   /** Ends a connection without a close frame, because its client is gone or does not read. */
   cut(connection: Connection): void {
-    this.disconnect(connection);
+    this.disconnect(connection, NO_CLOSE_FRAME);
     connection.socket.terminate();
   }
 
@@ -137,6 +146,7 @@ export class Connections {
     if (graceIsOver) {
       this.parts.metrics.errors.inc();
       connection.socket.send(encode.error("token_expired"));
+      this.parts.emitter.failed(connection, "token_expired", undefined);
     }
     this.close(connection, TOKEN_EXPIRED);
   }

@@ -213,7 +213,7 @@ describe("when the engine cannot reach other nodes", () => {
       const world = worldWith({ send: async () => reached });
       const ann = world.connect("ann");
       ann.send("far", 1);
-      world.node.hub.connections.disconnect(ann.connection);
+      world.node.hub.connections.disconnect(ann.connection, 1006);
       await turn();
       expect(ann.newFrames()).toEqual([]);
     }

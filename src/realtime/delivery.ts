@@ -10,6 +10,7 @@ import { utf8Bytes } from "../protocol/names.ts";
 import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
+import type { Emitter } from "./emitter.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 import type { Presence } from "./presence.ts";
@@ -30,6 +31,7 @@ export interface DeliveryParts {
   readonly usage: Usage;
   readonly metrics: RealtimeMetrics;
   readonly clock: Clock;
+  readonly emitter: Emitter;
 }
 
 /** Why a message was delivered to no one. `backend_error`: other nodes cannot be reached. */
@@ -49,7 +51,7 @@ export class Delivery {
   /** Returns `undefined` if the message is published. `sender` is the connection it comes from, absent for REST. */
   publish(app: string, name: string, envelope: Envelope, sender?: Connection): PublishRefusal | undefined {
     if (this.quota.isUsedUp(app)) return "over_message_quota";
-    const { spaces, presence, engine, usage } = this.parts;
+    const { spaces, presence, engine, usage, emitter } = this.parts;
     const space = sender ? sender.peer.space : spaces.get(app);
     const channel = space?.channels.get(name);
     const from = sender ? sender.peer : space?.peers.get(envelope.from);
@@ -57,6 +59,7 @@ export class Delivery {
     if (!engine.publish(app, name, envelope)) return "backend_error";
     if (channel) this.fanOut(channel, fromJsonOf(envelope, sender), envelope, sender);
     usage.message(app);
+    if (emitter.events.listener !== undefined) emitter.published(app, name, envelope.from, envelope.dataJson, sender);
     return undefined;
   }
 
@@ -102,16 +105,24 @@ export class Delivery {
     const elsewhere = engine.send(app, to, envelope, isHere);
     if (elsewhere === UNAVAILABLE) return "backend_error";
     const here = target ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender) : 0;
-    if (typeof elsewhere === "number") return this.sent(app, here + elsewhere);
+    if (typeof elsewhere === "number") return this.sent(app, to, envelope, sender, here + elsewhere);
     return elsewhere.then((count) => {
-      if (count !== UNAVAILABLE) return this.sent(app, here + count);
-      return here > 0 ? this.sent(app, here) : "backend_error";
+      if (count !== UNAVAILABLE) return this.sent(app, to, envelope, sender, here + count);
+      return here > 0 ? this.sent(app, to, envelope, sender, here) : "backend_error";
     });
   }
 
-  private sent(app: string, reached: number): SendRefusal | undefined {
+  private sent(
+    app: string,
+    to: string,
+    { from, dataJson }: Envelope,
+    sender: Connection | undefined,
+    reached: number,
+  ): SendRefusal | undefined {
     if (reached === 0) return "peer_not_found";
-    this.parts.usage.message(app);
+    const { usage, emitter } = this.parts;
+    usage.message(app);
+    if (emitter.events.listener !== undefined) emitter.sent(app, to, from, dataJson, sender);
     return undefined;
   }
 

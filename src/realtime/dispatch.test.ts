@@ -195,7 +195,7 @@ describe("a connection that has ended", () => {
   test("ignores frames that were still in transit", () => {
     const { world, ann } = begin();
     const ben = world.join("ben", "c");
-    ann.node.hub.connections.disconnect(ann.connection);
+    ann.node.hub.connections.disconnect(ann.connection, 1006);
     for (const frame of ['{"type":"publish","channel":"c","data":1}', '{"type":"ping"}', Buffer.alloc(3)])
       ann.socket.message(frame);
     expect([ben.newFrames(), ann.newFrames(), world.node.usage.messagesUsed(APP)]).toEqual([[], [], 0]);

@@ -61,12 +61,12 @@ export class Dispatch {
         return this.subscribe(connection, frame);
       case "unsubscribe":
         framesIn.unsubscribe.inc();
-        if (!isChannelName(frame.channel)) return this.refuse(connection, "invalid_channel", frame.requestId);
+        if (!isChannelName(frame.channel)) return this.refuse(connection, "invalid_channel", frame);
         hub.channels.unsubscribe(connection, frame.channel);
         return this.ack(connection, frame.requestId);
       default:
         framesIn.other.inc();
-        return this.refuse(connection, "unknown_type", frame.requestId);
+        return this.refuse(connection, "unknown_type", frame);
     }
   }
 
@@ -118,50 +118,49 @@ export class Dispatch {
     const { channel, data, requestId } = frame;
     const { clock, hub, metrics } = this.parts;
     if (typeof channel !== "string" || channel !== connection.publishesTo) {
-      if (typeof channel !== "string") return this.refuse(connection, "invalid_channel", requestId);
+      if (typeof channel !== "string") return this.refuse(connection, "invalid_channel", frame);
       // A subscribed channel is allowed: an edit of the key that no longer covers the channel ends the subscription too.
       const isHeld = connection.subscriptionTo(channel) !== undefined;
       const refusal = channelRefusal(channel, PUBLISH, connection, isHeld);
-      if (refusal) return this.refuseChannel(connection, refusal, PUBLISH, channel, requestId);
+      if (refusal) return this.refuseChannel(connection, refusal, PUBLISH, channel, frame);
       connection.publishesTo = channel;
     }
-    if (data === undefined) return this.refuse(connection, "missing_data", requestId);
+    if (data === undefined) return this.refuse(connection, "missing_data", frame);
     const refused = hub.delivery.publish(connection.peer.space.app, channel, envelopeOf(connection, data), connection);
-    if (refused) return this.refuse(connection, refused, requestId);
+    if (refused) return this.refuse(connection, refused, frame);
     this.ackMessage(connection, requestId);
     metrics.frameSeconds.observe((clock.monotonicMs() - connection.lastSeenMs) / 1000);
   }
 
   private send(connection: Connection, frame: ClientFrame): void {
-    const { to, data, requestId } = frame;
-    if (!isPeerId(to)) return this.refuse(connection, "invalid_peer_id", requestId);
-    if (!connection.may(SEND)) return this.refuseAction(connection, SEND, requestId);
-    if (data === undefined) return this.refuse(connection, "missing_data", requestId);
+    const { to, data } = frame;
+    if (!isPeerId(to)) return this.refuse(connection, "invalid_peer_id", frame);
+    if (!connection.may(SEND)) return this.refuseAction(connection, SEND, frame);
+    if (data === undefined) return this.refuse(connection, "missing_data", frame);
     const { delivery, boundary } = this.parts.hub;
     const sent = delivery.send(connection.peer.space.app, to, envelopeOf(connection, data), connection);
     if (sent instanceof Promise)
       sent
-        .then((refused) => this.answerSend(connection, refused, requestId))
+        .then((refused) => this.answerSend(connection, refused, frame))
         .catch((error) => boundary.connectionFailed("engine", connection, error));
-    else this.answerSend(connection, sent, requestId);
+    else this.answerSend(connection, sent, frame);
   }
 
-  private answerSend(connection: Connection, refused: SendRefusal | undefined, requestId: string | undefined): void {
-    if (refused) this.refuse(connection, refused, requestId);
-    else this.ackMessage(connection, requestId);
+  private answerSend(connection: Connection, refused: SendRefusal | undefined, frame: ClientFrame): void {
+    if (refused) this.refuse(connection, refused, frame);
+    else this.ackMessage(connection, frame.requestId);
   }
 
   private subscribe(connection: Connection, frame: ClientFrame): void {
     const { channel, includeSenderMetadata: wanted, requestId } = frame;
-    if (wanted !== undefined && typeof wanted !== "boolean")
-      return this.refuse(connection, "malformed_message", requestId);
-    if (typeof channel !== "string") return this.refuse(connection, "invalid_channel", requestId);
+    if (wanted !== undefined && typeof wanted !== "boolean") return this.refuse(connection, "malformed_message", frame);
+    if (typeof channel !== "string") return this.refuse(connection, "invalid_channel", frame);
     const refusal = channelRefusal(channel, SUBSCRIBE, connection, false);
-    if (refusal) return this.refuseChannel(connection, refusal, SUBSCRIBE, channel, requestId);
+    if (refusal) return this.refuseChannel(connection, refusal, SUBSCRIBE, channel, frame);
     if (connection.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !connection.subscriptionTo(channel))
-      return this.refuse(connection, "channel_limit_exceeded", requestId);
+      return this.refuse(connection, "channel_limit_exceeded", frame);
     this.parts.hub.channels.subscribe(connection, channel, wanted === true, (refused) => {
-      if (refused) this.refuse(connection, refused, requestId);
+      if (refused) this.refuse(connection, refused, frame);
       else this.ack(connection, requestId);
     });
   }
@@ -184,23 +183,25 @@ export class Dispatch {
     refusal: ChannelRefusal,
     action: ActionSet,
     channel: string,
-    requestId: string | undefined,
+    frame: ClientFrame,
   ): void {
-    if (refusal === "action_not_permitted") return this.refuseAction(connection, action, requestId);
-    if (refusal !== "channel_not_authorized") return this.refuse(connection, refusal, requestId);
+    if (refusal === "action_not_permitted") return this.refuseAction(connection, action, frame);
+    if (refusal !== "channel_not_authorized") return this.refuse(connection, refusal, frame);
     const narrow = narrowForChannel(connection, channel);
-    this.refuse(connection, refusal, requestId, `The ${narrow} does not cover this channel.`);
+    this.refuse(connection, refusal, frame, `The ${narrow} does not cover this channel.`);
   }
 
-  private refuseAction(connection: Connection, action: ActionSet, requestId: string | undefined): void {
+  private refuseAction(connection: Connection, action: ActionSet, frame: ClientFrame): void {
     const narrow = narrowForAction(connection, action);
-    this.refuse(connection, "action_not_permitted", requestId, `The ${narrow} does not permit this action.`);
+    this.refuse(connection, "action_not_permitted", frame, `The ${narrow} does not permit this action.`);
   }
 
-  private refuse(connection: Connection, code: Code, requestId: string | undefined, message?: string): void {
+  private refuse(connection: Connection, code: Code, frame: ClientFrame | undefined, message?: string): void {
     if (!connection.open) return;
-    this.parts.metrics.errors.inc();
-    connection.socket.send(encode.error(code, requestId, message));
+    const { metrics, hub } = this.parts;
+    metrics.errors.inc();
+    connection.socket.send(encode.error(code, frame?.requestId, message));
+    hub.emitter.failed(connection, code, isChannelName(frame?.channel) ? frame.channel : undefined);
   }
 
   private cut(connection: Connection): void {

@@ -5,9 +5,12 @@
 import type { Code } from "../protocol/codes.ts";
 import type { Connection } from "./connection.ts";
 
+/** `over_concurrent`: the application has as many connections as its plan allows. The client gets the close code 4010. */
+export type ConnectRefusal = Code | "over_concurrent";
+
 /** A connect that was refused. What the check had not found out yet is absent. Never holds the credential. */
 export interface RefusedConnect {
-  readonly code: Code;
+  readonly code: ConnectRefusal;
   readonly app: string | undefined;
   readonly keyId: string | undefined;
   readonly peerId: string | undefined;
@@ -27,6 +30,7 @@ export interface RealtimeListener {
   presence(app: string, channel: string, peerId: string, change: "joined" | "left"): void;
   /** An error frame was sent. */
   failed(connection: Connection, code: Code, channel: string | undefined): void;
+  /** `code`: the one we closed with, otherwise what the socket reported. */
   closed(connection: Connection, code: number): void;
 }
 

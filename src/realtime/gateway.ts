@@ -9,6 +9,7 @@ import type { KeyRate } from "../access/coverage.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { Follower } from "../access/store-follower.ts";
 import type { Throttle } from "../access/throttle.ts";
+import type { KnownOfClient } from "../access/token.ts";
 import type { Claim, Engine } from "../engine/engine.ts";
 import { GOING_AWAY } from "../protocol/close.ts";
 import { CODES, type Code, Problem } from "../protocol/codes.ts";
@@ -55,6 +56,9 @@ const DRAIN_STEP_MS = 50;
 /** A node with few connections drains faster than the time it is given. */
 const DRAIN_PER_SECOND_MIN = 500;
 
+const CANNOT_BE_CHECKED = "This credential cannot be checked at the moment; try again.";
+const WRONG_VERSION = `The credential is good, but this service speaks WebSocket version ${WEBSOCKET_VERSION} only (Sec-WebSocket-Version).`;
+
 export class Gateway {
   private draining = false;
 
@@ -66,11 +70,11 @@ export class Gateway {
 
   /** Returns true if the attempt becomes a connection, otherwise throws why not, also for a plain GET that would be admitted. */
   connect(attempt: ConnectAttempt): true | Promise<true> {
-    this.refuseIfDraining();
+    this.refuseIfDraining(attempt);
     const { connects, storeFollower } = this.parts;
     const address = rateKey(attempt.client);
     const wait = connects.take(address);
-    if (wait > 0) throw this.refused("rate_limited", "Too many connects from this address.", wait);
+    if (wait > 0) throw this.refused(attempt, "rate_limited", "Too many connects from this address.", wait);
     const admitted = this.admit(attempt);
     // Charged before anything is waited for: other attempts from that address may come meanwhile.
     if (isRefused(admitted)) connects.charge(address, REFUSED_CONNECT_COST - 1);
@@ -82,29 +86,26 @@ export class Gateway {
   /** Another node may have made or changed the key a moment ago: no one is refused before that is known. */
   private async retry(attempt: ConnectAttempt, storeFollower: Follower): Promise<true> {
     const isKnown = await storeFollower.catchUp();
-    this.refuseIfDraining();
+    this.refuseIfDraining(attempt);
     const admitted = this.admit(attempt);
     if (!isKnown || !isRefused(admitted)) this.parts.connects.charge(rateKey(attempt.client), 1 - REFUSED_CONNECT_COST);
     if (admitted instanceof Refusal && !isKnown)
-      throw this.refused("internal_error", "This credential cannot be checked at the moment; try again.", 1);
+      throw this.refused(attempt, "internal_error", CANNOT_BE_CHECKED, 1, admitted.known);
     return this.enter(attempt, admitted);
   }
 
-  private refuseIfDraining(): void {
-    if (this.draining) throw this.refused("internal_error", "This node is shutting down; try again.", 1);
+  private refuseIfDraining(attempt: ConnectAttempt): void {
+    if (this.draining) throw this.refused(attempt, "internal_error", "This node is shutting down; try again.", 1);
   }
 
   private enter(attempt: ConnectAttempt, grant: Grant | Refusal): true | Promise<true> {
-    if (grant instanceof Refusal) throw this.refused(grant.code, undefined, grant.retryAfterSeconds);
+    if (grant instanceof Refusal) throw this.notAdmitted(attempt, grant);
     if (!attempt.wantsWebSocket) throw new Problem("upgrade_required");
     // Bun would answer this itself, without a reason.
     if (attempt.version !== WEBSOCKET_VERSION)
-      throw this.refused(
-        "upgrade_required",
-        `The credential is good, but this service speaks WebSocket version ${WEBSOCKET_VERSION} only (Sec-WebSocket-Version).`,
-      );
+      throw this.refused(attempt, "upgrade_required", WRONG_VERSION, undefined, knownOf(grant));
     const cap = this.parts.keyring.app(grant.app)?.maxConcurrentConnections ?? null;
-    if (cap === null) return this.upgrade(attempt, { grant });
+    if (cap === null) return this.upgrade(attempt, { grant, client: attempt.client });
     const claim = this.parts.engine.claim(grant.app, cap);
     return claim instanceof Promise
       ? claim.then((found) => this.claimed(attempt, found))
@@ -116,22 +117,23 @@ export class Gateway {
     const grant = this.admit(attempt);
     if (!(grant instanceof Refusal)) return this.upgradeCapped(attempt, grant, claim);
     claim?.end();
-    throw this.refused(grant.code, undefined, grant.retryAfterSeconds);
+    throw this.notAdmitted(attempt, grant);
   }
 
   private upgradeCapped(attempt: ConnectAttempt, grant: Grant, claim: Claim | undefined): true {
     try {
-      this.refuseIfDraining();
-      return this.upgrade(attempt, { grant, claim, isOverCap: claim === undefined });
+      this.refuseIfDraining(attempt);
+      return this.upgrade(attempt, { grant, client: attempt.client, claim, isOverCap: claim === undefined });
     } catch (error) {
       claim?.end();
       throw error;
     }
   }
 
-  private upgrade({ upgrade }: ConnectAttempt, pending: PendingSocket): true {
-    if (upgrade(pending)) return true;
-    throw this.refused("invalid_request", "The WebSocket handshake is malformed.");
+  private upgrade(attempt: ConnectAttempt, pending: PendingSocket): true {
+    if (attempt.upgrade(pending)) return true;
+    const message = "The WebSocket handshake is malformed.";
+    throw this.refused(attempt, "invalid_request", message, undefined, knownOf(pending.grant));
   }
 
   private admit(attempt: ConnectAttempt): Grant | Refusal {
@@ -142,8 +144,19 @@ export class Gateway {
     return admitted;
   }
 
-  private refused(code: Code, message?: string, retryAfterSeconds?: number): Problem {
+  private notAdmitted(attempt: ConnectAttempt, { code, retryAfterSeconds, known }: Refusal): Problem {
+    return this.refused(attempt, code, undefined, retryAfterSeconds, known);
+  }
+
+  private refused(
+    { client }: ConnectAttempt,
+    code: Code,
+    message?: string,
+    retryAfterSeconds?: number,
+    known: KnownOfClient = {},
+  ): Problem {
     this.parts.metrics.refused({ code }).inc();
+    this.parts.hub.emitter.refused(code, known, client);
     return new Problem(code, message, retryAfterSeconds);
   }
 
@@ -171,3 +184,5 @@ export class Gateway {
 /** The credential itself is refused, not for a reason of our own. */
 const isRefused = (admitted: Grant | Refusal): boolean =>
   admitted instanceof Refusal && CODES[admitted.code].status === 401;
+
+const knownOf = ({ app, key, peerId }: Grant): KnownOfClient => ({ app, keyId: key.id, peerId });

@@ -12,6 +12,7 @@ import type { Clock } from "./clock.ts";
 import { Connections } from "./connections.ts";
 import { Deadlines } from "./deadlines.ts";
 import { Delivery } from "./delivery.ts";
+import { Emitter } from "./emitter.ts";
 import { EngineBoundary } from "./engine-boundary.ts";
 import { EngineHandler } from "./engine-handler.ts";
 import { RealtimeEvents } from "./events.ts";
@@ -46,6 +47,7 @@ export interface HubParts {
 
 export class Hub {
   readonly events = new RealtimeEvents();
+  readonly emitter: Emitter;
   /** What operators ask of all nodes. */
   readonly nodeRequests: NodeRequests;
   readonly spaces: Spaces;
@@ -63,19 +65,20 @@ export class Hub {
   constructor(parts: HubParts) {
     const { clock, engine, keyring, metrics } = parts;
     const nodeRequests = new NodeRequests(engine, parts.id);
+    const emitter = new Emitter(this.events, parts.faults);
     const spaces = new Spaces(engine);
-    const connections = new Connections({ ...parts, spaces });
+    const connections = new Connections({ ...parts, spaces, emitter });
     const boundary = new Boundary({ ...parts, spaces, connections });
-    const presence = new Presence({ ...parts, spaces, connections, boundary });
-    const channels = new Channels({ engine, spaces, presence, boundary });
-    const delivery = new Delivery({ ...parts, spaces, presence });
+    const presence = new Presence({ ...parts, spaces, connections, boundary, emitter });
+    const channels = new Channels({ engine, spaces, presence, boundary, emitter });
+    const delivery = new Delivery({ ...parts, spaces, presence, emitter });
     const occupancy = new Occupancy(spaces, engine);
     const kicks = new Kicks({ ...parts, spaces, connections });
     const deadlines = new Deadlines(clock, boundary, connections);
     const liveness = new Liveness(clock, boundary, connections, metrics);
     // In this order: subscriptions end before anything else of their connection is forgotten.
     for (const observer of [channels, deadlines, liveness]) connections.observe(observer);
-    const keyChanges = new KeyChanges({ ...parts, deadlines, boundary, connections, channels });
+    const keyChanges = new KeyChanges({ ...parts, deadlines, boundary, connections, channels, emitter });
     keyring.onChange((keyId) => keyChanges.apply(keyId));
     const handler = new EngineHandler({
       ...parts,
@@ -88,6 +91,7 @@ export class Hub {
       nodeRequests,
     });
     this.engineCallbacks = new EngineBoundary({ ...parts, handler, boundary, spaces });
+    this.emitter = emitter;
     this.nodeRequests = nodeRequests;
     this.spaces = spaces;
     this.connections = connections;

@@ -10,6 +10,7 @@ import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import type { Deadlines } from "./deadlines.ts";
+import type { Emitter } from "./emitter.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Subscription } from "./subscription.ts";
 
@@ -29,6 +30,7 @@ export interface KeyChangesParts {
   readonly boundary: Boundary;
   readonly connections: Connections;
   readonly channels: Channels;
+  readonly emitter: Emitter;
 }
 
 /** An edit of a key that is being applied to its connections. */
@@ -104,6 +106,7 @@ export class KeyChanges {
     this.parts.metrics.errors.inc();
     const message = `The key no longer covers the channel ${channel.json}.`;
     connection.socket.send(encode.error("channel_not_authorized", undefined, message));
+    this.parts.emitter.failed(connection, "channel_not_authorized", channel.name);
   }
 }
 

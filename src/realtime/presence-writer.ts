@@ -6,6 +6,7 @@ import type { Engine } from "../engine/engine.ts";
 import { announce } from "./announce.ts";
 import type { Channel } from "./channel.ts";
 import type { Damping } from "./damping.ts";
+import type { Emitter } from "./emitter.ts";
 import { type IndividualChanges, isJoin, isReceived } from "./individual-changes.ts";
 import type { Member } from "./member.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
@@ -30,6 +31,7 @@ export interface PresenceWriterParts {
   readonly partMaxBytes: number;
   readonly spaces: Spaces;
   readonly metrics: RealtimeMetrics;
+  readonly emitter: Emitter;
 }
 
 export class PresenceWriter {
@@ -48,6 +50,7 @@ export class PresenceWriter {
     if (changes.length > 0) {
       this.parts.metrics.presenceChanges.inc(changes.length);
       this.writeToListeners(channel, changes);
+      this.report(channel, changes);
     }
     const heldIndividually = new Set<string>();
     for (const subscription of [...(channel.offTopic ?? [])])
@@ -61,6 +64,13 @@ export class PresenceWriter {
     }
     this.markHeld(channel, heldIndividually);
     this.parts.spaces.forgetIfUnused(channel);
+  }
+
+  private report({ name, space }: Channel, changes: readonly Change[]): void {
+    const { emitter } = this.parts;
+    if (emitter.events.listener === undefined) return;
+    for (const { peerId, after } of changes)
+      emitter.presence(space.app, name, peerId, after === undefined ? "left" : "joined");
   }
 
   /** The changes that may be shown to the channel now, marked as shown. Members whose change must wait are added to `held`. */

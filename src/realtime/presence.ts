@@ -25,6 +25,7 @@ import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import { Damping } from "./damping.ts";
+import type { Emitter } from "./emitter.ts";
 import { Gates } from "./gates.ts";
 import { IndividualChanges } from "./individual-changes.ts";
 import type { Member } from "./member.ts";
@@ -56,6 +57,7 @@ export interface PresenceParts {
   readonly connections: Connections;
   readonly boundary: Boundary;
   readonly metrics: RealtimeMetrics;
+  readonly emitter: Emitter;
 }
 
 export class Presence {

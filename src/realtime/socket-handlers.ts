@@ -3,6 +3,7 @@
  * them is a boundary: the socket that it happened on is closed with 1011.
  */
 import type { ServerWebSocket, WebSocketHandler } from "bun";
+import type { Address } from "../access/address.ts";
 import type { Grant } from "../access/admit.ts";
 import type { Claim } from "../engine/engine.ts";
 import { FAULT, OVER_CONCURRENT } from "../protocol/close.ts";
@@ -15,9 +16,10 @@ import type { RealtimeMetrics } from "./metrics.ts";
 import { safely } from "./safely.ts";
 import type { Socket } from "./socket.ts";
 
-/** Until a socket opens: its grant, and its claim on the application's capacity, if that is limited. */
+/** Until a socket opens: its grant, the client's address, and its claim on the application's capacity, if that is limited. */
 export interface PendingSocket {
   readonly grant: Grant;
+  readonly client: Address;
   readonly claim?: Claim | undefined;
   readonly isOverCap?: boolean;
 }
@@ -105,13 +107,16 @@ export class SocketHandlers {
   private opened(ws: ServerWebSocket<SocketData>): void {
     const pending = ws.data;
     if (!pending || pending instanceof Connection) return;
+    const { grant, client } = pending;
     if (pending.isOverCap) {
+      const { app, key, peerId } = grant;
+      this.parts.hub.emitter.refused("over_concurrent", { app, keyId: key.id, peerId }, client);
       ws.data = undefined;
       ws.close(OVER_CONCURRENT.code, OVER_CONCURRENT.reason);
       return;
     }
     try {
-      ws.data = this.parts.hub.connections.connect(pending.grant, ws as Socket);
+      ws.data = this.parts.hub.connections.connect(grant, ws as Socket, client);
     } finally {
       pending.claim?.end();
     }
@@ -130,6 +135,6 @@ export class SocketHandlers {
     if (!(ws.data instanceof Connection)) return;
     // The runtime does not say that it cut a slow reader: a connection that ends so while writes wait counts as one.
     if (ws.data.open && code === 1006 && hub.delivery.isUnderPressure) metrics.slowCuts.inc();
-    hub.connections.disconnect(ws.data);
+    hub.connections.disconnect(ws.data, code);
   }
 }

@@ -88,7 +88,7 @@ export class World {
   connect(peerId: string, options: ConnectOptions = {}): Client {
     const node = this.nodeAt(options.node ?? 0);
     const grant = this.keys.grant(peerId, options);
-    const socket = new FakeSocket(node.server, node.handlers, node.clock, { grant });
+    const socket = new FakeSocket(node.server, node.handlers, node.clock, { grant, client: LOCALHOST });
     if ("pongAfterMs" in options) socket.pongAfterMs = options.pongAfterMs;
     socket.open();
     const client = new Client(socket, node);
@@ -105,5 +105,7 @@ export class World {
     return client;
   }
 }
+
+const LOCALHOST = [127, 0, 0, 1];
 
 const same = (engine: Engine): Engine => engine;

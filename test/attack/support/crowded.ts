@@ -63,7 +63,9 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     hostname: "127.0.0.1",
     port: 0,
     fetch: (request, upgrading) =>
-      upgrading.upgrade(request, { data: { grant: world.keys.grant("reader") } }) ? undefined : new Response(null),
+      upgrading.upgrade(request, { data: { grant: world.keys.grant("reader"), client: [127, 0, 0, 1] } })
+        ? undefined
+        : new Response(null),
     websocket: handlers,
   });
   return { url: `http://127.0.0.1:${server.port}`, hub, stop: () => server.stop(true) };

@@ -1,0 +1,72 @@
+/**
+ * Reports what happens on this node to the listener of RealtimeEvents, while there is one. Nothing here throws: a listener that
+ * fails must not harm the connection it looks at.
+ */
+import { type Address, addressText } from "../access/address.ts";
+import type { KnownOfClient } from "../access/token.ts";
+import type { Code } from "../protocol/codes.ts";
+import type { FaultLog } from "../telemetry/faults.ts";
+import type { Connection } from "./connection.ts";
+import type { ConnectRefusal, RealtimeEvents, RealtimeListener } from "./events.ts";
+
+export class Emitter {
+  constructor(
+    /** Whether there is a listener is checked before `published` and `sent`, which happen with every frame. */
+    readonly events: RealtimeEvents,
+    private readonly faults: FaultLog,
+  ) {}
+
+  connected(connection: Connection): void {
+    this.report((listener) => listener.connected(connection));
+  }
+
+  refused(code: ConnectRefusal, { app, keyId, peerId }: KnownOfClient, client: Address): void {
+    this.report((listener) => listener.refused({ code, app, keyId, peerId, address: addressText(client) }));
+  }
+
+  subscribed(connection: Connection, channel: string): void {
+    this.report((listener) => listener.subscribed(connection, channel));
+  }
+
+  unsubscribed(connection: Connection, channel: string): void {
+    this.report((listener) => listener.unsubscribed(connection, channel));
+  }
+
+  published(app: string, channel: string, from: string, dataJson: string, connection: Connection | undefined): void {
+    try {
+      this.events.listener?.published(app, channel, from, dataJson, connection);
+    } catch (error) {
+      this.faults.caught("socket", error);
+    }
+  }
+
+  sent(app: string, to: string, from: string, dataJson: string, connection: Connection | undefined): void {
+    try {
+      this.events.listener?.sent(app, to, from, dataJson, connection);
+    } catch (error) {
+      this.faults.caught("socket", error);
+    }
+  }
+
+  presence(app: string, channel: string, peerId: string, change: "joined" | "left"): void {
+    this.report((listener) => listener.presence(app, channel, peerId, change));
+  }
+
+  failed(connection: Connection, code: Code, channel: string | undefined): void {
+    this.report((listener) => listener.failed(connection, code, channel));
+  }
+
+  closed(connection: Connection, code: number): void {
+    this.report((listener) => listener.closed(connection, code));
+  }
+
+  private report(to: (listener: RealtimeListener) => void): void {
+    const { listener } = this.events;
+    if (listener === undefined) return;
+    try {
+      to(listener);
+    } catch (error) {
+      this.faults.caught("socket", error);
+    }
+  }
+}

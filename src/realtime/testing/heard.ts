@@ -1,0 +1,30 @@
+/** For tests: a listener that writes down what happens on a node, one line per event. */
+import type { RealtimeListener } from "../events.ts";
+
+export class Heard implements RealtimeListener {
+  readonly lines: string[] = [];
+
+  /** What came since the last look. */
+  take(): string[] {
+    return this.lines.splice(0);
+  }
+
+  private readonly note = (...parts: readonly unknown[]): void => {
+    this.lines.push(parts.filter((part) => part !== undefined).join(" "));
+  };
+
+  connected: RealtimeListener["connected"] = ({ peerId, keyId, address }) =>
+    this.note("connect", peerId, keyId, address);
+  refused: RealtimeListener["refused"] = ({ code, app, keyId, peerId, address }) =>
+    this.note("refuse", code, app ?? "-", keyId ?? "-", peerId ?? "-", address);
+  subscribed: RealtimeListener["subscribed"] = ({ peerId }, channel) => this.note("subscribe", peerId, channel);
+  unsubscribed: RealtimeListener["unsubscribed"] = ({ peerId }, channel) => this.note("unsubscribe", peerId, channel);
+  published: RealtimeListener["published"] = (app, channel, from, dataJson, connection) =>
+    this.note("publish", app, channel, from, dataJson, connection ? "socket" : "rest");
+  sent: RealtimeListener["sent"] = (app, to, from, dataJson, connection) =>
+    this.note("send", app, to, from, dataJson, connection ? "socket" : "rest");
+  presence: RealtimeListener["presence"] = (app, channel, peerId, change) =>
+    this.note("presence", app, channel, peerId, change);
+  failed: RealtimeListener["failed"] = ({ peerId }, code, channel) => this.note("error", peerId, code, channel);
+  closed: RealtimeListener["closed"] = ({ peerId }, code) => this.note("close", peerId, code);
+}
