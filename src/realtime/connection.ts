@@ -14,12 +14,17 @@ let lastNumber = 0;
 /** Distinguishes the connections of this process from those of other nodes. */
 const ID_PREFIX = `${(crypto.getRandomValues(new Uint32Array(1))[0] ?? 0).toString(36)}-`;
 
+export const nextConnectionNumber = (): number => ++lastNumber;
+
+/** Short, and unique among the connections of all nodes. */
+export const connectionId = (number: number): string => `${ID_PREFIX}${number.toString(36)}`;
+
 /** Up to this many subscriptions are searched one by one: most connections have few, and an index for each would cost memory. */
 const INDEXED_ABOVE = 8;
 
 export class Connection implements Permissions {
   /** Unique in this process; `id` is made from it when it is shown. */
-  readonly number = ++lastNumber;
+  readonly number = nextConnectionNumber();
   /** An IPv4 address as a number, which costs no memory of its own; IPv6 as text. */
   private readonly packedAddress: number | string;
   readonly keyId: string;
@@ -49,6 +54,10 @@ export class Connection implements Permissions {
   deadlineMs = Number.POSITIVE_INFINITY;
   /** The index of this connection in its slot of Deadlines. */
   deadlineIndex = 0;
+  /** The number of its latest event in the flight recorder. */
+  lastEvent = 0;
+  /** Messages published and sent. */
+  published = 0;
   /** Monotonic ms at which the last frame arrived. */
   lastSeenMs: number;
   /** How many frames, pings and WebSocket control frames the client may still send, as of `refilledMs` (rates.ts). */
@@ -85,9 +94,8 @@ export class Connection implements Permissions {
     this.refilledMs = nowMonotonicMs;
   }
 
-  /** Short, and unique among the connections of all nodes. */
   get id(): string {
-    return `${ID_PREFIX}${this.number.toString(36)}`;
+    return connectionId(this.number);
   }
 
   /** The client's address, behind any trusted proxies. */

@@ -128,6 +128,7 @@ export class Dispatch {
     if (data === undefined) return this.refuse(connection, "missing_data", frame);
     const refused = hub.delivery.publish(connection.peer.space.app, channel, envelopeOf(connection, data), connection);
     if (refused) return this.refuse(connection, refused, frame);
+    connection.published++;
     this.ackMessage(connection, requestId);
     metrics.frameSeconds.observe((clock.monotonicMs() - connection.lastSeenMs) / 1000);
   }
@@ -147,8 +148,9 @@ export class Dispatch {
   }
 
   private answerSend(connection: Connection, refused: SendRefusal | undefined, frame: ClientFrame): void {
-    if (refused) this.refuse(connection, refused, frame);
-    else this.ackMessage(connection, frame.requestId);
+    if (refused) return this.refuse(connection, refused, frame);
+    connection.published++;
+    this.ackMessage(connection, frame.requestId);
   }
 
   private subscribe(connection: Connection, frame: ClientFrame): void {

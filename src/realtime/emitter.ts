@@ -1,6 +1,6 @@
 /**
- * Reports what happens on this node to the listener of RealtimeEvents, while there is one. Nothing here throws: a listener that
- * fails must not harm the connection it looks at.
+ * Reports what happens on this node: lifecycle events to the flight recorder, and everything to the listener of RealtimeEvents
+ * while there is one. Nothing here throws: a listener that fails must not harm the connection it looks at.
  */
 import { type Address, addressText } from "../access/address.ts";
 import type { KnownOfClient } from "../access/token.ts";
@@ -8,27 +8,34 @@ import type { Code } from "../protocol/codes.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import type { Connection } from "./connection.ts";
 import type { ConnectRefusal, RealtimeEvents, RealtimeListener } from "./events.ts";
+import type { Recorder } from "./recorder.ts";
 
 export class Emitter {
   constructor(
     /** Whether there is a listener is checked before `published` and `sent`, which happen with every frame. */
     readonly events: RealtimeEvents,
+    private readonly recorder: Recorder,
     private readonly faults: FaultLog,
   ) {}
 
   connected(connection: Connection): void {
+    this.recorder.connected(connection);
     this.report((listener) => listener.connected(connection));
   }
 
-  refused(code: ConnectRefusal, { app, keyId, peerId }: KnownOfClient, client: Address): void {
+  refused(code: ConnectRefusal, known: KnownOfClient, client: Address): void {
+    this.recorder.refused(code, known);
+    const { app, keyId, peerId } = known;
     this.report((listener) => listener.refused({ code, app, keyId, peerId, address: addressText(client) }));
   }
 
   subscribed(connection: Connection, channel: string): void {
+    this.recorder.subscribed(connection, channel);
     this.report((listener) => listener.subscribed(connection, channel));
   }
 
   unsubscribed(connection: Connection, channel: string): void {
+    this.recorder.unsubscribed(connection, channel);
     this.report((listener) => listener.unsubscribed(connection, channel));
   }
 
@@ -53,10 +60,12 @@ export class Emitter {
   }
 
   failed(connection: Connection, code: Code, channel: string | undefined): void {
+    this.recorder.failed(connection, code, channel);
     this.report((listener) => listener.failed(connection, code, channel));
   }
 
   closed(connection: Connection, code: number): void {
+    this.recorder.closed(connection, code);
     this.report((listener) => listener.closed(connection, code));
   }
 

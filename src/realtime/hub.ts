@@ -23,6 +23,7 @@ import type { RealtimeMetrics } from "./metrics.ts";
 import { Occupancy } from "./occupancy.ts";
 import { Presence } from "./presence.ts";
 import type { Rates } from "./rates.ts";
+import { Recorder } from "./recorder.ts";
 import type { Broadcast } from "./socket.ts";
 import { Spaces } from "./spaces.ts";
 import type { Usage } from "./usage.ts";
@@ -47,6 +48,7 @@ export interface HubParts {
 
 export class Hub {
   readonly events = new RealtimeEvents();
+  readonly recorder: Recorder;
   readonly emitter: Emitter;
   /** What operators ask of all nodes. */
   readonly nodeRequests: NodeRequests;
@@ -65,8 +67,9 @@ export class Hub {
   constructor(parts: HubParts) {
     const { clock, engine, keyring, metrics } = parts;
     const nodeRequests = new NodeRequests(engine, parts.id);
-    const emitter = new Emitter(this.events, parts.faults);
     const spaces = new Spaces(engine);
+    const recorder = new Recorder(clock, spaces);
+    const emitter = new Emitter(this.events, recorder, parts.faults);
     const connections = new Connections({ ...parts, spaces, emitter });
     const boundary = new Boundary({ ...parts, spaces, connections });
     const presence = new Presence({ ...parts, spaces, connections, boundary, emitter });
@@ -91,6 +94,7 @@ export class Hub {
       nodeRequests,
     });
     this.engineCallbacks = new EngineBoundary({ ...parts, handler, boundary, spaces });
+    this.recorder = recorder;
     this.emitter = emitter;
     this.nodeRequests = nodeRequests;
     this.spaces = spaces;

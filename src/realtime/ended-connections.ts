@@ -1,0 +1,50 @@
+/** The connections that ended last, and refused connects, by peer. A search goes over all of them: operators ask rarely. */
+
+export interface EndedConnection {
+  /** `Connection.number`. */
+  readonly number: number;
+  readonly keyId: string;
+  /** The number of its last event in the ring. */
+  readonly lastEvent: number;
+}
+
+export class EndedConnections {
+  // Bound: `max` entries each; the oldest is overwritten.
+  private readonly apps: string[] = [];
+  private readonly peerIds: string[] = [];
+  private readonly keyIds: string[] = [];
+  private readonly numbers: number[] = [];
+  private readonly lastEvents: number[] = [];
+  private readonly endedMs: number[] = [];
+  private next = 0;
+
+  constructor(private readonly max: number) {}
+
+  get size(): number {
+    return this.apps.length;
+  }
+
+  add(app: string, peerId: string, keyId: string, number: number, lastEvent: number, nowMs: number): void {
+    const at = this.next;
+    this.apps[at] = app;
+    this.peerIds[at] = peerId;
+    this.keyIds[at] = keyId;
+    this.numbers[at] = number;
+    this.lastEvents[at] = lastEvent;
+    this.endedMs[at] = nowMs;
+    this.next = (at + 1) % this.max;
+  }
+
+  /** Those that ended after `sinceMs`, the newest last. */
+  of(app: string, peerId: string, sinceMs: number): EndedConnection[] {
+    const found: EndedConnection[] = [];
+    for (let i = 0; i < this.size; i++) {
+      const at = this.size < this.max ? i : (this.next + i) % this.max;
+      if (this.peerIds[at] !== peerId || this.apps[at] !== app || (this.endedMs[at] as number) <= sinceMs) continue;
+      const [number, keyId, lastEvent] = [this.numbers[at], this.keyIds[at], this.lastEvents[at]];
+      if (number !== undefined && keyId !== undefined && lastEvent !== undefined)
+        found.push({ number, keyId, lastEvent });
+    }
+    return found;
+  }
+}

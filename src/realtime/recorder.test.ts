@@ -1,0 +1,148 @@
+/** The flight recorder: what can be read of a connection afterwards, and how much memory that takes. */
+
+import { heapStats } from "bun:jsc";
+import { describe, expect, test } from "bun:test";
+import { systemClock } from "./clock.ts";
+import { EventRing, RING_ENTRIES_MAX } from "./event-ring.ts";
+import { MEMORY_MAX_BYTES, type RecordedEvent, Recorder } from "./recorder.ts";
+import { APP, SECRET_KEY, World } from "./testing/kit.ts";
+
+const MB = 1_000_000;
+
+const short = ({ kind, channel, code, count }: RecordedEvent): string =>
+  [kind, channel, code, count].filter((part) => part !== undefined).join(" ");
+
+const recorded = (world: World, peerId: string): string[] => world.node.hub.recorder.ofPeer(APP, peerId).map(short);
+
+describe("the events of a peer", () => {
+  test("are in order, with messages as counts", () => {
+    const world = new World();
+    const ann = world.connect("ann");
+    ann.subscribe("c");
+    ann.publish("c", 1);
+    ann.publish("c", 2);
+    ann.unsubscribe("c");
+    ann.send("ann", 1);
+    ann.publish("c", 3);
+    expect(recorded(world, "ann")).toEqual([
+      "connect",
+      "subscribe c",
+      "publish 2",
+      "unsubscribe c",
+      "error peer_not_found",
+      "publish 1",
+    ]);
+    const [first] = world.node.hub.recorder.ofPeer(APP, "ann");
+    expect(first).toEqual({
+      at: world.clock.nowMs(),
+      kind: "connect",
+      connectionId: ann.connection.id,
+      keyId: SECRET_KEY,
+    });
+    expect(recorded(world, "ben")).toEqual([]);
+    expect(world.node.hub.recorder.ofPeer("other", "ann")).toEqual([]);
+  });
+
+  test("an error that is repeated is one event with its count", () => {
+    const world = new World();
+    const ann = world.connect("ann");
+    for (let i = 0; i < 5; i++) ann.text("{");
+    ann.request({ type: "publish", channel: "c" });
+    ann.request({ type: "publish", channel: "d" });
+    expect(recorded(world, "ann")).toEqual([
+      "connect",
+      "error malformed_message 5",
+      "error c missing_data",
+      "error d missing_data",
+    ]);
+  });
+
+  test("are the last 32 per connection", () => {
+    const world = new World();
+    const ann = world.connect("ann");
+    for (let i = 0; i < 50; i++) ann.subscribe(`c${i}`);
+    expect(recorded(world, "ann")).toEqual(Array.from({ length: 32 }, (_, i) => `subscribe c${i + 18}`));
+  });
+
+  test("include those of connections that ended within the last minute, with the close code", () => {
+    const world = new World();
+    const ann = world.connect("ann");
+    world.advance(10);
+    world.connect("ann");
+    world.advance(10);
+    ann.vanish();
+    expect(recorded(world, "ann")).toEqual(["connect", "connect", "close 1006"]);
+    world.advance(59_000);
+    expect(recorded(world, "ann")).toHaveLength(3);
+    world.advance(2000);
+    expect(recorded(world, "ann")).toEqual(["connect"]);
+  });
+
+  test("include refused connects of a peer that proved who it is", () => {
+    const world = new World();
+    const { emitter } = world.node.hub;
+    emitter.refused("token_expired", { app: APP, keyId: SECRET_KEY, peerId: "ann" }, [127, 0, 0, 1]);
+    emitter.refused("invalid_token", { app: APP, keyId: SECRET_KEY }, [127, 0, 0, 1]);
+    emitter.refused("over_concurrent", { app: APP, keyId: SECRET_KEY, peerId: "ann" }, [127, 0, 0, 1]);
+    expect(recorded(world, "ann")).toEqual(["refuse token_expired", "refuse over_concurrent"]);
+    const ids = world.node.hub.recorder.ofPeer(APP, "ann").map(({ connectionId }) => connectionId);
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  test("are bounded for a peer with many connections", () => {
+    const world = new World();
+    for (let i = 0; i < 100; i++) {
+      const client = world.connect("ann");
+      for (let j = 0; j < 20; j++) client.subscribe(`c${j}`);
+    }
+    expect(recorded(world, "ann")).toHaveLength(256);
+  });
+});
+
+describe("the ring", () => {
+  test("forgets the oldest entries when it is full, and a chain ends there", () => {
+    const ring = new EventRing();
+    const first = ring.add(0, 1, 0, 0);
+    const second = ring.add(2, 2, first, 0, 0, "c");
+    expect(ring.read(second)).toMatchObject({ at: 2, kind: 2, name: "c", previous: first });
+    let last = second;
+    for (let i = 0; i < RING_ENTRIES_MAX - 1; i++) last = ring.add(4, 3, 0, 0);
+    expect(ring.read(first)).toBeUndefined();
+    expect(ring.read(second)).toMatchObject({ name: "c" });
+    last = ring.add(5, 4, second, 0);
+    expect(ring.read(second)).toBeUndefined();
+    expect(ring.read(last)).toMatchObject({ kind: 5, previous: 0 });
+    expect(ring.repeat(second, 2, 9, 0, "c")).toBe(false);
+    expect(ring.read(last + 1)).toBeUndefined();
+  });
+});
+
+test("takes at most 32 MB, counted and measured, with the longest names and peer ids", () => {
+  expect(MEMORY_MAX_BYTES).toBeLessThanOrEqual(32 * MB);
+  const world = new World();
+  const ann = world.connect("ann").connection;
+  const recorder = new Recorder(systemClock, world.node.hub.spaces);
+  const measured = (): number => {
+    Bun.gc(true);
+    return heapStats().heapSize;
+  };
+  const before = measured();
+  /** A text of its own, of 8-bit characters. */
+  const textOf = (bytes: number, i: number): string =>
+    Buffer.alloc(bytes, `${i} `.padEnd(bytes, "x")).toString("latin1");
+  const fill = (): void => {
+    for (let i = 0; i < 150_000; i++) recorder.subscribed(ann, textOf(256, i));
+    for (let i = 0; i < 20_000; i++)
+      recorder.refused("token_expired", { app: APP, keyId: "k", peerId: textOf(128, i) });
+    for (let i = 0; i < 2 * RING_ENTRIES_MAX; i++) recorder.connected(ann);
+    for (let i = 0; i < 150_000; i++) recorder.subscribed(ann, textOf(256, i));
+  };
+  fill();
+  expect(recorder.bytes).toBeLessThanOrEqual(32 * MB);
+  expect(recorder.bytes).toBeGreaterThan(20 * MB);
+  const taken = measured() - before;
+  expect(taken).toBeLessThan(recorder.bytes);
+  expect(taken).toBeGreaterThan(10 * MB);
+  // It must be alive until here.
+  expect(recorder.ofPeer(APP, "ann")).toHaveLength(32);
+});
