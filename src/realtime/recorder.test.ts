@@ -1,8 +1,7 @@
 /** The flight recorder: what can be read of a connection afterwards, and how much memory that takes. */
 
-import { heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
-import { systemClock } from "./clock.ts";
+import { join } from "node:path";
 import { EventRing, RING_ENTRIES_MAX } from "./event-ring.ts";
 import { MEMORY_MAX_BYTES, type RecordedEvent } from "./recorder.ts";
 import { APP, SECRET_KEY, World } from "./testing/kit.ts";
