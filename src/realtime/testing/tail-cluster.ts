@@ -1,0 +1,115 @@
+/** For tests: the tails of several nodes, whose requests and notifications are passed on at once, or lost. */
+import type { NodeId } from "../../engine/engine.ts";
+import { NodeRequests } from "../../engine/node-requests.ts";
+import { Tail } from "../../telemetry/tail/tail.ts";
+import type { Connection } from "../connection.ts";
+import type { TailQuery } from "../tail-filter.ts";
+import { type OpenTail, TailNodes } from "../tail-nodes.ts";
+import { TailSource } from "../tail-source.ts";
+import { FakeClock } from "./fake-clock.ts";
+
+export interface TestReader {
+  readonly open: OpenTail;
+  /** All events so far, parsed. */
+  readonly events: Record<string, unknown>[];
+  dropped: number;
+  isEnded: boolean;
+}
+
+export class TailTestNode {
+  readonly requests: NodeRequests;
+  readonly tail: Tail;
+  readonly tails: TailNodes;
+  readonly source: TailSource;
+  /** The listener that realtime would have. */
+  listener: TailSource | undefined;
+  /** It neither receives nor sends. */
+  isCut = false;
+
+  constructor(
+    readonly id: NodeId,
+    private readonly cluster: TailCluster,
+  ) {
+    const { clock } = cluster;
+    const mayShowPayloads = (app: string): boolean => app === "open";
+    this.requests = new NodeRequests(cluster.engineOf(this), id);
+    this.tail = new Tail({
+      after: this.after,
+      mayShowPayloads,
+      switched: (isOn) => {
+        this.listener = isOn ? this.source : undefined;
+      },
+    });
+    this.source = new TailSource(this.tail, id, clock.nowMs);
+    const own = { monotonicMs: clock.monotonicMs, after: this.after };
+    this.tails = new TailNodes({ tail: this.tail, requests: this.requests, clock: own, mayShowPayloads });
+  }
+
+  /** A node that is cut has also stopped: its timers do nothing. */
+  private readonly after = (ms: number, callback: () => void): void =>
+    this.cluster.clock.after(ms, () => {
+      if (!this.isCut) callback();
+    });
+
+  open(query: Partial<TailQuery> = {}): TestReader {
+    const reader = { events: [] as Record<string, unknown>[], dropped: 0, isEnded: false };
+    const sink = {
+      isReady: true,
+      write: (lines: readonly string[], dropped: number): void => {
+        reader.events.push(...lines.map((line) => JSON.parse(line)));
+        reader.dropped += dropped;
+      },
+    };
+    const open = this.tails.open({ payloads: false, ...query }, sink, () => {
+      reader.isEnded = true;
+    });
+    return Object.assign(reader, { open });
+  }
+
+  publish(app: string, channel: string, from = "ann", data = "1"): void {
+    this.listener?.published(app, channel, from, data, undefined);
+  }
+}
+
+export class TailCluster {
+  readonly clock = new FakeClock();
+  readonly nodes: TailTestNode[];
+  /** Every notification that was sent, as text. */
+  readonly sent: string[] = [];
+  /** Notifications are lost. */
+  isLossy = false;
+
+  constructor(...ids: NodeId[]) {
+    this.nodes = ids.map((id) => new TailTestNode(id, this));
+  }
+
+  engineOf(self: TailTestNode): ConstructorParameters<typeof NodeRequests>[0] {
+    const reachable = (): TailTestNode[] => this.nodes.filter((node) => node !== self && !node.isCut && !self.isCut);
+    return {
+      request: async (text) => {
+        const answers = await Promise.all(
+          reachable().map(async (node) => [node.id, await node.requests.respond(text)] as const),
+        );
+        return { responses: new Map(answers), isComplete: true };
+      },
+      notify: (to, text) => {
+        this.sent.push(text);
+        if (!this.isLossy)
+          reachable()
+            .find(({ id }) => id === to)
+            ?.requests.notified(self.id, text);
+      },
+    };
+  }
+
+  /** Advances in steps, so that promises resolve in between. */
+  async pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 100) {
+      this.clock.advance(100);
+      for (let i = 0; i < 20; i++) await Promise.resolve();
+    }
+  }
+}
+
+export const fakeConnection = (app: string, peerId: string, keyId = "pk_live_1"): Connection =>
+  ({ id: `c-${peerId}`, address: "192.0.2.7", peerId, keyId, peer: { space: { app } } }) as unknown as Connection;

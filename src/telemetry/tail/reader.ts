@@ -1,0 +1,82 @@
+/** One reader of the tail: its filter, and the batch it gets next. */
+import { Batch } from "./batch.ts";
+import type { KindSet } from "./event.ts";
+import { CACHED_CHANNELS_MAX } from "./limits.ts";
+
+export interface TailFilter {
+  readonly kinds: KindSet;
+  /** An application's id. */
+  readonly app: string | undefined;
+  readonly keyId: string | undefined;
+  readonly peer: ((peerId: string) => boolean) | undefined;
+  readonly channel: ((name: string) => boolean) | undefined;
+  /** The reader may see payloads, of applications that allow it. */
+  readonly showsData: boolean;
+}
+
+/** Where a reader's batches go. */
+export interface TailSink {
+  /** Whether the previous batch has been taken. If not, the reader keeps its batch, and what does not fit into it is dropped. */
+  readonly isReady: boolean;
+  write(lines: readonly string[], dropped: number): void;
+}
+
+export class TailReader {
+  private readonly batch = new Batch();
+  /** Matching is a search in the name, and channels recur with every frame. Bound: CACHED_CHANNELS_MAX, then it begins anew. */
+  private readonly verdicts = new Map<string, boolean>();
+
+  constructor(
+    readonly filter: TailFilter,
+    private readonly sink: TailSink,
+  ) {}
+
+  /** Whether this reader gets the event. Called per frame: the cheapest comparisons come first, and nothing is built. */
+  takes(
+    kind: KindSet,
+    app: string | undefined,
+    channel: string | undefined,
+    peerId: string | undefined,
+    to: string | undefined,
+    keyId: string | undefined,
+  ): boolean {
+    const { filter } = this;
+    if ((filter.kinds & kind) === 0) return false;
+    if (filter.app !== undefined && filter.app !== app) return false;
+    if (filter.keyId !== undefined && filter.keyId !== keyId) return false;
+    if (filter.channel && (channel === undefined || !this.matches(filter.channel, channel))) return false;
+    if (filter.peer && !isPeer(filter.peer, peerId) && !isPeer(filter.peer, to)) return false;
+    return this.batch.admits();
+  }
+
+  add(line: string): void {
+    this.batch.add(line);
+  }
+
+  /** An event that another node has gathered for this reader, and has matched already. */
+  addGathered(line: string): void {
+    if (this.batch.admits()) this.batch.add(line);
+  }
+
+  addDropped(count: number): void {
+    this.batch.addDropped(count);
+  }
+
+  flush(): void {
+    if (this.batch.isEmpty || !this.sink.isReady) return;
+    const { lines, dropped } = this.batch.take();
+    this.sink.write(lines, dropped);
+  }
+
+  private matches(channelFilter: (name: string) => boolean, channel: string): boolean {
+    const known = this.verdicts.get(channel);
+    if (known !== undefined) return known;
+    if (this.verdicts.size >= CACHED_CHANNELS_MAX) this.verdicts.clear();
+    const verdict = channelFilter(channel);
+    this.verdicts.set(channel, verdict);
+    return verdict;
+  }
+}
+
+const isPeer = (filter: (peerId: string) => boolean, peerId: string | undefined): boolean =>
+  peerId !== undefined && filter(peerId);

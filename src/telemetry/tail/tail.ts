@@ -1,0 +1,84 @@
+/**
+ * The live tail of one node: events are offered to its readers, which get them in batches. With no reader it is off, and events are
+ * not even offered.
+ */
+import { type KindSet, lineOf } from "./event.ts";
+import { BATCH_EVERY_MS } from "./limits.ts";
+import type { TailReader } from "./reader.ts";
+
+export interface TailParts {
+  readonly after: (ms: number, callback: () => void) => void;
+  /** Called with true before the first reader is added, and with false after the last one was removed. */
+  readonly switched: (isOn: boolean) => void;
+  /** Whether the application allows operators to see its payloads. */
+  readonly mayShowPayloads: (app: string) => boolean;
+}
+
+export class Tail {
+  /** Bound: READERS_MAX of this node, and REMOTE_READERS_MAX of the others. */
+  private readonly readers: TailReader[] = [];
+  /** Readers that get the present event. Bound: the number of readers; emptied with each event. */
+  private readonly selected: TailReader[] = [];
+  private isTicking = false;
+
+  constructor(private readonly parts: TailParts) {}
+
+  get size(): number {
+    return this.readers.length;
+  }
+
+  add(reader: TailReader): void {
+    if (this.readers.length === 0) this.parts.switched(true);
+    this.readers.push(reader);
+    this.tick();
+  }
+
+  remove(reader: TailReader): void {
+    const at = this.readers.indexOf(reader);
+    if (at < 0) return;
+    this.readers.splice(at, 1);
+    if (this.readers.length === 0) this.parts.switched(false);
+  }
+
+  /** Whether any reader gets this event. Then the caller builds it and calls `write`, in the same turn. */
+  select(
+    kind: KindSet,
+    app: string | undefined,
+    channel: string | undefined,
+    peerId: string | undefined,
+    to: string | undefined,
+    keyId: string | undefined,
+  ): boolean {
+    const { readers, selected } = this;
+    selected.length = 0;
+    for (const reader of readers) if (reader.takes(kind, app, channel, peerId, to, keyId)) selected.push(reader);
+    return selected.length > 0;
+  }
+
+  /** Gives an event to the readers that were selected for it. It is built once for all of them, or twice if some see payloads. */
+  write(eventJson: string, app: string | undefined, dataJson?: string): void {
+    let withData: string | undefined;
+    for (const reader of this.selected) {
+      if (dataJson === undefined || app === undefined || !reader.filter.showsData) reader.add(eventJson);
+      else {
+        withData ??= lineOf(eventJson, this.parts.mayShowPayloads(app) ? dataJson : undefined);
+        reader.add(withData);
+      }
+    }
+    this.selected.length = 0;
+  }
+
+  private tick(): void {
+    if (this.isTicking || this.readers.length === 0) return;
+    this.isTicking = true;
+    this.parts.after(BATCH_EVERY_MS, () => {
+      this.isTicking = false;
+      try {
+        // A copy: a sink that fails may remove its reader.
+        for (const reader of [...this.readers]) reader.flush();
+      } finally {
+        this.tick();
+      }
+    });
+  }
+}
