@@ -41,7 +41,9 @@ export function parseObject(text: string, outermostOnly: boolean): JsonObject {
 }
 
 export function readQuery<T extends z.ZodType>(call: Call, schema: T): z.infer<T> {
-  return check(schema, Object.fromEntries(queryOf(call.request)));
+  const value = Object.fromEntries(queryOf(call.request));
+  refuseUnknownFields(schema, value);
+  return check(schema, value);
 }
 
 /** Lists in X-Parley-Ignored the query parameters that neither the endpoint nor its guard reads. */

@@ -11,6 +11,10 @@ export const STREAM_PIECE_CHARS = 65_536;
 export const STREAM_MIN_CHARS_PER_SECOND = 65_536;
 export const STREAM_GRACE_MS = 30_000;
 
+/** Server-Sent Events: a client that takes nothing between two heartbeats is cut, and one that lost its stream waits before it retries. */
+export const EVENT_HEARTBEAT_MS = 15_000;
+export const EVENT_RETRY_MS = 2000;
+
 /** Idle time after which an HTTP connection is closed. Bodies of uploads have a stall timeout of their own. */
 export const IDLE_MAX_SECONDS = 10;
 export const REST_BODY_MAX_BYTES = 128 * KIB;

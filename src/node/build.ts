@@ -14,6 +14,7 @@ import { RequestPipeline } from "../http/pipeline.ts";
 import { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { systemClock as clock } from "../realtime/clock.ts";
 import type { SocketData } from "../realtime/socket-handlers.ts";
+import type { TailNodes } from "../realtime/tail-nodes.ts";
 import { Faults } from "../telemetry/faults.ts";
 import { Metrics, processMetrics } from "../telemetry/metrics.ts";
 import { VERSION } from "../version.ts";
@@ -26,6 +27,7 @@ import { buildRealtime, type Realtime } from "./realtime.ts";
 import { buildRecordings, type RecordingService } from "./recordings.ts";
 import { buildRooms, type RoomService } from "./rooms.ts";
 import { buildRoutes, type NodeRoutes } from "./routes.ts";
+import { buildTail } from "./tail.ts";
 
 export interface NodeParts {
   readonly context: NodeContext;
@@ -34,6 +36,7 @@ export interface NodeParts {
   readonly realtime: Realtime;
   readonly rooms: RoomService;
   readonly recordings: RecordingService;
+  readonly tails: TailNodes;
   readonly blockSweep: BlockSweep;
   readonly headLimit: HeadLimit;
   readonly pipeline: RequestPipeline;
@@ -59,6 +62,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const realtime = await buildRealtime({ ...context, keyring, broadcast, snapshotLoaded });
   const { storeFollower } = realtime;
   if (storeFollower) directory.onChange(() => realtime.engine.nudge());
+  const tails = buildTail({ ...context, keyring, realtime });
 
   // The application API: independent of realtime.
   const rooms = await buildRooms({ ...context, vault });
@@ -94,10 +98,10 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const { trustedProxies, domain } = config;
   const pipeline = new RequestPipeline({ log, metrics, trustedProxies, domain, unauthenticated });
   const facts = factsOf({ config, nodeId, host, sealedKeys: () => keyring.sealed.length });
-  const services = { keyring, directory, adminToken, realtime, rooms, recordings };
+  const services = { keyring, directory, adminToken, realtime, rooms, recordings, tails };
   const pages = new Pages(await loadBundle());
   const routes = buildRoutes({ ...context, ...services, checks, pipeline, unauthenticated, facts, pages });
-  return { context, access, listeners, realtime, rooms, recordings, blockSweep, headLimit, pipeline, routes };
+  return { context, access, listeners, realtime, rooms, recordings, tails, blockSweep, headLimit, pipeline, routes };
 }
 
 function contextOf({ config, nodeId, log, store }: BuildOptions): NodeContext {

@@ -2,9 +2,11 @@
 import type { RunningNode } from "./start.ts";
 
 export async function drainNode(node: RunningNode): Promise<void> {
-  const { context, listeners, realtime, rooms, recordings, blockSweep, headLimit } = node;
+  const { context, listeners, realtime, rooms, recordings, tails, blockSweep, headLimit } = node;
   const drainMs = context.config.drainSeconds * 1000;
   await realtime.gateway.drain(drainMs);
+  // Before the listeners wait for open responses, and after the closes that readers want to see.
+  tails.close();
   await listeners.drain(drainMs);
   listeners.close();
   node.stopWatchingEventLoop();

@@ -30,12 +30,14 @@ import { routesOf } from "../http/router.ts";
 import { startPage } from "../http/start.ts";
 import type { LogIncomplete } from "../http/streamed-array.ts";
 import { Streams } from "../http/streams.ts";
+import { tailEndpoint } from "../http/tail.ts";
 import { tokenEndpoints } from "../http/tokens.ts";
 import type { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { uploadEndpoints } from "../http/uploads.ts";
 import { usageEndpoints } from "../http/usage.ts";
 import { systemClock } from "../realtime/clock.ts";
 import { Quota } from "../realtime/quota.ts";
+import type { TailNodes } from "../realtime/tail-nodes.ts";
 import { VERSION } from "../version.ts";
 import type { AdminToken } from "./admin-token.ts";
 import type { NodeContext } from "./context.ts";
@@ -55,6 +57,7 @@ export interface RouteParts extends NodeContext {
   readonly realtime: Realtime;
   readonly rooms: RoomService;
   readonly recordings: RecordingService;
+  readonly tails: TailNodes;
   readonly checks: ReadyChecks;
   readonly pipeline: RequestPipeline;
   readonly unauthenticated: UnauthenticatedLimit;
@@ -139,7 +142,7 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams):
   ];
 }
 
-function controlEndpoints(parts: RouteParts, { admin, operator }: Guards): Endpoint[] {
+function controlEndpoints(parts: RouteParts, { admin, operator, stream }: Guards): Endpoint[] {
   const { directory, keyring, recordings, facts } = parts;
   const { rotationGraceSeconds } = parts.config;
   const audit = makeAudit(parts.log);
@@ -156,6 +159,7 @@ function controlEndpoints(parts: RouteParts, { admin, operator }: Guards): Endpo
     }),
     factsEndpoint(admin, facts),
     ...consoleEndpoints(parts, { operator }),
+    tailEndpoint(stream, { tails: parts.tails, appId: (name) => keyring.app(name)?.id, clock: parts.realtime.clock }),
   ];
 }
 

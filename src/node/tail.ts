@@ -1,0 +1,30 @@
+/** Builds the live tail of a node. It listens to realtime only while it has readers, here or on other nodes. */
+import type { Keyring } from "../access/keyring.ts";
+import { TailNodes } from "../realtime/tail-nodes.ts";
+import { TailSource } from "../realtime/tail-source.ts";
+import { Tail } from "../telemetry/tail/tail.ts";
+import type { NodeContext } from "./context.ts";
+import type { Realtime } from "./realtime.ts";
+
+export interface TailParts extends Pick<NodeContext, "nodeId" | "metrics"> {
+  readonly keyring: Keyring;
+  readonly realtime: Realtime;
+}
+
+export function buildTail({ nodeId, metrics, keyring, realtime: { hub, clock } }: TailParts): TailNodes {
+  const mayShowPayloads = (app: string): boolean => {
+    const row = keyring.app(app);
+    return row !== undefined && "consolePayloads" in row && row.consolePayloads === true;
+  };
+  const tail = new Tail({
+    after: clock.after,
+    mayShowPayloads,
+    switched: (isOn) => {
+      hub.events.listener = isOn ? source : undefined;
+    },
+  });
+  const source = new TailSource(tail, nodeId, clock.nowMs);
+  const nodes = new TailNodes({ tail, requests: hub.nodeRequests, clock, mayShowPayloads });
+  metrics.gauge("parley_tail_readers", "Readers of the live tail that this node serves.", () => nodes.size);
+  return nodes;
+}
