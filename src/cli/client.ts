@@ -107,6 +107,14 @@ export class Server {
     return this.request("DELETE", path);
   }
 
+  /** The response to a call that lasts, such as the tail; what the server refuses is a Failure. */
+  async stream(path: string, signal: AbortSignal): Promise<Response> {
+    const response = await this.send("GET", path, undefined, signal);
+    if (response.ok && response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
+    const content = await readObject(response);
+    throw content && !response.ok ? this.refusal(response, content) : this.notParley(response);
+  }
+
   /** T is what docs/rest.md promises; only that the response is an object is checked. */
   private async request<T extends object>(method: Method, path: string, body?: object): Promise<T> {
     const response = await this.send(method, path, body);
@@ -116,7 +124,12 @@ export class Server {
     return content as T;
   }
 
-  private async send(method: Method, path: string, body: object | undefined): Promise<Response> {
+  private async send(
+    method: Method,
+    path: string,
+    body: object | undefined,
+    signal: AbortSignal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
+  ): Promise<Response> {
     try {
       return await fetch(this.base + path, {
         method,
@@ -127,7 +140,7 @@ export class Server {
         },
         // Following a redirect could send the credential to another server.
         redirect: "manual",
-        signal: AbortSignal.timeout(RESPONSE_TIMEOUT_MS),
+        signal,
         ...(body && { body: JSON.stringify(body) }),
       });
     } catch (error) {

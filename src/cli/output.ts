@@ -23,7 +23,7 @@ export class Output {
   }
 }
 
-async function write(to: Bun.BunFile, text: string): Promise<void> {
+export async function write(to: Bun.BunFile, text: string): Promise<void> {
   if (text === "") return;
   try {
     await Bun.write(to, text);
@@ -39,7 +39,7 @@ export type Cell = string | number | null | undefined;
 
 /** Control characters and marks that change the direction of text could make a terminal display another text. */
 const UNSAFE_CHARACTERS = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
-const escaped = (text: string): string =>
+export const escaped = (text: string): string =>
   text.replaceAll(UNSAFE_CHARACTERS, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 const cellText = (cell: Cell): string => (cell == null || cell === "" ? "-" : escaped(String(cell)));

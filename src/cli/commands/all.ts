@@ -8,6 +8,7 @@ import { KEYS } from "./keys.ts";
 import { RECORDINGS } from "./recordings.ts";
 import { ROOMS } from "./rooms.ts";
 import { SERVER } from "./server.ts";
+import { TAIL } from "./tail.ts";
 import { TOKEN } from "./token.ts";
 import { VERIFY } from "./verify.ts";
 
@@ -23,6 +24,7 @@ export const GROUPS: readonly Group[] = [
   { title: "Connect tokens", commands: TOKEN },
   { title: "Rooms", commands: ROOMS },
   { title: "Recordings", commands: RECORDINGS },
+  { title: "Live tail", commands: TAIL },
   { title: "Verification", commands: VERIFY },
   { title: "About", commands: ABOUT },
 ];
