@@ -5,9 +5,10 @@ import type { Keyring } from "../access/keyring.ts";
 import { ADMIN_WRONG_TRIES_PER_MINUTE } from "../access/limits.ts";
 import { Throttle } from "../access/throttle.ts";
 import { accessTokenEndpoints } from "../http/access-tokens.ts";
+import { adminRoomEndpoints } from "../http/admin-rooms.ts";
 import { type ApplicationGuards, applicationGuards, applicationRoutes } from "../http/application.ts";
 import { appEndpoints } from "../http/apps.ts";
-import { makeAudit } from "../http/audit.ts";
+import { type Audit, makeAudit } from "../http/audit.ts";
 import type { Call } from "../http/call.ts";
 import { channelEndpoints } from "../http/channels.ts";
 import { connectHandler } from "../http/connect.ts";
@@ -142,7 +143,8 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams):
   ];
 }
 
-function controlEndpoints(parts: RouteParts, { admin, operator, stream }: Guards): Endpoint[] {
+function controlEndpoints(parts: RouteParts, guards: Guards): Endpoint[] {
+  const { admin, stream } = guards;
   const { directory, keyring, recordings, facts } = parts;
   const { rotationGraceSeconds } = parts.config;
   const audit = makeAudit(parts.log);
@@ -158,14 +160,14 @@ function controlEndpoints(parts: RouteParts, { admin, operator, stream }: Guards
       storeFollower: parts.realtime.storeFollower,
     }),
     factsEndpoint(admin, facts),
-    ...consoleEndpoints(parts, { operator }),
+    ...consoleEndpoints(parts, guards, audit),
     tailEndpoint(stream, { tails: parts.tails, appId: (name) => keyring.app(name)?.id, clock: parts.realtime.clock }),
   ];
 }
 
 /** The control plane's calls about one application. */
-function consoleEndpoints(parts: RouteParts, { operator }: Pick<Guards, "operator">): Endpoint[] {
-  const { config, keyring, store, realtime } = parts;
+function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
+  const { config, keyring, directory, store, realtime } = parts;
   const { hub, gateway, usage, blocks, keyRate, storeFollower } = realtime;
   const quota = new Quota(keyring, usage);
   const moment = (): Moment => ({
@@ -177,7 +179,10 @@ function consoleEndpoints(parts: RouteParts, { operator }: Pick<Guards, "operato
     }),
     isQuotaUsedUp: (app) => quota.isUsedUp(app),
   });
-  return [...explainEndpoints(operator, { keyring, store, blocks, keyRate, nowMs, moment, storeFollower })];
+  return [
+    ...explainEndpoints(guards.operator, { keyring, store, blocks, keyRate, nowMs, moment, storeFollower }),
+    ...adminRoomEndpoints(guards, { directory, rooms: parts.rooms.rooms, audit }),
+  ];
 }
 
 function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {

@@ -29,7 +29,7 @@ export class TailSource implements RealtimeListener {
 
   refused({ code, app, keyId, peerId, address }: RefusedConnect): void {
     if (!this.tail.select(REFUSE, app, undefined, peerId, undefined, keyId)) return;
-    this.write("refuse", { app, peerId, keyId, address, code: wireCode(code) });
+    this.write("refuse", { app, peerId, keyId, address, code: code === "over_concurrent" ? code : wireCode(code) });
   }
 
   subscribed(connection: Connection, channel: string): void {

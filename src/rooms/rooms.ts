@@ -27,11 +27,28 @@ export interface RoomList {
   readonly currEndId: string;
 }
 
+export interface RoomSearch {
+  readonly limit: number;
+  /** The `next` of the page before. */
+  readonly after?: string | undefined;
+  readonly search?: string | undefined;
+}
+
+export interface FoundRooms {
+  readonly data: RoomRecord[];
+  /** null: there are no more. */
+  readonly next: string | null;
+  /** All rooms of the application. */
+  readonly total: number;
+}
+
 export const valuesOf = (row: RoomRow): FieldValues => row.fields as FieldValues;
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 /** Rooms that are held in memory at once while a list is sent. */
 export const LIST_PAGE_ROOMS = 200;
+/** Rooms that one call of a search reads. */
+const SEARCH_ROOMS_MAX = 5000;
 /** Attempts of an edit: it is repeated when another node has changed the room meanwhile. */
 const EDIT_ATTEMPTS = 20;
 
@@ -90,6 +107,29 @@ export class Rooms {
     if (!page)
       throw new Problem("invalid_request", "endId: it is not the currEndId of a page of this application's rooms");
     return { data: page.rows.map(record), total: page.total, limit, currEndId: page.rows.at(-1)?.id ?? "" };
+  }
+
+  /**
+   * Rooms, newest first, whose name contains `search` in upper or lower case. A call reads at most SEARCH_ROOMS_MAX rooms: then `next` says
+   * where the search goes on, even if nothing was found so far.
+   */
+  async find(app: string, { limit, after, search }: RoomSearch): Promise<FoundRooms> {
+    const { total = 0 } = (await this.store.roomPage(app, 1, undefined, this.nowMs())) ?? {};
+    const text = search?.toLowerCase();
+    const size = text === undefined ? limit + 1 : LIST_PAGE_ROOMS;
+    const found: RoomRow[] = [];
+    let endId = after;
+    for (let read = 0; read < SEARCH_ROOMS_MAX; read += size) {
+      const rows = await this.store.rooms(app, size, endId, this.nowMs());
+      found.push(...rows.filter(({ name }) => text === undefined || name.toLowerCase().includes(text)));
+      if (found.length > limit)
+        return { data: found.slice(0, limit).map(record), next: found[limit - 1]?.id ?? null, total };
+      if (rows.length < size) return { data: found.map(record), next: null, total };
+      endId = rows.at(-1)?.id;
+      // A search reads many rooms, and SQLite runs on the event loop: other work gets its turn in between.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return { data: found.map(record), next: endId ?? null, total };
   }
 
   async update(app: string, name: string, { roomName, ...edits }: RoomEdits): Promise<RoomRecord> {

@@ -1,0 +1,33 @@
+/** What the control plane's calls about one application have in common: which application, and the codes of their problems. */
+import type { Directory } from "../access/directory.ts";
+import { type Code, Problem } from "../protocol/codes.ts";
+import type { AppRow } from "../store/store.ts";
+import type { Call } from "./call.ts";
+
+/** The application that the path names by id or name; throws not_found if there is none, or it is deleted. */
+export const appIn = (call: Call, directory: Pick<Directory, "app">): Promise<AppRow> =>
+  directory.app(call.params.app ?? "");
+
+/** The application API has codes and texts of its own, which the control plane's (protocol 8) replace. */
+const REPLACED: Partial<Readonly<Record<Code, { readonly code: Code; readonly message?: string }>>> = {
+  room_not_found: { code: "not_found", message: "There is no room of this name in this application." },
+  room_already_exists: { code: "conflict" },
+  room_limit_reached: { code: "conflict" },
+  recording_not_found: { code: "not_found", message: "There is no recording of this id in this application." },
+  upload_busy: { code: "conflict" },
+};
+
+/** Does the work of a call of the application API, with the problems of the control plane. */
+export async function inControlPlane<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const replaced = error instanceof Problem ? REPLACED[error.code] : undefined;
+    if (!(error instanceof Problem) || !replaced) throw error;
+    throw new Problem(replaced.code, replaced.message ?? error.message, error.retryAfterSeconds, error.more);
+  }
+}
+
+/** The `after` of a list whose cursors are ids. */
+export const ID_FORM = /^[0-9a-f]{24}$/;
+export const NO_CURSOR = "is not the next of an earlier page";
