@@ -3,12 +3,11 @@ import { z } from "zod";
 import type { Credential } from "../access/credential.ts";
 import type { MemberState } from "../engine/engine.ts";
 import { Problem } from "../protocol/codes.ts";
-import { CHANNEL_MAX_BYTES } from "../protocol/limits.ts";
-import { isChannelName, isReserved } from "../protocol/names.ts";
 import type { Hub } from "../realtime/hub.ts";
 import type { Call } from "./call.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
-import { message, permit, readMessage } from "./messages.ts";
+import { message, permit, published, publishMessage, readMessage } from "./messages.ts";
+import { channelIn } from "./path-names.ts";
 import { limit } from "./schemas.ts";
 import { type LogIncomplete, streamedArray } from "./streamed-array.ts";
 import type { Streams } from "./streams.ts";
@@ -17,13 +16,7 @@ import type { Streams } from "./streams.ts";
 const RETRY_SECONDS = 1;
 
 function channelOf(call: Call, credential: Credential): string {
-  const name = call.params.channel;
-  if (!isChannelName(name))
-    throw new Problem(
-      "invalid_request",
-      `channel: must be 1 to ${CHANNEL_MAX_BYTES} bytes without control characters and '*'`,
-    );
-  if (isReserved(name)) throw new Problem("channel_reserved");
+  const name = channelIn(call);
   if (!credential.key.scope.matches(name)) throw new Problem("channel_not_authorized");
   return name;
 }
@@ -106,7 +99,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
       passesOn: true,
       summary: "Publish to a channel",
       body: message,
-      response: z.object({ channel: z.string(), published: z.literal(true) }),
+      response: published,
       problems: [
         "channel_reserved",
         "channel_not_authorized",
@@ -118,9 +111,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
         const envelope = readMessage(body, text);
         const channel = channelOf(call, caller);
         permit(caller, "publish");
-        const refused = hub.delivery.publish(caller.key.app, channel, envelope);
-        if (refused) throw new Problem(refused);
-        return { channel, published: true };
+        return publishMessage(hub, caller.key.app, channel, envelope);
       },
     }),
   ];

@@ -1,4 +1,4 @@
-/** What publishing to a channel and sending to a peer over REST have in common. */
+/** Publishing to a channel and sending to a peer over REST, for backends and for operators. */
 import { z } from "zod";
 import type { Credential } from "../access/credential.ts";
 import { TOKEN_PEER_METADATA_MAX_BYTES } from "../access/limits.ts";
@@ -7,6 +7,7 @@ import { Problem } from "../protocol/codes.ts";
 import { MESSAGE_MAX_BYTES } from "../protocol/limits.ts";
 import { utf8Bytes } from "../protocol/names.ts";
 import { rawValue } from "../protocol/scan.ts";
+import type { Hub } from "../realtime/hub.ts";
 import { bag, checkBagSize, kilobytes, peerId } from "./schemas.ts";
 
 /** A message that a backend sends: `data` and `peerMetadata` are passed on byte for byte. */
@@ -33,6 +34,28 @@ export function readMessage(body: z.infer<typeof message>, text: string): RestMe
   const metadataJson = rawValue(text, "peerMetadata");
   checkBagSize("peerMetadata", metadataJson, TOKEN_PEER_METADATA_MAX_BYTES);
   return { from: body.from ?? "server", metadataJson, dataJson };
+}
+
+export const published = z.object({ channel: z.string(), published: z.literal(true) });
+export const delivered = z.object({ peerId: z.string(), delivered: z.literal(true) });
+
+/** Throws the Problem for which the message was delivered to no one. */
+export function publishMessage(hub: Hub, app: string, channel: string, one: RestMessage): z.infer<typeof published> {
+  const refused = hub.delivery.publish(app, channel, one);
+  if (refused) throw new Problem(refused);
+  return { channel, published: true };
+}
+
+/** The same for a direct message. */
+export async function sendMessage(
+  hub: Hub,
+  app: string,
+  peerId: string,
+  one: RestMessage,
+): Promise<z.infer<typeof delivered>> {
+  const refused = await hub.delivery.send(app, peerId, one);
+  if (refused) throw new Problem(refused);
+  return { peerId, delivered: true };
 }
 
 export function permit(credential: Credential, action: Action): void {

@@ -17,11 +17,13 @@ import type { SocketData } from "../realtime/socket-handlers.ts";
 import type { TailNodes } from "../realtime/tail-nodes.ts";
 import { Faults } from "../telemetry/faults.ts";
 import { Metrics, processMetrics } from "../telemetry/metrics.ts";
+import { Vitals } from "../telemetry/vitals.ts";
 import { VERSION } from "../version.ts";
 import { type Access, buildAccess } from "./access.ts";
 import type { NodeContext } from "./context.ts";
 import { factsOf } from "./facts.ts";
 import { Listeners } from "./listeners.ts";
+import { answerNodeStatus } from "./node-status.ts";
 import { readyChecks } from "./readiness.ts";
 import { buildRealtime, type Realtime } from "./realtime.ts";
 import { buildRecordings, type RecordingService } from "./recordings.ts";
@@ -60,6 +62,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const { broadcast } = listeners;
   const { snapshotLoaded } = access;
   const realtime = await buildRealtime({ ...context, keyring, broadcast, snapshotLoaded });
+  answerNodeStatus(context, realtime);
   const { storeFollower } = realtime;
   if (storeFollower) directory.onChange(() => realtime.engine.nudge());
   const tails = buildTail({ ...context, keyring, realtime });
@@ -107,5 +110,5 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
 function contextOf({ config, nodeId, log, store }: BuildOptions): NodeContext {
   const metrics = new Metrics();
   processMetrics(metrics, VERSION, nodeId);
-  return { config, nodeId, log, store, metrics, faults: new Faults(log, metrics) };
+  return { config, nodeId, log, store, metrics, faults: new Faults(log, metrics), vitals: new Vitals() };
 }

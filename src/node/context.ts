@@ -4,6 +4,7 @@ import type { Store } from "../store/store.ts";
 import type { Faults } from "../telemetry/faults.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import type { Vitals } from "../telemetry/vitals.ts";
 
 export interface NodeContext {
   readonly config: Config;
@@ -12,4 +13,5 @@ export interface NodeContext {
   readonly store: Store;
   readonly metrics: Metrics;
   readonly faults: Faults;
+  readonly vitals: Vitals;
 }

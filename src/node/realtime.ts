@@ -10,6 +10,7 @@ import { assembleRealtime } from "../realtime/build.ts";
 import { type Clock, guardedClock, systemClock } from "../realtime/clock.ts";
 import type { Gateway } from "../realtime/gateway.ts";
 import type { Hub } from "../realtime/hub.ts";
+import { Live } from "../realtime/live/live.ts";
 import { RealtimeMetrics } from "../realtime/metrics.ts";
 import type { Broadcast } from "../realtime/socket.ts";
 import type { SocketData } from "../realtime/socket-handlers.ts";
@@ -20,6 +21,8 @@ import { connectEngine } from "./engine.ts";
 
 export interface Realtime {
   readonly hub: Hub;
+  /** What operators see of channels and peers. */
+  readonly live: Live;
   readonly gateway: Gateway;
   readonly handlers: WebSocketHandler<SocketData>;
   /** Catches and counts what its callbacks throw. */
@@ -95,7 +98,8 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   blockedPeers.onAdd((app, peerId) => hub.kicks.kickHere(app, peerId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections.count);
   metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.spaces.channelCount);
-  return { hub, gateway, handlers, clock, keyRate, usage, blocks, engine, storeFollower };
+  const live = new Live(hub, clock, context.nodeId);
+  return { hub, live, gateway, handlers, clock, keyRate, usage, blocks, engine, storeFollower };
 }
 
 /**

@@ -6,6 +6,7 @@ import { ADMIN_WRONG_TRIES_PER_MINUTE } from "../access/limits.ts";
 import { Throttle } from "../access/throttle.ts";
 import { accessTokenEndpoints } from "../http/access-tokens.ts";
 import { adminRoomEndpoints } from "../http/admin-rooms.ts";
+import { makeAppIn } from "../http/app-in.ts";
 import { type ApplicationGuards, applicationGuards, applicationRoutes } from "../http/application.ts";
 import { appEndpoints } from "../http/apps.ts";
 import { type Audit, makeAudit } from "../http/audit.ts";
@@ -18,6 +19,9 @@ import { factsEndpoint, type NodeFacts } from "../http/facts.ts";
 import { fileEndpoints } from "../http/files.ts";
 import { type Guards, makeGuards } from "../http/guards.ts";
 import { keyEndpoints } from "../http/keys.ts";
+import { liveChannelEndpoints } from "../http/live-channels.ts";
+import { livePeerEndpoints } from "../http/live-peers.ts";
+import { nodesEndpoint } from "../http/nodes.ts";
 import { openapiDocument } from "../http/openapi.ts";
 import { healthEndpoint, type ReadyChecks, readyResponse } from "../http/operations.ts";
 import { OwnHosts } from "../http/own-host.ts";
@@ -162,6 +166,7 @@ function controlEndpoints(parts: RouteParts, guards: Guards): Endpoint[] {
     factsEndpoint(admin, facts),
     ...consoleEndpoints(parts, guards, audit),
     tailEndpoint(stream, { tails: parts.tails, appId: (name) => keyring.app(name)?.id, clock: parts.realtime.clock }),
+    ...liveEndpoints(parts, guards, audit),
   ];
 }
 
@@ -182,6 +187,16 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
   return [
     ...explainEndpoints(guards.operator, { keyring, store, blocks, keyRate, nowMs, moment, storeFollower }),
     ...adminRoomEndpoints(guards, { directory, rooms: parts.rooms.rooms, audit }),
+  ];
+}
+
+function liveEndpoints({ keyring, directory, store, realtime }: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
+  const { hub, live, blocks } = realtime;
+  const appIn = makeAppIn(keyring, directory);
+  return [
+    nodesEndpoint(guards.operator, hub.nodeRequests),
+    ...liveChannelEndpoints(guards, { hub, channels: live.channels, appIn, audit }),
+    ...livePeerEndpoints(guards, { hub, peers: live.peers, store, blocks, nowMs, appIn, audit }),
   ];
 }
 

@@ -15,5 +15,5 @@ export async function startParts(parts: NodeParts): Promise<RunningNode> {
   blockSweep.start();
   recordings.start();
   headLimit.start();
-  return { ...parts, stopWatchingEventLoop: watchEventLoop(context.metrics, context.faults) };
+  return { ...parts, stopWatchingEventLoop: watchEventLoop(context.metrics, context.faults, context.vitals) };
 }

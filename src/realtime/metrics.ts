@@ -1,6 +1,7 @@
 /** The metrics of realtime. On the hot path counting is adding to a number. */
 import type { Faults } from "../telemetry/faults.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import type { Vitals } from "../telemetry/vitals.ts";
 
 const US_PER_SECOND = 1_000_000;
 
@@ -70,7 +71,12 @@ export class RealtimeMetrics {
 }
 
 /** Measures how late a timer fires: a busy event loop delays everything by that much. */
-export function watchEventLoop(metrics: Metrics, faults: Pick<Faults, "guarded">, everyMs = 500): () => void {
+export function watchEventLoop(
+  metrics: Metrics,
+  faults: Pick<Faults, "guarded">,
+  vitals: Pick<Vitals, "sample">,
+  everyMs = 500,
+): () => void {
   const lag = metrics.histogram(
     "parley_event_loop_lag_seconds",
     "How late a timer fires.",
@@ -79,7 +85,9 @@ export function watchEventLoop(metrics: Metrics, faults: Pick<Faults, "guarded">
   let due = performance.now() + everyMs;
   const measure = (): void => {
     const now = performance.now();
-    lag.observe(Math.max(0, now - due) / 1000);
+    const lagMs = Math.max(0, now - due);
+    lag.observe(lagMs / 1000);
+    vitals.sample(lagMs);
     due = now + everyMs;
   };
   const timer = setInterval(faults.guarded("timer", measure), everyMs);

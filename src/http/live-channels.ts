@@ -1,0 +1,121 @@
+/** Control plane: live channels over all nodes, with a test message as the server. */
+import { z } from "zod";
+import { CHANNEL_MAX_BYTES } from "../protocol/limits.ts";
+import type { Hub } from "../realtime/hub.ts";
+import type { ChannelWithMembers, LiveChannels } from "../realtime/live/channels.ts";
+import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX } from "../realtime/live/limits.ts";
+import type { AppIn } from "./app-in.ts";
+import type { Audit } from "./audit.ts";
+import { type Endpoint, endpoint } from "./endpoint.ts";
+import type { Guards } from "./guards.ts";
+import { message, published, publishMessage, readMessage } from "./messages.ts";
+import { channelIn } from "./path-names.ts";
+import { limit } from "./schemas.ts";
+
+const isComplete = z.boolean().describe("false: a node has not responded, and what only it knows is missing");
+const next = z.string().nullable();
+const figures = z.object({
+  channel: z.string(),
+  peers: z.int().describe("Members on all nodes"),
+  connections: z.int().describe("Connections that subscribe, with and without the action `presence`"),
+  ratePerSec: z.number().describe("Messages per second, lately"),
+  bytesPerSec: z.number().describe("Bytes of data per second, lately"),
+});
+const listed = figures.meta({ id: "LiveChannel" });
+const member = z
+  .object({ peerId: z.string(), metadata: z.looseObject({}).optional(), connections: z.int() })
+  .meta({ id: "LiveMember" });
+const one = figures.extend({ members: z.array(member), next, isComplete }).meta({ id: "LiveChannelWithMembers" });
+
+const after = z.string().max(CHANNEL_MAX_BYTES).describe("`next` of the previous page.").optional();
+
+export interface LiveChannelParts {
+  readonly hub: Hub;
+  readonly channels: LiveChannels;
+  readonly appIn: AppIn;
+  readonly audit: Audit;
+}
+
+export function liveChannelEndpoints(
+  { admin, operator }: Pick<Guards, "admin" | "operator">,
+  { hub, channels, appIn, audit }: LiveChannelParts,
+): Endpoint[] {
+  const tag = "live";
+  const root = "/api/internal/v1/apps/:app/channels";
+  return [
+    endpoint({
+      tag,
+      guard: operator,
+      method: "GET",
+      path: root,
+      summary: "Channels with subscribers, on all nodes",
+      query: z.object({
+        prefix: z.string().max(CHANNEL_MAX_BYTES).describe("Only names that begin with this.").optional(),
+        sort: z.enum(["name", "rate"]).describe("rate: the busiest first, one page only. Absent: name.").optional(),
+        limit: limit(LIVE_PAGE_MAX, 100),
+        after,
+      }),
+      response: z.object({ data: z.array(listed), next, isComplete }),
+      problems: ["not_found"],
+      handle: async (call, { query }) => {
+        const { id } = await appIn(call);
+        const request = { app: id, prefix: query.prefix ?? "", limit: query.limit, after: query.after };
+        return query.sort === "rate" ? channels.busiest(request) : channels.page(request);
+      },
+    }),
+    endpoint({
+      tag,
+      guard: operator,
+      method: "GET",
+      path: `${root}/:channel`,
+      hasRawSlashes: true,
+      summary: "One channel and a page of its members; zeros if it has no subscriber",
+      query: z.object({ limit: limit(LIVE_MEMBERS_MAX, 100), after }),
+      response: one,
+      problems: ["not_found", "channel_reserved"],
+      handle: async (call, { query }) => {
+        const channel = channelIn(call);
+        const { id } = await appIn(call);
+        const found = await channels.one({ app: id, channel, limit: query.limit, after: query.after });
+        return new Response(channelJson(channel, found), { headers: { "Content-Type": "application/json" } });
+      },
+    }),
+    endpoint({
+      tag,
+      guard: admin,
+      method: "POST",
+      path: `${root}/:channel/publish`,
+      hasRawSlashes: true,
+      passesOn: true,
+      summary: "Publish to a channel as the server",
+      body: message,
+      response: published,
+      problems: ["not_found", "channel_reserved", "over_message_quota", "backend_error"],
+      handle: async (call, { caller, body, text, recheck }) => {
+        const envelope = readMessage(body, text);
+        const channel = channelIn(call);
+        const { id } = await appIn(call);
+        recheck();
+        const result = publishMessage(hub, id, channel, envelope);
+        await audit(call, caller, { what: "message published", on: channel, app: id, after: sizeOf(envelope) });
+        return result;
+      },
+    }),
+  ];
+}
+
+/** Metadata is copied as text: parsing it would change numbers beyond double precision. */
+function channelJson(channel: string, { members, next, isComplete, ...figures }: ChannelWithMembers): string {
+  const list = members.map(({ peerId, metadataJson, connections }) => {
+    const metadata = metadataJson === undefined ? "" : `,"metadata":${metadataJson}`;
+    return `{"peerId":${JSON.stringify(peerId)}${metadata},"connections":${connections}}`;
+  });
+  const head = JSON.stringify({ channel, ...figures }).slice(0, -1);
+  return `${head},"members":[${list.join(",")}],${JSON.stringify({ next, isComplete }).slice(1)}`;
+}
+
+/** The audit has who sent how much, and never what. */
+const sizeOf = ({ from, dataJson }: { from: string; dataJson: string }): { from: string; bytes: number } => ({
+  from,
+  bytes: Buffer.byteLength(dataJson),
+});

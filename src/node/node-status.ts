@@ -1,0 +1,27 @@
+/** How this node is, for operators: answered to every node that asks. */
+import { ClusterEngine } from "../engine/cluster/cluster-engine.ts";
+import { NODE_STATUS, type NodeStatus } from "../http/nodes.ts";
+import { VERSION } from "../version.ts";
+import type { NodeContext } from "./context.ts";
+import type { Realtime } from "./realtime.ts";
+
+export function answerNodeStatus({ nodeId, vitals }: NodeContext, { hub, engine, storeFollower }: Realtime): void {
+  const startedAt = Math.floor(Date.now() / 1000 - process.uptime());
+  const status = (): NodeStatus => ({
+    nodeId,
+    version: VERSION,
+    startedAt,
+    connections: hub.connections.count,
+    channels: hub.spaces.channelCount,
+    cpu: rounded(vitals.cpu),
+    rssBytes: process.memoryUsage.rss(),
+    loopLagMs: rounded(vitals.loopLagMs),
+    nats: engine instanceof ClusterEngine ? state(engine.isUp) : null,
+    // The embedded store is a file of this process: it does not go away.
+    store: state(storeFollower?.isUp !== false),
+  });
+  hub.nodeRequests.onRequest(NODE_STATUS, status);
+}
+
+const state = (isUp: boolean): "ok" | "away" => (isUp ? "ok" : "away");
+const rounded = (value: number): number => Math.round(value * 1000) / 1000;

@@ -1,0 +1,10 @@
+/** Limits of the live lists. A page is put together from one answer per node, so these also bound what nodes send. */
+
+/** Entries per page of channels and peers. */
+export const LIVE_PAGE_MAX = 1000;
+/** Members per page of one channel: each may have TOKEN_PEER_METADATA_MAX_BYTES of metadata. */
+export const LIVE_MEMBERS_MAX = 200;
+/** Connections that are shown of one peer, the newest first. */
+export const LIVE_CONNECTIONS_MAX = 100;
+/** Events that are shown of one peer, the newest. */
+export const LIVE_EVENTS_MAX = 200;

@@ -1,0 +1,16 @@
+/** What is live now, for operators: channels and peers over all nodes. */
+import type { Clock } from "../clock.ts";
+import type { Hub } from "../hub.ts";
+import { LiveChannels } from "./channels.ts";
+import { LivePeers } from "./peers.ts";
+
+export class Live {
+  readonly channels: LiveChannels;
+  readonly peers: LivePeers;
+
+  /** `nodeId`: the node's name, as operators know it. */
+  constructor({ spaces, nodeRequests }: Hub, clock: Pick<Clock, "monotonicMs">, nodeId: string) {
+    this.channels = new LiveChannels({ spaces, nodeRequests, clock });
+    this.peers = new LivePeers({ spaces, nodeRequests, clock, nodeId, recent: () => [] });
+  }
+}
