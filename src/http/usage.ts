@@ -3,41 +3,16 @@ import { z } from "zod";
 import type { Credential } from "../access/credential.ts";
 import type { Keyring } from "../access/keyring.ts";
 import { Problem } from "../protocol/codes.ts";
-import type { Hub } from "../realtime/hub.ts";
-import type { Usage } from "../realtime/usage.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
-import { unixSeconds } from "./schemas.ts";
+import { concurrentNow, periodUsage, plan, planOf, type UsageSources, usageNow } from "./usage-schemas.ts";
 
-const cap = z.int().nullable();
-const response = z
-  .object({
-    appId: z.string(),
-    periodStartUnix: unixSeconds,
-    periodEndUnix: unixSeconds,
-    concurrentNow: z.int(),
-    peakConcurrent: z.int(),
-    messagesUsed: z.int(),
-    overageMessages: z.literal(0),
-    overageConnections: z.literal(0),
-    plan: z.object({
-      name: z.string(),
-      maxConcurrentConnections: cap,
-      maxMessagesPerPeriod: cap,
-      overagesAllowed: z.literal(false),
-      overagesEnabled: z.literal(false),
-    }),
-  })
-  .meta({ id: "Usage" });
+const response = z.object({ appId: z.string(), concurrentNow, ...periodUsage.shape, plan }).meta({ id: "Usage" });
 
-export interface UsageParts {
+export interface UsageParts extends UsageSources {
   readonly keyring: Keyring;
-  readonly hub: Hub;
-  readonly usage: Usage;
-  /** Adds up what other nodes have counted but not stored yet. */
-  readonly gather: (app: string) => Promise<void>;
 }
 
-export function usageEndpoints(guard: Guard<Credential>, { keyring, hub, usage, gather }: UsageParts): Endpoint[] {
+export function usageEndpoints(guard: Guard<Credential>, { keyring, ...sources }: UsageParts): Endpoint[] {
   return [
     endpoint({
       method: "GET",
@@ -47,30 +22,10 @@ export function usageEndpoints(guard: Guard<Credential>, { keyring, hub, usage, 
       guard,
       response,
       handle: async (_call, { caller }): Promise<z.infer<typeof response>> => {
-        await gather(caller.key.app);
+        await sources.gather(caller.key.app);
         const app = keyring.app(caller.key.app);
         if (!app) throw new Problem("unauthorized");
-        const { startSeconds, endSeconds } = usage.current();
-        const concurrentNow = hub.occupancy.connectionsOf(app.id);
-        usage.recordConnections(app.id, concurrentNow);
-        const { messages, peak } = usage.of(app.id);
-        return {
-          appId: app.id,
-          periodStartUnix: startSeconds,
-          periodEndUnix: endSeconds,
-          concurrentNow,
-          peakConcurrent: peak,
-          messagesUsed: messages,
-          overageMessages: 0,
-          overageConnections: 0,
-          plan: {
-            name: app.planName,
-            maxConcurrentConnections: app.maxConcurrentConnections,
-            maxMessagesPerPeriod: app.maxMessagesPerPeriod,
-            overagesAllowed: false,
-            overagesEnabled: false,
-          },
-        };
+        return { appId: app.id, ...usageNow(app.id, sources), plan: planOf(app) };
       },
     }),
   ];

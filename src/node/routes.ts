@@ -6,6 +6,7 @@ import { ADMIN_WRONG_TRIES_PER_MINUTE } from "../access/limits.ts";
 import { Throttle } from "../access/throttle.ts";
 import { accessTokenEndpoints } from "../http/access-tokens.ts";
 import { adminRoomEndpoints } from "../http/admin-rooms.ts";
+import { adminUsageEndpoints } from "../http/admin-usage.ts";
 import { makeAppIn } from "../http/app-in.ts";
 import { type ApplicationGuards, applicationGuards, applicationRoutes } from "../http/application.ts";
 import { appEndpoints } from "../http/apps.ts";
@@ -40,6 +41,7 @@ import { tokenEndpoints } from "../http/tokens.ts";
 import type { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { uploadEndpoints } from "../http/uploads.ts";
 import { usageEndpoints } from "../http/usage.ts";
+import type { UsageSources } from "../http/usage-schemas.ts";
 import { systemClock } from "../realtime/clock.ts";
 import { Quota } from "../realtime/quota.ts";
 import type { TailNodes } from "../realtime/tail-nodes.ts";
@@ -52,7 +54,7 @@ import type { RecordingService } from "./recordings.ts";
 import type { RoomService } from "./rooms.ts";
 
 const { nowMs, monotonicMs } = systemClock;
-/** How long GET /v1/usage waits for what other nodes have counted. */
+/** How long a request for usage waits for what other nodes have counted. */
 const GATHER_MS = 1500;
 
 export interface RouteParts extends NodeContext {
@@ -132,19 +134,23 @@ function guardsOf({ config, keyring, adminToken, realtime: { keyRate, storeFollo
 
 function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams): Endpoint[] {
   const { store, keyring, pipeline } = parts;
-  const { hub, usage, keyRate, engine, blocks } = parts.realtime;
-  /** Has a timeout: while the store is unreachable, the response holds what this node knows. */
-  const gather = async (app: string): Promise<void> => {
-    if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
-  };
+  const { hub, keyRate, blocks } = parts.realtime;
   const logIncomplete: LogIncomplete = (call, error) =>
     pipeline.logIncompleteResponse("/v1/channels/:channel/peers", call, error);
   return [
     ...tokenEndpoints(guards.minting, keyRate, nowMs),
     ...channelEndpoints(guards.secret, { hub, streams, logIncomplete }),
     ...peerEndpoints(guards.secret, { hub, store, blocks, nowMs }),
-    ...usageEndpoints(guards.secret, { keyring, hub, usage, gather }),
+    ...usageEndpoints(guards.secret, { keyring, ...usageSources(parts) }),
   ];
+}
+
+function usageSources({ store, realtime: { hub, usage, engine } }: RouteParts): UsageSources {
+  /** Has a timeout: while the store is unreachable, the response holds what this node knows. */
+  const gather = async (app: string): Promise<void> => {
+    if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
+  };
+  return { hub, usage, gather };
 }
 
 function controlEndpoints(parts: RouteParts, guards: Guards): Endpoint[] {
@@ -186,6 +192,7 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
   });
   return [
     ...explainEndpoints(guards.operator, { keyring, store, blocks, keyRate, nowMs, moment, storeFollower }),
+    ...adminUsageEndpoints(guards.operator, { directory, store, ...usageSources(parts) }),
     ...adminRoomEndpoints(guards, { directory, rooms: parts.rooms.rooms, audit }),
   ];
 }

@@ -188,6 +188,13 @@ export class SqlStore extends SqlReads implements Store {
     return rows.map(toUsage);
   }
 
+  async usageOf(app: string, from: number): Promise<UsageRow[]> {
+    const rows: DbRow[] = await this.run(
+      (sql) => sql`SELECT * FROM usage WHERE app = ${app} AND period >= ${from} ORDER BY period DESC`,
+    );
+    return rows.map(toUsage);
+  }
+
   addUsage(rows: readonly UsageRow[]): Promise<void> {
     // In a fixed order: two nodes that write the same rows in different orders would deadlock.
     const inOrder = rows.toSorted((a, b) => (a.app < b.app ? -1 : a.app > b.app ? 1 : a.period - b.period));

@@ -127,6 +127,8 @@ export interface Store extends Reads {
   change<T>(work: (change: Change) => Promise<T>, committed?: (result: T, revision: number) => void): Promise<T>;
   /** Usage of all applications in one period. */
   usage(period: number): Promise<UsageRow[]>;
+  /** Usage of one application, newest period first, from the period `from` on. */
+  usageOf(app: string, from: number): Promise<UsageRow[]>;
   /** Adds messages to a period and raises its peak; writes all rows or none. */
   addUsage(rows: readonly UsageRow[]): Promise<void>;
   /** Blocks that have not ended at that time. */

@@ -115,6 +115,11 @@ export function storeSuite(newPlace: NewPlace): void {
         { ...row, messages: 9_007_199_254_740_003 },
         { ...row, app: "b" },
       ]);
+      const periodsFrom = async (from: number): Promise<number[]> =>
+        (await store.usageOf("a", from)).map(({ period }) => period);
+      expect(await periodsFrom(0)).toEqual([row.period, 7]);
+      expect(await periodsFrom(8)).toEqual([row.period]);
+      expect(await store.usageOf("nothing", 0)).toEqual([]);
       await store.close();
     });
 

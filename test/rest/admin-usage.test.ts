@@ -1,0 +1,36 @@
+/** Usage over the control plane. Every response is also checked against /openapi.json. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { INVALID, NOT_FOUND, refused } from "../support/checks.ts";
+import { checkedServerForTests } from "../support/for-tests.ts";
+import { call, type Json } from "../support/http.ts";
+
+setDefaultTimeout(60_000);
+
+const { url, admin } = await checkedServerForTests();
+
+test("this period is the same as GET /v1/usage, up to the last message", async () => {
+  const app = await admin.createApp();
+  const key = await admin.createKey(app.name);
+  await admin.must("PATCH", `/apps/${app.name}`, { plan: { name: "<b>team</b>", maxMessagesPerPeriod: 1000 } });
+  for (let i = 0; i < 3; i++) await call(`${url}/v1/channels/c/publish`, { bearer: key.credential, body: { data: i } });
+  const { body } = await call<Json>(`${url}/v1/usage`, { bearer: key.credential });
+  const { appId, concurrentNow, plan, ...period } = body;
+  expect(period).toMatchObject({ messagesUsed: 3 });
+  expect(plan).toMatchObject({ name: "<b>team</b>" });
+  for (const name of [app.name, app._id])
+    expect(await admin.must<Json>("GET", `/apps/${name}/usage?periods=3`)).toEqual({
+      appId,
+      concurrentNow,
+      plan,
+      data: [period],
+    });
+});
+
+test("what does not exist is said in a sentence", async () => {
+  const app = await admin.createApp();
+  await admin.must("DELETE", `/apps/${app.name}`);
+  for (const name of [app.name, app._id, "nothing"])
+    expect(await refused(admin, NOT_FOUND, "GET", `/apps/${name}/usage`)).toBe("There is no such application.");
+  for (const periods of ["0", "121", "x"])
+    expect(await refused(admin, INVALID, "GET", `/apps/demo/usage?periods=${periods}`)).toContain("periods:");
+});
