@@ -63,6 +63,14 @@ const LOOPBACK: readonly Cidr[] = ["127.0.0.0/8", "::1/128"].flatMap((text) => p
 
 export const isLoopback = (address: Address): boolean => LOOPBACK.some((cidr) => contains(cidr, address));
 
+/** For people; groups of zeros are not shortened. */
+export const formatAddress = (address: Address): string =>
+  address.length === 4
+    ? address.join(".")
+    : Array.from({ length: 8 }, (_, i) =>
+        (((address[2 * i] as number) << 8) | (address[2 * i + 1] as number)).toString(16),
+      ).join(":");
+
 /** An IPv6 client owns a whole /64: counted by single addresses, it would have no limit. */
 export const rateKey = (address: Address): string =>
   address.length === 4 ? address.join(".") : address.slice(0, 8).join(":");

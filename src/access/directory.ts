@@ -24,13 +24,19 @@ export interface NewKey {
 /** Absent fields stay unchanged. */
 export type KeyEdit = Partial<Pick<NewKey, "channelPatterns" | "actions" | "allowedOrigins" | "label">>;
 export type AppEdit = Partial<
-  Pick<AppRow, "planName" | "maxConcurrentConnections" | "maxMessagesPerPeriod" | "retentionDays">
+  Pick<AppRow, "planName" | "maxConcurrentConnections" | "maxMessagesPerPeriod" | "retentionDays" | "consolePayloads">
 >;
 
 export interface RotateOptions {
   readonly graceSeconds: number;
   /** For a secret that leaked: every earlier one ends now. */
   readonly retirePrevious: boolean;
+}
+
+/** What an edit has replaced, and what it has written: for the audit. */
+export interface Edited<Row> {
+  readonly before: Row;
+  readonly after: Row;
 }
 
 interface Outcome<T> {
@@ -59,19 +65,25 @@ export class Directory {
     return this.store.apps();
   }
 
+  /** In the order of their ids; `after` is the last id of the page before. */
+  appsPage(limit: number, after = ""): Promise<AppRow[]> {
+    return this.store.appsPage(limit, after);
+  }
+
   async app(idOrName: string): Promise<AppRow> {
     return existing(await this.store.app(idOrName), "application");
   }
 
-  async keys(app?: string): Promise<KeyRow[]> {
-    return this.store.keys(app === undefined ? undefined : (await this.app(app)).id);
+  /** In the order of their creation; `after` is the last key of the page before. */
+  async keysPage(limit: number, app?: string, after?: string): Promise<KeyRow[]> {
+    return this.store.keysPage(limit, app === undefined ? undefined : (await this.app(app)).id, after);
   }
 
   async key(id: string): Promise<KeyRow> {
     return existing(await this.store.key(id), "key");
   }
 
-  createApp(name: string): Promise<{ app: AppRow; secret: string }> {
+  createApp(name: string, consolePayloads = false): Promise<{ app: AppRow; secret: string }> {
     return this.change(async (change) => {
       if ((await change.apps()).some((app) => app.name === name))
         throw new Problem("conflict", `There is already an application named ${name}.`);
@@ -87,6 +99,7 @@ export class Directory {
         maxConcurrentConnections: null,
         maxMessagesPerPeriod: null,
         retentionDays: null,
+        consolePayloads,
         created: this.nowMs(),
         deleted: null,
       };
@@ -95,11 +108,12 @@ export class Directory {
     });
   }
 
-  editApp(idOrName: string, edit: AppEdit): Promise<AppRow> {
+  editApp(idOrName: string, edit: AppEdit): Promise<Edited<AppRow>> {
     return this.change(async (change) => {
-      const app = { ...existing(await change.app(idOrName), "application"), ...edit };
-      await change.putApp(app);
-      return { result: app, touched: { apps: [app] } };
+      const before = existing(await change.app(idOrName), "application");
+      const after = { ...before, ...edit };
+      await change.putApp(after);
+      return { result: { before, after }, touched: { apps: [after] } };
     });
   }
 
@@ -172,14 +186,14 @@ export class Directory {
     });
   }
 
-  editKey(id: string, edit: KeyEdit): Promise<KeyRow> {
+  editKey(id: string, edit: KeyEdit): Promise<Edited<KeyRow>> {
     return this.change(async (change) => {
-      const old = liveKey(await change.key(id));
-      if (edit.allowedOrigins && old.type === "secret")
+      const before = liveKey(await change.key(id));
+      if (edit.allowedOrigins && before.type === "secret")
         throw new Problem("invalid_request", "allowedOrigins: a secret key has none; browsers never hold it.");
-      const key: KeyRow = { ...old, ...edit, actions: actionList(actionSet(edit.actions ?? old.actions)) };
-      await change.putKey(key);
-      return { result: key, touched: { keys: [{ row: key, secrets: await change.secrets(id) }] } };
+      const after: KeyRow = { ...before, ...edit, actions: actionList(actionSet(edit.actions ?? before.actions)) };
+      await change.putKey(after);
+      return { result: { before, after }, touched: { keys: [{ row: after, secrets: await change.secrets(id) }] } };
     });
   }
 
@@ -193,7 +207,7 @@ export class Directory {
     });
   }
 
-  rotateKey(id: string, options: RotateOptions): Promise<{ secret: string; previousEndsMs: number }> {
+  rotateKey(id: string, options: RotateOptions): Promise<{ key: KeyRow; secret: string; previousEndsMs: number }> {
     return this.change(async (change) => {
       const old = liveKey(await change.key(id));
       if (old.type === "publishable") throw new Problem("conflict", "A publishable key has no secret to rotate.");
@@ -209,7 +223,7 @@ export class Directory {
       const kept = await this.keepSecrets(change, [row, ...earlier], now);
       const key = { ...old, rotated: now };
       await change.putKey(key);
-      return { result: { secret, previousEndsMs: ends }, touched: { keys: [{ row: key, secrets: kept }] } };
+      return { result: { key, secret, previousEndsMs: ends }, touched: { keys: [{ row: key, secrets: kept }] } };
     });
   }
 

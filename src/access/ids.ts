@@ -12,6 +12,9 @@ export const newPublishableId = (): string => PUBLISHABLE_PREFIX + hex(16);
 export const newSecretId = (): string => SECRET_ID_PREFIX + hex(16);
 export const newSigningSecret = (): string => SECRET_PREFIX + urlSafe(48);
 export const newAppSecret = (): string => urlSafe(48);
+/** The secret of a session of the dashboard, which its cookie carries. */
+export const newSessionSecret = (): string => urlSafe(48);
+export const newOperatorToken = (): string => `op_${urlSafe(48)}`;
 export const newAdminToken = (): string => `parley_admin_${urlSafe(48)}`;
 
 let lastMs = 0;

@@ -75,7 +75,7 @@ export class Keyring {
   }
 
   /** Replaces the whole state. Keys whose rows have not changed stay the same objects. */
-  load(snapshot: Omit<Snapshot, "meta">): void {
+  load(snapshot: Pick<Snapshot, "revision" | "apps" | "keys" | "secrets">): void {
     const before = this.keys;
     this.keys = new Map();
     this.apps = new Map();
@@ -104,16 +104,19 @@ export class Keyring {
     return this.applied;
   }
 
-  /** Applies one change of this node to the applications and keys it has touched. */
-  apply(touched: Touched, revision: number): void {
-    // A later snapshot has been loaded meanwhile, and contains this change.
-    if (revision <= this.currentRevision) return;
+  /**
+   * Applies one change of this node to the applications and keys it has touched. Returns false if a later snapshot was loaded
+   * meanwhile: that contains this change.
+   */
+  apply(touched: Touched, revision: number): boolean {
+    if (revision <= this.currentRevision) return false;
     for (const app of touched.apps ?? []) this.putApp(app);
     for (const { row, secrets } of touched.keys ?? []) this.putKey(row, secrets);
     this.hasGap ||= revision !== this.currentRevision + 1;
     this.currentRevision = revision;
     this.applied++;
     for (const { row } of touched.keys ?? []) this.notify(row.id);
+    return true;
   }
 
   private notify(keyId: string): void {

@@ -33,6 +33,19 @@ export const ROTATION_GRACE_MAX_SECONDS = 2_592_000;
 
 /** Wrong admin tokens per address before it has to wait. */
 export const ADMIN_WRONG_TRIES_PER_MINUTE = 10;
+/** Operators that are not revoked. */
+export const OPERATORS_MAX = 200;
+/** A session of the dashboard ends this long after the sign-in. */
+export const SESSION_SECONDS = 12 * 3600;
+/** Sessions of all operators, and per operator: beyond these, the oldest ends. */
+export const SESSIONS_MAX = 1000;
+export const SESSIONS_PER_OPERATOR_MAX = 100;
+/** When an operator was last there is written at most this often. */
+export const LAST_USED_EVERY_MS = 60_000;
+/** How long the audit keeps a change. */
+export const AUDIT_DAYS = 180;
+/** The newest changes per application that it made itself; without a bound, it could fill the disk with them. */
+export const AUDIT_PER_APP_MAX = 10_000;
 /** The key of AES-256. */
 export const MASTER_KEY_BYTES = 32;
 /** A server does not start with a shorter admin token: it could be guessed. */

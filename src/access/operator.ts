@@ -3,6 +3,9 @@
 /** `read` sees everything but secrets and payloads, and changes nothing. */
 export type Role = "admin" | "read";
 
+/** The name of the holder of the admin token. No other operator can have it. */
+export const ADMIN_NAME = "admin";
+
 export interface Operator {
   /** `admin` for the admin token, else the operator's name: it is written into the audit. */
   readonly name: string;

@@ -46,7 +46,7 @@ class SharedStore {
     this.snapshots++;
     const { rows, at } = this;
     await this.gate;
-    return { revision: at.keys, apps: [], keys: rows, secrets: [], meta: new Map() };
+    return { revision: at.keys, apps: [], keys: rows, secrets: [], operators: [], sessions: [], meta: new Map() };
   };
 
   blocks = async (): Promise<BlockRow[]> => this.blockRows;

@@ -19,13 +19,14 @@ export async function runUp({ flags, env }: Input): Promise<undefined> {
   return undefined;
 }
 
-async function up({ config, warnings }: Loaded): Promise<void> {
+async function up(loaded: Loaded): Promise<void> {
+  const { config, warnings } = loaded;
   const nodeId = config.nodeId || randomBytes(4).toString("hex");
   const log = makeLog(config.logLevel, config.logFormat, nodeId);
   for (const warning of warnings) log.warn(warning);
   if (openFilesLimit() < LOW_OPEN_FILES)
     log.warn(`the limit of open files is ${openFilesLimit()}, and each connection needs one (ulimit -n, LimitNOFILE)`);
-  const node = await startNode(config, nodeId, log);
+  const node = await startNode(loaded, nodeId, log);
   // Before the ready line is printed, because a SIGTERM may follow at once and needs its handler.
   onEnd(node, log, 2 * config.drainSeconds * 1000 + DRAIN_SLACK_MS);
   await announce(node, config, log);

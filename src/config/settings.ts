@@ -312,6 +312,13 @@ export const SETTINGS = {
     meaning: "off: the first start makes no demo application",
     read: onOff,
   }),
+  dashboard: setting({
+    env: "PARLEY_DASHBOARD",
+    initial: true,
+    shown: "on",
+    meaning: "off: there is no dashboard and no signing in to it; the control plane stays",
+    read: onOff,
+  }),
 } as const;
 
 export type SettingName = keyof typeof SETTINGS;

@@ -1,25 +1,45 @@
 /** Prints settings, for `parley config` and docs/settings.md. */
-import type { Cidr } from "../access/address.ts";
-import type { Loaded } from "./load.ts";
+import { formatAddress } from "../access/address.ts";
+import type { Loaded, Source } from "./load.ts";
 import { keyOf, NAMES, SETTINGS, type Setting, type SettingName } from "./settings.ts";
 
 /** A value for display: secrets are hidden, and defaults described. */
-export function shownValue(name: SettingName, loaded: Loaded): string {
+export function shownValue(name: SettingName, loaded: Pick<Loaded, "config" | "sources">): string {
   const one: Setting<unknown> = SETTINGS[name];
   if (loaded.sources[name] === "default") return one.shown ?? String(one.initial);
   if (one.secret) return "(hidden)";
   const value: unknown = loaded.config[name];
   if (name === "trustedProxies")
-    return loaded.config.trustedProxies.map((cidr) => `${formatAddress(cidr)}/${cidr.bits}`).join(",");
+    return loaded.config.trustedProxies.map((cidr) => `${formatAddress(cidr.base)}/${cidr.bits}`).join(",");
   return typeof value === "boolean" ? (value ? "on" : "off") : String(value);
 }
 
-const formatAddress = ({ base }: Cidr): string =>
-  base.length === 4
-    ? base.join(".")
-    : Array.from({ length: 8 }, (_, i) =>
-        (((base[2 * i] as number) << 8) | (base[2 * i + 1] as number)).toString(16),
-      ).join(":");
+export interface ShownSetting {
+  /** The variable of the environment. */
+  readonly name: string;
+  readonly value: string;
+  readonly source: Source;
+  readonly default: string;
+  readonly meaning: string;
+}
+
+/** All settings, for people who look at a running node. */
+export const shownSettings = (loaded: Pick<Loaded, "config" | "sources">): ShownSetting[] =>
+  NAMES.map((name) => {
+    const one: Setting<unknown> = SETTINGS[name];
+    return {
+      name: one.env,
+      value: withoutCredentials(shownValue(name, loaded)),
+      source: loaded.sources[name],
+      default: one.shown ?? shownDefault(one.initial),
+      meaning: one.meaning,
+    };
+  });
+
+const shownDefault = (value: unknown): string => (typeof value === "boolean" ? (value ? "on" : "off") : String(value));
+
+/** In any setting: an address can hold a user and a password. */
+const withoutCredentials = (text: string): string => text.replaceAll(/\/\/[^/@\s,]+@/g, "//(hidden)@");
 
 /** The text of docs/settings.md. */
 export function settingsPage(): string {

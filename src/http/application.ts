@@ -32,9 +32,9 @@ import { Problem } from "../protocol/codes.ts";
 import type { AppRow } from "../store/store.ts";
 import type { Call } from "./call.ts";
 import type { Endpoint, Guard } from "./endpoint.ts";
-import { afterLatestChanges } from "./guards.ts";
 import { type ErrorBody, type RequestPipeline, type Routes, throwNotFound } from "./pipeline.ts";
 import { queryOf } from "./query.ts";
+import { afterLatestChanges } from "./refusals.ts";
 import { routesOf } from "./router.ts";
 import type { UnauthenticatedLimit } from "./unauthenticated-limit.ts";
 

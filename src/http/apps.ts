@@ -2,10 +2,11 @@
 import { z } from "zod";
 import type { AppEdit, Directory } from "../access/directory.ts";
 import { APP_NAME_MAX_CHARS } from "../access/limits.ts";
-import type { Operator } from "../access/operator.ts";
 import type { AppRow } from "../store/store.ts";
-import type { Audit } from "./audit.ts";
-import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
+import { type Audit, changedFields } from "./audit.ts";
+import { type Endpoint, endpoint } from "./endpoint.ts";
+import type { OperatorGuards } from "./operator-guards.ts";
+import { pageOf, paging } from "./paging.ts";
 import { graceSec, label, retirePrevious, toSeconds, toSecondsOrNull, unixSeconds } from "./schemas.ts";
 
 const RESERVED_NAMES = ["www", "api", "admin", "docs", "static"];
@@ -26,6 +27,7 @@ const app = z
     created: unixSeconds,
     plan,
     retentionDays: z.int().nullable().describe("Days that recordings are kept; null: without a limit"),
+    consolePayloads: z.boolean().describe("Whether operators may see its messages"),
   })
   .meta({ id: "App" });
 const deletedApp = app.extend({ deleted: unixSeconds }).meta({ id: "DeletedApp" });
@@ -40,6 +42,7 @@ const edit = z.strictObject({
     })
     .optional(),
   retentionDays: z.int().min(1).max(36_500).nullable().optional(),
+  consolePayloads: z.boolean().describe("Whether operators may see the application's messages.").optional(),
 });
 
 const rotate = z.strictObject({
@@ -57,15 +60,17 @@ const appFields = (row: AppRow): z.infer<typeof app> => ({
     maxMessagesPerPeriod: row.maxMessagesPerPeriod,
   },
   retentionDays: row.retentionDays,
+  consolePayloads: row.consolePayloads,
 });
 
 /** Only the fields in the body are changed. */
-function toEdit({ plan, retentionDays }: z.infer<typeof edit>): AppEdit {
+function toEdit({ plan, retentionDays, consolePayloads }: z.infer<typeof edit>): AppEdit {
   return {
     ...(plan?.name !== undefined && { planName: plan.name }),
     ...(plan?.maxConcurrentConnections !== undefined && { maxConcurrentConnections: plan.maxConcurrentConnections }),
     ...(plan?.maxMessagesPerPeriod !== undefined && { maxMessagesPerPeriod: plan.maxMessagesPerPeriod }),
     ...(retentionDays !== undefined && { retentionDays }),
+    ...(consolePayloads !== undefined && { consolePayloads }),
   };
 }
 
@@ -77,9 +82,10 @@ export interface AppParts {
   readonly clearDeleted: () => void;
 }
 
-export function appEndpoints(guard: Guard<Operator>, parts: AppParts): Endpoint[] {
+export function appEndpoints(guards: OperatorGuards, parts: AppParts): Endpoint[] {
   const { directory, audit, rotationGraceSeconds, clearDeleted } = parts;
-  const base = { tag: "applications", guard } as const;
+  const base = { tag: "applications", guard: guards.admin } as const;
+  const reading = { tag: "applications", guard: guards.operator } as const;
   const root = "/api/internal/v1/apps";
   const one = `${root}/:app`;
   const appOf = (call: { params: Readonly<Record<string, string>> }): string => call.params.app ?? "";
@@ -99,15 +105,17 @@ export function appEndpoints(guard: Guard<Operator>, parts: AppParts): Endpoint[
       },
     }),
     endpoint({
-      ...base,
+      ...reading,
       method: "GET",
       path: root,
-      summary: "List applications",
-      response: z.object({ data: z.array(app) }),
-      handle: async () => ({ data: (await directory.apps()).map(appFields) }),
+      summary: "List applications, in the order of their creation",
+      query: paging,
+      response: z.object({ data: z.array(app), next: z.string().nullable() }),
+      handle: async (_call, { query: { limit, after } }) =>
+        pageOf(await directory.appsPage(limit + 1, after), limit, (row) => row.id, appFields),
     }),
     endpoint({
-      ...base,
+      ...reading,
       method: "GET",
       path: one,
       summary: "One application, by id or name",
@@ -119,14 +127,19 @@ export function appEndpoints(guard: Guard<Operator>, parts: AppParts): Endpoint[
       ...base,
       method: "PATCH",
       path: one,
-      summary: "Change plan and retention; lowering a cap closes no connection",
+      summary: "Change plan, retention and who sees messages; lowering a cap closes no connection",
       body: edit,
       response: app,
       problems: ["not_found"],
       handle: async (call, { caller, body }) => {
-        const changed = await directory.editApp(appOf(call), toEdit(body));
-        await audit(call, caller, { what: "app edited", on: changed.name, app: changed.id });
-        return appFields(changed);
+        const { before, after } = await directory.editApp(appOf(call), toEdit(body));
+        await audit(call, caller, {
+          what: "app edited",
+          on: after.name,
+          app: after.id,
+          ...changedFields(appFields(before), appFields(after)),
+        });
+        return appFields(after);
       },
     }),
     endpoint({
@@ -152,8 +165,9 @@ export function appEndpoints(guard: Guard<Operator>, parts: AppParts): Endpoint[
       response: secretKey,
       problems: ["not_found", "internal_error"],
       handle: async (call, { caller }) => {
-        const secret = await directory.appSecret(appOf(call));
-        await audit(call, caller, { what: "app secret shown", on: appOf(call) });
+        const { id, name } = await directory.app(appOf(call));
+        const secret = await directory.appSecret(id);
+        await audit(call, caller, { what: "app secret shown", on: name, app: id });
         return { secretKey: secret };
       },
     }),

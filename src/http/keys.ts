@@ -2,25 +2,18 @@
 import { z } from "zod";
 import type { Directory, KeyEdit } from "../access/directory.ts";
 import type { Keyring } from "../access/keyring.ts";
-import type { Operator } from "../access/operator.ts";
 import type { Follower } from "../access/store-follower.ts";
 import { TokenRefusal, verifyToken } from "../access/token.ts";
 import { actionList } from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { KeyRow } from "../store/store.ts";
-import type { Audit } from "./audit.ts";
-import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
-import {
-  actions,
-  graceSec,
-  label,
-  origins,
-  patterns,
-  retirePrevious,
-  toSeconds,
-  toSecondsOrNull,
-  unixSeconds,
-} from "./schemas.ts";
+import { type Audit, changedFields } from "./audit.ts";
+import { type Endpoint, endpoint } from "./endpoint.ts";
+import type { KeyConnections } from "./key-connections.ts";
+import { key, keyFields } from "./key-fields.ts";
+import type { OperatorGuards } from "./operator-guards.ts";
+import { pageOf, paging } from "./paging.ts";
+import { actions, graceSec, label, origins, patterns, retirePrevious, toSeconds, unixSeconds } from "./schemas.ts";
 
 const type = z.enum(["publishable", "secret"]);
 
@@ -60,21 +53,6 @@ const rotate = z.strictObject({
   retirePrevious,
 });
 
-const key = z
-  .object({
-    keyId: z.string(),
-    app: z.string(),
-    type,
-    label: z.string().nullable(),
-    channelPatterns: z.array(z.string()),
-    actions,
-    allowedOrigins: z.array(z.string()).optional(),
-    created: unixSeconds,
-    rotated: unixSeconds.nullable(),
-    revoked: unixSeconds.nullable(),
-  })
-  .meta({ id: "Key" });
-
 const checked = z
   .object({
     valid: z.boolean(),
@@ -88,19 +66,6 @@ const checked = z
     permissions: actions.optional(),
   })
   .meta({ id: "CheckedToken" });
-
-const keyFields = (row: KeyRow): z.infer<typeof key> => ({
-  keyId: row.id,
-  app: row.app,
-  type: row.type,
-  label: row.label,
-  channelPatterns: [...row.channelPatterns],
-  actions: [...row.actions],
-  ...(row.allowedOrigins && { allowedOrigins: [...row.allowedOrigins] }),
-  created: toSeconds(row.created),
-  rotated: toSecondsOrNull(row.rotated),
-  revoked: toSecondsOrNull(row.revoked),
-});
 
 /** Only the fields in the body are changed; null clears the label. */
 const toEdit = (body: z.infer<typeof edit>): KeyEdit => ({
@@ -118,11 +83,14 @@ export interface KeyParts {
   readonly rotationGraceSeconds: number;
   /** Present if other nodes can change keys. */
   readonly storeFollower?: Follower | undefined;
+  readonly connectionsOf: KeyConnections;
 }
 
-export function keyEndpoints(guard: Guard<Operator>, parts: KeyParts): Endpoint[] {
+export function keyEndpoints(guards: OperatorGuards, parts: KeyParts): Endpoint[] {
   const { directory, audit } = parts;
-  const base = { tag: "keys", guard } as const;
+  const base = { tag: "keys", guard: guards.admin } as const;
+  const reading = { tag: "keys", guard: guards.operator } as const;
+  const fieldsOf = (row: KeyRow): z.infer<typeof key> => keyFields(row, parts);
   const root = "/api/internal/v1/signalling/keys";
   const one = `${root}/:keyId`;
   const idOf = (call: { params: Readonly<Record<string, string>> }): string => call.params.keyId ?? "";
@@ -141,28 +109,40 @@ export function keyEndpoints(guard: Guard<Operator>, parts: KeyParts): Endpoint[
           allowedOrigins: body.allowedOrigins ?? null,
           label: body.label ?? null,
         });
-        await audit(call, caller, { what: "key created", on: made.key.id, app: made.key.app });
-        return { ...keyFields(made.key), ...(made.secret !== undefined && { secret: made.secret }) };
+        const { type, label, channelPatterns, actions, allowedOrigins } = made.key;
+        await audit(call, caller, {
+          what: "key created",
+          on: made.key.id,
+          app: made.key.app,
+          after: { type, label, channelPatterns, actions, allowedOrigins },
+        });
+        return { ...fieldsOf(made.key), ...(made.secret !== undefined && { secret: made.secret }) };
       },
     }),
     endpoint({
-      ...base,
+      ...reading,
       method: "GET",
       path: root,
-      summary: "List keys, revoked ones too",
-      query: z.object({ app: z.string().describe("Id or name; absent: of all applications.").optional() }),
-      response: z.object({ data: z.array(key) }),
+      summary: "List keys in the order of their creation, revoked ones too",
+      query: paging.extend({ app: z.string().describe("Id or name; absent: of all applications.").optional() }),
+      response: z.object({ data: z.array(key), next: z.string().nullable() }),
       problems: ["not_found"],
-      handle: async (_call, { query }) => ({ data: (await directory.keys(query.app)).map(keyFields) }),
+      handle: async (_call, { query: { app, limit, after } }) =>
+        pageOf(await directory.keysPage(limit + 1, app, after), limit, (row) => row.id, fieldsOf),
     }),
     endpoint({
-      ...base,
+      ...reading,
       method: "GET",
       path: one,
-      summary: "One key",
-      response: key,
+      summary: "One key, with the number of its connections on all nodes",
+      response: key
+        .extend({ connections: z.int().describe("Open connections with this key, on all nodes that answer") })
+        .meta({ id: "KeyWithConnections" }),
       problems: ["not_found"],
-      handle: async (call) => keyFields(await directory.key(idOf(call))),
+      handle: async (call) => {
+        const row = await directory.key(idOf(call));
+        return { ...fieldsOf(row), connections: await parts.connectionsOf(row.id) };
+      },
     }),
     endpoint({
       ...base,
@@ -173,9 +153,14 @@ export function keyEndpoints(guard: Guard<Operator>, parts: KeyParts): Endpoint[
       response: key,
       problems: ["not_found", "conflict"],
       handle: async (call, { caller, body }) => {
-        const changed = await directory.editKey(idOf(call), toEdit(body));
-        await audit(call, caller, { what: "key edited", on: changed.id, app: changed.app });
-        return keyFields(changed);
+        const { before, after } = await directory.editKey(idOf(call), toEdit(body));
+        await audit(call, caller, {
+          what: "key edited",
+          on: after.id,
+          app: after.app,
+          ...changedFields(fieldsOf(before), fieldsOf(after)),
+        });
+        return fieldsOf(after);
       },
     }),
     endpoint({
@@ -188,7 +173,7 @@ export function keyEndpoints(guard: Guard<Operator>, parts: KeyParts): Endpoint[
       handle: async (call, { caller }) => {
         const revoked = await directory.revokeKey(idOf(call));
         await audit(call, caller, { what: "key revoked", on: revoked.id, app: revoked.app });
-        return keyFields(revoked);
+        return fieldsOf(revoked);
       },
     }),
     endpoint({
@@ -211,6 +196,7 @@ export function keyEndpoints(guard: Guard<Operator>, parts: KeyParts): Endpoint[
         await audit(call, caller, {
           what: "key rotated",
           on: keyId,
+          app: rotated.key.app,
           after: { previousEnds: new Date(rotated.previousEndsMs).toISOString() },
         });
         return { keyId, secret: rotated.secret, previousSecretExpiresAt: toSeconds(rotated.previousEndsMs) };

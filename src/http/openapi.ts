@@ -11,7 +11,7 @@ const problem = z.object({ error: z.string(), message: z.string() }).meta({ id: 
 const COMMON: Readonly<Record<Security, readonly Code[]>> = {
   none: [],
   secretKey: ["unauthorized", "rate_limited"],
-  admin: ["unauthorized", "wrong_host", "rate_limited"],
+  admin: ["unauthorized", "forbidden", "wrong_host", "rate_limited"],
   application: ["invalid_secret_key", "rate_limited"],
   applicationOpen: ["rate_limited"],
 };
@@ -59,7 +59,7 @@ function document(paths: object, schemas: Schemas, version: string): object {
       schemas,
       securitySchemes: {
         secretKey: { type: "http", scheme: "bearer", bearerFormat: "<sk_id>:<sk_secret>" },
-        admin: { type: "http", scheme: "bearer", bearerFormat: "admin token" },
+        admin: { type: "http", scheme: "bearer", bearerFormat: "admin token, or an operator's token" },
         applicationKey: { type: "apiKey", in: "query", name: "secretKey" },
         applicationBearer: { type: "http", scheme: "bearer", bearerFormat: "<application's secret key>" },
       },

@@ -1,11 +1,16 @@
 /** Peers over REST: send to one, disconnect one. */
 import type { Credential } from "../access/credential.ts";
+import type { AppAudit } from "./audit.ts";
 import { type DisconnectParts, disconnected, disconnectPeer, disconnectQuery } from "./disconnecting.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { delivered, message, permit, readMessage, sendMessage } from "./messages.ts";
 import { peerIn } from "./path-names.ts";
 
-export function peerEndpoints(guard: Guard<Credential>, parts: DisconnectParts): Endpoint[] {
+export interface PeerParts extends DisconnectParts {
+  readonly audit: AppAudit;
+}
+
+export function peerEndpoints(guard: Guard<Credential>, parts: PeerParts): Endpoint[] {
   const base = { tag: "peers", guard } as const;
   return [
     endpoint({
@@ -32,7 +37,15 @@ export function peerEndpoints(guard: Guard<Credential>, parts: DisconnectParts):
       query: disconnectQuery,
       response: disconnected,
       problems: ["conflict"],
-      handle: (call, { caller, query }) => disconnectPeer(parts, caller.key.app, peerIn(call), query.blockSec),
+      handle: async (call, { caller, query: { blockSec } }) => {
+        const { app, id } = caller.key;
+        const peerId = peerIn(call);
+        const done = await disconnectPeer(parts, app, peerId, blockSec);
+        if (blockSec) parts.audit(call, id, { what: "peer blocked", on: peerId, app, after: { blockSec } });
+        // A peer that is not connected stays as it was.
+        else if (done.closed > 0) parts.audit(call, id, { what: "peer kicked", on: peerId, app });
+        return done;
+      },
     }),
   ];
 }

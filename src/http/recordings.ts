@@ -6,6 +6,7 @@ import type { Disposition } from "../recordings/links.ts";
 import type { Recordings } from "../recordings/recordings.ts";
 import type { RecordingFilter } from "../store/recordings.ts";
 import type { ApplicationGuards } from "./application.ts";
+import { APPLICATION_SECRET, type AppAudit } from "./audit.ts";
 import type { Call } from "./call.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { linkFrom } from "./host.ts";
@@ -25,10 +26,15 @@ const page = z
 const link = z.object({ url: z.string(), expiresAt: unixSeconds }).meta({ id: "RecordingLink" });
 const done = z.object({ success: z.literal(true), message: z.string() });
 
+export interface RecordingParts {
+  readonly recordings: Recordings;
+  readonly linkSeconds: number;
+  readonly audit: AppAudit;
+}
+
 export function recordingEndpoints(
   { secretKey: guard }: ApplicationGuards,
-  recordings: Recordings,
-  linkSeconds: number,
+  { recordings, linkSeconds, audit }: RecordingParts,
 ): Endpoint[] {
   const base = { tag: "recordings", guard } as const;
   const all = "/api/v1/recordings";
@@ -75,6 +81,13 @@ export function recordingEndpoints(
       handle: async (call, { caller, query }) => {
         checkFilters(call, query);
         const deleted = await recordings.deleteAll(caller.id, query);
+        if (deleted > 0)
+          audit(call, APPLICATION_SECRET, {
+            what: "recordings deleted",
+            on: `${deleted} recordings`,
+            app: caller.id,
+            after: { filters: Object.keys(query) },
+          });
         return { success: true, message: "Recordings successfully deleted", deleted };
       },
     }),
@@ -96,6 +109,7 @@ export function recordingEndpoints(
       problems: ["recording_not_found", "upload_busy"],
       handle: async (call, { caller }) => {
         await recordings.delete(caller.id, idOf(call));
+        audit(call, APPLICATION_SECRET, { what: "recording deleted", on: idOf(call), app: caller.id });
         return { success: true, message: "Recording successfully deleted" };
       },
     }),

@@ -3,6 +3,8 @@ import { z } from "zod";
 import { ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../rooms/limits.ts";
 import { LIST_PAGE_ROOMS, type Rooms } from "../rooms/rooms.ts";
 import type { ApplicationGuards } from "./application.ts";
+import { APPLICATION_SECRET, type AppAudit } from "./audit.ts";
+import type { Call } from "./call.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { edits, room, roomNameOf } from "./room-schemas.ts";
 import { wholeNumber } from "./schemas.ts";
@@ -31,14 +33,20 @@ export interface RoomParts {
   readonly rooms: Rooms;
   readonly streams: Streams;
   readonly logIncomplete: LogIncomplete;
+  readonly audit: AppAudit;
 }
 
 export function roomEndpoints(
   { secretKey: guard }: ApplicationGuards,
-  { rooms, streams, logIncomplete }: RoomParts,
+  { rooms, streams, logIncomplete, audit }: RoomParts,
 ): Endpoint[] {
   const base = { tag: "rooms", guard } as const;
   const one = "/api/v1/room/:roomName";
+  /** Only the names of the fields: addresses of webhooks can hold secrets. */
+  const changed = (call: Call, app: string, what: string, on: string, body: object = {}): void => {
+    const fields = Object.keys(body).filter((name) => name !== "roomName");
+    audit(call, APPLICATION_SECRET, { what, on, app, ...(fields.length > 0 && { after: { fields } }) });
+  };
   return [
     endpoint({
       ...base,
@@ -48,7 +56,11 @@ export function roomEndpoints(
       body: edits,
       response: room,
       problems: ["room_already_exists", "room_limit_reached"],
-      handle: (_call, { caller, body }) => rooms.create(caller.id, body),
+      handle: async (call, { caller, body }) => {
+        const made = await rooms.create(caller.id, body);
+        changed(call, caller.id, "room created", made.roomName, body);
+        return made;
+      },
     }),
     endpoint({
       ...base,
@@ -87,7 +99,11 @@ export function roomEndpoints(
       body: edits,
       response: room,
       problems: ["room_not_found", "room_already_exists", "internal_error"],
-      handle: (call, { caller, body }) => rooms.update(caller.id, roomNameOf(call), body),
+      handle: async (call, { caller, body }) => {
+        const edited = await rooms.update(caller.id, roomNameOf(call), body);
+        changed(call, caller.id, "room edited", edited.roomName, body);
+        return edited;
+      },
     }),
     endpoint({
       ...base,
@@ -98,6 +114,7 @@ export function roomEndpoints(
       problems: ["room_not_found"],
       handle: async (call, { caller }) => {
         await rooms.archive(caller.id, roomNameOf(call));
+        changed(call, caller.id, "room archived", roomNameOf(call));
         return { success: true, message: "Room successfully archived" };
       },
     }),

@@ -1,6 +1,8 @@
-/** Builds access control: keys, applications, the admin token. On an empty store, creates the demo and the admin token. */
+/** Builds access control: keys, applications, the admin token, operators, the audit. On an empty store, creates the demo and the admin token. */
+import { AuditTrail } from "../access/audit-trail.ts";
 import { Directory } from "../access/directory.ts";
 import { Keyring } from "../access/keyring.ts";
+import { Operators } from "../access/operators.ts";
 import { makeMasterKey, masterKeyFile, readMasterKey, Vault } from "../access/vault.ts";
 import type { Config } from "../config/settings.ts";
 import { systemClock as clock } from "../realtime/clock.ts";
@@ -8,13 +10,17 @@ import { type Snapshot, type Store, StoreError } from "../store/store.ts";
 import type { Log } from "../telemetry/log.ts";
 import { AdminToken } from "./admin-token.ts";
 import type { NodeContext } from "./context.ts";
-import { defaultHost, type FirstRun, firstRun } from "./first-run.ts";
+import { DEMO, defaultHost, type FirstRun, firstRun } from "./first-run.ts";
+
+/** Who made the demo, in the audit. */
+const FIRST_START = "first start";
 
 export interface Access {
   readonly vault: Vault;
   readonly keyring: Keyring;
   readonly directory: Directory;
-  readonly adminToken: AdminToken;
+  readonly operators: Operators;
+  readonly auditTrail: AuditTrail;
   /** Present if this start made it. */
   readonly firstRun: FirstRun | undefined;
   /** The address to listen on. */
@@ -30,9 +36,17 @@ export async function buildAccess({ config, log, store, metrics }: NodeContext):
   const directory = new Directory(store, keyring, vault, clock.nowMs);
   const made = await firstRun(store, directory, { demo: config.demo, adminToken: config.adminToken === "" });
   const adminToken = new AdminToken(config.adminToken, made?.adminToken);
+  const operators = new Operators({
+    store,
+    keyring,
+    vault,
+    nowMs: clock.nowMs,
+    failed: (err) => log.warn({ err }, "the time of an operator's last call could not be written"),
+  });
   const warnOfSealedKeys = sealedKeysWarner(keyring, log);
   const snapshotLoaded = (snapshot: Snapshot): void => {
     adminToken.update(snapshot);
+    operators.load(snapshot, adminToken.digest);
     warnOfSealedKeys();
   };
   // Read a second time: another node may have made the first run while this one waited for that.
@@ -42,10 +56,21 @@ export async function buildAccess({ config, log, store, metrics }: NodeContext):
   if (!adminToken.exists)
     log.warn("there is no admin token: set PARLEY_ADMIN_TOKEN, or stop and run `parley admin reset-token`");
   metrics.gauge("parley_keys", "Live keys.", () => keyring.size);
+  metrics.gauge("parley_dashboard_sessions", "Sessions of the dashboard.", () => operators.sessionCount);
   metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);
   const host = config.host || defaultHost(snapshot, made);
-  return { vault, keyring, directory, adminToken, firstRun: made, host, snapshotLoaded };
+  const auditTrail = buildAuditTrail({ log, store });
+  if (made?.demo) await auditTrail.record({ who: FIRST_START, what: "app created", on: DEMO });
+  return { vault, keyring, directory, operators, auditTrail, firstRun: made, host, snapshotLoaded };
 }
+
+const buildAuditTrail = ({ log, store }: Pick<NodeContext, "log" | "store">): AuditTrail =>
+  new AuditTrail({
+    store,
+    nowMs: clock.nowMs,
+    failed: (err) => log.error({ err }, "the audit could not be written or cleared; the log has the changes"),
+    dropped: (count) => log.warn({ count }, "applications made more changes than the audit can record"),
+  });
 
 async function masterKey(config: Config, store: Store): Promise<Buffer> {
   if (config.masterKey !== "") return Buffer.from(config.masterKey, "base64");

@@ -6,6 +6,7 @@
  * its clock is guarded.
  */
 import { BlockSweep } from "../access/block-sweep.ts";
+import { Repeating } from "../access/repeating.ts";
 import { Throttle } from "../access/throttle.ts";
 import { countOpenFiles, HeadLimit, setHeadLimit } from "../http/head-limit.ts";
 import { loadBundle } from "../http/pages/bundle.ts";
@@ -31,6 +32,9 @@ import { buildRooms, type RoomService } from "./rooms.ts";
 import { buildRoutes, type NodeRoutes } from "./routes.ts";
 import { buildTail } from "./tail.ts";
 
+/** How late a stream ends whose session has expired. */
+const SESSION_SWEEP_EVERY_MS = 5000;
+
 export interface NodeParts {
   readonly context: NodeContext;
   readonly access: Access;
@@ -40,12 +44,13 @@ export interface NodeParts {
   readonly recordings: RecordingService;
   readonly tails: TailNodes;
   readonly blockSweep: BlockSweep;
+  readonly sessionSweep: Repeating;
   readonly headLimit: HeadLimit;
   readonly pipeline: RequestPipeline;
   readonly routes: NodeRoutes;
 }
 
-export type BuildOptions = Pick<NodeContext, "config" | "nodeId" | "log" | "store">;
+export type BuildOptions = Pick<NodeContext, "config" | "sources" | "nodeId" | "log" | "store">;
 
 export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const context = contextOf(options);
@@ -53,7 +58,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
 
   // Access first: the host to listen on and everything below depend on keys, applications and the first run.
   const access = await buildAccess(context);
-  const { keyring, directory, vault, adminToken, host } = access;
+  const { keyring, directory, operators, auditTrail, vault, host } = access;
   if (config.natsUrl !== "" && !store.isShared)
     log.warn("PARLEY_NATS_URL without PARLEY_DATABASE_URL: keys created here are unknown to other nodes");
 
@@ -64,7 +69,10 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const realtime = await buildRealtime({ ...context, keyring, broadcast, snapshotLoaded });
   answerNodeStatus(context, realtime);
   const { storeFollower } = realtime;
-  if (storeFollower) directory.onChange(() => realtime.engine.nudge());
+  if (storeFollower) {
+    directory.onChange(() => realtime.engine.nudge());
+    operators.onChange(() => realtime.engine.nudge());
+  }
   const tails = buildTail({ ...context, keyring, realtime });
 
   // The application API: independent of realtime.
@@ -78,6 +86,11 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     nowMs: clock.nowMs,
     failed: (err) => log.error({ err }, "expired blocks could not be removed; trying again in a minute"),
   });
+  const sessionSweep = new Repeating(
+    SESSION_SWEEP_EVERY_MS,
+    () => operators.endExpired(),
+    (err) => log.error({ err }, "sessions that have expired could not be ended; trying again"),
+  );
   const headLimit = new HeadLimit({
     openFiles: countOpenFiles,
     webSockets: () => realtime.hub.connections.count,
@@ -101,14 +114,27 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const { trustedProxies, domain } = config;
   const pipeline = new RequestPipeline({ log, metrics, trustedProxies, domain, unauthenticated });
   const facts = factsOf({ config, nodeId, host, sealedKeys: () => keyring.sealed.length });
-  const services = { keyring, directory, adminToken, realtime, rooms, recordings, tails };
+  const services = { keyring, directory, operators, auditTrail, realtime, rooms, recordings, tails };
   const pages = new Pages(await loadBundle());
   const routes = buildRoutes({ ...context, ...services, checks, pipeline, unauthenticated, facts, pages });
-  return { context, access, listeners, realtime, rooms, recordings, tails, blockSweep, headLimit, pipeline, routes };
+  return {
+    context,
+    access,
+    listeners,
+    realtime,
+    rooms,
+    recordings,
+    tails,
+    blockSweep,
+    sessionSweep,
+    headLimit,
+    pipeline,
+    routes,
+  };
 }
 
-function contextOf({ config, nodeId, log, store }: BuildOptions): NodeContext {
+function contextOf({ config, sources, nodeId, log, store }: BuildOptions): NodeContext {
   const metrics = new Metrics();
   processMetrics(metrics, VERSION, nodeId);
-  return { config, nodeId, log, store, metrics, faults: new Faults(log, metrics), vitals: new Vitals() };
+  return { config, sources, nodeId, log, store, metrics, faults: new Faults(log, metrics), vitals: new Vitals() };
 }

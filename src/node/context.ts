@@ -1,4 +1,5 @@
 /** What every part of a node is built with. */
+import type { Loaded } from "../config/load.ts";
 import type { Config } from "../config/settings.ts";
 import type { Store } from "../store/store.ts";
 import type { Faults } from "../telemetry/faults.ts";
@@ -8,6 +9,8 @@ import type { Vitals } from "../telemetry/vitals.ts";
 
 export interface NodeContext {
   readonly config: Config;
+  /** Where each setting comes from. */
+  readonly sources: Loaded["sources"];
   readonly nodeId: string;
   readonly log: Log;
   readonly store: Store;

@@ -2,7 +2,7 @@
 import type { RunningNode } from "./start.ts";
 
 export async function drainNode(node: RunningNode): Promise<void> {
-  const { context, listeners, realtime, rooms, recordings, tails, blockSweep, headLimit } = node;
+  const { context, access, listeners, realtime, rooms, recordings, tails, blockSweep, sessionSweep, headLimit } = node;
   const drainMs = context.config.drainSeconds * 1000;
   await realtime.gateway.drain(drainMs);
   // Before the listeners wait for open responses, and after the closes that readers want to see.
@@ -13,6 +13,9 @@ export async function drainNode(node: RunningNode): Promise<void> {
   headLimit.stop();
   await rooms.expiry.stop();
   await blockSweep.stop();
+  await sessionSweep.stop();
+  // After the requests: it writes what they have queued.
+  await access.auditTrail.stop();
   await recordings.stop();
   await realtime.usage.stop();
   // After everything that waits for the store: the follower notices that the store is unreachable and ends those waits.

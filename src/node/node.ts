@@ -1,6 +1,5 @@
 /** One node: opens its store, builds its parts, starts them, and stops them. */
-import { ConfigError } from "../config/load.ts";
-import type { Config } from "../config/settings.ts";
+import { ConfigError, type Loaded } from "../config/load.ts";
 import { TlsError } from "../http/listener.ts";
 import { openStore } from "../store/open.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -23,14 +22,18 @@ export interface Node {
   stop(): Promise<void>;
 }
 
-export async function startNode(config: Config, nodeId: string, log: Log): Promise<Node> {
+export async function startNode(
+  { config, sources }: Pick<Loaded, "config" | "sources">,
+  nodeId: string,
+  log: Log,
+): Promise<Node> {
   if (config.databaseUrl !== "" && config.masterKey === "")
     throw new ConfigError(
       "PARLEY_MASTER_KEY is required with PARLEY_DATABASE_URL, the same on every node (make one: openssl rand -base64 32)",
     );
   const store = await openStore(config.data, config.databaseUrl);
   try {
-    const parts = await buildNode({ config, nodeId, log, store });
+    const parts = await buildNode({ config, sources, nodeId, log, store });
     const node = await startParts(parts);
     const { access, listeners } = node;
     return {

@@ -1,16 +1,20 @@
 /** Every path that a node serves: the public ones and the operator's. */
+import type { AuditTrail } from "../access/audit-trail.ts";
 import type { Directory } from "../access/directory.ts";
 import type { Moment } from "../access/explain.ts";
 import type { Keyring } from "../access/keyring.ts";
 import { ADMIN_WRONG_TRIES_PER_MINUTE } from "../access/limits.ts";
+import type { Operators } from "../access/operators.ts";
 import { Throttle } from "../access/throttle.ts";
+import { shownSettings } from "../config/show.ts";
 import { accessTokenEndpoints } from "../http/access-tokens.ts";
 import { adminRoomEndpoints } from "../http/admin-rooms.ts";
 import { adminUsageEndpoints } from "../http/admin-usage.ts";
 import { makeAppIn } from "../http/app-in.ts";
 import { type ApplicationGuards, applicationGuards, applicationRoutes } from "../http/application.ts";
 import { appEndpoints } from "../http/apps.ts";
-import { type Audit, makeAudit } from "../http/audit.ts";
+import { type Audit, makeAppAudit, makeAudit } from "../http/audit.ts";
+import { auditEndpoint } from "../http/audit-log.ts";
 import type { Call } from "../http/call.ts";
 import { channelEndpoints } from "../http/channels.ts";
 import { connectHandler } from "../http/connect.ts";
@@ -18,13 +22,15 @@ import type { Endpoint } from "../http/endpoint.ts";
 import { explainEndpoints } from "../http/explain.ts";
 import { factsEndpoint, type NodeFacts } from "../http/facts.ts";
 import { fileEndpoints } from "../http/files.ts";
-import { type Guards, makeGuards } from "../http/guards.ts";
+import { type GuardParts, type Guards, makeGuards } from "../http/guards.ts";
+import { keyConnections } from "../http/key-connections.ts";
 import { keyEndpoints } from "../http/keys.ts";
 import { liveChannelEndpoints } from "../http/live-channels.ts";
 import { livePeerEndpoints } from "../http/live-peers.ts";
 import { nodesEndpoint } from "../http/nodes.ts";
 import { openapiDocument } from "../http/openapi.ts";
 import { healthEndpoint, type ReadyChecks, readyResponse } from "../http/operations.ts";
+import { operatorEndpoints } from "../http/operators.ts";
 import { OwnHosts } from "../http/own-host.ts";
 import { ASSETS_PATH } from "../http/pages/bundle.ts";
 import type { Pages } from "../http/pages/pages.ts";
@@ -33,6 +39,8 @@ import type { RequestPipeline, Routes } from "../http/pipeline.ts";
 import { recordingEndpoints } from "../http/recordings.ts";
 import { roomEndpoints } from "../http/rooms.ts";
 import { routesOf } from "../http/router.ts";
+import { sessionEndpoints } from "../http/sessions.ts";
+import { settingsEndpoint } from "../http/settings.ts";
 import { startPage } from "../http/start.ts";
 import type { LogIncomplete } from "../http/streamed-array.ts";
 import { Streams } from "../http/streams.ts";
@@ -46,7 +54,6 @@ import { systemClock } from "../realtime/clock.ts";
 import { Quota } from "../realtime/quota.ts";
 import type { TailNodes } from "../realtime/tail-nodes.ts";
 import { VERSION } from "../version.ts";
-import type { AdminToken } from "./admin-token.ts";
 import type { NodeContext } from "./context.ts";
 import { DEMO } from "./first-run.ts";
 import type { Realtime } from "./realtime.ts";
@@ -60,7 +67,8 @@ const GATHER_MS = 1500;
 export interface RouteParts extends NodeContext {
   readonly keyring: Keyring;
   readonly directory: Directory;
-  readonly adminToken: AdminToken;
+  readonly operators: Operators;
+  readonly auditTrail: AuditTrail;
   readonly realtime: Realtime;
   readonly rooms: RoomService;
   readonly recordings: RecordingService;
@@ -79,11 +87,16 @@ export interface NodeRoutes {
 
 export function buildRoutes(parts: RouteParts): NodeRoutes {
   const { config, keyring, metrics, realtime, checks, pipeline, pages } = parts;
-  const guards = guardsOf(parts);
+  const access = guardPartsOf(parts);
+  const guards = makeGuards(access);
+  const audit = makeAudit(parts.log, parts.auditTrail);
   const streams = new Streams(realtime.clock);
   metrics.gauge("parley_streamed_lists", "Long lists that are being sent.", () => streams.size);
   const service = [healthEndpoint, ...realtimeEndpoints(parts, guards, streams)];
-  const control = controlEndpoints(parts, guards);
+  const control = [
+    ...controlEndpoints(parts, guards, audit),
+    ...(config.dashboard ? sessionEndpoints({ operators: parts.operators, access, audit }) : []),
+  ];
   const application = applicationEndpoints(parts, streams);
   const document = openapiDocument([...service, ...control, ...application], VERSION, config.domain);
   const start = startPage(pages, () => keyring.openKeyOf(DEMO));
@@ -119,17 +132,18 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   return { publicRoutes, adminRoutes };
 }
 
-function guardsOf({ config, keyring, adminToken, realtime: { keyRate, storeFollower } }: RouteParts): Guards {
+function guardPartsOf({ config, keyring, operators, realtime: { keyRate, storeFollower } }: RouteParts): GuardParts {
   const ownHosts = new OwnHosts(config.publicUrl);
-  return makeGuards({
+  return {
     keyring,
+    operators,
     nowMs,
     requests: keyRate,
     wrongTries: new Throttle(ADMIN_WRONG_TRIES_PER_MINUTE, ADMIN_WRONG_TRIES_PER_MINUTE / 60, monotonicMs),
-    adminTokenDigest: () => adminToken.digest,
     isOwnHost: (call) => ownHosts.has(call.host),
+    hasDashboard: config.dashboard,
     storeFollower,
-  });
+  };
 }
 
 function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams): Endpoint[] {
@@ -140,7 +154,7 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams):
   return [
     ...tokenEndpoints(guards.minting, keyRate, nowMs),
     ...channelEndpoints(guards.secret, { hub, streams, logIncomplete }),
-    ...peerEndpoints(guards.secret, { hub, store, blocks, nowMs }),
+    ...peerEndpoints(guards.secret, { hub, store, blocks, nowMs, audit: makeAppAudit(parts.auditTrail) }),
     ...usageEndpoints(guards.secret, { keyring, ...usageSources(parts) }),
   ];
 }
@@ -153,25 +167,32 @@ function usageSources({ store, realtime: { hub, usage, engine } }: RouteParts): 
   return { hub, usage, gather };
 }
 
-function controlEndpoints(parts: RouteParts, guards: Guards): Endpoint[] {
-  const { admin, stream } = guards;
-  const { directory, keyring, recordings, facts } = parts;
-  const { rotationGraceSeconds } = parts.config;
-  const audit = makeAudit(parts.log);
+function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
+  const { directory, keyring, operators, store, recordings, facts, config, sources } = parts;
+  const { hub, storeFollower } = parts.realtime;
+  const { rotationGraceSeconds } = config;
   const clearDeleted = (): void => recordings.clearDeleted();
   return [
-    ...appEndpoints(admin, { directory, audit, rotationGraceSeconds, clearDeleted }),
-    ...keyEndpoints(admin, {
+    ...appEndpoints(guards, { directory, audit, rotationGraceSeconds, clearDeleted }),
+    ...keyEndpoints(guards, {
       directory,
       keyring,
       audit,
       nowMs,
       rotationGraceSeconds,
-      storeFollower: parts.realtime.storeFollower,
+      storeFollower,
+      connectionsOf: keyConnections(hub),
     }),
-    factsEndpoint(admin, facts),
+    factsEndpoint(guards.operator, facts),
+    ...operatorEndpoints(guards, operators, audit),
+    auditEndpoint(guards.operator, store.audit, (idOrName) => keyring.app(idOrName)?.id),
+    settingsEndpoint(guards.operator, () => shownSettings({ config, sources })),
     ...consoleEndpoints(parts, guards, audit),
-    tailEndpoint(stream, { tails: parts.tails, appId: (name) => keyring.app(name)?.id, clock: parts.realtime.clock }),
+    tailEndpoint(guards.stream, {
+      tails: parts.tails,
+      appId: (name) => keyring.app(name)?.id,
+      clock: parts.realtime.clock,
+    }),
     ...liveEndpoints(parts, guards, audit),
   ];
 }
@@ -218,12 +239,13 @@ function applicationEndpoints(parts: RouteParts, streams: Streams): Endpoint[] {
     storeFollower: parts.realtime.storeFollower,
   });
   const logIncomplete: LogIncomplete = (call, error) => pipeline.logIncompleteResponse("/api/v1/rooms", call, error);
+  const audit = makeAppAudit(parts.auditTrail);
   const { rooms, accessTokens } = parts.rooms;
   const { recordings, uploads, links } = parts.recordings;
   return [
-    ...roomEndpoints(guards, { rooms, streams, logIncomplete }),
+    ...roomEndpoints(guards, { rooms, streams, logIncomplete, audit }),
     ...accessTokenEndpoints(guards, accessTokens),
-    ...recordingEndpoints(guards, recordings, config.linkSeconds),
+    ...recordingEndpoints(guards, { recordings, linkSeconds: config.linkSeconds, audit }),
     ...uploadEndpoints(guards, { uploads, recordings, links }),
     ...fileEndpoints(guards, { recordings, links, nowMs }),
   ];

@@ -7,12 +7,15 @@ export interface RunningNode extends NodeParts {
 }
 
 export async function startParts(parts: NodeParts): Promise<RunningNode> {
-  const { context, listeners, realtime, rooms, recordings, blockSweep, headLimit, pipeline, routes } = parts;
+  const { context, listeners, realtime, rooms, recordings, blockSweep, sessionSweep, headLimit, pipeline, routes } =
+    parts;
   // Before the ports are open: the first request must find the keys that other nodes have made.
   await realtime.storeFollower?.start();
   listeners.listen({ routes, fallback: pipeline.notFoundHandler, websocket: realtime.handlers });
   await rooms.expiry.start();
   blockSweep.start();
+  sessionSweep.start();
+  parts.access.auditTrail.start();
   recordings.start();
   headLimit.start();
   return { ...parts, stopWatchingEventLoop: watchEventLoop(context.metrics, context.faults, context.vitals) };

@@ -65,6 +65,10 @@ export class Connections {
     return [...(this.byKey.get(keyId) ?? [])];
   }
 
+  countOfKey(keyId: string): number {
+    return this.byKey.get(keyId)?.size ?? 0;
+  }
+
   connect(grant: Grant, socket: Socket, client: Address): Connection {
     const { spaces, clock, engine, usage, rates, emitter } = this.parts;
     const elsewhere = engine.connections(grant.app);

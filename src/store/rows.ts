@@ -1,5 +1,6 @@
 /** Converts database rows to the rows of the contract. PostgreSQL returns BIGINT as text, SQLite as number: both become numbers. */
 import type { Action } from "../protocol/actions.ts";
+import type { AuditRow, OperatorRow, SessionRow } from "./operators.ts";
 import type { RecordingFormat, RecordingRow, RecordingType, UploadRow } from "./recordings.ts";
 import type { RoomRow } from "./rooms.ts";
 import type { AppRow, BlockRow, KeyRow, PreviousAppSecret, SecretRow, UsageRow } from "./store.ts";
@@ -25,6 +26,7 @@ export const toApp = (row: DbRow): AppRow => ({
   maxConcurrentConnections: numberOrNull(row.max_concurrent_connections),
   maxMessagesPerPeriod: numberOrNull(row.max_messages_per_period),
   retentionDays: numberOrNull(row.retention_days),
+  consolePayloads: number(row.console_payloads) === 1,
   created: number(row.created),
   deleted: numberOrNull(row.deleted),
 });
@@ -65,6 +67,40 @@ export const toBlock = (row: DbRow): BlockRow => ({
   app: text(row.app),
   peerId: text(row.peer_id),
   untilMs: number(row.until_ms),
+});
+
+export const toOperator = (row: DbRow): OperatorRow => ({
+  id: text(row.id),
+  name: text(row.name),
+  role: row.role === "admin" ? "admin" : "read",
+  digest: text(row.digest),
+  created: number(row.created),
+  lastUsed: numberOrNull(row.last_used),
+  revoked: numberOrNull(row.revoked),
+});
+
+export const toSession = (row: DbRow): SessionRow => ({
+  digest: text(row.digest),
+  operator: textOrNull(row.operator),
+  credential: text(row.credential),
+  created: number(row.created),
+  ends: number(row.ends),
+});
+
+const jsonOrNull = (value: DbRow[string] | undefined): Record<string, unknown> | null =>
+  value == null ? null : (JSON.parse(String(value)) as Record<string, unknown>);
+
+export const toAudit = (row: DbRow): AuditRow => ({
+  id: text(row.id),
+  at: number(row.at),
+  who: text(row.who),
+  what: text(row.what),
+  on: text(row.target),
+  app: textOrNull(row.app),
+  address: textOrNull(row.address),
+  before: jsonOrNull(row.before_json),
+  after: jsonOrNull(row.after_json),
+  byApp: number(row.by_app) === 1,
 });
 
 export const toRoom = (row: DbRow): RoomRow => ({

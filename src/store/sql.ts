@@ -3,8 +3,10 @@ import { randomUUID } from "node:crypto";
 import type { SQL } from "bun";
 import type { Database, Run } from "./database.ts";
 import { type Leases, LocalLeases } from "./leases.ts";
+import type { OperatorRow, SessionRow } from "./operators.ts";
 import { PostgresLeases } from "./postgres-leases.ts";
-import { type DbRow, searchable, toApp, toBlock, toKey, toSecret, toUsage } from "./rows.ts";
+import { type DbRow, searchable, toApp, toBlock, toKey, toOperator, toSecret, toSession, toUsage } from "./rows.ts";
+import { SqlAudit } from "./sql-audit.ts";
 import { SqlRecordings } from "./sql-recordings.ts";
 import { SqlRooms } from "./sql-rooms.ts";
 import type {
@@ -43,6 +45,14 @@ class SqlReads implements Reads {
     return rows.map(toApp);
   }
 
+  async appsPage(limit: number, after: string): Promise<AppRow[]> {
+    const rows: DbRow[] = await this.run(
+      (sql) => sql`
+        SELECT * FROM apps WHERE deleted IS NULL AND id > ${searchable(after)} ORDER BY id LIMIT ${limit}`,
+    );
+    return rows.map(toApp);
+  }
+
   async key(id: string): Promise<KeyRow | undefined> {
     const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM keys WHERE id = ${searchable(id)}`);
     return rows.map(toKey)[0];
@@ -53,6 +63,22 @@ class SqlReads implements Reads {
       app === undefined
         ? sql`SELECT * FROM keys ORDER BY created, id`
         : sql`SELECT * FROM keys WHERE app = ${app} ORDER BY created, id`,
+    );
+    return rows.map(toKey);
+  }
+
+  async keysPage(limit: number, app?: string, after?: string): Promise<KeyRow[]> {
+    const last = after === undefined ? undefined : await this.key(after);
+    const created = last?.created ?? 0;
+    const id = last?.id ?? "";
+    const rows: DbRow[] = await this.run((sql) =>
+      app === undefined
+        ? sql`
+          SELECT * FROM keys WHERE created > ${created} OR (created = ${created} AND id > ${id})
+          ORDER BY created, id LIMIT ${limit}`
+        : sql`
+          SELECT * FROM keys WHERE app = ${app} AND (created > ${created} OR (created = ${created} AND id > ${id}))
+          ORDER BY created, id LIMIT ${limit}`,
     );
     return rows.map(toKey);
   }
@@ -68,6 +94,21 @@ class SqlReads implements Reads {
     const rows: DbRow[] = await this.run((sql) => sql`SELECT value FROM meta WHERE name = ${name}`);
     return rows[0] === undefined ? undefined : String(rows[0].value);
   }
+
+  async operators(): Promise<OperatorRow[]> {
+    const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM operators WHERE revoked IS NULL ORDER BY id`);
+    return rows.map(toOperator);
+  }
+
+  async operator(id: string): Promise<OperatorRow | undefined> {
+    const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM operators WHERE id = ${searchable(id)}`);
+    return rows.map(toOperator)[0];
+  }
+
+  async sessions(): Promise<SessionRow[]> {
+    const rows: DbRow[] = await this.run((sql) => sql`SELECT * FROM dashboard_sessions ORDER BY created, digest`);
+    return rows.map(toSession);
+  }
 }
 
 /** The reads and writes of one transaction. */
@@ -79,15 +120,15 @@ class SqlChange extends SqlReads implements Change {
   async putApp(row: AppRow): Promise<void> {
     await this.sql`
       INSERT INTO apps (id, name, secret_sealed, secret_digest, secret_seq, previous_secrets, plan_name,
-        max_concurrent_connections, max_messages_per_period, retention_days, created, deleted)
+        max_concurrent_connections, max_messages_per_period, retention_days, console_payloads, created, deleted)
       VALUES (${row.id}, ${row.name}, ${row.secretSealed}, ${row.secretDigest}, ${row.secretSeq},
-        ${JSON.stringify(row.previousSecrets)}, ${row.planName}, ${row.maxConcurrentConnections}, ${row.maxMessagesPerPeriod}, ${row.retentionDays}, ${row.created}, ${row.deleted})
+        ${JSON.stringify(row.previousSecrets)}, ${row.planName}, ${row.maxConcurrentConnections}, ${row.maxMessagesPerPeriod}, ${row.retentionDays}, ${row.consolePayloads ? 1 : 0}, ${row.created}, ${row.deleted})
       ON CONFLICT (id) DO UPDATE SET name = excluded.name, secret_sealed = excluded.secret_sealed,
         secret_digest = excluded.secret_digest, secret_seq = excluded.secret_seq,
         previous_secrets = excluded.previous_secrets, plan_name = excluded.plan_name,
         max_concurrent_connections = excluded.max_concurrent_connections,
         max_messages_per_period = excluded.max_messages_per_period, retention_days = excluded.retention_days,
-        deleted = excluded.deleted`;
+        console_payloads = excluded.console_payloads, deleted = excluded.deleted`;
   }
 
   async putKey(row: KeyRow): Promise<void> {
@@ -123,6 +164,23 @@ class SqlChange extends SqlReads implements Change {
       INSERT INTO meta (name, value) VALUES (${name}, ${value})
       ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
   }
+
+  async putOperator(row: OperatorRow): Promise<void> {
+    await this.sql`
+      INSERT INTO operators (id, name, role, digest, created, last_used, revoked)
+      VALUES (${row.id}, ${row.name}, ${row.role}, ${row.digest}, ${row.created}, ${row.lastUsed}, ${row.revoked})
+      ON CONFLICT (id) DO UPDATE SET revoked = excluded.revoked`;
+  }
+
+  async putSession(row: SessionRow): Promise<void> {
+    await this.sql`
+      INSERT INTO dashboard_sessions (digest, operator, credential, created, ends)
+      VALUES (${row.digest}, ${row.operator}, ${row.credential}, ${row.created}, ${row.ends})`;
+  }
+
+  async removeSession(digest: string): Promise<void> {
+    await this.sql`DELETE FROM dashboard_sessions WHERE digest = ${digest}`;
+  }
 }
 
 export class SqlStore extends SqlReads implements Store {
@@ -130,12 +188,14 @@ export class SqlStore extends SqlReads implements Store {
   private lastChange: Promise<unknown> = Promise.resolve();
   readonly rooms: SqlRooms;
   readonly recordings: SqlRecordings;
+  readonly audit: SqlAudit;
   readonly leases: Leases;
 
   constructor(private readonly database: Database) {
     super(database.run);
     this.rooms = new SqlRooms(database);
     this.recordings = new SqlRecordings(database);
+    this.audit = new SqlAudit(database);
     this.leases = database.isShared ? new PostgresLeases(database) : new LocalLeases();
   }
 
@@ -156,12 +216,16 @@ export class SqlStore extends SqlReads implements Store {
       const keys: DbRow[] = await tx`SELECT * FROM keys WHERE revoked IS NULL`;
       const secrets: DbRow[] = await tx`
         SELECT s.* FROM key_secrets s JOIN keys k ON k.id = s.key_id WHERE k.revoked IS NULL ORDER BY s.key_id, s.seq DESC`;
+      const operators: DbRow[] = await tx`SELECT * FROM operators WHERE revoked IS NULL`;
+      const sessions: DbRow[] = await tx`SELECT * FROM dashboard_sessions`;
       const meta: DbRow[] = await tx`SELECT * FROM meta`;
       return {
         revision: Number(revisions[0]?.revision),
         apps: apps.map(toApp),
         keys: keys.map(toKey),
         secrets: secrets.map(toSecret),
+        operators: operators.map(toOperator),
+        sessions: sessions.map(toSession),
         meta: new Map(meta.map(({ name, value }) => [String(name), String(value)])),
       };
     });
@@ -208,6 +272,10 @@ export class SqlStore extends SqlReads implements Store {
               THEN usage.peak_connections ELSE excluded.peak_connections END`;
       }
     });
+  }
+
+  async touchOperator(id: string, atMs: number): Promise<void> {
+    await this.run((sql) => sql`UPDATE operators SET last_used = ${atMs} WHERE id = ${id}`);
   }
 
   async blocks(nowMs: number): Promise<BlockRow[]> {

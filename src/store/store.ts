@@ -10,6 +10,7 @@
  */
 import type { Action } from "../protocol/actions.ts";
 import type { Leases } from "./leases.ts";
+import type { AuditStore, OperatorRow, SessionRow } from "./operators.ts";
 import type { RecordingStore } from "./recordings.ts";
 import type { RoomStore } from "./rooms.ts";
 
@@ -26,6 +27,8 @@ export interface AppRow {
   readonly maxConcurrentConnections: number | null;
   readonly maxMessagesPerPeriod: number | null;
   readonly retentionDays: number | null;
+  /** Whether operators may see the application's messages. */
+  readonly consolePayloads: boolean;
   readonly created: number;
   readonly deleted: number | null;
 }
@@ -78,7 +81,7 @@ export interface BlockRow {
 
 /** Compared with earlier ones, they show what has changed. */
 export interface Revisions {
-  /** Revision of everything that `change` writes: applications, keys, meta. */
+  /** Revision of everything that `change` writes: applications, keys, operators, sessions, meta. */
   readonly keys: number;
   readonly blocks: number;
 }
@@ -89,18 +92,30 @@ export interface Snapshot {
   readonly apps: readonly AppRow[];
   readonly keys: readonly KeyRow[];
   readonly secrets: readonly SecretRow[];
+  /** Live operators, and all sessions of the dashboard. */
+  readonly operators: readonly OperatorRow[];
+  readonly sessions: readonly SessionRow[];
   readonly meta: ReadonlyMap<string, string>;
 }
 
 export interface Reads {
   app(idOrName: string): Promise<AppRow | undefined>;
   apps(): Promise<AppRow[]>;
+  /** Live applications behind the one with that id, in the order of their ids. */
+  appsPage(limit: number, after: string): Promise<AppRow[]>;
   key(id: string): Promise<KeyRow | undefined>;
   /** Keys of one application or of all, also revoked ones. */
   keys(app?: string): Promise<KeyRow[]>;
+  /** The same in pages, in the order of creation; `after` is the last key of the page before. */
+  keysPage(limit: number, app?: string, after?: string): Promise<KeyRow[]>;
   /** Newest first. */
   secrets(keyId: string): Promise<SecretRow[]>;
   meta(name: string): Promise<string | undefined>;
+  /** Operators that are not revoked, oldest first. */
+  operators(): Promise<OperatorRow[]>;
+  operator(id: string): Promise<OperatorRow | undefined>;
+  /** Oldest first. */
+  sessions(): Promise<SessionRow[]>;
 }
 
 export interface Change extends Reads {
@@ -109,6 +124,9 @@ export interface Change extends Reads {
   putSecret(row: SecretRow): Promise<void>;
   removeSecret(keyId: string, seq: number): Promise<void>;
   putMeta(name: string, value: string): Promise<void>;
+  putOperator(row: OperatorRow): Promise<void>;
+  putSession(row: SessionRow): Promise<void>;
+  removeSession(digest: string): Promise<void>;
   /** Archives all rooms of an application. */
   archiveRooms(app: string, nowMs: number): Promise<void>;
 }
@@ -116,6 +134,7 @@ export interface Change extends Reads {
 export interface Store extends Reads {
   readonly rooms: RoomStore;
   readonly recordings: RecordingStore;
+  readonly audit: AuditStore;
   /** Leases of uploads: one writer at a time, over all nodes. */
   readonly leases: Leases;
   /** Other nodes may write to it, so that state in memory must be refreshed. */
@@ -131,6 +150,8 @@ export interface Store extends Reads {
   usageOf(app: string, from: number): Promise<UsageRow[]>;
   /** Adds messages to a period and raises its peak; writes all rows or none. */
   addUsage(rows: readonly UsageRow[]): Promise<void>;
+  /** Notes when an operator was last there, without raising a revision. */
+  touchOperator(id: string, atMs: number): Promise<void>;
   /** Blocks that have not ended at that time. */
   blocks(nowMs: number): Promise<BlockRow[]>;
   /** Also removes blocks that have ended. */

@@ -22,6 +22,9 @@ export interface Key {
   readonly created: number;
   readonly rotated: number | null;
   readonly revoked: number | null;
+  readonly previousSecrets: { endsAt: number }[];
+  /** Only in the answer to one key. */
+  readonly connections?: number;
 }
 
 export interface SecretKey extends Key {

@@ -16,6 +16,7 @@ export const appRow = (id: string, fields: Partial<AppRow> = {}): AppRow => ({
   maxConcurrentConnections: null,
   maxMessagesPerPeriod: null,
   retentionDays: null,
+  consolePayloads: false,
   created: CREATED_MS,
   deleted: null,
   ...fields,
