@@ -17,6 +17,7 @@ interface App {
     readonly maxMessagesPerPeriod: number | null;
   };
   readonly retentionDays: number | null;
+  readonly consolePayloads?: boolean;
   readonly deleted?: number;
   /** Only in the response to create. */
   readonly secretKey?: string;
@@ -37,6 +38,7 @@ const describe = (app: App): string =>
     connections: limitText(app.plan.maxConcurrentConnections),
     "messages per month": limitText(app.plan.maxMessagesPerPeriod),
     "recordings kept": retention(app.retentionDays),
+    "messages shown": app.consolePayloads === undefined ? undefined : app.consolePayloads ? "to operators" : "no",
     "secret key": app.secretKey,
   });
 
@@ -50,7 +52,7 @@ export async function create(input: Input): Promise<CommandResult> {
 }
 
 export async function list(input: Input): Promise<CommandResult> {
-  const response = await controlPlane(input).get<{ data: App[] }>("/apps");
+  const response = await controlPlane(input).getAll<App>("/apps");
   if (response.data.length === 0) return { value: response, text: "", notes: ["There are no applications yet."] };
   const rows = response.data.map((app) => [
     app.name,
@@ -82,10 +84,15 @@ export async function plan(input: Input): Promise<CommandResult> {
   const maxConcurrentConnections = input.wholeOrNone("max-connections");
   const maxMessagesPerPeriod = input.wholeOrNone("max-messages");
   const retentionDays = input.wholeOrNone("retention-days");
-  if ([name, maxConcurrentConnections, maxMessagesPerPeriod, retentionDays].every((one) => one === undefined))
-    throw new UsageError("nothing to change: name --max-connections, --max-messages, --name or --retention-days");
+  const payloads = input.oneOf("console-payloads", ["on", "off"]);
+  const consolePayloads = payloads === undefined ? undefined : payloads === "on";
+  const all = [name, maxConcurrentConnections, maxMessagesPerPeriod, retentionDays, payloads];
+  if (all.every((one) => one === undefined))
+    throw new UsageError(
+      "nothing to change: name --max-connections, --max-messages, --name, --retention-days or --console-payloads",
+    );
   // JSON leaves out undefined fields, so these stay unchanged.
-  const edit = { plan: { name, maxConcurrentConnections, maxMessagesPerPeriod }, retentionDays };
+  const edit = { plan: { name, maxConcurrentConnections, maxMessagesPerPeriod }, retentionDays, consolePayloads };
   const app = await controlPlane(input).patch<App>(appPath(input), edit);
   return { value: app, text: describe(app) };
 }

@@ -11,7 +11,7 @@ const RESPONSE_TIMEOUT_MS = 30_000;
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** The control plane, with the admin token. */
+/** The control plane, with the admin token or an operator's. */
 export const controlPlane = (input: Input): Server =>
   new Server(
     `${serverUrl(input)}/api/internal/v1`,
@@ -89,6 +89,18 @@ export class Server {
 
   get<T extends object>(path: string): Promise<T> {
     return this.request("GET", path);
+  }
+
+  /** All pages of a list. */
+  async getAll<T>(path: string): Promise<{ data: T[]; next: null }> {
+    const data: T[] = [];
+    for (let after: string | null | undefined = ""; after !== null && after !== undefined; ) {
+      const query: string = after === "" ? "" : `${path.includes("?") ? "&" : "?"}after=${encodeURIComponent(after)}`;
+      const page: { data: T[]; next?: string | null } = await this.get(path + query);
+      data.push(...page.data);
+      after = page.next;
+    }
+    return { data, next: null };
   }
 
   post<T extends object>(path: string, body: object = {}): Promise<T> {

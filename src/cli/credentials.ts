@@ -22,7 +22,10 @@ export function adminToken(input: Input): Credential {
     );
   const from = file === undefined ? "PARLEY_ADMIN_TOKEN" : `--admin-token-file ${file}`;
   if (!HEADER_SAFE.test(value)) throw new UsageError(`${from} must contain the admin token and nothing else`);
-  return { value, refused: `the admin token of ${from} is not this server's` };
+  const refused = value.startsWith("op_")
+    ? `the operator's token of ${from} is revoked, or is not this server's`
+    : `the admin token of ${from} is not this server's`;
+  return { value, refused };
 }
 
 export function secretKey(input: Input): Credential {

@@ -38,7 +38,7 @@ export async function gatherEvidence(input: Input): Promise<Evidence> {
   const publicUrl = publicUrlOf(input);
   const { value: token } = adminToken(input);
   // The request that needs the token comes first: if the token is wrong, the others are useless.
-  const { data: apps } = await server.get<{ data: { _id: string; name: string }[] }>("/apps");
+  const { data: apps } = await server.getAll<{ _id: string; name: string }>("/apps");
   const [facts, openKeys, ready, metrics, control] = await Promise.all([
     nodeFacts(server),
     openKeysOf(server, apps),

@@ -16,7 +16,7 @@ const URL_FLAG: Flag = {
 const ADMIN_TOKEN_FILE: Flag = {
   name: "admin-token-file",
   value: "FILE",
-  meaning: "file with the admin token; default PARLEY_ADMIN_TOKEN",
+  meaning: "file with the admin token or an operator's; default PARLEY_ADMIN_TOKEN",
 };
 
 /** Flags of every command that calls the control plane. */

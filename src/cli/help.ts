@@ -46,7 +46,7 @@ Start with "parley up". "parley help COMMAND" explains a command, with examples;
 
 Environment
 ${entry("PARLEY_URL", `the server to call (${DEFAULT_URL})`)}\
-${entry("PARLEY_ADMIN_TOKEN", "credential of the control plane: apps, keys, token check")}\
+${entry("PARLEY_ADMIN_TOKEN", "credential of the control plane (admin's or an operator's token): apps, keys, token check, operators, audit")}\
 ${entry("PARLEY_APP", "an application's name (demo), for rooms and recordings")}\
 ${entry("PARLEY_APP_SECRET", "that application's secret key")}\
 ${entry("PARLEY_KEY", "a secret key, SK_ID:SK_SECRET, for token mint and verify")}\

@@ -60,9 +60,7 @@ export async function create(input: Input): Promise<CommandResult> {
 export async function list(input: Input): Promise<CommandResult> {
   const app = input.text("app");
   const server = controlPlane(input);
-  const response = await server.get<{ data: Key[] }>(
-    app === undefined ? ROOT : `${ROOT}?app=${encodeURIComponent(app)}`,
-  );
+  const response = await server.getAll<Key>(app === undefined ? ROOT : `${ROOT}?app=${encodeURIComponent(app)}`);
   if (response.data.length === 0) return { value: response, text: "", notes: ["There are no keys yet."] };
   const names = input.isOn("json") ? new Map<string, string>() : await appNames(server);
   const rows = response.data.map((key) => [
@@ -82,7 +80,7 @@ export async function list(input: Input): Promise<CommandResult> {
 
 /** Names of applications by id; deleted applications have none. */
 async function appNames(server: Server): Promise<ReadonlyMap<string, string>> {
-  const { data } = await server.get<{ data: { _id: string; name: string }[] }>("/apps");
+  const { data } = await server.getAll<{ _id: string; name: string }>("/apps");
   return new Map(data.map((app) => [app._id, app.name]));
 }
 

@@ -183,8 +183,28 @@ test("a damaged store can be replaced by a backup", async () => {
   writeFileSync(join(data, "parley.sqlite"), "not a database any more, and long enough to be read as a header");
   writeFileSync(join(data, "parley.sqlite-wal"), "nor this");
   expect((await parley(["restore", backup, "--data", data, "--force"])).exitCode).toBe(0);
-  expect(readFileSync(join(data, "parley.sqlite")).equals(readFileSync(backup))).toBe(true);
   expect(existsSync(join(data, "parley.sqlite-wal"))).toBe(false);
+  const appsIn = (path: string): unknown[] => {
+    using db = new Database(path, { readonly: true });
+    return db.query("SELECT * FROM apps").all();
+  };
+  expect(appsIn(join(data, "parley.sqlite"))).toEqual(appsIn(backup));
+});
+
+test("a restored store has no sessions of the dashboard, and its audit names the restore", async () => {
+  const data = newData();
+  const path = join(data, "parley.sqlite");
+  alter(path, "INSERT INTO dashboard_sessions VALUES ('d', NULL, 'c', 1, 9999999999999)");
+  const backup = join(data, "with-session.sqlite");
+  expect((await parley(["backup", backup, "--data", data])).exitCode).toBe(0);
+  expect((await parley(["restore", backup, "--data", data, "--force"])).exitCode).toBe(0);
+  using db = new Database(path, { readonly: true });
+  expect(db.query("SELECT * FROM dashboard_sessions").all()).toEqual([]);
+  expect(db.query("SELECT who, what, target FROM audit ORDER BY id DESC LIMIT 1").get()).toEqual({
+    who: "command line",
+    what: "store restored",
+    target: "with-session.sqlite",
+  });
 });
 
 test("a file that is not a complete backup of Parley is refused before anything is changed", async () => {
@@ -230,6 +250,11 @@ test("a new admin token works, and the old one no longer does", async () => {
   const { adminToken: newest } = JSON.parse(second.stdout) as { adminToken: string };
   const server = await startServer(data);
   try {
+    const env = { PARLEY_URL: server.url, PARLEY_ADMIN_TOKEN: newest };
+    const { stdout } = await parley(["audit", "--what", "admin token reset", "--json"], { env });
+    const { data: entries } = JSON.parse(stdout) as { data: object[] };
+    const entry = { who: "command line", what: "admin token reset", on: "admin", app: null, address: null };
+    expect(entries).toEqual([expect.objectContaining(entry), expect.objectContaining(entry)]);
     const codes = [newest, reset.stdout.trim(), adminToken].map(async (token) => {
       const { exitCode } = await parley(["apps", "list"], {
         env: { PARLEY_URL: server.url, PARLEY_ADMIN_TOKEN: token },

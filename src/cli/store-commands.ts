@@ -1,15 +1,21 @@
 /** Commands that open the store itself. They fail while a server is running on the embedded store, because it is locked. */
 import { existsSync } from "node:fs";
+import { basename } from "node:path";
+import { AuditTrail } from "../access/audit-trail.ts";
 import { appSecretIdentity, masterKeyFile, readMasterKey, Vault } from "../access/vault.ts";
 import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/settings.ts";
 import { hadFirstRun, resetAdminToken } from "../node/first-run.ts";
 import { backupStore, type Restored, restoreStore } from "../store/backup.ts";
+import { schemaVersion } from "../store/migrate.ts";
 import { openStore, sqliteFile } from "../store/open.ts";
-import { StoreError } from "../store/store.ts";
+import { type Store, StoreError } from "../store/store.ts";
 import type { CommandResult } from "./command.ts";
 import type { Input } from "./input.ts";
 import { fields } from "./output.ts";
+
+/** As the audit names changes by these commands. */
+const COMMAND_LINE = "command line";
 
 export async function resetToken({ flags, env }: Input): Promise<CommandResult> {
   const { config } = loadConfig(flags, env);
@@ -23,7 +29,10 @@ export async function resetToken({ flags, env }: Input): Promise<CommandResult> 
     if (!isEmbedded && !(await hadFirstRun(store)))
       throw new StoreError("PARLEY_DATABASE_URL: no server has been started on this database yet");
     const adminToken = await resetAdminToken(store);
-    const notes = ["The admin token is shown only this once: save it now."];
+    const notes = [
+      "The admin token is shown only this once: save it now.",
+      ...(await audit(store, "admin token reset", "admin")),
+    ];
     if (config.adminToken !== "")
       notes.push("PARLEY_ADMIN_TOKEN is set: a server started with it uses that token instead of this one.");
     if (!isEmbedded) notes.push("Running servers accept it within a second.");
@@ -31,6 +40,15 @@ export async function resetToken({ flags, env }: Input): Promise<CommandResult> 
   } finally {
     await store.close();
   }
+}
+
+/** Returns a note if it cannot be written: the change was made, and the output of the command must not be lost. */
+async function audit(store: Store, what: string, on: string): Promise<string[]> {
+  const notes: string[] = [];
+  const failed = (error: unknown): void => void notes.push(`The audit could not be written: ${String(error)}`);
+  const trail = new AuditTrail({ store, nowMs: Date.now, failed, dropped: () => undefined });
+  await trail.record({ who: COMMAND_LINE, what, on });
+  return notes;
 }
 
 export async function backup(input: Input): Promise<CommandResult> {
@@ -53,13 +71,30 @@ export async function restore(input: Input): Promise<CommandResult> {
   refusePostgres(config, "restore a file of pg_dump with pg_restore, with all servers stopped");
   const file = input.operand(0);
   const restored = await restoreStore(config.data, file, input.isOn("force"));
+  const auditNotes = restored.schema === schemaVersion() ? await endSessionsAndAudit(config, file) : [];
   const store = sqliteFile(config.data);
   const masterKey = masterKeyState(config, restored);
   return {
     value: { file, store, schema: restored.schema, masterKey },
     text: fields({ store, schema: restored.schema, "master key": masterKey }),
-    notes: masterKeyNotes(masterKey, masterKeyFile(config.data)),
+    notes: [...masterKeyNotes(masterKey, masterKeyFile(config.data)), ...auditNotes],
   };
+}
+
+/**
+ * Ends the sessions of the dashboard that the backup holds: their operators may have signed out since. A backup of an earlier version
+ * has neither sessions nor an audit, and only a start migrates it.
+ */
+async function endSessionsAndAudit(config: Config, file: string): Promise<string[]> {
+  const store = await openStore(config.data, "");
+  try {
+    await store.change(async (change) => {
+      for (const { digest } of await change.sessions()) await change.removeSession(digest);
+    });
+    return await audit(store, "store restored", basename(file));
+  } finally {
+    await store.close();
+  }
 }
 
 /** PostgreSQL has better tools for this. */

@@ -5,6 +5,7 @@ import { HELP } from "../flags.ts";
 import { ABOUT } from "./about.ts";
 import { APPS } from "./apps.ts";
 import { KEYS } from "./keys.ts";
+import { OPERATORS } from "./operators.ts";
 import { RECORDINGS } from "./recordings.ts";
 import { ROOMS } from "./rooms.ts";
 import { SERVER } from "./server.ts";
@@ -25,6 +26,7 @@ export const GROUPS: readonly Group[] = [
   { title: "Rooms", commands: ROOMS },
   { title: "Recordings", commands: RECORDINGS },
   { title: "Live tail", commands: TAIL },
+  { title: "Operators", commands: OPERATORS },
   { title: "Verification", commands: VERIFY },
   { title: "About", commands: ABOUT },
 ];

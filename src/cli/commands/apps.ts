@@ -46,6 +46,7 @@ export const APPS: readonly Command[] = [
       { name: "max-connections", value: "N|none", meaning: "connections at the same time" },
       { name: "max-messages", value: "N|none", meaning: "messages in a calendar month" },
       { name: "name", value: "TEXT", meaning: "the plan's name" },
+      { name: "console-payloads", value: "on|off", meaning: "whether operators may see its messages" },
       { name: "retention-days", value: "N|none", meaning: "days that recordings are kept; none: forever" },
       ...CONTROL,
     ],
