@@ -72,7 +72,13 @@ export const tailEndpoint = (guard: Guard<Operator>, { tails, appId, clock }: Ta
         write: (lines: readonly string[], dropped: number) =>
           stream.send(dropped > 0 ? [...lines, droppedLine(clock.nowMs(), dropped)] : lines),
       };
-      const filters = { app: app && idOf(app, appId), channel, peer, key, kinds: kindsOf(kind) };
+      const filters = {
+        app: app === undefined ? undefined : idOf(app, appId),
+        channel,
+        peer,
+        key,
+        kinds: kindsOf(kind),
+      };
       const opened = tails.open({ ...filters, payloads: caller.role === "admin" }, sink, () => stream.end());
       void opened.nodes.then((count) => stream.comment(`watching ${count} ${count === 1 ? "node" : "nodes"}`));
       return stream.respond({ call, clock, until: caller.revoked, ended: () => opened.close() });

@@ -26,5 +26,10 @@ export function buildTail({ nodeId, metrics, keyring, realtime: { hub, clock } }
   const source = new TailSource(tail, nodeId, clock.nowMs);
   const nodes = new TailNodes({ tail, requests: hub.nodeRequests, clock, mayShowPayloads });
   metrics.gauge("parley_tail_readers", "Readers of the live tail that this node serves.", () => nodes.size);
+  metrics.gauge(
+    "parley_tail_remote_readers",
+    "Readers of the live tail on other nodes that this node gathers events for.",
+    () => nodes.remoteSize,
+  );
   return nodes;
 }

@@ -86,6 +86,11 @@ export class TailNodes {
     return this.own.size;
   }
 
+  /** Readers of other nodes that this node gathers for. */
+  get remoteSize(): number {
+    return this.watches.size;
+  }
+
   /** Ends all readers, because the node stops. */
   close(): void {
     this.isClosed = true;

@@ -1,5 +1,5 @@
 /** Turns what happens on this node into events of the live tail, for those that a reader wants. Nothing is built for the others. */
-import { type Code, wireCode } from "../protocol/codes.ts";
+import { CODES, type Code, wireCode } from "../protocol/codes.ts";
 import { kindBit, type TailEvent } from "../telemetry/tail/event.ts";
 import type { Tail } from "../telemetry/tail/tail.ts";
 import type { Connection } from "./connection.ts";
@@ -29,7 +29,7 @@ export class TailSource implements RealtimeListener {
 
   refused({ code, app, keyId, peerId, address }: RefusedConnect): void {
     if (!this.tail.select(REFUSE, app, undefined, peerId, undefined, keyId)) return;
-    this.write("refuse", { app, peerId, keyId, address, code: code === "over_concurrent" ? code : wireCode(code) });
+    this.write("refuse", { app, peerId, keyId, address, code: codeOf(code) });
   }
 
   subscribed(connection: Connection, channel: string): void {
@@ -89,6 +89,10 @@ export class TailSource implements RealtimeListener {
 }
 
 type Fields = Omit<TailEvent, "at" | "kind" | "nodeId">;
+
+const isCode = (code: string): code is Code => Object.hasOwn(CODES, code);
+/** Not every reason of a refused connect is an error code. */
+const codeOf = (code: string): string => (isCode(code) ? wireCode(code) : code);
 
 interface Named {
   readonly id?: string;

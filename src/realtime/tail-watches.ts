@@ -34,6 +34,10 @@ export class TailWatches {
 
   constructor(private readonly parts: WatchParts) {}
 
+  get size(): number {
+    return this.count;
+  }
+
   /** Returns the ids of the readers that this node gathers for from now on. */
   renew({ from, version, readers }: WatchRequest): string[] {
     const lease = this.leases.get(from) ?? { version: -1, endsMs: 0, readers: new Map() };
