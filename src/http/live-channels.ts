@@ -88,7 +88,7 @@ export function liveChannelEndpoints(
       hasRawSlashes: true,
       passesOn: true,
       summary: "Publish to a channel as the server",
-      body: message,
+      body: message.strict(),
       response: published,
       problems: ["not_found", "channel_reserved", "over_message_quota", "backend_error"],
       handle: async (call, { caller, body, text, recheck }) => {

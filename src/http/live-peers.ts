@@ -89,7 +89,7 @@ export function livePeerEndpoints(
       path: `${root}/:peerId`,
       summary: "One peer: its connections on all nodes, and what happened to them lately",
       response: one,
-      problems: ["not_found", "peer_not_found", "backend_error"],
+      problems: ["invalid_request", "not_found", "peer_not_found", "backend_error"],
       handle: async (call) => {
         const peerId = peerIn(call);
         const { id } = await appIn(call);
@@ -106,7 +106,7 @@ export function livePeerEndpoints(
       path: `${root}/:peerId/send`,
       passesOn: true,
       summary: "Send to all connections of a peer as the server",
-      body: message,
+      body: message.strict(),
       response: delivered,
       problems: ["not_found", "peer_not_found", "over_message_quota", "backend_error"],
       handle: async (call, { caller, body, text, recheck }) => {

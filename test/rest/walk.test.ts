@@ -198,6 +198,8 @@ function expectFrameOf(answer: Answer): void {
 /** Operations that cannot succeed here, with the reason. */
 const NEVER: Readonly<Record<string, string>> = {
   "POST /v1/peers/{peerId}/send": "no peer is connected",
+  "GET /api/internal/v1/apps/{app}/peers/{peerId}": "no peer is connected",
+  "POST /api/internal/v1/apps/{app}/peers/{peerId}/send": "no peer is connected",
 };
 
 let worlds = 0;
