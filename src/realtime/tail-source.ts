@@ -24,7 +24,7 @@ export class TailSource implements RealtimeListener {
 
   connected(connection: Connection): void {
     if (!this.selects(CONNECT, connection, undefined)) return;
-    this.write("connect", { ...of(connection), address: named(connection).address });
+    this.write("connect", { ...of(connection), address: connection.address });
   }
 
   refused({ code, app, keyId, peerId, address }: RefusedConnect): void {
@@ -47,7 +47,7 @@ export class TailSource implements RealtimeListener {
       channel,
       peerId: from,
       keyId: connection?.keyId,
-      connectionId: connection && named(connection).id,
+      connectionId: connection?.id,
     };
     this.write("publish", { ...fields, bytes: Buffer.byteLength(dataJson) }, dataJson);
   }
@@ -59,7 +59,7 @@ export class TailSource implements RealtimeListener {
       peerId: from,
       to,
       keyId: connection?.keyId,
-      connectionId: connection && named(connection).id,
+      connectionId: connection?.id,
     };
     this.write("send", { ...fields, bytes: Buffer.byteLength(dataJson) }, dataJson);
   }
@@ -90,19 +90,9 @@ export class TailSource implements RealtimeListener {
 
 type Fields = Omit<TailEvent, "at" | "kind" | "nodeId">;
 
-const isCode = (code: string): code is Code => Object.hasOwn(CODES, code);
-/** Not every reason of a refused connect is an error code. */
-const codeOf = (code: string): string => (isCode(code) ? wireCode(code) : code);
-
-interface Named {
-  readonly id?: string;
-  readonly address?: string;
-}
-const named = (connection: Connection): Named => connection as Connection & Named;
-
 const of = (connection: Connection) => ({
   app: connection.peer.space.app,
   peerId: connection.peerId,
   keyId: connection.keyId,
-  connectionId: named(connection).id,
+  connectionId: connection.id,
 });
