@@ -4,6 +4,7 @@
  */
 import { cluster } from "./cluster.ts";
 import { connections } from "./connections.ts";
+import { lists } from "./lists.ts";
 import { recordings } from "./recordings.ts";
 import { speed } from "./speed.ts";
 import { tokens } from "./tokens.ts";
@@ -20,6 +21,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "memory per connection, memory after cycles, frames and time of a join storm",
     run: connections,
   },
+  lists: { about: "CPU of a page of each live list, with 50,000 connections and 10,000 channels", run: lists },
   recordings: { about: "pages and totals among a million rows, memory while 4 GiB go in and out", run: recordings },
   tokens: {
     about: "server CPU per minted token, against a minimal server that parses and answers the same",
