@@ -3,11 +3,11 @@ import { randomUUID } from "node:crypto";
 import type { ActionSet } from "../protocol/actions.ts";
 import type { Code } from "../protocol/codes.ts";
 import type { Scope } from "../protocol/glob.ts";
+import { originAllowed } from "../protocol/origin.ts";
 import type { Blocks } from "./blocks.ts";
 import { type AdmitCheck, BLOCK_CHECK } from "./checks.ts";
 import type { KeyRate } from "./coverage.ts";
 import type { Keyring, PublishableKey, SecretKey } from "./keyring.ts";
-import { originAllowed } from "./origin.ts";
 import { type KnownOfClient, TokenRefusal, verifyToken } from "./token.ts";
 
 /** The result of admission; it lives as long as the connection. */

@@ -2,11 +2,11 @@
 import { type Action, bitOf } from "../protocol/actions.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
 import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
+import { normalizeOrigin } from "../protocol/origin.ts";
 import type { KeyRow } from "../store/store.ts";
 import type { AdmitParts, Grant, Refusal } from "./admit.ts";
 import { duration } from "./duration.ts";
 import { parseJws, parseUtf8Json } from "./jws.ts";
-import { normalizeOrigin } from "./origin.ts";
 import { type ChannelRefusal, narrowForAction, narrowForChannel, permissionsOf } from "./permissions.ts";
 
 /** Texts without surrounding spaces; absent where nothing was given. */

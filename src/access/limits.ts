@@ -19,7 +19,6 @@ export const TOKEN_METADATA_MAX_BYTES = 8 * KIB;
 export const TOKEN_PEER_METADATA_MAX_BYTES = 4 * KIB;
 
 export const ORIGINS_MAX = 100;
-export const ORIGIN_MAX_CHARS = 256;
 export const LABEL_MAX_CHARS = 128;
 export const APP_NAME_MAX_CHARS = 63;
 

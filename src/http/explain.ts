@@ -5,11 +5,10 @@ import type { KeyRate } from "../access/coverage.ts";
 import { explain, type Moment } from "../access/explain.ts";
 import { namedKey, type Question } from "../access/explain-advice.ts";
 import type { Keyring } from "../access/keyring.ts";
-import { ORIGIN_MAX_CHARS } from "../access/limits.ts";
 import type { Operator } from "../access/operator.ts";
 import type { Follower } from "../access/store-follower.ts";
 import { ACTIONS } from "../protocol/actions.ts";
-import { REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
+import { ORIGIN_MAX_CHARS, REQUEST_HEAD_MAX_BYTES } from "../protocol/limits.ts";
 import type { KeyRow, Store } from "../store/store.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 

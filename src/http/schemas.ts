@@ -1,13 +1,13 @@
 /** Schemas that several endpoints share. A schema is the check, the type and the documentation at once. */
 import { z } from "zod";
 import { LABEL_MAX_CHARS, ORIGINS_MAX, ROTATION_GRACE_MAX_SECONDS } from "../access/limits.ts";
-import { normalizeOrigin } from "../access/origin.ts";
 import { ACTIONS } from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
 import { parseGlob } from "../protocol/glob.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
 import { KIB, PATTERNS_MAX, PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
 import { hasControl, isPeerId, isWellFormed, utf8Bytes } from "../protocol/names.ts";
+import { normalizeOrigin } from "../protocol/origin.ts";
 
 export const peerId = z
   .custom<string>(isPeerId, `must be 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters`)

@@ -24,6 +24,7 @@ export const SILENCE_MAX_MS = 60_000;
 export const RETRY_AFTER_MS = 1000;
 
 export const CHANNEL_MAX_BYTES = 256;
+export const ORIGIN_MAX_CHARS = 256;
 export const PATTERNS_MAX = 100;
 export const PATTERN_MAX_BYTES = 256;
 /**

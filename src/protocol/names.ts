@@ -14,7 +14,11 @@ export const hasControl = (text: string): boolean => CONTROL.test(text);
 /** UTF-8 cannot encode a lone surrogate: two different names with one would be equal on the wire. */
 export const isWellFormed = (text: string): boolean => text.isWellFormed();
 
-export const utf8Bytes = (text: string): number => Buffer.byteLength(text, "utf8");
+/** Buffer counts without encoding, which matters per frame; browsers have none. Chosen once, at the start. */
+const { Buffer: counter } = globalThis as { Buffer?: { byteLength(text: string, encoding: "utf8"): number } };
+export const utf8Bytes: (text: string) => number = counter
+  ? (text) => counter.byteLength(text, "utf8")
+  : (text) => new TextEncoder().encode(text).length;
 
 export const isChannelName = (value: unknown): value is string =>
   typeof value === "string" &&
