@@ -14,6 +14,10 @@ export interface List<T> {
   readonly next: string | null;
   /** false: a node has not responded, and its part is missing. */
   readonly isComplete?: boolean;
+  /** How many there are in all, in lists that count them. */
+  readonly total?: number;
+  /** What all recordings that match take. */
+  readonly sizeInBytes?: number;
 }
 
 export interface App {
@@ -23,6 +27,8 @@ export interface App {
   readonly plan: Plan;
   readonly retentionDays: number | null;
   readonly consolePayloads: boolean;
+  /** Previous secret keys in their grace period. */
+  readonly previousSecrets?: readonly { readonly endsAt: number }[];
 }
 
 export interface Plan {
@@ -220,7 +226,15 @@ export interface Room {
 
 export interface Recording {
   readonly _id: string;
-  readonly roomName?: string;
-  readonly fileName?: string;
-  readonly [field: string]: unknown;
+  /** The id of the room. */
+  readonly room: string;
+  readonly roomName?: string | null;
+  readonly participantSession: string;
+  readonly meetingSession: string;
+  readonly participantUsername: string;
+  readonly fileName: string;
+  readonly sizeInBytes: number;
+  readonly type: "video" | "audio" | "screen" | "composition";
+  readonly startTime: number;
+  readonly endTime: number;
 }

@@ -1,5 +1,5 @@
 /** Data that pages show: loaded, kept fresh while the page is visible, and kept on screen when a refresh fails. */
-import { type Signal, useSignal } from "@preact/signals";
+import { type ReadonlySignal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError, get } from "../api/client.ts";
 import type { List } from "../api/types.ts";
@@ -69,6 +69,10 @@ export interface LiveList<T> extends Live<readonly T[]> {
   readonly loadMore: () => Promise<void>;
   /** false: a node has not responded, and its part of the list is missing. */
   readonly isComplete: boolean;
+  /** How many there are in all, where the call says it. */
+  readonly total: number | undefined;
+  /** What they all take, where the call says it. */
+  readonly sizeInBytes: number | undefined;
 }
 
 const PAGE = 100;
@@ -80,6 +84,8 @@ export function useList<T>(path: string | undefined, { everyMs }: Options = {}):
   const rows = useSignal<readonly T[] | undefined>(undefined);
   const next = useSignal<string | null>(null);
   const isComplete = useSignal(true);
+  const total = useSignal<number | undefined>(undefined);
+  const sizeInBytes = useSignal<number | undefined>(undefined);
   const error = useSignal<ApiError | undefined>(undefined);
   const isLoading = useSignal(false);
   const page = (limit: number, after?: string, signal?: AbortSignal): Promise<List<T>> => {
@@ -103,6 +109,8 @@ export function useList<T>(path: string | undefined, { everyMs }: Options = {}):
       rows.value = found.data;
       next.value = found.next;
       isComplete.value = found.isComplete ?? true;
+      total.value = found.total;
+      sizeInBytes.value = found.sizeInBytes;
     }, signal);
   const loadMore = async (): Promise<void> => {
     const after = next.value;
@@ -130,11 +138,13 @@ export function useList<T>(path: string | undefined, { everyMs }: Options = {}):
     hasMore: next.value !== null,
     loadMore,
     isComplete: isComplete.value,
+    total: total.value,
+    sizeInBytes: sizeInBytes.value,
   };
 }
 
 /** The value as it was when it last stayed the same for `delayMs`: searches while one types. */
-export function useDelayed(value: Signal<string>, delayMs = 200): string {
+export function useDelayed(value: ReadonlySignal<string>, delayMs = 200): string {
   const delayed = useSignal(value.value);
   const current = value.value;
   useEffect(() => {

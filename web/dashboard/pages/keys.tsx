@@ -1,4 +1,187 @@
-import type { PageParameters } from "../routes.tsx";
-import { Page } from "../ui/page.tsx";
+/** Keys and developer section: the credentials of an application, and how to use them. */
+import { useSignal } from "@preact/signals";
+import { query, segment } from "../api/client.ts";
+import type { App, Key } from "../api/types.ts";
+import { currentApp, loadApps } from "../lib/apps.ts";
+import { useList } from "../lib/live.ts";
+import { useOrigin } from "../lib/origin.ts";
+import { BASE, parameters, setParameters } from "../lib/router.ts";
+import { channelProblem, matching } from "../lib/scope.ts";
+import { mayChange } from "../lib/session.ts";
+import { Search } from "../ui/fields.tsx";
+import { Empty } from "../ui/notice.tsx";
+import { Card, Page } from "../ui/page.tsx";
+import { type Column, Table } from "../ui/table.tsx";
+import { Badge, Copy, Name, Time } from "../ui/values.tsx";
+import { DeleteApp, Payloads } from "./app-danger.tsx";
+import { AppSecret } from "./app-secret.tsx";
+import { CreateKey } from "./key-create.tsx";
+import { KeySnippets } from "./key-snippets.tsx";
+import { NotFound } from "./not-found.tsx";
 
-export const Keys = (_: { readonly at: PageParameters }) => <Page title="Keys" />;
+export function Keys() {
+  const app = currentApp.value;
+  return app ? <KeysOf key={app._id} app={app} /> : <NotFound />;
+}
+
+function KeysOf({ app }: { readonly app: App }) {
+  const isCreating = useSignal(parameters.value.has("create") && mayChange.value);
+  const { data, error, reload, hasMore, loadMore } = useList<Key>(`/signalling/keys${query({ app: app._id })}`);
+  const origin = useOrigin();
+  const create = (): void => {
+    isCreating.value = true;
+  };
+  const live = data?.filter(({ revoked }) => revoked === null) ?? [];
+  const example = live.find(({ type }) => type === "publishable") ?? live[0];
+  return (
+    <Page
+      title="Keys"
+      intro="Keys decide who may connect, to which channels, and from where."
+      isReady={data !== undefined}
+      error={error}
+      actions={
+        mayChange.value && (
+          <button type="button" class="primary" onClick={create}>
+            Create key
+          </button>
+        )
+      }
+    >
+      <KeyList app={app} keys={data ?? []} create={create} hasMore={hasMore} loadMore={loadMore} />
+      {example && <KeySnippets title="Connect" shown={example} />}
+      <AppSecret app={app} origin={origin} reload={loadApps} />
+      <Payloads app={app} />
+      {mayChange.value && <DeleteApp app={app} />}
+      {isCreating.value && <CreateKey app={app._id} onCreated={reload} onClose={() => (isCreating.value = false)} />}
+    </Page>
+  );
+}
+
+interface KeyListProps {
+  readonly app: App;
+  readonly keys: readonly Key[];
+  readonly create: () => void;
+  readonly hasMore: boolean;
+  readonly loadMore: () => void;
+}
+
+function KeyList({ app, keys, create, hasMore, loadMore }: KeyListProps) {
+  const channel = parameters.value.get("channel") ?? "";
+  const withRevoked = parameters.value.has("revoked");
+  const problem = channel === "" ? undefined : channelProblem(channel);
+  const revoked = keys.filter((one) => one.revoked !== null).length;
+  const rows = keys.filter(
+    (one) =>
+      (withRevoked || one.revoked === null) && (channel === "" || matching(one.channelPatterns, channel).length > 0),
+  );
+  return (
+    <Card>
+      <div class="toolbar">
+        <Search
+          label="Which keys cover the channel"
+          placeholder="Which keys cover chat/42?"
+          value={channel}
+          onInput={(value) => setParameters({ channel: value })}
+        />
+        <span role="status" class="muted small">
+          {channel !== "" &&
+            (problem ?? `${rows.length === 1 ? "1 key covers" : `${rows.length || "No"} keys cover`} this channel.`)}
+        </span>
+        {revoked > 0 && (
+          <button
+            type="button"
+            class="quiet push"
+            aria-pressed={withRevoked}
+            onClick={() => setParameters({ revoked: withRevoked ? "" : "1" })}
+          >
+            {withRevoked ? "Hide" : "Show"} {revoked} revoked
+          </button>
+        )}
+      </div>
+      <Table
+        label="Keys"
+        columns={columnsOf(app)}
+        rows={rows}
+        keyOf={({ keyId }) => keyId}
+        hasMore={hasMore}
+        loadMore={loadMore}
+        empty={
+          channel === "" ? (
+            <Empty title="This application has no keys yet.">
+              A publishable key lets browsers connect; a secret key lets your backend mint tokens and publish.
+              {mayChange.value && (
+                <p class="after">
+                  <button type="button" onClick={create}>
+                    Create the first key
+                  </button>
+                </p>
+              )}
+            </Empty>
+          ) : (
+            <Empty title="No key covers this channel.">
+              {problem ?? "Add a pattern to a key, or create one that covers it."}
+            </Empty>
+          )
+        }
+      />
+    </Card>
+  );
+}
+
+const columnsOf = (app: App): readonly Column<Key>[] => [
+  {
+    title: "Key",
+    cell: ({ keyId, label }) => (
+      <div class="key-cell">
+        <a href={`${BASE}/apps/${segment(app.name)}/keys/${segment(keyId)}`}>{label ?? "Without a label"}</a>
+        <span class="row tight">
+          <Name>{keyId}</Name>
+          <Copy text={keyId} what={`id of ${label ?? keyId}`} />
+        </span>
+      </div>
+    ),
+  },
+  { title: "Type", cell: ({ type }) => <Badge kind={type === "secret" ? "accent" : ""}>{type}</Badge> },
+  { title: "Channels", cell: ({ channelPatterns }) => <Values of={channelPatterns} none="none" /> },
+  { title: "Actions", isMinor: true, cell: ({ actions }) => <Values of={actions} none="none" /> },
+  {
+    title: "Origins",
+    isMinor: true,
+    cell: ({ type, allowedOrigins = [] }) =>
+      type === "secret" ? <span class="muted">not used</span> : <Values of={allowedOrigins} none="no browser" />,
+  },
+  { title: "Created", isMinor: true, cell: ({ created }) => <Time at={created} /> },
+  { title: "State", cell: (one) => <KeyState of={one} /> },
+];
+
+/** The first few of a list, and how many more there are. */
+function Values({ of: all, none }: { readonly of: readonly string[]; readonly none: string }) {
+  if (all.length === 0) return <span class="muted">{none}</span>;
+  return (
+    <div class="values" title={all.join("\n")}>
+      {all.slice(0, 3).map((one) => (
+        <Name key={one}>{one}</Name>
+      ))}
+      {all.length > 3 && <span class="muted small">and {all.length - 3} more</span>}
+    </div>
+  );
+}
+
+export function KeyState({ of: { revoked, previousSecrets } }: { readonly of: Key }) {
+  if (revoked !== null)
+    return (
+      <span class="values">
+        <Badge kind="bad">revoked</Badge>
+        <span class="muted small">
+          <Time at={revoked} />
+        </span>
+      </span>
+    );
+  const previous = previousSecrets?.length ?? 0;
+  return (
+    <span class="values">
+      <Badge kind="good">live</Badge>
+      {previous > 0 && <span class="muted small">{previous} previous in grace</span>}
+    </span>
+  );
+}

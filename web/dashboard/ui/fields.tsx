@@ -48,6 +48,10 @@ interface TextProps {
   readonly isRequired?: boolean;
   readonly isDisabled?: boolean;
   readonly maxLength?: number;
+  readonly min?: number;
+  readonly max?: number;
+  /** The step of a number or a time: a time with 1 has seconds. */
+  readonly step?: number;
   readonly rows?: number;
   readonly autoFocus?: boolean;
 }
@@ -111,12 +115,18 @@ interface SelectProps<T extends string> {
   readonly options: readonly (readonly [value: T, text: string])[];
   readonly onChange: (value: T) => void;
   readonly help?: ComponentChildren;
+  readonly isDisabled?: boolean;
 }
 
-export const Select = <T extends string>({ label, value, options, onChange, help }: SelectProps<T>) => (
+export const Select = <T extends string>({ label, value, options, onChange, help, isDisabled }: SelectProps<T>) => (
   <Field label={label} help={help}>
     {(attributes) => (
-      <select {...attributes} value={value} onChange={(event) => onChange(event.currentTarget.value as T)}>
+      <select
+        {...attributes}
+        value={value}
+        disabled={isDisabled === true}
+        onChange={(event) => onChange(event.currentTarget.value as T)}
+      >
         {options.map(([one, text]) => (
           <option key={one} value={one}>
             {text}
