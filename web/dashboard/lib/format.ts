@@ -72,3 +72,15 @@ export function relative(unixSeconds: number, nowSeconds: number): string {
 export const exactTime = (unixSeconds: number): string => EXACT.format(unixSeconds * 1000);
 export const day = (unixSeconds: number): string => DAY.format(unixSeconds * 1000);
 export const clock = (unixMs: number): string => CLOCK.format(unixMs);
+
+/** A moment as the value of an input of type `datetime-local`, in the browser's time zone. */
+export function toLocalInput(unixSeconds: number): string {
+  const date = new Date(unixSeconds * 1000);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+/** undefined: the input is empty, or not a time. */
+export function fromLocalInput(text: string): number | undefined {
+  const ms = text === "" ? Number.NaN : new Date(text).getTime();
+  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000);
+}

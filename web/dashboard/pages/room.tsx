@@ -1,4 +1,137 @@
+/** One room: all its fields with their meaning. Only those that were changed are saved. */
+import { useSignal } from "@preact/signals";
+import { put, remove, segment } from "../api/client.ts";
+import type { Room as RoomRow } from "../api/types.ts";
+import { useLive } from "../lib/live.ts";
+import { ACTING, changesOf, draftOf, KEPT, nameProblem, type RoomDraft } from "../lib/room-draft.ts";
+import { BASE, navigate } from "../lib/router.ts";
+import { mayChange } from "../lib/session.ts";
 import type { PageParameters } from "../routes.tsx";
-import { Page } from "../ui/page.tsx";
+import { confirm, Form } from "../ui/dialog.tsx";
+import { Text } from "../ui/fields.tsx";
+import { toast } from "../ui/notice.tsx";
+import { Card, Page } from "../ui/page.tsx";
+import { Copy, Time } from "../ui/values.tsx";
+import { RoomFields } from "./room-fields.tsx";
 
-export const Room = (_: { readonly at: PageParameters }) => <Page title="Room" />;
+export function Room({ at }: { readonly at: PageParameters }) {
+  const root = `/apps/${segment(at.app ?? "")}/rooms`;
+  const { data, error } = useLive<RoomRow>(`${root}/${segment(at.room ?? "")}`);
+  return (
+    <Page
+      title={at.room ?? "Room"}
+      isReady={data !== undefined}
+      error={error}
+      intro={<a href={`${BASE}${root}`}>All rooms</a>}
+      actions={
+        data && (
+          <>
+            <a class="button" href={`${BASE}/apps/${segment(at.app ?? "")}/recordings?room=${data._id}`}>
+              Its recordings
+            </a>
+            {mayChange.value && (
+              <button type="button" class="danger" onClick={() => archive(data, root)}>
+                Delete …
+              </button>
+            )}
+          </>
+        )
+      }
+    >
+      {data && <RoomForm room={data} root={root} />}
+    </Page>
+  );
+}
+
+function archive({ roomName }: RoomRow, root: string): void {
+  confirm({
+    title: `Delete the room ${roomName}`,
+    text: (
+      <p>
+        The room is archived: it disappears from every list, its access tokens end, and its name can be used by another
+        room. Its recordings stay. It cannot be brought back.
+      </p>
+    ),
+    submit: "Delete the room",
+    isDanger: true,
+    run: async () => {
+      await remove(`${root}/${segment(roomName)}`);
+      toast(`${roomName} is deleted.`);
+      navigate(root);
+    },
+  });
+}
+
+function RoomForm({ room, root }: { readonly room: RoomRow; readonly root: string }) {
+  const saved = useSignal<RoomRow>(room);
+  const name = useSignal(room.roomName);
+  const draft = useSignal<RoomDraft>(draftOf(room));
+  const reset = (): void => {
+    name.value = saved.value.roomName;
+    draft.value = draftOf(saved.value);
+  };
+  const changes = {
+    ...changesOf(draftOf(saved.value), draft.value),
+    ...(name.value !== saved.value.roomName && { roomName: name.value }),
+  };
+  const count = Object.keys(changes).length;
+  const save = async (): Promise<void> => {
+    const before = saved.value.roomName;
+    saved.value = await put<RoomRow>(`${root}/${segment(before)}`, changes);
+    reset();
+    toast("The room is saved.");
+    if (saved.value.roomName !== before) navigate(`${root}/${segment(saved.value.roomName)}`, { replace: true });
+  };
+  const shared = { draft: draft.value, onChange: (next: RoomDraft) => (draft.value = next) };
+  const isDisabled = !mayChange.value;
+  const fields = (
+    <>
+      <Card title="In effect now">
+        <div class="form">
+          <dl class="facts">
+            <dt>Id</dt>
+            <dd class="row">
+              <code>{room._id}</code> <Copy text={room._id} what="id of the room" />
+            </dd>
+            <dt>Created</dt>
+            <dd>
+              <Time at={Date.parse(room.created) / 1000} />
+            </dd>
+          </dl>
+          <Text
+            label="roomName"
+            value={name.value}
+            onInput={(value) => (name.value = value)}
+            isDisabled={isDisabled}
+            isRequired
+            error={nameProblem(name.value)}
+            help="Another name takes effect at once; links with the present one no longer work."
+          />
+          <RoomFields names={ACTING} isDisabled={isDisabled} {...shared} />
+        </div>
+      </Card>
+      <Card title="Kept for meetings">
+        <div class="form">
+          <p class="muted">
+            These are checked and stored, and your backend gets them back. They have no effect until meetings can be
+            joined.
+          </p>
+          <RoomFields names={KEPT} isDisabled={isDisabled} {...shared} />
+        </div>
+      </Card>
+    </>
+  );
+  if (isDisabled) return fields;
+  return (
+    <div class="savable">
+      <Form
+        submit={count === 0 ? "Saved" : `Save ${count === 1 ? "1 change" : `${count} changes`}`}
+        isDisabled={count === 0 || name.value === "" || nameProblem(name.value) !== undefined}
+        onSubmit={save}
+        {...(count > 0 && { onCancel: reset })}
+      >
+        {fields}
+      </Form>
+    </div>
+  );
+}

@@ -1,4 +1,179 @@
+/** The rooms of an application: find one, or create one. */
+import { useSignal } from "@preact/signals";
+import { post, query, segment } from "../api/client.ts";
+import type { Room } from "../api/types.ts";
+import { currentApp } from "../lib/apps.ts";
+import { whole } from "../lib/format.ts";
+import { useDelayed, useList } from "../lib/live.ts";
+import { nowSeconds } from "../lib/now.ts";
+import { changesOf, draftOf, nameProblem, type RoomFieldName } from "../lib/room-draft.ts";
+import { BASE, navigate, parameters, setParameters } from "../lib/router.ts";
+import { mayChange } from "../lib/session.ts";
 import type { PageParameters } from "../routes.tsx";
-import { Page } from "../ui/page.tsx";
+import { Dialog, Form } from "../ui/dialog.tsx";
+import { Search, Text } from "../ui/fields.tsx";
+import { Empty } from "../ui/notice.tsx";
+import { Card, Page } from "../ui/page.tsx";
+import { type Column, Table } from "../ui/table.tsx";
+import { Badge, Name, Snippet, Time } from "../ui/values.tsx";
+import { NotFound } from "./not-found.tsx";
+import { RoomFields } from "./room-fields.tsx";
 
-export const Rooms = (_: { readonly at: PageParameters }) => <Page title="Rooms" />;
+export function Rooms({ at }: { readonly at: PageParameters }) {
+  const app = currentApp.value;
+  const root = `/apps/${segment(at.app ?? "")}/rooms`;
+  const typed = useSignal(parameters.value.get("search") ?? "");
+  const search = useDelayed(typed);
+  const list = useList<Room>(app && `${root}${query({ search })}`);
+  const isCreating = useSignal(false);
+  if (!app) return <NotFound />;
+  const create = (): void => {
+    isCreating.value = true;
+  };
+  return (
+    <Page
+      title="Rooms"
+      intro="Rooms are made by your backend or here. A recording always belongs to one."
+      isReady={list.data !== undefined}
+      error={list.error}
+      actions={
+        mayChange.value && (
+          <button type="button" class="primary" onClick={create}>
+            Create room
+          </button>
+        )
+      }
+    >
+      <Card>
+        <div class="toolbar">
+          <Search
+            label="Find a room by name"
+            value={typed.value}
+            onInput={(value) => {
+              typed.value = value;
+              setParameters({ search: value });
+            }}
+          />
+          <span role="status" class="muted small">
+            {list.total !== undefined && `${whole(list.total)} ${list.total === 1 ? "room" : "rooms"} in all`}
+          </span>
+        </div>
+        <Table
+          label="Rooms"
+          isVirtual
+          columns={columnsOf(app.name)}
+          rows={list.data ?? []}
+          keyOf={({ _id }) => _id}
+          hasMore={list.hasMore}
+          loadMore={list.loadMore}
+          empty={<NoRooms app={app.name} search={search} isSearching={list.hasMore} />}
+        />
+      </Card>
+      {isCreating.value && <CreateRoom root={root} onClose={() => (isCreating.value = false)} />}
+    </Page>
+  );
+}
+
+interface NoRoomsProps {
+  readonly app: string;
+  readonly search: string;
+  readonly isSearching: boolean;
+}
+
+function NoRooms({ app, search, isSearching }: NoRoomsProps) {
+  if (isSearching) return <Empty title="Searching …" />;
+  if (search !== "") return <Empty title="No room has this in its name.">Archived rooms are not listed.</Empty>;
+  return (
+    <Empty title="This application has no rooms yet.">
+      Create one here, or from your backend:
+      <div class="after">
+        <Snippet
+          what="call that creates a room"
+          text={`curl -s ${location.origin}/api/v1/room -H 'X-Parley-App: ${app}' \\\n  -H "Authorization: Bearer $APP_SECRET" -d '{"roomName":"standup"}'`}
+        />
+      </div>
+    </Empty>
+  );
+}
+
+const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
+
+const columnsOf = (app: string): readonly Column<Room>[] => [
+  {
+    title: "Room",
+    cell: ({ roomName }) => <Name href={`${BASE}/apps/${segment(app)}/rooms/${segment(roomName)}`}>{roomName}</Name>,
+  },
+  {
+    title: "Privacy",
+    width: 16,
+    cell: ({ privacy }) => <Badge kind={privacy === "private" ? "accent" : ""}>{String(privacy)}</Badge>,
+  },
+  { title: "Open", width: 24, cell: (room) => <Opening of={room} /> },
+  {
+    title: "At most",
+    width: 12,
+    isNumber: true,
+    isMinor: true,
+    cell: ({ maxParticipants }) =>
+      numberOf(maxParticipants) === undefined ? <span class="muted">no limit</span> : whole(Number(maxParticipants)),
+  },
+  { title: "Created", width: 16, isMinor: true, cell: ({ created }) => <Time at={Date.parse(created) / 1000} /> },
+];
+
+/** When the room can be joined, by its times. */
+function Opening({ of: { expireUnixSec, notBeforeUnixSec } }: { readonly of: Room }) {
+  const [opens, closes] = [numberOf(notBeforeUnixSec), numberOf(expireUnixSec)];
+  const now = nowSeconds.value;
+  if (closes !== undefined && closes <= now)
+    return (
+      <span class="muted">
+        expired <Time at={closes} />
+      </span>
+    );
+  if (opens !== undefined && opens > now)
+    return (
+      <>
+        opens <Time at={opens} />
+      </>
+    );
+  if (closes === undefined) return <span class="muted">always</span>;
+  return (
+    <>
+      expires <Time at={closes} />
+    </>
+  );
+}
+
+const MOST_USED: readonly RoomFieldName[] = ["privacy", "expireUnixSec", "maxParticipants", "enableRecording"];
+const UNSET = draftOf({});
+
+function CreateRoom({ root, onClose }: { readonly root: string; readonly onClose: () => void }) {
+  const name = useSignal("");
+  const draft = useSignal(UNSET);
+  const create = async (): Promise<void> => {
+    const body = { ...changesOf(UNSET, draft.value), ...(name.value !== "" && { roomName: name.value }) };
+    const made = await post<Room>(root, body);
+    navigate(`${root}/${segment(made.roomName)}`);
+  };
+  return (
+    <Dialog title="Create a room" onClose={onClose}>
+      <Form
+        submit="Create room"
+        isDisabled={nameProblem(name.value) !== undefined}
+        onSubmit={create}
+        onCancel={onClose}
+      >
+        <Text
+          label="roomName"
+          value={name.value}
+          onInput={(value) => (name.value = value)}
+          error={nameProblem(name.value)}
+          placeholder="standup"
+          help="Letters, digits, _ and -. Empty: ten letters are made up."
+        />
+        <RoomFields names={MOST_USED} draft={draft.value} onChange={(next) => (draft.value = next)} />
+        <p class="muted small">All other fields are on the room's page.</p>
+      </Form>
+    </Dialog>
+  );
+}
