@@ -117,7 +117,7 @@ function crowd(): { hub: Hub; live: Live } {
   });
   for (let i = 0; i < CONNECTIONS; i++) {
     const metadata = { name: `Person ${i}`, avatar: `https://example.com/${i}.png` };
-    const socket = standIn({ grant: world.keys.grant(`peer-${i}`, { metadata }) });
+    const socket = standIn({ grant: world.keys.grant(`peer-${i}`, { metadata }), client: [127, 0, 0, 1] });
     void handlers.open?.(socket);
     for (const channel of ["everyone", `room/${i % (CHANNELS - 1)}`])
       void handlers.message?.(socket, JSON.stringify({ type: "subscribe", channel, requestId: "r" }));

@@ -1,5 +1,5 @@
 /** Turns what happens on this node into events of the live tail, for those that a reader wants. Nothing is built for the others. */
-import { CODES, type Code, wireCode } from "../protocol/codes.ts";
+import { type Code, wireCode } from "../protocol/codes.ts";
 import { kindBit, type TailEvent } from "../telemetry/tail/event.ts";
 import type { Tail } from "../telemetry/tail/tail.ts";
 import type { Connection } from "./connection.ts";
@@ -29,7 +29,7 @@ export class TailSource implements RealtimeListener {
 
   refused({ code, app, keyId, peerId, address }: RefusedConnect): void {
     if (!this.tail.select(REFUSE, app, undefined, peerId, undefined, keyId)) return;
-    this.write("refuse", { app, peerId, keyId, address, code: codeOf(code) });
+    this.write("refuse", { app, peerId, keyId, address, code: code === "over_concurrent" ? code : wireCode(code) });
   }
 
   subscribed(connection: Connection, channel: string): void {
