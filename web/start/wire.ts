@@ -149,7 +149,7 @@ export class Wire {
     if (this.isClosed) return;
     if (isFinal) return this.on.state("bad", text);
     const backOff = Math.min(RETRY_FIRST_MS * 2 ** this.failures++, RETRY_MAX_MS);
-    this.on.state("wait", `${text} Trying again …`);
+    this.on.state("wait", [text, "Trying again …"].join(" "));
     this.timer = setTimeout(() => this.connect(), Math.max(waitMs, backOff * (0.8 + 0.4 * Math.random())));
   }
 
