@@ -10,6 +10,8 @@ export interface Started {
   /** The host was not set. */
   readonly isHostDefault: boolean;
   readonly dataFolder: string;
+  /** Absent: it is switched off. */
+  readonly dashboardUrl?: string;
 }
 
 /** Fields of the log line "parley is ready". */
@@ -18,17 +20,19 @@ export interface ReadyFields {
   readonly data: string;
   readonly url: string;
   readonly host: string;
+  readonly dashboard?: string;
 }
 
 /** Machines with containers have dozens of addresses, which would hide the useful ones. */
 const ADDRESSES_MAX = 4;
 const ALL_ADDRESSES = ["0.0.0.0", "::"];
 
-export const readyFields = ({ url, host, dataFolder }: Started): ReadyFields => ({
+export const readyFields = ({ url, host, dataFolder, dashboardUrl }: Started): ReadyFields => ({
   version: VERSION,
   data: resolve(dataFolder),
   url,
   host,
+  ...(dashboardUrl !== undefined && { dashboard: dashboardUrl }),
 });
 
 /** Addresses to open in a browser; the one for this machine comes first. */
@@ -62,11 +66,12 @@ export function greeting(started: Started): string {
   const { version, data } = readyFields(started);
   const lines = [
     `Parley ${version} is ready`,
-    `  open  ${addressesToOpen(started).join("  ")}`,
-    `  docs  ${started.url}/docs`,
-    `  data  ${data}`,
+    `  open       ${addressesToOpen(started).join("  ")}`,
+    ...(started.dashboardUrl === undefined ? [] : [`  dashboard  ${started.dashboardUrl}`]),
+    `  docs       ${started.url}/docs`,
+    `  data       ${data}`,
   ];
   const hint = howToOpen(started);
-  if (hint) lines.push(`  note  ${hint}`);
+  if (hint) lines.push(`  note       ${hint}`);
   return `\n${lines.join("\n")}\n`;
 }

@@ -37,7 +37,13 @@ async function up(loaded: Loaded): Promise<void> {
  * first start made also go to a file that only its owner can read, so that a command can copy them from it.
  */
 async function announce(node: Node, config: Config, log: Log): Promise<void> {
-  const started = { url: node.url, host: node.host, isHostDefault: config.host === "", dataFolder: config.data };
+  const started = {
+    url: node.url,
+    host: node.host,
+    isHostDefault: config.host === "",
+    dataFolder: config.data,
+    ...(config.dashboard && { dashboardUrl: `${node.adminUrl}/dashboard` }),
+  };
   const isTerminal = process.stdout.isTTY && config.logFormat !== "json";
   if (isTerminal) process.stdout.write(greeting(started));
   await showFirstRun(node, config.data, isTerminal, log);

@@ -14,10 +14,22 @@ function isOnThisMachine({ request: { headers }, isLocal }: Call): boolean {
   return isLocal && isOwnName;
 }
 
-/** `demoKey` is the id of a publishable key that every origin may use. It is shown only to browsers on this machine. */
+export interface StartParts {
+  readonly pages: Pages;
+  /** The id of a publishable key that every origin may use. It is shown only to browsers on this machine. */
+  readonly demoKey: () => string | undefined;
+  /** The dashboard is at the same address as this page. */
+  readonly linksDashboard: boolean;
+}
+
 export const startPage =
-  (pages: Pages, demoKey: () => string | undefined) =>
+  ({ pages, demoKey, linksDashboard }: StartParts) =>
   (call: Call): Response => {
     const key = isOnThisMachine(call) ? demoKey() : undefined;
-    return pages.page("start", call, (html) => html.replace('data-key=""', () => `data-key="${key ?? ""}"`));
+    return pages.page("start", call, (html) => {
+      const withKey = html.replace('data-key=""', () => `data-key="${key ?? ""}"`);
+      return linksDashboard ? withKey : withKey.replace(DASHBOARD_ENTRY, "");
+    });
   };
+
+const DASHBOARD_ENTRY = /<dt class="dashboard-link">[\s\S]*?<\/dd>/;

@@ -46,6 +46,11 @@ export class Listeners<Data> {
     return this.main.url;
   }
 
+  /** Where operators find the control plane and the dashboard. */
+  get adminUrl(): string {
+    return (this.admin ?? this.main).url;
+  }
+
   get port(): number {
     return this.main.port;
   }

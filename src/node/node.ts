@@ -12,6 +12,8 @@ export interface Node {
   readonly url: string;
   /** The address it listens on. */
   readonly host: string;
+  /** Where operators find the control plane and the dashboard. */
+  readonly adminUrl: string;
   readonly port: number;
   readonly adminPort: number;
   /** What the first start made, in clear. Show it to the operator, then call `shown`. */
@@ -39,6 +41,7 @@ export async function startNode(
     return {
       url: listeners.url,
       host: access.host,
+      adminUrl: listeners.adminUrl,
       port: listeners.port,
       adminPort: listeners.adminPort,
       firstRun: access.firstRun,

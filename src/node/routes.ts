@@ -32,7 +32,6 @@ import { openapiDocument } from "../http/openapi.ts";
 import { healthEndpoint, type ReadyChecks, readyResponse } from "../http/operations.ts";
 import { operatorEndpoints } from "../http/operators.ts";
 import { OwnHosts } from "../http/own-host.ts";
-import { ASSETS_PATH } from "../http/pages/bundle.ts";
 import type { Pages } from "../http/pages/pages.ts";
 import { peerEndpoints } from "../http/peers.ts";
 import type { RequestPipeline, Routes } from "../http/pipeline.ts";
@@ -41,7 +40,6 @@ import { roomEndpoints } from "../http/rooms.ts";
 import { routesOf } from "../http/router.ts";
 import { sessionEndpoints } from "../http/sessions.ts";
 import { settingsEndpoint } from "../http/settings.ts";
-import { startPage } from "../http/start.ts";
 import type { LogIncomplete } from "../http/streamed-array.ts";
 import { Streams } from "../http/streams.ts";
 import { tailEndpoint } from "../http/tail.ts";
@@ -56,6 +54,7 @@ import type { TailNodes } from "../realtime/tail-nodes.ts";
 import { VERSION } from "../version.ts";
 import type { NodeContext } from "./context.ts";
 import { DEMO } from "./first-run.ts";
+import { pageRoutes } from "./page-routes.ts";
 import type { Realtime } from "./realtime.ts";
 import type { RecordingService } from "./recordings.ts";
 import type { RoomService } from "./rooms.ts";
@@ -99,9 +98,9 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   ];
   const application = applicationEndpoints(parts, streams);
   const document = openapiDocument([...service, ...control, ...application], VERSION, config.domain);
-  const start = startPage(pages, () => keyring.openKeyOf(DEMO));
-  const asset = pipeline.publicRoute(`${ASSETS_PATH}:name`, (call) => pages.asset(call));
-  const assets: Routes = { [`${ASSETS_PATH}:name`]: pipeline.handler(asset) };
+  const { isOwnHost } = access;
+  const demoKey = (): string | undefined => keyring.openKeyOf(DEMO);
+  const { publicPages, operatorPages } = pageRoutes({ config, pipeline, pages, demoKey, isOwnHost });
   const publicRoutes: Routes = {
     "/v1": connectHandler(pipeline, realtime.gateway),
     ...routesOf(pipeline, service),
@@ -109,25 +108,17 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
     "/openapi.json": pipeline.handler(
       pipeline.publicRoute("/openapi.json", (call) => Response.json(document(call.origin))),
     ),
-    "/docs": pipeline.handler(pipeline.publicRoute("/docs", (call) => pages.page("docs", call))),
-    "/": pipeline.handler(pipeline.publicRoute("/", start, { hosts: "own" })),
-    ...assets,
+    ...publicPages,
     ...applicationRoutes(pipeline, application),
   };
   const metricsPage = async (call: Call): Promise<Response> => {
     await guards.observer.admit(call);
     return new Response(metrics.text(), { headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" } });
   };
-  const dashboard = pipeline.handler(
-    pipeline.publicRoute("/dashboard", (call) => pages.page("dashboard", call), { hosts: "own" }),
-  );
   const adminRoutes: Routes = {
     ...routesOf(pipeline, control, { hosts: "own" }),
     "/metrics": pipeline.handler(pipeline.route("/metrics", metricsPage, { hosts: "own" })),
-    // Every address below it is a view of the same page.
-    "/dashboard": dashboard,
-    "/dashboard/*": dashboard,
-    ...assets,
+    ...operatorPages,
   };
   return { publicRoutes, adminRoutes };
 }

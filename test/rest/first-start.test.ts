@@ -103,7 +103,7 @@ describe("what a start reports", () => {
       const text = await terminal.shows(start === "first" ? /\n {4}curl .*\/apps/ : /note .*\n/);
       expect(text).toContain(`Parley ${manifest.version} is ready`);
       expect(text).toMatch(/^ {2}open {2}http:\/\/127\.0\.0\.1:\d+\/$/m);
-      expect(text).toContain(`  data  ${folder.path}`);
+      expect(text).toContain(`  data       ${folder.path}`);
       expect(text).toContain(HOW_TO_OPEN);
       expect(/^ {4}admin token +parley_admin_/m.test(text)).toBe(start === "first");
       expect(text).not.toContain('{"level"');

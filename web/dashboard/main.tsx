@@ -4,15 +4,12 @@ import { sessions } from "./api/client.ts";
 import type { Session } from "./api/types.ts";
 import { Dashboard } from "./dashboard.tsx";
 import { followLinks } from "./lib/router.ts";
-import { session, signedOut } from "./lib/session.ts";
+import { hasSignedIn, signedIn, signedOut } from "./lib/session.ts";
 
 followLinks();
 const root = document.getElementById("app");
 if (root) {
-  try {
-    session.value = await sessions.current<Session>();
-  } catch {
-    signedOut();
-  }
+  if (hasSignedIn()) await sessions.current<Session>().then(signedIn, () => signedOut());
+  else signedOut();
   render(<Dashboard />, root);
 }

@@ -8,7 +8,35 @@ export const session = signal<Session | null | undefined>(undefined);
 export const signedOutReason = signal("");
 export const mayChange = computed(() => session.value?.role === "admin");
 
+const REMEMBERED = "parley-signed-in";
+
+/**
+ * Whether this browser has signed in before. The cookie itself is invisible here; without this the page would have to ask the
+ * service at every first visit, and the browser would report the refusal as an error.
+ */
+export function hasSignedIn(): boolean {
+  try {
+    return localStorage.getItem(REMEMBERED) !== null;
+  } catch {
+    return true;
+  }
+}
+
+export function signedIn(as: Session): void {
+  try {
+    localStorage.setItem(REMEMBERED, "1");
+  } catch {
+    // Without storage the page asks the service.
+  }
+  session.value = as;
+}
+
 export function signedOut(reason = ""): void {
+  try {
+    localStorage.removeItem(REMEMBERED);
+  } catch {
+    // Nothing was stored.
+  }
   signedOutReason.value = reason;
   session.value = null;
 }

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { sessions } from "../api/client.ts";
 import type { Session } from "../api/types.ts";
-import { session, signedOutReason } from "../lib/session.ts";
+import { signedIn, signedOutReason } from "../lib/session.ts";
 import { Form } from "../ui/dialog.tsx";
 import { Text } from "../ui/fields.tsx";
 import { Notice } from "../ui/notice.tsx";
@@ -14,7 +14,7 @@ export function SignIn() {
     document.title = "Sign in · Parley";
   }, []);
   const signIn = async (): Promise<void> => {
-    session.value = await sessions.open<Session>(token.value.trim());
+    signedIn(await sessions.open<Session>(token.value.trim()));
   };
   return (
     <main class="sign-in">

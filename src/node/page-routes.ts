@@ -1,0 +1,42 @@
+/** The pages that browsers open: the start page, the API reference, the dashboard. */
+import type { Config } from "../config/settings.ts";
+import type { Call } from "../http/call.ts";
+import { ASSETS_PATH } from "../http/pages/bundle.ts";
+import type { Pages } from "../http/pages/pages.ts";
+import type { RequestPipeline, Routes } from "../http/pipeline.ts";
+import { startPage } from "../http/start.ts";
+import { Problem } from "../protocol/codes.ts";
+
+export interface PageParts {
+  readonly config: Config;
+  readonly pipeline: RequestPipeline;
+  readonly pages: Pages;
+  /** The id of a publishable key of the demo that every origin may use. */
+  readonly demoKey: () => string | undefined;
+  readonly isOwnHost: (call: Call) => boolean;
+}
+
+export interface PageRoutes {
+  readonly publicPages: Routes;
+  /** On the operator's own address, if there is one. */
+  readonly operatorPages: Routes;
+}
+
+export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost }: PageParts): PageRoutes {
+  const asset = pipeline.publicRoute(`${ASSETS_PATH}:name`, (call) => pages.asset(call));
+  const assets: Routes = { [`${ASSETS_PATH}:name`]: pipeline.handler(asset) };
+  const start = startPage({ pages, demoKey, linksDashboard: config.dashboard && config.adminListen === "" });
+  const publicPages = {
+    ...assets,
+    "/docs": pipeline.handler(pipeline.publicRoute("/docs", (call) => pages.page("docs", call))),
+    "/": pipeline.handler(pipeline.publicRoute("/", start, { hosts: "own" })),
+  };
+  if (!config.dashboard) return { publicPages, operatorPages: {} };
+  const dashboardPage = (call: Call): Response => {
+    if (!isOwnHost(call)) throw new Problem("wrong_host");
+    return pages.page("dashboard", call);
+  };
+  const dashboard = pipeline.handler(pipeline.publicRoute("/dashboard", dashboardPage, { hosts: "own" }));
+  // Every address below it is a view of the same page.
+  return { publicPages, operatorPages: { ...assets, "/dashboard": dashboard, "/dashboard/*": dashboard } };
+}
