@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Admin, mint } from "../support/admin.ts";
+import { sessionAt } from "../support/dashboard.ts";
 import { type Answer, type Call, call, rawCall } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import { SecretSearch } from "../support/leaks.ts";
@@ -89,6 +90,13 @@ async function makeSecrets(): Promise<void> {
   const gone = await admin.createApp();
   const orphan = await admin.createKey(gone._id);
   await admin.must("DELETE", `/apps/${gone._id}`);
+  const operator = await admin.must<{ _id: string; token: string }>("POST", "/operators", {
+    name: "ann",
+    role: "read",
+  });
+  const cookie = (await sessionAt(server.url, operator.token)).split("=")[1] ?? "";
+  await admin.must("GET", "/audit");
+  await admin.must("GET", "/settings");
   const metadataSecret = `turn-password-${crypto.randomUUID()}`;
   const { body } = await mint(server.url, key.credential, {
     peerId: "alice",
@@ -108,6 +116,8 @@ async function makeSecrets(): Promise<void> {
     ["revoked secret", revoked.secret],
     ["deleted application's secret", gone.secretKey],
     ["secret of a deleted application's key", orphan.secret],
+    ["operator's token", operator.token],
+    ["cookie of a session", cookie],
     ["minted token", body.token],
     ["self-signed token", own],
     ["TURN password in a token", metadataSecret],
@@ -115,7 +125,9 @@ async function makeSecrets(): Promise<void> {
   for (const [name, secret] of all) search.add(name, secret);
   misplaced.push(["id and secret", key.credential], ["admin token", server.adminToken]);
   misplaced.push(
-    ...all.filter(([name]) => ["app secret", "secret key", "retired secret", "minted token"].includes(name)),
+    ...all.filter(([name]) =>
+      ["app secret", "secret key", "retired secret", "minted token", "operator's token"].includes(name),
+    ),
   );
 }
 

@@ -6,6 +6,7 @@ import type { NewPlace, Place } from "./places.ts";
 import { appRow, keyRow } from "./rows.ts";
 import { leasesSuite } from "./suite-leases.ts";
 import { listingSuite } from "./suite-listing.ts";
+import { operatorsSuite } from "./suite-operators.ts";
 import { recordingsSuite } from "./suite-recordings.ts";
 import { roomsSuite } from "./suite-rooms.ts";
 
@@ -143,6 +144,7 @@ export function storeSuite(newPlace: NewPlace): void {
     await store.close();
   });
 
+  operatorsSuite(newPlace);
   roomsSuite(newPlace);
   recordingsSuite(newPlace);
   leasesSuite(newPlace);
