@@ -11,6 +11,7 @@ export async function drainNode(node: RunningNode): Promise<void> {
   listeners.close();
   node.stopWatchingEventLoop();
   headLimit.stop();
+  realtime.hub.sampling.stop();
   await rooms.expiry.stop();
   await blockSweep.stop();
   await sessionSweep.stop();

@@ -18,5 +18,6 @@ export async function startParts(parts: NodeParts): Promise<RunningNode> {
   parts.access.auditTrail.start();
   recordings.start();
   headLimit.start();
+  realtime.hub.sampling.start();
   return { ...parts, stopWatchingEventLoop: watchEventLoop(context.metrics, context.faults, context.vitals) };
 }

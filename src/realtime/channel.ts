@@ -35,6 +35,12 @@ export class Channel {
   recentChanges: Map<string, RecentChanges> | undefined;
   /** Monotonic ms; 0: none yet. */
   lastTickMs = 0;
+  /** Messages and their bytes in the rate window of this number, and in the one before it (rate-window.ts). */
+  private window = 0;
+  private messages = 0;
+  private bytes = 0;
+  private messagesBefore = 0;
+  private bytesBefore = 0;
   /** Subscribes that wait for the engine to answer `watch`; `undefined` once it has. */
   opening: (() => void)[] | undefined = [];
 
@@ -47,6 +53,32 @@ export class Channel {
     this.plainTopic = `m${number}`;
     this.metadataTopic = `x${number}`;
     this.presenceTopic = `p${number}`;
+  }
+
+  /** A message was written to the subscribers here. */
+  count(window: number, bytes: number): void {
+    if (window !== this.window) {
+      const isNext = window === this.window + 1;
+      this.messagesBefore = isNext ? this.messages : 0;
+      this.bytesBefore = isNext ? this.bytes : 0;
+      this.window = window;
+      this.messages = 0;
+      this.bytes = 0;
+    }
+    this.messages++;
+    this.bytes += bytes;
+  }
+
+  /** Messages of all nodes, as long as the channel has subscribers here. `nowMs`: Unix ms. */
+  ratePerSec(nowMs: number): number {
+    const { window, messages: current, messagesBefore: before } = this;
+    return this.space.rateWindow.perSecond({ window, current, before }, nowMs);
+  }
+
+  /** The bytes of those messages as they are written, once per message. */
+  bytesPerSec(nowMs: number): number {
+    const { window, bytes: current, bytesBefore: before } = this;
+    return this.space.rateWindow.perSecond({ window, current, before }, nowMs);
   }
 
   /** False after the channel was forgotten, or detached after a fault; a new channel may have the same name. */

@@ -56,6 +56,10 @@ export class Connection implements Permissions {
   deadlineIndex = 0;
   /** The number of its latest event in the flight recorder. */
   lastEvent = 0;
+  /** Frames that arrived in the rate window of this number, and in the one before it (rate-window.ts). */
+  private window = 0;
+  private windowFrames = 0;
+  private windowFramesBefore = 0;
   /** Messages published and sent. */
   published = 0;
   /** Monotonic ms at which the last frame arrived. */
@@ -113,6 +117,22 @@ export class Connection implements Permissions {
       this.socket.subscribe(this.outboxTopic);
     }
     return this.outboxTopic;
+  }
+
+  /** A frame has arrived. */
+  countFrame(window: number): void {
+    if (window !== this.window) {
+      this.windowFramesBefore = window === this.window + 1 ? this.windowFrames : 0;
+      this.window = window;
+      this.windowFrames = 0;
+    }
+    this.windowFrames++;
+  }
+
+  /** Frames of the client. `nowMs`: Unix ms. */
+  framesPerSec(nowMs: number): number {
+    const { window, windowFrames: current, windowFramesBefore: before } = this;
+    return this.peer.space.rateWindow.perSecond({ window, current, before }, nowMs);
   }
 
   /**

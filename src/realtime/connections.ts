@@ -157,6 +157,7 @@ export class Connections {
 
   private countBy(space: Space, by: 1 | -1): void {
     space.connectionCount += by;
+    space.counters.connections += by;
     this.connected += by;
     this.parts.engine.counted(space.app, space.connectionCount);
   }

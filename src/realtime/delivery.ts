@@ -7,6 +7,7 @@ import type { Keyring } from "../access/keyring.ts";
 import { type Engine, type Envelope, UNAVAILABLE } from "../engine/engine.ts";
 import * as encode from "../protocol/encode.ts";
 import { utf8Bytes } from "../protocol/names.ts";
+import type { TrafficCounters } from "../telemetry/traffic.ts";
 import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
@@ -51,13 +52,14 @@ export class Delivery {
   /** Returns `undefined` if the message is published. `sender` is the connection it comes from, absent for REST. */
   publish(app: string, name: string, envelope: Envelope, sender?: Connection): PublishRefusal | undefined {
     if (this.quota.isUsedUp(app)) return "over_message_quota";
-    const { spaces, presence, engine, usage, emitter } = this.parts;
+    const { spaces, presence, engine, usage, emitter, metrics } = this.parts;
     const space = sender ? sender.peer.space : spaces.get(app);
     const channel = space?.channels.get(name);
     const from = sender ? sender.peer : space?.peers.get(envelope.from);
     if (from?.pending) presence.beforeMessage(from, hasReceiver(channel, sender));
     if (!engine.publish(app, name, envelope)) return "backend_error";
     if (channel) this.fanOut(channel, fromJsonOf(envelope, sender), envelope, sender);
+    (space ? space.counters : metrics.traffic.of(app)).messages++;
     usage.message(app);
     if (emitter.events.listener !== undefined) emitter.published(app, name, envelope.from, envelope.dataJson, sender);
     return undefined;
@@ -80,11 +82,14 @@ export class Delivery {
     const plainReaders = subscribers - metadataSubscribers - (own && !own.withMetadata ? 1 : 0);
     const fullReaders = metadataSubscribers - (own?.withMetadata ? 1 : 0);
     this.parts.metrics.messages.inc(plainReaders + fullReaders);
-    if (plainReaders > 0) this.write(channel.plainTopic, plain, except, plainReaders);
+    const { counters, rateWindow } = channel.space;
+    let bytes = 0;
+    if (plainReaders > 0) bytes = this.write(channel.plainTopic, plain, except, plainReaders, counters);
     if (fullReaders > 0) {
       const full = metadataJson === undefined ? plain : encode.message(channel.json, fromJson, metadataJson, dataJson);
-      this.write(channel.metadataTopic, full, except, fullReaders);
+      bytes = this.write(channel.metadataTopic, full, except, fullReaders, counters);
     }
+    channel.count(rateWindow.number, bytes);
   }
 
   // Direct messages
@@ -120,7 +125,8 @@ export class Delivery {
     reached: number,
   ): SendRefusal | undefined {
     if (reached === 0) return "peer_not_found";
-    const { usage, emitter } = this.parts;
+    const { usage, emitter, metrics } = this.parts;
+    (sender ? sender.peer.space.counters : metrics.traffic.of(app)).messages++;
     usage.message(app);
     if (emitter.events.listener !== undefined) emitter.sent(app, to, from, dataJson, sender);
     return undefined;
@@ -141,7 +147,7 @@ export class Delivery {
     let reached = 0;
     for (const connection of target.connections) {
       if (connection === sender) continue;
-      this.write(connection.outbox, text, undefined, 1);
+      this.write(connection.outbox, text, undefined, 1, target.space.counters);
       reached++;
     }
     metrics.directs.inc(reached);
@@ -155,12 +161,23 @@ export class Delivery {
     this.notePressure(this.parts.broadcast(connection.outbox, text, undefined));
   }
 
-  private write(topic: string, text: string, except: Socket | undefined, readers: number): void {
+  /** Returns the bytes of the text. */
+  private write(
+    topic: string,
+    text: string,
+    except: Socket | undefined,
+    readers: number,
+    counters: TrafficCounters,
+  ): number {
     const { broadcast, metrics } = this.parts;
     const written = broadcast(topic, text, except);
     this.notePressure(written);
+    const bytes = written > 0 ? written : utf8Bytes(text);
     metrics.deliveries.inc(readers);
-    metrics.bytesOut.inc(readers * (written > 0 ? written : utf8Bytes(text)));
+    metrics.bytesOut.inc(readers * bytes);
+    counters.deliveries += readers;
+    counters.bytesOut += readers * bytes;
+    return bytes;
   }
 
   private notePressure(written: number): void {

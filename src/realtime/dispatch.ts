@@ -35,6 +35,7 @@ export class Dispatch {
   /** A text frame. */
   text(connection: Connection, text: string): void {
     if (!this.arrived(connection, utf8Bytes(text))) return;
+    connection.countFrame(this.parts.hub.rateWindow.number);
     if (text === PLAIN_PING) return this.ping(connection, undefined);
     const { hub, rates } = this.parts;
     const paid = takeFrame(connection, rates);
@@ -73,6 +74,7 @@ export class Dispatch {
   /** A binary frame counts against the rate like any other, and is always malformed. */
   binary(connection: Connection, bytes: number): void {
     if (!this.arrived(connection, bytes)) return;
+    connection.countFrame(this.parts.hub.rateWindow.number);
     if (!takeFrame(connection, this.parts.rates)) return this.cut(connection);
     this.parts.metrics.framesIn.other.inc();
     this.refuse(connection, "malformed_message", undefined);
@@ -116,7 +118,7 @@ export class Dispatch {
 
   private publish(connection: Connection, frame: ClientFrame): void {
     const { channel, data, requestId } = frame;
-    const { clock, hub, metrics } = this.parts;
+    const { clock, hub } = this.parts;
     if (typeof channel !== "string" || channel !== connection.publishesTo) {
       if (typeof channel !== "string") return this.refuse(connection, "invalid_channel", frame);
       // A subscribed channel is allowed: an edit of the key that no longer covers the channel ends the subscription too.
@@ -130,7 +132,7 @@ export class Dispatch {
     if (refused) return this.refuse(connection, refused, frame);
     connection.published++;
     this.ackMessage(connection, requestId);
-    metrics.frameSeconds.observe((clock.monotonicMs() - connection.lastSeenMs) / 1000);
+    connection.peer.space.counters.latency.observeMs(clock.monotonicMs() - connection.lastSeenMs);
   }
 
   private send(connection: Connection, frame: ClientFrame): void {

@@ -1,31 +1,47 @@
 /**
- * Reports what happens on this node: lifecycle events to the flight recorder, and everything to the listener of RealtimeEvents
- * while there is one. Nothing here throws: a listener that fails must not harm the connection it looks at.
+ * Reports what happens on this node: lifecycle events to the counters and the flight recorder, and everything to the listener of
+ * RealtimeEvents while there is one. Nothing here throws: a listener that fails must not harm the connection it looks at.
  */
 import { type Address, addressText } from "../access/address.ts";
 import type { KnownOfClient } from "../access/token.ts";
 import type { Code } from "../protocol/codes.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
+import type { Traffic } from "../telemetry/traffic.ts";
 import type { Connection } from "./connection.ts";
 import type { ConnectRefusal, RealtimeEvents, RealtimeListener } from "./events.ts";
 import type { Recorder } from "./recorder.ts";
 
+export interface EmitterParts {
+  readonly events: RealtimeEvents;
+  readonly recorder: Recorder;
+  readonly traffic: Traffic;
+  readonly faults: FaultLog;
+}
+
 export class Emitter {
-  constructor(
-    /** Whether there is a listener is checked before `published` and `sent`, which happen with every frame. */
-    readonly events: RealtimeEvents,
-    private readonly recorder: Recorder,
-    private readonly faults: FaultLog,
-  ) {}
+  /** Whether there is a listener is checked before `published` and `sent`, which happen with every frame. */
+  readonly events: RealtimeEvents;
+  private readonly recorder: Recorder;
+  private readonly traffic: Traffic;
+  private readonly faults: FaultLog;
+
+  constructor({ events, recorder, traffic, faults }: EmitterParts) {
+    this.events = events;
+    this.recorder = recorder;
+    this.traffic = traffic;
+    this.faults = faults;
+  }
 
   connected(connection: Connection): void {
+    connection.peer.space.counters.connects++;
     this.recorder.connected(connection);
     this.report((listener) => listener.connected(connection));
   }
 
   refused(code: ConnectRefusal, known: KnownOfClient, client: Address): void {
-    this.recorder.refused(code, known);
     const { app, keyId, peerId } = known;
+    (app === undefined ? this.traffic.rest : this.traffic.of(app)).refused(code);
+    this.recorder.refused(code, known);
     this.report((listener) => listener.refused({ code, app, keyId, peerId, address: addressText(client) }));
   }
 
@@ -60,6 +76,7 @@ export class Emitter {
   }
 
   failed(connection: Connection, code: Code, channel: string | undefined): void {
+    connection.peer.space.counters.errors++;
     this.recorder.failed(connection, code, channel);
     this.report((listener) => listener.failed(connection, code, channel));
   }

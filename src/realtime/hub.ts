@@ -6,6 +6,7 @@ import type { Keyring } from "../access/keyring.ts";
 import type { Engine, EngineCallbacks, NodeId } from "../engine/engine.ts";
 import { NodeRequests } from "../engine/node-requests.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
+import { SAMPLE_EVERY_MS } from "../telemetry/series.ts";
 import { Boundary } from "./boundary.ts";
 import { Channels } from "./channels.ts";
 import type { Clock } from "./clock.ts";
@@ -22,8 +23,10 @@ import { Liveness } from "./liveness.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import { Occupancy } from "./occupancy.ts";
 import { Presence } from "./presence.ts";
+import { RateWindow } from "./rate-window.ts";
 import type { Rates } from "./rates.ts";
 import { Recorder } from "./recorder.ts";
+import { Sampling } from "./sampling.ts";
 import type { Broadcast } from "./socket.ts";
 import { Spaces } from "./spaces.ts";
 import type { Usage } from "./usage.ts";
@@ -48,6 +51,9 @@ export interface HubParts {
 
 export class Hub {
   readonly events = new RealtimeEvents();
+  readonly rateWindow: RateWindow;
+  /** Started with the node. */
+  readonly sampling: Sampling;
   readonly recorder: Recorder;
   readonly emitter: Emitter;
   /** What operators ask of all nodes. */
@@ -67,9 +73,12 @@ export class Hub {
   constructor(parts: HubParts) {
     const { clock, engine, keyring, metrics } = parts;
     const nodeRequests = new NodeRequests(engine, parts.id);
-    const spaces = new Spaces(engine);
+    const { traffic } = metrics;
+    const rateWindow = new RateWindow(SAMPLE_EVERY_MS, clock.nowMs());
+    const sampling = new Sampling(clock, traffic, rateWindow);
+    const spaces = new Spaces(engine, traffic, rateWindow);
     const recorder = new Recorder(clock, spaces);
-    const emitter = new Emitter(this.events, recorder, parts.faults);
+    const emitter = new Emitter({ ...parts, events: this.events, recorder, traffic });
     const connections = new Connections({ ...parts, spaces, emitter });
     const boundary = new Boundary({ ...parts, spaces, connections });
     const presence = new Presence({ ...parts, spaces, connections, boundary, emitter });
@@ -94,6 +103,8 @@ export class Hub {
       nodeRequests,
     });
     this.engineCallbacks = new EngineBoundary({ ...parts, handler, boundary, spaces });
+    this.rateWindow = rateWindow;
+    this.sampling = sampling;
     this.recorder = recorder;
     this.emitter = emitter;
     this.nodeRequests = nodeRequests;

@@ -1,11 +1,16 @@
 /** The metrics of realtime. On the hot path counting is adding to a number. */
 import type { Faults } from "../telemetry/faults.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import { Traffic } from "../telemetry/traffic.ts";
 import type { Vitals } from "../telemetry/vitals.ts";
 
 const US_PER_SECOND = 1_000_000;
 
+const PUBLISH_BOUNDS_US = [10, 25, 50, 100, 250, 500, 1000, 2500, 10_000, 50_000];
+
 export class RealtimeMetrics {
+  /** What is counted per application, and never named in the metrics. */
+  readonly traffic = new Traffic();
   readonly framesIn;
   readonly acks;
   readonly pongs;
@@ -22,7 +27,6 @@ export class RealtimeMetrics {
   readonly rateCuts;
   readonly slowCuts;
   readonly silentDrops;
-  readonly frameSeconds;
   readonly connects;
   readonly refused;
   readonly closes;
@@ -62,10 +66,15 @@ export class RealtimeMetrics {
     this.connects = metrics.counter("parley_connects_total", "Connections made.");
     this.refused = metrics.counters("parley_connects_refused_total", "Connects refused, by code.");
     this.closes = metrics.counters("parley_closes_total", "Connections ended, by close code.");
-    this.frameSeconds = metrics.histogram(
+    metrics.histogramReading(
       "parley_publish_seconds",
       "From a publish frame's arrival to its fan-out's return.",
-      [10, 25, 50, 100, 250, 500, 1000, 2500, 10_000, 50_000].map((us) => us / US_PER_SECOND),
+      PUBLISH_BOUNDS_US.map((us) => us / US_PER_SECOND),
+      () => {
+        const { latency } = this.traffic.total();
+        const atMost = (seconds: number): number => latency.atMost(Math.round(seconds * US_PER_SECOND));
+        return { atMost, count: latency.count, sum: latency.sumMs / 1000 };
+      },
     );
   }
 }

@@ -1,13 +1,19 @@
 /** One application on this node: the peers that are connected, and the channels in use. */
+import type { TrafficCounters } from "../telemetry/traffic.ts";
 import type { Channel } from "./channel.ts";
 import { Peer } from "./peer.ts";
+import type { RateWindow } from "./rate-window.ts";
 
 export class Space {
   readonly peers = new Map<string, Peer>();
   readonly channels = new Map<string, Channel>();
   connectionCount = 0;
 
-  constructor(readonly app: string) {}
+  constructor(
+    readonly app: string,
+    readonly counters: TrafficCounters,
+    readonly rateWindow: RateWindow,
+  ) {}
 
   peer(peerId: string): Peer {
     let peer = this.peers.get(peerId);

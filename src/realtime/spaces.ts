@@ -1,13 +1,19 @@
 /** The applications with connections or channels on this node. What nothing uses any more is forgotten. */
 import type { Engine } from "../engine/engine.ts";
+import type { Traffic } from "../telemetry/traffic.ts";
 import type { Channel } from "./channel.ts";
 import type { Peer } from "./peer.ts";
+import type { RateWindow } from "./rate-window.ts";
 import { Space } from "./space.ts";
 
 export class Spaces {
   private readonly byApp = new Map<string, Space>();
 
-  constructor(private readonly engine: Engine) {}
+  constructor(
+    private readonly engine: Engine,
+    private readonly traffic: Traffic,
+    private readonly rateWindow: RateWindow,
+  ) {}
 
   get(app: string): Space | undefined {
     return this.byApp.get(app);
@@ -17,7 +23,7 @@ export class Spaces {
   open(app: string): Space {
     let space = this.byApp.get(app);
     if (!space) {
-      space = new Space(app);
+      space = new Space(app, this.traffic.of(app), this.rateWindow);
       this.byApp.set(app, space);
     }
     return space;

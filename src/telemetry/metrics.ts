@@ -33,6 +33,12 @@ export class Histogram {
   }
 }
 
+export interface HistogramReading {
+  readonly atMost: (bound: number) => number;
+  readonly count: number;
+  readonly sum: number;
+}
+
 type Labels = Readonly<Record<string, string>>;
 
 interface Family {
@@ -99,6 +105,20 @@ export class Metrics {
     };
     this.families.push({ name, help, type: "histogram", lines });
     return one;
+  }
+
+  /** A histogram that is kept elsewhere; `atMost` says how many values do not exceed a bound. */
+  histogramReading(name: string, help: string, bounds: readonly number[], read: () => HistogramReading): void {
+    const lines = (): string[] => {
+      const { atMost, count, sum } = read();
+      return [
+        ...bounds.map((bound) => `${name}_bucket{le="${bound}"} ${atMost(bound)}`),
+        `${name}_bucket{le="+Inf"} ${count}`,
+        `${name}_sum ${sum}`,
+        `${name}_count ${count}`,
+      ];
+    };
+    this.families.push({ name, help, type: "histogram", lines });
   }
 
   text(): string {

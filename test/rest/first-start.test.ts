@@ -102,7 +102,7 @@ describe("what a start reports", () => {
       await using terminal = new Terminal(command);
       const text = await terminal.shows(start === "first" ? /\n {4}curl .*\/apps/ : /note .*\n/);
       expect(text).toContain(`Parley ${manifest.version} is ready`);
-      expect(text).toMatch(/^ {2}open {2}http:\/\/127\.0\.0\.1:\d+\/$/m);
+      expect(text).toMatch(/^ {2}open {7}http:\/\/127\.0\.0\.1:\d+\/$/m);
       expect(text).toContain(`  data       ${folder.path}`);
       expect(text).toContain(HOW_TO_OPEN);
       expect(/^ {4}admin token +parley_admin_/m.test(text)).toBe(start === "first");
@@ -116,7 +116,7 @@ describe("what a start reports", () => {
     await using terminal = new Terminal([...command, "--host", "0.0.0.0"], { PARLEY_DEMO: "off" });
     const text = await terminal.shows(/ {2}data .*\n/);
     expect(text).not.toContain(HOW_TO_OPEN);
-    const [, shown = ""] = /^ {2}open {2}(.*)$/m.exec(text) ?? [];
+    const [, shown = ""] = /^ {2}open {7}(.*)$/m.exec(text) ?? [];
     const [first = "", ...others] = shown.split("  ");
     expect(first).toMatch(/^http:\/\/localhost:\d+\/$/);
     for (const address of others) expect((await fetch(`${address}healthz`)).status).toBe(200);

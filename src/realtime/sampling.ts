@@ -1,0 +1,41 @@
+/** Every few seconds the windows of the rates advance, and a step of the series is over. One timer for the whole node. */
+import { SAMPLE_EVERY_MS, Series } from "../telemetry/series.ts";
+import type { Traffic } from "../telemetry/traffic.ts";
+import type { Clock } from "./clock.ts";
+import type { RateWindow } from "./rate-window.ts";
+
+export class Sampling {
+  readonly series: Series;
+  private isStopped = false;
+
+  constructor(
+    private readonly clock: Clock,
+    traffic: Traffic,
+    private readonly window: RateWindow,
+  ) {
+    this.series = new Series(traffic, clock.nowMs());
+  }
+
+  start(): void {
+    // At whole multiples of the step, so that the steps of all nodes are the same.
+    this.clock.after(SAMPLE_EVERY_MS - (this.clock.nowMs() % SAMPLE_EVERY_MS), () => {
+      if (this.isStopped) return;
+      try {
+        this.sample();
+      } finally {
+        // Even after an exception: without the next sample the charts would end here.
+        this.start();
+      }
+    });
+  }
+
+  stop(): void {
+    this.isStopped = true;
+  }
+
+  sample(): void {
+    const now = this.clock.nowMs();
+    this.window.advance(now);
+    this.series.sample(now);
+  }
+}

@@ -1,0 +1,162 @@
+/** The series of one subject (this node, or one application on it) at one resolution: a ring of steps per metric. */
+import { LATENCY_BUCKETS, quantileMs } from "./latency.ts";
+import type { TrafficCounters } from "./traffic.ts";
+
+export const SERIES_METRICS = [
+  "connections",
+  "connects",
+  "refusals",
+  "messages",
+  "deliveries",
+  "bytesOut",
+  "p50Ms",
+  "p99Ms",
+  "errors",
+] as const;
+export type SeriesMetric = (typeof SERIES_METRICS)[number];
+
+/** Metrics that are counted, and shown per second. */
+const RATES = ["connects", "messages", "deliveries", "bytesOut", "errors"] as const;
+
+/** Values by step, the newest last; `null` where nothing is known. */
+export interface SeriesValues {
+  /** Unix seconds at which the first step begins. */
+  readonly start: number;
+  readonly values: readonly (number | null)[];
+  /** Only of `refusals`: the same by code. */
+  readonly byReason?: Readonly<Record<string, readonly (number | null)[]>>;
+}
+
+export class SeriesTier {
+  // By metric, refusals also by code. Bound: SERIES_METRICS and the codes that a connect can be refused with.
+  private readonly columns = new Map<string, Float32Array>();
+  /** The last step that is over; steps are numbered by their Unix time. */
+  private lastStep: number;
+  private readonly firstStep: number;
+  private sampledSec: number;
+  private readonly before: Record<(typeof RATES)[number], number>;
+  private readonly refusedBefore = new Map<string, number>();
+  private readonly latencyBefore = new Float64Array(LATENCY_BUCKETS);
+  private latencyCountBefore = 0;
+  private connectionsMax = 0;
+
+  constructor(
+    readonly stepSec: number,
+    readonly steps: number,
+    counters: TrafficCounters,
+    nowSec: number,
+    /** The subject is new: it had counted nothing before its first step. */
+    isNew: boolean,
+  ) {
+    this.lastStep = Math.floor(nowSec / stepSec) - 1;
+    this.firstStep = this.lastStep + 1;
+    this.sampledSec = isNew ? this.firstStep * stepSec : nowSec;
+    this.before = { connects: 0, messages: 0, deliveries: 0, bytesOut: 0, errors: 0 };
+    this.column("connections");
+    if (!isNew) this.keep(counters);
+  }
+
+  /** Called every few seconds. Returns false if the clock was set back: the series must be begun anew. */
+  sample(counters: TrafficCounters, nowSec: number): boolean {
+    this.connectionsMax = Math.max(this.connectionsMax, counters.connections);
+    const step = Math.floor(nowSec / this.stepSec) - 1;
+    if (step < this.lastStep) return false;
+    if (step === this.lastStep) return true;
+    // Steps without a sample are a gap: the process was stopped or blocked.
+    const from = Math.max(this.lastStep + 1, step - this.steps + 1);
+    for (const column of this.columns.values())
+      for (let missed = from; missed < step; missed++) column[missed % this.steps] = Number.NaN;
+    const seconds = Math.max(1, nowSec - this.sampledSec);
+    this.lastStep = step;
+    this.write(counters, seconds);
+    this.sampledSec = nowSec;
+    this.keep(counters);
+    this.connectionsMax = 0;
+    return true;
+  }
+
+  values(metric: SeriesMetric): SeriesValues {
+    const start = (this.lastStep - this.steps + 1) * this.stepSec;
+    const values = this.read(metric);
+    if (metric !== "refusals") return { start, values };
+    const codes = [...this.columns.keys()].filter(isReason).map((name) => name.slice(REASON.length));
+    return {
+      start,
+      values,
+      byReason: Object.fromEntries(codes.sort().map((code) => [code, this.read(REASON + code)])),
+    };
+  }
+
+  private write(counters: TrafficCounters, seconds: number): void {
+    // The highest number of the step: an average would hide that a limit was reached.
+    this.set("connections", this.connectionsMax);
+    for (const metric of RATES) this.set(metric, (counters[metric] - this.before[metric]) / seconds);
+    let refused = 0;
+    for (const [code, count] of counters.refusals) {
+      const more = count - (this.refusedBefore.get(code) ?? 0);
+      refused += more;
+      this.set(REASON + code, more / seconds);
+    }
+    this.set("refusals", refused / seconds);
+    if (counters.latency.count === this.latencyCountBefore) {
+      this.setIfAllocated("p50Ms", Number.NaN);
+      this.setIfAllocated("p99Ms", Number.NaN);
+      return;
+    }
+    const durations = counters.latency.counts.map((count, i) => count - (this.latencyBefore[i] as number));
+    this.set("p50Ms", quantileMs(durations, 0.5));
+    this.set("p99Ms", quantileMs(durations, 0.99));
+  }
+
+  private keep(counters: TrafficCounters): void {
+    for (const metric of RATES) this.before[metric] = counters[metric];
+    for (const [code, count] of counters.refusals) this.refusedBefore.set(code, count);
+    this.latencyBefore.set(counters.latency.counts);
+    this.latencyCountBefore = counters.latency.count;
+  }
+
+  /** A column is allocated with the first value that is not zero. */
+  private set(name: string, value: number): void {
+    if (value === 0) return this.setIfAllocated(name, 0);
+    this.column(name)[this.lastStep % this.steps] = value;
+  }
+
+  private setIfAllocated(name: string, value: number): void {
+    const column = this.columns.get(name);
+    if (column) column[this.lastStep % this.steps] = value;
+  }
+
+  private column(name: string): Float32Array {
+    let column = this.columns.get(name);
+    if (!column) {
+      column = new Float32Array(this.steps).fill(Number.NaN);
+      this.columns.set(name, column);
+      if (name !== "connections" && !isQuantile(name)) this.fillZeros(column);
+    }
+    return column;
+  }
+
+  /** Before its first value a counted metric was zero, wherever anything is known. */
+  private fillZeros(column: Float32Array): void {
+    const connections = this.column("connections");
+    for (let i = 0; i < this.steps; i++) if (!Number.isNaN(connections[i])) column[i] = 0;
+  }
+
+  private read(name: string): (number | null)[] {
+    const column = this.columns.get(name);
+    const known = this.column("connections");
+    return Array.from({ length: this.steps }, (_, i) => {
+      const step = this.lastStep - this.steps + 1 + i;
+      const at = step % this.steps;
+      if (step < this.firstStep || Number.isNaN(known[at])) return null;
+      const value = column ? (column[at] as number) : isQuantile(name) ? Number.NaN : 0;
+      return Number.isNaN(value) ? null : rounded(value);
+    });
+  }
+}
+
+const REASON = "refusals:";
+const isReason = (name: string): boolean => name.startsWith(REASON);
+/** Without messages in a step it has no value. */
+export const isQuantile = (name: string): boolean => name === "p50Ms" || name === "p99Ms";
+const rounded = (value: number): number => Math.round(value * 1000) / 1000;

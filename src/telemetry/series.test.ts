@@ -1,0 +1,190 @@
+/** What is kept of a node's traffic, and for how long. */
+import { describe, expect, test } from "bun:test";
+import { SAMPLE_EVERY_MS, Series, type SeriesRange } from "./series.ts";
+import type { SeriesMetric } from "./series-tier.ts";
+import { TRAFFIC_APPS_MAX, Traffic } from "./traffic.ts";
+
+const START = Date.UTC(2027, 0, 15, 12);
+
+class Setup {
+  readonly traffic = new Traffic();
+  nowMs = START;
+  readonly series = new Series(this.traffic, this.nowMs);
+
+  /** Time goes on, with a sample every five seconds. */
+  pass(seconds: number): void {
+    for (let i = 0; i < seconds; i += 5) {
+      this.nowMs += SAMPLE_EVERY_MS;
+      this.series.sample(this.nowMs);
+    }
+  }
+
+  /** The last values. */
+  last(count: number, metric: SeriesMetric, range: SeriesRange = "15m", app?: string): (number | null)[] {
+    return this.series.values(metric, range, app).values.slice(-count);
+  }
+}
+
+describe("a series", () => {
+  test("has one value per step, per second, and null before the start", () => {
+    const setup = new Setup();
+    const counters = setup.traffic.of("a");
+    setup.pass(5);
+    counters.messages += 50;
+    setup.pass(5);
+    setup.pass(5);
+    counters.messages += 5;
+    setup.pass(5);
+    const { start, values } = setup.series.values("messages", "15m");
+    expect(values).toHaveLength(180);
+    expect(values.slice(-5)).toEqual([null, 0, 10, 0, 1]);
+    expect(start + 180 * 5).toBe(setup.nowMs / 1000);
+    expect(setup.series.values("messages", "24h").values).toEqual(Array(288).fill(null));
+  });
+
+  test("has coarser steps for longer ranges, which are complete", () => {
+    const setup = new Setup();
+    const counters = setup.traffic.of("a");
+    for (let i = 0; i < 24; i++) {
+      counters.bytesOut += 60;
+      setup.pass(5);
+    }
+    expect(setup.last(3, "bytesOut", "3h")).toEqual([null, 12, 12]);
+    setup.pass(3 * 3600);
+    expect(setup.last(180, "bytesOut", "3h").every((value) => value === 0)).toBe(true);
+    setup.pass(24 * 3600);
+    expect(setup.series.values("connections", "24h").values).toEqual(Array(288).fill(0));
+  });
+
+  test("shows the most connections of a step", () => {
+    const setup = new Setup();
+    const counters = setup.traffic.of("a");
+    for (const connections of [3, 9, 1]) {
+      counters.connections = connections;
+      setup.pass(5);
+    }
+    expect(setup.last(3, "connections")).toEqual([3, 9, 1]);
+    setup.pass(45);
+    expect(setup.last(1, "connections", "3h")).toEqual([9]);
+  });
+
+  test("has quantiles of the steps in which messages were published", () => {
+    const setup = new Setup();
+    const { latency } = setup.traffic.of("a");
+    for (let i = 0; i < 98; i++) latency.observeMs(0.02);
+    for (let i = 0; i < 2; i++) latency.observeMs(9);
+    setup.pass(5);
+    setup.pass(5);
+    const [p50, none] = setup.last(2, "p50Ms");
+    expect(p50).toBeCloseTo(0.02, 2);
+    expect(none).toBeNull();
+    expect(setup.last(2, "p99Ms")[0]).toBeGreaterThan(8);
+    setup.pass(50);
+    expect(setup.last(1, "p99Ms", "3h")[0]).toBeGreaterThan(8);
+  });
+
+  test("has refusals in all and by reason", () => {
+    const setup = new Setup();
+    setup.pass(5);
+    setup.traffic.rest.refused("rate_limited", 10);
+    setup.traffic.of("a").refused("token_expired", 5);
+    setup.pass(5);
+    const { values, byReason = {} } = setup.series.values("refusals", "15m");
+    expect(values.slice(-3)).toEqual([null, 0, 3]);
+    expect(Object.entries(byReason).map(([code, some]) => [code, some.slice(-2)])).toEqual([
+      ["rate_limited", [0, 2]],
+      ["token_expired", [0, 1]],
+    ]);
+    expect(Object.keys(setup.series.values("refusals", "15m", "a").byReason ?? {})).toEqual(["token_expired"]);
+    expect(setup.series.values("messages", "15m").byReason).toBeUndefined();
+  });
+
+  test("has a gap where the process was stopped, and no peak after it", () => {
+    const setup = new Setup();
+    const counters = setup.traffic.of("a");
+    setup.pass(5);
+    setup.nowMs += 15_000;
+    counters.errors += 20;
+    setup.pass(5);
+    expect(setup.last(5, "errors")).toEqual([0, null, null, null, 1]);
+    expect(setup.last(5, "messages")).toEqual([0, null, null, null, 0]);
+    setup.nowMs += 48 * 3600 * 1000;
+    setup.pass(5);
+    expect(setup.last(180, "errors").filter((value) => value !== null)).toEqual([0]);
+  });
+
+  test("begins anew when the clock is set back", () => {
+    const setup = new Setup();
+    setup.traffic.of("a").messages += 10;
+    setup.pass(20);
+    setup.nowMs -= 3_600_000;
+    setup.pass(10);
+    expect(setup.last(3, "messages")).toEqual([null, null, 0]);
+    expect(setup.last(3, "messages", "15m", "a")).toEqual([null, null, 0]);
+  });
+});
+
+describe("the series of an application", () => {
+  test("counts only its own, and is zero while it has no traffic", () => {
+    const setup = new Setup();
+    setup.pass(10);
+    setup.traffic.of("a").messages += 5;
+    setup.traffic.of("b").messages += 10;
+    setup.pass(5);
+    const last = (app?: string): unknown => setup.last(4, "messages", "15m", app);
+    expect([last("a"), last("b"), last("c"), last()]).toEqual([
+      [null, 0, 0, 1],
+      [null, 0, 0, 2],
+      [null, 0, 0, 0],
+      [null, 0, 0, 3],
+    ]);
+    expect(setup.last(1, "p50Ms", "15m", "c")).toEqual([null]);
+    expect(setup.series.values("refusals", "15m", "c").byReason).toEqual({});
+  });
+
+  test("a new application's first traffic is spread over its step", () => {
+    const setup = new Setup();
+    setup.pass(50);
+    setup.traffic.of("a").messages += 60;
+    setup.pass(10);
+    expect(setup.last(1, "messages", "3h", "a")).toEqual([1]);
+    expect(setup.last(1, "messages", "3h")).toEqual([1]);
+  });
+
+  test("is kept for a bounded number; the others are in the total, and one idle for a day makes room", () => {
+    const setup = new Setup();
+    for (let i = 0; i < TRAFFIC_APPS_MAX + 50; i++) setup.traffic.of(`app${i}`).messages += 5;
+    setup.pass(5);
+    expect(setup.last(1, "messages")).toEqual([TRAFFIC_APPS_MAX + 50]);
+    expect(setup.last(1, "messages", "15m", "app0")).toEqual([1]);
+    expect(setup.last(1, "messages", "15m", "app149")).toEqual([null]);
+    expect(Reflect.get(setup.series, "byApp").size).toBe(TRAFFIC_APPS_MAX);
+    setup.traffic.of("app1").connections = 1;
+    setup.pass(24 * 3600 + 10);
+    expect([...setup.traffic.apps()].map(([app]) => app)).toEqual(["app1"]);
+    expect(setup.traffic.total().messages).toBe(5 * (TRAFFIC_APPS_MAX + 50));
+    setup.traffic.of("app149").messages += 5;
+    setup.pass(5);
+    expect(setup.last(1, "messages", "15m", "app149")).toEqual([1]);
+    expect(Reflect.get(setup.series, "byApp").size).toBe(2);
+  });
+
+  test("takes a bounded amount of memory", () => {
+    const setup = new Setup();
+    const codes = Array.from({ length: 12 }, (_, i) => `code${i}`);
+    for (let i = 0; i < TRAFFIC_APPS_MAX; i++) {
+      const counters = setup.traffic.of(`app${i}`);
+      Object.assign(counters, { connections: 1, connects: 1, messages: 1, deliveries: 1, bytesOut: 1, errors: 1 });
+      for (const code of codes) counters.refused(code);
+      counters.latency.observeMs(1);
+    }
+    setup.pass(300);
+    const tiers = [...(Reflect.get(setup.series, "byApp") as Map<string, Record<string, object>>).values()];
+    const columns = tiers.flatMap((each) =>
+      Object.values(each).flatMap((tier) => [...(Reflect.get(tier, "columns") as Map<string, Float32Array>).values()]),
+    );
+    const bytes = columns.reduce((sum, column) => sum + column.byteLength, 0);
+    expect(bytes).toBe(TRAFFIC_APPS_MAX * (9 + codes.length) * (180 + 180 + 288) * 4);
+    expect(bytes).toBeLessThan(6_000_000);
+  });
+});

@@ -1,0 +1,105 @@
+/**
+ * What passes through this node, counted per application. The hot path adds to an object that it has at hand; sums over all
+ * applications are made when they are read.
+ */
+import { Latency } from "./latency.ts";
+
+/** Further applications of a node are counted together, and have no series of their own. */
+export const TRAFFIC_APPS_MAX = 100;
+/** An application without traffic for this long, the longest range of the series, makes room for another. */
+const FORGOTTEN_AFTER_MS = 24 * 3600 * 1000;
+
+export class TrafficCounters {
+  /** Open now. */
+  connections = 0;
+  connects = 0;
+  /** Accepted publishes and sends. */
+  messages = 0;
+  deliveries = 0;
+  bytesOut = 0;
+  /** Error frames. */
+  errors = 0;
+  /** Refused connects by code. Bound: the codes that a connect can be refused with. */
+  readonly refusals = new Map<string, number>();
+  /** From a publish frame's arrival to its fan-out's return. */
+  readonly latency = new Latency();
+
+  refused(code: string, by = 1): void {
+    this.refusals.set(code, (this.refusals.get(code) ?? 0) + by);
+  }
+
+  add(other: TrafficCounters): void {
+    this.connections += other.connections;
+    this.connects += other.connects;
+    this.messages += other.messages;
+    this.deliveries += other.deliveries;
+    this.bytesOut += other.bytesOut;
+    this.errors += other.errors;
+    for (const [code, count] of other.refusals) this.refused(code, count);
+    this.latency.add(other.latency);
+  }
+}
+
+interface AppTraffic {
+  readonly counters: TrafficCounters;
+  /** What `activity` was when it was last looked at, and since when it has been that. */
+  activity: number;
+  sinceMs: number;
+}
+
+export class Traffic {
+  private readonly byApp = new Map<string, AppTraffic>();
+  /** Applications beyond TRAFFIC_APPS_MAX, and connects of which the application is not known. */
+  readonly rest = new TrafficCounters();
+
+  /** The counters of an application. They stay the same for at least as long as it has traffic. */
+  of(app: string): TrafficCounters {
+    const known = this.byApp.get(app);
+    if (known) return known.counters;
+    if (this.isFull) return this.rest;
+    const counters = new TrafficCounters();
+    this.byApp.set(app, { counters, activity: -1, sinceMs: 0 });
+    return counters;
+  }
+
+  /** `undefined` if the application has had no traffic, or is counted with the rest. */
+  known(app: string): TrafficCounters | undefined {
+    return this.byApp.get(app)?.counters;
+  }
+
+  *apps(): Iterable<readonly [string, TrafficCounters]> {
+    for (const [app, { counters }] of this.byApp) yield [app, counters];
+  }
+
+  get isFull(): boolean {
+    return this.byApp.size >= TRAFFIC_APPS_MAX;
+  }
+
+  total(): TrafficCounters {
+    const sum = new TrafficCounters();
+    sum.add(this.rest);
+    for (const { counters } of this.byApp.values()) sum.add(counters);
+    return sum;
+  }
+
+  /** Forgets applications that have had no traffic for a day; what they counted stays in the total. */
+  forgetIdle(nowMs: number): void {
+    for (const [app, traffic] of this.byApp) {
+      const activity = activityOf(traffic.counters);
+      if (activity !== traffic.activity || traffic.counters.connections > 0) {
+        traffic.activity = activity;
+        traffic.sinceMs = nowMs;
+      } else if (nowMs - traffic.sinceMs >= FORGOTTEN_AFTER_MS) {
+        this.rest.add(traffic.counters);
+        this.byApp.delete(app);
+      }
+    }
+  }
+}
+
+/** Grows with everything that is counted. */
+function activityOf({ connects, messages, deliveries, errors, refusals }: TrafficCounters): number {
+  let sum = connects + messages + deliveries + errors;
+  for (const count of refusals.values()) sum += count;
+  return sum;
+}
