@@ -38,6 +38,7 @@ import type { RequestPipeline, Routes } from "../http/pipeline.ts";
 import { recordingEndpoints } from "../http/recordings.ts";
 import { roomEndpoints } from "../http/rooms.ts";
 import { routesOf } from "../http/router.ts";
+import { seriesEndpoints } from "../http/series.ts";
 import { sessionEndpoints } from "../http/sessions.ts";
 import { settingsEndpoint } from "../http/settings.ts";
 import type { LogIncomplete } from "../http/streamed-array.ts";
@@ -209,11 +210,18 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
   ];
 }
 
-function liveEndpoints({ keyring, directory, store, realtime }: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
+function liveEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
+  const { nodeId, keyring, directory, store, realtime } = parts;
   const { hub, live, blocks } = realtime;
   const appIn = makeAppIn(keyring, directory);
   return [
     nodesEndpoint(guards.operator, hub.nodeRequests),
+    ...seriesEndpoints(guards.operator, {
+      nodeId,
+      keyring,
+      nodeRequests: hub.nodeRequests,
+      series: hub.sampling.series,
+    }),
     ...liveChannelEndpoints(guards, { hub, channels: live.channels, appIn, audit }),
     ...livePeerEndpoints(guards, { hub, peers: live.peers, store, blocks, nowMs, appIn, audit }),
   ];

@@ -1,0 +1,104 @@
+/** GET /series: the charts of the dashboard. */
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import type { WireEvent } from "../conformance/raw/support/wire.ts";
+import { connect } from "../nodes/support/cluster.ts";
+import { checkedServerForTests } from "../support/for-tests.ts";
+import { call } from "../support/http.ts";
+import { until } from "../support/wait.ts";
+
+setDefaultTimeout(60_000);
+
+interface NodeSeries {
+  readonly nodeId: string;
+  readonly start: number;
+  readonly values: readonly (number | null)[];
+  readonly byReason?: Readonly<Record<string, readonly (number | null)[]>>;
+}
+
+interface SeriesBody {
+  readonly metric: string;
+  readonly unit: string;
+  readonly stepSec: number;
+  readonly nodes: readonly NodeSeries[];
+  readonly isComplete: boolean;
+}
+
+const server = await checkedServerForTests();
+const { admin } = server;
+
+const series = async (query: string): Promise<SeriesBody> =>
+  (await admin.must("GET", `/series?${query}`)) as SeriesBody;
+const known = ({ nodes }: SeriesBody): number[] => (nodes[0]?.values ?? []).filter((value) => value !== null);
+const isTextWith =
+  (part: string) =>
+  (event: WireEvent): boolean =>
+    event.kind === "text" && event.text.includes(part);
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+describe("the series of a node with traffic", () => {
+  let app: { _id: string; name: string };
+  let quiet: { _id: string };
+
+  beforeAll(async () => {
+    app = await admin.createApp();
+    quiet = await admin.createApp();
+    const key = await admin.createPublishable(app._id);
+    const ann = await connect(server, `key=${key.keyId}`);
+    const ben = await connect(server, `key=${key.keyId}`);
+    ben.send({ type: "subscribe", channel: "c", requestId: "r" });
+    await ben.next(isTextWith('"ack"'));
+    for (let i = 0; i < 20; i++) ann.send({ type: "publish", channel: "c", data: i, requestId: `p${i}` });
+    await ann.next(isTextWith('"p19"'));
+    ann.send({ type: "nothing" });
+    await call(`${server.url}/v1?key=${key.keyId}x`);
+    await until(
+      "the first step with the messages is over",
+      async () => sum(known(await series("metric=errors&range=15m"))) > 0,
+    );
+  });
+
+  test("has every metric, each with its unit", async () => {
+    const body = await series("metric=messages&range=15m");
+    expect(body).toMatchObject({ metric: "messages", unit: "per second", stepSec: 5, isComplete: true });
+    expect(body.nodes).toHaveLength(1);
+    const [node] = body.nodes;
+    expect(node?.values).toHaveLength(180);
+    expect((node?.start ?? 1) % 5).toBe(0);
+    // A step may be cut by the start of the process, but its messages are all counted.
+    expect(sum(known(body)) * 5).toBeGreaterThanOrEqual(19.9);
+    expect(known(await series("metric=connections&range=15m")).at(-1)).toBeGreaterThanOrEqual(2);
+    for (const metric of ["connects", "deliveries", "bytesOut", "p50Ms", "p99Ms", "errors", "refusals"])
+      expect(sum(known(await series(`metric=${metric}&range=15m`)))).toBeGreaterThan(0);
+    expect((await series("metric=messages&range=3h")).stepSec).toBe(60);
+    expect((await series("metric=messages&range=24h")).stepSec).toBe(300);
+  });
+
+  test("has refusals by reason", async () => {
+    const { nodes } = await series("metric=refusals&range=15m");
+    expect(Object.keys(nodes[0]?.byReason ?? {})).toContain("unauthorized");
+    expect((await series("metric=errors&range=15m")).nodes[0]?.byReason).toBeUndefined();
+  });
+
+  test("is shown per application, by id or name", async () => {
+    for (const name of [app._id, app.name])
+      expect(sum(known(await series(`metric=messages&range=15m&app=${name}`)))).toBeGreaterThan(0);
+    const none = known(await series(`metric=messages&range=15m&app=${quiet._id}`));
+    expect(none.length).toBeGreaterThan(0);
+    expect(sum(none)).toBe(0);
+  });
+});
+
+test("says what is wrong with a request", async () => {
+  const status = async (query: string): Promise<unknown> => {
+    const { status, body } = await call<{ error: string; message: string }>(
+      `${server.url}/api/internal/v1/series?${query}`,
+      { bearer: server.adminToken },
+    );
+    return [status, body.error, body.message.split(":")[0]];
+  };
+  expect(await status("metric=messages&range=1h")).toEqual([400, "invalid_request", "range"]);
+  expect(await status("metric=nothing&range=15m")).toEqual([400, "invalid_request", "metric"]);
+  expect(await status("range=15m")).toEqual([400, "invalid_request", "metric"]);
+  expect(await status("metric=messages&range=15m&app=none")).toEqual([404, "not_found", "app"]);
+  expect((await call(`${server.url}/api/internal/v1/series?metric=messages&range=15m`)).status).toBe(401);
+});
