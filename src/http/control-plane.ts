@@ -22,8 +22,13 @@ export async function inControlPlane<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    const replaced = error instanceof Problem ? REPLACED[error.code] : undefined;
-    if (!(error instanceof Problem) || !replaced) throw error;
+    if (!(error instanceof Problem)) throw error;
+    if (error.more.details?.[0]?.field === "endId")
+      throw new Problem("invalid_request", `after: ${NO_CURSOR}`, undefined, {
+        details: [{ field: "after", message: NO_CURSOR }],
+      });
+    const replaced = REPLACED[error.code];
+    if (!replaced) throw error;
     throw new Problem(replaced.code, replaced.message ?? error.message, error.retryAfterSeconds, error.more);
   }
 }

@@ -14,6 +14,8 @@ export const STREAM_GRACE_MS = 30_000;
 /** Server-Sent Events: a client that takes nothing between two heartbeats is cut, and one that lost its stream waits before it retries. */
 export const EVENT_HEARTBEAT_MS = 15_000;
 export const EVENT_RETRY_MS = 2000;
+/** Files that are sent from a bucket at the same time, each with a piece of a few megabytes in memory. */
+export const FILE_STREAMS_MAX = 16;
 
 /** Idle time after which an HTTP connection is closed. Bodies of uploads have a stall timeout of their own. */
 export const IDLE_MAX_SECONDS = 10;

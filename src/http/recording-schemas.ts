@@ -1,5 +1,6 @@
 /** Shapes of recordings and uploads, which several endpoints share. */
 import { z } from "zod";
+import { Problem } from "../protocol/codes.ts";
 import { hasControl, isWellFormed } from "../protocol/names.ts";
 import {
   RECORDING_SESSION_MAX_CHARS,
@@ -8,8 +9,9 @@ import {
   RECORDINGS_PAGE_MAX,
 } from "../recordings/limits.ts";
 import { ROOM_NAME_MAX_CHARS, UNIX_SECONDS_MAX } from "../rooms/limits.ts";
-import type { RecordingRow } from "../store/recordings.ts";
+import type { RecordingFilter, RecordingRow } from "../store/recordings.ts";
 import type { Call } from "./call.ts";
+import { queryOf } from "./query.ts";
 import { limit, unixSeconds, wholeNumber } from "./schemas.ts";
 
 const text = (maxChars: number) =>
@@ -91,3 +93,18 @@ export const recordingFields = (row: RecordingRow): z.infer<typeof recording> =>
 });
 
 export const idOf = (call: Call): string => call.params.id ?? "";
+
+/** Refuses unknown filters: a misspelt one would delete more than was meant. */
+export function checkFilters(call: Call, filter: RecordingFilter, alsoKnown: readonly string[] = []): void {
+  const given = [...queryOf(call.request).keys()];
+  const unknown = given.find((name) => !alsoKnown.includes(name) && !Object.hasOwn(filters.shape, name));
+  const twice = given.find((name, at) => given.indexOf(name) !== at);
+  const refuse = (name: string, message: string): Problem => {
+    const field = name.slice(0, 100).toWellFormed();
+    return new Problem("invalid_request", `${field}: ${message}`, undefined, { details: [{ field, message }] });
+  };
+  if (unknown !== undefined) throw refuse(unknown, "there is no such filter, and nothing was deleted");
+  if (twice !== undefined) throw refuse(twice, "it is given twice, and nothing was deleted");
+  if (Object.values(filter).every((value) => value === undefined))
+    throw new Problem("invalid_request", `At least one filter is required: ${Object.keys(filters.shape).join(", ")}.`);
+}

@@ -1,17 +1,13 @@
 /** Recordings over HTTP: `/api/v1/recording`, `/api/v1/recordings`. Their bytes are written in uploads.ts and read in files.ts. */
 import { z } from "zod";
-import { Problem } from "../protocol/codes.ts";
 import { LINK_MAX_SECONDS } from "../recordings/limits.ts";
 import type { Disposition } from "../recordings/links.ts";
 import type { Recordings } from "../recordings/recordings.ts";
-import type { RecordingFilter } from "../store/recordings.ts";
 import type { ApplicationGuards } from "./application.ts";
 import { APPLICATION_SECRET, type AppAudit } from "./audit.ts";
-import type { Call } from "./call.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { linkFrom } from "./host.ts";
-import { queryOf } from "./query.ts";
-import { filters, idOf, listing, recording, recordingFields } from "./recording-schemas.ts";
+import { checkFilters, filters, idOf, listing, recording, recordingFields } from "./recording-schemas.ts";
 import { unixSeconds, wholeNumber } from "./schemas.ts";
 
 const page = z
@@ -79,7 +75,7 @@ export function recordingEndpoints(
       query: filters,
       response: done.extend({ deleted: z.int() }),
       handle: async (call, { caller, query }) => {
-        checkFilters(call, query);
+        checkFilters(call, query, ["secretKey"]);
         const deleted = await recordings.deleteAll(caller.id, query);
         if (deleted > 0)
           audit(call, APPLICATION_SECRET, {
@@ -116,19 +112,4 @@ export function recordingEndpoints(
     linkEndpoint("view", "A signed link that shows the file"),
     linkEndpoint("download", "A signed link that downloads the file"),
   ];
-}
-
-/** Refuses unknown filters: a misspelt one would delete more than was meant. */
-function checkFilters(call: Call, filter: RecordingFilter): void {
-  const given = [...queryOf(call.request).keys()];
-  const unknown = given.find((name) => name !== "secretKey" && !Object.hasOwn(filters.shape, name));
-  const twice = given.find((name, at) => given.indexOf(name) !== at);
-  const refuse = (name: string, message: string): Problem => {
-    const field = name.slice(0, 100).toWellFormed();
-    return new Problem("invalid_request", `${field}: ${message}`, undefined, { details: [{ field, message }] });
-  };
-  if (unknown !== undefined) throw refuse(unknown, "there is no such filter, and nothing was deleted");
-  if (twice !== undefined) throw refuse(twice, "it is given twice, and nothing was deleted");
-  if (Object.values(filter).every((value) => value === undefined))
-    throw new Problem("invalid_request", `At least one filter is required: ${Object.keys(filters.shape).join(", ")}.`);
 }

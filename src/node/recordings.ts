@@ -71,6 +71,13 @@ export function buildRecordings(context: RecordingParts): RecordingService {
     start: () => {
       storage.check().catch((err) => log.error({ err }, `recordings cannot be kept: ${storage.name} does not answer`));
       sweep.start();
+      // Without a shared store no node of an earlier version can have written to it.
+      if (store.isShared)
+        store.recordings
+          .recount()
+          .catch((err) =>
+            log.error({ err }, "the bytes of recordings could not be counted; the next start tries again"),
+          );
     },
     clearDeleted: () => sweep.soon(),
     stop: async () => {

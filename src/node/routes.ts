@@ -8,6 +8,7 @@ import type { Operators } from "../access/operators.ts";
 import { Throttle } from "../access/throttle.ts";
 import { shownSettings } from "../config/show.ts";
 import { accessTokenEndpoints } from "../http/access-tokens.ts";
+import { adminRecordingEndpoints } from "../http/admin-recordings.ts";
 import { adminRoomEndpoints } from "../http/admin-rooms.ts";
 import { adminUsageEndpoints } from "../http/admin-usage.ts";
 import { makeAppIn } from "../http/app-in.ts";
@@ -21,6 +22,7 @@ import { connectHandler } from "../http/connect.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { explainEndpoints } from "../http/explain.ts";
 import { factsEndpoint, type NodeFacts } from "../http/facts.ts";
+import { FileStreams } from "../http/file-streams.ts";
 import { fileEndpoints } from "../http/files.ts";
 import { type GuardParts, type Guards, makeGuards } from "../http/guards.ts";
 import { keyConnections } from "../http/key-connections.ts";
@@ -191,7 +193,7 @@ function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
 
 /** The control plane's calls about one application. */
 function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
-  const { config, keyring, directory, store, realtime } = parts;
+  const { config, keyring, directory, store, realtime, metrics, pipeline } = parts;
   const { hub, gateway, usage, blocks, keyRate, storeFollower } = realtime;
   const quota = new Quota(keyring, usage);
   const moment = (): Moment => ({
@@ -203,9 +205,21 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
     }),
     isQuotaUsedUp: (app) => quota.isUsedUp(app),
   });
+  const fileStreams = new FileStreams();
+  metrics.gauge("parley_streamed_files", "Recordings that are being sent from a bucket.", () => fileStreams.size);
+  const logIncomplete: LogIncomplete = (call, error) =>
+    pipeline.logIncompleteResponse("/api/internal/v1/apps/:app/recordings/:id/file", call, error);
   return [
     ...explainEndpoints(guards.operator, { keyring, store, blocks, keyRate, nowMs, moment, storeFollower }),
     ...adminUsageEndpoints(guards.operator, { directory, store, ...usageSources(parts) }),
+    ...adminRecordingEndpoints(guards, {
+      directory,
+      recordings: parts.recordings.recordings,
+      fileStreams,
+      audit,
+      nowMs,
+      logIncomplete,
+    }),
     ...adminRoomEndpoints(guards, { directory, rooms: parts.rooms.rooms, audit }),
   ];
 }

@@ -130,6 +130,10 @@ export class Folder implements Storage {
     return Bun.file(this.filePath(place)).slice(0, count).bytes();
   }
 
+  async read(place: Place, first: number, last: number): Promise<Uint8Array | undefined> {
+    return (await this.file(place))?.slice(first, last + 1).bytes();
+  }
+
   async file(place: Place): Promise<Blob | undefined> {
     return (await sizeOf(this.filePath(place))) === undefined ? undefined : Bun.file(this.filePath(place));
   }

@@ -7,6 +7,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Disposition, Links } from "./links.ts";
 import type { RecordingMetrics } from "./metrics.ts";
 import type { Ownership } from "./ownership.ts";
+import type { Span } from "./range.ts";
 import { contentTypeOf, extensionOf, formatOf, SIGNATURE_BYTES } from "./signature.ts";
 import { isObjectId, type Place, type Storage } from "./storage.ts";
 import { withStorageProblems } from "./storage-problems.ts";
@@ -45,6 +46,9 @@ export interface Served {
   /** The value of Content-Disposition. */
   readonly disposition: string;
 }
+
+/** How much of a file is in memory at a time while it is sent from a storage that cannot serve it itself. */
+const PIECE_BYTES = 2 * 1024 * 1024;
 
 /** Recordings per deleting transaction, so that other changes do not wait long. */
 const DELETE_AT_ONCE = 200;
@@ -226,6 +230,31 @@ export class Recordings {
       return `${origin}/api/v1/file/${row.id}/${disposition}?expires=${expires}&proof=${proof}`;
     };
     return { url: storage.link({ ...row, ticket: "" }, { ...served, seconds }) ?? own(), expiresAt: expires };
+  }
+
+  /**
+   * The bytes of a part of a file, wherever they are, in pieces that are read when they are asked for. Throws recording_not_found if the
+   * file has been removed meanwhile.
+   */
+  async *pieces(row: RecordingRow, { first, last }: Span): AsyncGenerator<Uint8Array, undefined> {
+    const { storage, log } = this.parts;
+    for (let at = first; at <= last; at += PIECE_BYTES) {
+      const end = Math.min(last, at + PIECE_BYTES - 1);
+      const piece = await withStorageProblems(log, () => storage.read({ ...row, ticket: "" }, at, end));
+      if (!piece) throw new Problem("recording_not_found");
+      if (piece.length !== end - at + 1) throw new Error("the file has fewer bytes than its recording");
+      yield piece;
+    }
+  }
+
+  /** How many recordings the application has, and their bytes. */
+  stored(app: string): Promise<{ readonly recordings: number; readonly bytes: number }> {
+    return this.parts.store.stored(app);
+  }
+
+  /** Deletes those of the ids that are recordings of the application, and returns how many. */
+  deleteSome(app: string, ids: readonly string[]): Promise<number> {
+    return this.deleteRows(app, ids);
   }
 
   /** The bytes, if this process serves them. */

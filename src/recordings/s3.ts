@@ -158,6 +158,13 @@ export class Bucket implements Storage {
     });
   }
 
+  read(place: Place, first: number, last: number): Promise<Uint8Array | undefined> {
+    return this.client.get(this.objectKey(place), first, last).catch((error: unknown) => {
+      if (error instanceof S3Refusal && error.status === 404) return undefined;
+      throw error;
+    });
+  }
+
   async file(): Promise<undefined> {
     return undefined;
   }

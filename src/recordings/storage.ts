@@ -80,6 +80,8 @@ export interface Storage {
   discard(place: Place): Promise<void>;
   /** The first bytes of a finished place. */
   head(place: Place, count: number): Promise<Uint8Array>;
+  /** The bytes from `first` to `last`, both included, of a finished place that has them; undefined: there is no such place. */
+  read(place: Place, first: number, last: number): Promise<Uint8Array | undefined>;
   /** The bytes of a finished place, if this process serves them. */
   file(place: Place): Promise<Blob | undefined>;
   /** A link to a finished place, if another service serves it. */

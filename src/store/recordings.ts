@@ -93,6 +93,10 @@ export interface RecordingStore {
   /** Whether any application has a recording. */
   hasRecordings(): Promise<boolean>;
   lastSeq(app: string): Promise<number>;
+  /** How many recordings an application has, and how many bytes they have; both are stored numbers. */
+  stored(app: string): Promise<{ readonly recordings: number; readonly bytes: number }>;
+  /** Recomputes the bytes of `stored`: nodes of a version that does not count them may have written recordings. */
+  recount(): Promise<void>;
   /** Returns the ids that were deleted; the caller removes their bytes. */
   deleteRecordings(app: string, ids: readonly string[]): Promise<string[]>;
   /** Deleted recordings whose bytes are to be removed. */

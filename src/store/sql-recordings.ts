@@ -74,7 +74,8 @@ export class SqlRecordings implements RecordingStore {
       const [upload] = uploads.map(toUpload);
       if (!upload) return undefined;
       const counters: DbRow[] = await tx`
-        UPDATE recording_counters SET last_seq = last_seq + 1, live = live + 1 WHERE app = ${upload.app}
+        UPDATE recording_counters SET last_seq = last_seq + 1, live = live + 1, bytes = bytes + ${made.sizeInBytes}
+        WHERE app = ${upload.app}
         RETURNING last_seq`;
       const rows: DbRow[] = await tx`
         INSERT INTO recordings (id, app, seq, room, participant_session, meeting_session, participant_username, type,
@@ -161,15 +162,35 @@ export class SqlRecordings implements RecordingStore {
     });
   }
 
+  stored(app: string): Promise<{ recordings: number; bytes: number }> {
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`SELECT live, bytes FROM recording_counters WHERE app = ${app}`;
+      return { recordings: Number(rows[0]?.live ?? 0), bytes: Number(rows[0]?.bytes ?? 0) };
+    });
+  }
+
+  recount(): Promise<void> {
+    return this.database.transaction(async (tx) => {
+      // Locks all counters first, so that recordings completed meanwhile are either counted below or wait.
+      await tx`UPDATE recording_counters SET bytes = 0`;
+      await tx`
+        UPDATE recording_counters
+        SET bytes = COALESCE((SELECT SUM(r.size_in_bytes) FROM recordings r WHERE r.app = recording_counters.app), 0)`;
+    });
+  }
+
   deleteRecordings(app: string, ids: readonly string[]): Promise<string[]> {
     if (ids.length === 0) return Promise.resolve([]);
     return this.database.transaction(async (tx) => {
       const rows: DbRow[] = await tx`
-        DELETE FROM recordings WHERE app = ${app} AND id IN ${tx(ids)} RETURNING id, seq`;
+        DELETE FROM recordings WHERE app = ${app} AND id IN ${tx(ids)} RETURNING id, seq, size_in_bytes`;
+      const bytes = rows.reduce((sum, row) => sum + Number(row.size_in_bytes), 0);
       for (const { id, seq } of rows)
         await tx`
           INSERT INTO deleted_recordings (id, app, seq, removed) VALUES (${String(id)}, ${app}, ${Number(seq)}, ${null})`;
-      if (rows.length > 0) await tx`UPDATE recording_counters SET live = live - ${rows.length} WHERE app = ${app}`;
+      if (rows.length > 0)
+        await tx`
+          UPDATE recording_counters SET live = live - ${rows.length}, bytes = bytes - ${bytes} WHERE app = ${app}`;
       return rows.map(({ id }) => String(id));
     });
   }

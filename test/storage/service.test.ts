@@ -103,6 +103,44 @@ test("a file that is no video is an attachment, although the bucket serves it", 
   await backend.app.must("DELETE", `/recording/${page._id}`);
 });
 
+test("an operator gets the bytes from the bucket, whole and in parts, under our own address", async () => {
+  await using server = await start();
+  const { admin } = server;
+  const backend = new Backend(await newApplication(server));
+  const bytes = webm(5 * MIB + 7);
+  const { _id, fileName } = await backend.record({}, bytes);
+  const url = `${server.url}/api/internal/v1/apps/${backend.app.name}/recordings/${_id}/file`;
+  const ask = (more: RequestInit = {}, query = ""): Promise<Response> =>
+    fetch(url + query, {
+      redirect: "error",
+      ...more,
+      headers: { Authorization: `Bearer ${admin.token}`, ...more.headers },
+    });
+  const whole = await ask();
+  expect(Object.fromEntries(whole.headers)).toMatchObject({
+    "content-type": "video/webm",
+    "content-disposition": `inline; filename="${fileName}"`,
+    "content-security-policy": "sandbox",
+    "x-content-type-options": "nosniff",
+    "accept-ranges": "bytes",
+  });
+  expect(sha256(await whole.bytes())).toBe(sha256(bytes));
+  const part = await ask({ headers: { Range: `bytes=${2 * MIB - 3}-` } });
+  expect([part.status, part.headers.get("content-range")]).toEqual([
+    206,
+    `bytes ${2 * MIB - 3}-${bytes.length - 1}/${bytes.length}`,
+  ]);
+  expect(sha256(await part.bytes())).toBe(sha256(bytes.slice(2 * MIB - 3)));
+  const head = await ask({ method: "HEAD" }, "?download=1");
+  expect(head.headers.get("content-disposition")).toBe(`attachment; filename="${fileName}"`);
+  // Clients that stop reading give their place back.
+  for (let i = 0; i < 40; i++) await (await ask()).body?.cancel();
+  expect((await ask({ headers: { Range: "bytes=0-3" } })).status).toBe(206);
+  await backend.app.must("DELETE", `/recording/${_id}`);
+  expect((await ask()).status).toBe(404);
+  expect(server.output).not.toContain("X-Amz-Signature");
+});
+
 test("an abandoned upload leaves nothing in the bucket, parts and last bytes included", async () => {
   using folder = scratch();
   // So far the bucket belongs to another test's store, and a store removes such bytes only in its own bucket.

@@ -90,7 +90,14 @@ export function storageSuite(name: string, make: () => Promise<StorageUnderTest>
       await storage.finish(place, bytes.length);
       expect(hash(await read(place))).toBe(hash(bytes));
       expect(await storage.head(place, 64)).toEqual(bytes.slice(0, 64));
+      for (const [first, last] of [
+        [0, 0],
+        [8 * MIB - 1, 8 * MIB],
+        [5, bytes.length - 1],
+      ] as const)
+        expect(hash((await storage.read(place, first, last)) ?? pattern(1))).toBe(hash(bytes.slice(first, last + 1)));
       await storage.remove(place);
+      expect(await storage.read(place, 0, 9)).toBeUndefined();
     });
 
     test("bytes from before a cut are held, and another process continues from there", async () => {

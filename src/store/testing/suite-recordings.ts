@@ -71,6 +71,29 @@ export function recordingsSuite(newPlace: NewPlace): void {
     });
   });
 
+  describe("the stored number of recordings and bytes", () => {
+    test("follows completion and deletion, per application, and can be recomputed", async () => {
+      const { recordings: store } = await newStore();
+      expect(await store.stored("a")).toEqual({ recordings: 0, bytes: 0 });
+      for (const [id, app, sizeInBytes] of [
+        ["u1", "a", 5_000_000_000],
+        ["u2", "a", 7],
+        ["u3", "b", 11],
+        ["u4", "a", 0],
+      ] as const) {
+        await store.addUpload(uploadRow(id, { app }), 5);
+        await store.complete(id, 0, { ...COMPLETION, sizeInBytes });
+      }
+      expect(await store.stored("a")).toEqual({ recordings: 3, bytes: 5_000_000_007 });
+      await store.deleteRecordings("a", ["u1", "u3", "nothing"]);
+      await store.deleteRecordings("a", ["u1"]);
+      expect(await store.stored("a")).toEqual({ recordings: 2, bytes: 7 });
+      expect(await store.stored("b")).toEqual({ recordings: 1, bytes: 11 });
+      await store.recount();
+      expect(await store.stored("a")).toEqual({ recordings: 2, bytes: 7 });
+    });
+  });
+
   describe("deleting", () => {
     test("keeps the number of the recording, and a row until its bytes are removed", async () => {
       const { recordings: store } = await newStore();

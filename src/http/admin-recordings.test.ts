@@ -1,0 +1,50 @@
+import { expect, test } from "bun:test";
+import type { Recordings } from "../recordings/recordings.ts";
+import { appRow } from "../store/testing/rows.ts";
+import { adminRecordingEndpoints } from "./admin-recordings.ts";
+import { FileStreams } from "./file-streams.ts";
+import { auditedChanges, guardOf, run } from "./testing/calls.ts";
+
+const ALL = "/api/internal/v1/apps/:app/recordings";
+
+test("role read gets no bytes, whether or not there is a file", async () => {
+  const { audit } = auditedChanges();
+  const read = guardOf("read");
+  const endpoints = adminRecordingEndpoints(
+    { admin: guardOf("admin"), operator: read, stream: read },
+    {
+      directory: { app: () => Promise.reject(new Error("not reached")) },
+      // Nothing of it is used.
+      recordings: {} as Recordings,
+      fileStreams: new FileStreams(),
+      audit,
+      nowMs: Date.now,
+      logIncomplete: () => undefined,
+    },
+  );
+  const call = { method: "GET", path: `${ALL}/:id/file`, params: { app: "app", id: "0".repeat(24) } } as const;
+  await expect(run(endpoints, call)).rejects.toMatchObject({ code: "forbidden" });
+});
+
+test("what was deleted, by which filter or ids, is audited", async () => {
+  const { audit, changes } = auditedChanges();
+  const admin = guardOf("admin");
+  const endpoints = adminRecordingEndpoints(
+    { admin, operator: admin, stream: admin },
+    {
+      directory: { app: async () => appRow("app") },
+      recordings: { deleteAll: async () => 3, deleteSome: async () => 1 } as unknown as Recordings,
+      fileStreams: new FileStreams(),
+      audit,
+      nowMs: Date.now,
+      logIncomplete: () => undefined,
+    },
+  );
+  const id = "a".repeat(24);
+  for (const query of ["?type=video", `?id=${id}`])
+    await run(endpoints, { method: "DELETE", path: ALL, params: { app: "app" }, query });
+  expect(changes).toEqual([
+    { what: "recordings deleted", on: "3", app: "app", before: { filter: { type: "video" } } },
+    { what: "recordings deleted", on: "1", app: "app", before: { ids: [id] } },
+  ]);
+});
