@@ -63,7 +63,7 @@ test("there is a limit, and a client that goes away gives its place back", async
   const open = await Promise.all(Array.from({ length: FILE_STREAMS_MAX }, () => streams.begin(of(three()))));
   await expect(streams.begin(of(three()))).rejects.toThrow("Too many files");
   await open[0]?.cancel();
-  const again = await streams.begin(of(three()));
-  await Promise.all([again, ...open.slice(1)].map((body) => body.cancel()));
+  const another = await streams.begin(of(three()));
+  await Promise.all([another, ...open.slice(1)].map((body) => body.cancel()));
   expect(streams.size).toBe(0);
 });
