@@ -36,13 +36,25 @@ const connection = z
   })
   .meta({ id: "LiveConnection" });
 
+const event = z
+  .object({
+    at: z.number().describe("Unix milliseconds, as in the tail"),
+    kind: z.string().describe("connect, refuse, subscribe, unsubscribe, publish, error or close"),
+    connectionId: z.string(),
+    keyId: z.string().optional(),
+    channel: z.string().optional(),
+    code: z.union([z.string(), z.int()]).optional().describe("Of an error or a refusal, or the close code"),
+    count: z.int().optional().describe("publish: messages since the event before; error: how often in a row"),
+  })
+  .meta({ id: "PeerEvent" });
+
 const one = z
   .object({
     peerId: z.string(),
     total: z.int().describe("Connections on all nodes"),
     connections: z.array(connection).describe(`The newest, at most ${LIVE_CONNECTIONS_MAX}`),
     recent: z
-      .array(z.looseObject({ at: z.number(), kind: z.string() }))
+      .array(event)
       .describe("The last events of its connections, oldest first, also for a minute after they have ended"),
     isComplete,
   })

@@ -6,8 +6,6 @@ interface Counted {
   readonly ratePerSec?: (nowMs: number) => number;
   readonly bytesPerSec?: (nowMs: number) => number;
   readonly framesPerSec?: (nowMs: number) => number;
-  readonly id?: string;
-  readonly address?: string;
 }
 
 export const ratePerSec = (channel: Channel, nowMs: number): number => (channel as Counted).ratePerSec?.(nowMs) ?? 0;
@@ -16,7 +14,3 @@ export const bytesPerSec = (channel: Channel, nowMs: number): number => (channel
 
 export const framesPerSec = (connection: Connection, nowMs: number): number =>
   (connection as Counted).framesPerSec?.(nowMs) ?? 0;
-
-export const idOf = (connection: Connection): string => (connection as Counted).id ?? `${connection.connectedMs}`;
-
-export const addressOf = (connection: Connection): string => (connection as Counted).address ?? "";

@@ -7,4 +7,4 @@ export const LIVE_MEMBERS_MAX = 200;
 /** Connections that are shown of one peer, the newest first. */
 export const LIVE_CONNECTIONS_MAX = 100;
 /** Events that are shown of one peer, the newest. */
-export const LIVE_EVENTS_MAX = 200;
+export const LIVE_EVENTS_MAX = 256;

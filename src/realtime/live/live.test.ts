@@ -140,9 +140,29 @@ test("one peer has its connections on all nodes, newest first, with their subscr
       ["node-1", ["c"]],
       ["node-0", ["a", "b"]],
     ]);
-    expect(connections[0]).toMatchObject({ keyId: "sk_id_1" });
+    expect(connections[0]).toMatchObject({ keyId: "sk_id_1", address: "127.0.0.1" });
   }
   expect(await lives[0]?.peers.one({ app: APP, peerId: "absent" })).toMatchObject({ total: 0, connections: [] });
+});
+
+test("what happened to a peer lately comes from all nodes in order, also after its connections have ended", async () => {
+  const { world, lives } = worldOf(2);
+  const first = world.join("ann", "a", { node: 0 });
+  world.advance(1000);
+  world.connect("ann", { node: 1 });
+  world.advance(1000);
+  first.vanish();
+  world.advance(1000);
+  for (const live of lives) {
+    const { total, recent } = await live.peers.one({ app: APP, peerId: "ann" });
+    expect(total).toBe(1);
+    expect(recent.map(({ kind, channel, code }) => [kind, channel, code].filter(Boolean).join(" "))).toEqual([
+      "connect",
+      "subscribe a",
+      "connect",
+      "close 1006",
+    ]);
+  }
 });
 
 test("of a peer with very many connections the newest are shown, and all are counted", async () => {

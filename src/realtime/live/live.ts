@@ -9,8 +9,9 @@ export class Live {
   readonly peers: LivePeers;
 
   /** `nodeId`: the node's name, as operators know it. */
-  constructor({ spaces, nodeRequests }: Hub, clock: Pick<Clock, "monotonicMs">, nodeId: string) {
+  constructor({ spaces, nodeRequests, recorder }: Hub, clock: Pick<Clock, "monotonicMs">, nodeId: string) {
     this.channels = new LiveChannels({ spaces, nodeRequests, clock });
-    this.peers = new LivePeers({ spaces, nodeRequests, clock, nodeId, recent: () => [] });
+    const recent = (app: string, peerId: string) => recorder.ofPeer(app, peerId);
+    this.peers = new LivePeers({ spaces, nodeRequests, clock, nodeId, recent });
   }
 }

@@ -8,7 +8,7 @@ import type { Connection } from "../connection.ts";
 import type { Peer } from "../peer.ts";
 import type { Spaces } from "../spaces.ts";
 import type { Page } from "./channels.ts";
-import { addressOf, framesPerSec, idOf } from "./counters.ts";
+import { framesPerSec } from "./counters.ts";
 import { FirstOf } from "./first-of.ts";
 import { LIVE_CONNECTIONS_MAX, LIVE_EVENTS_MAX, LIVE_PAGE_MAX } from "./limits.ts";
 
@@ -34,7 +34,16 @@ const connection = z.object({
   subscriptions: z.array(z.string().max(CHANNEL_MAX_BYTES)).max(CHANNELS_PER_CONNECTION_MAX),
   framesPerSec: z.number().min(0),
 });
-const event = z.looseObject({ at: z.number(), kind: z.string().max(64) });
+/** As recorder.ts gives it. */
+const event = z.object({
+  at: z.number(),
+  kind: z.string().max(64),
+  connectionId: z.string().max(64),
+  keyId: z.string().max(256).optional(),
+  channel: z.string().max(CHANNEL_MAX_BYTES).optional(),
+  code: z.union([z.string().max(64), z.int()]).optional(),
+  count: count.optional(),
+});
 const details = z.object({
   total: count,
   connections: z.array(connection).max(LIVE_CONNECTIONS_MAX),
@@ -135,10 +144,10 @@ export class LivePeers {
   private connectionOf(one: Connection): LiveConnection {
     const { nodeId, clock } = this.parts;
     return {
-      connectionId: idOf(one),
+      connectionId: one.id,
       nodeId,
       keyId: one.keyId,
-      address: addressOf(one),
+      address: one.address,
       sinceMs: one.connectedMs,
       subscriptions: one.subscriptions.map(({ channel }) => channel.name),
       framesPerSec: framesPerSec(one, clock.monotonicMs()),
