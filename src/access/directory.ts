@@ -76,6 +76,9 @@ export class Directory {
 
   /** In the order of their creation; `after` is the last key of the page before. */
   async keysPage(limit: number, app?: string, after?: string): Promise<KeyRow[]> {
+    // Keys are never removed. Continuing somewhere else would make a reader of all pages begin from the start, without end.
+    if (after !== undefined && !(await this.store.key(after)))
+      throw new Problem("invalid_request", "after: there is no such key; use the next of the page before");
     return this.store.keysPage(limit, app === undefined ? undefined : (await this.app(app)).id, after);
   }
 

@@ -47,14 +47,16 @@ export interface OperatorsParts {
 }
 
 export class Operators {
-  // Bound: OPERATORS_MAX, by the digest of the token.
+  // Bound: OPERATORS_MAX, by the digest of the token, and by id.
   private readonly byDigest = new Map<string, Entry>();
+  private readonly byId = new Map<string, Entry>();
   private readonly sessions = new SessionBook();
   private readonly listeners: (() => Promise<void>)[] = [];
   private readonly bindKey: Buffer;
   private adminDigest = DUMMY_DIGEST;
   private adminEnd = new AbortController();
   private admin = adminHolder(this.adminEnd.signal);
+  private adminCredential = "";
 
   constructor(private readonly parts: OperatorsParts) {
     this.bindKey = parts.vault.derive("sessions of the admin token");
@@ -215,14 +217,11 @@ export class Operators {
   }
 
   private entryOf(id: string | null): Entry | undefined {
-    if (id === null) return undefined;
-    for (const entry of this.byDigest.values()) if (entry.row.id === id) return entry;
-    return undefined;
+    return id === null ? undefined : this.byId.get(id);
   }
 
-  /** Under a key of its own: the digest of an admin token that a person has chosen could be searched for. */
   private credentialOf(id: string | null): string {
-    return id ?? createHmac("sha256", this.bindKey).update(this.adminDigest).digest("hex");
+    return id ?? this.adminCredential;
   }
 
   private addSession(row: SessionRow): void {
@@ -233,19 +232,24 @@ export class Operators {
   private addOperator(row: OperatorRow): void {
     const end = new AbortController();
     const operator: Operator = { name: row.name, role: row.role, revoked: end.signal };
-    this.byDigest.set(row.digest, { row, end, holder: { operator, id: row.id }, touchedMs: row.lastUsed ?? 0 });
+    const entry: Entry = { row, end, holder: { operator, id: row.id }, touchedMs: row.lastUsed ?? 0 };
+    this.byDigest.set(row.digest, entry);
+    this.byId.set(row.id, entry);
   }
 
   private removeOperator(digest: string): void {
     const entry = this.byDigest.get(digest);
     if (!entry) return;
     this.byDigest.delete(digest);
+    this.byId.delete(entry.row.id);
     this.sessions.endWhere((row) => row.operator === entry.row.id);
     entry.end.abort();
   }
 
   private replaceAdmin(digest: string): void {
     this.adminDigest = digest;
+    // Under a key of its own: the digest of an admin token that a person has chosen could be searched for.
+    this.adminCredential = createHmac("sha256", this.bindKey).update(digest).digest("hex");
     const before = this.adminEnd;
     this.adminEnd = new AbortController();
     this.admin = adminHolder(this.adminEnd.signal);

@@ -60,7 +60,8 @@ export async function buildAccess({ config, log, store, metrics }: NodeContext):
   metrics.gauge("parley_store_revision", "Revision of keys and applications.", () => keyring.revision);
   const host = config.host || defaultHost(snapshot, made);
   const auditTrail = buildAuditTrail({ log, store });
-  if (made?.demo) await auditTrail.record({ who: FIRST_START, what: "app created", on: DEMO });
+  if (made?.demo)
+    await auditTrail.record({ who: FIRST_START, what: "app created", on: DEMO, app: keyring.appNamed(DEMO)?.id });
   return { vault, keyring, directory, operators, auditTrail, firstRun: made, host, snapshotLoaded };
 }
 
