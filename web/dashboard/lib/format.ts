@@ -20,7 +20,8 @@ export const short = (value: number): string => (Math.abs(value) < 1000 ? rate(v
 /** A rate per second: 0.04 → "0.04", 3.14 → "3.1", 312 → "312". */
 export function rate(value: number): string {
   if (value === 0) return "0";
-  if (value < 0.1) return value.toPrecision(1);
+  if (value < 0.01) return "<0.01";
+  if (value < 1) return String(Number(value.toPrecision(2)));
   return value < 100 ? value.toFixed(1).replace(/\.0$/, "") : WHOLE.format(value);
 }
 

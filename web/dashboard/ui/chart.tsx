@@ -1,7 +1,7 @@
 /** Charts over time, drawn by uPlot in the theme's colours. Gaps in the data are gaps in the line. */
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { clock, short } from "../lib/format.ts";
+import { bytes, clock, short } from "../lib/format.ts";
 
 export interface Line {
   readonly title: string;
@@ -10,9 +10,11 @@ export interface Line {
   readonly values: readonly (number | null)[];
   /** The area below is tinted. */
   readonly isFilled?: boolean;
+  /** Distinguishes it from another line without colours. */
+  readonly isDashed?: boolean;
 }
 
-interface ChartProps {
+export interface ChartProps {
   /** For screen readers, who get it with the last values. */
   readonly label: string;
   /** Unix seconds of each value. */
@@ -20,13 +22,18 @@ interface ChartProps {
   readonly lines: readonly Line[];
   readonly heightPx?: number;
   readonly format?: (value: number) => string;
+  /** The vertical axis reaches at least this value. */
+  readonly leastTop?: number;
+  /** The values are bytes: steps of the axis are powers of two. */
+  readonly isBytes?: boolean;
   /** Only the line, without axes: for the small ones beside a number. */
   readonly isSpark?: boolean;
 }
 
 const variable = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-export function Chart({ label, times, lines, heightPx = 180, format = short, isSpark = false }: ChartProps) {
+export function Chart(props: ChartProps) {
+  const { label, times, lines, heightPx = 180, format = props.isBytes ? bytes : short, isSpark = false } = props;
   const element = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const data = [times, ...lines.map(({ values }) => values)] as unknown as uPlot.AlignedData;
@@ -37,7 +44,7 @@ export function Chart({ label, times, lines, heightPx = 180, format = short, isS
     const draw = (): void => {
       plot.current?.destroy();
       plot.current = new uPlot(
-        optionsOf({ lines, format, isSpark, heightPx, widthPx: target.clientWidth }),
+        optionsOf({ ...props, format, isSpark, heightPx, widthPx: target.clientWidth }),
         data,
         target,
       );
@@ -63,11 +70,20 @@ export function Chart({ label, times, lines, heightPx = 180, format = short, isS
   );
 }
 
-interface Look extends Required<Pick<ChartProps, "lines" | "format" | "isSpark" | "heightPx">> {
-  readonly widthPx: number;
-}
+type Look = ChartProps & Required<Pick<ChartProps, "format" | "isSpark" | "heightPx">> & { readonly widthPx: number };
 
-function optionsOf({ lines, format, isSpark, heightPx, widthPx }: Look): uPlot.Options {
+/** Steps of an axis in bytes: 1 B to 1 TB. */
+const BYTE_STEPS = Array.from({ length: 41 }, (_, power) => 2 ** power);
+
+function optionsOf({
+  lines,
+  format,
+  isSpark,
+  heightPx,
+  widthPx,
+  isBytes,
+  leastTop = isSpark ? 0 : 1,
+}: Look): uPlot.Options {
   const [text, grid] = [variable("--muted"), variable("--line")];
   const font = `12px ${variable("--sans")}`;
   const axis = { stroke: text, font, ticks: { show: false } };
@@ -77,30 +93,42 @@ function optionsOf({ lines, format, isSpark, heightPx, widthPx }: Look): uPlot.O
     legend: { show: false },
     cursor: isSpark ? { show: false } : { y: false, points: { size: 6 }, drag: { setScale: false } },
     padding: isSpark ? [2, 0, 2, 0] : [8, 8, 0, 0],
-    scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+    scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, leastTop) || 1] } },
     axes: isSpark
       ? [{ show: false }, { show: false }]
       : [
           {
             ...axis,
+            size: 22,
             grid: { show: false },
             values: (_plot, splits) => splits.map((at) => clock(at * 1000).slice(0, 5)),
           },
-          { ...axis, size: 52, grid: { stroke: grid, width: 1 }, values: (_plot, splits) => splits.map(format) },
+          {
+            ...axis,
+            size: (_plot, texts) => widthOf(texts),
+            grid: { stroke: grid, width: 1 },
+            values: (_plot, splits) => splits.map(format),
+            ...(isBytes && { incrs: BYTE_STEPS }),
+          },
         ],
     series: [
       {},
-      ...lines.map(({ title, color, isFilled }) => ({
+      ...lines.map(({ title, color, isFilled, isDashed }) => ({
         label: title,
         stroke: variable(color),
         width: isSpark ? 1.5 : 2,
         points: { show: false },
+        ...(isDashed && { dash: [5, 4] }),
         ...(isFilled && { fill: variable(`${color}-soft`) }),
       })),
     ],
     plugins: isSpark ? [] : [tooltip(format)],
   };
 }
+
+/** Room for the longest text beside the vertical axis. */
+const widthOf = (texts: readonly string[] | null): number =>
+  16 + 7 * Math.max(3, ...(texts ?? []).map((text) => text.length));
 
 /** Shows the values under the pointer. */
 function tooltip(format: (value: number) => string): uPlot.Plugin {

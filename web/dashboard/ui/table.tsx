@@ -24,6 +24,8 @@ interface TableProps<T> {
   readonly empty: ComponentChildren;
   /** Every row has one line and the same height; only those in view are drawn. */
   readonly isVirtual?: boolean;
+  /** Where it is narrow, each row becomes a list of all its columns. Not for tables of more than WHOLE_ROWS. */
+  readonly isStacked?: boolean;
   readonly hasMore?: boolean;
   readonly loadMore?: () => void;
 }
@@ -32,11 +34,23 @@ interface TableProps<T> {
 const ROW_PX = 41;
 /** Rows drawn above and below what is in view. */
 const MARGIN_ROWS = 20;
+/** Tables up to this length are drawn whole. */
+const WHOLE_ROWS = 60;
 
 const classOf = <T,>({ isNumber, isMinor }: Column<T>): string =>
   [isNumber && "number", isMinor && "minor"].filter(Boolean).join(" ");
 
-export function Table<T>({ label, columns, rows, keyOf, empty, isVirtual, hasMore, loadMore }: TableProps<T>) {
+export function Table<T>({
+  label,
+  columns,
+  rows,
+  keyOf,
+  empty,
+  isVirtual,
+  isStacked,
+  hasMore,
+  loadMore,
+}: TableProps<T>) {
   const body = useRef<HTMLTableSectionElement>(null);
   const first = useSignal(0);
   const last = useSignal(60);
@@ -57,11 +71,16 @@ export function Table<T>({ label, columns, rows, keyOf, empty, isVirtual, hasMor
     };
   }, [isVirtual, hasMore, loadMore, rows.length]);
   if (rows.length === 0) return <>{empty}</>;
-  const from = isVirtual ? Math.min(first.value, Math.max(0, rows.length - 1)) : 0;
-  const to = isVirtual ? Math.min(last.value, rows.length) : rows.length;
+  const isPartial = isVirtual && rows.length > WHOLE_ROWS;
+  const from = isPartial ? Math.min(first.value, rows.length - 1) : 0;
+  const to = isPartial ? Math.min(Math.max(last.value, from), rows.length) : rows.length;
   return (
     <div class="table-frame">
-      <table class={isVirtual ? "virtual" : ""} aria-label={label} aria-rowcount={hasMore ? -1 : rows.length + 1}>
+      <table
+        class={[isVirtual && "virtual", isStacked && "stacked"].filter(Boolean).join(" ")}
+        aria-label={label}
+        aria-rowcount={hasMore ? -1 : rows.length + 1}
+      >
         <colgroup>
           {columns.map(({ title, width, ...rest }) => (
             <col key={title} class={classOf(rest as Column<T>)} width={width === undefined ? undefined : `${width}%`} />
