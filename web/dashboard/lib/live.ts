@@ -16,7 +16,7 @@ interface Options {
   readonly everyMs?: number;
 }
 
-const asApiError = (error: unknown): ApiError =>
+export const asApiError = (error: unknown): ApiError =>
   error instanceof ApiError ? error : new ApiError(0, "internal_error", String(error));
 
 /** Loads `path` of the control plane; undefined loads nothing. Another path starts afresh. */
@@ -43,7 +43,7 @@ export function useLive<T>(path: string | undefined, { everyMs }: Options = {}):
 }
 
 /** Runs now and then again and again, but never twice at once, and not while the page is hidden. Returns how to stop it. */
-function repeated(everyMs: number | undefined, run: (signal: AbortSignal) => Promise<void>): () => void {
+export function repeated(everyMs: number | undefined, run: (signal: AbortSignal) => Promise<void>): () => void {
   const controller = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const next = async (): Promise<void> => {

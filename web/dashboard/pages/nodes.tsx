@@ -1,4 +1,60 @@
+/** The nodes of the service: what each one carries, and how it is. */
+import { bytes, percent, rate, whole } from "../lib/format.ts";
+import { type SeenNode, useNodes } from "../lib/nodes.ts";
 import type { PageParameters } from "../routes.tsx";
-import { Page } from "../ui/page.tsx";
+import { NodeLinks } from "../ui/node-badges.tsx";
+import { Empty } from "../ui/notice.tsx";
+import { Card, Page } from "../ui/page.tsx";
+import { type Column, Table } from "../ui/table.tsx";
+import { Name, Time } from "../ui/values.tsx";
 
-export const Nodes = (_: { readonly at: PageParameters }) => <Page title="Nodes" />;
+const REFRESH_MS = 2000;
+
+const COLUMNS: readonly Column<SeenNode>[] = [
+  {
+    title: "Node",
+    width: 20,
+    cell: ({ nodeId, worker }) => <Name>{worker === undefined ? nodeId : `${nodeId} · worker ${worker}`}</Name>,
+  },
+  { title: "Connections", width: 10, isNumber: true, cell: (node) => whole(node.connections) },
+  { title: "Channels", width: 8, isNumber: true, isMinor: true, cell: (node) => whole(node.channels) },
+  { title: "CPU", width: 7, isNumber: true, cell: (node) => percent(node.cpu) },
+  { title: "Memory", width: 9, isNumber: true, isMinor: true, cell: (node) => bytes(node.rssBytes) },
+  { title: "Loop lag", width: 9, isNumber: true, isMinor: true, cell: (node) => `${rate(node.loopLagMs)} ms` },
+  { title: "Started", width: 10, isMinor: true, cell: (node) => <Time at={node.startedAt} /> },
+  { title: "Version", width: 8, isMinor: true, cell: (node) => <Name>{node.version}</Name> },
+  { title: "Links", width: 19, cell: (node) => <NodeLinks node={node} /> },
+];
+
+export function Nodes(_: { readonly at: PageParameters }) {
+  const { data, error, isComplete } = useNodes(REFRESH_MS);
+  const total = data?.reduce((sum, { connections, awaySince }) => sum + (awaySince ? 0 : connections), 0) ?? 0;
+  return (
+    <Page
+      title="Nodes"
+      intro="CPU is percent of one core. Loop lag is how late the event loop runs its timers: above 50 ms, clients notice it."
+      isReady={data !== undefined}
+      error={error}
+      isComplete={isComplete}
+    >
+      <Card
+        title={`${data?.length === 1 ? "1 node" : `${data?.length} nodes`}, ${whole(total)} ${total === 1 ? "connection" : "connections"}`}
+        aside="live"
+      >
+        <Table
+          label="Nodes"
+          columns={COLUMNS}
+          rows={data ?? []}
+          keyOf={({ nodeId, worker }) => `${nodeId} ${worker}`}
+          isVirtual
+          isStacked
+          empty={<Empty title="No node has responded." />}
+        />
+      </Card>
+      <p class="muted small">
+        Add a node by starting another with the same PostgreSQL and NATS (<code>PARLEY_DATABASE_URL</code>,{" "}
+        <code>PARLEY_NATS_URL</code>). A node that stops stays in this list for ten minutes while the page is open.
+      </p>
+    </Page>
+  );
+}
