@@ -188,14 +188,17 @@ export interface Explanation {
 }
 
 export interface AuditEntry {
+  readonly _id: string;
   readonly at: number;
   readonly who: string;
   readonly what: string;
   readonly on: string;
-  readonly app?: string;
-  readonly address: string;
-  readonly before?: object;
-  readonly after?: object;
+  /** Id of the application. */
+  readonly app: string | null;
+  /** null for the command line. */
+  readonly address: string | null;
+  readonly before?: Readonly<Record<string, unknown>>;
+  readonly after?: Readonly<Record<string, unknown>>;
 }
 
 export interface OperatorRow {

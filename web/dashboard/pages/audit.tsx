@@ -1,4 +1,133 @@
+/** Every change by anyone, newest first: who, what, on what, from where, when. */
+import { query } from "../api/client.ts";
+import type { AuditEntry } from "../api/types.ts";
+import { apps, nameOfApp } from "../lib/apps.ts";
+import { useList } from "../lib/live.ts";
+import { BASE, parameters, setParameters } from "../lib/router.ts";
 import type { PageParameters } from "../routes.tsx";
-import { Page } from "../ui/page.tsx";
+import { Field } from "../ui/fields.tsx";
+import { Empty } from "../ui/notice.tsx";
+import { Card, Page } from "../ui/page.tsx";
+import { type Column, Table } from "../ui/table.tsx";
+import { Name, Time } from "../ui/values.tsx";
+import { AuditDetails } from "./audit-details.tsx";
 
-export const Audit = (_: { readonly at: PageParameters }) => <Page title="Audit" />;
+const FILTERS = ["app", "who", "what"] as const;
+
+const addressOf = (entry: string): string => {
+  const wanted = new URLSearchParams(parameters.value);
+  wanted.set("entry", entry);
+  return `${BASE}/audit?${wanted}`;
+};
+
+const COLUMNS: readonly Column<AuditEntry>[] = [
+  { title: "When", width: 14, cell: ({ at }) => <Time at={at} /> },
+  { title: "Who", width: 15, cell: (row) => <Name>{row.who}</Name> },
+  { title: "What", width: 20, cell: ({ _id, what }) => <a href={addressOf(_id)}>{what}</a> },
+  { title: "On", isMinor: true, cell: ({ on }) => <Name>{on}</Name> },
+  { title: "Application", width: 14, isMinor: true, cell: ({ app }) => app && <Name>{nameOfApp(app)}</Name> },
+  { title: "From", width: 13, isMinor: true, cell: ({ address }) => address && <Name>{address}</Name> },
+];
+
+export function Audit(_: { readonly at: PageParameters }) {
+  const chosen = parameters.value;
+  const filters = Object.fromEntries(FILTERS.map((name) => [name, chosen.get(name) ?? undefined]));
+  const isFiltered = FILTERS.some((name) => filters[name]);
+  const { data, error, hasMore, loadMore, reload } = useList<AuditEntry>(`/audit${query(filters)}`);
+  const opened = data?.find(({ _id }) => _id === chosen.get("entry"));
+  const known = (of: (entry: AuditEntry) => string): string[] => [...new Set(data?.map(of))].sort();
+  return (
+    <Page
+      title="Audit"
+      intro="Changes by operators, keys and the command line. Kept for 180 days; secrets are never in it."
+      actions={
+        <button type="button" onClick={reload}>
+          Refresh
+        </button>
+      }
+      error={error}
+    >
+      <div class="filters">
+        <Field label="Application">
+          {(attributes) => (
+            <select
+              {...attributes}
+              value={filters.app ?? ""}
+              onChange={(event) => setParameters({ app: event.currentTarget.value })}
+            >
+              <option value="">All</option>
+              {apps.value?.map(({ _id, name }) => (
+                <option key={_id} value={name}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <Filter name="who" label="Who" value={filters.who} known={known((entry) => entry.who)} />
+        <Filter name="what" label="What" value={filters.what} known={known(({ what }) => what)} />
+        {isFiltered && (
+          <button type="button" class="quiet" onClick={() => setParameters({ app: "", who: "", what: "" })}>
+            Clear filters
+          </button>
+        )}
+      </div>
+      {data && (
+        <Card>
+          <Table
+            label="Changes"
+            columns={COLUMNS}
+            rows={data}
+            keyOf={({ _id }) => _id}
+            isVirtual
+            hasMore={hasMore}
+            loadMore={loadMore}
+            empty={
+              isFiltered ? (
+                <Empty title="No change fits the filters.">Names must be given whole, such as “key created”.</Empty>
+              ) : (
+                <Empty title="Nothing has been changed yet.">
+                  Creating an application or a key is the first entry here.
+                </Empty>
+              )
+            }
+          />
+        </Card>
+      )}
+      {opened && <AuditDetails entry={opened} onClose={() => setParameters({ entry: "" })} />}
+    </Page>
+  );
+}
+
+interface FilterProps {
+  readonly name: string;
+  readonly label: string;
+  readonly value: string | undefined;
+  /** Offered while one types. */
+  readonly known: readonly string[];
+}
+
+/** The service compares whole names: it is asked when the text is complete, not for each letter. */
+const Filter = ({ name, label, value = "", known }: FilterProps) => (
+  <Field label={label}>
+    {(attributes) => (
+      <>
+        <input
+          key={value}
+          {...attributes}
+          list={`${name}-known`}
+          placeholder="All"
+          autocomplete="off"
+          spellcheck={false}
+          defaultValue={value}
+          onChange={(event) => setParameters({ [name]: event.currentTarget.value.trim() })}
+        />
+        <datalist id={`${name}-known`}>
+          {known.map((one) => (
+            <option key={one} value={one} />
+          ))}
+        </datalist>
+      </>
+    )}
+  </Field>
+);
