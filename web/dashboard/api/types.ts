@@ -167,10 +167,16 @@ export interface TailEvent {
   readonly count?: number;
 }
 
+/** `data` has the newest period first. */
 export interface Usage {
+  readonly concurrentNow: number;
+  readonly plan: Plan;
+  readonly data: readonly UsedPeriod[];
+}
+
+export interface UsedPeriod {
   readonly periodStartUnix: number;
   readonly periodEndUnix: number;
-  readonly concurrentNow?: number;
   readonly peakConcurrent: number;
   readonly messagesUsed: number;
 }
@@ -213,9 +219,10 @@ export interface OperatorRow {
 
 export interface SettingRow {
   readonly name: string;
-  readonly value: unknown;
-  readonly source: string;
-  readonly default: unknown;
+  /** Secrets are `(hidden)`. */
+  readonly value: string;
+  readonly source: "flag" | "environment" | "file" | "default";
+  readonly default: string;
   readonly meaning: string;
 }
 

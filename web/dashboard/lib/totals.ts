@@ -41,13 +41,16 @@ export function totalOf(
   return { times: values.map((_, at) => (first + at) * stepSec), values };
 }
 
-/** How often each reason occurred within the range, the most frequent first. */
-export function reasonsOf({ nodes }: Series): (readonly [reason: string, count: number])[] {
+/** How often each reason occurred within the range, the most frequent first. The values are per second. */
+export function reasonsOf({ stepSec, nodes }: Series): (readonly [reason: string, count: number])[] {
   const counts = new Map<string, number>();
   for (const { byReason = {} } of nodes)
     for (const [reason, values] of Object.entries(byReason)) {
-      const count = values.reduce<number>((total, value) => total + (value ?? 0), 0);
-      if (count > 0) counts.set(reason, (counts.get(reason) ?? 0) + count);
+      const perSecond = values.reduce<number>((total, value) => total + (value ?? 0), 0);
+      counts.set(reason, (counts.get(reason) ?? 0) + perSecond * stepSec);
     }
-  return [...counts].sort(([a, one], [b, other]) => other - one || a.localeCompare(b));
+  return [...counts]
+    .map(([reason, count]) => [reason, Math.round(count)] as const)
+    .filter(([, count]) => count > 0)
+    .sort(([a, one], [b, other]) => other - one || a.localeCompare(b));
 }

@@ -60,12 +60,12 @@ export function AuditDetails({ entry, onClose }: { readonly entry: AuditEntry; r
                   <tr key={change.field}>
                     <th scope="row">{change.field}</th>
                     {before && (
-                      <td class="before">
+                      <td class="old-value">
                         <Value value={change.before} />
                       </td>
                     )}
                     {after && (
-                      <td class="after">
+                      <td class="new-value">
                         <Value value={change.after} />
                       </td>
                     )}

@@ -114,7 +114,7 @@ const FURTHER: readonly ChartOf[] = [
   },
   {
     title: "Errors",
-    unit: "per second",
+    unit: "error frames per second",
     lines: [{ metric: "errors", title: "Errors", color: "--bad", isFilled: true }],
   },
 ];

@@ -43,7 +43,7 @@ interface FirstSteps {
 }
 
 export function useFirstSteps(app: App | undefined): FirstSteps {
-  const usage = useLive<List<Usage>>(app && `/apps/${app._id}/usage?periods=12`);
+  const usage = useLive<Usage>(app && `/apps/${app._id}/usage?periods=12`);
   const isUnused = usage.data?.data.every(({ peakConcurrent, messagesUsed }) => peakConcurrent + messagesUsed === 0);
   const keys = useLive<List<Key>>(app && isUnused ? `/signalling/keys${query({ app: app._id })}` : undefined);
   // Without an answer the page is shown as for an application in use.
@@ -55,9 +55,9 @@ export function useFirstSteps(app: App | undefined): FirstSteps {
 }
 
 function HowToConnect({ app, keys }: { readonly app: App; readonly keys: readonly Key[] }) {
-  const now = useLive<List<Usage>>(`/apps/${app._id}/usage?periods=1`, { everyMs: LOOK_MS });
+  const now = useLive<Usage>(`/apps/${app._id}/usage?periods=1`, { everyMs: LOOK_MS });
   const key = keys.find(({ type, revoked }) => type === "publishable" && revoked === null);
-  const isConnected = (now.data?.data[0]?.peakConcurrent ?? 0) > 0;
+  const isConnected = (now.data?.concurrentNow ?? 0) > 0;
   const toKeys = <a href={`${BASE}/apps/${segment(app.name)}/keys`}>Keys</a>;
   return (
     <Card title={<span aria-live="polite">{isConnected ? "The first connection has come" : "No connection yet"}</span>}>

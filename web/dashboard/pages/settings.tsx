@@ -12,12 +12,15 @@ import { Badge } from "../ui/values.tsx";
 
 const isChanged = ({ source }: SettingRow): boolean => source !== "default";
 
-/** Values are texts, numbers, switches or lists. */
-function shown(value: unknown): string {
-  if (value === null || value === undefined || value === "") return "not set";
-  if (typeof value === "boolean") return value ? "on" : "off";
-  return Array.isArray(value) ? value.map(String).join(", ") || "none" : String(value);
-}
+const HIDDEN = "(hidden)";
+const shown = (value: string): string => (value === HIDDEN ? "set, hidden" : value || "not set");
+
+const SOURCES: Readonly<Record<SettingRow["source"], string>> = {
+  flag: "command line",
+  environment: "environment",
+  file: "file",
+  default: "default",
+};
 
 /** Parts of the text between backticks are code. */
 const withCode = (text: string): ComponentChildren =>
@@ -38,7 +41,7 @@ const COLUMNS: readonly Column<SettingRow>[] = [
     title: "Source",
     width: 14,
     isMinor: true,
-    cell: (row) => <Badge kind={isChanged(row) ? "accent" : ""}>{row.source}</Badge>,
+    cell: (row) => <Badge kind={isChanged(row) ? "accent" : ""}>{SOURCES[row.source]}</Badge>,
   },
   { title: "Default", width: 20, isMinor: true, cell: (row) => <span class="muted">{shown(row.default)}</span> },
 ];

@@ -1,6 +1,6 @@
 /** What an application may use, what it has used in this period, and in those before. */
 import { useSignal } from "@preact/signals";
-import type { App, List, Plan, Usage as UsedPeriod } from "../api/types.ts";
+import type { App, Plan, Usage as Used, UsedPeriod } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { day, percent, whole } from "../lib/format.ts";
 import { useLive } from "../lib/live.ts";
@@ -22,10 +22,9 @@ export function Usage(_: { readonly at: PageParameters }) {
 }
 
 function UsageOf({ app }: { readonly app: App }) {
-  const { data, error } = useLive<List<UsedPeriod>>(`/apps/${app._id}/usage?periods=12`, { everyMs: REFRESH_MS });
+  const { data, error } = useLive<Used>(`/apps/${app._id}/usage?periods=12`, { everyMs: REFRESH_MS });
   const isEditing = useSignal(false);
   const periods = data?.data ?? [];
-  const [now] = periods;
   return (
     <Page
       title="Usage"
@@ -40,7 +39,7 @@ function UsageOf({ app }: { readonly app: App }) {
       isReady={data !== undefined}
       error={error}
     >
-      {now && <ThisPeriod used={now} plan={app.plan} />}
+      {data && periods[0] && <ThisPeriod used={periods[0]} now={data.concurrentNow} plan={app.plan} />}
       <Card title="This and past periods" aside="Peak: most connections at the same time">
         <Table
           label="Usage by period"
@@ -55,7 +54,14 @@ function UsageOf({ app }: { readonly app: App }) {
   );
 }
 
-const ThisPeriod = ({ used, plan }: { readonly used: UsedPeriod; readonly plan: Plan }) => (
+interface ThisPeriodProps {
+  readonly used: UsedPeriod;
+  /** Open connections. */
+  readonly now: number;
+  readonly plan: Plan;
+}
+
+const ThisPeriod = ({ used, now, plan }: ThisPeriodProps) => (
   <div class="halves">
     <Card title="Messages" aside={`${day(used.periodStartUnix)} to ${day(used.periodEndUnix - 1)}`}>
       <Meter
@@ -67,7 +73,7 @@ const ThisPeriod = ({ used, plan }: { readonly used: UsedPeriod; readonly plan: 
     </Card>
     <Card title="Connections" aside={`Plan: ${plan.name}`}>
       <Meter
-        value={used.concurrentNow ?? 0}
+        value={now}
         cap={plan.maxConcurrentConnections}
         unit={`open now, at most ${whole(used.peakConcurrent)} at the same time this period`}
         atCap="Further connections are closed with code 4010 until others end."
