@@ -43,7 +43,7 @@ const CHECKS: readonly Suite[] = [
 
 const SUITES: readonly Suite[] = [
   ...CHECKS,
-  { ...tests("unit", "./src", "./test/house"), needs: [POSTGRES, NATS] },
+  { ...tests("unit", "./src", "./test/house", "./test/web"), needs: [POSTGRES, NATS] },
   tests("rest", "./test/rest"),
   tests("conformance", "./test/conformance"),
   // Against a real S3-compatible service, which its first run builds.
