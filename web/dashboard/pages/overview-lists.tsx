@@ -17,7 +17,7 @@ const REASONS_SHOWN = 5;
 
 interface RefusalsProps {
   readonly series: Series;
-  /** The range in words: "15 min". */
+  /** The range as a title: "15 min". */
   readonly over: string;
   readonly app: string | undefined;
 }
