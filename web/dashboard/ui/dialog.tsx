@@ -14,13 +14,21 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
+  // The browser reports the end of a dialog that is no longer rendered: by then another may be open in its place.
+  const isRendered = useRef(true);
+  const closed = (): void => {
+    if (isRendered.current) onClose();
+  };
   useEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
-    return () => dialog?.close();
+    return () => {
+      isRendered.current = false;
+      dialog?.close();
+    };
   }, []);
   return (
-    <dialog ref={element} class="dialog" aria-labelledby={id} onClose={onClose} onCancel={onClose}>
+    <dialog ref={element} class="dialog" aria-labelledby={id} onClose={closed}>
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>
