@@ -38,7 +38,7 @@ export function bytes(value: number): string {
   return `${size < 10 && at > 0 ? size.toFixed(1).replace(/\.0$/, "") : WHOLE.format(size)} ${SIZES[at]}`;
 }
 
-export const percent = (share: number): string => `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+export const percent = (share: number): string => `${(share * 100).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
 
 const SPANS = [
   ["d", 86_400],

@@ -32,7 +32,7 @@ export function Nodes(_: { readonly at: PageParameters }) {
   return (
     <Page
       title="Nodes"
-      intro="CPU is percent of one core. Loop lag is how late the event loop runs its timers: above 50 ms, clients notice it."
+      intro="CPU is percent of one core. Loop lag is the longest delay of the event loop in the last seconds."
       isReady={data !== undefined}
       error={error}
       isComplete={isComplete}

@@ -120,19 +120,23 @@ function columnsOf(periods: readonly UsedPeriod[], plan: Plan): readonly Column<
   return [
     {
       title: "Period",
-      width: 18,
       cell: ({ periodStartUnix }) => <span class="nowrap">{MONTH.format(periodStartUnix * 1000)}</span>,
     },
-    { title: "Messages", isNumber: true, cell: ({ messagesUsed }) => whole(messagesUsed) },
     {
-      title: "",
-      width: 28,
-      isMinor: true,
-      cell: ({ messagesUsed }) => <Bar share={messagesUsed / messages} />,
+      title: "Messages",
+      width: 40,
+      isNumber: true,
+      cell: (one) => <WithBar value={one.messagesUsed} most={messages} />,
     },
-    { title: "Peak", isNumber: true, cell: ({ peakConcurrent }) => whole(peakConcurrent) },
-    { title: " ", width: 28, isMinor: true, cell: ({ peakConcurrent }) => <Bar share={peakConcurrent / peak} /> },
+    { title: "Peak", width: 40, isNumber: true, cell: (one) => <WithBar value={one.peakConcurrent} most={peak} /> },
   ];
 }
+
+const WithBar = ({ value, most }: { readonly value: number; readonly most: number }) => (
+  <span class="with-bar">
+    <Bar share={value / most} />
+    {whole(value)}
+  </span>
+);
 
 const MONTH = new Intl.DateTimeFormat("en", { month: "short", year: "numeric", timeZone: "UTC" });
