@@ -2,7 +2,7 @@
 import { signedOut } from "../lib/session.ts";
 
 const ROOT = "/api/internal/v1";
-const HEADER = { "X-Parley-Dashboard": "1" };
+export const HEADER = { "X-Parley-Dashboard": "1" };
 
 /** What a call was refused with: `message` is a sentence for the operator. */
 export class ApiError extends Error {
@@ -17,13 +17,13 @@ export class ApiError extends Error {
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-async function send<T>(url: string, method: Method, body?: object, signal?: AbortSignal): Promise<T> {
+async function send<T>(url: string, method: Method, body?: object | string, signal?: AbortSignal): Promise<T> {
   let response: Response;
   try {
     response = await fetch(url, {
       method,
       headers: body ? { ...HEADER, "Content-Type": "application/json" } : HEADER,
-      ...(body && { body: JSON.stringify(body) }),
+      ...(body && { body: typeof body === "string" ? body : JSON.stringify(body) }),
       ...(signal && { signal }),
     });
   } catch (error) {
@@ -40,7 +40,8 @@ async function send<T>(url: string, method: Method, body?: object, signal?: Abor
 /** `path` begins after `/api/internal/v1`. */
 export const get = <T>(path: string, signal?: AbortSignal): Promise<T> =>
   send(`${ROOT}${path}`, "GET", undefined, signal);
-export const post = <T>(path: string, body: object = {}): Promise<T> => send(`${ROOT}${path}`, "POST", body);
+/** A body that is a text is JSON already. */
+export const post = <T>(path: string, body: object | string = {}): Promise<T> => send(`${ROOT}${path}`, "POST", body);
 export const put = <T>(path: string, body: object): Promise<T> => send(`${ROOT}${path}`, "PUT", body);
 export const patch = <T>(path: string, body: object): Promise<T> => send(`${ROOT}${path}`, "PATCH", body);
 export const remove = <T>(path: string): Promise<T> => send(`${ROOT}${path}`, "DELETE");

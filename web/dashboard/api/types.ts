@@ -150,6 +150,7 @@ export interface PeerDetail {
 }
 
 export interface TailEvent {
+  /** Unix milliseconds. */
   readonly at: number;
   readonly kind: string;
   readonly app?: string;
@@ -164,6 +165,9 @@ export interface TailEvent {
   readonly code?: string | number;
   readonly bytes?: number;
   readonly data?: unknown;
+  /** `data` is a text with the beginning of a long payload. */
+  readonly truncated?: true;
+  /** For `dropped`: how many events are missing. */
   readonly count?: number;
 }
 

@@ -1,6 +1,11 @@
 /** Data that pages show: loaded, kept fresh while the page is visible, and kept on screen when a refresh fails. */
+<<<<<<< HEAD
 import { type ReadonlySignal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+=======
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+>>>>>>> 682cb71 (Refresh long lists by hand, and link pages about one thing)
 import { ApiError, get } from "../api/client.ts";
 import type { List } from "../api/types.ts";
 
@@ -64,7 +69,11 @@ export function repeated(everyMs: number | undefined, run: (signal: AbortSignal)
   };
 }
 
-export interface LiveList<T> extends Live<readonly T[]> {
+export interface LiveList<T, A = List<T>> extends Live<readonly T[]> {
+  /** The answer with the first page. */
+  readonly answer: A | undefined;
+  /** There are more rows than are loaded anew by themselves; `reload` starts at the first page. */
+  readonly isTooLong: boolean;
   readonly hasMore: boolean;
   readonly loadMore: () => Promise<void>;
   /** false: a node has not responded, and its part of the list is missing. */
@@ -79,8 +88,17 @@ const PAGE = 100;
 /** The most rows that a refresh loads anew in one call; longer lists are refreshed by hand. */
 const REFRESHED_MAX = 1000;
 
+interface ListOptions<T, A> extends Options {
+  /** Where the rows are in an answer that is no plain list. */
+  readonly rowsOf?: (answer: A) => readonly T[];
+}
+
 /** A list in pages. `path` has its filters already; this adds `limit` and `after`. */
-export function useList<T>(path: string | undefined, { everyMs }: Options = {}): LiveList<T> {
+export function useList<T, A extends Pick<List<T>, "next" | "isComplete"> = List<T>>(
+  path: string | undefined,
+  { everyMs, rowsOf = (answer) => (answer as unknown as List<T>).data }: ListOptions<T, A> = {},
+): LiveList<T, A> {
+  const answer = useSignal<A | undefined>(undefined);
   const rows = useSignal<readonly T[] | undefined>(undefined);
   const next = useSignal<string | null>(null);
   const isComplete = useSignal(true);
@@ -88,7 +106,7 @@ export function useList<T>(path: string | undefined, { everyMs }: Options = {}):
   const sizeInBytes = useSignal<number | undefined>(undefined);
   const error = useSignal<ApiError | undefined>(undefined);
   const isLoading = useSignal(false);
-  const page = (limit: number, after?: string, signal?: AbortSignal): Promise<List<T>> => {
+  const page = (limit: number, after?: string, signal?: AbortSignal): Promise<A> => {
     const more = new URLSearchParams({ limit: String(limit), ...(after !== undefined && { after }) });
     return get(`${path}${path?.includes("?") ? "&" : "?"}${more}`, signal);
   };
@@ -103,10 +121,12 @@ export function useList<T>(path: string | undefined, { everyMs }: Options = {}):
   const reload = (signal?: AbortSignal): Promise<void> =>
     attempt(async () => {
       const shown = rows.value?.length ?? 0;
-      if (path === undefined || shown > REFRESHED_MAX) return;
-      const found = await page(Math.min(Math.max(PAGE, shown), REFRESHED_MAX), undefined, signal);
+      const isTooLong = shown > REFRESHED_MAX;
+      if (path === undefined || (isTooLong && signal)) return;
+      const found = await page(isTooLong ? PAGE : Math.max(PAGE, shown), undefined, signal);
       if (signal?.aborted) return;
-      rows.value = found.data;
+      answer.value = found;
+      rows.value = rowsOf(found);
       next.value = found.next;
       isComplete.value = found.isComplete ?? true;
       total.value = found.total;
@@ -120,19 +140,22 @@ export function useList<T>(path: string | undefined, { everyMs }: Options = {}):
       const found = await page(PAGE, after);
       // A refresh may have come in between: then this page no longer follows what is shown.
       if (next.value !== after) return;
-      rows.value = [...(rows.value ?? []), ...found.data];
+      rows.value = [...(rows.value ?? []), ...rowsOf(found)];
       next.value = found.next;
     });
     isLoading.value = false;
   };
   useEffect(() => {
     rows.value = undefined;
+    answer.value = undefined;
     next.value = null;
     error.value = undefined;
     return repeated(everyMs, reload);
   }, [path, everyMs]);
   return {
     data: rows.value,
+    answer: answer.value,
+    isTooLong: (rows.value?.length ?? 0) > REFRESHED_MAX,
     error: error.value,
     reload: () => reload(),
     hasMore: next.value !== null,
@@ -144,7 +167,11 @@ export function useList<T>(path: string | undefined, { everyMs }: Options = {}):
 }
 
 /** The value as it was when it last stayed the same for `delayMs`: searches while one types. */
+<<<<<<< HEAD
 export function useDelayed(value: ReadonlySignal<string>, delayMs = 200): string {
+=======
+export function useDelayed(value: { readonly value: string }, delayMs = 200): string {
+>>>>>>> 682cb71 (Refresh long lists by hand, and link pages about one thing)
   const delayed = useSignal(value.value);
   const current = value.value;
   useEffect(() => {
@@ -154,4 +181,11 @@ export function useDelayed(value: ReadonlySignal<string>, delayMs = 200): string
     return () => clearTimeout(timer);
   }, [current, delayMs]);
   return delayed.value;
+}
+
+/** The last value that was not undefined: a list stays on the page while the one for another search loads. */
+export function useKept<T>(value: T | undefined): T | undefined {
+  const kept = useRef(value);
+  if (value !== undefined) kept.current = value;
+  return kept.current;
 }

@@ -38,7 +38,8 @@ export const Name = ({ children, href }: { readonly children: string; readonly h
 const COPIED_MS = 1500;
 
 interface CopyProps {
-  readonly text: string;
+  /** As a function: put together when it is copied. */
+  readonly text: string | (() => string);
   /** What is copied, for screen readers: "key id". */
   readonly what: string;
   readonly label?: string;
@@ -48,7 +49,7 @@ export function Copy({ text, what, label = "Copy" }: CopyProps) {
   const isCopied = useSignal(false);
   const copy = async (): Promise<void> => {
     try {
-      await navigator.clipboard.writeText(text);
+      await navigator.clipboard.writeText(typeof text === "string" ? text : text());
       isCopied.value = true;
       setTimeout(() => {
         isCopied.value = false;

@@ -1,0 +1,20 @@
+/** The addresses of pages about one thing. `app` is an application's name. */
+import { query, segment } from "../api/client.ts";
+import { BASE } from "./router.ts";
+
+const ofApp = (app: string, page: string): string => `${BASE}/apps/${segment(app)}/${page}`;
+
+export const channelsPage = (app: string, prefix = ""): string => ofApp(app, `channels${query({ prefix })}`);
+export const channelPage = (app: string, channel: string): string => ofApp(app, `channels/${segment(channel)}`);
+export const peersPage = (app: string, prefix = ""): string => ofApp(app, `peers${query({ prefix })}`);
+export const peerPage = (app: string, peer: string): string => ofApp(app, `peers/${segment(peer)}`);
+export const keysPage = (app: string): string => ofApp(app, "keys");
+export const keyPage = (app: string, key: string): string => ofApp(app, `keys/${segment(key)}`);
+export const consolePage = (app: string, filter: Readonly<Record<string, string | undefined>>): string =>
+  ofApp(app, `console${query(filter)}`);
+
+/** What is known, never a secret: an address is kept in histories and logs. */
+export const whyNotPage = (
+  app: string | undefined,
+  known: { readonly key?: string | undefined; readonly channel?: string | undefined },
+): string => (app === undefined ? `${BASE}/why-not${query(known)}` : ofApp(app, `why-not${query(known)}`));
