@@ -82,7 +82,7 @@ const List = ({ of: all, none }: { readonly of: readonly string[]; readonly none
   all.length === 0 ? (
     <span class="muted">{none}</span>
   ) : (
-    <ul class="plain">
+    <ul class="bare">
       {all.map((one) => (
         <li key={one}>
           <code>{one}</code>
@@ -172,7 +172,7 @@ function Secrets({ of: { keyId, previousSecrets = [] }, path, reload }: SecretsP
           </SecretOnce>
         )}
         {previousSecrets.length > 0 && (
-          <ul class="plain" aria-label="Previous secrets">
+          <ul class="bare" aria-label="Previous secrets">
             {previousSecrets.map(({ endsAt }) => (
               <li key={endsAt}>
                 A previous secret <Countdown endsAt={endsAt} />

@@ -76,7 +76,7 @@ function KeyList({ app, keys, create, hasMore, loadMore }: KeyListProps) {
   );
   return (
     <Card>
-      <div class="toolbar">
+      <div class="toolbar list-head">
         <Search
           label="Which keys cover the channel"
           placeholder="Which keys cover chat/42?"
@@ -100,6 +100,7 @@ function KeyList({ app, keys, create, hasMore, loadMore }: KeyListProps) {
       </div>
       <Table
         label="Keys"
+        isFixed
         columns={columnsOf(app)}
         rows={rows}
         keyOf={({ keyId }) => keyId}
@@ -110,7 +111,7 @@ function KeyList({ app, keys, create, hasMore, loadMore }: KeyListProps) {
             <Empty title="This application has no keys yet.">
               A publishable key lets browsers connect; a secret key lets your backend mint tokens and publish.
               {mayChange.value && (
-                <p class="after">
+                <p class="spaced">
                   <button type="button" onClick={create}>
                     Create the first key
                   </button>
@@ -141,28 +142,41 @@ const columnsOf = (app: App): readonly Column<Key>[] => [
       </div>
     ),
   },
-  { title: "Type", cell: ({ type }) => <Badge kind={type === "secret" ? "accent" : ""}>{type}</Badge> },
-  { title: "Channels", cell: ({ channelPatterns }) => <Values of={channelPatterns} none="none" /> },
-  { title: "Actions", isMinor: true, cell: ({ actions }) => <Values of={actions} none="none" /> },
+  {
+    title: "Type",
+    width: 11,
+    isMinor: true,
+    cell: ({ type }) => <Badge kind={type === "secret" ? "accent" : ""}>{type}</Badge>,
+  },
+  {
+    title: "Channels",
+    width: 18,
+    isMinor: true,
+    cell: ({ channelPatterns }) => <Values of={channelPatterns} none="none" />,
+  },
+  { title: "Actions", width: 11, isMinor: true, cell: ({ actions }) => <Values of={actions} none="none" /> },
   {
     title: "Origins",
+    width: 20,
     isMinor: true,
     cell: ({ type, allowedOrigins = [] }) =>
       type === "secret" ? <span class="muted">not used</span> : <Values of={allowedOrigins} none="no browser" />,
   },
-  { title: "Created", isMinor: true, cell: ({ created }) => <Time at={created} /> },
-  { title: "State", cell: (one) => <KeyState of={one} /> },
+  { title: "Created", width: 9, isMinor: true, cell: ({ created }) => <Time at={created} /> },
+  { title: "State", width: 12, cell: (one) => <KeyState of={one} /> },
 ];
+
+const SHOWN_MAX = 4;
 
 /** The first few of a list, and how many more there are. */
 function Values({ of: all, none }: { readonly of: readonly string[]; readonly none: string }) {
   if (all.length === 0) return <span class="muted">{none}</span>;
   return (
     <div class="values" title={all.join("\n")}>
-      {all.slice(0, 3).map((one) => (
+      {all.slice(0, SHOWN_MAX).map((one) => (
         <Name key={one}>{one}</Name>
       ))}
-      {all.length > 3 && <span class="muted small">and {all.length - 3} more</span>}
+      {all.length > SHOWN_MAX && <span class="muted small">and {all.length - SHOWN_MAX} more</span>}
     </div>
   );
 }

@@ -15,7 +15,7 @@ export function RecordingFilters() {
   const type = RECORDING_TYPES.find((one) => one === filterOf("type")) ?? "";
   const isAnySet = Object.keys(filters()).length > 0;
   return (
-    <search class="filters">
+    <search class="filter-grid">
       <TextFilter name="room" label="Room" placeholder="id or name" />
       <TextFilter name="participantUsername" label="Participant" placeholder="alice" />
       <Select label="Type" value={type} options={TYPES} onChange={(value) => setParameters({ type: value })} />

@@ -100,7 +100,7 @@ function Summary({ app, root, list, chosen, clear }: SummaryProps) {
   const marked = data.filter(({ _id }) => chosen.has(_id));
   const given = filters();
   return (
-    <div class="toolbar summary">
+    <div class="toolbar list-head">
       <span role="status">
         {total !== undefined && <strong>{plural(total)}</strong>}
         {sizeInBytes !== undefined && `, ${bytes(sizeInBytes)}`}

@@ -98,15 +98,17 @@ function RoomForm({ room, root }: { readonly room: RoomRow; readonly root: strin
               <Time at={Date.parse(room.created) / 1000} />
             </dd>
           </dl>
-          <Text
-            label="roomName"
-            value={name.value}
-            onInput={(value) => (name.value = value)}
-            isDisabled={isDisabled}
-            isRequired
-            error={nameProblem(name.value)}
-            help="Another name takes effect at once; links with the present one no longer work."
-          />
+          <div class="room-fields">
+            <Text
+              label="roomName"
+              value={name.value}
+              onInput={(value) => (name.value = value)}
+              isDisabled={isDisabled}
+              isRequired
+              error={nameProblem(name.value)}
+              help="Another name takes effect at once; links with the present one no longer work."
+            />
+          </div>
           <RoomFields names={ACTING} isDisabled={isDisabled} {...shared} />
         </div>
       </Card>

@@ -45,7 +45,7 @@ export function Rooms({ at }: { readonly at: PageParameters }) {
       }
     >
       <Card>
-        <div class="toolbar">
+        <div class="toolbar list-head">
           <Search
             label="Find a room by name"
             value={typed.value}
@@ -86,7 +86,7 @@ function NoRooms({ app, search, isSearching }: NoRoomsProps) {
   return (
     <Empty title="This application has no rooms yet.">
       Create one here, or from your backend:
-      <div class="after">
+      <div class="spaced">
         <Snippet
           what="call that creates a room"
           text={`curl -s ${location.origin}/api/v1/room -H 'X-Parley-App: ${app}' \\\n  -H "Authorization: Bearer $APP_SECRET" -d '{"roomName":"standup"}'`}

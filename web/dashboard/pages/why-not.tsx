@@ -49,7 +49,7 @@ export function WhyNot() {
               onInput={(value) => change(() => (credential.value = value))}
               placeholder="pk_live_… or eyJ…"
               help={
-                <button type="button" class="link" onClick={() => (isShown.value = !isShown.value)}>
+                <button type="button" class="link-button" onClick={() => (isShown.value = !isShown.value)}>
                   {isShown.value ? "Hide what is pasted" : "Show what is pasted"}
                 </button>
               }
