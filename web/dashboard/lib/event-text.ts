@@ -1,0 +1,99 @@
+/** Events and codes in sentences. */
+
+import * as close from "../../../src/protocol/close.ts";
+import { CODES, type Code } from "../../../src/protocol/codes.ts";
+import type { RecordedEvent, TailEvent } from "../api/types.ts";
+import { bytes, whole } from "./format.ts";
+
+type Role = "good" | "warn" | "bad" | "accent" | "";
+
+const ROLES: Readonly<Record<string, Role>> = {
+  connect: "good",
+  refuse: "bad",
+  error: "bad",
+  publish: "accent",
+  send: "accent",
+  dropped: "warn",
+  gap: "warn",
+};
+
+/** The colour of a kind's badge. */
+export const roleOf = (kind: string): Role => ROLES[kind] ?? "";
+
+/** Close codes that browsers and proxies use. */
+const CLOSINGS: Readonly<Record<number, string>> = {
+  1000: "closed by the client",
+  1001: "the page was left, or the service is going away",
+  1005: "closed by the client without a code",
+  1006: "the network connection was lost",
+  1009: "a message was too large",
+  ...Object.fromEntries(
+    Object.values(close)
+      .filter(({ code }) => code !== close.GOING_AWAY.code)
+      .map(({ code, reason }) => [code, reason]),
+  ),
+};
+
+/** What a code means; undefined if it is unknown. */
+export function meaningOf(code: string | number | undefined): string | undefined {
+  if (typeof code === "number") return CLOSINGS[code];
+  return code !== undefined && Object.hasOwn(CODES, code) ? CODES[code as Code].text : undefined;
+}
+
+/** One line of JSON, cut: lists have room for no more. */
+const PREVIEW_MAX_CHARS = 200;
+export const preview = (value: unknown): string => (JSON.stringify(value) ?? "").slice(0, PREVIEW_MAX_CHARS);
+
+/** What the columns for peer and channel do not say. */
+export function detailOf(event: TailEvent): string {
+  const { kind, code, to, change, address, data, count, keyId } = event;
+  switch (kind) {
+    case "dropped":
+      return `${whole(count ?? 0)} ${count === 1 ? "event is" : "events are"} missing here: more came than this page could take.`;
+    case "gap":
+      return "The connection was lost at this time. What happened until it was back is missing here.";
+    case "presence":
+      return change ?? "";
+    case "connect":
+      return joined([address && `from ${address}`, keyId && `with ${keyId}`]);
+    case "publish":
+    case "send":
+      return joined([
+        to !== undefined && `to ${to}`,
+        event.bytes !== undefined && bytes(event.bytes),
+        data !== undefined && preview(data),
+      ]);
+    default:
+      return joined([code !== undefined && String(code), meaningOf(code), address && `from ${address}`]);
+  }
+}
+
+const joined = (parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join(" · ");
+
+/** An event of the flight recorder as a sentence; names are marked by quotes. */
+export function sentenceOf({ kind, channel, code, count, nodeId, keyId }: RecordedEvent): string {
+  const on = channel === undefined ? "" : ` “${channel}”`;
+  const why = code === undefined ? "" : ` with ${code}${meaningOf(code) ? ` (${trimmed(meaningOf(code))})` : ""}`;
+  switch (kind) {
+    case "connect":
+      return `Connected${nodeId ? ` to node ${nodeId}` : ""}${keyId ? ` with key ${keyId}` : ""}.`;
+    case "subscribe":
+      return `Subscribed to${on || " a channel"}.`;
+    case "unsubscribe":
+      return `Left${on || " a channel"}.`;
+    case "refuse":
+    case "error":
+      return `${channel === undefined ? "A request" : `A request for${on}`} was refused${why}.`;
+    case "close":
+      return `The connection ended${why}.`;
+    case "publish":
+      return `Published ${messages(count)}${channel === undefined ? "" : ` to${on}`}.`;
+    case "send":
+      return `Sent ${messages(count).replace("message", "direct message")}.`;
+    default:
+      return `${kind}${on}${why}.`;
+  }
+}
+
+const messages = (count = 1): string => (count === 1 ? "one message" : `${whole(count)} messages`);
+const trimmed = (text = ""): string => text.replace(/\.$/, "");
