@@ -55,17 +55,20 @@ export function Key({ at }: { readonly at: PageParameters }) {
   );
 }
 
-const live = ({ connections }: KeyRow): string =>
-  connections === 1 ? "1 live connection closes" : `${whole(connections ?? 0)} live connections close`;
+/** What a revocation closes. */
+function closing({ connections }: KeyRow): string {
+  if (connections === undefined) return "Its live connections close at once, on every node.";
+  if (connections === 0) return "No live connection uses it now.";
+  return `${connections === 1 ? "1 live connection closes" : `${whole(connections)} live connections close`} at once, on every node.`;
+}
 
 function revoke(key: KeyRow, path: string, reload: () => Promise<void>): void {
   confirm({
     title: `Revoke ${key.label ?? key.keyId}`,
     text: (
       <p>
-        {key.connections === undefined ? "Its live connections close" : live(key)} at once, on every node, and every
-        further connect{key.type === "secret" ? ", token and REST call" : ""} with this key is refused. It cannot be
-        undone: create another key instead.
+        {closing(key)} Every further connect{key.type === "secret" ? ", token and REST call" : ""} with this key is
+        refused. It cannot be undone: create another key instead.
       </p>
     ),
     submit: "Revoke the key",
@@ -219,6 +222,8 @@ function EditKey({ edited, path, onSaved, onClose }: EditKeyProps) {
   const before = useSignal(draftOf(edited)).value;
   const draft = useSignal(before);
   const changes = changesOf(before, draft.value);
+  const lost = lossOf(before, draft.value);
+  const isNarrower = lost.rights.length + lost.origins.length > 0;
   const save = async (): Promise<void> => {
     await patch(path, changes);
     await onSaved();
@@ -228,13 +233,14 @@ function EditKey({ edited, path, onSaved, onClose }: EditKeyProps) {
   return (
     <Dialog title={`Edit ${edited.label ?? "the key"}`} onClose={onClose}>
       <Form
-        submit="Save"
+        submit={isNarrower ? "Save and narrow the key" : "Save"}
+        isDanger={isNarrower}
         isDisabled={!isValid(draft.value) || Object.keys(changes).length === 0}
         onSubmit={save}
         onCancel={onClose}
       >
         <KeyFields draft={draft.value} onChange={(next) => (draft.value = next)} />
-        <Narrowing before={before} after={draft.value} connections={edited.connections} />
+        <div role="status">{isNarrower && <Narrowing {...lost} connections={edited.connections} />}</div>
       </Form>
     </Dialog>
   );
@@ -251,32 +257,31 @@ function changesOf(before: KeyDraft, after: KeyDraft): object {
   };
 }
 
-interface NarrowingProps {
-  readonly before: KeyDraft;
-  readonly after: KeyDraft;
-  readonly connections: number | undefined;
+interface Loss {
+  /** Patterns and actions. */
+  readonly rights: readonly string[];
+  readonly origins: readonly string[];
 }
 
-/** What the edit takes away from connections that are open now. */
-function Narrowing({ before, after, connections }: NarrowingProps) {
-  const patterns = narrowed(linesOf(before.patterns), linesOf(after.patterns));
-  const actions = before.actions.filter((action) => !after.actions.includes(action));
-  const origins = linesOf(before.origins).filter((one) => !linesOf(after.origins).includes(one));
-  if (patterns.length + actions.length + origins.length === 0) return <div role="status" />;
-  return (
-    <div role="status">
-      <Notice kind="warn">
-        {patterns.length + actions.length > 0 && (
-          <p>
-            This takes away {[...patterns, ...actions].join(", ")}. It acts at once on{" "}
-            {connections === undefined ? "every live connection" : `${whole(connections)} live connections`}:
-            subscriptions that are no longer covered end, and tokens that ask for more are refused.
-          </p>
-        )}
-        {origins.length > 0 && (
-          <p>Pages of {origins.join(", ")} cannot connect any more. Their open connections stay.</p>
-        )}
-      </Notice>
-    </div>
-  );
-}
+/** What the edit takes away. */
+const lossOf = (before: KeyDraft, after: KeyDraft): Loss => ({
+  rights: [
+    ...narrowed(linesOf(before.patterns), linesOf(after.patterns)),
+    ...before.actions.filter((action) => !after.actions.includes(action)),
+  ],
+  origins: linesOf(before.origins).filter((one) => !linesOf(after.origins).includes(one)),
+});
+
+/** What the loss means for connections that are open now. */
+const Narrowing = ({ rights, origins, connections }: Loss & { readonly connections: number | undefined }) => (
+  <Notice kind="warn">
+    {rights.length > 0 && (
+      <p>
+        This takes away {rights.join(", ")}. It acts at once on{" "}
+        {connections === undefined ? "every live connection" : `${whole(connections)} live connections`}: subscriptions
+        that are no longer covered end, and tokens that ask for more are refused.
+      </p>
+    )}
+    {origins.length > 0 && <p>Pages of {origins.join(", ")} cannot connect any more. Their open connections stay.</p>}
+  </Notice>
+);

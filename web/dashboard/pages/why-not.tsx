@@ -100,7 +100,6 @@ function Answer({ of: { checks, allowed } }: { readonly of: Explanation }) {
     <>
       <Notice kind={allowed ? "good" : "bad"}>
         <strong>{allowed ? "Allowed: every check passes." : `Refused by the check “${refusing?.name}”.`}</strong>
-        {refusing?.why && <p>{refusing.why}</p>}
         {refusing?.hint && <p>{refusing.hint}</p>}
       </Notice>
       <Card title="Checks, in their order">
