@@ -1,6 +1,7 @@
 /** Control plane: applications, their plans and their secret. */
 import { z } from "zod";
 import type { AppEdit, Directory } from "../access/directory.ts";
+import { isLive } from "../access/keyring.ts";
 import { APP_NAME_MAX_CHARS } from "../access/limits.ts";
 import type { AppRow } from "../store/store.ts";
 import { type Audit, changedFields } from "./audit.ts";
@@ -28,6 +29,9 @@ const app = z
     plan,
     retentionDays: z.int().nullable().describe("Days that recordings are kept; null: without a limit"),
     consolePayloads: z.boolean().describe("Whether operators may see its messages"),
+    previousSecrets: z
+      .array(z.object({ endsAt: unixSeconds }))
+      .describe("Replaced secret keys that still work, and until when; newest first"),
   })
   .meta({ id: "App" });
 const deletedApp = app.extend({ deleted: unixSeconds }).meta({ id: "DeletedApp" });
@@ -50,7 +54,7 @@ const rotate = z.strictObject({
   retirePrevious,
 });
 
-const appFields = (row: AppRow): z.infer<typeof app> => ({
+const appFields = (row: AppRow, nowMs: number): z.infer<typeof app> => ({
   _id: row.id,
   name: row.name,
   created: toSeconds(row.created),
@@ -61,6 +65,9 @@ const appFields = (row: AppRow): z.infer<typeof app> => ({
   },
   retentionDays: row.retentionDays,
   consolePayloads: row.consolePayloads,
+  previousSecrets: row.previousSecrets.flatMap((one) =>
+    one.ends !== null && isLive(one, nowMs) ? [{ endsAt: toSeconds(one.ends) }] : [],
+  ),
 });
 
 /** Only the fields in the body are changed. */
@@ -77,6 +84,7 @@ function toEdit({ plan, retentionDays, consolePayloads }: z.infer<typeof edit>):
 export interface AppParts {
   readonly directory: Directory;
   readonly audit: Audit;
+  readonly nowMs: () => number;
   readonly rotationGraceSeconds: number;
   /** Removes the recordings of deleted applications in the background. */
   readonly clearDeleted: () => void;
@@ -86,6 +94,7 @@ export function appEndpoints(guards: OperatorGuards, parts: AppParts): Endpoint[
   const { directory, audit, rotationGraceSeconds, clearDeleted } = parts;
   const base = { tag: "applications", guard: guards.admin } as const;
   const reading = { tag: "applications", guard: guards.operator } as const;
+  const fieldsOf = (row: AppRow): z.infer<typeof app> => appFields(row, parts.nowMs());
   const root = "/api/internal/v1/apps";
   const one = `${root}/:app`;
   const appOf = (call: { params: Readonly<Record<string, string>> }): string => call.params.app ?? "";
@@ -101,7 +110,7 @@ export function appEndpoints(guards: OperatorGuards, parts: AppParts): Endpoint[
       handle: async (call, { caller, body }) => {
         const made = await directory.createApp(body.name);
         await audit(call, caller, { what: "app created", on: made.app.name, app: made.app.id });
-        return { ...appFields(made.app), secretKey: made.secret };
+        return { ...fieldsOf(made.app), secretKey: made.secret };
       },
     }),
     endpoint({
@@ -112,7 +121,7 @@ export function appEndpoints(guards: OperatorGuards, parts: AppParts): Endpoint[
       query: paging,
       response: z.object({ data: z.array(app), next: z.string().nullable() }),
       handle: async (_call, { query: { limit, after } }) =>
-        pageOf(await directory.appsPage(limit + 1, after), limit, (row) => row.id, appFields),
+        pageOf(await directory.appsPage(limit + 1, after), limit, (row) => row.id, fieldsOf),
     }),
     endpoint({
       ...reading,
@@ -121,7 +130,7 @@ export function appEndpoints(guards: OperatorGuards, parts: AppParts): Endpoint[
       summary: "One application, by id or name",
       response: app,
       problems: ["not_found"],
-      handle: async (call) => appFields(await directory.app(appOf(call))),
+      handle: async (call) => fieldsOf(await directory.app(appOf(call))),
     }),
     endpoint({
       ...base,
@@ -137,9 +146,9 @@ export function appEndpoints(guards: OperatorGuards, parts: AppParts): Endpoint[
           what: "app edited",
           on: after.name,
           app: after.id,
-          ...changedFields(appFields(before), appFields(after)),
+          ...changedFields(fieldsOf(before), fieldsOf(after)),
         });
-        return appFields(after);
+        return fieldsOf(after);
       },
     }),
     endpoint({
@@ -154,7 +163,7 @@ export function appEndpoints(guards: OperatorGuards, parts: AppParts): Endpoint[
         const deleted = await directory.deleteApp(appOf(call));
         await audit(call, caller, { what: "app deleted", on: deleted.name, app: deleted.id });
         clearDeleted();
-        return { ...appFields(deleted), deleted: toSecondsOrNull(deleted.deleted) };
+        return { ...fieldsOf(deleted), deleted: toSecondsOrNull(deleted.deleted) };
       },
     }),
     endpoint({

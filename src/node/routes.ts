@@ -167,7 +167,7 @@ function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
   const { rotationGraceSeconds } = config;
   const clearDeleted = (): void => recordings.clearDeleted();
   return [
-    ...appEndpoints(guards, { directory, audit, rotationGraceSeconds, clearDeleted }),
+    ...appEndpoints(guards, { directory, audit, nowMs, rotationGraceSeconds, clearDeleted }),
     ...keyEndpoints(guards, {
       directory,
       keyring,

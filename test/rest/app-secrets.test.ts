@@ -57,6 +57,8 @@ describe("the old secret key", () => {
     const second = await rotate(app, { graceSec: 1000 });
     const third = await rotate(app, { graceSec: 0 });
     expect(await opens(app, [app.secretKey, second, third])).toEqual([true, false, true]);
+    const { previousSecrets } = await admin.must<{ previousSecrets: { endsAt: number }[] }>("GET", `/apps/${app.id}`);
+    expect(previousSecrets.map(({ endsAt }) => endsAt - Date.now() / 1000)).toEqual([expect.closeTo(1000, -2)]);
   });
 
   test("ends at once with retirePrevious, and so do all earlier ones", async () => {
