@@ -1,4 +1,65 @@
+/** One channel: who is in it, what is said in it, and a message by hand. */
+import { segment } from "../api/client.ts";
+import type { ChannelDetail, ChannelMember } from "../api/types.ts";
+import { currentApp } from "../lib/apps.ts";
+import { bytes, rate, whole } from "../lib/format.ts";
+import { useList } from "../lib/live.ts";
+import { mayChange } from "../lib/session.ts";
 import type { PageParameters } from "../routes.tsx";
-import { Page } from "../ui/page.tsx";
+import { MessageForm } from "../ui/message-form.tsx";
+import { Card, Page } from "../ui/page.tsx";
+import { Copy } from "../ui/values.tsx";
+import { ChannelMembers } from "./channel-members.tsx";
+import { ChannelMessages } from "./channel-messages.tsx";
 
-export const Channel = (_: { readonly at: PageParameters }) => <Page title="Channel" />;
+const EVERY_MS = 3000;
+
+export function Channel({ at: { app = "", channel = "" } }: { readonly at: PageParameters }) {
+  const path = `/apps/${segment(app)}/channels/${segment(channel)}`;
+  const list = useList<ChannelMember, ChannelDetail>(path, { everyMs: EVERY_MS, rowsOf: ({ members }) => members });
+  // A channel without subscribers does not exist, but may be watched and published to.
+  const isEmpty = list.error?.status === 404;
+  const { peers = 0, connections = 0, ratePerSec = 0, bytesPerSec = 0 } = (!isEmpty && list.answer) || {};
+  const appId = currentApp.value?._id;
+  return (
+    <Page
+      title={channel}
+      actions={<Copy text={channel} what="the channel's name" label="Copy name" />}
+      isReady={list.data !== undefined || isEmpty}
+      error={isEmpty ? undefined : list.error}
+      isComplete={list.isComplete}
+    >
+      <div class="grid stats">
+        <Stat title="Peers" value={whole(peers)} />
+        <Stat title="Connections" value={whole(connections)} />
+        <Stat title="Messages" value={rate(ratePerSec)} unit="/s" />
+        <Stat title="Bytes" value={bytes(bytesPerSec)} unit="/s" />
+      </div>
+      <div class={mayChange.value ? "columns" : "stack"}>
+        {appId && <ChannelMessages app={appId} channel={channel} />}
+        {mayChange.value && (
+          <Card title="Publish a test message">
+            <MessageForm path={`${path}/publish`} submit="Publish" done={`Published to ${channel}.`} />
+          </Card>
+        )}
+      </div>
+      <ChannelMembers app={app} list={list} rows={isEmpty ? [] : (list.data ?? [])} total={peers} />
+    </Page>
+  );
+}
+
+interface StatProps {
+  readonly title: string;
+  readonly value: string;
+  readonly unit?: string;
+}
+
+const Stat = ({ title, value, unit }: StatProps) => (
+  <div class="card stat">
+    <div class="muted small">{title}</div>
+    <div class="value">
+      {value}
+      {unit && <span class="unit">{unit}</span>}
+    </div>
+  </div>
+);

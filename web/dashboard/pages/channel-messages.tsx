@@ -1,0 +1,45 @@
+/** The messages of a channel as they come. */
+import { useSignal } from "@preact/signals";
+import { apps } from "../lib/apps.ts";
+import { consolePage } from "../lib/links.ts";
+import type { KeptEvent } from "../lib/tail.ts";
+import { useTail } from "../lib/use-tail.ts";
+import { EventList } from "../ui/event-list.tsx";
+import { Empty, Notice } from "../ui/notice.tsx";
+import { Card } from "../ui/page.tsx";
+import { TailButtons, TailStatus } from "../ui/tail-state.tsx";
+import { EventDetails, NoPayloads } from "./event-details.tsx";
+
+const KINDS = ["publish"];
+
+/** `app` is an id. */
+export function ChannelMessages({ app, channel }: { readonly app: string; readonly channel: string }) {
+  // In a pattern a backslash escapes; a name has no asterisk.
+  const tail = useTail({ app, channel: channel.replaceAll("\\", "\\\\"), kinds: KINDS });
+  const selected = useSignal<KeptEvent | undefined>(undefined);
+  const name = apps.value?.find(({ _id }) => _id === app)?.name ?? app;
+  return (
+    <Card title="Messages" aside={<TailStatus tail={tail} />} class="messages">
+      <div role="alert">{tail.state.value === "refused" && <Notice kind="bad">{tail.refusal.value}</Notice>}</div>
+      <EventList
+        label="Messages, newest last"
+        events={tail.events.value}
+        selected={selected.value}
+        onSelect={(chosen) => (selected.value = chosen)}
+        hasChannel={false}
+        empty={<Empty title="No message yet.">Messages appear here as they are published.</Empty>}
+      />
+      <div class="toolbar">
+        <TailButtons tail={tail} />
+        <span class="muted small">
+          <NoPayloads app={app} /> <a href={consolePage(name, { channel })}>All events in the console</a>
+        </span>
+      </div>
+      {selected.value && (
+        <div class="below">
+          <EventDetails event={selected.value.event} onClose={() => (selected.value = undefined)} />
+        </div>
+      )}
+    </Card>
+  );
+}
