@@ -1,0 +1,32 @@
+/** The last events of a peer's connections, newest first, as the flight recorder keeps them. */
+import type { RecordedEvent } from "../api/types.ts";
+import { roleOf, sentenceOf } from "../lib/event-text.ts";
+import { Empty } from "../ui/notice.tsx";
+import { Badge, Time } from "../ui/values.tsx";
+
+interface PeerTimelineProps {
+  readonly recent: readonly RecordedEvent[];
+  /** Events of several connections: each says which one. */
+  readonly hasSeveral: boolean;
+}
+
+export function PeerTimeline({ recent, hasSeveral }: PeerTimelineProps) {
+  if (recent.length === 0) return <Empty title="No events are known." />;
+  const newest = recent.toSorted((one, other) => other.at - one.at);
+  return (
+    <ol class="timeline">
+      {newest.map((event, at) => (
+        <li key={`${event.at}-${event.connectionId}-${newest.length - at}`}>
+          <span class="muted small">
+            <Time at={event.at / 1000} />
+          </span>
+          <Badge kind={roleOf(event.kind)}>{event.kind}</Badge>
+          <span>
+            {sentenceOf(event)}
+            {hasSeveral && event.connectionId && <span class="muted small"> Connection {event.connectionId}</span>}
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}
