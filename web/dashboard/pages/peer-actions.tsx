@@ -38,7 +38,7 @@ export function PeerActions({ app, peer, connections, onDone }: PeerActionsProps
   const disconnect = (): void =>
     confirm({
       title: `Disconnect ${peer}?`,
-      text: `${closes(connections)} It may connect again at once; to keep it out, block it.`,
+      text: `${closes(connections)} It may reconnect at once; to keep it out, block it.`,
       submit: "Disconnect",
       isDanger: true,
       run: () => end(),
