@@ -45,10 +45,24 @@ async function refusalOf(filter: TailFilter): Promise<Diagnosis> {
   }
 }
 
+/** The page changes no more often than this: no one reads faster, and the browser has other work too. */
+const FRAMES_APART_MS = 100;
+let lastFrame = 0;
+
+function nextFrame(run: () => void): void {
+  const draw = (): void => {
+    lastFrame = performance.now();
+    run();
+  };
+  const wait = lastFrame + FRAMES_APART_MS - performance.now();
+  if (wait <= 0) requestAnimationFrame(draw);
+  else setTimeout(() => requestAnimationFrame(draw), wait);
+}
+
 const parts = {
   open,
   diagnose,
-  nextFrame: (run: () => void) => void requestAnimationFrame(run),
+  nextFrame,
   after: (ms: number, run: () => void) => {
     const timer = setTimeout(run, ms);
     return () => clearTimeout(timer);

@@ -24,6 +24,7 @@ export function ChannelMessages({ app, channel }: { readonly app: string; readon
       <EventList
         label="Messages, newest last"
         events={tail.events.value}
+        tail={tail}
         selected={selected.value}
         onSelect={(chosen) => (selected.value = chosen)}
         hasChannel={false}

@@ -53,6 +53,7 @@ export function Console(_: { readonly at: PageParameters }) {
           <EventList
             label="Events, newest last; the arrow keys choose one"
             events={events}
+            tail={tail}
             selected={selected.value}
             onSelect={(chosen) => (selected.value = chosen)}
             nameOfApp={currentApp.value ? undefined : nameOfApp}

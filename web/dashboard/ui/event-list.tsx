@@ -1,10 +1,10 @@
 /** Events in lines, newest last. Only those in view are drawn, and the newest stays in view until the reader scrolls. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useReducer, useRef } from "preact/hooks";
 import { detailOf, roleOf } from "../lib/event-text.ts";
 import { clock } from "../lib/format.ts";
-import type { KeptEvent } from "../lib/tail.ts";
+import type { KeptEvent, Tail } from "../lib/tail.ts";
 import { Badge } from "./values.tsx";
 
 interface EventListProps {
@@ -14,6 +14,8 @@ interface EventListProps {
   readonly events: readonly KeptEvent[];
   readonly selected: KeptEvent | undefined;
   readonly onSelect: (chosen: KeptEvent | undefined) => void;
+  /** A reader who looks at older events pauses the tail: otherwise they would be gone soon. */
+  readonly tail: Tail;
   /** Columns beyond time, kind, peer and detail. */
   readonly nameOfApp?: ((id: string) => string) | undefined;
   readonly hasChannel?: boolean;
@@ -41,22 +43,33 @@ function indexOf(events: readonly KeptEvent[], id: number): number {
 }
 
 export function EventList(props: EventListProps) {
-  const { label, events, selected, onSelect, empty } = props;
+  const { label, events, selected, onSelect, tail, empty } = props;
   const element = useRef<HTMLDivElement>(null);
-  const isFollowing = useSignal(true);
-  /** The event at the upper edge, while the reader looks at older ones. */
-  const anchor = useSignal({ id: 0, offsetPx: 0 });
+  /** The event at the upper edge, which stays there while the tail is paused. */
+  const anchor = useRef({ id: 0, offsetPx: 0 });
+  const [, redraw] = useReducer((count: number, _: undefined) => count + 1, 0);
   const heightPx = useSignal(600);
   const rowPx = useSignal(matchMedia(NARROW).matches ? NARROW_ROW_PX : ROW_PX);
   const lastTop = useRef(0);
+  /** Paused by scrolling: scrolling back to the end resumes. */
+  const isScrolled = useRef(false);
   const id = useId();
   const row = rowPx.value;
   const bottom = Math.max(0, events.length * row - heightPx.value);
-  const top = isFollowing.value
-    ? bottom
-    : Math.min(bottom, indexOf(events, anchor.value.id) * row + anchor.value.offsetPx);
+  const isPaused = tail.isPaused.value;
+  const top = isPaused ? Math.min(bottom, indexOf(events, anchor.current.id) * row + anchor.current.offsetPx) : bottom;
+  const anchorAt = (topPx: number): void => {
+    const at = Math.floor(topPx / row);
+    anchor.current = { id: events[at]?.id ?? 0, offsetPx: topPx - at * row };
+  };
+  if (!isPaused) {
+    anchorAt(top);
+    isScrolled.current = false;
+  }
   const first = Math.max(0, Math.floor(top / row) - MARGIN_ROWS);
   const drawn = events.slice(first, Math.ceil((top + heightPx.value) / row) + MARGIN_ROWS);
+  // Rows that leave the view become those that enter it: thousands of events a second would cost too many elements.
+  const reused = Math.ceil(heightPx.value / row) + 2 * MARGIN_ROWS + 2;
 
   useEffect(() => {
     const list = element.current;
@@ -70,28 +83,33 @@ export function EventList(props: EventListProps) {
   }, []);
   useLayoutEffect(() => {
     const list = element.current;
-    if (!list || Math.abs(list.scrollTop - top) < 1) return;
-    list.scrollTop = top;
+    if (!list) return;
+    if (Math.abs(list.scrollTop - top) >= 1) list.scrollTop = top;
     lastTop.current = list.scrollTop;
   });
 
   const holdAt = (topPx: number): void => {
-    const at = Math.floor(topPx / row);
-    isFollowing.value = false;
-    anchor.value = { id: events[at]?.id ?? 0, offsetPx: topPx - at * row };
+    anchorAt(topPx);
+    redraw(undefined);
+    tail.pause();
   };
   const scrolled = (): void => {
     const now = element.current?.scrollTop ?? 0;
     const before = lastTop.current;
     lastTop.current = now;
-    if (bottom - now <= 1) isFollowing.value = true;
-    // Only a reader scrolls upwards.
-    else if (now < before - 1 || !isFollowing.value) holdAt(now);
+    const isAtEnd = bottom - now <= 1;
+    if (isAtEnd && isScrolled.current) tail.resume();
+    // Without a pause, only a reader scrolls upwards.
+    else if (isPaused || (now < before - 1 && !isAtEnd)) {
+      isScrolled.current ||= !isPaused;
+      holdAt(now);
+    }
   };
   const choose = (at: number): void => {
     const chosen = events[Math.max(0, Math.min(at, events.length - 1))];
     if (!chosen) return;
     onSelect(chosen);
+    isScrolled.current = false;
     const rowTop = events.indexOf(chosen) * row;
     holdAt(Math.max(rowTop + row - heightPx.value, Math.min(top, rowTop)));
   };
@@ -133,7 +151,7 @@ export function EventList(props: EventListProps) {
         <div role="rowgroup" class="events-rows" style={{ height: `${events.length * row}px` }}>
           {drawn.map((one, at) => (
             <Row
-              key={one.id}
+              key={(first + at) % reused}
               {...props}
               id={`${id}-${one.id}`}
               one={one}
@@ -145,8 +163,8 @@ export function EventList(props: EventListProps) {
         </div>
       </div>
       {events.length === 0 && <div class="events-empty">{empty}</div>}
-      {!isFollowing.value && events.length > 0 && (
-        <button type="button" class="small events-newest" onClick={() => (isFollowing.value = true)}>
+      {isPaused && bottom - top > 1 && (
+        <button type="button" class="small events-newest" onClick={() => tail.resume()}>
           Newest ↓
         </button>
       )}
