@@ -1,10 +1,11 @@
 /** The frame: navigation beside the page that the address names, or the sign-in form. */
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { apps, loadApps } from "./lib/apps.ts";
+import { appName, apps, currentApp, loadApps } from "./lib/apps.ts";
 import { rawPath } from "./lib/router.ts";
 import { session } from "./lib/session.ts";
 import { Navigation } from "./navigation.tsx";
+import { NotFound } from "./pages/not-found.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
 import { pageOf } from "./routes.tsx";
 import { Confirmation } from "./ui/dialog.tsx";
@@ -40,7 +41,7 @@ function SignedIn() {
       </a>
       <Navigation />
       <main id="main" key={rawPath.value}>
-        {pageOf(rawPath.value)}
+        {appName.value !== undefined && !currentApp.value ? <NotFound /> : pageOf(rawPath.value)}
       </main>
       <Confirmation />
     </div>

@@ -48,8 +48,9 @@ export function followLinks(): void {
     const link = event.target instanceof Element ? event.target.closest("a") : null;
     if (!link || link.target || link.origin !== location.origin || link.hasAttribute("download")) return;
     if (link.pathname !== BASE && !link.pathname.startsWith(`${BASE}/`)) return;
-    event.preventDefault();
+    // Within the page, such as "Skip to the page".
     if (link.hash) return;
+    event.preventDefault();
     navigate(link.pathname.slice(BASE.length) + link.search || "/");
   });
 }
