@@ -4,7 +4,7 @@
  */
 import { batch, signal } from "@preact/signals";
 import type { TailEvent } from "../api/types.ts";
-import { matchesPattern } from "./pattern.ts";
+import { matching } from "./scope.ts";
 
 export const TAIL_KINDS = [
   "connect",
@@ -214,7 +214,7 @@ export function matches({ app, channel, peer, key, kinds }: TailFilter, event: T
     (!app || event.app === app) &&
     (!key || event.keyId === key) &&
     (!peer || isPeer(event.peerId) || isPeer(event.to)) &&
-    (!channel || (event.channel !== undefined && matchesPattern(channel, event.channel))) &&
+    (!channel || (event.channel !== undefined && matching([channel], event.channel).length > 0)) &&
     (!kinds || kinds.includes(event.kind))
   );
 }
