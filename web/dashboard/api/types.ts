@@ -133,10 +133,10 @@ export interface PeerConnection {
 }
 
 export interface RecordedEvent {
+  /** Unix milliseconds. */
   readonly at: number;
   readonly kind: string;
   readonly connectionId?: string;
-  readonly nodeId?: string;
   readonly keyId?: string;
   readonly channel?: string;
   readonly code?: string | number;
@@ -145,6 +145,9 @@ export interface RecordedEvent {
 
 export interface PeerDetail {
   readonly peerId: string;
+  /** Connections on all nodes; `connections` has the newest. */
+  readonly total: number;
+  readonly isComplete?: boolean;
   readonly connections: readonly PeerConnection[];
   readonly recent: readonly RecordedEvent[];
 }

@@ -37,6 +37,7 @@ const CLOSINGS: Readonly<Record<number, string>> = {
 /** What a code means; undefined if it is unknown. */
 export function meaningOf(code: string | number | undefined): string | undefined {
   if (typeof code === "number") return CLOSINGS[code];
+  if (code === "over_concurrent") return "The application has as many connections as its plan allows.";
   return code !== undefined && Object.hasOwn(CODES, code) ? CODES[code as Code].text : undefined;
 }
 
@@ -71,29 +72,29 @@ export function detailOf(event: TailEvent): string {
 const joined = (parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join(" · ");
 
 /** An event of the flight recorder as a sentence; names are marked by quotes. */
-export function sentenceOf({ kind, channel, code, count, nodeId, keyId }: RecordedEvent): string {
+export function sentenceOf({ kind, channel, code, count, keyId }: RecordedEvent): string {
   const on = channel === undefined ? "" : ` “${channel}”`;
-  const why = code === undefined ? "" : ` with ${code}${meaningOf(code) ? ` (${trimmed(meaningOf(code))})` : ""}`;
+  const meaning = meaningOf(code);
+  const why = `${code === undefined ? "" : ` with ${code}`}${meaning ? `: ${lowered(meaning)}` : ""}.`;
   switch (kind) {
     case "connect":
-      return `Connected${nodeId ? ` to node ${nodeId}` : ""}${keyId ? ` with key ${keyId}` : ""}.`;
+      return `Connected${keyId ? ` with key ${keyId}` : ""}.`;
     case "subscribe":
       return `Subscribed to${on || " a channel"}.`;
     case "unsubscribe":
       return `Left${on || " a channel"}.`;
     case "refuse":
+      return `A connect was refused${why}`;
     case "error":
-      return `${channel === undefined ? "A request" : `A request for${on}`} was refused${why}.`;
+      return `${requests(count)}${on && ` for${on}`} ${(count ?? 1) > 1 ? "were" : "was"} refused${why}`;
     case "close":
-      return `The connection ended${why}.`;
+      return `The connection ended${why}`;
     case "publish":
-      return `Published ${messages(count)}${channel === undefined ? "" : ` to${on}`}.`;
-    case "send":
-      return `Sent ${messages(count).replace("message", "direct message")}.`;
+      return `Published or sent ${count === 1 ? "one message" : `${whole(count ?? 0)} messages`}.`;
     default:
-      return `${kind}${on}${why}.`;
+      return `${kind}${on}${why}`;
   }
 }
 
-const messages = (count = 1): string => (count === 1 ? "one message" : `${whole(count)} messages`);
-const trimmed = (text = ""): string => text.replace(/\.$/, "");
+const requests = (count = 1): string => (count === 1 ? "A request" : `${whole(count)} requests`);
+const lowered = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, "");

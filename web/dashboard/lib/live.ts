@@ -69,9 +69,7 @@ export function repeated(everyMs: number | undefined, run: (signal: AbortSignal)
   };
 }
 
-export interface LiveList<T, A = List<T>> extends Live<readonly T[]> {
-  /** The answer with the first page. */
-  readonly answer: A | undefined;
+export interface LiveList<T> extends Live<readonly T[]> {
   /** There are more rows than are loaded anew by themselves; `reload` starts at the first page. */
   readonly isTooLong: boolean;
   readonly hasMore: boolean;
@@ -85,20 +83,25 @@ export interface LiveList<T, A = List<T>> extends Live<readonly T[]> {
 }
 
 const PAGE = 100;
-/** The most rows that a refresh loads anew in one call; longer lists are refreshed by hand. */
-const REFRESHED_MAX = 1000;
+/** The most rows that most calls answer at once. */
+const ANSWERED_MAX = 1000;
 
 interface ListOptions<T, A> extends Options {
   /** Where the rows are in an answer that is no plain list. */
   readonly rowsOf?: (answer: A) => readonly T[];
+  /** The most rows that the call answers at once. Longer lists are refreshed by hand. */
+  readonly limitMax?: number;
 }
 
 /** A list in pages. `path` has its filters already; this adds `limit` and `after`. */
 export function useList<T, A extends Pick<List<T>, "next" | "isComplete"> = List<T>>(
   path: string | undefined,
-  { everyMs, rowsOf = (answer) => (answer as unknown as List<T>).data }: ListOptions<T, A> = {},
-): LiveList<T, A> {
-  const answer = useSignal<A | undefined>(undefined);
+  {
+    everyMs,
+    rowsOf = (answer) => (answer as unknown as List<T>).data,
+    limitMax = ANSWERED_MAX,
+  }: ListOptions<T, A> = {},
+): LiveList<T> {
   const rows = useSignal<readonly T[] | undefined>(undefined);
   const next = useSignal<string | null>(null);
   const isComplete = useSignal(true);
@@ -121,11 +124,10 @@ export function useList<T, A extends Pick<List<T>, "next" | "isComplete"> = List
   const reload = (signal?: AbortSignal): Promise<void> =>
     attempt(async () => {
       const shown = rows.value?.length ?? 0;
-      const isTooLong = shown > REFRESHED_MAX;
+      const isTooLong = shown > limitMax;
       if (path === undefined || (isTooLong && signal)) return;
       const found = await page(isTooLong ? PAGE : Math.max(PAGE, shown), undefined, signal);
       if (signal?.aborted) return;
-      answer.value = found;
       rows.value = rowsOf(found);
       next.value = found.next;
       isComplete.value = found.isComplete ?? true;
@@ -147,15 +149,13 @@ export function useList<T, A extends Pick<List<T>, "next" | "isComplete"> = List
   };
   useEffect(() => {
     rows.value = undefined;
-    answer.value = undefined;
     next.value = null;
     error.value = undefined;
     return repeated(everyMs, reload);
   }, [path, everyMs]);
   return {
     data: rows.value,
-    answer: answer.value,
-    isTooLong: (rows.value?.length ?? 0) > REFRESHED_MAX,
+    isTooLong: (rows.value?.length ?? 0) > limitMax,
     error: error.value,
     reload: () => reload(),
     hasMore: next.value !== null,

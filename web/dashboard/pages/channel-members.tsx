@@ -14,12 +14,11 @@ import { Name, Snippet } from "../ui/values.tsx";
 
 interface ChannelMembersProps {
   readonly app: string;
-  readonly list: Pick<LiveList<ChannelMember, unknown>, "data" | "hasMore" | "isTooLong" | "loadMore" | "reload">;
-  readonly rows: readonly ChannelMember[];
+  readonly list: LiveList<ChannelMember>;
   readonly total: number;
 }
 
-export function ChannelMembers({ app, list, rows, total }: ChannelMembersProps) {
+export function ChannelMembers({ app, list, total }: ChannelMembersProps) {
   const opened = useSignal<ChannelMember | undefined>(undefined);
   const columns: readonly Column<ChannelMember>[] = [
     { title: "Peer", cell: ({ peerId }) => <Name href={peerPage(app, peerId)}>{peerId}</Name> },
@@ -47,7 +46,7 @@ export function ChannelMembers({ app, list, rows, total }: ChannelMembersProps) 
       <Table
         label="Members"
         columns={columns}
-        rows={rows}
+        rows={list.data ?? []}
         keyOf={({ peerId }) => peerId}
         isVirtual
         hasMore={list.hasMore}
@@ -56,7 +55,7 @@ export function ChannelMembers({ app, list, rows, total }: ChannelMembersProps) 
           <Empty title="No client is subscribed to this channel now.">Members appear here when they subscribe.</Empty>
         }
       />
-      {rows.length > 0 && <ListFoot list={list} what="members" />}
+      <ListFoot list={list} what="members" />
       {opened.value && (
         <Dialog title={`Metadata of ${opened.value.peerId}`} onClose={() => (opened.value = undefined)}>
           <Snippet text={JSON.stringify(opened.value.metadata, null, 2)} what="metadata" />

@@ -3,7 +3,7 @@ import { segment } from "../api/client.ts";
 import type { ChannelDetail, ChannelMember } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { bytes, rate, whole } from "../lib/format.ts";
-import { useList } from "../lib/live.ts";
+import { useList, useLive } from "../lib/live.ts";
 import { mayChange } from "../lib/session.ts";
 import type { PageParameters } from "../routes.tsx";
 import { MessageForm } from "../ui/message-form.tsx";
@@ -13,20 +13,25 @@ import { ChannelMembers } from "./channel-members.tsx";
 import { ChannelMessages } from "./channel-messages.tsx";
 
 const EVERY_MS = 3000;
+/** The most members that a call answers at once: each may have much metadata. */
+const MEMBERS_MAX = 200;
 
 export function Channel({ at: { app = "", channel = "" } }: { readonly at: PageParameters }) {
   const path = `/apps/${segment(app)}/channels/${segment(channel)}`;
-  const list = useList<ChannelMember, ChannelDetail>(path, { everyMs: EVERY_MS, rowsOf: ({ members }) => members });
-  // A channel without subscribers does not exist, but may be watched and published to.
-  const isEmpty = list.error?.status === 404;
-  const { peers = 0, connections = 0, ratePerSec = 0, bytesPerSec = 0 } = (!isEmpty && list.answer) || {};
+  const live = useLive<ChannelDetail>(`${path}?limit=1`, { everyMs: EVERY_MS });
+  const list = useList<ChannelMember, ChannelDetail>(path, {
+    everyMs: EVERY_MS,
+    rowsOf: ({ members }) => members,
+    limitMax: MEMBERS_MAX,
+  });
+  const { peers = 0, connections = 0, ratePerSec = 0, bytesPerSec = 0 } = live.data ?? {};
   const appId = currentApp.value?._id;
   return (
     <Page
       title={channel}
       actions={<Copy text={channel} what="the channel's name" label="Copy name" />}
-      isReady={list.data !== undefined || isEmpty}
-      error={isEmpty ? undefined : list.error}
+      isReady={live.data !== undefined && list.data !== undefined}
+      error={live.error ?? list.error}
       isComplete={list.isComplete}
     >
       <div class="grid stats">
@@ -43,7 +48,7 @@ export function Channel({ at: { app = "", channel = "" } }: { readonly at: PageP
           </Card>
         )}
       </div>
-      <ChannelMembers app={app} list={list} rows={isEmpty ? [] : (list.data ?? [])} total={peers} />
+      <ChannelMembers app={app} list={list} total={peers} />
     </Page>
   );
 }

@@ -1,10 +1,12 @@
 /** The channels of an application that have subscribers now. */
 import { query, segment } from "../api/client.ts";
-import type { ActiveChannel } from "../api/types.ts";
+import type { ActiveChannel, Key, List } from "../api/types.ts";
 import { bytes, rate, whole } from "../lib/format.ts";
-import { channelPage } from "../lib/links.ts";
-import { useDelayed, useKept, useList } from "../lib/live.ts";
+import { channelPage, keysPage } from "../lib/links.ts";
+import { useDelayed, useKept, useList, useLive } from "../lib/live.ts";
+import { useOrigin } from "../lib/origin.ts";
 import { parameters, setParameters } from "../lib/router.ts";
+import { snippet } from "../lib/snippets.ts";
 import type { PageParameters } from "../routes.tsx";
 import { Search, Segmented } from "../ui/fields.tsx";
 import { ListFoot } from "../ui/list-foot.tsx";
@@ -31,7 +33,7 @@ export function Channels({ at: { app = "" } }: { readonly at: PageParameters }) 
   const typed = parameters.value.get("prefix") ?? "";
   const sort = parameters.value.get("sort") === "busiest" ? "busiest" : "name";
   const prefix = useDelayed({ value: typed });
-  const path = `/apps/${segment(app)}/channels${query({ prefix, sort: sort === "name" ? undefined : sort })}`;
+  const path = `/apps/${segment(app)}/channels${query({ prefix, sort: sort === "name" ? undefined : "rate" })}`;
   const list = useList<ActiveChannel>(path, { everyMs: EVERY_MS });
   const rows = useKept(list.data);
   return (
@@ -59,7 +61,7 @@ export function Channels({ at: { app = "" } }: { readonly at: PageParameters }) 
           isVirtual
           hasMore={list.hasMore}
           loadMore={list.loadMore}
-          empty={prefix ? <NoMatch prefix={prefix} /> : <NoChannels />}
+          empty={prefix ? <NoMatch prefix={prefix} /> : <NoChannels app={app} />}
         />
         <ListFoot list={list} what={sort === "busiest" ? "busiest channels" : "channels"} />
       </Card>
@@ -73,12 +75,26 @@ const NoMatch = ({ prefix }: { readonly prefix: string }) => (
   </Empty>
 );
 
-const SUBSCRIBE = `const socket = new WebSocket("${location.origin.replace(/^http/, "ws")}/v1?key=pk_live_…");
-socket.onopen = () => socket.send(JSON.stringify({ type: "subscribe", channel: "chat/lobby" }));`;
-
-const NoChannels = () => (
-  <Empty title="No channel has subscribers at the moment.">
-    <p>A channel appears here as soon as a client subscribes to it, for example with a publishable key:</p>
-    <Snippet text={SUBSCRIBE} what="the example" />
-  </Empty>
-);
+function NoChannels({ app }: { readonly app: string }) {
+  const { data, error } = useLive<List<Key>>(`/signalling/keys${query({ app })}`);
+  const origin = useOrigin();
+  const key = data?.data.find(
+    ({ type, revoked, actions }) => type === "publishable" && revoked === null && actions.includes("subscribe"),
+  );
+  if (!data && !error) return null;
+  return (
+    <>
+      <Empty title="No channel has subscribers at the moment.">
+        A channel appears here as soon as a client subscribes to it
+        {key ? (
+          ", for example with this program:"
+        ) : (
+          <>
+            . For that it needs <a href={keysPage(app)}>a key</a>.
+          </>
+        )}
+      </Empty>
+      {key && <Snippet text={snippet(key, origin, "js")} what="the program" />}
+    </>
+  );
+}

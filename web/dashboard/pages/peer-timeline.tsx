@@ -4,14 +4,10 @@ import { roleOf, sentenceOf } from "../lib/event-text.ts";
 import { Empty } from "../ui/notice.tsx";
 import { Badge, Time } from "../ui/values.tsx";
 
-interface PeerTimelineProps {
-  readonly recent: readonly RecordedEvent[];
-  /** Events of several connections: each says which one. */
-  readonly hasSeveral: boolean;
-}
-
-export function PeerTimeline({ recent, hasSeveral }: PeerTimelineProps) {
+export function PeerTimeline({ recent }: { readonly recent: readonly RecordedEvent[] }) {
   if (recent.length === 0) return <Empty title="No events are known." />;
+  // Events of several connections: each says which one.
+  const hasSeveral = new Set(recent.map(({ connectionId }) => connectionId)).size > 1;
   const newest = recent.toSorted((one, other) => other.at - one.at);
   return (
     <ol class="timeline">

@@ -26,45 +26,47 @@ const columnsOf = (app: string): readonly Column<PeerConnection>[] => [
 
 export function Peer({ at: { app = "", peer = "" } }: { readonly at: PageParameters }) {
   const live = useLive<PeerDetail>(`/apps/${segment(app)}/peers/${segment(peer)}`, { everyMs: EVERY_MS });
-  const isUnknown = live.error?.status === 404;
-  const { connections = [], recent = [] } = live.data ?? {};
-  const present = isUnknown ? [] : connections;
+  const isUnknown = live.error?.code === "peer_not_found";
+  const { connections = [], recent = [], total = 0, isComplete = true } = live.data ?? {};
+  const present = isUnknown ? 0 : total;
   const reload = live.reload;
   return (
     <Page
       title={peer}
       actions={
-        mayChange.value && (
-          <PeerActions app={app} peer={peer} connections={present.length} onDone={() => void reload()} />
-        )
+        mayChange.value && <PeerActions app={app} peer={peer} connections={present} onDone={() => void reload()} />
       }
       isReady={live.data !== undefined || isUnknown}
       error={isUnknown ? undefined : live.error}
+      isComplete={isComplete}
     >
       {isUnknown && recent.length === 0 ? (
         <Unknown app={app} peer={peer} />
       ) : (
         <>
           <div aria-live="polite">
-            {present.length === 0 && (
+            {present === 0 && (
               <Notice kind="warn">
                 This peer is not connected now. Its last events stay here for a minute after its connection ended.
               </Notice>
             )}
           </div>
-          {present.length > 0 && (
-            <Card title="Connections" aside={whole(present.length)}>
+          {present > 0 && (
+            <Card
+              title="Connections"
+              aside={total > connections.length ? `the newest ${connections.length} of ${whole(total)}` : whole(total)}
+            >
               <Table
                 label="Connections"
                 columns={columnsOf(app)}
-                rows={present}
+                rows={connections}
                 keyOf={({ connectionId }) => connectionId}
                 empty={null}
               />
             </Card>
           )}
           <Card title="Last events" aside={<a href={consolePage(app, { peer })}>Watch it in the console</a>}>
-            <PeerTimeline recent={recent} hasSeveral={connections.length > 1} />
+            <PeerTimeline recent={recent} />
           </Card>
         </>
       )}
