@@ -43,11 +43,7 @@ const CHECKS: readonly Suite[] = [
 
 const SUITES: readonly Suite[] = [
   ...CHECKS,
-<<<<<<< HEAD
-  { ...tests("unit", "./src", "./test/house", "./test/web"), needs: [POSTGRES, NATS] },
-=======
   { ...tests("unit", "./src", "./web", "./test/house"), needs: [POSTGRES, NATS] },
->>>>>>> f597264 (Read the live tail in pages, with a bound and once per frame)
   tests("rest", "./test/rest"),
   tests("conformance", "./test/conformance"),
   // Against a real S3-compatible service, which its first run builds.

@@ -1,11 +1,6 @@
 /** Data that pages show: loaded, kept fresh while the page is visible, and kept on screen when a refresh fails. */
-<<<<<<< HEAD
-import { type ReadonlySignal, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-=======
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
->>>>>>> 682cb71 (Refresh long lists by hand, and link pages about one thing)
 import { ApiError, get } from "../api/client.ts";
 import type { List } from "../api/types.ts";
 
@@ -94,7 +89,7 @@ interface ListOptions<T, A> extends Options {
 }
 
 /** A list in pages. `path` has its filters already; this adds `limit` and `after`. */
-export function useList<T, A extends Pick<List<T>, "next" | "isComplete"> = List<T>>(
+export function useList<T, A extends Omit<List<T>, "data"> = List<T>>(
   path: string | undefined,
   {
     everyMs,
@@ -167,11 +162,7 @@ export function useList<T, A extends Pick<List<T>, "next" | "isComplete"> = List
 }
 
 /** The value as it was when it last stayed the same for `delayMs`: searches while one types. */
-<<<<<<< HEAD
-export function useDelayed(value: ReadonlySignal<string>, delayMs = 200): string {
-=======
 export function useDelayed(value: { readonly value: string }, delayMs = 200): string {
->>>>>>> 682cb71 (Refresh long lists by hand, and link pages about one thing)
   const delayed = useSignal(value.value);
   const current = value.value;
   useEffect(() => {

@@ -24,13 +24,10 @@ interface TableProps<T> {
   readonly empty: ComponentChildren;
   /** Every row has one line and the same height; only those in view are drawn. */
   readonly isVirtual?: boolean;
-<<<<<<< HEAD
   /** Where it is narrow, each row becomes a list of all its columns. Not for tables of more than WHOLE_ROWS. */
   readonly isStacked?: boolean;
-=======
   /** Columns have their given widths, whatever is in them, and long text is broken or cut. */
   readonly isFixed?: boolean;
->>>>>>> d0a1277 (Mend what the keys and room pages looked like when narrow)
   readonly hasMore?: boolean;
   readonly loadMore?: () => void;
 }
@@ -45,7 +42,6 @@ const WHOLE_ROWS = 60;
 const classOf = <T,>({ isNumber, isMinor }: Column<T>): string =>
   [isNumber && "number", isMinor && "minor"].filter(Boolean).join(" ");
 
-<<<<<<< HEAD
 export function Table<T>({
   label,
   columns,
@@ -54,12 +50,10 @@ export function Table<T>({
   empty,
   isVirtual,
   isStacked,
+  isFixed,
   hasMore,
   loadMore,
 }: TableProps<T>) {
-=======
-export function Table<T>({ label, columns, rows, keyOf, empty, isVirtual, isFixed, hasMore, loadMore }: TableProps<T>) {
->>>>>>> d0a1277 (Mend what the keys and room pages looked like when narrow)
   const body = useRef<HTMLTableSectionElement>(null);
   const first = useSignal(0);
   const last = useSignal(60);
@@ -86,11 +80,7 @@ export function Table<T>({ label, columns, rows, keyOf, empty, isVirtual, isFixe
   return (
     <div class="table-frame">
       <table
-<<<<<<< HEAD
-        class={[isVirtual && "virtual", isStacked && "stacked"].filter(Boolean).join(" ")}
-=======
-        class={isVirtual ? "virtual" : isFixed ? "fixed" : ""}
->>>>>>> d0a1277 (Mend what the keys and room pages looked like when narrow)
+        class={[isVirtual && "virtual", isFixed && "fixed", isStacked && "stacked"].filter(Boolean).join(" ")}
         aria-label={label}
         aria-rowcount={hasMore ? -1 : rows.length + 1}
       >

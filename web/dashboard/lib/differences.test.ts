@@ -1,6 +1,6 @@
 /** The audit of the dashboard: what a change has changed. */
 import { expect, test } from "bun:test";
-import { differences } from "../../web/dashboard/lib/differences.ts";
+import { differences } from "./differences.ts";
 
 test("only fields that differ are listed, those inside objects by their path", () => {
   const before = { plan: { name: "small", cap: null }, label: "a" };

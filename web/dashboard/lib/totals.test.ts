@@ -1,7 +1,7 @@
 /** The charts of the dashboard: series of several nodes become one. */
 import { expect, test } from "bun:test";
-import type { Metric, Series } from "../../web/dashboard/api/types.ts";
-import { reasonsOf, totalOf } from "../../web/dashboard/lib/totals.ts";
+import type { Metric, Series } from "../api/types.ts";
+import { reasonsOf, totalOf } from "./totals.ts";
 
 const STEP_SEC = 5;
 const STEPS = 180;
