@@ -25,7 +25,7 @@ interface EventListProps {
   readonly empty: ComponentChildren;
 }
 
-/** Also in dashboard.css: on a narrow screen an event has two lines. */
+/** Also in styles/live.css: on a narrow screen an event has two lines. */
 const ROW_PX = 30;
 const NARROW_ROW_PX = 52;
 const NARROW = "(max-width: 48rem)";

@@ -32,7 +32,7 @@ interface TableProps<T> {
   readonly loadMore?: () => void;
 }
 
-/** Also the height of a row in dashboard.css. */
+/** Also the height of a row in styles/layout.css. */
 const ROW_PX = 41;
 /** Rows drawn above and below what is in view. */
 const MARGIN_ROWS = 20;
