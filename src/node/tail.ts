@@ -12,10 +12,7 @@ export interface TailParts extends Pick<NodeContext, "nodeId" | "metrics"> {
 }
 
 export function buildTail({ nodeId, metrics, keyring, realtime: { hub, clock } }: TailParts): TailNodes {
-  const mayShowPayloads = (app: string): boolean => {
-    const row = keyring.app(app);
-    return row !== undefined && "consolePayloads" in row && row.consolePayloads === true;
-  };
+  const mayShowPayloads = (app: string): boolean => keyring.app(app)?.consolePayloads === true;
   const tail = new Tail({
     after: clock.after,
     mayShowPayloads,

@@ -6,7 +6,7 @@ import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
 import type { Server } from "../support/parley.ts";
 import { TailReader } from "../support/tail.ts";
-import { until } from "../support/wait.ts";
+import { until, within } from "../support/wait.ts";
 import { Cluster, connect } from "./support/cluster.ts";
 
 setDefaultTimeout(60_000);
@@ -78,6 +78,18 @@ test("a reader that goes away ends the work of the other node at once", async ()
   await until("the other node has stopped", async () => (await gathersFor(other)) === 0, 2500);
 });
 
+test("an operator who is revoked on one node loses the tail on the other, and both stop to gather", async () => {
+  const made = await one.admin.must<{ _id: string; token: string }>("POST", "/operators", {
+    name: "ann",
+    role: "read",
+  });
+  const reader = await TailReader.open(other.url, made.token);
+  expect(await gathersFor(one)).toBe(1);
+  await one.admin.must("DELETE", `/operators/${made._id}`);
+  await within("the stream ends", reader.ended, 2500);
+  await until("the first node has stopped", async () => (await gathersFor(one)) === 0, 2500);
+});
+
 test("a node stops to gather for a reader whose node has died", async () => {
   const [third] = await cluster.add(1);
   if (!third) throw new Error("no third node");
@@ -86,7 +98,7 @@ test("a node stops to gather for a reader whose node has died", async () => {
   await third.kill("SIGKILL");
   await reader.ended;
   expect(await gathersFor(other)).toBe(1);
-  await until("the lease has ended", async () => (await gathersFor(other)) === 0, 10_000);
+  await until("the lease has ended", async () => (await gathersFor(other)) === 0, 20_000);
   await using after = await tail(one, "kind=publish");
   await publishOn(other, "later", "c");
   await after.event("the publish", ({ peerId }) => peerId === "later");

@@ -33,8 +33,15 @@ export async function call<T = Json>(url: string, { method, body, bearer, header
     ...(body !== undefined && { body: isRaw(body) ? body : JSON.stringify(body) }),
     tls: { rejectUnauthorized: false },
   });
-  const text = await response.text();
+  const text = await textOf(response);
   return { status: response.status, headers: response.headers, text, body: parsed(text) as T };
+}
+
+/** Server-Sent Events have no end: only their head is looked at. */
+async function textOf(response: Response): Promise<string> {
+  if (response.headers.get("content-type") !== "text/event-stream") return response.text();
+  await response.body?.cancel();
+  return "";
 }
 
 const isRaw = (body: unknown): body is string | Uint8Array<ArrayBuffer> | ReadableStream =>
