@@ -4,6 +4,7 @@
  */
 import { cluster } from "./cluster.ts";
 import { connections } from "./connections.ts";
+import { openConsole } from "./console.ts";
 import { lists } from "./lists.ts";
 import { recordings } from "./recordings.ts";
 import { speed } from "./speed.ts";
@@ -17,6 +18,7 @@ interface Bench {
 
 const BENCHES: Readonly<Record<string, Bench>> = {
   cluster: { about: "a delivery and a join over several nodes, against one node and against plain NATS", run: cluster },
+  console: { about: "CPU per published frame with the live tail open, against closed", run: openConsole },
   connections: {
     about: "memory per connection, memory after cycles, frames and time of a join storm",
     run: connections,
