@@ -295,7 +295,7 @@ test("nothing of a query string is logged, even at level debug", async () => {
   const token = world.token({ exp: 5 });
   const good = world.token();
   // The audit line of the key's creation contains it; no later line may.
-  await world.server.logged((line) => line.keyId === publishable.keyId);
+  await world.server.logged((line) => line.on === publishable.keyId);
   const before = world.server.output.length;
   for (const query of [
     tokenQuery(token),
