@@ -147,7 +147,7 @@ export function livePeerEndpoints(
         const { blockSec } = query;
         const result = await disconnectPeer(parts, id, peerId, blockSec);
         await audit(call, caller, {
-          what: blockSec ? "peer blocked" : "peer disconnected",
+          what: blockSec ? "peer blocked" : "peer kicked",
           on: peerId,
           app: id,
           after: { closed: result.closed, ...(blockSec && { blockSec }) },

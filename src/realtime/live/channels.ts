@@ -11,9 +11,9 @@ import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
 import { type Member, stateOf } from "../member.ts";
 import type { Spaces } from "../spaces.ts";
-import { bytesPerSec, ratePerSec } from "./counters.ts";
 import { FirstOf } from "./first-of.ts";
 import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX } from "./limits.ts";
+import { rounded } from "./rounded.ts";
 
 const appId = z.string().max(128);
 const channelName = z.string().max(CHANNEL_MAX_BYTES);
@@ -87,7 +87,7 @@ const ONE = "live channel";
 export interface LiveChannelsParts {
   readonly spaces: Spaces;
   readonly nodeRequests: NodeRequests;
-  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly clock: Pick<Clock, "nowMs">;
 }
 
 export class LiveChannels {
@@ -157,10 +157,10 @@ export class LiveChannels {
   }
 
   private localBusiest({ app, prefix, limit }: PageRequest): z.infer<typeof busiest> {
-    const now = this.parts.clock.monotonicMs();
+    const now = this.parts.clock.nowMs();
     const first = new FirstOf<z.infer<typeof busiest>[number]>(limit, (one, other) => byRateDown(one, other) < 0);
     for (const channel of this.active(app, prefix))
-      first.offer({ channel: channel.name, ratePerSec: ratePerSec(channel, now) });
+      first.offer({ channel: channel.name, ratePerSec: rounded(channel.ratePerSec(now)) });
     return first.sorted();
   }
 
@@ -192,14 +192,14 @@ export class LiveChannels {
   }
 
   private figuresOf(channel: Channel): Figures {
-    const now = this.parts.clock.monotonicMs();
+    const now = this.parts.clock.nowMs();
     let peers = 0;
     for (const one of channel.members.values()) if (!one.isGone) peers++;
     return {
       peers,
       connections: channel.subscribers,
-      ratePerSec: ratePerSec(channel, now),
-      bytesPerSec: bytesPerSec(channel, now),
+      ratePerSec: rounded(channel.ratePerSec(now)),
+      bytesPerSec: rounded(channel.bytesPerSec(now)),
     };
   }
 }

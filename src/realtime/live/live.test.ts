@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { SAMPLE_EVERY_MS } from "../../telemetry/series.ts";
 import { APP, type Client, OTHER_KEY, World } from "../testing/kit.ts";
 import { LIVE_CONNECTIONS_MAX } from "./limits.ts";
 import { Live } from "./live.ts";
@@ -92,6 +93,41 @@ test("one channel has its members by id, in pages, with the newest metadata and 
     const rest = await live.channels.one({ app: APP, channel: "c", after: "ben", limit: 2 });
     expect([rest.members.map(({ peerId }) => peerId), rest.next]).toEqual([["cat", "dan"], null]);
   }
+});
+
+test("the busiest channels come first, with the rate that a node with subscribers sees and all connections", async () => {
+  const { world, lives } = worldOf(2);
+  for (const { hub } of world.nodes) hub.sampling.start();
+  const ann = world.join("ann", "slow", { node: 0 });
+  for (const name of ["fast", "idle-b", "idle-a"]) ann.subscribe(name);
+  world.join("ben", "fast", { node: 1 });
+  world.join("cat", "far", { node: 1 });
+  world.advance(SAMPLE_EVERY_MS * 2);
+  for (let i = 0; i < 100; i++) ann.publish("fast", i);
+  for (let i = 0; i < 10; i++) ann.publish("slow", i);
+  for (let i = 0; i < 50; i++) ann.publish("far", i);
+  for (const live of lives) {
+    const { data, next } = await live.channels.busiest(page);
+    expect(data.map(({ channel, connections }) => `${channel} ${connections}`)).toEqual([
+      "fast 2",
+      "far 1",
+      "slow 1",
+      "idle-a 1",
+      "idle-b 1",
+    ]);
+    expect(next).toBeNull();
+    const [fast, far, slow, idle] = data.map(({ ratePerSec }) => ratePerSec);
+    expect([fast, far, slow, idle]).toEqual([10, 5, 1, 0].map((tenth) => (tenth / 10) * (fast ?? 0)));
+    expect(fast).toBeCloseTo((100 * 1000) / SAMPLE_EVERY_MS, 1);
+    expect(data[0]?.bytesPerSec).toBeGreaterThan(0);
+    // Connections are counted also on nodes where the channel is not among the busiest.
+    const top = await live.channels.busiest({ ...page, limit: 1 });
+    expect(top.data).toMatchObject([{ channel: "fast", peers: 2, connections: 2 }]);
+    const prefixed = await live.channels.busiest({ ...page, prefix: "idle" });
+    expect(prefixed.data.map(({ channel }) => channel)).toEqual(["idle-a", "idle-b"]);
+  }
+  const { connections } = await (lives[1] as Live).peers.one({ app: APP, peerId: "ann" });
+  expect(connections[0]?.framesPerSec).toBeCloseTo((160 * 1000) / SAMPLE_EVERY_MS, 1);
 });
 
 test("a channel without subscribers is all zeros", async () => {

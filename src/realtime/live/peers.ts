@@ -8,9 +8,9 @@ import type { Connection } from "../connection.ts";
 import type { Peer } from "../peer.ts";
 import type { Spaces } from "../spaces.ts";
 import type { Page } from "./channels.ts";
-import { framesPerSec } from "./counters.ts";
 import { FirstOf } from "./first-of.ts";
 import { LIVE_CONNECTIONS_MAX, LIVE_EVENTS_MAX, LIVE_PAGE_MAX } from "./limits.ts";
+import { rounded } from "./rounded.ts";
 
 const appId = z.string().max(128);
 const peerName = z.string().max(PEER_ID_MAX_CHARS);
@@ -79,7 +79,7 @@ const ONE = "live peer";
 export interface LivePeersParts {
   readonly spaces: Spaces;
   readonly nodeRequests: NodeRequests;
-  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly clock: Pick<Clock, "nowMs">;
   /** The node's name, as operators know it. */
   readonly nodeId: string;
   /** What the flight recorder has of a peer. */
@@ -150,7 +150,7 @@ export class LivePeers {
       address: one.address,
       sinceMs: one.connectedMs,
       subscriptions: one.subscriptions.map(({ channel }) => channel.name),
-      framesPerSec: framesPerSec(one, clock.monotonicMs()),
+      framesPerSec: rounded(one.framesPerSec(clock.nowMs())),
     };
   }
 }
