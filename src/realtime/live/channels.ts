@@ -193,10 +193,9 @@ export class LiveChannels {
 
   private figuresOf(channel: Channel): Figures {
     const now = this.parts.clock.nowMs();
-    let peers = 0;
-    for (const one of channel.members.values()) if (!one.isGone) peers++;
     return {
-      peers,
+      // Without a loop. A member that has just left is in it until the others are shown that, as in their rosters.
+      peers: channel.members.size,
       connections: channel.subscribers,
       ratePerSec: rounded(channel.ratePerSec(now)),
       bytesPerSec: rounded(channel.bytesPerSec(now)),
