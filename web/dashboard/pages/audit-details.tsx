@@ -46,34 +46,34 @@ export function AuditDetails({ entry, onClose }: { readonly entry: AuditEntry; r
           )}
         </dl>
         {changes.length > 0 && (
-          <div class="table-frame">
-            <table aria-label="What was changed">
-              <thead>
-                <tr>
-                  <th scope="col">Field</th>
-                  {before && <th scope="col">Before</th>}
-                  {after && <th scope="col">{before ? "After" : "Value"}</th>}
+          <table class="changes" aria-label="What was changed">
+            <thead>
+              <tr>
+                <th scope="col">Field</th>
+                {before && <th scope="col">Before</th>}
+                {after && <th scope="col">{before ? "After" : "Value"}</th>}
+              </tr>
+            </thead>
+            <tbody>
+              {changes.map((change) => (
+                <tr key={change.field}>
+                  <th scope="row" class="row-title">
+                    {change.field}
+                  </th>
+                  {before && (
+                    <td class="old-value">
+                      <Value value={change.before} />
+                    </td>
+                  )}
+                  {after && (
+                    <td class="new-value">
+                      <Value value={change.after} />
+                    </td>
+                  )}
                 </tr>
-              </thead>
-              <tbody>
-                {changes.map((change) => (
-                  <tr key={change.field}>
-                    <th scope="row">{change.field}</th>
-                    {before && (
-                      <td class="old-value">
-                        <Value value={change.before} />
-                      </td>
-                    )}
-                    {after && (
-                      <td class="new-value">
-                        <Value value={change.after} />
-                      </td>
-                    )}
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+              ))}
+            </tbody>
+          </table>
         )}
         <div class="form-actions">
           <button type="button" class="primary" onClick={onClose}>

@@ -97,11 +97,11 @@ export function BusiestChannels({ app }: { readonly app: App }) {
 }
 
 const NODE_COLUMNS: readonly Column<SeenNode>[] = [
-  { title: "Node", cell: ({ nodeId }) => <Name>{nodeId}</Name> },
-  { title: "Connections", width: 27, isNumber: true, cell: ({ connections }) => whole(connections) },
-  { title: "CPU", width: 19, isNumber: true, cell: ({ cpu }) => percent(cpu) },
+  { title: "Node", width: 26, cell: ({ nodeId }) => <Name>{nodeId}</Name> },
+  { title: "Connections", width: 24, isNumber: true, cell: ({ connections }) => whole(connections) },
+  { title: "CPU", width: 16, isNumber: true, cell: ({ cpu }) => percent(cpu) },
   { title: "Memory", width: 18, isNumber: true, isMinor: true, cell: ({ rssBytes }) => bytes(rssBytes) },
-  { title: "State", width: 20, cell: (node) => <NodeBadge node={node} /> },
+  { title: "State", width: 16, cell: (node) => <NodeBadge node={node} /> },
 ];
 
 const NODES_SHOWN = 5;

@@ -92,7 +92,7 @@ function optionsOf({
     height: heightPx,
     legend: { show: false },
     cursor: isSpark ? { show: false } : { y: false, points: { size: 6 }, drag: { setScale: false } },
-    padding: isSpark ? [2, 0, 2, 0] : [8, 8, 0, 0],
+    padding: isSpark ? [2, 0, 2, 0] : [8, 20, 0, 0],
     scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, leastTop) || 1] } },
     axes: isSpark
       ? [{ show: false }, { show: false }]
