@@ -5,6 +5,7 @@ import type { App, Key, List, Usage } from "../api/types.ts";
 import { useLive } from "../lib/live.ts";
 import { BASE } from "../lib/router.ts";
 import { mayChange } from "../lib/session.ts";
+import { snippet } from "../lib/snippets.ts";
 import { Card } from "../ui/page.tsx";
 import { Snippet } from "../ui/values.tsx";
 
@@ -25,16 +26,6 @@ export const FirstApplication = () => (
 );
 
 const LOOK_MS = 5000;
-
-const snippet = (keyId: string): string => `import { SignallingClient } from "@metered-ca/realtime";
-
-const client = new SignallingClient({
-  url: "${location.origin.replace(/^http/, "ws")}",
-  apiKey: "${keyId}",
-});
-await client.connect();
-await client.subscribe("chat/1");
-await client.publish("chat/1", { text: "hello" });`;
 
 interface FirstSteps {
   /** What an application without connections shows; it stays until the page is left, so that nothing jumps. */
@@ -65,10 +56,17 @@ function HowToConnect({ app, keys }: { readonly app: App; readonly keys: readonl
         {key ? (
           <>
             <p class="muted">
-              Connect from a browser with the publishable key {key.label && <strong>{key.label} </strong>}of {toKeys}.
-              It allows pages of these origins: <code>{key.allowedOrigins?.join(", ") || "none"}</code>.
+              Connect with the publishable key {key.label && <strong>{key.label}</strong>} below; {toKeys} has examples
+              for Python and curl.{" "}
+              {key.allowedOrigins?.length ? (
+                <>
+                  Browsers may connect from <code>{key.allowedOrigins.join(", ")}</code>.
+                </>
+              ) : (
+                "No browser may connect with it until an origin is added to the key."
+              )}
             </p>
-            <Snippet text={snippet(key.keyId)} what="example" />
+            <Snippet text={snippet(key, location.origin, "js")} what="example" />
           </>
         ) : (
           <p class="muted">
