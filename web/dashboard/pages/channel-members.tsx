@@ -32,7 +32,7 @@ export function ChannelMembers({ app, list, total }: ChannelMembersProps) {
           <button
             type="button"
             class="quiet name mono as-text"
-            aria-label={`Metadata of ${member.peerId}`}
+            title="Show all of it"
             onClick={() => (opened.value = member)}
           >
             {preview(member.metadata)}

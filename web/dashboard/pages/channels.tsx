@@ -25,7 +25,7 @@ const columnsOf = (app: string): readonly Column<ActiveChannel>[] => [
   { title: "Channel", cell: ({ channel }) => <Name href={channelPage(app, channel)}>{channel}</Name> },
   { title: "Peers", cell: ({ peers }) => whole(peers), isNumber: true, width: 14 },
   { title: "Connections", cell: ({ connections }) => whole(connections), isNumber: true, isMinor: true, width: 14 },
-  { title: "Messages/s", cell: ({ ratePerSec }) => rate(ratePerSec), isNumber: true, width: 24 },
+  { title: "Messages/s", cell: ({ ratePerSec }) => rate(ratePerSec), isNumber: true, width: 14 },
   { title: "Bytes/s", cell: ({ bytesPerSec }) => bytes(bytesPerSec), isNumber: true, isMinor: true, width: 14 },
 ];
 

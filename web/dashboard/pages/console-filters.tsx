@@ -32,7 +32,7 @@ export function ConsoleFilters() {
   // Open where there is room for it, or if a filter is set; later the reader decides.
   const isOpen = useMemo(() => innerWidth > 768 || ["app", "kind", ...TEXTS].some((name) => given.has(name)), []);
   return (
-    <details class="card filters" open={isOpen}>
+    <details class="card tail-filters" open={isOpen}>
       <summary>Filters</summary>
       <div class="filter-fields">
         {!currentApp.value && (

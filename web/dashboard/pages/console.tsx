@@ -42,7 +42,7 @@ export function Console(_: { readonly at: PageParameters }) {
         <TailButtons tail={tail} />
         <Copy text={() => jsonOf(events)} what="all shown events as JSON" label="Copy all" />
         <Search label="Search in what is shown" value={search} onInput={(value) => setParameters({ search: value })} />
-        <span class="muted small">
+        <span class="muted small event-count">
           {search
             ? `${whole(events.length)} of ${whole(kept)} events`
             : `${whole(kept)} ${kept === 1 ? "event" : "events"}`}

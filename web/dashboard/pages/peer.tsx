@@ -54,6 +54,7 @@ export function Peer({ at: { app = "", peer = "" } }: { readonly at: PageParamet
           {present > 0 && (
             <Card
               title="Connections"
+              class="stacked"
               aside={total > connections.length ? `the newest ${connections.length} of ${whole(total)}` : whole(total)}
             >
               <Table

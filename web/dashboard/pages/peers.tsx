@@ -18,8 +18,8 @@ const EVERY_MS = 3000;
 const columnsOf = (app: string): readonly Column<ListedPeer>[] => [
   { title: "Peer", cell: ({ peerId }) => <Name href={peerPage(app, peerId)}>{peerId}</Name> },
   { title: "Connections", cell: ({ connections }) => whole(connections), isNumber: true, isMinor: true, width: 15 },
-  { title: "Channels", cell: ({ channels }) => whole(channels), isNumber: true, width: 20 },
-  { title: "Connected", cell: ({ since }) => <Time at={since} />, isNumber: true, width: 25 },
+  { title: "Channels", cell: ({ channels }) => whole(channels), isNumber: true, isMinor: true, width: 15 },
+  { title: "Connected", cell: ({ since }) => <Time at={since} />, isNumber: true, width: 20 },
 ];
 
 export function Peers({ at: { app = "" } }: { readonly at: PageParameters }) {

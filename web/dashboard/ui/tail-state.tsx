@@ -6,9 +6,9 @@ import type { Tail, TailState } from "../lib/tail.ts";
 const TEXTS: Readonly<Record<TailState, string>> = {
   connecting: "Connecting …",
   live: "Live",
-  reconnecting: "Connection lost. Reconnecting …",
+  reconnecting: "Reconnecting …",
   refused: "Not connected",
-  ended: "The session has ended",
+  ended: "Session ended",
 };
 
 export function TailStatus({ tail }: { readonly tail: Tail }) {
