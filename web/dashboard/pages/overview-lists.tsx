@@ -57,6 +57,12 @@ export function Refusals({ series, over, app }: RefusalsProps) {
         {rest > 0 && `${whole(rest)} more for other reasons. `}
         <a href={`${root}/why-not`}>Find out why</a> a key or token is refused, or{" "}
         <a href={`${root}/console?kind=refuse`}>watch them live</a>.
+        {app !== undefined && (
+          <>
+            {" "}
+            Without a key or token that is known, a connect counts only <a href={BASE}>for the service</a>.
+          </>
+        )}
       </p>
     </Card>
   );
