@@ -30,8 +30,9 @@ export function PeerActions({ app, peer, connections, onDone }: PeerActionsProps
   const path = `/apps/${segment(app)}/peers/${segment(peer)}`;
   const end = async (blockSec?: number): Promise<void> => {
     const { closed } = await remove<{ readonly closed: number }>(`${path}${query({ blockSec })}`);
-    const ended = closed === 1 ? "1 connection was closed" : `${whole(closed)} connections were closed`;
-    toast(blockSec === undefined ? `${ended}.` : `${ended}. ${peer} is blocked for ${duration(blockSec)}.`);
+    const ended = closed === 1 ? "1 connection was closed." : `${whole(closed)} connections were closed.`;
+    if (blockSec === undefined) toast(ended);
+    else toast(`${peer} is blocked for ${duration(blockSec)}. ${closed > 0 ? ended : ""}`);
     close();
     onDone();
   };
