@@ -25,9 +25,16 @@ const listing = filters.extend({
   order: z.enum(["asc", "desc"]).default("desc").describe("By completion: desc is newest first"),
 });
 
+const listed = recording
+  .extend({
+    roomName: z.string().nullable().describe("The present or last name of the room"),
+    completed: unixSeconds.describe("When the upload was completed: retention counts from then"),
+  })
+  .meta({ id: "ListedRecording" });
+
 const list = z
   .object({
-    data: z.array(recording),
+    data: z.array(listed),
     next: z.string().nullable().describe("after of the next page; null at the end"),
     total: z.int().describe("How many recordings the filters match"),
     storage: z
@@ -79,7 +86,13 @@ export function adminRecordingEndpoints(
         const { data, total } = await inControlPlane(recordings.list(app.id, request));
         const page = data.slice(0, max);
         const next = data.length > max ? (page.at(-1)?.id ?? null) : null;
-        return { data: page.map(recordingFields), next, total, storage: await recordings.stored(app.id) };
+        const names = await recordings.roomNames(app.id, page);
+        const shown = page.map((row) => ({
+          ...recordingFields(row),
+          roomName: names.get(row.room) ?? null,
+          completed: toSeconds(row.completed),
+        }));
+        return { data: shown, next, total, storage: await recordings.stored(app.id) };
       },
     }),
     endpoint({

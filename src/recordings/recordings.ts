@@ -252,6 +252,11 @@ export class Recordings {
     return this.parts.store.stored(app);
   }
 
+  /** The names of the rooms that these recordings belong to, by their id. */
+  roomNames(app: string, rows: readonly RecordingRow[]): Promise<ReadonlyMap<string, string>> {
+    return this.parts.store.roomNames(app, [...new Set(rows.map(({ room }) => room))]);
+  }
+
   /** Deletes those of the ids that are recordings of the application, and returns how many. */
   deleteSome(app: string, ids: readonly string[]): Promise<number> {
     return this.deleteRows(app, ids);

@@ -109,4 +109,6 @@ export interface RecordingStore {
   uploadsOf(app: string): Promise<UploadRow[]>;
   /** The id of a room, archived or not: the text is tried as an id first, then as a name. */
   roomIdOf(app: string, idOrName: string): Promise<string | undefined>;
+  /** The names of rooms by their id, those of archived ones too. */
+  roomNames(app: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }

@@ -247,4 +247,12 @@ export class SqlRecordings implements RecordingStore {
       return ids.find((id) => id === idOrName) ?? ids[0];
     });
   }
+
+  async roomNames(app: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    if (ids.length === 0) return new Map();
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`SELECT id, name FROM rooms WHERE app = ${app} AND id IN ${sql(ids)}`;
+      return new Map(rows.map(({ id, name }) => [String(id), String(name)]));
+    });
+  }
 }

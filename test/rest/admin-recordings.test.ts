@@ -8,7 +8,7 @@ import { Backend, type Recording, sha256, webm } from "../support/recordings.ts"
 setDefaultTimeout(60_000);
 
 interface List {
-  readonly data: Recording[];
+  readonly data: (Recording & { readonly roomName: string | null; readonly completed: number })[];
   readonly next: string | null;
   readonly total: number;
   readonly storage: { readonly recordings: number; readonly bytes: number };
@@ -45,8 +45,10 @@ describe("the list", () => {
     const newestFirst = made.map(({ _id }) => _id).reverse();
     const first = await admin.must<List>("GET", `${path}?limit=3`);
     expect(first).toMatchObject({ total: 5, storage: { recordings: 5, bytes: 60 } });
-    expect(first.data[0]).toEqual(made[4] as Recording);
+    const completed = expect.closeTo(Date.now() / 1000, -2);
+    expect(first.data[0]).toEqual({ ...(made[4] as Recording), roomName: "standup", completed });
     const second = await admin.must<List>("GET", `${path}?limit=3&after=${first.next}`);
+
     expect([...idsOf(first), ...idsOf(second), second.next]).toEqual([...newestFirst, null]);
     expect(idsOf(await admin.must<List>("GET", `${path}?limit=5&order=asc`))).toEqual(newestFirst.toReversed());
     expect((await admin.must<List>("GET", `${path}?limit=5`)).next).toBeNull();
@@ -60,6 +62,9 @@ describe("the list", () => {
     ] as const)
       expect((await admin.must<List>("GET", `${path}?${query}`)).total).toBe(count);
     expect((await admin.must<Recording>("GET", `${path}/${made[1]?._id}`)).participantUsername).toBe("<b>eve</b>");
+    await admin.must("DELETE", `/apps/${backend.app.name}/rooms/standup`);
+    const [afterwards] = (await admin.must<List>("GET", path)).data;
+    expect(afterwards?.roomName).toBe("standup");
   });
 
   test("refuses cursors and filters that are none, and applications that are not there", async () => {
