@@ -19,8 +19,8 @@ export const PARTS_MAX = 16_384;
 /** Data and metadata of one message, in characters: at three bytes each it still fits into a text with its envelope. */
 export const MESSAGE_MAX_CHARS = TEXT_MAX_BYTES / 4;
 
-/** Text of a request that only the nodes' parts understand (node-texts.ts). It is escaped once more inside the request. */
-export const REQUEST_TEXT_MAX_CHARS = 64 * 1024;
+/** Text of a request that only the nodes' parts understand (node-texts.ts): the longest has 1,000 channel names. It is escaped once more. */
+export const REQUEST_TEXT_MAX_CHARS = 256 * 1024;
 
 /** Text of a response to such a request, and how much of it one part carries. A longer one is not sent. */
 export const RESPONSE_TEXT_MAX_CHARS = 4 * 1024 * 1024;
