@@ -186,6 +186,24 @@ test("nodes: every node with its load and its links", async () => {
   });
 });
 
+test("an operator of the role read sees everything live and changes nothing", async () => {
+  const channel = fresh("read");
+  const { wire, peerId } = await world.member(channel);
+  const { token } = await admin.must<{ token: string }>("POST", "/operators", { name: fresh("reader"), role: "read" });
+  const asReader = async (method: string, path: string, body?: unknown): Promise<string> => {
+    const answer = await admin.call(method, path, body, { bearer: token });
+    return `${answer.status} ${answer.body.error ?? ""}`.trim();
+  };
+  for (const path of ["/channels", `/channels/${channel}`, "/peers", `/peers/${peerId}`])
+    expect(await asReader("GET", `${live}${path}`)).toBe("200");
+  expect(await asReader("GET", "/nodes")).toBe("200");
+  expect(await asReader("POST", `${live}/channels/${channel}/publish`, { data: 1 })).toBe("403 forbidden");
+  expect(await asReader("POST", `${live}/peers/${peerId}/send`, { data: 1 })).toBe("403 forbidden");
+  expect(await asReader("DELETE", `${live}/peers/${peerId}`)).toBe("403 forbidden");
+  // Nothing of that has reached the peer: the next thing it gets is the answer to its own request.
+  expect((await wire.request({ type: "unsubscribe", channel })).type).toBe("ack");
+});
+
 describe("refused", () => {
   test.each([
     ["GET", "/apps/unknown/channels", undefined, 404, "not_found"],
