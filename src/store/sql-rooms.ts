@@ -34,10 +34,11 @@ export class SqlRooms implements RoomStore {
       if (endId !== undefined && !(await hasEverExisted(sql, app, endId))) return undefined;
       const rows = await pageOf(sql, app, limit, endId, nowMs);
       const counters: DbRow[] = await sql`SELECT live FROM room_counters WHERE app = ${app}`;
-      // Rooms that came due since the last sweep, which are few.
+      // Rooms that came due since the last sweep, which are few. The comparison of `app` is written so that no index fits it: SQLite would
+      // otherwise read all rooms of the application, 100,000 of them in 15 ms.
       const due: DbRow[] = await sql`
         SELECT COUNT(*) AS n FROM rooms
-        WHERE archived IS NULL AND archive_at IS NOT NULL AND archive_at <= ${nowMs} AND app = ${app}`;
+        WHERE archived IS NULL AND archive_at IS NOT NULL AND archive_at <= ${nowMs} AND app || '' = ${app}`;
       return { rows, total: Number(counters[0]?.live ?? 0) - Number(due[0]?.n) };
     });
   }
