@@ -44,7 +44,7 @@ test("what was deleted, by which filter or ids, is audited", async () => {
   for (const query of ["?type=video", `?id=${id}`])
     await run(endpoints, { method: "DELETE", path: ALL, params: { app: "app" }, query });
   expect(changes).toEqual([
-    { what: "recordings deleted", on: "3", app: "app", before: { filter: { type: "video" } } },
-    { what: "recordings deleted", on: "1", app: "app", before: { ids: [id] } },
+    { what: "recordings deleted", on: "3 recordings", app: "app", before: { filter: { type: "video" } } },
+    { what: "recordings deleted", on: "1 recordings", app: "app", before: { ids: [id] } },
   ]);
 });

@@ -110,7 +110,12 @@ export function adminRecordingEndpoints(
         if (!ids) checkFilters(call, filter);
         const deleted = ids ? await recordings.deleteSome(app.id, ids) : await recordings.deleteAll(app.id, filter);
         const which = ids ? { ids } : { filter };
-        await audit(call, caller, { what: "recordings deleted", on: `${deleted}`, app: app.id, before: which });
+        await audit(call, caller, {
+          what: "recordings deleted",
+          on: `${deleted} recordings`,
+          app: app.id,
+          before: which,
+        });
         return { deleted };
       },
     }),
