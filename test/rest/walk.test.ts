@@ -11,6 +11,7 @@ import { ALL_ACTIONS, freshName, mintToken } from "../support/admin.ts";
 import { Application } from "../support/application.ts";
 import { expectFrame } from "../support/checks.ts";
 import { Contract, type Document, type Operation } from "../support/contract.ts";
+import { DASHBOARD, sessionAt } from "../support/dashboard.ts";
 import { ANYTHING, Generator, type Hints } from "../support/generate.ts";
 import { type Answer, call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
@@ -47,10 +48,13 @@ interface World {
   readonly hints: Hints;
   /** Addresses that carry a signature, by operation. */
   readonly links: Readonly<Record<string, string>>;
+  /** What a browser sends besides the cookie. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
-async function newWorld(): Promise<World> {
+async function newWorld({ path }: Pick<Step, "path">): Promise<World> {
   const { admin, url } = server;
+  const isDashboard = path.startsWith("/dashboard/");
   const { name, secretKey, _id } = await admin.createApp();
   const key = await admin.createKey(name);
   const application = new Application(url, name, secretKey, _id);
@@ -63,12 +67,13 @@ async function newWorld(): Promise<World> {
     channel: "chat/1",
     peerId: "alice",
     roomName: String(room.roomName),
-    id,
+    id: path.includes("/operators/") ? await newOperator() : id,
   };
   return {
     application,
     names,
     links,
+    headers: isDashboard ? { ...DASHBOARD, Origin: url, Cookie: await sessionAt(url, server.adminToken) } : {},
     credentials: { secretKey: key.credential, admin: server.adminToken, applicationBearer: secretKey },
     hints: {
       app: fc.constantFrom(name, _id),
@@ -76,7 +81,9 @@ async function newWorld(): Promise<World> {
       // New names for rooms, so that most of them are free.
       roomName: fc.oneof(fc.stringMatching(/^[A-Za-z0-9_-]{8,30}$/), fc.integer({ min: 1e9 })),
       room: fc.constantFrom(String(room.roomName), String(room._id)),
-      token: fc.constantFrom(accessToken, await mintToken(url, key.credential)),
+      token: isDashboard
+        ? fc.constant(server.adminToken)
+        : fc.constantFrom(accessToken, await mintToken(url, key.credential)),
       channels: fc.constantFrom([], ["chat/1"], ["a/*", "b/**"]),
       channelPatterns: fc.constantFrom([], ["**"], ["a/*", "b/**"]),
       permissions: fc.subarray(ALL_ACTIONS),
@@ -94,6 +101,10 @@ async function newWorld(): Promise<World> {
     },
   };
 }
+
+/** Only for its own calls: the number of operators is limited. */
+const newOperator = async (): Promise<string> =>
+  (await server.admin.must<{ _id: string }>("POST", "/operators", { name: freshName(), role: "read" }))._id;
 
 /** A complete recording with its links, and the address of an upload that has only begun. */
 async function newRecording(application: Application, room: string): Promise<Pick<World, "links"> & { id: string }> {
@@ -176,6 +187,7 @@ async function take(step: Step, world: World, draw: Draw, isValid = false): Prom
     ...(isStream && { body: "some bytes" }),
     ...(scheme && { bearer: world.credentials[scheme] ?? "" }),
     headers: {
+      ...world.headers,
       ...(operation.servers && { Host: world.application.host }),
       ...(draw.body !== undefined && { "Content-Type": "application/json" }),
     },
@@ -210,10 +222,10 @@ beforeAll(() => {
 for (const step of steps) {
   const title = `${step.method} ${step.path}`;
   // One set of fixtures is enough for operations that only read.
-  const lasting = step.method === "GET" ? newWorld() : undefined;
+  const lasting = step.method === "GET" ? newWorld(step) : undefined;
   const world = (): Promise<World> => {
     worlds++;
-    return lasting ?? newWorld();
+    return lasting ?? newWorld(step);
   };
 
   const walk = async (isValid: boolean): Promise<Set<number>> => {
@@ -246,7 +258,8 @@ for (const step of steps) {
 }
 
 test("every operation with a body has refused a wrong one with 400", async () => {
-  const here = await newWorld();
+  // With the headers of a browser, which other calls do not need.
+  const here = await newWorld({ path: "/dashboard/session" });
   for (const step of steps.filter((one) => one.operation.requestBody?.content["application/json"])) {
     const names = here.names;
     const answer = await take(step, here, { params: names, query: {}, body: "{" });
