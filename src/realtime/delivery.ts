@@ -52,15 +52,15 @@ export class Delivery {
   /** Returns `undefined` if the message is published. `sender` is the connection it comes from, absent for REST. */
   publish(app: string, name: string, envelope: Envelope, sender?: Connection): PublishRefusal | undefined {
     if (this.quota.isUsedUp(app)) return "over_message_quota";
-    const { spaces, presence, engine, usage, emitter, metrics } = this.parts;
+    const { spaces, presence, engine, emitter } = this.parts;
     const space = sender ? sender.peer.space : spaces.get(app);
     const channel = space?.channels.get(name);
     const from = sender ? sender.peer : space?.peers.get(envelope.from);
     if (from?.pending) presence.beforeMessage(from, hasReceiver(channel, sender));
     if (!engine.publish(app, name, envelope)) return "backend_error";
     if (channel) this.fanOut(channel, fromJsonOf(envelope, sender), envelope, sender);
-    (space ? space.counters : metrics.traffic.of(app)).messages++;
-    usage.message(app);
+    if (space) space.countMessage();
+    else this.countMessage(app);
     if (emitter.events.listener !== undefined) emitter.published(app, name, envelope.from, envelope.dataJson, sender);
     return undefined;
   }
@@ -125,9 +125,9 @@ export class Delivery {
     reached: number,
   ): SendRefusal | undefined {
     if (reached === 0) return "peer_not_found";
-    const { usage, emitter, metrics } = this.parts;
-    (sender ? sender.peer.space.counters : metrics.traffic.of(app)).messages++;
-    usage.message(app);
+    const { emitter } = this.parts;
+    if (sender) sender.peer.space.countMessage();
+    else this.countMessage(app);
     if (emitter.events.listener !== undefined) emitter.sent(app, to, from, dataJson, sender);
     return undefined;
   }
@@ -154,6 +154,12 @@ export class Delivery {
     return reached;
   }
 
+  /** An accepted message of REST, in an application that may have no connection here. */
+  private countMessage(app: string): void {
+    this.parts.metrics.traffic.of(app).messages++;
+    this.parts.usage.message(app);
+  }
+
   // Writing
 
   /** An ack or another answer of which many may be written in one turn. */
@@ -169,12 +175,9 @@ export class Delivery {
     readers: number,
     counters: TrafficCounters,
   ): number {
-    const { broadcast, metrics } = this.parts;
-    const written = broadcast(topic, text, except);
+    const written = this.parts.broadcast(topic, text, except);
     this.notePressure(written);
     const bytes = written > 0 ? written : utf8Bytes(text);
-    metrics.deliveries.inc(readers);
-    metrics.bytesOut.inc(readers * bytes);
     counters.deliveries += readers;
     counters.bytesOut += readers * bytes;
     return bytes;

@@ -88,7 +88,7 @@ test("the counters of an application are in the series of the node", () => {
   const { connections, connects, messages, deliveries, errors, refusals, latency } = traffic.of(APP);
   expect([connections, connects, messages, deliveries, errors]).toEqual([2, 2, 11, 11, 1]);
   expect([[...refusals], latency.count]).toEqual([[["token_expired", 1]], 10]);
-  expect(traffic.of(APP).bytesOut).toBe(world.node.metrics.bytesOut.value);
+  expect(traffic.of(APP).bytesOut).toBeGreaterThan(11 * '{"type":"direct","from":"ann","data":1}'.length);
   world.advance(SAMPLE_EVERY_MS);
   const last = (metric: "messages" | "connections", app?: string): unknown =>
     hub.sampling.series.values(metric, "15m", app).values.at(-1);

@@ -3,6 +3,7 @@ import type { TrafficCounters } from "../telemetry/traffic.ts";
 import type { Channel } from "./channel.ts";
 import { Peer } from "./peer.ts";
 import type { RateWindow } from "./rate-window.ts";
+import type { Count } from "./usage.ts";
 
 export class Space {
   readonly peers = new Map<string, Peer>();
@@ -13,7 +14,14 @@ export class Space {
     readonly app: string,
     readonly counters: TrafficCounters,
     readonly rateWindow: RateWindow,
+    private readonly usage: Count,
   ) {}
+
+  /** An accepted publish or send of one of its connections. */
+  countMessage(): void {
+    this.counters.messages++;
+    this.usage.countMessage();
+  }
 
   peer(peerId: string): Peer {
     let peer = this.peers.get(peerId);

@@ -5,6 +5,7 @@ import type { Channel } from "./channel.ts";
 import type { Peer } from "./peer.ts";
 import type { RateWindow } from "./rate-window.ts";
 import { Space } from "./space.ts";
+import type { Usage } from "./usage.ts";
 
 export class Spaces {
   private readonly byApp = new Map<string, Space>();
@@ -13,6 +14,7 @@ export class Spaces {
     private readonly engine: Engine,
     private readonly traffic: Traffic,
     private readonly rateWindow: RateWindow,
+    private readonly usage: Usage,
   ) {}
 
   get(app: string): Space | undefined {
@@ -23,7 +25,7 @@ export class Spaces {
   open(app: string): Space {
     let space = this.byApp.get(app);
     if (!space) {
-      space = new Space(app, this.traffic.of(app), this.rateWindow);
+      space = new Space(app, this.traffic.of(app), this.rateWindow, this.usage.of(app));
       this.byApp.set(app, space);
     }
     return space;

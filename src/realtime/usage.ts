@@ -5,7 +5,7 @@ import type { Log } from "../telemetry/log.ts";
 import type { Clock } from "./clock.ts";
 import { USAGE_FLUSH_MS } from "./limits.ts";
 
-class Count {
+export class Count {
   /** Messages of all nodes in this period, as the store had them when it was last read. */
   stored = 0;
   /** Messages counted here that are not in `stored` yet: waiting for a flush, or being written. */
@@ -20,6 +20,12 @@ class Count {
 
   get messages(): number {
     return this.stored + this.unstored;
+  }
+
+  /** An accepted publish or send. */
+  countMessage(): void {
+    this.unstored++;
+    this.unflushed++;
   }
 }
 
@@ -80,6 +86,7 @@ export class Usage {
     }
   }
 
+  /** The same object as long as the process runs. */
   of(app: string): Count {
     let count = this.counts.get(app);
     if (!count) {
@@ -110,9 +117,7 @@ export class Usage {
 
   /** An accepted publish or send. */
   message(app: string): void {
-    const count = this.of(app);
-    count.unstored++;
-    count.unflushed++;
+    this.of(app).countMessage();
   }
 
   messagesUsed(app: string): number {

@@ -21,20 +21,21 @@ const TABLE = Uint8Array.from({ length: TABLE_MAX_US + 1 }, (_, us) => searched(
 
 export class Latency {
   readonly counts = new Float64Array(LATENCY_BUCKETS);
-  count = 0;
   sumMs = 0;
+
+  get count(): number {
+    return this.counts.reduce((sum, count) => sum + count, 0);
+  }
 
   observeMs(ms: number): void {
     const us = ms * 1000;
     const bucket = us <= TABLE_MAX_US ? (TABLE[Math.ceil(us)] ?? 0) : searched(us);
     this.counts[bucket] = (this.counts[bucket] as number) + 1;
-    this.count++;
     this.sumMs += ms;
   }
 
   add(other: Latency): void {
     for (let i = 0; i < LATENCY_BUCKETS; i++) this.counts[i] = (this.counts[i] as number) + (other.counts[i] as number);
-    this.count += other.count;
     this.sumMs += other.sumMs;
   }
 

@@ -98,7 +98,8 @@ export class SeriesTier {
       this.set(REASON + code, more / seconds);
     }
     this.set("refusals", refused / seconds);
-    if (counters.latency.count === this.latencyCountBefore) {
+    const published = counters.latency.count;
+    if (published === this.latencyCountBefore) {
       this.setIfAllocated("p50Ms", Number.NaN);
       this.setIfAllocated("p99Ms", Number.NaN);
       return;
