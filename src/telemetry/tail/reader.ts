@@ -25,6 +25,9 @@ export class TailReader {
   private readonly batch = new Batch();
   /** Matching is a search in the name, and channels recur with every frame. Bound: CACHED_CHANNELS_MAX, then it begins anew. */
   private readonly verdicts = new Map<string, boolean>();
+  /** The last one, because many messages in a row are often on one channel. */
+  private lastChannel = "";
+  private lastVerdict = false;
 
   constructor(
     readonly filter: TailFilter,
@@ -69,11 +72,16 @@ export class TailReader {
   }
 
   private matches(channelFilter: (name: string) => boolean, channel: string): boolean {
-    const known = this.verdicts.get(channel);
-    if (known !== undefined) return known;
-    if (this.verdicts.size >= CACHED_CHANNELS_MAX) this.verdicts.clear();
-    const verdict = channelFilter(channel);
-    this.verdicts.set(channel, verdict);
+    // A channel name is never empty, so this does not hold at first.
+    if (channel === this.lastChannel) return this.lastVerdict;
+    let verdict = this.verdicts.get(channel);
+    if (verdict === undefined) {
+      if (this.verdicts.size >= CACHED_CHANNELS_MAX) this.verdicts.clear();
+      verdict = channelFilter(channel);
+      this.verdicts.set(channel, verdict);
+    }
+    this.lastChannel = channel;
+    this.lastVerdict = verdict;
     return verdict;
   }
 }

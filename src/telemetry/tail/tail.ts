@@ -17,8 +17,9 @@ export interface TailParts {
 export class Tail {
   /** Bound: READERS_MAX of this node, and REMOTE_READERS_MAX of the others. */
   private readonly readers: TailReader[] = [];
-  /** Readers that get the present event. Bound: the number of readers; emptied with each event. */
-  private readonly selected: TailReader[] = [];
+  /** The first `selectedCount` get the present event. Bound: the number of readers. */
+  private selected: TailReader[] = [];
+  private selectedCount = 0;
   private isTicking = false;
 
   constructor(private readonly parts: TailParts) {}
@@ -37,6 +38,8 @@ export class Tail {
     const at = this.readers.indexOf(reader);
     if (at < 0) return;
     this.readers.splice(at, 1);
+    this.selected = [];
+    this.selectedCount = 0;
     if (this.readers.length === 0) this.parts.switched(false);
   }
 
@@ -50,22 +53,30 @@ export class Tail {
     keyId: string | undefined,
   ): boolean {
     const { readers, selected } = this;
-    selected.length = 0;
-    for (const reader of readers) if (reader.takes(kind, app, channel, peerId, to, keyId)) selected.push(reader);
-    return selected.length > 0;
+    let count = 0;
+    // Called per frame: no array is emptied or filled unless a reader takes the event.
+    for (const reader of readers)
+      if (reader.takes(kind, app, channel, peerId, to, keyId)) {
+        selected[count] = reader;
+        count++;
+      }
+    this.selectedCount = count;
+    return count > 0;
   }
 
   /** Gives an event to the readers that were selected for it. It is built once for all of them, or twice if some see payloads. */
   write(eventJson: string, app: string | undefined, dataJson?: string): void {
     let withData: string | undefined;
-    for (const reader of this.selected) {
+    for (let at = 0; at < this.selectedCount; at++) {
+      const reader = this.selected[at];
+      if (!reader) continue;
       if (dataJson === undefined || app === undefined || !reader.filter.showsData) reader.add(eventJson);
       else {
         withData ??= lineOf(eventJson, this.parts.mayShowPayloads(app) ? dataJson : undefined);
         reader.add(withData);
       }
     }
-    this.selected.length = 0;
+    this.selectedCount = 0;
   }
 
   private tick(): void {
