@@ -138,6 +138,8 @@ describe("rebinding", () => {
 
 describe("an operator who may only read", () => {
   const SECRET_READS = ["/api/internal/v1/apps/{app}/secret-key"];
+  /** They take a body, but change nothing and show nothing secret. */
+  const READS_BY_POST = ["/api/internal/v1/explain"];
 
   test("is refused every change and every secret of the OpenAPI document", async () => {
     const { token } = await create("reader", "read");
@@ -146,7 +148,9 @@ describe("an operator who may only read", () => {
     const calls = Object.entries(body.paths).flatMap(([path, operations]) =>
       path.startsWith("/api/internal/") ? Object.keys(operations).map((method) => ({ method, path })) : [],
     );
-    const refused = calls.filter(({ method, path }) => method !== "get" || SECRET_READS.includes(path));
+    const refused = calls.filter(({ method, path }) =>
+      method === "get" ? SECRET_READS.includes(path) : !READS_BY_POST.includes(path),
+    );
     expect(refused.length).toBeGreaterThan(8);
     for (const { method, path } of refused) {
       const address = url + path.replace(/\{\w+\}/g, "demo");
