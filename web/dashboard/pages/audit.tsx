@@ -21,7 +21,7 @@ const addressOf = (entry: string): string => {
 };
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
-  { title: "When", width: 14, cell: ({ at }) => <Time at={at} /> },
+  { title: "When", width: 16, cell: ({ at }) => <Time at={at} /> },
   { title: "Who", width: 15, cell: (row) => <Name>{row.who}</Name> },
   { title: "What", width: 20, cell: ({ _id, what }) => <a href={addressOf(_id)}>{what}</a> },
   { title: "On", isMinor: true, cell: ({ on }) => <Name>{on}</Name> },
@@ -47,7 +47,7 @@ export function Audit(_: { readonly at: PageParameters }) {
       }
       error={error}
     >
-      <div class="filters">
+      <div class="audit-filters">
         <Field label="Application">
           {(attributes) => (
             <select
