@@ -21,8 +21,8 @@ const addressOf = (entry: string): string => {
 };
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
-  { title: "When", width: 16, cell: ({ at }) => <Time at={at} /> },
-  { title: "Who", width: 15, cell: (row) => <Name>{row.who}</Name> },
+  { title: "When", width: 17, cell: ({ at }) => <Time at={at} /> },
+  { title: "Who", width: 14, cell: (row) => <Name>{row.who}</Name> },
   { title: "What", width: 20, cell: ({ _id, what }) => <a href={addressOf(_id)}>{what}</a> },
   { title: "On", isMinor: true, cell: ({ on }) => <Name>{on}</Name> },
   { title: "Application", width: 14, isMinor: true, cell: ({ app }) => app && <Name>{nameOfApp(app)}</Name> },
