@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { ApiError, get } from "../api/client.ts";
 import type { List } from "../api/types.ts";
+import { refreshed } from "./sorted-rows.ts";
 
 export interface Live<T> {
   readonly data: T | undefined;
@@ -65,8 +66,8 @@ export function repeated(everyMs: number | undefined, run: (signal: AbortSignal)
 }
 
 export interface LiveList<T> extends Live<readonly T[]> {
-  /** There are more rows than are loaded anew by themselves; `reload` starts at the first page. */
-  readonly isTooLong: boolean;
+  /** Says which rows are in view: of a list with keys only these are loaded anew. */
+  readonly look: (from: number, to: number) => void;
   readonly hasMore: boolean;
   readonly loadMore: () => Promise<void>;
   /** false: a node has not responded, and its part of the list is missing. */
@@ -84,8 +85,10 @@ const ANSWERED_MAX = 1000;
 interface ListOptions<T, A> extends Options {
   /** Where the rows are in an answer that is no plain list. */
   readonly rowsOf?: (answer: A) => readonly T[];
-  /** The most rows that the call answers at once. Longer lists are refreshed by hand. */
+  /** The most rows that the call answers at once. */
   readonly limitMax?: number;
+  /** What the list is sorted by, and `after` takes. Without it, a list of more than `limitMax` rows is not loaded anew. */
+  readonly keyOf?: ((row: T) => string) | undefined;
 }
 
 /** A list in pages. `path` has its filters already; this adds `limit` and `after`. */
@@ -95,6 +98,7 @@ export function useList<T, A extends Omit<List<T>, "data"> = List<T>>(
     everyMs,
     rowsOf = (answer) => (answer as unknown as List<T>).data,
     limitMax = ANSWERED_MAX,
+    keyOf,
   }: ListOptions<T, A> = {},
 ): LiveList<T> {
   const rows = useSignal<readonly T[] | undefined>(undefined);
@@ -104,6 +108,7 @@ export function useList<T, A extends Omit<List<T>, "data"> = List<T>>(
   const sizeInBytes = useSignal<number | undefined>(undefined);
   const error = useSignal<ApiError | undefined>(undefined);
   const isLoading = useSignal(false);
+  const view = useRef({ from: 0, to: 0 });
   const page = (limit: number, after?: string, signal?: AbortSignal): Promise<A> => {
     const more = new URLSearchParams({ limit: String(limit), ...(after !== undefined && { after }) });
     return get(`${path}${path?.includes("?") ? "&" : "?"}${more}`, signal);
@@ -118,13 +123,19 @@ export function useList<T, A extends Omit<List<T>, "data"> = List<T>>(
   };
   const reload = (signal?: AbortSignal): Promise<void> =>
     attempt(async () => {
-      const shown = rows.value?.length ?? 0;
-      const isTooLong = shown > limitMax;
-      if (path === undefined || (isTooLong && signal)) return;
-      const found = await page(isTooLong ? PAGE : Math.max(PAGE, shown), undefined, signal);
+      const shown = rows.value ?? [];
+      if (path === undefined || (!keyOf && shown.length > limitMax)) return;
+      const { from, to } = keyOf ? view.current : { from: 0, to: shown.length };
+      const edge = shown[Math.min(from, shown.length) - 1];
+      const after = edge && keyOf?.(edge);
+      const found = await page(Math.min(Math.max(PAGE, to - from), limitMax), after, signal);
       if (signal?.aborted) return;
-      rows.value = rowsOf(found);
-      next.value = found.next;
+      const fresh = rowsOf(found);
+      const isLast = found.next === null;
+      const all = keyOf ? refreshed({ rows: rows.value ?? [], page: fresh, after, isLast, keyOf }) : fresh;
+      // Unless the list goes on behind this page, as it was loaded before.
+      if (isLast || all.at(-1) === fresh.at(-1)) next.value = found.next;
+      rows.value = all;
       isComplete.value = found.isComplete ?? true;
       total.value = found.total;
       sizeInBytes.value = found.sizeInBytes;
@@ -150,7 +161,9 @@ export function useList<T, A extends Omit<List<T>, "data"> = List<T>>(
   }, [path, everyMs]);
   return {
     data: rows.value,
-    isTooLong: (rows.value?.length ?? 0) > limitMax,
+    look: (from, to) => {
+      view.current = { from, to };
+    },
     error: error.value,
     reload: () => reload(),
     hasMore: next.value !== null,

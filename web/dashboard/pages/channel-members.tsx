@@ -51,6 +51,7 @@ export function ChannelMembers({ app, list, total }: ChannelMembersProps) {
         isVirtual
         hasMore={list.hasMore}
         loadMore={list.loadMore}
+        onLook={list.look}
         empty={
           <Empty title="No client is subscribed to this channel now.">Members appear here when they subscribe.</Empty>
         }

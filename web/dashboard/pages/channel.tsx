@@ -23,6 +23,7 @@ export function Channel({ at: { app = "", channel = "" } }: { readonly at: PageP
     everyMs: EVERY_MS,
     rowsOf: ({ members }) => members,
     limitMax: MEMBERS_MAX,
+    keyOf: ({ peerId }) => peerId,
   });
   const { peers = 0, connections = 0, ratePerSec = 0, bytesPerSec = 0 } = live.data ?? {};
   const appId = currentApp.value?._id;

@@ -21,6 +21,8 @@ const SORTS = [
   ["busiest", "Busiest"],
 ] as const;
 
+const nameOf = ({ channel }: ActiveChannel): string => channel;
+
 const columnsOf = (app: string): readonly Column<ActiveChannel>[] => [
   { title: "Channel", cell: ({ channel }) => <Name href={channelPage(app, channel)}>{channel}</Name> },
   { title: "Peers", cell: ({ peers }) => whole(peers), isNumber: true, width: 14 },
@@ -34,7 +36,7 @@ export function Channels({ at: { app = "" } }: { readonly at: PageParameters }) 
   const sort = parameters.value.get("sort") === "busiest" ? "busiest" : "name";
   const prefix = useDelayed({ value: typed });
   const path = `/apps/${segment(app)}/channels${query({ prefix, sort: sort === "name" ? undefined : "rate" })}`;
-  const list = useList<ActiveChannel>(path, { everyMs: EVERY_MS });
+  const list = useList<ActiveChannel>(path, { everyMs: EVERY_MS, keyOf: sort === "name" ? nameOf : undefined });
   const rows = useKept(list.data);
   return (
     <Page title="Channels" isReady={rows !== undefined} error={list.error} isComplete={list.isComplete}>
@@ -57,10 +59,11 @@ export function Channels({ at: { app = "" } }: { readonly at: PageParameters }) 
           label="Channels with subscribers"
           columns={columnsOf(app)}
           rows={rows ?? []}
-          keyOf={({ channel }) => channel}
+          keyOf={nameOf}
           isVirtual
           hasMore={list.hasMore}
           loadMore={list.loadMore}
+          onLook={list.look}
           empty={prefix ? <NoMatch prefix={prefix} /> : <NoChannels app={app} />}
         />
         <ListFoot list={list} what={sort === "busiest" ? "busiest channels" : "channels"} />

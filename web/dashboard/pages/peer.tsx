@@ -54,7 +54,6 @@ export function Peer({ at: { app = "", peer = "" } }: { readonly at: PageParamet
           {present > 0 && (
             <Card
               title="Connections"
-              class="stacked"
               aside={total > connections.length ? `the newest ${connections.length} of ${whole(total)}` : whole(total)}
             >
               <Table
@@ -63,6 +62,7 @@ export function Peer({ at: { app = "", peer = "" } }: { readonly at: PageParamet
                 rows={connections}
                 keyOf={({ connectionId }) => connectionId}
                 empty={null}
+                isStacked
               />
             </Card>
           )}

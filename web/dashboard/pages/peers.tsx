@@ -15,6 +15,8 @@ import { Name, Time } from "../ui/values.tsx";
 
 const EVERY_MS = 3000;
 
+const idOf = ({ peerId }: ListedPeer): string => peerId;
+
 const columnsOf = (app: string): readonly Column<ListedPeer>[] => [
   { title: "Peer", cell: ({ peerId }) => <Name href={peerPage(app, peerId)}>{peerId}</Name> },
   { title: "Connections", cell: ({ connections }) => whole(connections), isNumber: true, isMinor: true, width: 15 },
@@ -25,7 +27,10 @@ const columnsOf = (app: string): readonly Column<ListedPeer>[] => [
 export function Peers({ at: { app = "" } }: { readonly at: PageParameters }) {
   const typed = parameters.value.get("prefix") ?? "";
   const prefix = useDelayed({ value: typed });
-  const list = useList<ListedPeer>(`/apps/${segment(app)}/peers${query({ prefix })}`, { everyMs: EVERY_MS });
+  const list = useList<ListedPeer>(`/apps/${segment(app)}/peers${query({ prefix })}`, {
+    everyMs: EVERY_MS,
+    keyOf: idOf,
+  });
   const rows = useKept(list.data);
   return (
     <Page title="Peers" isReady={rows !== undefined} error={list.error} isComplete={list.isComplete}>
@@ -42,10 +47,11 @@ export function Peers({ at: { app = "" } }: { readonly at: PageParameters }) {
           label="Connected peers"
           columns={columnsOf(app)}
           rows={rows ?? []}
-          keyOf={({ peerId }) => peerId}
+          keyOf={idOf}
           isVirtual
           hasMore={list.hasMore}
           loadMore={list.loadMore}
+          onLook={list.look}
           empty={prefix ? <NoMatch app={app} prefix={prefix} /> : <NoPeers app={app} />}
         />
         <ListFoot list={list} what="peers" />

@@ -30,6 +30,8 @@ interface TableProps<T> {
   readonly isFixed?: boolean;
   readonly hasMore?: boolean;
   readonly loadMore?: () => void;
+  /** Gets the rows in view, with some above and below. */
+  readonly onLook?: (from: number, to: number) => void;
 }
 
 /** Also the height of a row in styles/layout.css. */
@@ -53,6 +55,7 @@ export function Table<T>({
   isFixed,
   hasMore,
   loadMore,
+  onLook,
 }: TableProps<T>) {
   const body = useRef<HTMLTableSectionElement>(null);
   const first = useSignal(0);
@@ -63,6 +66,7 @@ export function Table<T>({
       const top = body.current?.getBoundingClientRect().top ?? 0;
       first.value = Math.max(0, Math.floor(-top / ROW_PX) - MARGIN_ROWS);
       last.value = Math.ceil((innerHeight - top) / ROW_PX) + MARGIN_ROWS;
+      onLook?.(first.value, last.value);
       if (hasMore && last.value >= rows.length) loadMore?.();
     };
     look();
