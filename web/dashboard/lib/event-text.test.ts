@@ -1,0 +1,28 @@
+import { expect, test } from "bun:test";
+import type { RecordedEvent, TailEvent } from "../api/types.ts";
+import { detailOf, sentenceOf } from "./event-text.ts";
+
+test.each<[Partial<RecordedEvent>, string]>([
+  [{ kind: "connect", keyId: "pk_live_1" }, "Connected with key pk_live_1."],
+  [{ kind: "subscribe", channel: "chat/1" }, "Subscribed to “chat/1”."],
+  [{ kind: "refuse", code: "token_expired" }, "A connect was refused with token_expired: the token has expired."],
+  [
+    { kind: "error", code: "missing_data", channel: "c", count: 5 },
+    "5 requests for “c” were refused with missing_data: the frame has no data.",
+  ],
+  [{ kind: "error", code: "code_of_a_newer_node" }, "A request was refused with code_of_a_newer_node."],
+  [{ kind: "publish", count: 1200 }, "Published or sent 1,200 messages."],
+  [{ kind: "close", code: 4020 }, "The connection ended with 4020: disconnected by the backend."],
+  [{ kind: "close", code: 4999 }, "The connection ended with 4999."],
+])("the recorded event %j in a sentence", (event, expected) => {
+  expect(sentenceOf({ at: 1, kind: "", ...event })).toBe(expected);
+});
+
+test.each<[Partial<TailEvent>, string]>([
+  [{ kind: "send", to: "bob", bytes: 2048, data: { a: "<b>" } }, 'to bob · 2 KB · {"a":"<b>"}'],
+  [{ kind: "publish", bytes: 5 }, "5 B"],
+  [{ kind: "dropped", count: 1 }, "1 event is missing here: more came than this page could take."],
+  [{ kind: "refuse", code: "constructor", address: "::1" }, "constructor · from ::1"],
+])("what a line says of the event %j", (event, expected) => {
+  expect(detailOf({ at: 1, kind: "", ...event })).toBe(expected);
+});
