@@ -16,8 +16,14 @@ export interface List<T> {
   readonly isComplete?: boolean;
   /** How many there are in all, in lists that count them. */
   readonly total?: number;
-  /** What all recordings that match take. */
-  readonly sizeInBytes?: number;
+  /** Only of recordings. */
+  readonly storage?: Storage;
+}
+
+/** What all recordings of an application take, whatever the filters. */
+export interface Storage {
+  readonly recordings: number;
+  readonly bytes: number;
 }
 
 export interface App {
@@ -245,7 +251,7 @@ export interface Recording {
   readonly _id: string;
   /** The id of the room. */
   readonly room: string;
-  readonly roomName?: string | null;
+  readonly roomName: string | null;
   readonly participantSession: string;
   readonly meetingSession: string;
   readonly participantUsername: string;
@@ -254,4 +260,6 @@ export interface Recording {
   readonly type: "video" | "audio" | "screen" | "composition";
   readonly startTime: number;
   readonly endTime: number;
+  /** When its upload was completed: retention counts from then. */
+  readonly completed: number;
 }

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { ApiError, get } from "../api/client.ts";
-import type { List } from "../api/types.ts";
+import type { List, Storage } from "../api/types.ts";
 import { refreshed } from "./sorted-rows.ts";
 
 export interface Live<T> {
@@ -74,8 +74,8 @@ export interface LiveList<T> extends Live<readonly T[]> {
   readonly isComplete: boolean;
   /** How many there are in all, where the call says it. */
   readonly total: number | undefined;
-  /** What they all take, where the call says it. */
-  readonly sizeInBytes: number | undefined;
+  /** What all recordings of the application take. */
+  readonly storage: Storage | undefined;
 }
 
 const PAGE = 100;
@@ -105,7 +105,7 @@ export function useList<T, A extends Omit<List<T>, "data"> = List<T>>(
   const next = useSignal<string | null>(null);
   const isComplete = useSignal(true);
   const total = useSignal<number | undefined>(undefined);
-  const sizeInBytes = useSignal<number | undefined>(undefined);
+  const storage = useSignal<Storage | undefined>(undefined);
   const error = useSignal<ApiError | undefined>(undefined);
   const isLoading = useSignal(false);
   const view = useRef({ from: 0, to: 0 });
@@ -138,7 +138,7 @@ export function useList<T, A extends Omit<List<T>, "data"> = List<T>>(
       rows.value = all;
       isComplete.value = found.isComplete ?? true;
       total.value = found.total;
-      sizeInBytes.value = found.sizeInBytes;
+      storage.value = found.storage;
     }, signal);
   const loadMore = async (): Promise<void> => {
     const after = next.value;
@@ -170,7 +170,7 @@ export function useList<T, A extends Omit<List<T>, "data"> = List<T>>(
     loadMore,
     isComplete: isComplete.value,
     total: total.value,
-    sizeInBytes: sizeInBytes.value,
+    storage: storage.value,
   };
 }
 

@@ -4,7 +4,7 @@ import { addressOf, query, remove, segment } from "../api/client.ts";
 import type { App, Recording } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { bytes, duration, whole } from "../lib/format.ts";
-import { type LiveList, useDelayed, useList } from "../lib/live.ts";
+import { type LiveList, useDelayed, useKept, useList } from "../lib/live.ts";
 import { filters } from "../lib/recordings.ts";
 import { parameters } from "../lib/router.ts";
 import { mayChange } from "../lib/session.ts";
@@ -14,8 +14,8 @@ import { Card, Page } from "../ui/page.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Badge, Name, Time } from "../ui/values.tsx";
 import { NotFound } from "./not-found.tsx";
+import { RecordingDialog } from "./recording-dialog.tsx";
 import { RecordingFilters } from "./recording-filters.tsx";
-import { Player } from "./recording-player.tsx";
 import { Retention } from "./retention.tsx";
 
 export function Recordings() {
@@ -25,52 +25,71 @@ export function Recordings() {
 
 const plural = (count: number): string => (count === 1 ? "1 recording" : `${whole(count)} recordings`);
 const NONE: ReadonlySet<string> = new Set();
+/** The most recordings that the call lists at once, and deletes by their ids. */
+const PAGE_MAX = 100;
 
 function RecordingsOf({ app }: { readonly app: App }) {
   const root = `/apps/${segment(app._id)}/recordings`;
   const filtered = useComputed(() => query({ ...filters(), order: parameters.value.get("order") ?? "" }));
-  const list = useList<Recording>(`${root}${useDelayed(filtered)}`);
+  const delayed = useDelayed(filtered);
+  const list = useList<Recording>(`${root}${delayed}`, { limitMax: PAGE_MAX });
+  const rows = useKept(list.data);
   const chosen = useSignal(NONE);
-  const played = useSignal<Recording | undefined>(undefined);
-  const fileOf = ({ _id }: Recording): string => addressOf(`${root}/${segment(_id)}/file`);
-  const isFiltered = Object.keys(filters()).length > 0;
+  const opened = useSignal<Recording | undefined>(undefined);
+  const close = (): void => {
+    opened.value = undefined;
+  };
+  const choose = ({ _id }: Recording, isOn: boolean): void => {
+    const next = new Set(chosen.value);
+    if (isOn) next.add(_id);
+    else next.delete(_id);
+    chosen.value = next;
+  };
   return (
     <Page
       title="Recordings"
       error={list.error}
-      isReady={list.data !== undefined || list.error !== undefined}
-      intro="Files that your backend has uploaded for a room, newest first."
+      isReady={rows !== undefined || list.error !== undefined}
+      intro="Files that your backend has uploaded for a room."
     >
       <Card>
         <RecordingFilters />
       </Card>
       <Card>
-        <Summary app={app} root={root} list={list} chosen={chosen.value} clear={() => (chosen.value = NONE)} />
+        <Summary
+          app={app}
+          root={root}
+          list={list}
+          isCurrent={delayed === filtered.value && list.data !== undefined}
+          chosen={chosen.value}
+          clear={() => (chosen.value = NONE)}
+        />
         <Table
           label="Recordings"
           isVirtual
-          rows={list.data ?? []}
+          rows={rows ?? []}
           keyOf={({ _id }) => _id}
           hasMore={list.hasMore}
           loadMore={list.loadMore}
           columns={columnsOf({
-            fileOf,
-            play: (one) => (played.value = one),
-            isChosen: (one) => chosen.value.has(one._id),
-            choose: (one, isOn) => {
-              const next = new Set(chosen.value);
-              if (isOn) next.add(one._id);
-              else next.delete(one._id);
-              chosen.value = next;
-            },
-            deleteOne: (one) => deleteThese(root, [one], list),
+            isChosen: ({ _id }) => chosen.value.has(_id),
+            choose,
+            open: (one) => (opened.value = one),
           })}
-          empty={<NoRecordings isFiltered={isFiltered} />}
+          empty={<NoRecordings isFiltered={Object.keys(filters()).length > 0} />}
         />
       </Card>
       <Retention app={app} />
-      {played.value && (
-        <Player recording={played.value} address={fileOf(played.value)} onClose={() => (played.value = undefined)} />
+      {opened.value && (
+        <RecordingDialog
+          recording={opened.value}
+          address={addressOf(`${root}/${segment(opened.value._id)}/file`)}
+          onDelete={(one) => {
+            close();
+            deleteThese(root, [one], list);
+          }}
+          onClose={close}
+        />
       )}
     </Page>
   );
@@ -90,21 +109,24 @@ interface SummaryProps {
   readonly app: App;
   readonly root: string;
   readonly list: LiveList<Recording>;
+  /** The list is that of the present filters. */
+  readonly isCurrent: boolean;
   readonly chosen: ReadonlySet<string>;
   readonly clear: () => void;
 }
 
 /** How many there are and what they take, and what can be done with several at once. */
-function Summary({ app, root, list, chosen, clear }: SummaryProps) {
-  const { data = [], total, sizeInBytes } = list;
+function Summary({ app, root, list, isCurrent, chosen, clear }: SummaryProps) {
+  const { data = [], total, storage } = list;
   const marked = data.filter(({ _id }) => chosen.has(_id));
   const given = filters();
   return (
     <div class="toolbar list-head">
       <span role="status">
         {total !== undefined && <strong>{plural(total)}</strong>}
-        {sizeInBytes !== undefined && `, ${bytes(sizeInBytes)}`}
+        {total !== undefined && Object.keys(given).length > 0 && " match"}
         {marked.length > 0 && `, ${whole(marked.length)} selected`}
+        {storage && <span class="muted"> · {bytes(storage.bytes)} stored in all</span>}
       </span>
       {mayChange.value && data.length > 0 && (
         <div class="row push">
@@ -119,8 +141,8 @@ function Summary({ app, root, list, chosen, clear }: SummaryProps) {
           <button
             type="button"
             class="danger"
-            disabled={Object.keys(given).length === 0}
-            title="Set at least one filter first"
+            disabled={!isCurrent || Object.keys(given).length === 0}
+            title={Object.keys(given).length === 0 ? "Set at least one filter first" : undefined}
             onClick={() => deleteMatching({ app, root, list, given, clear })}
           >
             Delete all that match …
@@ -150,8 +172,10 @@ function deleteThese(
     isDanger: true,
     run: async () => {
       try {
-        // One by one: each also removes a file, and other requests should not have to wait for them.
-        for (const { _id } of these) await remove(`${root}/${segment(_id)}`);
+        for (let at = 0; at < these.length; at += PAGE_MAX) {
+          const ids = these.slice(at, at + PAGE_MAX).map(({ _id }) => ["id", _id]);
+          await remove(`${root}?${new URLSearchParams(ids)}`);
+        }
         clear();
         toast(`${plural(these.length)} deleted.`);
       } finally {
@@ -161,7 +185,7 @@ function deleteThese(
   });
 }
 
-interface DeleteMatching extends Omit<SummaryProps, "chosen"> {
+interface DeleteMatching extends Omit<SummaryProps, "chosen" | "isCurrent"> {
   readonly given: Readonly<Record<string, string>>;
 }
 
@@ -196,14 +220,12 @@ function deleteMatching({ app, root, list: { total = 0, reload }, given, clear }
 }
 
 interface RowActions {
-  readonly fileOf: (one: Recording) => string;
-  readonly play: (one: Recording) => void;
   readonly isChosen: (one: Recording) => boolean;
   readonly choose: (one: Recording, isOn: boolean) => void;
-  readonly deleteOne: (one: Recording) => void;
+  readonly open: (one: Recording) => void;
 }
 
-function columnsOf({ fileOf, play, isChosen, choose, deleteOne }: RowActions): readonly Column<Recording>[] {
+function columnsOf({ isChosen, choose, open }: RowActions): readonly Column<Recording>[] {
   const mark: Column<Recording> = {
     title: "Select",
     width: 6,
@@ -216,42 +238,19 @@ function columnsOf({ fileOf, play, isChosen, choose, deleteOne }: RowActions): r
   };
   return [
     ...(mayChange.value ? [mark] : []),
-    { title: "File", cell: ({ fileName }) => <Name>{fileName}</Name> },
-    { title: "Room", width: 12, isMinor: true, cell: ({ room, roomName }) => <Name>{roomName ?? room}</Name> },
-    { title: "Participant", width: 12, isMinor: true, cell: ({ participantUsername: name }) => <Name>{name}</Name> },
-    { title: "Type", width: 10, isMinor: true, cell: ({ type }) => <Badge>{type}</Badge> },
-    { title: "Size", width: 8, isNumber: true, isMinor: true, cell: ({ sizeInBytes }) => bytes(sizeInBytes) },
     {
-      title: "Length",
-      width: 9,
-      isNumber: true,
-      isMinor: true,
-      cell: ({ startTime, endTime }) => duration(endTime - startTime),
-    },
-    { title: "Ended", width: 10, isMinor: true, cell: ({ endTime }) => <Time at={endTime} /> },
-    {
-      title: "Actions",
-      width: 20,
+      title: "File",
       cell: (one) => (
-        <div class="row tight">
-          <button type="button" class="small" aria-label={`Play ${one.fileName}`} onClick={() => play(one)}>
-            Play
-          </button>
-          <a class="button small" aria-label={`Download ${one.fileName}`} href={fileOf(one)} download={one.fileName}>
-            Download
-          </a>
-          {mayChange.value && (
-            <button
-              type="button"
-              class="small danger"
-              aria-label={`Delete ${one.fileName}`}
-              onClick={() => deleteOne(one)}
-            >
-              Delete
-            </button>
-          )}
-        </div>
+        <button type="button" class="link-button name mono" title={one.fileName} onClick={() => open(one)}>
+          {one.fileName}
+        </button>
       ),
     },
+    { title: "Room", width: 14, isMinor: true, cell: ({ room, roomName }) => <Name>{roomName ?? room}</Name> },
+    { title: "Participant", width: 14, isMinor: true, cell: ({ participantUsername: name }) => <Name>{name}</Name> },
+    { title: "Type", width: 11, isMinor: true, cell: ({ type }) => <Badge>{type}</Badge> },
+    { title: "Size", width: 9, isNumber: true, isMinor: true, cell: ({ sizeInBytes }) => bytes(sizeInBytes) },
+    { title: "Length", width: 11, isNumber: true, cell: ({ startTime, endTime }) => duration(endTime - startTime) },
+    { title: "Completed", width: 12, isMinor: true, cell: ({ completed }) => <Time at={completed} /> },
   ];
 }

@@ -4,7 +4,7 @@ import { post, query, segment } from "../api/client.ts";
 import type { Room } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { whole } from "../lib/format.ts";
-import { useDelayed, useList } from "../lib/live.ts";
+import { useDelayed, useKept, useList } from "../lib/live.ts";
 import { nowSeconds } from "../lib/now.ts";
 import { changesOf, draftOf, nameProblem, type RoomFieldName } from "../lib/room-draft.ts";
 import { BASE, navigate, parameters, setParameters } from "../lib/router.ts";
@@ -19,12 +19,16 @@ import { Badge, Name, Snippet, Time } from "../ui/values.tsx";
 import { NotFound } from "./not-found.tsx";
 import { RoomFields } from "./room-fields.tsx";
 
+/** The most rooms that the call answers at once. */
+const PAGE_MAX = 100;
+
 export function Rooms({ at }: { readonly at: PageParameters }) {
   const app = currentApp.value;
   const root = `/apps/${segment(at.app ?? "")}/rooms`;
   const typed = useSignal(parameters.value.get("search") ?? "");
   const search = useDelayed(typed);
-  const list = useList<Room>(app && `${root}${query({ search })}`);
+  const list = useList<Room>(app && `${root}${query({ search })}`, { limitMax: PAGE_MAX });
+  const rows = useKept(list.data);
   const isCreating = useSignal(false);
   if (!app) return <NotFound />;
   const create = (): void => {
@@ -34,7 +38,7 @@ export function Rooms({ at }: { readonly at: PageParameters }) {
     <Page
       title="Rooms"
       intro="Rooms are made by your backend or here. A recording always belongs to one."
-      isReady={list.data !== undefined}
+      isReady={rows !== undefined}
       error={list.error}
       actions={
         mayChange.value && (
@@ -62,11 +66,11 @@ export function Rooms({ at }: { readonly at: PageParameters }) {
           label="Rooms"
           isVirtual
           columns={columnsOf(app.name)}
-          rows={list.data ?? []}
+          rows={rows ?? []}
           keyOf={({ _id }) => _id}
           hasMore={list.hasMore}
           loadMore={list.loadMore}
-          empty={<NoRooms app={app.name} search={search} isSearching={list.hasMore} />}
+          empty={<NoRooms app={app.name} search={search} isSearching={list.hasMore || list.data === undefined} />}
         />
       </Card>
       {isCreating.value && <CreateRoom root={root} onClose={() => (isCreating.value = false)} />}
