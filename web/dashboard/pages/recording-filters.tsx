@@ -1,4 +1,5 @@
 /** Every filter of the list of recordings. */
+import { useSignal } from "@preact/signals";
 import { fromLocalInput, toLocalInput } from "../lib/format.ts";
 import { FILTERS, type Filter, filterOf, filters, RECORDING_TYPES } from "../lib/recordings.ts";
 import { parameters, setParameters } from "../lib/router.ts";
@@ -13,25 +14,34 @@ const ORDERS = [
 export function RecordingFilters() {
   const order = parameters.value.get("order") === "asc" ? "asc" : "";
   const type = RECORDING_TYPES.find((one) => one === filterOf("type")) ?? "";
-  const isAnySet = Object.keys(filters()).length > 0;
+  const count = Object.keys(filters()).length;
+  // Decided once: on a narrow screen the fields would push the list out of view.
+  const isOpen = useSignal(count > 0 || matchMedia("(min-width: 48rem)").matches).value;
   return (
-    <search class="filter-grid">
-      <TextFilter name="room" label="Room" placeholder="id or name" />
-      <TextFilter name="participantUsername" label="Participant" placeholder="alice" />
-      <Select label="Type" value={type} options={TYPES} onChange={(value) => setParameters({ type: value })} />
-      <TimeFilter name="startedAfter" label="Started at or after" />
-      <TimeFilter name="startedBefore" label="Started before" />
-      <TextFilter name="meetingSession" label="Meeting session" />
-      <TextFilter name="participantSession" label="Participant session" />
-      <Select label="Order" value={order} options={ORDERS} onChange={(value) => setParameters({ order: value })} />
-      <button
-        type="button"
-        class="quiet"
-        disabled={!isAnySet}
-        onClick={() => setParameters(Object.fromEntries(FILTERS.map((name) => [name, ""])))}
-      >
-        Clear filters
-      </button>
+    <search>
+      <details open={isOpen}>
+        <summary>
+          <strong>Filters</strong> <span class="muted">{count > 0 && `${count} set`}</span>
+        </summary>
+        <div class="filter-grid">
+          <TextFilter name="room" label="Room" placeholder="id or name" />
+          <TextFilter name="participantUsername" label="Participant" placeholder="alice" />
+          <Select label="Type" value={type} options={TYPES} onChange={(value) => setParameters({ type: value })} />
+          <TimeFilter name="startedAfter" label="Started at or after" />
+          <TimeFilter name="startedBefore" label="Started before" />
+          <TextFilter name="meetingSession" label="Meeting session" />
+          <TextFilter name="participantSession" label="Participant session" />
+          <Select label="Order" value={order} options={ORDERS} onChange={(value) => setParameters({ order: value })} />
+          <button
+            type="button"
+            class="quiet"
+            disabled={count === 0}
+            onClick={() => setParameters(Object.fromEntries(FILTERS.map((name) => [name, ""])))}
+          >
+            Clear filters
+          </button>
+        </div>
+      </details>
     </search>
   );
 }

@@ -62,7 +62,7 @@ function RecordingsOf({ app }: { readonly app: App }) {
           list={list}
           isCurrent={delayed === filtered.value && list.data !== undefined}
           chosen={chosen.value}
-          clear={() => (chosen.value = NONE)}
+          mark={(all) => (chosen.value = new Set(all.map(({ _id }) => _id)))}
         />
         <Table
           label="Recordings"
@@ -112,14 +112,17 @@ interface SummaryProps {
   /** The list is that of the present filters. */
   readonly isCurrent: boolean;
   readonly chosen: ReadonlySet<string>;
-  readonly clear: () => void;
+  /** Selects these, and no others. */
+  readonly mark: (these: readonly Recording[]) => void;
 }
 
 /** How many there are and what they take, and what can be done with several at once. */
-function Summary({ app, root, list, isCurrent, chosen, clear }: SummaryProps) {
+function Summary({ app, root, list, isCurrent, chosen, mark }: SummaryProps) {
   const { data = [], total, storage } = list;
   const marked = data.filter(({ _id }) => chosen.has(_id));
   const given = filters();
+  const clear = (): void => mark([]);
+  const isAll = marked.length === data.length;
   return (
     <div class="toolbar list-head">
       <span role="status">
@@ -130,6 +133,9 @@ function Summary({ app, root, list, isCurrent, chosen, clear }: SummaryProps) {
       </span>
       {mayChange.value && data.length > 0 && (
         <div class="row push">
+          <button type="button" class="quiet" onClick={() => mark(isAll ? [] : data)}>
+            {isAll ? "Select none" : `Select the ${whole(data.length)} loaded`}
+          </button>
           <button
             type="button"
             class="danger"
@@ -185,7 +191,8 @@ function deleteThese(
   });
 }
 
-interface DeleteMatching extends Omit<SummaryProps, "chosen" | "isCurrent"> {
+interface DeleteMatching extends Pick<SummaryProps, "app" | "root" | "list"> {
+  readonly clear: () => void;
   readonly given: Readonly<Record<string, string>>;
 }
 

@@ -40,7 +40,7 @@ export function Retention({ app }: { readonly app: App }) {
     });
   };
   return (
-    <Card title="Retention">
+    <Card title="Retention" class="narrow-card">
       {mayChange.value ? (
         <Form submit="Save" isDisabled={!isValid || wanted === app.retentionDays} onSubmit={ask}>
           <Text
