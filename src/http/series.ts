@@ -70,6 +70,9 @@ const response = z
   })
   .meta({ id: "Series" });
 
+/** What another node has answered; throws if it is not of this form or too long. */
+export const decodeNodeSeries = (value: unknown): z.infer<typeof ofNode> => ofNode.parse(value);
+
 export interface SeriesParts {
   readonly nodeId: string;
   readonly series: Series;
@@ -102,7 +105,7 @@ export function seriesEndpoints(guard: Guard<Operator>, parts: SeriesParts): End
       handle: async (_call, { query: asked }): Promise<z.infer<typeof response>> => {
         const { metric, range } = asked;
         const request = { metric, range, ...(asked.app !== undefined && { app: appOf(asked.app) }) };
-        const { answers, isComplete } = await nodeRequests.gather("series", request, (value) => ofNode.parse(value));
+        const { answers, isComplete } = await nodeRequests.gather("series", request, decodeNodeSeries);
         const { stepSec } = SERIES_RANGES[range];
         return { metric, unit: UNITS[metric], stepSec, nodes: [...answers], isComplete };
       },

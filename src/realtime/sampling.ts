@@ -4,6 +4,9 @@ import type { Traffic } from "../telemetry/traffic.ts";
 import type { Clock } from "./clock.ts";
 import type { RateWindow } from "./rate-window.ts";
 
+/** A timer may fire a moment early: before the end of a step it would be set again at once, for a window of no length. */
+const AFTER_STEP_MS = 50;
+
 export class Sampling {
   readonly series: Series;
   private isStopped = false;
@@ -17,8 +20,8 @@ export class Sampling {
   }
 
   start(): void {
-    // At whole multiples of the step, so that the steps of all nodes are the same.
-    this.clock.after(SAMPLE_EVERY_MS - (this.clock.nowMs() % SAMPLE_EVERY_MS), () => {
+    // After whole multiples of the step, so that the steps of all nodes are the same.
+    this.clock.after(SAMPLE_EVERY_MS - (this.clock.nowMs() % SAMPLE_EVERY_MS) + AFTER_STEP_MS, () => {
       if (this.isStopped) return;
       try {
         this.sample();
