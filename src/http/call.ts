@@ -91,8 +91,13 @@ export class Call {
 
   /** The request comes from this machine itself. Through a local proxy every client would seem to. */
   get isLocal(): boolean {
+    return isLoopback(this.socket) && !this.isForwarded;
+  }
+
+  /** A proxy is between the client and this node, as far as can be seen: a trusted one, or one that says so. */
+  get isForwarded(): boolean {
     const { headers } = this.request;
-    return isLoopback(this.socket) && !this.isFromProxy && !FORWARDING_HEADERS.some((name) => headers.has(name));
+    return this.isFromProxy || FORWARDING_HEADERS.some((name) => headers.has(name));
   }
 
   /** The host that the client named, with its port: as a trusted proxy forwards it, else the Host header. */

@@ -73,12 +73,15 @@ function isSameOrigin(origin: string | null, own: string): boolean {
   return sent !== null && expected !== null && expected.host !== "" && sent.origin === expected.origin;
 }
 
-/** A cookie that is sent in clear text could be read on its way. Within this machine it never leaves it. */
+/**
+ * A cookie that is sent in clear text could be read on its way. A browser that opens a loopback name talks to its own machine: to
+ * this node, to a tunnel, or to the port of a container, whose address is then not a loopback one.
+ */
 export function refuseClearText(call: Call): void {
-  if (isHttps(call) || (call.isLocal && isLoopbackHost(call.host))) return;
+  if (isHttps(call) || (!call.isForwarded && isLoopbackHost(call.host))) return;
   throw new Problem(
     "forbidden",
-    "The dashboard cannot be signed in to over plain HTTP: use https (PARLEY_TLS_CERT, or a proxy that PARLEY_TRUSTED_PROXIES names and that sends X-Forwarded-Proto), or open it as http://localhost on the server itself, for example through an SSH tunnel.",
+    "The dashboard cannot be signed in to over plain HTTP: use https (PARLEY_TLS_CERT, or a proxy that PARLEY_TRUSTED_PROXIES names and that sends X-Forwarded-Proto), or open it as http://localhost, on the server itself or through an SSH tunnel.",
   );
 }
 

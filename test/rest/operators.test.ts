@@ -1,5 +1,6 @@
 /** Operators and sessions of the dashboard (dashboard.md, "Who may"). */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { networkInterfaces } from "node:os";
 import { CONFLICT, INVALID, NOT_FOUND, refused } from "../support/checks.ts";
 import { cookieOf, DASHBOARD, sessionAt, sessionStatus, signIn, signOut, withCookie } from "../support/dashboard.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";
@@ -144,6 +145,20 @@ describe("a session", () => {
     const clear = { "X-Forwarded-Host": "realtime.example.com", Origin: "http://realtime.example.com" };
     const refused = await signIn(own.url, own.adminToken, { headers: clear });
     expect([refused.status, refused.text]).toEqual([403, expect.stringContaining("over plain HTTP")]);
+  });
+
+  const outside = Object.values(networkInterfaces())
+    .flatMap((all) => all ?? [])
+    .find(({ internal, family }) => !internal && family === "IPv4");
+  test.skipIf(!outside)("over plain HTTP begins only under a loopback name, as with a container's port", async () => {
+    await using open = await startParley({ host: "0.0.0.0" });
+    const { port } = new URL(open.url);
+    const url = `http://${outside?.address}:${port}`;
+    expect((await signIn(url, open.adminToken)).status).toBe(403);
+    const local = { Host: `localhost:${port}`, Origin: `http://localhost:${port}` };
+    expect((await signIn(url, open.adminToken, { headers: local })).status).toBe(200);
+    const proxied = { ...local, "X-Forwarded-For": "203.0.113.7" };
+    expect((await signIn(url, open.adminToken, { headers: proxied })).status).toBe(403);
   });
 
   test("does not exist without the dashboard", async () => {
