@@ -1,0 +1,121 @@
+/** The calls of the control plane: for operators, and for their dashboard. */
+import type { Moment } from "../access/explain.ts";
+import { shownSettings } from "../config/show.ts";
+import { adminRecordingEndpoints } from "../http/admin-recordings.ts";
+import { adminRoomEndpoints } from "../http/admin-rooms.ts";
+import { adminUsageEndpoints } from "../http/admin-usage.ts";
+import { makeAppIn } from "../http/app-in.ts";
+import { appEndpoints } from "../http/apps.ts";
+import type { Audit } from "../http/audit.ts";
+import { auditEndpoint } from "../http/audit-log.ts";
+import type { Endpoint } from "../http/endpoint.ts";
+import { explainEndpoints } from "../http/explain.ts";
+import { factsEndpoint } from "../http/facts.ts";
+import { FileStreams } from "../http/file-streams.ts";
+import type { Guards } from "../http/guards.ts";
+import { keyConnections } from "../http/key-connections.ts";
+import { keyEndpoints } from "../http/keys.ts";
+import { liveChannelEndpoints } from "../http/live-channels.ts";
+import { livePeerEndpoints } from "../http/live-peers.ts";
+import { nodesEndpoint } from "../http/nodes.ts";
+import { operatorEndpoints } from "../http/operators.ts";
+import { seriesEndpoints } from "../http/series.ts";
+import { settingsEndpoint } from "../http/settings.ts";
+import type { LogIncomplete } from "../http/streamed-array.ts";
+import { tailEndpoint } from "../http/tail.ts";
+import type { UsageSources } from "../http/usage-schemas.ts";
+import { systemClock } from "../realtime/clock.ts";
+import { Quota } from "../realtime/quota.ts";
+import type { RouteParts } from "./routes.ts";
+
+const { nowMs } = systemClock;
+/** How long a request for usage waits for what other nodes have counted. */
+const GATHER_MS = 1500;
+
+export function usageSources({ store, realtime: { hub, usage, engine } }: RouteParts): UsageSources {
+  /** Has a timeout: while the store is unreachable, the response holds what this node knows. */
+  const gather = async (app: string): Promise<void> => {
+    if (store.isShared) await Promise.race([engine.nudge(app).then(() => usage.flush()), Bun.sleep(GATHER_MS)]);
+  };
+  return { hub, usage, gather };
+}
+
+export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
+  const { directory, keyring, operators, store, recordings, facts, config, sources } = parts;
+  const { hub, storeFollower } = parts.realtime;
+  const { rotationGraceSeconds } = config;
+  const clearDeleted = (): void => recordings.clearDeleted();
+  return [
+    ...appEndpoints(guards, { directory, audit, nowMs, rotationGraceSeconds, clearDeleted }),
+    ...keyEndpoints(guards, {
+      directory,
+      keyring,
+      audit,
+      nowMs,
+      rotationGraceSeconds,
+      storeFollower,
+      connectionsOf: keyConnections(hub),
+    }),
+    factsEndpoint(guards.operator, facts),
+    ...operatorEndpoints(guards, operators, audit),
+    auditEndpoint(guards.operator, store.audit, (idOrName) => keyring.app(idOrName)?.id),
+    settingsEndpoint(guards.operator, () => shownSettings({ config, sources })),
+    ...consoleEndpoints(parts, guards, audit),
+    tailEndpoint(guards.stream, {
+      tails: parts.tails,
+      appId: (name) => keyring.app(name)?.id,
+      clock: parts.realtime.clock,
+    }),
+    ...liveEndpoints(parts, guards, audit),
+  ];
+}
+
+/** The control plane's calls about one application. */
+function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
+  const { config, keyring, directory, store, realtime, metrics, pipeline } = parts;
+  const { hub, gateway, usage, blocks, keyRate, storeFollower } = realtime;
+  const quota = new Quota(keyring, usage);
+  const moment = (): Moment => ({
+    isDraining: gateway.isDraining,
+    connectsPerMinute: config.connectsPerMinutePerIp,
+    connectionsOf: (app) => ({
+      now: hub.occupancy.connectionsOf(app),
+      max: keyring.app(app)?.maxConcurrentConnections ?? null,
+    }),
+    isQuotaUsedUp: (app) => quota.isUsedUp(app),
+  });
+  const fileStreams = new FileStreams();
+  metrics.gauge("parley_streamed_files", "Recordings that are being sent from a bucket.", () => fileStreams.size);
+  const logIncomplete: LogIncomplete = (call, error) =>
+    pipeline.logIncompleteResponse("/api/internal/v1/apps/:app/recordings/:id/file", call, error);
+  return [
+    ...explainEndpoints(guards.operator, { keyring, store, blocks, keyRate, nowMs, moment, storeFollower }),
+    ...adminUsageEndpoints(guards.operator, { directory, store, ...usageSources(parts) }),
+    ...adminRecordingEndpoints(guards, {
+      directory,
+      recordings: parts.recordings.recordings,
+      fileStreams,
+      audit,
+      nowMs,
+      logIncomplete,
+    }),
+    ...adminRoomEndpoints(guards, { directory, rooms: parts.rooms.rooms, audit }),
+  ];
+}
+
+function liveEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
+  const { nodeId, keyring, directory, store, realtime } = parts;
+  const { hub, live, blocks } = realtime;
+  const appIn = makeAppIn(keyring, directory);
+  return [
+    nodesEndpoint(guards.operator, hub.nodeRequests),
+    ...seriesEndpoints(guards.operator, {
+      nodeId,
+      keyring,
+      nodeRequests: hub.nodeRequests,
+      series: hub.sampling.series,
+    }),
+    ...liveChannelEndpoints(guards, { hub, channels: live.channels, appIn, audit }),
+    ...livePeerEndpoints(guards, { hub, peers: live.peers, store, blocks, nowMs, appIn, audit }),
+  ];
+}
