@@ -26,9 +26,13 @@ const COLUMNS: readonly Column<SeenNode>[] = [
   { title: "Links", width: 19, cell: (node) => <NodeLinks node={node} /> },
 ];
 
+const counted = (count: number, noun: string): string => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
+
 export function Nodes(_: { readonly at: PageParameters }) {
   const { data, error, isComplete } = useNodes(REFRESH_MS);
-  const total = data?.reduce((sum, { connections, awaySince }) => sum + (awaySince ? 0 : connections), 0) ?? 0;
+  const nodes = data ?? [];
+  const present = nodes.filter(({ awaySince }) => awaySince === undefined);
+  const connections = present.reduce((sum, node) => sum + node.connections, 0);
   return (
     <Page
       title="Nodes"
@@ -38,13 +42,17 @@ export function Nodes(_: { readonly at: PageParameters }) {
       isComplete={isComplete}
     >
       <Card
-        title={`${data?.length === 1 ? "1 node" : `${data?.length} nodes`}, ${whole(total)} ${total === 1 ? "connection" : "connections"}`}
+        title={`${
+          present.length < nodes.length
+            ? `${present.length} of ${nodes.length} nodes respond`
+            : counted(nodes.length, "node")
+        }, ${counted(connections, "connection")}`}
         aside="live"
       >
         <Table
           label="Nodes"
           columns={COLUMNS}
-          rows={data ?? []}
+          rows={nodes}
           keyOf={({ nodeId, worker }) => `${nodeId} ${worker}`}
           isVirtual
           isStacked

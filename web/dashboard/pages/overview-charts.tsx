@@ -157,7 +157,7 @@ interface ChartsProps extends Part {
 export const Charts = ({ data, range, beside, last }: ChartsProps) => (
   <>
     <div class="columns">
-      <SeriesChart chart={CONNECTIONS} data={data} range={range} heightPx={240} />
+      <SeriesChart chart={CONNECTIONS} data={data} range={range} heightPx={264} />
       {beside}
     </div>
     <div class="halves">

@@ -20,7 +20,7 @@ export const NodeLinks = ({ node: { nats, store, awaySince } }: { readonly node:
 
 const Away = ({ since }: { readonly since: number }) => (
   <span class="bad">
-    no response, last <Time at={since} />
+    Last response <Time at={since} />
   </span>
 );
 
