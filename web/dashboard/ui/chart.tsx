@@ -117,13 +117,20 @@ function optionsOf({
         label: title,
         stroke: variable(color),
         width: isSpark ? 1.5 : 2,
-        points: { show: false },
+        points: { show: false, size: 4, fill: variable(color), filter: isolatedOf },
         ...(isDashed && { dash: [5, 4] }),
         ...(isFilled && { fill: variable(`${color}-soft`) }),
       })),
     ],
     plugins: isSpark ? [] : [tooltip(format)],
   };
+}
+
+/** Values without a neighbour, which no line shows: they are drawn as points. */
+function isolatedOf(plot: uPlot, at: number): number[] {
+  const values = plot.data[at] ?? [];
+  const has = (i: number): boolean => values[i] !== null && values[i] !== undefined;
+  return Array.from(values.keys()).filter((i) => has(i) && !has(i - 1) && !has(i + 1));
 }
 
 /** Room for the longest text beside the vertical axis. */
