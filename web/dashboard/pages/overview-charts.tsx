@@ -14,8 +14,12 @@ interface Part {
 
 const milliseconds = (value: number): string => `${rate(value)} ms`;
 
-/** The newest value; undefined if there is none. */
-const newest = ({ values }: Total): number | undefined => values.findLast((one) => one !== null) ?? undefined;
+/** Without messages there is no latency: a number older than this many steps would pass for the present one. */
+const RECENT_STEPS = 12;
+
+/** The newest value; undefined if there is no recent one. */
+const newest = ({ values }: Total): number | undefined =>
+  values.slice(-RECENT_STEPS).findLast((one) => one !== null) ?? undefined;
 
 interface NumberOf {
   readonly title: string;

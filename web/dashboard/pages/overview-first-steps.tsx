@@ -70,8 +70,9 @@ function HowToConnect({ app, keys }: { readonly app: App; readonly keys: readonl
           </>
         ) : (
           <p class="muted">
-            Browsers connect with a publishable key, backends make connect tokens with a secret key. Create one in{" "}
-            {toKeys}: the page then shows how to use it.
+            Browsers connect with a publishable key, backends make connect tokens with a secret key.{" "}
+            {mayChange.value ? "Create one" : "An operator with the role admin can create one"} in {toKeys}: the page
+            then shows how to use it.
           </p>
         )}
       </div>
