@@ -17,7 +17,9 @@ const kindsOf = (given: URLSearchParams): readonly string[] => {
 /** `app` is the id of the page's application. */
 export function filterOf(given: URLSearchParams, app: string | undefined): TailFilter {
   const [channel, peer, key] = TEXTS.map((name) => given.get(name)?.trim() || undefined);
-  const chosen = apps.value?.find(({ name }) => name === given.get("app"))?._id;
+  const named = given.get("app") || undefined;
+  // The service refuses a name that it does not know, too.
+  const chosen = apps.value?.find(({ name }) => name === named)?._id ?? named;
   return { app: app ?? chosen, channel, peer, key, kinds: given.has("kind") ? kindsOf(given) : undefined };
 }
 

@@ -22,6 +22,9 @@ export const whyOf = ({ kind, app, keyId, channel }: TailEvent): string | undefi
     ? whyNotPage(app === undefined ? undefined : nameOfApp(app), { key: keyId, channel })
     : undefined;
 
+/** The focus was in the details: it goes back to the list beside them. */
+const focusList = (): void => document.querySelector<HTMLElement>(".events")?.focus();
+
 export function EventDetails({ event, onClose, hasFilters = false }: EventDetailsProps) {
   const { at, kind, channel, peerId, to, keyId, connectionId, nodeId, address, change, code } = event;
   const app = event.app === undefined ? undefined : nameOfApp(event.app);
@@ -78,7 +81,14 @@ export function EventDetails({ event, onClose, hasFilters = false }: EventDetail
         </h2>
         <div class="row">
           <Copy text={JSON.stringify(event, null, 2)} what="this event as JSON" label="Copy JSON" />
-          <button type="button" class="small" onClick={onClose}>
+          <button
+            type="button"
+            class="small"
+            onClick={() => {
+              onClose();
+              focusList();
+            }}
+          >
             Close<span class="hidden-text"> the details</span>
           </button>
         </div>

@@ -6,7 +6,7 @@ import { channelPage, consolePage, keyPage, peersPage } from "../lib/links.ts";
 import { useLive } from "../lib/live.ts";
 import { mayChange } from "../lib/session.ts";
 import type { PageParameters } from "../routes.tsx";
-import { Empty, Notice } from "../ui/notice.tsx";
+import { Empty } from "../ui/notice.tsx";
 import { Card, Page } from "../ui/page.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Name, Time } from "../ui/values.tsx";
@@ -44,28 +44,25 @@ export function Peer({ at: { app = "", peer = "" } }: { readonly at: PageParamet
         <Unknown app={app} peer={peer} />
       ) : (
         <>
-          <div aria-live="polite">
-            {present === 0 && (
-              <Notice kind="warn">
-                This peer is not connected now. Its last events stay here for a minute after its connection ended.
-              </Notice>
-            )}
-          </div>
-          {present > 0 && (
-            <Card
-              title="Connections"
-              aside={total > connections.length ? `the newest ${connections.length} of ${whole(total)}` : whole(total)}
-            >
-              <Table
-                label="Connections"
-                columns={columnsOf(app)}
-                rows={connections}
-                keyOf={({ connectionId }) => connectionId}
-                empty={null}
-                isStacked
-              />
-            </Card>
-          )}
+          <Card
+            title="Connections"
+            aside={
+              present > connections.length ? `the newest ${connections.length} of ${whole(total)}` : whole(present)
+            }
+          >
+            <p role="status">
+              {present === 0 &&
+                "This peer is not connected now. Its last events stay here for a minute after its connection ended."}
+            </p>
+            <Table
+              label="Connections"
+              columns={columnsOf(app)}
+              rows={present === 0 ? [] : connections}
+              keyOf={({ connectionId }) => connectionId}
+              empty={null}
+              isStacked
+            />
+          </Card>
           <Card title="Last events" aside={<a href={consolePage(app, { peer })}>Watch it in the console</a>}>
             <PeerTimeline recent={recent} />
           </Card>
