@@ -8,7 +8,7 @@ export function PeerTimeline({ recent }: { readonly recent: readonly RecordedEve
   if (recent.length === 0) return <Empty title="No events are known." />;
   // Events of several connections: each says which one.
   const hasSeveral = new Set(recent.map(({ connectionId }) => connectionId)).size > 1;
-  const newest = recent.toSorted((one, other) => other.at - one.at);
+  const newest = recent.toReversed();
   return (
     <ol class="timeline">
       {newest.map((event, at) => (
