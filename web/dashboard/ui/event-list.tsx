@@ -97,6 +97,8 @@ export function EventList(props: EventListProps) {
     const now = element.current?.scrollTop ?? 0;
     const before = lastTop.current;
     lastTop.current = now;
+    // The list has become shorter, or was scrolled from here.
+    if (Math.abs(now - before) < 1) return;
     const isAtEnd = bottom - now <= 1;
     if (isAtEnd && isScrolled.current) tail.resume();
     // Without a pause, only a reader scrolls upwards.
