@@ -8,6 +8,7 @@ import { Select, Text } from "../ui/fields.tsx";
 /** In the address if no kind is chosen: without the parameter all are. */
 const NONE = "none";
 const TEXTS = ["channel", "peer", "key"] as const;
+const NO_FILTERS = { app: "", channel: "", peer: "", key: "", kind: "" };
 
 const kindsOf = (given: URLSearchParams): readonly string[] => {
   const kinds = given.get("kind")?.split(",");
@@ -31,8 +32,10 @@ export function ConsoleFilters() {
     const chosen = TAIL_KINDS.filter((one) => (one === kind ? isChosen : kinds.includes(one)));
     setParameters({ kind: chosen.length === TAIL_KINDS.length ? "" : chosen.join(",") || NONE });
   };
+  const isAll = kinds.length === TAIL_KINDS.length;
+  const isFiltered = Object.keys(NO_FILTERS).some((name) => given.has(name));
   // Open where there is room for it, or if a filter is set; later the reader decides.
-  const isOpen = useMemo(() => innerWidth > 768 || ["app", "kind", ...TEXTS].some((name) => given.has(name)), []);
+  const isOpen = useMemo(() => innerWidth > 768 || isFiltered, []);
   return (
     <details class="card tail-filters" open={isOpen}>
       <summary>Filters</summary>
@@ -61,6 +64,15 @@ export function ConsoleFilters() {
             {kind}
           </label>
         ))}
+        <button type="button" class="small" onClick={() => setParameters({ kind: isAll ? NONE : "" })}>
+          {isAll ? "None" : "All"}
+          <span class="hidden-text"> of the kinds</span>
+        </button>
+        {isFiltered && (
+          <button type="button" class="small" onClick={() => setParameters(NO_FILTERS)}>
+            Reset filters
+          </button>
+        )}
       </fieldset>
     </details>
   );

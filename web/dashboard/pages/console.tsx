@@ -27,7 +27,8 @@ const whyLink = ({ event }: KeptEvent) => {
 
 export function Console(_: { readonly at: PageParameters }) {
   const delayed = useDelayed({ value: parameters.value.toString() }, 300);
-  const tail = useTail(filterOf(new URLSearchParams(delayed), currentApp.value?._id));
+  const filter = filterOf(new URLSearchParams(delayed), currentApp.value?._id);
+  const tail = useTail(filter);
   const selected = useSignal<KeptEvent | undefined>(undefined);
   const search = parameters.value.get("search") ?? "";
   const events = searched(tail.events.value, search);
@@ -58,7 +59,7 @@ export function Console(_: { readonly at: PageParameters }) {
             onSelect={(chosen) => (selected.value = chosen)}
             nameOfApp={currentApp.value ? undefined : nameOfApp}
             linkOf={whyLink}
-            empty={<NoEvents isSearch={kept > 0} />}
+            empty={<NoEvents isSearch={kept > 0} isNone={filter.kinds?.length === 0} />}
           />
         </section>
         {selected.value && (
@@ -71,12 +72,13 @@ export function Console(_: { readonly at: PageParameters }) {
   );
 }
 
-const NoEvents = ({ isSearch }: { readonly isSearch: boolean }) =>
-  isSearch ? (
-    <Empty title="No event here contains this text." />
-  ) : (
+function NoEvents({ isSearch, isNone }: { readonly isSearch: boolean; readonly isNone: boolean }) {
+  if (isSearch) return <Empty title="No event here contains this text." />;
+  if (isNone) return <Empty title="No kind of event is chosen.">Choose at least one above.</Empty>;
+  return (
     <Empty title="Nothing has happened yet.">
       Connects, refusals, subscriptions, messages and errors appear here from now on. Nothing is kept before this page
       was open.
     </Empty>
   );
+}
