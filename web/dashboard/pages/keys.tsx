@@ -134,7 +134,9 @@ const columnsOf = (app: App): readonly Column<Key>[] => [
     title: "Key",
     cell: ({ keyId, label }) => (
       <div class="key-cell">
-        <a href={`${BASE}/apps/${segment(app.name)}/keys/${segment(keyId)}`}>{label ?? "Without a label"}</a>
+        <a title={label ?? undefined} href={`${BASE}/apps/${segment(app.name)}/keys/${segment(keyId)}`}>
+          {label ?? "Without a label"}
+        </a>
         <span class="row tight">
           <Name>{keyId}</Name>
           <Copy text={keyId} what={`id of ${label ?? keyId}`} />

@@ -127,7 +127,7 @@ function Summary({ app, root, list, isCurrent, chosen, mark }: SummaryProps) {
     <div class="toolbar list-head">
       <span role="status">
         {total !== undefined && <strong>{plural(total)}</strong>}
-        {total !== undefined && Object.keys(given).length > 0 && " match"}
+        {total !== undefined && Object.keys(given).length > 0 && (total === 1 ? " matches" : " match")}
         {marked.length > 0 && `, ${whole(marked.length)} selected`}
         {storage && <span class="muted"> · {bytes(storage.bytes)} stored in all</span>}
       </span>

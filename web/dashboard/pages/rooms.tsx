@@ -109,10 +109,11 @@ const columnsOf = (app: string): readonly Column<Room>[] => [
   },
   {
     title: "Privacy",
-    width: 16,
+    width: 14,
+    isMinor: true,
     cell: ({ privacy }) => <Badge kind={privacy === "private" ? "accent" : ""}>{String(privacy)}</Badge>,
   },
-  { title: "Open", width: 24, cell: (room) => <Opening of={room} /> },
+  { title: "Open", width: 34, cell: (room) => <Opening of={room} /> },
   {
     title: "At most",
     width: 12,
