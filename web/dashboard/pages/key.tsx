@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { patch, remove, segment } from "../api/client.ts";
 import type { Key as KeyRow } from "../api/types.ts";
-import { currentApp } from "../lib/apps.ts";
+import { nameOfApp } from "../lib/apps.ts";
 import { whole } from "../lib/format.ts";
 import { useLive } from "../lib/live.ts";
 import { BASE } from "../lib/router.ts";
@@ -25,10 +25,12 @@ export function Key({ at }: { readonly at: PageParameters }) {
   const { data, error, reload } = useLive<KeyRow>(path, { everyMs: REFRESH_MS });
   const isEditing = useSignal(false);
   const isLive = data?.revoked === null;
+  // The address may name another application than the key's.
+  const owner = data ? nameOfApp(data.app) : (at.app ?? "");
   return (
     <Page
       title={data?.label ?? "Key"}
-      intro={<a href={`${BASE}/apps/${segment(at.app ?? "")}/keys`}>All keys of {currentApp.value?.name ?? at.app}</a>}
+      intro={<a href={`${BASE}/apps/${segment(owner)}/keys`}>All keys of {owner}</a>}
       isReady={data !== undefined}
       error={error}
       actions={

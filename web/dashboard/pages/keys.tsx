@@ -1,5 +1,5 @@
 /** Keys and developer section: the credentials of an application, and how to use them. */
-import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { query, segment } from "../api/client.ts";
 import type { App, Key } from "../api/types.ts";
 import { currentApp, loadApps } from "../lib/apps.ts";
@@ -25,12 +25,13 @@ export function Keys() {
 }
 
 function KeysOf({ app }: { readonly app: App }) {
-  const isCreating = useSignal(parameters.value.has("create") && mayChange.value);
   const { data, error, reload, hasMore, loadMore } = useList<Key>(`/signalling/keys${query({ app: app._id })}`);
   const origin = useOrigin();
-  const create = (): void => {
-    isCreating.value = true;
-  };
+  // All of them: the oldest come first, and the tests below are about every key that is live.
+  useEffect(() => {
+    if (hasMore) void loadMore();
+  }, [hasMore, data?.length]);
+  const create = (): void => setParameters({ create: "1" });
   const live = data?.filter(({ revoked }) => revoked === null) ?? [];
   const example = live.find(({ type }) => type === "publishable") ?? live[0];
   return (
@@ -47,12 +48,14 @@ function KeysOf({ app }: { readonly app: App }) {
         )
       }
     >
-      <KeyList app={app} keys={data ?? []} create={create} hasMore={hasMore} loadMore={loadMore} />
+      <KeyList app={app} keys={data ?? []} create={create} />
       {example && <KeySnippets title="Connect" shown={example} />}
       <AppSecret app={app} origin={origin} reload={loadApps} />
       <Payloads app={app} />
       {mayChange.value && <DeleteApp app={app} />}
-      {isCreating.value && <CreateKey app={app._id} onCreated={reload} onClose={() => (isCreating.value = false)} />}
+      {parameters.value.has("create") && mayChange.value && (
+        <CreateKey app={app._id} onCreated={reload} onClose={() => setParameters({ create: "" })} />
+      )}
     </Page>
   );
 }
@@ -61,11 +64,9 @@ interface KeyListProps {
   readonly app: App;
   readonly keys: readonly Key[];
   readonly create: () => void;
-  readonly hasMore: boolean;
-  readonly loadMore: () => void;
 }
 
-function KeyList({ app, keys, create, hasMore, loadMore }: KeyListProps) {
+function KeyList({ app, keys, create }: KeyListProps) {
   const channel = parameters.value.get("channel") ?? "";
   const withRevoked = parameters.value.has("revoked");
   const problem = channel === "" ? undefined : channelProblem(channel);
@@ -104,8 +105,6 @@ function KeyList({ app, keys, create, hasMore, loadMore }: KeyListProps) {
         columns={columnsOf(app)}
         rows={rows}
         keyOf={({ keyId }) => keyId}
-        hasMore={hasMore}
-        loadMore={loadMore}
         empty={
           channel === "" ? (
             <Empty title="This application has no keys yet.">
