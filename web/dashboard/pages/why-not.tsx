@@ -1,11 +1,13 @@
 /** Why a client is refused: every check in order. What is pasted here stays in this page's memory, and goes when the page does. */
 import { useSignal } from "@preact/signals";
 import { ACTIONS } from "../../../src/protocol/actions.ts";
-import { post } from "../api/client.ts";
-import type { Check, Explanation } from "../api/types.ts";
+import { post, query } from "../api/client.ts";
+import type { App, Check, Explanation, Key, List } from "../api/types.ts";
+import { currentApp } from "../lib/apps.ts";
+import { useLive } from "../lib/live.ts";
 import { parameters } from "../lib/router.ts";
 import { Form } from "../ui/dialog.tsx";
-import { Select, Text } from "../ui/fields.tsx";
+import { Field, Select, Text } from "../ui/fields.tsx";
 import { Notice } from "../ui/notice.tsx";
 import { Card, Page } from "../ui/page.tsx";
 
@@ -16,9 +18,9 @@ type ActionOption = (typeof ACTION_OPTIONS)[number][0];
 const credentialOf = (text: string): object => (/^(pk|sk)_/.test(text) ? { key: text } : { token: text });
 
 export function WhyNot() {
+  const app = currentApp.value;
   const initial = parameters.value;
   const credential = useSignal(publicId(initial.get("key")));
-  const isShown = useSignal(credential.value !== "");
   const origin = useSignal(initial.get("origin") ?? "");
   const channel = useSignal(initial.get("channel") ?? "");
   const action = useSignal<ActionOption>(ACTIONS.find((one) => one === initial.get("action")) ?? "");
@@ -42,18 +44,8 @@ export function WhyNot() {
       <div class="columns why-not">
         <Card>
           <Form submit="Explain" onSubmit={ask}>
-            <Text
-              label="Publishable key or connect token"
-              type={isShown.value ? "text" : "password"}
-              value={credential.value}
-              onInput={(value) => change(() => (credential.value = value))}
-              placeholder="pk_live_… or eyJ…"
-              help={
-                <button type="button" class="link-button" onClick={() => (isShown.value = !isShown.value)}>
-                  {isShown.value ? "Hide what is pasted" : "Show what is pasted"}
-                </button>
-              }
-            />
+            <Credential value={credential.value} onInput={(value) => change(() => (credential.value = value))} />
+            {app && <KeyChoice app={app} onChoose={(keyId) => change(() => (credential.value = keyId))} />}
             <Text
               label="Origin of the web page"
               value={origin.value}
@@ -82,6 +74,59 @@ export function WhyNot() {
         </div>
       </div>
     </Page>
+  );
+}
+
+interface CredentialProps {
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+}
+
+/** Hidden like a password, but not one: a browser must not offer to keep it. The id of a publishable key is no secret. */
+function Credential({ value, onInput }: CredentialProps) {
+  const isShown = useSignal(false);
+  const isMasked = value !== "" && !isShown.value && publicId(value) === "";
+  return (
+    <Field
+      label="Publishable key or connect token"
+      help={
+        <button type="button" class="link-button" onClick={() => (isShown.value = !isShown.value)}>
+          {isShown.value ? "Hide tokens" : "Show tokens"}
+        </button>
+      }
+    >
+      {(attributes) => (
+        <input
+          {...attributes}
+          class={isMasked ? "masked" : ""}
+          value={value}
+          placeholder="pk_live_… or eyJ…"
+          autocomplete="off"
+          autocapitalize="off"
+          spellcheck={false}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+interface KeyChoiceProps {
+  readonly app: App;
+  readonly onChoose: (keyId: string) => void;
+}
+
+/** The live publishable keys of the application, so that none has to be copied. */
+function KeyChoice({ app, onChoose }: KeyChoiceProps) {
+  const { data } = useLive<List<Key>>(`/signalling/keys${query({ app: app._id })}`);
+  const keys = data?.data.filter(({ type, revoked }) => type === "publishable" && revoked === null) ?? [];
+  return (
+    <Select
+      label={`Or a publishable key of ${app.name}`}
+      value=""
+      options={[["", "Choose …"], ...keys.map(({ keyId, label }) => [keyId, label ?? keyId] as const)]}
+      onChange={onChoose}
+    />
   );
 }
 
