@@ -103,7 +103,7 @@ export function Table<T>({
           </tr>
         </thead>
         <tbody ref={body}>
-          <Space rows={from} columns={columns.length} />
+          <Space rows={from} />
           {rows.slice(from, to).map((row, at) => (
             <tr key={keyOf(row)} aria-rowindex={isVirtual ? from + at + 2 : undefined}>
               {columns.map((column) => (
@@ -113,7 +113,7 @@ export function Table<T>({
               ))}
             </tr>
           ))}
-          <Space rows={rows.length - to} columns={columns.length} />
+          <Space rows={rows.length - to} />
         </tbody>
       </table>
       {hasMore && !isVirtual && (
@@ -125,10 +125,10 @@ export function Table<T>({
   );
 }
 
-/** Takes the place of rows that are not drawn. */
-const Space = ({ rows, columns }: { readonly rows: number; readonly columns: number }) =>
+/** Takes the place of rows that are not drawn. One cell: spanning columns that are hidden where narrow would bring them back, empty. */
+const Space = ({ rows }: { readonly rows: number }) =>
   rows > 0 ? (
     <tr>
-      <td colSpan={columns} class="space" style={{ height: `${rows * ROW_PX}px` }} />
+      <td class="space" style={{ height: `${rows * ROW_PX}px` }} />
     </tr>
   ) : null;
