@@ -109,20 +109,20 @@ const columnsOf = (app: string): readonly Column<Room>[] => [
   },
   {
     title: "Privacy",
-    width: 14,
+    width: 12,
     isMinor: true,
     cell: ({ privacy }) => <Badge kind={privacy === "private" ? "accent" : ""}>{String(privacy)}</Badge>,
   },
-  { title: "Open", width: 34, cell: (room) => <Opening of={room} /> },
+  { title: "Open", width: 38, cell: (room) => <Opening of={room} /> },
   {
     title: "At most",
-    width: 12,
+    width: 10,
     isNumber: true,
     isMinor: true,
     cell: ({ maxParticipants }) =>
       numberOf(maxParticipants) === undefined ? <span class="muted">no limit</span> : whole(Number(maxParticipants)),
   },
-  { title: "Created", width: 16, isMinor: true, cell: ({ created }) => <Time at={Date.parse(created) / 1000} /> },
+  { title: "Created", width: 12, isMinor: true, cell: ({ created }) => <Time at={Date.parse(created) / 1000} /> },
 ];
 
 /** When the room can be joined, by its times. */
@@ -132,7 +132,7 @@ function Opening({ of: { expireUnixSec, notBeforeUnixSec } }: { readonly of: Roo
   if (closes !== undefined && closes <= now)
     return (
       <span class="muted">
-        expired <Time at={closes} />
+        closed <Time at={closes} />
       </span>
     );
   if (opens !== undefined && opens > now)
@@ -144,7 +144,7 @@ function Opening({ of: { expireUnixSec, notBeforeUnixSec } }: { readonly of: Roo
   if (closes === undefined) return <span class="muted">always</span>;
   return (
     <>
-      expires <Time at={closes} />
+      closes <Time at={closes} />
     </>
   );
 }
