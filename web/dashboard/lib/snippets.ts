@@ -31,24 +31,26 @@ const may = ({ actions }: Key, action: string): boolean => actions.includes(acti
 const PUBLISHABLE: Readonly<Record<Language, (parts: Parts) => string>> = {
   js: ({ key, origin, channel }) =>
     lines(
-      "// npm install @metered-ca/realtime",
+      "// npm install @metered-ca/realtime. Run it twice: each receives what the other publishes.",
       'import { SignallingClient } from "@metered-ca/realtime";',
       "",
       `const client = new SignallingClient({ url: ${quoted(origin.replace(/^http/, "ws"))}, apiKey: ${quoted(key.keyId)} });`,
       'client.on("message", ({ channel, data }) => console.log(channel, data));',
       "await client.connect();",
+      'console.log("connected");',
       may(key, "subscribe") && `await client.subscribe(${quoted(channel)});`,
       may(key, "publish") && `await client.publish(${quoted(channel)}, { text: "hello" });`,
     ),
   python: ({ key, origin, channel }) =>
     lines(
-      "# pip install metered-realtime",
+      "# pip install metered-realtime. Run it twice: each receives what the other publishes.",
       "import asyncio",
       "from metered_realtime import Message, SignallingClient",
       "",
       "async def main():",
       `    url = ${quoted(origin.replace(/^http/, "ws"))}`,
       `    async with SignallingClient(url=url, api_key=${quoted(key.keyId)}) as client:`,
+      '        print("connected")',
       "        client.on(Message)(lambda message: print(message.channel, message.data))",
       may(key, "subscribe") && `        await client.subscribe(${quoted(channel)})`,
       may(key, "publish") && `        await client.publish(${quoted(channel)}, {"text": "hello"})`,
