@@ -13,7 +13,9 @@ export function ListFoot({ list: { data, hasMore }, what }: ListFootProps) {
   if (count === 0) return null;
   return (
     <p class="list-foot muted small">
-      {hasMore ? `The first ${whole(count)} ${what}; scroll for more.` : `${whole(count)} ${what}.`}
+      {hasMore
+        ? `The first ${whole(count)} ${what}; scroll for more.`
+        : `${whole(count)} ${count === 1 ? what.slice(0, -1) : what}.`}
     </p>
   );
 }
