@@ -1,0 +1,204 @@
+/** The live pages by clicking, from the sign-in form on: each action is seen by a real client, or in the control plane. */
+import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { attempt } from "../../conformance/raw/support/connect.ts";
+import { Wire } from "../../conformance/raw/support/wire.ts";
+import { until } from "../../support/wait.ts";
+import {
+  browserForTests,
+  button,
+  Dashboard,
+  dialog,
+  go,
+  heading,
+  link,
+  row,
+  signInByForm,
+  toast,
+} from "../support/dashboard.ts";
+import { dashboardServer, newShop } from "../support/seeds.ts";
+
+setDefaultTimeout(90_000);
+
+const browser = browserForTests();
+const server = await dashboardServer();
+const { world, publishable } = await newShop(server, "shop");
+afterEach(() => world.hangUp());
+
+const open = (expected?: RegExp): Promise<Dashboard> =>
+  Dashboard.open(browser(), server.url, { token: server.adminToken, ...(expected && { expected }) });
+
+const live = (page: Page) => page.getByRole("main").getByText("Live", { exact: true });
+const events = (page: Page) => page.getByRole("grid", { name: /^Events/ }).getByRole("row");
+
+test("a wrong token is refused with a sentence; the right one opens the overview, and the switcher an application", async () => {
+  await using dashboard = await Dashboard.open(browser(), server.url, { expected: /401/ });
+  const page = await dashboard.page();
+  await page.getByLabel("Token").fill("admin_wrong");
+  await button(page, "Sign in").click();
+  await page.getByRole("alert").filter({ hasText: /\w+/ }).waitFor();
+  await signInByForm(page, server.adminToken);
+  await row(page, "Nodes", "ok").waitFor();
+  await page.getByRole("combobox", { name: "Application" }).selectOption("shop");
+  await page.waitForURL(/\/dashboard\/apps\/shop$/);
+  await page.getByRole("heading", { name: "No connection yet" }).waitFor();
+  await world.member("chat/1", { sub: "alice" });
+  await page.getByRole("heading", { name: "The first connection has come" }).waitFor();
+  await row(page, "Busiest channels", "chat/1").waitFor();
+  await page.getByText("24 h", { exact: true }).click();
+  await page.waitForURL(/range=24h/);
+  await page.reload();
+  expect(await page.getByRole("radio", { name: "24 h" }).isChecked()).toBe(true);
+});
+
+test("a channel is found, shows its members, and a test message reaches a client", async () => {
+  const { wire } = await world.member("chat/42", { sub: "alice", peerMetadata: { name: "Alice", tier: "gold" } });
+  await world.member("news", { sub: "bob" });
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop");
+  await go(page, "Channels");
+  await row(page, "Channels with subscribers", "news").waitFor();
+  await page.getByRole("searchbox").fill("chat/");
+  await row(page, "Channels with subscribers", "news").waitFor({ state: "detached" });
+  await link(page, "chat/42").click();
+  await heading(page, "chat/42").waitFor();
+  await button(row(page, "Members", "alice"), /gold/).click();
+  await dialog(page, "Metadata of alice").getByText('"tier": "gold"').waitFor();
+  await button(dialog(page, "Metadata of alice"), "Close").click();
+  await live(page).waitFor();
+  await page.getByLabel("Data (JSON)").fill("{ broken");
+  await page.getByText(/^This is no JSON/).waitFor();
+  expect(await button(page, "Publish").isDisabled()).toBe(true);
+  await page.getByLabel("Data (JSON)").fill('{"text":"from the dashboard"}');
+  await page.getByLabel("From").fill("support");
+  await button(page, "Publish").click();
+  await toast(page, "Published to chat/42.").waitFor();
+  const message = await wire.until("message");
+  expect(message).toMatchObject({ channel: "chat/42", from: "support", data: { text: "from the dashboard" } });
+  await page
+    .getByRole("grid", { name: /^Messages/ })
+    .getByRole("row")
+    .filter({ hasText: "support" })
+    .waitFor();
+});
+
+test("a peer is found, gets a direct message, is disconnected and then kept out", async () => {
+  const { wire } = await world.member("chat/42", { sub: "mallory" });
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop");
+  await go(page, "Peers");
+  await page.getByRole("searchbox").fill("mal");
+  await link(page, "mallory").click();
+  await heading(page, "mallory").waitFor();
+  await row(page, "Connections", world.key.keyId).getByText("1 channel").click();
+  await link(page, "chat/42").waitFor();
+  await page.getByText("Subscribed to “chat/42”.").waitFor();
+
+  await button(page, "Send a message").click();
+  await button(dialog(page, "Send a message to mallory"), "Send").click();
+  expect(await wire.until("direct")).toMatchObject({ from: "server", data: { text: "Hello from the dashboard" } });
+
+  await button(page, "Disconnect").click();
+  await button(dialog(page, "Disconnect mallory?"), "Disconnect").click();
+  expect((await wire.closed()).code).toBe(4020);
+  await toast(page, "1 connection was closed.").waitFor();
+  await page.getByText("This peer is not connected now.").waitFor();
+
+  await button(page, "Block …").click();
+  await button(dialog(page, "Block mallory?"), "Block").click();
+  await toast(page, /^mallory is blocked for 15 min/).waitFor();
+  const outcome = await attempt(server.url, { query: `token=${world.token({ sub: "mallory" })}` });
+  if (outcome instanceof Wire) throw new Error("the blocked peer was let in");
+  expect(outcome.body.error).toBe("unauthorized");
+});
+
+test("the console shows connects, messages and refusals as they come; filters, search, pause and details work", async () => {
+  await using dashboard = await open();
+  await dashboard.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  const page = await dashboard.page("/apps/shop");
+  await go(page, "Console");
+  await live(page).waitFor();
+  const alice = await world.member("chat/7", { sub: "alice" });
+  await world.member("orders/1", { sub: "bob" });
+  alice.wire.send({ type: "publish", channel: "chat/7", data: 1 });
+  await events(page).filter({ hasText: "publish" }).filter({ hasText: "alice" }).waitFor();
+  await attempt(server.url, {
+    query: `key=${publishable.keyId}`,
+    headers: { Origin: "https://elsewhere.example.com" },
+  });
+  const refused = events(page).filter({ hasText: "origin_not_allowed" });
+  await refused.waitFor();
+
+  await page.getByLabel("Channel").fill("chat/*");
+  await events(page).filter({ hasText: "bob" }).first().waitFor({ state: "detached" });
+  await page.waitForURL(/channel=chat/);
+  expect(await events(page).filter({ hasText: "publish" }).count()).toBe(1);
+  await page.getByLabel("Channel").fill("");
+  await page.getByRole("checkbox", { name: "publish", exact: true }).uncheck();
+  await events(page).filter({ hasText: "publish" }).waitFor({ state: "detached" });
+  const reopened = page.waitForResponse((response) => /\/tail\?(?!.*kind=)/.test(response.url()));
+  await page.getByRole("checkbox", { name: "publish", exact: true }).check();
+  await reopened;
+
+  await button(page, "Clear").click();
+  await page.getByText("Nothing has happened yet.").waitFor();
+  await live(page).waitFor();
+  await button(page, "Pause").click();
+  alice.wire.send({ type: "publish", channel: "chat/7", data: 2 });
+  await page.getByText("1 since").waitFor();
+  expect(await events(page).count()).toBe(0);
+  await button(page, "Resume").click();
+  await events(page).filter({ hasText: "chat/7" }).click();
+  const details = page.getByRole("region", { name: "Details of the event" });
+  await details.getByText("Payloads of shop are not shown").waitFor();
+  await button(details, /Copy JSON/).click();
+  const copied = JSON.parse(await page.evaluate<string>("navigator.clipboard.readText()"));
+  expect(copied).toMatchObject({ kind: "publish", channel: "chat/7", peerId: "alice", app: world.app._id });
+  expect(copied).not.toHaveProperty("data");
+  await button(details, /Only this peer/).click();
+  await page.waitForURL(/peer=alice/);
+  await page.getByRole("searchbox", { name: "Search in what is shown" }).fill("no such text");
+  await page.getByText("No event here contains this text.").waitFor();
+});
+
+test("a refusal in the console leads to its explanation", async () => {
+  await using dashboard = await open();
+  const page = await dashboard.page("/console?kind=refuse");
+  await live(page).waitFor();
+  await attempt(server.url, {
+    query: `key=${publishable.keyId}`,
+    headers: { Origin: "https://elsewhere.example.com" },
+  });
+  await link(events(page).filter({ hasText: "origin_not_allowed" }), "Why?").click();
+  await heading(page, "Why not?").waitFor();
+  expect(await page.getByLabel("Publishable key or connect token").inputValue()).toBe(publishable.keyId);
+  await page.getByLabel("Origin of the web page").fill("https://elsewhere.example.com");
+  await button(page, "Explain").click();
+  await page.getByText(/^Refused by the check/).waitFor();
+  await page.getByLabel("Origin of the web page").fill("https://shop.example.com");
+  await button(page, "Explain").click();
+  await page.getByText("Allowed: every check passes.").waitFor();
+  await page.getByLabel("Channel").fill("secret/1");
+  await page.getByLabel("Action").selectOption("publish");
+  await button(page, "Explain").click();
+  await page.getByText(/^Refused by the check/).waitFor();
+});
+
+test("payloads are shown once the application allows it", async () => {
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop/keys");
+  const allowed = page.getByRole("checkbox", { name: /^Show the content of messages/ });
+  await allowed.click();
+  await toast(page, "Payloads are shown.").waitFor();
+  const { wire } = await world.member("chat/9", { sub: "alice" });
+  await go(page, "Console");
+  await live(page).waitFor();
+  wire.send({ type: "publish", channel: "chat/9", data: { order: 4711 } });
+  await events(page).filter({ hasText: '{"order":4711}' }).waitFor();
+  await go(page, "Keys");
+  await allowed.click();
+  await until("it is off", async () => {
+    const app = await server.admin.must<{ consolePayloads: boolean }>("GET", `/apps/${world.app._id}`);
+    return !app.consolePayloads;
+  });
+});

@@ -1,0 +1,149 @@
+/** The dashboard in a browser of its own, signed in; everything that a page must never do is gathered as a complaint. */
+import { afterAll, beforeAll, expect } from "bun:test";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import { sessionAt } from "../../support/dashboard.ts";
+import { TIMEOUT_MS } from "../../support/wait.ts";
+import { launchChromium } from "./chromium.ts";
+
+export interface Look {
+  readonly width: number;
+  readonly height?: number;
+  readonly scheme: "light" | "dark";
+}
+
+export const WIDE: Look = { width: 1440, scheme: "light" };
+export const NARROW_DARK: Look = { width: 360, scheme: "dark" };
+export const LOOKS: readonly Look[] = [
+  WIDE,
+  { width: 1440, scheme: "dark" },
+  { width: 360, scheme: "light" },
+  NARROW_DARK,
+];
+
+/** Before any script of the page: counts movements of the layout, and makes violations of the policy visible. */
+const OBSERVERS = `
+  globalThis.shifts = [];
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries())
+      if (!entry.hadRecentInput)
+        shifts.push({ value: entry.value, of: entry.sources.map(({ node }) => (node?.outerHTML ?? node?.textContent ?? "").slice(0, 120)) });
+  }).observe({ type: "layout-shift", buffered: true });
+  addEventListener("securitypolicyviolation", (event) =>
+    console.error("policy: " + event.violatedDirective + " " + event.blockedURI + " " + event.sample));`;
+
+export interface Opening extends Partial<Look> {
+  /** Signed in with it from the start. Without one the page shows the sign-in form. */
+  readonly token?: string;
+  /** Texts of errors in the console that the test causes itself. */
+  readonly expected?: RegExp;
+}
+
+export class Dashboard implements AsyncDisposable {
+  readonly complaints: string[] = [];
+  /** Addresses of all requests. */
+  readonly requests: string[] = [];
+
+  private constructor(
+    readonly context: BrowserContext,
+    readonly url: string,
+    private readonly expected: RegExp | undefined,
+  ) {
+    context.setDefaultTimeout(TIMEOUT_MS);
+    context.on("page", (page) => this.watch(page));
+  }
+
+  static async open(browser: Browser, url: string, opening: Opening = {}): Promise<Dashboard> {
+    const { token, width = WIDE.width, height = 900, scheme = WIDE.scheme, expected } = opening;
+    const context = await browser.newContext({
+      viewport: { width, height },
+      colorScheme: scheme,
+      ...(token !== undefined && { storageState: await signedIn(url, token) }),
+    });
+    await context.addInitScript(OBSERVERS);
+    return new Dashboard(context, url, expected);
+  }
+
+  /** `path` is below /dashboard. */
+  async page(path = ""): Promise<Page> {
+    const page = await this.context.newPage();
+    await page.goto(`${this.url}/dashboard${path}`);
+    return page;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.context.close();
+    expect(this.complaints).toEqual([]);
+  }
+
+  private watch(page: Page): void {
+    const { host } = new URL(this.url);
+    page.on("pageerror", (error) => this.complaints.push(String(error)));
+    page.on("console", (message) => {
+      const isExpected = this.expected?.test(message.text()) === true;
+      if (["error", "warning"].includes(message.type()) && !isExpected)
+        this.complaints.push(`${message.text()} ${message.location().url}`);
+    });
+    page.on("dialog", (dialog) => {
+      this.complaints.push(`dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    page.on("request", (request) => {
+      const address = new URL(request.url());
+      this.requests.push(request.url());
+      if (/^(http|ws)/.test(address.protocol) && address.host !== host)
+        this.complaints.push(`leaves the host: ${request.url()}`);
+    });
+  }
+}
+
+/** What the browser keeps after signing in. */
+async function signedIn(url: string, token: string) {
+  const [name = "", value = ""] = (await sessionAt(url, token)).split("=");
+  const { hostname } = new URL(url);
+  const cookie = { name, value, domain: hostname, path: "/", expires: -1, httpOnly: true, secure: false };
+  return {
+    cookies: [{ ...cookie, sameSite: "Strict" as const }],
+    origins: [{ origin: url, localStorage: [{ name: "parley-signed-in", value: "1" }] }],
+  };
+}
+
+/** Sends the sign-in form as a person does. */
+export async function signInByForm(page: Page, token: string): Promise<void> {
+  await page.getByLabel("Token").fill(token);
+  await button(page, "Sign in").click();
+  await heading(page, "Overview").waitFor();
+}
+
+/** One browser for the tests of a file. */
+export function browserForTests(): () => Browser {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterAll(() => browser?.close());
+  return () => {
+    if (!browser) throw new Error("the browser has not started");
+    return browser;
+  };
+}
+
+type Within = Page | Locator;
+
+export const button = (within: Within, name: string | RegExp): Locator =>
+  within.getByRole("button", { name, exact: typeof name === "string" });
+export const link = (within: Within, name: string | RegExp): Locator =>
+  within.getByRole("link", { name, exact: typeof name === "string" });
+export const heading = (page: Page, name: string | RegExp): Locator =>
+  page.getByRole("heading", { name, level: 1, exact: typeof name === "string" });
+export const dialog = (page: Page, name: string | RegExp): Locator =>
+  page.getByRole("dialog", { name, exact: typeof name === "string" });
+/** A short confirmation at the edge of the page. */
+export const toast = (page: Page, text: string | RegExp): Locator => page.locator(".toast").filter({ hasText: text });
+export const row = (page: Page, table: string, text: string): Locator =>
+  page.getByRole("table", { name: table, exact: true }).getByRole("row").filter({ hasText: text });
+
+/** Opens an entry of the navigation. */
+export async function go(page: Page, entry: string, title = entry): Promise<void> {
+  await link(page.getByRole("navigation", { name: "Dashboard" }), entry).click();
+  await heading(page, title).waitFor();
+}
