@@ -4,7 +4,7 @@ import { type Loaded, loadConfig } from "../config/load.ts";
 import type { Config } from "../config/settings.ts";
 import { openFilesLimit } from "../node/facts.ts";
 import { firstRunFile, firstRunText, hasSomethingToShow, writeFirstRunFile } from "../node/first-run.ts";
-import { type Node, startNode } from "../node/node.ts";
+import { type LoadPages, type Node, startNode } from "../node/node.ts";
 import { type Log, makeLog } from "../telemetry/log.ts";
 import { LOW_OPEN_FILES } from "./defaults.ts";
 import { greeting, howToOpen, readyFields } from "./greeting.ts";
@@ -14,19 +14,20 @@ import { Shutdown } from "./shutdown.ts";
 /** Added to the two phases of a drain, connections and requests, which take up to PARLEY_DRAIN_SECONDS each. */
 const DRAIN_SLACK_MS = 10_000;
 
-export async function runUp({ flags, env }: Input): Promise<undefined> {
-  await up(loadConfig(flags, env));
+/** `loadPages`: for development, other pages than those of the last build. */
+export async function runUp({ flags, env }: Input, loadPages?: LoadPages): Promise<undefined> {
+  await up(loadConfig(flags, env), loadPages);
   return undefined;
 }
 
-async function up(loaded: Loaded): Promise<void> {
+async function up(loaded: Loaded, loadPages?: LoadPages): Promise<void> {
   const { config, warnings } = loaded;
   const nodeId = config.nodeId || randomBytes(4).toString("hex");
   const log = makeLog(config.logLevel, config.logFormat, nodeId);
   for (const warning of warnings) log.warn(warning);
   if (openFilesLimit() < LOW_OPEN_FILES)
     log.warn(`the limit of open files is ${openFilesLimit()}, and each connection needs one (ulimit -n, LimitNOFILE)`);
-  const node = await startNode(loaded, nodeId, log);
+  const node = await startNode(loaded, nodeId, log, loadPages);
   // Before the ready line is printed, because a SIGTERM may follow at once and needs its handler.
   onEnd(node, log, 2 * config.drainSeconds * 1000 + DRAIN_SLACK_MS);
   await announce(node, config, log);

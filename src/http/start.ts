@@ -1,7 +1,7 @@
 /** `/`: introduces the service, with a chat and a call between two tabs. The page loads nothing from other hosts. */
 import { isLoopback, parseAddress } from "../access/address.ts";
 import type { Call } from "./call.ts";
-import type { Pages } from "./pages/pages.ts";
+import type { PageServer } from "./pages/pages.ts";
 
 /**
  * A browser on the server's own machine. Its address bar must name this machine too: otherwise any web site could point its
@@ -15,7 +15,7 @@ function isOnThisMachine({ request: { headers }, isLocal }: Call): boolean {
 }
 
 export interface StartParts {
-  readonly pages: Pages;
+  readonly pages: PageServer;
   /** The id of a publishable key that every origin may use. It is shown only to browsers on this machine. */
   readonly demoKey: () => string | undefined;
   /** The dashboard is at the same address as this page. */
@@ -24,7 +24,7 @@ export interface StartParts {
 
 export const startPage =
   ({ pages, demoKey, linksDashboard }: StartParts) =>
-  (call: Call): Response => {
+  (call: Call): Response | Promise<Response> => {
     const key = isOnThisMachine(call) ? demoKey() : undefined;
     return pages.page("start", call, (html) => {
       const withKey = html.replace('data-key=""', () => `data-key="${key ?? ""}"`);

@@ -9,8 +9,7 @@ import { BlockSweep } from "../access/block-sweep.ts";
 import { Repeating } from "../access/repeating.ts";
 import { Throttle } from "../access/throttle.ts";
 import { countOpenFiles, HeadLimit, setHeadLimit } from "../http/head-limit.ts";
-import { loadBundle } from "../http/pages/bundle.ts";
-import { Pages } from "../http/pages/pages.ts";
+import type { PageServer } from "../http/pages/pages.ts";
 import { RequestPipeline } from "../http/pipeline.ts";
 import { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { systemClock as clock } from "../realtime/clock.ts";
@@ -50,7 +49,9 @@ export interface NodeParts {
   readonly routes: NodeRoutes;
 }
 
-export type BuildOptions = Pick<NodeContext, "config" | "sources" | "nodeId" | "log" | "store">;
+export interface BuildOptions extends Pick<NodeContext, "config" | "sources" | "nodeId" | "log" | "store"> {
+  readonly loadPages: () => Promise<PageServer>;
+}
 
 export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const context = contextOf(options);
@@ -115,7 +116,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const pipeline = new RequestPipeline({ log, metrics, trustedProxies, domain, unauthenticated });
   const facts = factsOf({ config, nodeId, host, sealedKeys: () => keyring.sealed.length });
   const services = { keyring, directory, operators, auditTrail, realtime, rooms, recordings, tails };
-  const pages = new Pages(await loadBundle());
+  const pages = await options.loadPages();
   const routes = buildRoutes({ ...context, ...services, checks, pipeline, unauthenticated, facts, pages });
   return {
     context,

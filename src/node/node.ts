@@ -1,6 +1,8 @@
 /** One node: opens its store, builds its parts, starts them, and stops them. */
 import { ConfigError, type Loaded } from "../config/load.ts";
 import { TlsError } from "../http/listener.ts";
+import { loadBundle } from "../http/pages/bundle.ts";
+import { type PageServer, Pages } from "../http/pages/pages.ts";
 import { openStore } from "../store/open.ts";
 import type { Log } from "../telemetry/log.ts";
 import { buildNode } from "./build.ts";
@@ -24,10 +26,15 @@ export interface Node {
   stop(): Promise<void>;
 }
 
+export type LoadPages = () => Promise<PageServer>;
+
+const builtPages: LoadPages = async () => new Pages(await loadBundle());
+
 export async function startNode(
   { config, sources }: Pick<Loaded, "config" | "sources">,
   nodeId: string,
   log: Log,
+  loadPages: LoadPages = builtPages,
 ): Promise<Node> {
   if (config.databaseUrl !== "" && config.masterKey === "")
     throw new ConfigError(
@@ -35,7 +42,7 @@ export async function startNode(
     );
   const store = await openStore(config.data, config.databaseUrl);
   try {
-    const parts = await buildNode({ config, sources, nodeId, log, store });
+    const parts = await buildNode({ config, sources, nodeId, log, store, loadPages });
     const node = await startParts(parts);
     const { access, listeners } = node;
     return {

@@ -2,7 +2,7 @@
 import type { Config } from "../config/settings.ts";
 import type { Call } from "../http/call.ts";
 import { ASSETS_PATH } from "../http/pages/bundle.ts";
-import type { Pages } from "../http/pages/pages.ts";
+import type { PageServer } from "../http/pages/pages.ts";
 import type { RequestPipeline, Routes } from "../http/pipeline.ts";
 import { startPage } from "../http/start.ts";
 import { Problem } from "../protocol/codes.ts";
@@ -10,7 +10,7 @@ import { Problem } from "../protocol/codes.ts";
 export interface PageParts {
   readonly config: Config;
   readonly pipeline: RequestPipeline;
-  readonly pages: Pages;
+  readonly pages: PageServer;
   /** The id of a publishable key of the demo that every origin may use. */
   readonly demoKey: () => string | undefined;
   readonly isOwnHost: (call: Call) => boolean;
@@ -32,7 +32,7 @@ export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost }: Page
     "/": pipeline.handler(pipeline.publicRoute("/", start, { hosts: "own" })),
   };
   if (!config.dashboard) return { publicPages, operatorPages: {} };
-  const dashboardPage = (call: Call): Response => {
+  const dashboardPage = (call: Call): Response | Promise<Response> => {
     if (!isOwnHost(call)) throw new Problem("wrong_host");
     return pages.page("dashboard", call);
   };

@@ -18,7 +18,7 @@ import { type GuardParts, type Guards, makeGuards } from "../http/guards.ts";
 import { openapiDocument } from "../http/openapi.ts";
 import { healthEndpoint, type ReadyChecks, readyResponse } from "../http/operations.ts";
 import { OwnHosts } from "../http/own-host.ts";
-import type { Pages } from "../http/pages/pages.ts";
+import type { PageServer } from "../http/pages/pages.ts";
 import { peerEndpoints } from "../http/peers.ts";
 import type { RequestPipeline, Routes } from "../http/pipeline.ts";
 import { recordingEndpoints } from "../http/recordings.ts";
@@ -57,7 +57,7 @@ export interface RouteParts extends NodeContext {
   readonly pipeline: RequestPipeline;
   readonly unauthenticated: UnauthenticatedLimit;
   readonly facts: () => NodeFacts;
-  readonly pages: Pages;
+  readonly pages: PageServer;
 }
 
 export interface NodeRoutes {

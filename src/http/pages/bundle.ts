@@ -50,7 +50,7 @@ async function build(): Promise<Bundle> {
     define: { "process.env.NODE_ENV": '"production"' },
     throw: false,
   });
-  if (!success) throw new Error(`the pages of web/ cannot be built: ${logs.map(String).join("\n")}`);
+  if (!success) throw new Error(`the pages of web/ cannot be built:\n${logs.map(located).join("\n")}`);
   const texts = await Promise.all(
     outputs.map(async (one) => [one.path.replace(/^\.\//, ""), await one.text()] as const),
   );
@@ -60,6 +60,9 @@ async function build(): Promise<Bundle> {
     assets: new Map(texts.filter(([path]) => !path.endsWith(".html"))),
   };
 }
+
+const located = ({ message, position }: BuildMessage | ResolveMessage): string =>
+  position ? `${position.file}:${position.line}:${position.column}: ${message}` : message;
 
 /** Changes with every source, with the packages they import, and with the bundler. */
 function sourcesHash(): string {

@@ -29,7 +29,14 @@ interface Asset {
   readonly gzip: Uint8Array<ArrayBuffer>;
 }
 
-export class Pages {
+/** What the routes need. `Pages` serves one build; `npm run dev` replaces it with one that looks for changes. */
+export interface PageServer {
+  /** `fill` replaces parts of the page's HTML, such as the demo's key. */
+  page(name: PageName, call: Call, fill?: (html: string) => string): Response | Promise<Response>;
+  asset(call: Call): Response;
+}
+
+export class Pages implements PageServer {
   private readonly assets: ReadonlyMap<string, Asset>;
 
   constructor(private readonly bundle: Bundle) {
@@ -45,7 +52,6 @@ export class Pages {
     );
   }
 
-  /** `fill` replaces parts of the page's HTML, such as the demo's key. */
   page(name: PageName, call: Call, fill: (html: string) => string = (html) => html): Response {
     onlyRead(call);
     return new Response(fill(this.bundle.pages[name]), {

@@ -1,0 +1,46 @@
+/**
+ * `npm run dev`: `parley up`, with pages that are built again when a file of web/ has changed, so that a reload in the browser shows
+ * the change. Arguments are those of `parley up`.
+ */
+import { parseCommand } from "../src/cli/dispatch.ts";
+import { reportOf } from "../src/cli/errors.ts";
+import { Input } from "../src/cli/input.ts";
+import { Output } from "../src/cli/output.ts";
+import { runUp } from "../src/cli/up.ts";
+import type { Call } from "../src/http/call.ts";
+import { loadBundle, type PageName } from "../src/http/pages/bundle.ts";
+import { type PageServer, Pages } from "../src/http/pages/pages.ts";
+
+/** Looks at the sources with every page that is requested. Watching them instead could serve a reload before the build has ended. */
+class FreshPages implements PageServer {
+  constructor(private built: Pages) {}
+
+  async page(name: PageName, call: Call, fill?: (html: string) => string): Promise<Response> {
+    try {
+      this.built = new Pages(await loadBundle());
+      return this.built.page(name, call, fill);
+    } catch (error) {
+      // Where the change was made, in the browser too: the next reload after a correction shows the page.
+      const text = error instanceof Error ? error.message : String(error);
+      console.error(text);
+      return new Response(text, { status: 500, headers: { "Content-Type": "text/plain; charset=utf-8" } });
+    }
+  }
+
+  asset(call: Call): Response {
+    return this.built.asset(call);
+  }
+}
+
+try {
+  const { command, operands, flags, repeated } = parseCommand(["up", ...process.argv.slice(2)]);
+  const input = new Input(operands, flags, process.env, repeated);
+  // Anything but "up" is its help.
+  if (command.name === "up") await runUp(input, async () => new FreshPages(new Pages(await loadBundle())));
+  else await new Output(false).result((await (await command.load())(input)) ?? { value: {}, text: "" });
+} catch (error) {
+  const report = reportOf(error);
+  if (!report) throw error;
+  await new Output(false).failure(report);
+  process.exit(report.exitCode);
+}
