@@ -116,7 +116,7 @@ export const SETTINGS = {
     initial: [],
     shown: "none",
     meaning:
-      "the service's own addresses, separated by commas: control plane and metrics answer only under these hosts, `localhost` and IP addresses (requests with the admin token under any host)",
+      "the service's own addresses, separated by commas: dashboard, control plane and metrics answer only under these hosts, `localhost` and IP addresses (requests with the admin token or an operator's under any host)",
     read: urls,
   }),
   adminToken: setting({
@@ -175,7 +175,7 @@ export const SETTINGS = {
     env: "PARLEY_ADMIN_LISTEN",
     initial: "",
     shown: "the same port",
-    meaning: "separate `host:port` for control plane and metrics; the main port then does not serve them",
+    meaning: "separate `host:port` for dashboard, control plane and metrics; the main port then does not serve them",
     read: matching(/^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$/, "host:port"),
   }),
   storageUrl: setting({
