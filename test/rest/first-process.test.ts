@@ -43,7 +43,7 @@ test("npm start: one Ctrl-C drains the server, although it arrives as two signal
   using folder = scratch();
   const flags = ["--port", "0", "--host", "127.0.0.1", "--data", folder.path];
   await using terminal = new Terminal(["npm", "start", "--", ...flags], { HOME: folder.path });
-  const [, url = ""] = /open {2}(\S+)\//.exec(await terminal.shows(/open {2}\S+\/\s/)) ?? [];
+  const [, url = ""] = /open {7}(\S+)\//.exec(await terminal.shows(/open {7}\S+\/\s/)) ?? [];
   const [, key = ""] = /publishable key {2}(\S+)/.exec(await terminal.shows(/admin token .*\n/)) ?? [];
   const socket = new WebSocket(`${url.replace("http", "ws")}/v1?key=${key}`);
   const closed = Promise.withResolvers<number>();
