@@ -6,6 +6,7 @@ import { currentApp } from "../lib/apps.ts";
 import { whole } from "../lib/format.ts";
 import { useDelayed, useKept, useList } from "../lib/live.ts";
 import { nowSeconds } from "../lib/now.ts";
+import { useOrigin } from "../lib/origin.ts";
 import { changesOf, draftOf, nameProblem, type RoomFieldName } from "../lib/room-draft.ts";
 import { BASE, navigate, parameters, setParameters } from "../lib/router.ts";
 import { mayChange } from "../lib/session.ts";
@@ -85,6 +86,7 @@ interface NoRoomsProps {
 }
 
 function NoRooms({ app, search, isSearching }: NoRoomsProps) {
+  const origin = useOrigin();
   if (isSearching) return <Empty title="Searching …" />;
   if (search !== "") return <Empty title="No room has this in its name.">Archived rooms are not listed.</Empty>;
   return (
@@ -93,7 +95,7 @@ function NoRooms({ app, search, isSearching }: NoRoomsProps) {
       <div class="spaced">
         <Snippet
           what="call that creates a room"
-          text={`curl -s ${location.origin}/api/v1/room -H 'X-Parley-App: ${app}' \\\n  -H "Authorization: Bearer $APP_SECRET" -d '{"roomName":"standup"}'`}
+          text={`curl -s ${origin}/api/v1/room -H 'X-Parley-App: ${app}' \\\n  -H "Authorization: Bearer $APP_SECRET" -d '{"roomName":"standup"}'`}
         />
       </div>
     </Empty>
