@@ -7,7 +7,13 @@ const HERE = new URL("http://admin.internal:9000/dashboard/apps/shop/keys");
 
 const settings = (values: Readonly<Record<string, string>>): SettingRow[] => [
   { name: "PARLEY_PORT", value: "8080", source: "default", default: "8080", meaning: "" },
-  ...Object.entries(values).map(([name, value]) => ({ name, value, source: "flag", default: "none", meaning: "" })),
+  ...Object.entries(values).map(([name, value]) => ({
+    name,
+    value,
+    source: "flag" as const,
+    default: "none",
+    meaning: "",
+  })),
 ];
 
 test("the first public address comes first", () => {
