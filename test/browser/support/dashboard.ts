@@ -107,11 +107,11 @@ async function signedIn(url: string, token: string) {
   };
 }
 
-/** Sends the sign-in form as a person does. */
-export async function signInByForm(page: Page, token: string): Promise<void> {
+/** Sends the sign-in form as a person does; `opens` is the title of the page behind it. */
+export async function signInByForm(page: Page, token: string, opens = "Overview"): Promise<void> {
   await page.getByLabel("Token").fill(token);
   await button(page, "Sign in").click();
-  await heading(page, "Overview").waitFor();
+  await heading(page, opens).waitFor();
 }
 
 /** One browser for the tests of a file. */

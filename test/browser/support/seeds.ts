@@ -45,21 +45,20 @@ export async function recordedVideo(browser: Browser): Promise<Uint8Array> {
       [canvas.width, canvas.height] = [64, 48];
       const brush = canvas.getContext("2d");
       let frames = 0;
-      const paint = () => {
-        brush.fillStyle = "hsl(" + (frames * 20) + " 60% 50%)";
+      const painting = setInterval(() => {
+        brush.fillStyle = "hsl(" + frames++ * 20 + " 60% 50%)";
         brush.fillRect(0, 0, 64, 48);
-        if (++frames < 12) requestAnimationFrame(paint);
-        else recorder.stop();
-      };
-      const recorder = new MediaRecorder(canvas.captureStream(30), { mimeType: "video/webm" });
+        if (frames === 20) recorder.stop();
+      }, 30);
+      const recorder = new MediaRecorder(canvas.captureStream(), { mimeType: "video/webm;codecs=vp8" });
       const parts = [];
       recorder.ondataavailable = ({ data }) => parts.push(data);
       recorder.onstop = () => {
+        clearInterval(painting);
         const reader = new FileReader();
         reader.onload = () => resolve(reader.result.split(",")[1]);
         reader.readAsDataURL(new Blob(parts));
       };
-      recorder.onstart = paint;
       recorder.start();
     })`);
     return Buffer.from(encoded, "base64");

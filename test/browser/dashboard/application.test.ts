@@ -1,0 +1,262 @@
+/** The pages of an application by clicking: keys, rooms, recordings, usage. Each action is checked in the API. */
+import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { refusal } from "../../conformance/raw/support/connect.ts";
+import { type Key, mint } from "../../support/admin.ts";
+import { call } from "../../support/http.ts";
+import { selfSigned } from "../../support/jwt.ts";
+import { sha256 } from "../../support/recordings.ts";
+import { until } from "../../support/wait.ts";
+import { browserForTests, button, Dashboard, dialog, go, heading, link, row, toast } from "../support/dashboard.ts";
+import { dashboardServer, newShop, recordedVideo } from "../support/seeds.ts";
+
+setDefaultTimeout(90_000);
+
+const browser = browserForTests();
+const server = await dashboardServer();
+const { world, backend } = await newShop(server, "shop");
+afterEach(() => world.hangUp());
+
+const open = (expected?: RegExp): Promise<Dashboard> =>
+  Dashboard.open(browser(), server.url, { token: server.adminToken, ...(expected && { expected }) });
+
+/** What a block of text to copy has in it. */
+const snippetIn = async (page: Page, title: string): Promise<string> =>
+  (await dialog(page, title).locator("pre").textContent()) ?? "";
+
+test("an application is created, its secret key works, and it can be deleted", async () => {
+  await using dashboard = await open();
+  const page = await dashboard.page();
+  await page.getByRole("combobox", { name: "Application" }).selectOption("New application …");
+  await heading(page, "New application").waitFor();
+  await page.getByLabel("Name").fill("Not Allowed");
+  await page.getByText("Only lower-case letters, digits and hyphens.").waitFor();
+  await page.getByLabel("Name").fill("cinema");
+  await button(page, "Create application").click();
+  await heading(page, "cinema is created").waitFor();
+  const secret = (await page.locator("pre").first().textContent()) ?? "";
+  const rooms = () => call(`${server.url}/api/v1/rooms`, { bearer: secret, headers: { "X-Parley-App": "cinema" } });
+  expect((await rooms()).status).toBe(200);
+
+  await link(page, "Create a key").click();
+  await dialog(page, "Create a key").waitFor();
+  await page.keyboard.press("Escape");
+  await button(page, "Reveal").click();
+  await page.getByText(secret, { exact: true }).waitFor();
+  await button(page, "Hide").click();
+  await page.getByText(secret, { exact: true }).waitFor({ state: "detached" });
+
+  await button(page, "Delete cinema …").click();
+  const asked = dialog(page, "Delete the application cinema");
+  expect(await button(asked, "Delete the application").isDisabled()).toBe(true);
+  await asked.getByRole("textbox").fill("cinema");
+  await button(asked, "Delete the application").click();
+  await toast(page, "cinema is deleted.").waitFor();
+  await heading(page, "Overview").waitFor();
+  expect((await rooms()).status).not.toBe(200);
+});
+
+test("a secret key is created, shown once, edited, rotated and revoked", async () => {
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop");
+  await go(page, "Keys");
+  await button(page, "Create key").click();
+  const form = dialog(page, "Create a key");
+  await form.getByText("Secret", { exact: true }).click();
+  await form.getByLabel("Label").fill("Ticket office");
+  await form.getByLabel("Channel patterns, one per line").fill("tickets/*");
+  await form.getByLabel("Does this cover the channel").fill("tickets/1/2");
+  await form.getByText(/✗ No\./).waitFor();
+  await form.getByLabel("Does this cover the channel").fill("tickets/1");
+  await form.getByText(/✓ Yes\./).waitFor();
+  await form.getByRole("checkbox", { name: "publish" }).check();
+  await button(form, "Create key").click();
+  const credential = await snippetIn(page, "The key is created");
+  const [keyId = "", secret = ""] = credential.split(":");
+  expect((await mint(server.url, credential, { peerId: "ann" })).status).toBe(200);
+  expect(await server.admin.key(keyId)).toMatchObject({
+    label: "Ticket office",
+    channelPatterns: ["tickets/*"],
+    actions: ["publish", "subscribe"],
+  });
+  await button(dialog(page, "The key is created"), "I have copied it").click();
+  await row(page, "Keys", "Ticket office").waitFor();
+  expect(await page.content()).not.toContain(secret);
+
+  await page.getByRole("searchbox").fill("tickets/9");
+  await page.getByText("2 keys cover this channel.").waitFor();
+  await link(page, "Ticket office").click();
+  await heading(page, "Ticket office").waitFor();
+  await button(page, "Edit").click();
+  const edited = page.getByRole("dialog");
+  await edited.getByLabel("Label").fill("Box office");
+  await edited.getByRole("checkbox", { name: "presence" }).check();
+  await button(edited, /^Save/).click();
+  await heading(page, "Box office").waitFor();
+  expect(await server.admin.key(keyId)).toMatchObject({
+    label: "Box office",
+    actions: ["publish", "subscribe", "presence"],
+  });
+
+  await button(page, "Rotate …").click();
+  const rotation = dialog(page, "Rotate the signing secret");
+  await rotation.getByLabel("The present secret still works for").selectOption("1 hour");
+  await button(rotation, "Rotate").click();
+  const rotated =
+    (await page.locator("section").filter({ hasText: "It was shown once" }).locator("pre").textContent()) ?? "";
+  expect(rotated).not.toBe(credential);
+  expect((await mint(server.url, rotated, { peerId: "ann" })).status).toBe(200);
+  await page.getByText(/ends in (1 h|59 min)/).waitFor();
+
+  const { wire } = await world.welcomed({
+    query: `token=${selfSigned(keyId, rotated.split(":")[1] ?? "", { sub: "ann", channels: [] })}`,
+  });
+  await page.getByRole("definition").filter({ hasText: /^1$/ }).waitFor();
+  await button(page, "Revoke …").click();
+  const revocation = dialog(page, "Revoke Box office");
+  await revocation.getByText("1 live connection closes at once").waitFor();
+  await button(revocation, "Revoke the key").click();
+  await page.getByText("revoked", { exact: true }).waitFor();
+  expect((await wire.closed()).code).toBe(4001);
+  expect((await mint(server.url, rotated)).status).toBe(401);
+});
+
+test("a publishable key is created with an origin, and lets exactly that origin in", async () => {
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop/keys?create=1");
+  const form = dialog(page, "Create a key");
+  await form.getByLabel("Label").fill("Blog");
+  await form.getByLabel("Channel patterns, one per line").fill("blog/**");
+  await form.getByLabel("Allowed origins, one per line").fill("https://blog.example.com");
+  await button(form, "Create key").click();
+  await button(dialog(page, "The key is created"), "Done").click();
+  await row(page, "Keys", "Blog").waitFor();
+  const made = (await server.admin.keys(world.app._id)).find(({ label }) => label === "Blog") as Key;
+  await world.visitor(made.keyId, { headers: { Origin: "https://blog.example.com" } });
+  const refused = await refusal(server.url, {
+    query: `key=${made.keyId}`,
+    headers: { Origin: "https://shop.example.com" },
+  });
+  expect(refused.body.error).toBe("origin_not_allowed");
+  await page.getByText("Python", { exact: true }).click();
+  await page.waitForURL(/language=python/);
+});
+
+test("the secret key of the application is rotated, and the old one ends at once if it has leaked", async () => {
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop/keys");
+  await page
+    .locator("section")
+    .filter({ hasText: "Secret key of the application" })
+    .getByRole("button", { name: "Rotate …" })
+    .click();
+  const rotation = dialog(page, "Rotate the secret key of the application");
+  await rotation.getByRole("checkbox").check();
+  await button(rotation, "Rotate, and end the earlier ones now").click();
+  await toast(page, "The secret key is rotated.").waitFor();
+  const secret = (await page.locator("code.secret").textContent()) ?? "";
+  const status = async (bearer: string): Promise<number> =>
+    (await call(`${server.url}/api/v1/rooms`, { bearer, headers: { "X-Parley-App": "shop" } })).status;
+  expect([await status(secret), await status(backend.app.secretKey)]).toEqual([200, 400]);
+  Object.assign(backend.app, { secretKey: secret });
+});
+
+test("a room is created, changed, renamed and deleted", async () => {
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop");
+  const room = (name: string) =>
+    server.admin.call<Record<string, unknown>>("GET", `/apps/${world.app._id}/rooms/${name}`);
+  await go(page, "Rooms");
+  await page.getByText("This application has no rooms yet.").waitFor();
+  await button(page, "Create room").click();
+  const form = dialog(page, "Create a room");
+  await form.getByLabel("roomName").fill("standup");
+  await form.getByLabel("maxParticipants").fill("12");
+  await button(form, "Create room").click();
+  await heading(page, "standup").waitFor();
+  expect((await room("standup")).body).toMatchObject({ maxParticipants: 12, privacy: "public" });
+  await page.getByLabel("privacy").selectOption("private");
+  await page.getByLabel("maxParticipants").fill("");
+  await button(page, "Save 2 changes").click();
+  await toast(page, "The room is saved.").waitFor();
+  const { body } = await room("standup");
+  expect([body.privacy, body.maxParticipants ?? null]).toEqual(["private", null]);
+  await page.getByLabel("roomName").fill("retro");
+  await button(page, "Save 1 change").click();
+  await heading(page, "retro").waitFor();
+  expect((await room("standup")).status).toBe(404);
+  await link(page, "All rooms").click();
+  await page.getByRole("searchbox").fill("ret");
+  await link(page, "retro").click();
+  await heading(page, "retro").waitFor();
+  await button(page, "Delete …").click();
+  await button(dialog(page, "Delete the room retro"), "Delete the room").click();
+  await toast(page, "retro is deleted.").waitFor();
+  await heading(page, "Rooms").waitFor();
+  expect((await room("retro")).status).toBe(404);
+});
+
+test("a recording is found, played, downloaded and deleted", async () => {
+  const bytes = await recordedVideo(browser());
+  const kept = await backend.record({ participantUsername: "ann" }, bytes);
+  const { fileName, _id } = await backend.record({ participantUsername: "bob" }, bytes);
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop");
+  await go(page, "Recordings");
+  await row(page, "Recordings", kept.fileName).waitFor();
+  await page.getByLabel("Participant", { exact: true }).fill("bob");
+  await row(page, "Recordings", kept.fileName).waitFor({ state: "detached" });
+  await page.waitForURL(/participantUsername=bob/);
+
+  await button(page, `Play ${fileName}`).click();
+  const player = dialog(page, "bob, video");
+  await until("it has played", () => page.evaluate<boolean>(`document.querySelector("video")?.currentTime > 0`));
+  const downloading = page.waitForEvent("download");
+  await link(player, "Download").click();
+  const download = await downloading;
+  expect(download.suggestedFilename()).toBe(fileName);
+  const path = await download.path();
+  expect(sha256(new Uint8Array(await Bun.file(path).arrayBuffer()))).toBe(sha256(bytes));
+  await button(player, "Close").click();
+
+  await button(page, `Delete ${fileName}`).click();
+  await button(dialog(page, "Delete 1 recording"), "Delete 1 recording").click();
+  await toast(page, "1 recording deleted.").waitFor();
+  await page.getByText("No recording matches these filters.").waitFor();
+  expect((await backend.app.call("GET", `/recording/${_id}`)).status).toBe(404);
+  await button(page, "Clear filters").click();
+  await page.getByRole("checkbox", { name: `Select ${kept.fileName}` }).check();
+  await button(page, "Delete the 1 selected …").click();
+  await button(dialog(page, "Delete 1 recording"), "Delete 1 recording").click();
+  await page.getByText("There are no recordings yet.").waitFor();
+  expect((await backend.list()).data).toEqual([]);
+
+  await page.getByLabel("Days that recordings are kept").fill("30");
+  await button(page, "Save").click();
+  await button(page.getByRole("dialog"), "Change the retention").click();
+  await toast(page, "Recordings are kept 30 days.").waitFor();
+  expect(await server.admin.must("GET", `/apps/${world.app._id}`)).toMatchObject({ retentionDays: 30 });
+});
+
+test("usage shows what was counted, and a cap that is set there refuses connections", async () => {
+  const { wire } = await world.member("chat/1");
+  wire.send({ type: "publish", channel: "chat/1", data: 1 });
+  await wire.sync();
+  await using dashboard = await open();
+  const page = await dashboard.page("/apps/shop");
+  await go(page, "Usage");
+  await page.getByText(/^open now/).waitFor();
+  await page.locator(".meter").filter({ hasText: "open now" }).getByText("1", { exact: true }).waitFor();
+  await button(page, "Edit plan and caps").click();
+  const form = dialog(page, "Plan and caps of shop");
+  await form.getByLabel("Most connections at the same time").fill("1");
+  await button(form, "Save").click();
+  await toast(page, "The plan has been changed.").waitFor();
+  await page.getByText("Further connections are closed with code 4010 until others end.").waitFor();
+  const second = await world.guest({ sub: "second" }).then(
+    () => "let in",
+    () => "refused",
+  );
+  expect(second).toBe("refused");
+  await server.admin.must("PATCH", `/apps/${world.app._id}`, { plan: { maxConcurrentConnections: null } });
+});

@@ -1,0 +1,162 @@
+/** The pages about the service by clicking, an operator who may only read, and the end of a session. */
+import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { signIn } from "../../support/dashboard.ts";
+import { until } from "../../support/wait.ts";
+import {
+  browserForTests,
+  button,
+  Dashboard,
+  dialog,
+  go,
+  heading,
+  link,
+  row,
+  signInByForm,
+  toast,
+} from "../support/dashboard.ts";
+import { dashboardServer, newShop } from "../support/seeds.ts";
+
+setDefaultTimeout(90_000);
+
+const browser = browserForTests();
+const server = await dashboardServer();
+const { world, name, backend } = await newShop(server, "shop");
+afterEach(() => world.hangUp());
+
+const newOperator = (role: "read" | "admin") =>
+  server.admin.must<{ _id: string; token: string }>("POST", "/operators", { name: crypto.randomUUID(), role });
+
+const signedIn = (token = server.adminToken): Promise<Dashboard> => Dashboard.open(browser(), server.url, { token });
+
+test("nodes, settings and the audit of a change", async () => {
+  await world.guest();
+  await using dashboard = await signedIn();
+  const page = await dashboard.page();
+  await go(page, "Nodes");
+  await page.getByRole("heading", { name: "1 node, 1 connection" }).waitFor();
+
+  await go(page, "Settings");
+  await page.getByRole("searchbox").fill("PARLEY_ADMIN_TOKEN");
+  await row(page, "Settings", "PARLEY_ADMIN_TOKEN").getByText("set, hidden").waitFor();
+  expect(await page.content()).not.toContain(server.adminToken);
+  await page.getByRole("searchbox").fill("PARLEY_DEMO");
+  await row(page, "Settings", "PARLEY_DEMO").getByText("environment").waitFor();
+  await page.getByText(/^Changed \d/).click();
+  await page.waitForURL(/show=changed/);
+
+  await server.admin.must("PATCH", `/apps/${world.app._id}`, { consolePayloads: true });
+  await go(page, "Audit");
+  await page.getByLabel("What").fill("app edited");
+  await page.getByLabel("What").press("Enter");
+  await page.waitForURL(/what=app/);
+  await link(page, "app edited").first().click();
+  const details = dialog(page, "app edited");
+  await details.getByRole("row").filter({ hasText: "consolePayloads" }).getByText("true").waitFor();
+  await page.keyboard.press("Escape");
+  await details.waitFor({ state: "detached" });
+  await page.goBack();
+  await page.goBack();
+  await heading(page, "Settings").waitFor();
+});
+
+test("an operator is created with a token that is shown once, signs in, and is revoked", async () => {
+  await using dashboard = await signedIn();
+  const page = await dashboard.page();
+  await go(page, "Operators");
+  await button(page, "New operator").click();
+  const form = dialog(page, "New operator");
+  await form.getByLabel("Name").fill("Carol");
+  await form.getByLabel("Role").selectOption("admin");
+  await button(form, "Create").click();
+  const token = (await dialog(page, "The token of Carol").locator("pre").textContent()) ?? "";
+  await button(dialog(page, "The token of Carol"), "I have copied it").click();
+  expect(await page.content()).not.toContain(token);
+  expect((await signIn(server.url, token)).body).toMatchObject({ name: "Carol", role: "admin" });
+  await button(page, "Revoke Carol").click();
+  await button(dialog(page, "Revoke Carol?"), "Revoke").click();
+  await toast(page, "Carol has been revoked.").waitFor();
+  await row(page, "Operators", "Carol").waitFor({ state: "detached" });
+  expect((await signIn(server.url, token)).status).toBe(401);
+});
+
+describe("an operator who may only read", () => {
+  /** Buttons that a reader may press: nothing is changed by them. */
+  const HARMLESS =
+    /^(Copy|Menu|Sign out|Refresh|Pause|Resume|Clear|Explain|Show|Hide|Play|Download|Newest|Close|All about|Clear filters)/;
+
+  test("sees every page, without a button that changes something, a secret or a payload", async () => {
+    const room = await backend.room("reading");
+    await backend.record({ room });
+    await server.admin.must("PATCH", `/apps/${world.app._id}`, { consolePayloads: true });
+    const { wire } = await world.member("chat/1", { sub: "alice" });
+    const { token } = await newOperator("read");
+    await using dashboard = await signedIn(token);
+    const page = await dashboard.page();
+    await page.getByText("(read only)").waitFor();
+    await page.getByRole("combobox", { name: "Application" }).selectOption(name);
+    const paths: readonly (readonly [path: string, ready: string])[] = [
+      ["", "Busiest channels"],
+      ["/channels", "chat/1"],
+      ["/channels/chat%2F1", "Members"],
+      ["/peers", "alice"],
+      ["/peers/alice", "Last events"],
+      ["/console", "Live"],
+      ["/keys", "Only operators with the role admin can see it."],
+      [`/keys/${world.key.keyId}`, "Signing secret"],
+      ["/rooms", "reading"],
+      ["/rooms/reading", "Kept for meetings"],
+      ["/recordings", "Recordings are kept"],
+      ["/usage", "This and past periods"],
+      ["/why-not", "Usual mistakes"],
+    ];
+    const operated: readonly (readonly [path: string, ready: string])[] = [
+      ["/nodes", "1 node"],
+      ["/audit", "app created"],
+      ["/operators", "Roles"],
+      ["/settings", "PARLEY_ADMIN_TOKEN"],
+      ["/new-application", "ask an operator with the role admin"],
+    ];
+    for (const [path, ready] of [...paths.map(([to, text]) => [`/apps/${name}${to}`, text] as const), ...operated]) {
+      await page.goto(`${server.url}/dashboard${path}`);
+      await page.getByRole("main").getByText(ready).first().waitFor();
+      const enabled = await page.locator("main button:enabled").allInnerTexts();
+      expect({ path, changes: enabled.filter((text) => !HARMLESS.test(text.trim())) }).toEqual({ path, changes: [] });
+      const html = await page.content();
+      for (const secret of [world.key.secret, backend.app.secretKey, server.adminToken])
+        expect(html).not.toContain(secret);
+    }
+    await page.goto(`${server.url}/dashboard/apps/${name}/console`);
+    await page.getByRole("main").getByText("Live", { exact: true }).waitFor();
+    wire.send({ type: "publish", channel: "chat/1", data: { private: "nothing for readers" } });
+    await page.getByRole("grid").getByRole("row").filter({ hasText: "publish" }).click();
+    await page.getByText("Payloads are shown to admins only.").waitFor();
+    expect(await page.content()).not.toContain("nothing for readers");
+  });
+});
+
+describe("the end of a session", () => {
+  test("by signing out in one tab shows the sign-in form in the other, and ends its tail", async () => {
+    await using dashboard = await Dashboard.open(browser(), server.url, { expected: /401|Failed to load/ });
+    const tab = await dashboard.page();
+    await signInByForm(tab, server.adminToken);
+    const watching = await dashboard.page("/console");
+    await watching.getByRole("main").getByText("Live", { exact: true }).waitFor();
+    await button(tab, "Sign out").click();
+    await tab.getByLabel("Token").waitFor();
+    await watching.getByText("Your session has ended. Sign in again.").waitFor();
+    await world.guest({ sub: "after" });
+    expect(await watching.getByText("after", { exact: true }).count()).toBe(0);
+    expect((await dashboard.context.cookies()).map(({ value }) => value)).toEqual([]);
+    await signInByForm(watching, server.adminToken, "Console");
+  });
+
+  test("by revoking the operator shows the sign-in form on a page that only refreshes", async () => {
+    const { _id, token } = await newOperator("admin");
+    await using dashboard = await Dashboard.open(browser(), server.url, { token, expected: /401|Failed to load/ });
+    const page = await dashboard.page("/nodes");
+    await page.getByRole("heading", { name: /^1 node/ }).waitFor();
+    await server.admin.must("DELETE", `/operators/${_id}`);
+    await page.getByText("Your session has ended. Sign in again.").waitFor();
+    await until("nothing more is called", async () => (await page.getByLabel("Token").count()) === 1);
+  });
+});
