@@ -10,7 +10,7 @@ import { REQUEST_HEAD_MAX_BYTES } from "../../../src/protocol/limits.ts";
 import { freePort } from "../../../src/testing/ports.ts";
 import { forge, nowSeconds } from "../../support/jwt.ts";
 import { type Server, startParley } from "../../support/parley.ts";
-import { until } from "../../support/wait.ts";
+import { until, within } from "../../support/wait.ts";
 
 export interface Proxy {
   /** https://127.0.0.1:port */
@@ -178,6 +178,44 @@ export function proxySuite(name: string, start: (nodes: readonly number[]) => Pr
       expect(await get("/metrics")).toBe(401);
       const headers = { Authorization: `Bearer ${node.adminToken}` };
       expect((await fetch(`${node.url}/metrics`, { headers })).status).toBe(200);
+    });
+
+    test("the dashboard can be signed in to, and its tail shows an event while the stream is open", async () => {
+      const tls = { rejectUnauthorized: false };
+      // Some answers come from the node that is draining.
+      const ask = async (path: string, init: RequestInit): Promise<Response> => {
+        for (;;) {
+          const response = await fetch(proxy.url + path, { ...init, tls });
+          if (response.status !== 503) return response;
+          await response.body?.cancel();
+        }
+      };
+      const own = { "X-Parley-Dashboard": "1", Origin: proxy.url };
+      const body = JSON.stringify({ token: node.adminToken });
+      const signedIn = await ask("/dashboard/session", { method: "POST", headers: own, body });
+      expect(signedIn.status).toBe(200);
+      // TLS ends at the proxy, and the node knows it.
+      const cookie = signedIn.headers.get("set-cookie") ?? "";
+      expect(cookie).toMatch(/^__Host-parley=.*; Secure/);
+
+      const closed = new AbortController();
+      const tail = await ask("/api/internal/v1/tail?kind=connect", {
+        headers: { Cookie: cookie.split(";")[0] ?? "", "Sec-Fetch-Site": "same-origin" },
+        signal: closed.signal,
+      });
+      expect(tail.headers.get("content-type")).toBe("text/event-stream");
+      const shown = (async () => {
+        let text = "";
+        for await (const bytes of tail.body ?? []) {
+          text += new TextDecoder().decode(bytes);
+          if (text.includes('"kind":"connect"')) return text;
+        }
+        return text;
+      })();
+      const { socket } = await connect(`key=${node.keys.publishableKey}`);
+      expect(await within("the event of the connect", shown)).toContain('"kind":"connect"');
+      socket.close(1000);
+      closed.abort();
     });
 
     test("an upload reaches the node while it is still being sent", async () => {
