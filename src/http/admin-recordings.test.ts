@@ -13,7 +13,7 @@ test("role read gets no bytes, whether or not there is a file", async () => {
   const endpoints = adminRecordingEndpoints(
     { admin: guardOf("admin"), operator: read, stream: read },
     {
-      directory: { app: () => Promise.reject(new Error("not reached")) },
+      appIn: () => Promise.reject(new Error("not reached")),
       // Nothing of it is used.
       recordings: {} as Recordings,
       fileStreams: new FileStreams(),
@@ -32,7 +32,7 @@ test("what was deleted, by which filter or ids, is audited", async () => {
   const endpoints = adminRecordingEndpoints(
     { admin, operator: admin, stream: admin },
     {
-      directory: { app: async () => appRow("app") },
+      appIn: async () => appRow("app"),
       recordings: { deleteAll: async () => 3, deleteSome: async () => 1 } as unknown as Recordings,
       fileStreams: new FileStreams(),
       audit,

@@ -1,13 +1,13 @@
 /** Control plane: the recordings of an application, under the rules of the application API, and their bytes. */
 import { z } from "zod";
-import type { Directory } from "../access/directory.ts";
 import type { Operator } from "../access/operator.ts";
 import { Problem } from "../protocol/codes.ts";
 import { RECORDINGS_PAGE_DEFAULT, RECORDINGS_PAGE_MAX } from "../recordings/limits.ts";
 import type { Recordings } from "../recordings/recordings.ts";
+import type { AppIn } from "./app-in.ts";
 import type { Audit } from "./audit.ts";
 import type { Call } from "./call.ts";
-import { appIn, ID_FORM, inControlPlane, NO_CURSOR } from "./control-plane.ts";
+import { ID_FORM, inControlPlane, NO_CURSOR } from "./control-plane.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import type { FileStreams } from "./file-streams.ts";
 import { queryOf } from "./query.ts";
@@ -48,7 +48,7 @@ const deletion = filters.extend({
 });
 
 export interface AdminRecordingParts {
-  readonly directory: Pick<Directory, "app">;
+  readonly appIn: AppIn;
   readonly recordings: Recordings;
   readonly fileStreams: FileStreams;
   readonly audit: Audit;
@@ -64,7 +64,7 @@ export interface AdminRecordingGuards {
 
 export function adminRecordingEndpoints(
   { admin, operator, stream }: AdminRecordingGuards,
-  { directory, recordings, fileStreams, audit, nowMs, logIncomplete }: AdminRecordingParts,
+  { appIn, recordings, fileStreams, audit, nowMs, logIncomplete }: AdminRecordingParts,
 ): Endpoint[] {
   const tag = "recordings";
   const all = "/api/internal/v1/apps/:app/recordings";
@@ -80,7 +80,7 @@ export function adminRecordingEndpoints(
       response: list,
       problems: ["not_found"],
       handle: async (call, { query: { limit: max, after, order, ...filter } }) => {
-        const app = await appIn(call, directory);
+        const app = await appIn(call);
         // One more than the page has: it says whether there is a next page.
         const request = { filter, limit: max + 1, order, endId: after };
         const { data, total } = await inControlPlane(recordings.list(app.id, request));
@@ -105,7 +105,7 @@ export function adminRecordingEndpoints(
       response: z.object({ deleted: z.int() }),
       problems: ["not_found"],
       handle: async (call, { caller, query: { id: _id, ...filter } }) => {
-        const app = await appIn(call, directory);
+        const app = await appIn(call);
         const ids = idsIn(call);
         if (!ids) checkFilters(call, filter);
         const deleted = ids ? await recordings.deleteSome(app.id, ids) : await recordings.deleteAll(app.id, filter);
@@ -128,7 +128,7 @@ export function adminRecordingEndpoints(
       response: recording,
       problems: ["not_found"],
       handle: async (call) => {
-        const app = await appIn(call, directory);
+        const app = await appIn(call);
         return recordingFields(await inControlPlane(recordings.get(app.id, idOf(call))));
       },
     }),
@@ -141,7 +141,7 @@ export function adminRecordingEndpoints(
       response: recording.extend({ deleted: unixSeconds }).meta({ id: "DeletedRecording" }),
       problems: ["not_found", "conflict"],
       handle: async (call, { caller }) => {
-        const app = await appIn(call, directory);
+        const app = await appIn(call);
         const row = await inControlPlane(recordings.get(app.id, idOf(call)));
         await inControlPlane(recordings.delete(app.id, row.id));
         const before = { fileName: row.fileName, sizeInBytes: row.sizeInBytes };
@@ -160,7 +160,7 @@ export function adminRecordingEndpoints(
       problems: ["forbidden", "not_found", "range_not_satisfiable"],
       handle: async (call, { caller, query, recheck }) => {
         if (caller.role !== "admin") throw new Problem("forbidden");
-        const app = await appIn(call, directory);
+        const app = await appIn(call);
         const row = await inControlPlane(recordings.get(app.id, idOf(call)));
         const file = await recordings.file(row);
         return fileResponse(call, row, query.download ? "download" : "view", async (span, contentType) => {

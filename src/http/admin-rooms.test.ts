@@ -34,12 +34,12 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const directory = { app: async () => appRow("app") };
+const appIn = async () => appRow("app");
 
 test("a webhook's address is shown whole to an admin, and as its host in the audit and to role read", async () => {
   const { audit, changes } = auditedChanges();
   const guards = { admin: guardOf("admin"), operator: guardOf("read") };
-  const endpoints = adminRoomEndpoints(guards, { directory, rooms, audit });
+  const endpoints = adminRoomEndpoints(guards, { appIn, rooms, audit });
   const params = { app: "app", roomName: "one" };
   const body = { roomName: "one", meetingJoinWebhook: HOOK, enableChat: false };
   expect(await run(endpoints, { method: "POST", path: ALL, params, body })).toMatchObject(body);
@@ -66,10 +66,7 @@ test("a webhook's address is shown whole to an admin, and as its host in the aud
     },
     { what: "room archived", on: "one", app: "app" },
   ]);
-  const asAdmin = adminRoomEndpoints(
-    { admin: guardOf("admin"), operator: guardOf("admin") },
-    { directory, rooms, audit },
-  );
+  const asAdmin = adminRoomEndpoints({ admin: guardOf("admin"), operator: guardOf("admin") }, { appIn, rooms, audit });
   await run(asAdmin, { method: "POST", path: ALL, params, body });
   expect(await run(asAdmin, { method: "GET", path: ONE, params })).toMatchObject(body);
 });

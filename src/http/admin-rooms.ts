@@ -1,12 +1,12 @@
 /** Control plane: the rooms of an application, under the rules of the application API. */
 import { z } from "zod";
-import type { Directory } from "../access/directory.ts";
 import type { Operator } from "../access/operator.ts";
 import { FIELD_NAMES, fieldOf } from "../rooms/fields.ts";
 import { ROOM_NAME_MAX_CHARS, ROOMS_PAGE_DEFAULT, ROOMS_PAGE_MAX } from "../rooms/limits.ts";
 import type { RoomRecord, Rooms } from "../rooms/rooms.ts";
+import type { AppIn } from "./app-in.ts";
 import type { Audit } from "./audit.ts";
-import { appIn, ID_FORM, inControlPlane, NO_CURSOR } from "./control-plane.ts";
+import { ID_FORM, inControlPlane, NO_CURSOR } from "./control-plane.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { edits, room, roomNameOf } from "./room-schemas.ts";
 import { limit } from "./schemas.ts";
@@ -33,14 +33,14 @@ const query = z.object({
 });
 
 export interface AdminRoomParts {
-  readonly directory: Pick<Directory, "app">;
+  readonly appIn: AppIn;
   readonly rooms: Rooms;
   readonly audit: Audit;
 }
 
 export function adminRoomEndpoints(
   { admin, operator }: { readonly admin: Guard<Operator>; readonly operator: Guard<Operator> },
-  { directory, rooms, audit }: AdminRoomParts,
+  { appIn, rooms, audit }: AdminRoomParts,
 ): Endpoint[] {
   const read = { tag: "rooms", guard: operator } as const;
   const change = { tag: "rooms", guard: admin } as const;
@@ -56,7 +56,7 @@ export function adminRoomEndpoints(
       response: list,
       problems: ["not_found"],
       handle: async (call, { caller, query: { limit: max, after, search } }) => {
-        const app = await appIn(call, directory);
+        const app = await appIn(call);
         const { data, next, total } = await rooms.find(app.id, { limit: max, after, search: search || undefined });
         return { data: data.map((found) => shownTo(caller, found)), next, total };
       },
@@ -70,7 +70,7 @@ export function adminRoomEndpoints(
       response: room,
       problems: ["not_found", "conflict"],
       handle: async (call, { caller, body }) => {
-        const app = await appIn(call, directory);
+        const app = await appIn(call);
         const made = await inControlPlane(rooms.create(app.id, body));
         await audit(call, caller, {
           what: "room created",
@@ -89,7 +89,7 @@ export function adminRoomEndpoints(
       response: room,
       problems: ["not_found"],
       handle: async (call, { caller }) => {
-        const app = await appIn(call, directory);
+        const app = await appIn(call);
         return shownTo(caller, await inControlPlane(rooms.get(app.id, roomNameOf(call))));
       },
     }),
@@ -102,7 +102,7 @@ export function adminRoomEndpoints(
       response: room,
       problems: ["not_found", "conflict", "internal_error"],
       handle: async (call, { caller, body }) => {
-        const app = await appIn(call, directory);
+        const app = await appIn(call);
         const before = await inControlPlane(rooms.get(app.id, roomNameOf(call)));
         const after = await inControlPlane(rooms.update(app.id, roomNameOf(call), body));
         const fields = named(body).filter((field) => before[field] !== after[field]);
@@ -124,7 +124,7 @@ export function adminRoomEndpoints(
       response: room,
       problems: ["not_found"],
       handle: async (call, { caller }) => {
-        const app = await appIn(call, directory);
+        const app = await appIn(call);
         const found = await inControlPlane(rooms.get(app.id, roomNameOf(call)));
         await inControlPlane(rooms.archive(app.id, found.roomName));
         await audit(call, caller, { what: "room archived", on: found.roomName, app: app.id });

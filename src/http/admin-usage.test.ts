@@ -25,7 +25,7 @@ async function usageOf(created: number, query: string, rows: readonly UsageRow[]
   const usage = new Usage(new MemoryUsage().store, new FakeClock(NOW), silentLog);
   usage.message("app");
   const endpoints = adminUsageEndpoints(guardOf("read"), {
-    directory: { app: async () => appRow("app", { created }) },
+    appIn: async () => appRow("app", { created }),
     store: { usageOf: async (_app, from) => rows.filter(({ period }) => period >= from) },
     hub: { occupancy: { connectionsOf: () => 4 } },
     usage,

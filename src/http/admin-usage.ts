@@ -1,10 +1,9 @@
 /** Control plane: what an application has used in this period and in earlier ones. */
 import { z } from "zod";
-import type { Directory } from "../access/directory.ts";
 import type { Operator } from "../access/operator.ts";
 import { periodOf } from "../realtime/usage.ts";
 import type { AppRow, Store } from "../store/store.ts";
-import { appIn } from "./control-plane.ts";
+import type { AppIn } from "./app-in.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { wholeNumber } from "./schemas.ts";
 import { concurrentNow, periodUsage, plan, planOf, type UsageSources, usageIn, usageNow } from "./usage-schemas.ts";
@@ -22,12 +21,12 @@ const response = z
   .meta({ id: "UsageOfPeriods" });
 
 export interface AdminUsageParts extends UsageSources {
-  readonly directory: Pick<Directory, "app">;
+  readonly appIn: AppIn;
   readonly store: Pick<Store, "usageOf">;
 }
 
 export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsageParts): Endpoint[] {
-  const { directory, store, gather } = parts;
+  const { appIn, store, gather } = parts;
   return [
     endpoint({
       method: "GET",
@@ -44,7 +43,7 @@ export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsagePar
       response,
       problems: ["not_found"],
       handle: async (call, { query }): Promise<z.infer<typeof response>> => {
-        const app = await appIn(call, directory);
+        const app = await appIn(call);
         await gather(app.id);
         const { concurrentNow: now, ...current } = usageNow(app.id, parts);
         const earlier = await earlierUsage(app, current.periodStartUnix, query.periods - 1, store);

@@ -1,12 +1,5 @@
-/** What the control plane's calls about one application have in common: which application, and the codes of their problems. */
-import type { Directory } from "../access/directory.ts";
+/** Calls of the application API that the control plane offers too: the codes of their problems, and their cursors. */
 import { type Code, Problem } from "../protocol/codes.ts";
-import type { AppRow } from "../store/store.ts";
-import type { Call } from "./call.ts";
-
-/** The application that the path names by id or name; throws not_found if there is none, or it is deleted. */
-export const appIn = (call: Call, directory: Pick<Directory, "app">): Promise<AppRow> =>
-  directory.app(call.params.app ?? "");
 
 /** The application API has codes and texts of its own, which the control plane's (protocol 8) replace. */
 const REPLACED: Partial<Readonly<Record<Code, { readonly code: Code; readonly message?: string }>>> = {

@@ -73,6 +73,7 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
 /** The control plane's calls about one application. */
 function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
   const { config, keyring, directory, store, realtime, metrics, pipeline } = parts;
+  const appIn = makeAppIn(keyring, directory);
   const { hub, gateway, usage, blocks, keyRate, storeFollower } = realtime;
   const quota = new Quota(keyring, usage);
   const moment = (): Moment => ({
@@ -90,16 +91,16 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
     pipeline.logIncompleteResponse("/api/internal/v1/apps/:app/recordings/:id/file", call, error);
   return [
     ...explainEndpoints(guards.operator, { keyring, store, blocks, keyRate, nowMs, moment, storeFollower }),
-    ...adminUsageEndpoints(guards.operator, { directory, store, ...usageSources(parts) }),
+    ...adminUsageEndpoints(guards.operator, { appIn, store, ...usageSources(parts) }),
     ...adminRecordingEndpoints(guards, {
-      directory,
+      appIn,
       recordings: parts.recordings.recordings,
       fileStreams,
       audit,
       nowMs,
       logIncomplete,
     }),
-    ...adminRoomEndpoints(guards, { directory, rooms: parts.rooms.rooms, audit }),
+    ...adminRoomEndpoints(guards, { appIn, rooms: parts.rooms.rooms, audit }),
   ];
 }
 
