@@ -79,7 +79,9 @@ export const tailEndpoint = (guard: Guard<Operator>, { tails, appId, clock }: Ta
         key,
         kinds: kindsOf(kind),
       };
-      const opened = tails.open({ ...filters, payloads: caller.role === "admin" }, sink, () => stream.end());
+      const opened = tails.open(caller.name, { ...filters, payloads: caller.role === "admin" }, sink, () =>
+        stream.end(),
+      );
       void opened.nodes.then((count) => stream.comment(`watching ${count} ${count === 1 ? "node" : "nodes"}`));
       return stream.respond({ call, clock, until: caller.revoked, ended: () => opened.close() });
     },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { LEASE_MS, READERS_MAX, REMOTE_READERS_MAX } from "../telemetry/tail/limits.ts";
+import { LEASE_MS, READERS_MAX, READERS_PER_OPERATOR_MAX, REMOTE_READERS_MAX } from "../telemetry/tail/limits.ts";
 import { TailCluster, type TailTestNode } from "./testing/tail-cluster.ts";
 
 function clusterOf(...ids: string[]) {
@@ -119,9 +119,18 @@ describe("over several nodes", () => {
 });
 
 describe("bounds", () => {
+  test("one operator cannot take the places of the others", () => {
+    const { node } = clusterOf("n1");
+    const readers = Array.from({ length: READERS_PER_OPERATOR_MAX }, () => node(0).open({}, "ann"));
+    expect(() => node(0).open({}, "ann")).toThrow("each operator with at most 10 readers");
+    expect(() => node(0).open({}, "ben")).not.toThrow();
+    readers[0]?.open.close();
+    expect(() => node(0).open({}, "ann")).not.toThrow();
+  });
+
   test(`a node serves ${READERS_MAX} readers, and refuses more with a sentence`, () => {
     const { node } = clusterOf("n1");
-    const readers = Array.from({ length: READERS_MAX }, () => node(0).open());
+    const readers = Array.from({ length: READERS_MAX }, (_, i) => node(0).open({}, `operator ${i}`));
     expect(() => node(0).open()).toThrow("at most 20 readers");
     readers[0]?.open.close();
     expect(() => node(0).open()).not.toThrow();

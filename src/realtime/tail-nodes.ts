@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import type { NodeId } from "../engine/engine.ts";
 import type { NodeRequests } from "../engine/node-requests.ts";
 import { Problem } from "../protocol/codes.ts";
-import { LEASES_MAX, READERS_MAX, RENEW_EVERY_MS } from "../telemetry/tail/limits.ts";
+import { LEASES_MAX, READERS_MAX, READERS_PER_OPERATOR_MAX, RENEW_EVERY_MS } from "../telemetry/tail/limits.ts";
 import { TailReader, type TailSink } from "../telemetry/tail/reader.ts";
 import type { Tail } from "../telemetry/tail/tail.ts";
 import type { Clock } from "./clock.ts";
@@ -29,6 +29,8 @@ export interface OpenTail {
 }
 
 interface OwnReader {
+  /** The name of the operator who reads. */
+  readonly operator: string;
   readonly query: TailQuery;
   readonly reader: TailReader;
   /** By node: how many events it has had for this reader. Bound: LEASES_MAX. */
@@ -64,18 +66,16 @@ export class TailNodes {
   }
 
   /** Throws a Problem if the query is malformed, or there are too many readers. `ended` is called if the node stops. */
-  open(query: TailQuery, sink: TailSink, ended: () => void): OpenTail {
+  open(operator: string, query: TailQuery, sink: TailSink, ended: () => void): OpenTail {
     const filter = tailFilter(query);
     if (this.isClosed) throw new Problem("internal_error", "This node is shutting down; try again.", RETRY_SECONDS);
-    if (this.own.size >= READERS_MAX)
-      throw new Problem(
-        "rate_limited",
-        `This node serves at most ${READERS_MAX} readers of the tail at the same time; close another one first.`,
-        RETRY_SECONDS,
-      );
+    if (this.own.size >= READERS_MAX) throw tooMany(`at most ${READERS_MAX} readers of the tail`);
+    const own = [...this.own.values()].filter((one) => one.operator === operator).length;
+    if (own >= READERS_PER_OPERATOR_MAX)
+      throw tooMany(`each operator with at most ${READERS_PER_OPERATOR_MAX} readers of the tail`);
     const id = randomUUID();
     const reader = new TailReader(filter, sink);
-    this.own.set(id, { query, reader, totals: new Map(), ended });
+    this.own.set(id, { operator, query, reader, totals: new Map(), ended });
     this.parts.tail.add(reader);
     const nodes = this.announce().then((answers) => answers.filter((ids) => ids.has(id)).length);
     this.renew();
@@ -177,3 +177,6 @@ export class TailNodes {
     if (had > added) one.reader.addDropped(had - added);
   }
 }
+
+const tooMany = (what: string): Problem =>
+  new Problem("rate_limited", `This node serves ${what} at the same time; close another one first.`, RETRY_SECONDS);

@@ -21,7 +21,8 @@ const { url, admin, adminToken } = server;
 const app = await admin.createApp();
 const key = await admin.createKey(app._id);
 const world = new World(server, app, key);
-const tail = (query = ""): Promise<TailReader> => TailReader.open(url, adminToken, query);
+const tail = (query = "", token = adminToken): Promise<TailReader> => TailReader.open(url, token, query);
+const reading = (name: string): Promise<{ token: string }> => admin.must("POST", "/operators", { name, role: "read" });
 const metric = async (name: string): Promise<number> =>
   Number(new RegExp(`^${name} (\\S+)$`, "m").exec((await call(`${url}/metrics`)).text)?.[1]);
 const noReaders = (): Promise<number> =>
@@ -29,7 +30,8 @@ const noReaders = (): Promise<number> =>
 
 describe("readers", () => {
   test("beyond 20 are refused with a sentence, and free places are used", async () => {
-    const readers = await Promise.all(Array.from({ length: 20 }, () => tail()));
+    const tokens = [adminToken, (await reading("second")).token];
+    const readers = await Promise.all(Array.from({ length: 20 }, (_, i) => tail("", tokens[i % 2])));
     for (let i = 0; i < 5; i++) {
       const { status, headers, body } = await admin.call("GET", "/tail");
       expect([status, body.error, headers.get("retry-after")]).toEqual([429, "rate_limited", "5"]);
@@ -37,6 +39,16 @@ describe("readers", () => {
     }
     await readers[0]?.[Symbol.asyncDispose]();
     await until("a place is free", async () => (await metric("parley_tail_readers")) < 20);
+    await (await tail())[Symbol.asyncDispose]();
+    await Promise.all(readers.map((reader) => reader[Symbol.asyncDispose]()));
+    await noReaders();
+  });
+
+  test("of one operator leave places for the others", async () => {
+    const { token } = await reading("greedy");
+    const readers = await Promise.all(Array.from({ length: 10 }, () => tail("", token)));
+    const { status, body } = await call(`${url}/api/internal/v1/tail`, { bearer: token });
+    expect([status, body.message]).toEqual([429, expect.stringContaining("each operator with at most 10 readers")]);
     await (await tail())[Symbol.asyncDispose]();
     await Promise.all(readers.map((reader) => reader[Symbol.asyncDispose]()));
     await noReaders();
@@ -54,7 +66,7 @@ describe("readers", () => {
       deaf.push(socket);
     }
     await until("all are readers", async () => (await metric("parley_tail_readers")) === 10);
-    await using reader = await tail("kind=publish");
+    await using reader = await tail("kind=publish", (await reading("beside")).token);
     const sender = await world.guest();
     const channel = "long/".padEnd(250, "x");
     const burst = { type: "publish", channel, data: 1 };

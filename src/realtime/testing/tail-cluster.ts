@@ -51,7 +51,7 @@ export class TailTestNode {
       if (!this.isCut) callback();
     });
 
-  open(query: Partial<TailQuery> = {}): TestReader {
+  open(query: Partial<TailQuery> = {}, operator = "admin"): TestReader {
     const reader = { events: [] as Record<string, unknown>[], dropped: 0, isEnded: false };
     const sink = {
       isReady: true,
@@ -60,7 +60,7 @@ export class TailTestNode {
         reader.dropped += dropped;
       },
     };
-    const open = this.tails.open({ payloads: false, ...query }, sink, () => {
+    const open = this.tails.open(operator, { payloads: false, ...query }, sink, () => {
       reader.isEnded = true;
     });
     return Object.assign(reader, { open });

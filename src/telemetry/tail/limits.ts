@@ -11,6 +11,8 @@ export const LINE_MAX_CHARS = 32_768;
 
 /** Readers that this node serves, and readers of other nodes that it gathers events for. */
 export const READERS_MAX = 20;
+/** Readers of one operator on this node: a single one must not take the places of all others. */
+export const READERS_PER_OPERATOR_MAX = 10;
 export const REMOTE_READERS_MAX = 40;
 
 /** Channel names whose match is cached per reader. */
