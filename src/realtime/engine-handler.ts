@@ -78,7 +78,13 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone"> {
 
   /** A node is gone: its members leave this channel. */
   nodeGoneFrom(node: NodeId, channel: Channel): void {
-    this.parts.presence.onRemoteChanged(node, channel, [], membersThrough(node, channel));
+    const left = membersThrough(node, channel);
+    for (const peerId of left) {
+      const member = channel.members.get(peerId);
+      // The node that would have reported their leaves is gone.
+      if (member) member.isOurs = true;
+    }
+    this.parts.presence.onRemoteChanged(node, channel, [], left);
   }
 
   // Connections

@@ -47,6 +47,34 @@ describe("a connection is reported", () => {
     expect(heard.take()).toEqual(["close ben 1006", "close ann 4020"]);
   });
 
+  test("as a member where its connections are, once, and not again for new metadata", () => {
+    const world = new World({ nodes: 3 });
+    const heard = world.nodes.map(({ hub }) => {
+      const one = new Heard();
+      hub.events.listener = one;
+      return one;
+    });
+    const presence = (): string[][] => heard.map((one) => one.take().filter((line) => line.startsWith("presence")));
+    for (const node of [0, 1, 2]) world.connect(`w${node}`, { node }).subscribe("c");
+    world.settle();
+    expect(presence()).toEqual([0, 1, 2].map((node) => [`presence app c w${node} joined`]));
+    const ann = world.connect("ann", { node: 1, metadata: 1 });
+    ann.subscribe("c");
+    world.settle();
+    expect(presence()).toEqual([[], ["presence app c ann joined"], []]);
+    const again = world.connect("ann", { node: 1, metadata: 2 });
+    again.subscribe("c");
+    world.settle();
+    expect(presence()).toEqual([[], [], []]);
+    for (const one of [ann, again]) one.vanish();
+    world.settle();
+    expect(presence()).toEqual([[], ["presence app c ann left"], []]);
+    world.kill(1);
+    world.settle();
+    // Every node that is left reports what the one that is gone cannot.
+    expect(presence()).toEqual([["presence app c w1 left"], [], ["presence app c w1 left"]]);
+  });
+
   test("with an id of its own and the address of its client", () => {
     const { world } = heardWorld();
     const [one, two] = [world.connect("ann").connection, world.connect("ann").connection];

@@ -12,6 +12,8 @@ export class Member {
   readonly subscriptions: Subscription[] = [];
   /** The entry that the channel was shown last on this node; `undefined` if none. */
   shown: string | undefined;
+  /** It has or had a connection here since it was last shown to have left: this node reports its changes to listeners. */
+  isOurs = false;
   /** What other nodes were sent last. */
   announced: MemberState | undefined;
   remote: Map<NodeId, MemberState> | undefined;

@@ -50,7 +50,6 @@ export class PresenceWriter {
     if (changes.length > 0) {
       this.parts.metrics.presenceChanges.inc(changes.length);
       this.writeToListeners(channel, changes);
-      this.report(channel, changes);
     }
     const heldIndividually = new Set<string>();
     for (const subscription of [...(channel.offTopic ?? [])])
@@ -66,11 +65,13 @@ export class PresenceWriter {
     this.parts.spaces.forgetIfUnused(channel);
   }
 
-  private report({ name, space }: Channel, changes: readonly Change[]): void {
+  /** Reported where the member's connections are: every node with subscribers shows the change, and the tail would have it from each. */
+  private report({ name, space }: Channel, member: Member, { peerId, before, after }: Change): void {
     const { emitter } = this.parts;
-    if (emitter.events.listener === undefined) return;
-    for (const { peerId, after } of changes)
+    // New metadata is neither a join nor a leave.
+    if (emitter.events.listener && member.isOurs && (before === undefined || after === undefined))
       emitter.presence(space.app, name, peerId, after === undefined ? "left" : "joined");
+    if (after === undefined) member.isOurs = false;
   }
 
   /** The changes that may be shown to the channel now, marked as shown. Members whose change must wait are added to `held`. */
@@ -85,6 +86,7 @@ export class PresenceWriter {
       const { peerId } = member.peer;
       const before = member.shown;
       const after = member.entry();
+      if (member.subscriptions.length > 0) member.isOurs = true;
       if (after === before) continue;
       if (!this.parts.damping.allows(channel, peerId, before, after, member === sender)) {
         held.add(member);
@@ -95,6 +97,7 @@ export class PresenceWriter {
       else this.parts.damping.unseen(channel, peerId);
       changes.push(change);
       member.shown = after;
+      this.report(channel, member, change);
     }
     return changes;
   }
