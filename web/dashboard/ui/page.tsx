@@ -23,6 +23,8 @@ export function Page({ title, actions, intro, isReady = true, error, isComplete 
   useEffect(() => {
     document.title = `${title} · Parley`;
   }, [title]);
+  // Actions may need the data too: with the sentence below them they come at once, so that it does not move.
+  const isShown = isReady || error !== undefined;
   // A screen reader announces the new page, and the next Tab starts here.
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
   return (
@@ -31,8 +33,8 @@ export function Page({ title, actions, intro, isReady = true, error, isComplete 
         <h1 ref={heading} tabIndex={-1}>
           {title}
         </h1>
-        {actions && <div class="page-actions">{actions}</div>}
-        {intro && <p class="muted page-intro">{intro}</p>}
+        {isShown && actions && <div class="page-actions">{actions}</div>}
+        {isShown && intro && <p class="muted page-intro">{intro}</p>}
       </header>
       <div aria-live="polite">
         {error && (
