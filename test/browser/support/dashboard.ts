@@ -96,9 +96,15 @@ export class Dashboard implements AsyncDisposable {
   }
 }
 
+/** Sessions by service and token: one per suite, as every sign-in is a line in the audit. */
+const sessions = new Map<string, Promise<string>>();
+
 /** What the browser keeps after signing in. */
 async function signedIn(url: string, token: string) {
-  const [name = "", value = ""] = (await sessionAt(url, token)).split("=");
+  const of = `${url} ${token}`;
+  const session = sessions.get(of) ?? sessionAt(url, token);
+  sessions.set(of, session);
+  const [name = "", value = ""] = (await session).split("=");
   const { hostname } = new URL(url);
   const cookie = { name, value, domain: hostname, path: "/", expires: -1, httpOnly: true, secure: false };
   return {

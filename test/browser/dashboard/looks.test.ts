@@ -1,0 +1,123 @@
+/**
+ * Every page, wide and narrow, light and dark: nothing scrolls sideways, nothing moves after the first paint, axe-core finds
+ * nothing, and no error, violation of the policy or request to another host occurs. Wide pages are light and narrow ones dark;
+ * with PARLEY_TEST_FULL each also has the other colours.
+ */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import type { Page } from "playwright-core";
+import { browserForTests, button, Dashboard, LOOKS, type Look, NARROW_DARK, WIDE } from "../support/dashboard.ts";
+import { fill, type PageOf, pagesOf, settled } from "../support/pages.ts";
+import { dashboardServer, newShop } from "../support/seeds.ts";
+
+setDefaultTimeout(120_000);
+
+const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+/** Pages that are open at the same time: most of them wait for their next refresh. */
+const AT_A_TIME = 6;
+/** Movements of less than a pixel count as none. */
+const SHIFT_MAX = 0.001;
+
+const browser = browserForTests();
+const server = await dashboardServer();
+const shop = await newShop(server, "shop");
+await fill(server, shop);
+const PAGES = pagesOf(shop);
+
+interface Violation {
+  readonly id: string;
+  readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary?: string }[];
+}
+
+async function violations(page: Page, rules: readonly string[] = RULES): Promise<string[]> {
+  // Not as a script element: the page's own policy forbids those.
+  if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(AXE);
+  const options = JSON.stringify({ runOnly: rules, resultTypes: ["violations"] });
+  const found = await page.evaluate<Violation[]>(`axe.run(document, ${options}).then(({ violations }) => violations)`);
+  return found.flatMap(({ id, nodes }) =>
+    nodes.slice(0, 3).map(({ target, failureSummary }) => `${id}: ${target.join(" ")}: ${failureSummary}`),
+  );
+}
+
+interface Seen {
+  readonly sideways: number;
+  readonly shifts: readonly { readonly value: number; readonly of: readonly string[] }[];
+}
+
+const lookAt = (page: Page): Promise<Seen> =>
+  page.evaluate<Seen>("({ sideways: document.documentElement.scrollWidth - innerWidth, shifts })");
+
+async function faultsOf(one: PageOf, { width, scheme }: Look): Promise<string[]> {
+  const faults: string[] = [];
+  await using dashboard = await Dashboard.open(browser(), server.url, {
+    width,
+    scheme,
+    token: server.adminToken,
+    // The page of a peer that is not connected asks for it.
+    ...(one.path.endsWith("/zoe") && { expected: /404/ }),
+  });
+  const page = await dashboard.page(one.path);
+  await settled(page, one);
+  const { sideways, shifts } = await lookAt(page);
+  if (sideways > 0) faults.push(`scrolls sideways by ${sideways} px`);
+  if (shifts.reduce((sum, { value }) => sum + value, 0) > SHIFT_MAX) faults.push(`moves: ${JSON.stringify(shifts)}`);
+  faults.push(...(await violations(page)));
+  if (process.env.PARLEY_TEST_FULL !== undefined) {
+    // The other colours change no size: only what depends on colours is looked at a second time.
+    await page.emulateMedia({ colorScheme: scheme === "dark" ? "light" : "dark" });
+    faults.push(...(await violations(page, ["color-contrast"])));
+  }
+  faults.push(...dashboard.complaints.splice(0));
+  return faults;
+}
+
+test.each([
+  ["1,440 px, light", WIDE],
+  ["360 px, dark", NARROW_DARK],
+] as const)("%s", async (_name, look) => {
+  const faults: Record<string, string[]> = {};
+  const waiting = [...PAGES];
+  const visit = async (): Promise<void> => {
+    for (let one = waiting.shift(); one; one = waiting.shift()) {
+      const found = await faultsOf(one, look);
+      if (found.length > 0) faults[one.name] = found;
+    }
+  };
+  await Promise.all(Array.from({ length: AT_A_TIME }, visit));
+  expect(faults).toEqual({});
+});
+
+test.each(LOOKS.map((look) => [`${look.width} px, ${look.scheme}`, look] as const))(
+  "the sign-in form and an open menu, %s",
+  async (_name, look) => {
+    await using dashboard = await Dashboard.open(browser(), server.url, { ...look, expected: /autocomplete/ });
+    const page = await dashboard.page();
+    await page.getByLabel("Token").waitFor();
+    expect(await violations(page)).toEqual([]);
+    expect((await lookAt(page)).sideways).toBe(0);
+    await page.getByLabel("Token").fill(server.adminToken);
+    await page.keyboard.press("Enter");
+    if (look.width < 700) await button(page, "Menu").click();
+    await page.getByRole("navigation").getByText("Operators").waitFor();
+    expect(await violations(page)).toEqual([]);
+    expect((await lookAt(page)).sideways).toBe(0);
+  },
+);
+
+test("a first visit is sent at most 90 KB: the page, its scripts and its styles", async () => {
+  const get = async (path: string): Promise<string> => {
+    const response = await fetch(server.url + path, { headers: { "Accept-Encoding": "gzip" }, decompress: false });
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    sent += bytes.length;
+    const isPacked = response.headers.get("content-encoding") === "gzip";
+    return Buffer.from(isPacked ? Bun.gunzipSync(bytes) : bytes).toString();
+  };
+  let sent = 0;
+  const html = await get("/dashboard");
+  const parts = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
+  expect(parts.length).toBeGreaterThanOrEqual(2);
+  for (const part of parts) await get(part);
+  expect(sent).toBeLessThanOrEqual(90_000);
+  expect(sent).toBeGreaterThan(10_000);
+});

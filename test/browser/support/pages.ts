@@ -1,0 +1,63 @@
+/** Every page of the dashboard, with how to see that it is complete. */
+import type { Page } from "playwright-core";
+import { attempt } from "../../conformance/raw/support/connect.ts";
+import type { Server } from "../../support/parley.ts";
+import type { Shop } from "./seeds.ts";
+
+export interface PageOf {
+  readonly name: string;
+  /** Below /dashboard. */
+  readonly path: string;
+  /** Visible once all data is there. */
+  readonly ready: string;
+  /** Part of an address that is called again and again while the page is open. */
+  readonly polls?: string;
+}
+
+/** Something on every page: a peer with metadata, a room with a recording, a refusal, an operator. */
+export async function fill(server: Server, { world, backend, publishable }: Shop): Promise<void> {
+  const room = await backend.room("standup");
+  await backend.record({ room });
+  await server.admin.must("POST", "/operators", { name: "Carol", role: "read" });
+  const { wire } = await world.member("chat/42", { sub: "alice", peerMetadata: { name: "Alice" } });
+  await world.member("orders/eu", { sub: "bob" });
+  wire.send({ type: "publish", channel: "chat/42", data: { text: "hello" } });
+  await attempt(server.url, { query: `key=${publishable.keyId}`, headers: { Origin: "https://elsewhere.example" } });
+  await server.admin.rotate(world.key.keyId, { graceSec: 3600 });
+}
+
+export function pagesOf({ name, world }: Pick<Shop, "name" | "world">): readonly PageOf[] {
+  const app = `/apps/${name}`;
+  return [
+    { name: "overview of the service", path: "", ready: "Refused connects", polls: "/series" },
+    { name: "overview", path: app, ready: "Busiest channels", polls: "/channels?sort" },
+    { name: "channels", path: `${app}/channels`, ready: "chat/42", polls: "/channels" },
+    { name: "a channel", path: `${app}/channels/chat%2F42`, ready: "1 member.", polls: "/channels/" },
+    { name: "peers", path: `${app}/peers`, ready: "alice", polls: "/peers" },
+    { name: "a peer", path: `${app}/peers/alice`, ready: "Last events", polls: "/peers/" },
+    { name: "a peer that is not there", path: `${app}/peers/zoe`, ready: "Find similar ids" },
+    { name: "console", path: `${app}/console`, ready: "Pause" },
+    { name: "console of the service", path: "/console", ready: "Pause" },
+    { name: "keys", path: `${app}/keys`, ready: "Delete the application" },
+    { name: "a key", path: `${app}/keys/${world.key.keyId}`, ready: "Use it", polls: "/keys/" },
+    { name: "a new key", path: `${app}/keys?create=1`, ready: "Allowed origins, one per line" },
+    { name: "a new application", path: "/new-application", ready: "Create application" },
+    { name: "rooms", path: `${app}/rooms`, ready: "standup" },
+    { name: "a room", path: `${app}/rooms/standup`, ready: "Kept for meetings" },
+    { name: "recordings", path: `${app}/recordings`, ready: "Retention" },
+    { name: "usage", path: `${app}/usage`, ready: "This and past periods", polls: "/usage" },
+    { name: "why not", path: `${app}/why-not`, ready: "Usual mistakes" },
+    { name: "nodes", path: "/nodes", ready: "1 node", polls: "/nodes" },
+    { name: "audit", path: "/audit", ready: "signed in" },
+    { name: "operators", path: "/operators", ready: "Carol" },
+    { name: "settings", path: "/settings", ready: "PARLEY_ADMIN_TOKEN" },
+    { name: "an address without a page", path: "/nowhere", ready: "To the overview" },
+  ];
+}
+
+/** Resolves when the page is complete, and has refreshed itself once if it does so. */
+export async function settled(page: Page, { ready, polls }: PageOf): Promise<void> {
+  await page.locator("main").getByText(ready).first().waitFor();
+  if (polls !== undefined) await page.waitForResponse((response) => response.url().includes(polls));
+  await page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
+}
