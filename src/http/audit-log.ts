@@ -15,7 +15,9 @@ const entry = z
   .object({
     _id: z.string(),
     at: unixSeconds,
-    who: z.string().describe("An operator's name, admin, a secret key's id, application secret, or command line"),
+    who: z
+      .string()
+      .describe("An operator's name, admin, a secret key's id, application secret, command line, or first start"),
     what: z.string(),
     on: z.string(),
     app: z.string().nullable().describe("Id of the application"),
