@@ -77,13 +77,15 @@ function publicAddress({ publicUrl, isOutside }: Evidence, { publicUrls }: NodeF
 }
 
 function controlPlane({ control, isOutside }: Evidence, { hasAdminListener }: NodeFacts): Outcome {
-  if (hasAdminListener) return ok("control plane and metrics have a separate address (PARLEY_ADMIN_LISTEN)");
+  if (hasAdminListener) return ok("dashboard, control plane and metrics have a separate address (PARLEY_ADMIN_LISTEN)");
   const todo = "PARLEY_ADMIN_LISTEN=127.0.0.1:9090 moves it to a separate address";
   if (isOutside && control === 404) return ok("the control plane is not at the public address");
-  return attention("the control plane is at the address of clients, protected only by the admin token", todo);
+  return attention("the control plane is at the address of clients, protected only by tokens", todo);
 }
 
 function adminToken({ adminTokenChars }: Evidence): Outcome {
+  if (adminTokenChars === undefined)
+    return unchecked("doctor was run with an operator's token", "run it with the admin token to check its length");
   if (adminTokenChars >= LONG_TOKEN_CHARS) return ok(`it has ${adminTokenChars} characters`);
   return attention(
     `it has only ${adminTokenChars} characters`,
@@ -92,7 +94,7 @@ function adminToken({ adminTokenChars }: Evidence): Outcome {
 }
 
 function metrics({ metrics, isOutside }: Evidence): Outcome {
-  const todo = "block /metrics and /api/internal in the proxy, or move both with PARLEY_ADMIN_LISTEN";
+  const todo = "block /metrics in the proxy, or move it with PARLEY_ADMIN_LISTEN";
   if (!isOutside)
     return unchecked(
       "/metrics answers this machine without a token, as it should, and also a proxy on this machine that does not set X-Forwarded-For",

@@ -25,7 +25,8 @@ export interface Evidence {
   readonly hasDemo: boolean;
   /** Publishable keys that allow every origin. */
   readonly openKeys: readonly OpenKey[];
-  readonly adminTokenChars: number;
+  /** undefined: doctor was run with the token of an operator. */
+  readonly adminTokenChars: number | undefined;
   readonly ready: { readonly status: Status; readonly wrong: readonly string[] };
   readonly metrics: Status;
   readonly control: Status;
@@ -52,7 +53,7 @@ export async function gatherEvidence(input: Input): Promise<Evidence> {
     facts,
     hasDemo: apps.some(({ name }) => name === "demo"),
     openKeys,
-    adminTokenChars: token.length,
+    adminTokenChars: token.startsWith("op_") ? undefined : token.length,
     ready,
     metrics,
     control,

@@ -137,6 +137,7 @@ test.each<[string, Verdict, string, Partial<Evidence>, Partial<NodeFacts>]>([
   ["a node that does not answer", "unchecked", "ready", { ready: { status: undefined, wrong: [] } }, {}],
   ["public metrics", "serious", "metrics", { metrics: 200 }, {}],
   ["a short admin token", "attention", "admin token", { adminTokenChars: 20 }, {}],
+  ["a run with an operator's token", "unchecked", "admin token", { adminTokenChars: undefined }, {}],
   [
     "a control plane at the address of clients",
     "attention",
