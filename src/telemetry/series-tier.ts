@@ -58,7 +58,7 @@ export class SeriesTier {
 
   /** Called every few seconds. Returns false if the clock was set back: the series must be begun anew. */
   sample(counters: TrafficCounters, nowSec: number): boolean {
-    this.connectionsMax = Math.max(this.connectionsMax, counters.connections);
+    this.connectionsMax = Math.max(this.connectionsMax, counters.connectionsPeak);
     const step = Math.floor(nowSec / this.stepSec) - 1;
     if (step < this.lastStep) return false;
     if (step === this.lastStep) return true;

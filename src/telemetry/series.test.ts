@@ -26,6 +26,22 @@ class Setup {
 }
 
 describe("a series", () => {
+  test("shows the most connections at one time, also if they have closed before the end of the step", () => {
+    const setup = new Setup();
+    setup.pass(5);
+    const [a, b] = [setup.traffic.of("a"), setup.traffic.of("b")];
+    a.connections += 3;
+    a.connections -= 2;
+    b.connections += 2;
+    b.connections -= 2;
+    setup.pass(5);
+    expect(["a", "b", undefined].map((app) => setup.last(1, "connections", "15m", app)[0])).toEqual([3, 2, 3]);
+    setup.pass(5);
+    expect(["a", "b", undefined].map((app) => setup.last(1, "connections", "15m", app)[0])).toEqual([1, 0, 1]);
+    setup.pass(50);
+    expect(setup.last(1, "connections", "3h")).toEqual([3]);
+  });
+
   test("has one value per step, per second, and null before the start", () => {
     const setup = new Setup();
     const counters = setup.traffic.of("a");
@@ -63,7 +79,8 @@ describe("a series", () => {
       counters.connections = connections;
       setup.pass(5);
     }
-    expect(setup.last(3, "connections")).toEqual([3, 9, 1]);
+    // The last step began with nine.
+    expect(setup.last(3, "connections")).toEqual([3, 9, 9]);
     setup.pass(45);
     expect(setup.last(1, "connections", "3h")).toEqual([9]);
   });

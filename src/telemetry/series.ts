@@ -41,6 +41,7 @@ export class Series {
       const tiers = this.byApp.get(app) ?? tiersOf(counters, nowSec - SAMPLE_EVERY_MS / 1000, true);
       this.byApp.set(app, sampled(tiers, counters, nowSec));
     }
+    traffic.peaksTaken();
   }
 
   /** The series of one application, or of the node. An application that is counted with the rest has no values. */

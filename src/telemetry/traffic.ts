@@ -10,8 +10,9 @@ export const TRAFFIC_APPS_MAX = 100;
 const FORGOTTEN_AFTER_MS = 24 * 3600 * 1000;
 
 export class TrafficCounters {
-  /** Open now. */
-  connections = 0;
+  private open = 0;
+  /** The most that were open at one time since `peakTaken`. */
+  connectionsPeak = 0;
   connects = 0;
   /** Accepted publishes and sends. */
   messages = 0;
@@ -23,6 +24,24 @@ export class TrafficCounters {
   readonly refusals = new Map<string, number>();
   /** From a publish frame's arrival to its fan-out's return. */
   readonly latency = new Latency();
+
+  /** `whole`: counts the connections of all applications. */
+  constructor(private readonly whole?: TrafficCounters) {}
+
+  /** Open now. */
+  get connections(): number {
+    return this.open;
+  }
+
+  set connections(count: number) {
+    if (this.whole) this.whole.connections += count - this.open;
+    this.open = count;
+    if (count > this.connectionsPeak) this.connectionsPeak = count;
+  }
+
+  peakTaken(): void {
+    this.connectionsPeak = this.open;
+  }
 
   refused(code: string, by = 1): void {
     this.refusals.set(code, (this.refusals.get(code) ?? 0) + by);
@@ -49,15 +68,17 @@ interface AppTraffic {
 
 export class Traffic {
   private readonly byApp = new Map<string, AppTraffic>();
+  /** Only its connections are counted: the peaks of applications, added up, are not the peak of all. */
+  private readonly whole = new TrafficCounters();
   /** Applications beyond TRAFFIC_APPS_MAX, and connects of which the application is not known. */
-  readonly rest = new TrafficCounters();
+  readonly rest = new TrafficCounters(this.whole);
 
   /** The counters of an application. They stay the same for at least as long as it has traffic. */
   of(app: string): TrafficCounters {
     const known = this.byApp.get(app);
     if (known) return known.counters;
     if (this.isFull) return this.rest;
-    const counters = new TrafficCounters();
+    const counters = new TrafficCounters(this.whole);
     this.byApp.set(app, { counters, activity: -1, sinceMs: 0 });
     return counters;
   }
@@ -79,7 +100,14 @@ export class Traffic {
     const sum = new TrafficCounters();
     sum.add(this.rest);
     for (const { counters } of this.byApp.values()) sum.add(counters);
+    sum.connectionsPeak = this.whole.connectionsPeak;
     return sum;
+  }
+
+  /** A step of the series is over. */
+  peaksTaken(): void {
+    for (const counters of [this.whole, this.rest]) counters.peakTaken();
+    for (const { counters } of this.byApp.values()) counters.peakTaken();
   }
 
   /** Forgets applications that have had no traffic for a day; what they counted stays in the total. */
