@@ -62,11 +62,11 @@ describe("a connection is reported", () => {
     ann.subscribe("c");
     world.settle();
     expect(presence()).toEqual([[], ["presence app c ann joined"], []]);
-    const again = world.connect("ann", { node: 1, metadata: 2 });
-    again.subscribe("c");
+    const returned = world.connect("ann", { node: 1, metadata: 2 });
+    returned.subscribe("c");
     world.settle();
     expect(presence()).toEqual([[], [], []]);
-    for (const one of [ann, again]) one.vanish();
+    for (const one of [ann, returned]) one.vanish();
     world.settle();
     expect(presence()).toEqual([[], ["presence app c ann left"], []]);
     world.kill(1);
