@@ -1,7 +1,7 @@
 /** Dialogs: forms that interrupt, and questions before something is lost. */
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { messageOf, Notice } from "./notice.tsx";
 
 interface DialogProps {
@@ -10,7 +10,7 @@ interface DialogProps {
   readonly children: ComponentChildren;
 }
 
-/** Shown while it is rendered. Escape closes it; the browser keeps the focus inside and returns it afterwards. */
+/** Shown while it is rendered. Escape closes it; the focus stays inside, and returns to where it was afterwards. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -19,12 +19,15 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   const closed = (): void => {
     if (isRendered.current) onClose();
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = element.current;
+    const before = document.activeElement;
     dialog?.showModal();
     return () => {
       isRendered.current = false;
       dialog?.close();
+      // The browser returns the focus only from a dialog that is still in the page.
+      if (before instanceof HTMLElement) before.focus({ preventScroll: true });
     };
   }, []);
   return (
