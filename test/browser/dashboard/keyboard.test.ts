@@ -1,0 +1,152 @@
+/** The dashboard by keyboard alone: signing in, choosing an application, opening a page, creating a key, confirming, closing. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { attempt } from "../../conformance/raw/support/connect.ts";
+import { browserForTests, Dashboard, dialog, heading, toast } from "../support/dashboard.ts";
+import { dashboardServer, newShop } from "../support/seeds.ts";
+
+setDefaultTimeout(90_000);
+
+const browser = browserForTests();
+const server = await dashboardServer();
+const { world, publishable } = await newShop(server, "shop");
+
+interface Focused {
+  readonly name: string;
+  readonly role: string;
+  /** Something around it shows that it has the focus. */
+  readonly isVisible: boolean;
+}
+
+/** What has the focus: its name, and whether one can see that. Hidden radio buttons show it on their label. */
+const FOCUSED = `(() => {
+  const element = document.activeElement;
+  const outlined = [element, element.closest("label")].some((one) => {
+    if (!one) return false;
+    const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(one);
+    return (outlineStyle !== "none" && parseFloat(outlineWidth) >= 2) || boxShadow !== "none";
+  });
+  const name = element.getAttribute("aria-label") ?? element.labels?.[0]?.innerText ?? element.innerText ?? "";
+  return { name: name.trim(), role: element.tagName.toLowerCase(), isVisible: outlined };
+})()`;
+
+const focused = (page: Page): Promise<Focused> => page.evaluate<Focused>(FOCUSED);
+
+/** Presses Tab until the element with that name has the focus; each stop on the way must be visible. */
+async function tabTo(page: Page, name: string | RegExp, key = "Tab"): Promise<void> {
+  const seen: string[] = [];
+  for (let presses = 0; presses < 80; presses++) {
+    await page.keyboard.press(key);
+    const now = await focused(page);
+    if (now.role !== "body") expect({ ...now }).toEqual({ ...now, isVisible: true });
+    seen.push(now.name);
+    if (typeof name === "string" ? now.name === name : name.test(now.name)) return;
+  }
+  throw new Error(`the Tab key never came to ${name}: ${seen.join(" | ")}`);
+}
+
+test("from the sign-in form to a new key that works", async () => {
+  await using dashboard = await Dashboard.open(browser(), server.url);
+  const page = await dashboard.page();
+  await page.getByLabel("Token").waitFor();
+  if ((await focused(page)).name !== "Token") await tabTo(page, "Token");
+  await page.keyboard.type(server.adminToken);
+  await page.keyboard.press("Enter");
+  await heading(page, "Overview").waitFor();
+
+  await tabTo(page, "Application", "Shift+Tab");
+  await page.keyboard.press("ArrowDown");
+  await page.waitForURL(/\/apps\/shop$/);
+  await heading(page, "Overview").waitFor();
+  await tabTo(page, "Keys", "Shift+Tab");
+  await page.keyboard.press("Enter");
+  await heading(page, "Keys").waitFor();
+  // The next Tab starts at the page, not at the navigation.
+  await page.getByRole("button", { name: "Create key" }).waitFor();
+  await tabTo(page, "Create key");
+  await page.keyboard.press("Enter");
+  await dialog(page, "Create a key").waitFor();
+  await page.keyboard.press("Escape");
+  await dialog(page, "Create a key").waitFor({ state: "detached" });
+  expect((await focused(page)).name).toBe("Create key");
+  await page.keyboard.press("Space");
+  const form = dialog(page, "Create a key");
+  await form.waitFor();
+
+  await tabTo(page, "Publishable");
+  await page.keyboard.press("ArrowRight");
+  expect(await form.getByRole("radio", { name: "Secret" }).isChecked()).toBe(true);
+  await tabTo(page, "Label");
+  await page.keyboard.type("By hand");
+  await tabTo(page, "Channel patterns, one per line");
+  await page.keyboard.type("hand/*");
+  await tabTo(page, "publish");
+  await page.keyboard.press("Space");
+  await page.keyboard.press("Tab");
+  await tabTo(page, "Create key");
+  await page.keyboard.press("Enter");
+  const created = dialog(page, "The key is created");
+  const [keyId = ""] = ((await created.locator("pre").textContent()) ?? "").split(":");
+  expect(await server.admin.key(keyId)).toMatchObject({ label: "By hand", channelPatterns: ["hand/*"] });
+  await tabTo(page, "I have copied it");
+  await page.keyboard.press("Enter");
+  await created.waitFor({ state: "detached" });
+
+  await tabTo(page, "By hand");
+  await page.keyboard.press("Enter");
+  await heading(page, "By hand").waitFor();
+  await page.getByRole("button", { name: "Revoke …" }).waitFor();
+  await tabTo(page, "Revoke …");
+  await page.keyboard.press("Enter");
+  await dialog(page, "Revoke By hand").waitFor();
+  await tabTo(page, "Cancel");
+  await page.keyboard.press("Enter");
+  await dialog(page, "Revoke By hand").waitFor({ state: "detached" });
+  expect((await focused(page)).name).toBe("Revoke …");
+  await page.keyboard.press("Enter");
+  await tabTo(page, "Revoke the key");
+  await page.keyboard.press("Enter");
+  await toast(page, "The key is revoked.").waitFor();
+  expect((await server.admin.key(keyId)).revoked).not.toBeNull();
+});
+
+test("the skip link leads past the navigation", async () => {
+  await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken });
+  const page = await dashboard.page("/apps/shop/keys");
+  await page.getByRole("button", { name: "Create key" }).waitFor();
+  await page.evaluate("document.activeElement.blur()");
+  await tabTo(page, "Skip to the page");
+  await page.keyboard.press("Enter");
+  await tabTo(page, "Create key");
+  expect(page.url()).toContain("/apps/shop/keys");
+});
+
+test("events of the console are chosen by arrow keys", async () => {
+  await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken });
+  const page = await dashboard.page("/apps/shop/console");
+  await page.getByRole("main").getByText("Live", { exact: true }).waitFor();
+  await world.member("chat/1", { sub: "alice" });
+  await attempt(server.url, { query: `key=${publishable.keyId}`, headers: { Origin: "https://elsewhere.example" } });
+  await page.getByRole("row").filter({ hasText: "origin_not_allowed" }).waitFor();
+  await tabTo(page, /^Events, newest last/);
+  await page.keyboard.press("ArrowUp");
+  const details = page.getByRole("region", { name: "Details of the event" });
+  await details.getByRole("heading", { name: "refuse" }).waitFor();
+  await page.keyboard.press("Home");
+  await details.getByRole("heading", { name: "connect" }).waitFor();
+  await page.keyboard.press("Escape");
+  await details.waitFor({ state: "detached" });
+  world.hangUp();
+});
+
+test("at 360 px the menu opens and closes by keyboard, and closes when a page opens", async () => {
+  await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken, width: 360 });
+  const page = await dashboard.page("/nodes");
+  await heading(page, "Nodes").waitFor();
+  await tabTo(page, "Menu", "Shift+Tab");
+  await page.keyboard.press("Enter");
+  await tabTo(page, "Operators");
+  await page.keyboard.press("Enter");
+  await heading(page, "Operators").waitFor();
+  expect(await page.getByRole("button", { name: "Menu" }).getAttribute("aria-expanded")).toBe("false");
+});
