@@ -36,6 +36,8 @@ export interface Opening extends Partial<Look> {
   readonly token?: string;
   /** Texts of errors in the console that the test causes itself. */
   readonly expected?: RegExp;
+  /** Hosts besides the service's own that pages of this browser open: other nodes. */
+  readonly hosts?: readonly string[];
 }
 
 export class Dashboard implements AsyncDisposable {
@@ -47,20 +49,21 @@ export class Dashboard implements AsyncDisposable {
     readonly context: BrowserContext,
     readonly url: string,
     private readonly expected: RegExp | undefined,
+    private readonly hosts: readonly string[],
   ) {
     context.setDefaultTimeout(TIMEOUT_MS);
     context.on("page", (page) => this.watch(page));
   }
 
   static async open(browser: Browser, url: string, opening: Opening = {}): Promise<Dashboard> {
-    const { token, width = WIDE.width, height = 900, scheme = WIDE.scheme, expected } = opening;
+    const { token, width = WIDE.width, height = 900, scheme = WIDE.scheme, expected, hosts = [] } = opening;
     const context = await browser.newContext({
       viewport: { width, height },
       colorScheme: scheme,
       ...(token !== undefined && { storageState: await signedIn(url, token) }),
     });
     await context.addInitScript(OBSERVERS);
-    return new Dashboard(context, url, expected);
+    return new Dashboard(context, url, expected, [new URL(url).host, ...hosts]);
   }
 
   /** `path` is below /dashboard. */
@@ -76,7 +79,6 @@ export class Dashboard implements AsyncDisposable {
   }
 
   private watch(page: Page): void {
-    const { host } = new URL(this.url);
     page.on("pageerror", (error) => this.complaints.push(String(error)));
     page.on("console", (message) => {
       const isExpected = this.expected?.test(message.text()) === true;
@@ -90,7 +92,7 @@ export class Dashboard implements AsyncDisposable {
     page.on("request", (request) => {
       const address = new URL(request.url());
       this.requests.push(request.url());
-      if (/^(http|ws)/.test(address.protocol) && address.host !== host)
+      if (/^(http|ws)/.test(address.protocol) && !this.hosts.includes(address.host))
         this.complaints.push(`leaves the host: ${request.url()}`);
     });
   }

@@ -1,0 +1,127 @@
+/** The dashboard of three nodes, opened on one: it shows all of them, and its session holds and ends on every node. */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import type { Wire } from "../../conformance/raw/support/wire.ts";
+import { join, tokenQuery } from "../../conformance/raw/support/world.ts";
+import { Cluster, connect } from "../../nodes/support/cluster.ts";
+import type { SecretKey } from "../../support/admin.ts";
+import { sessionStatus } from "../../support/dashboard.ts";
+import { selfSigned } from "../../support/jwt.ts";
+import type { Server } from "../../support/parley.ts";
+import { until } from "../../support/wait.ts";
+import {
+  browserForTests,
+  button,
+  Dashboard,
+  dialog,
+  go,
+  heading,
+  link,
+  row,
+  signInByForm,
+} from "../support/dashboard.ts";
+
+setDefaultTimeout(90_000);
+
+const browser = browserForTests();
+let cluster: Cluster;
+let key: SecretKey;
+const wires: Wire[] = [];
+
+beforeAll(async () => {
+  cluster = await Cluster.start({ nodes: 3, env: { PARLEY_DEMO: "off" } });
+  key = await node(0).admin.createKey((await node(0).admin.createApp("shop"))._id);
+  for (const at of [0, 1, 2]) wires.push(await member(node(at), `peer-${at}`, `chat/${at}`));
+});
+
+afterAll(async () => {
+  for (const wire of wires) wire.drop();
+  await cluster?.stop();
+});
+
+function node(at: number): Server {
+  const found = cluster.nodes[at];
+  if (!found) throw new Error(`there is no node ${at}`);
+  return found;
+}
+
+async function member(server: Server, peerId: string, channel: string): Promise<Wire> {
+  const wire = await connect(server, tokenQuery(selfSigned(key.keyId, key.secret, { sub: peerId })));
+  await wire.frame("welcome");
+  await join(wire, channel);
+  return wire;
+}
+
+test("one node's pages show the peers, channels, events and numbers of all three, and act on all", async () => {
+  await using dashboard = await Dashboard.open(browser(), node(0).url);
+  const page = await dashboard.page();
+  await signInByForm(page, node(0).adminToken);
+  await go(page, "Nodes");
+  await page.getByRole("heading", { name: "3 nodes, 3 connections" }).waitFor();
+  expect(await page.getByRole("table", { name: "Nodes" }).locator("tbody tr").count()).toBe(3);
+  await page.getByRole("combobox", { name: "Application" }).selectOption("shop");
+  await go(page, "Channels");
+  for (const at of [0, 1, 2]) await row(page, "Channels with subscribers", `chat/${at}`).waitFor();
+  await go(page, "Peers");
+  for (const at of [0, 1, 2]) await row(page, "Connected peers", `peer-${at}`).waitFor();
+
+  await go(page, "Console");
+  await page.getByRole("main").getByText("Live", { exact: true }).waitFor();
+  const events = page.getByRole("grid").getByRole("row");
+  // The other nodes begin to gather a moment after the stream has opened.
+  for (const at of [0, 1, 2]) {
+    await until(`events of node ${at}`, async () => {
+      wires[at]?.send({ type: "publish", channel: `chat/${at}`, data: 1 });
+      return (
+        (await events
+          .filter({ hasText: "publish" })
+          .filter({ hasText: `peer-${at}` })
+          .count()) > 0
+      );
+    });
+  }
+
+  await go(page, "Channels");
+  await link(page, "chat/2").click();
+  await heading(page, "chat/2").waitFor();
+  await button(page, "Publish").click();
+  expect(await wires[2]?.until("message")).toMatchObject({
+    from: "server",
+    data: { text: "Hello from the dashboard" },
+  });
+  await link(row(page, "Members", "peer-2"), "peer-2").click();
+  await heading(page, "peer-2").waitFor();
+  await button(page, "Disconnect").click();
+  await button(dialog(page, "Disconnect peer-2?"), "Disconnect").click();
+  expect((await wires[2]?.closed())?.code).toBe(4020);
+});
+
+test("a session holds on another node, and signing out ends it there with its open tail", async () => {
+  const [first, second] = [node(0), node(1)];
+  await using one = await Dashboard.open(browser(), first.url, {
+    hosts: [new URL(second.url).host],
+    expected: /401|Failed to load/,
+  });
+  const page = await one.page();
+  await signInByForm(page, first.adminToken);
+  // Browsers do not separate cookies by port: the same cookie is sent to the other node.
+  const [cookie] = await one.context.cookies();
+  expect(await sessionStatus(second.url, `${cookie?.name}=${cookie?.value}`)).toBe(200);
+  const other = await one.context.newPage();
+  await other.addInitScript("localStorage.setItem('parley-signed-in', '1')");
+  await other.goto(`${second.url}/dashboard/console`);
+  await other.getByRole("main").getByText("Live", { exact: true }).waitFor();
+
+  await button(page, "Sign out").click();
+  await page.getByLabel("Token").waitFor();
+  await other.getByText("Your session has ended. Sign in again.").waitFor();
+  expect(await sessionStatus(second.url, `${cookie?.name}=${cookie?.value}`)).toBe(401);
+});
+
+test("a node that stops is shown as away, and the rest of the page goes on", async () => {
+  await using dashboard = await Dashboard.open(browser(), node(0).url, { token: node(0).adminToken });
+  const page = await dashboard.page("/nodes");
+  await page.getByRole("heading", { name: /^3 nodes/ }).waitFor();
+  await node(2).kill("SIGTERM");
+  await row(page, "Nodes", "no response").waitFor();
+  await page.getByRole("heading", { name: /^3 nodes, 2 connections/ }).waitFor();
+});
