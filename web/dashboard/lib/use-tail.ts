@@ -3,6 +3,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import { ApiError, addressOf, HEADER, query, sessions } from "../api/client.ts";
 import { signedOut } from "./session.ts";
 import { type Diagnosis, type SourceEvents, Tail, type TailFilter } from "./tail.ts";
+import { TAIL_PLACES, takePlace } from "./tail-places.ts";
 
 const addressFor = ({ kinds, ...filter }: TailFilter): string =>
   addressOf(`/tail${query({ ...filter, kind: kinds?.join(",") })}`);
@@ -13,15 +14,41 @@ function open(filter: TailFilter, { opened, line, failed }: SourceEvents): () =>
     queueMicrotask(opened);
     return () => undefined;
   }
-  const source = new EventSource(addressFor(filter));
-  source.onopen = opened;
-  source.onmessage = (event: MessageEvent<string>) => line(event.data);
-  source.onerror = failed;
-  return () => source.close();
+  let source: EventSource | undefined;
+  let release: (() => void) | undefined;
+  let isClosed = false;
+  void freePlace().then((found) => {
+    isCrowded = !found;
+    if (!found) return failed();
+    if (isClosed) return found();
+    release = found;
+    source = new EventSource(addressFor(filter));
+    source.onopen = opened;
+    source.onmessage = (event: MessageEvent<string>) => line(event.data);
+    source.onerror = failed;
+  });
+  return () => {
+    isClosed = true;
+    source?.close();
+    release?.();
+  };
+}
+
+/** All places for tails are taken by tabs of this browser. */
+let isCrowded = false;
+const CROWDED = `This browser shows live events in ${TAIL_PLACES} tabs already, and needs its other connections for the pages. Close one of them, then reload this one.`;
+
+function freePlace(): Promise<(() => void) | undefined> {
+  const [loaded] = performance.getEntriesByType("navigation");
+  const isShared = loaded instanceof PerformanceNavigationTiming && /^h[23]/.test(loaded.nextHopProtocol);
+  // HTTP/2 carries everything over one connection. Old browsers have no locks.
+  if (isShared || !navigator.locks) return Promise.resolve(() => undefined);
+  return takePlace(navigator.locks, (ms) => new Promise((resolve) => setTimeout(resolve, ms)));
 }
 
 /** An EventSource shows no status: calls whose answers can be read find out what is wrong. */
 async function diagnose(filter: TailFilter): Promise<Diagnosis> {
+  if (isCrowded) return { refused: CROWDED };
   try {
     await sessions.current();
     return await refusalOf(filter);
@@ -37,7 +64,9 @@ async function refusalOf(filter: TailFilter): Promise<Diagnosis> {
   try {
     const response = await fetch(addressFor(filter), { headers: HEADER, signal: controller.signal });
     // A fault of the service may be over soon, unlike a refusal.
-    return response.ok || response.status >= 500 ? undefined : { refused: (await response.json()).message };
+    if (response.ok || response.status >= 500) return undefined;
+    const { message } = await response.json();
+    return { refused: response.status === 400 ? `${message} Change the filter.` : message };
   } catch {
     return undefined;
   } finally {

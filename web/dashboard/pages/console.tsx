@@ -36,9 +36,7 @@ export function Console(_: { readonly at: PageParameters }) {
   return (
     <Page title="Console" actions={<TailStatus tail={tail} />}>
       <ConsoleFilters />
-      <div role="alert">
-        {tail.state.value === "refused" && <Notice kind="bad">{tail.refusal.value} Change the filters above.</Notice>}
-      </div>
+      <div role="alert">{tail.state.value === "refused" && <Notice kind="bad">{tail.refusal.value}</Notice>}</div>
       <div class="toolbar">
         <TailButtons tail={tail} />
         <Copy text={() => jsonOf(events)} what="all shown events as JSON" label="Copy all" />
