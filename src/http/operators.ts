@@ -1,6 +1,6 @@
 /** Control plane: operators, who have tokens of their own. */
 import { z } from "zod";
-import { ADMIN_NAME } from "../access/operator.ts";
+import { isReservedName } from "../access/operator.ts";
 import type { Operators } from "../access/operators.ts";
 import { hasControl, isWellFormed } from "../protocol/names.ts";
 import type { OperatorRow } from "../store/operators.ts";
@@ -18,7 +18,10 @@ const name = z
   .max(NAME_MAX_CHARS, `must have at most ${NAME_MAX_CHARS} characters`)
   .refine((text) => !hasControl(text) && isWellFormed(text), "must be text without control characters")
   .refine((text) => text.trim() === text, "must not begin or end with a space")
-  .refine((text) => text !== ADMIN_NAME, `must not be ${ADMIN_NAME}: that is the holder of the admin token`);
+  .refine(
+    (text) => !isReservedName(text),
+    "must not be admin, application secret, command line or the id of a key: the audit names others by these",
+  );
 
 const role = z.enum(["admin", "read"]).describe("read: sees everything but secrets and payloads, and changes nothing");
 

@@ -88,6 +88,10 @@ describe("operators", () => {
     { name: "x" },
     { name: "", role: "read" },
     { name: "admin", role: "read" },
+    { name: "Ａdmin", role: "read" },
+    { name: "Command line", role: "admin" },
+    { name: "application secret", role: "admin" },
+    { name: "sk_id_0123456789abcdef0123456789abcdef", role: "admin" },
     { name: "x", role: "root" },
   ])("%p is refused", async (body) => {
     await refused(admin, INVALID, "POST", "/operators", body);
