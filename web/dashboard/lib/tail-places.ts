@@ -6,7 +6,14 @@ export const TAIL_PLACES = 4;
 /** A place that another tab, or the last tail of this one, gives up at this moment is free only a little later. */
 const AGAIN_MS = 250;
 
-export type Locks = Pick<LockManager, "request">;
+/** `navigator.locks`, as far as it is used here. */
+export interface Locks {
+  request(
+    name: string,
+    options: { readonly ifAvailable: true },
+    run: (lock: object | null) => Promise<void> | undefined,
+  ): Promise<unknown>;
+}
 type Release = () => void;
 
 /** Takes a place until it is released, at the latest when the tab is closed. undefined: all are taken. */
