@@ -32,6 +32,8 @@ export const ROTATION_GRACE_MAX_SECONDS = 2_592_000;
 
 /** Wrong admin tokens per address before it has to wait. */
 export const ADMIN_WRONG_TRIES_PER_MINUTE = 10;
+/** Sign-ins per operator at once, then one per second: each is a change of the store, and an entry of the audit. */
+export const SIGN_INS_BURST = 100;
 /** Operators that are not revoked. */
 export const OPERATORS_MAX = 200;
 /** A session of the dashboard ends this long after the sign-in. */

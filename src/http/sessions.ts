@@ -2,13 +2,14 @@
 import { z } from "zod";
 import type { Operators } from "../access/operators.ts";
 import type { Session } from "../access/session-book.ts";
+import type { Throttle } from "../access/throttle.ts";
 import { Problem } from "../protocol/codes.ts";
 import type { Audit } from "./audit.ts";
 import type { Call } from "./call.ts";
 import { checkOrigin, clearCookie, refuseClearText, sessionSecretsIn, setCookie } from "./cookie.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
 import { holderOfToken, type OperatorGuardParts, sessionOf } from "./operator-guards.ts";
-import { afterLatestChanges } from "./refusals.ts";
+import { afterLatestChanges, refuseOverRate } from "./refusals.ts";
 import { toSeconds, unixSeconds } from "./schemas.ts";
 
 const TOKEN_MAX_CHARS = 512;
@@ -25,6 +26,8 @@ export interface SessionParts {
   readonly operators: Operators;
   readonly access: OperatorGuardParts;
   readonly audit: Audit;
+  /** Rate of sign-ins per operator; only the holder of a valid token uses it up. */
+  readonly signIns: Throttle;
 }
 
 type Held = NonNullable<ReturnType<typeof sessionOf>>;
@@ -35,7 +38,7 @@ const sessionFields = ({ operator: { name, role }, row }: Session): z.infer<type
   expiresAt: toSeconds(row.ends),
 });
 
-export function sessionEndpoints({ operators, access, audit }: SessionParts): Endpoint[] {
+export function sessionEndpoints({ operators, access, audit, signIns }: SessionParts): Endpoint[] {
   const base = { tag: "dashboard", path: "/dashboard/session" } as const;
   const { arriving, present } = sessionGuards(access);
   return [
@@ -50,6 +53,7 @@ export function sessionEndpoints({ operators, access, audit }: SessionParts): En
       handle: async (call, { body }) => {
         const holder = await holderOfToken(access, call, body.token);
         call.isAuthenticated = true;
+        refuseOverRate(signIns.take(holder.operator.name));
         // Always a new secret: one that the browser brings along may be known to another site that has set it.
         const made = await operators.signIn(holder, sessionOf(access, call)?.secret);
         setCookie(call, made.secret);

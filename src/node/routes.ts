@@ -2,7 +2,7 @@
 import type { AuditTrail } from "../access/audit-trail.ts";
 import type { Directory } from "../access/directory.ts";
 import type { Keyring } from "../access/keyring.ts";
-import { ADMIN_WRONG_TRIES_PER_MINUTE } from "../access/limits.ts";
+import { ADMIN_WRONG_TRIES_PER_MINUTE, SIGN_INS_BURST } from "../access/limits.ts";
 import type { Operators } from "../access/operators.ts";
 import { Throttle } from "../access/throttle.ts";
 import { accessTokenEndpoints } from "../http/access-tokens.ts";
@@ -73,9 +73,10 @@ export function buildRoutes(parts: RouteParts): NodeRoutes {
   const streams = new Streams(realtime.clock);
   metrics.gauge("parley_streamed_lists", "Long lists that are being sent.", () => streams.size);
   const service = [healthEndpoint, ...realtimeEndpoints(parts, guards, streams)];
+  const signIns = new Throttle(SIGN_INS_BURST, 1, monotonicMs);
   const control = [
     ...controlEndpoints(parts, guards, audit),
-    ...(config.dashboard ? sessionEndpoints({ operators: parts.operators, access, audit }) : []),
+    ...(config.dashboard ? sessionEndpoints({ operators: parts.operators, access, audit, signIns }) : []),
   ];
   const application = applicationEndpoints(parts, streams);
   const document = openapiDocument([...service, ...control, ...application], VERSION, config.domain);

@@ -234,6 +234,17 @@ describe("a session", () => {
   });
 });
 
+describe("a flood", () => {
+  test("of sign-ins with a valid token fills neither the store nor the audit, and keeps no one else out", async () => {
+    const { token } = await create("restless", "read");
+    const tries = await Promise.all(Array.from({ length: 150 }, () => signIn(url, token)));
+    const refused = tries.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(20);
+    expect(refused[0]?.headers.get("retry-after")).toBe("1");
+    expect((await signIn(url, admin.token)).status).toBe(200);
+  });
+});
+
 describe("guessing", () => {
   test("tokens at the sign-in: ten a minute and address, and the right one still passes", async () => {
     await using own = await startParley();
