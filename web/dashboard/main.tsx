@@ -4,9 +4,10 @@ import { sessions } from "./api/client.ts";
 import type { Session } from "./api/types.ts";
 import { Dashboard } from "./dashboard.tsx";
 import { followLinks } from "./lib/router.ts";
-import { hasSignedIn, signedIn, signedOut } from "./lib/session.ts";
+import { followOtherTabs, hasSignedIn, signedIn, signedOut } from "./lib/session.ts";
 
 followLinks();
+followOtherTabs(window);
 const root = document.getElementById("app");
 if (root) {
   if (hasSignedIn()) await sessions.current<Session>().then(signedIn, () => signedOut());

@@ -40,3 +40,11 @@ export function signedOut(reason = ""): void {
   signedOutReason.value = reason;
   session.value = null;
 }
+
+/** Signing out in one tab ends the session of all, and what they show may be secret. Browsers report a change of the storage to the other tabs only. */
+export function followOtherTabs(page: Pick<EventTarget, "addEventListener">): void {
+  page.addEventListener("storage", (event) => {
+    const { key, newValue } = event as Event & { readonly key?: string; readonly newValue?: string | null };
+    if (key === REMEMBERED && newValue === null && session.value) signedOut("You have signed out in another tab.");
+  });
+}
