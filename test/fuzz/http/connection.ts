@@ -93,6 +93,11 @@ export class HttpConnection {
   }
 
   private body(headers: ReadonlyMap<string, string>, from: number): string | undefined {
+    // It does not end by itself: the head is the answer.
+    if (headers.get("content-type") === "text/event-stream") {
+      this.drop();
+      return "";
+    }
     if (headers.get("transfer-encoding")?.toLowerCase() === "chunked") return this.chunks(from);
     const length = headers.get("content-length");
     if (length === undefined) return this.isOver ? this.received.toString("utf8", from) : undefined;

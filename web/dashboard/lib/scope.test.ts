@@ -8,6 +8,7 @@ import {
   narrowed,
   originProblem,
   originVerdict,
+  patternOf,
   patternProblem,
 } from "./scope.ts";
 
@@ -52,4 +53,12 @@ test("the example of a pattern is a channel that it covers", () => {
   for (const pattern of ["chat/*", "a/**/b", "**", "x\\\\y/*", "news"])
     expect(matching([pattern], exampleChannel([pattern]))).toEqual([pattern]);
   expect(exampleChannel([])).toBe("chat/42");
+});
+
+test("the pattern of a name matches that channel and no other", () => {
+  for (const name of ["chat/42", "a\\b", "a\\\\b", "\\", "\\\\"]) {
+    const pattern = patternOf(name);
+    expect([name, matching([pattern], name)]).toEqual([name, [pattern]]);
+    expect(matching([pattern], `${name}\\`)).toEqual([]);
+  }
 });

@@ -33,6 +33,9 @@ export interface Verdict {
 const no = (text: string): Verdict => ({ isCovered: false, text });
 const yes = (text: string): Verdict => ({ isCovered: true, text });
 
+/** The pattern that matches one channel: a backslash escapes, and a name has no asterisk. */
+export const patternOf = (channel: string): string => channel.replaceAll("\\", "\\\\");
+
 /** The patterns that match a channel's name. */
 export const matching = (patterns: readonly string[], channel: string): string[] =>
   patterns.filter((pattern) => {

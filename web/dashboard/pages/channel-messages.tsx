@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { apps } from "../lib/apps.ts";
 import { consolePage } from "../lib/links.ts";
+import { patternOf } from "../lib/scope.ts";
 import type { KeptEvent } from "../lib/tail.ts";
 import { useTail } from "../lib/use-tail.ts";
 import { EventList } from "../ui/event-list.tsx";
@@ -14,8 +15,8 @@ const KINDS = ["publish"];
 
 /** `app` is an id. */
 export function ChannelMessages({ app, channel }: { readonly app: string; readonly channel: string }) {
-  // In a pattern a backslash escapes; a name has no asterisk.
-  const tail = useTail({ app, channel: channel.replaceAll("\\", "\\\\"), kinds: KINDS });
+  const pattern = patternOf(channel);
+  const tail = useTail({ app, channel: pattern, kinds: KINDS });
   const selected = useSignal<KeptEvent | undefined>(undefined);
   const name = apps.value?.find(({ _id }) => _id === app)?.name ?? app;
   return (
@@ -33,7 +34,7 @@ export function ChannelMessages({ app, channel }: { readonly app: string; readon
       <div class="toolbar">
         <TailButtons tail={tail} />
         <span class="muted small">
-          <NoPayloads app={app} /> <a href={consolePage(name, { channel })}>All events in the console</a>
+          <NoPayloads app={app} /> <a href={consolePage(name, { channel: pattern })}>All events in the console</a>
         </span>
       </div>
       {selected.value && (

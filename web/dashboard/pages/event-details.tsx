@@ -6,6 +6,7 @@ import { detailOf, meaningOf, roleOf } from "../lib/event-text.ts";
 import { bytes, clock, day } from "../lib/format.ts";
 import { channelPage, keyPage, keysPage, peerPage, whyNotPage } from "../lib/links.ts";
 import { setParameters } from "../lib/router.ts";
+import { patternOf } from "../lib/scope.ts";
 import { mayChange } from "../lib/session.ts";
 import { Badge, Copy, Snippet } from "../ui/values.tsx";
 
@@ -43,7 +44,11 @@ export function EventDetails({ event, onClose, hasFilters = false }: EventDetail
           </a>
         )}{" "}
         {hasFilters && filter && (
-          <button type="button" class="small only" onClick={() => setParameters({ [filter]: text })}>
+          <button
+            type="button"
+            class="small only"
+            onClick={() => setParameters({ [filter]: filter === "channel" ? patternOf(text) : text })}
+          >
             Only this<span class="hidden-text"> {filter}</span>
           </button>
         )}
