@@ -9,5 +9,6 @@ const UNITS = [
 export function duration(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   for (const [unit, length] of UNITS) if (seconds >= 2 * length) return `${Math.floor(seconds / length)} ${unit}s`;
+  if (seconds < 1) return "less than a second";
   return seconds === 1 ? "1 second" : `${seconds} seconds`;
 }

@@ -23,13 +23,16 @@ export interface ShownSetting {
   readonly meaning: string;
 }
 
-/** All settings, for people who look at a running node. */
-export const shownSettings = (loaded: Pick<Loaded, "config" | "sources">): ShownSetting[] =>
+/** All settings, for people who look at a running node. `inForce`: values that the node has decided itself. */
+export const shownSettings = (
+  loaded: Pick<Loaded, "config" | "sources">,
+  inForce: Partial<Readonly<Record<SettingName, string>>> = {},
+): ShownSetting[] =>
   NAMES.map((name) => {
     const one: Setting<unknown> = SETTINGS[name];
     return {
       name: one.env,
-      value: withoutCredentials(shownValue(name, loaded)),
+      value: withoutCredentials(inForce[name] ?? shownValue(name, loaded)),
       source: loaded.sources[name],
       default: one.shown ?? shownDefault(one.initial),
       meaning: one.meaning,

@@ -59,7 +59,9 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
     factsEndpoint(guards.operator, facts),
     ...operatorEndpoints(guards, operators, audit),
     auditEndpoint(guards.operator, store.audit, (idOrName) => keyring.app(idOrName)?.id),
-    settingsEndpoint(guards.operator, () => shownSettings({ config, sources })),
+    settingsEndpoint(guards.operator, () =>
+      shownSettings({ config, sources }, { host: facts().host, nodeId: parts.nodeId }),
+    ),
     ...consoleEndpoints(parts, guards, audit),
     tailEndpoint(guards.stream, {
       tails: parts.tails,

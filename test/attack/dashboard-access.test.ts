@@ -139,7 +139,7 @@ describe("rebinding", () => {
 describe("an operator who may only read", () => {
   const SECRET_READS = ["/api/internal/v1/apps/{app}/secret-key"];
   /** They take a body, but change nothing and show nothing secret. */
-  const READS_BY_POST = ["/api/internal/v1/explain"];
+  const READS_BY_POST = ["/api/internal/v1/explain", "/api/internal/v1/signalling/tokens/check"];
 
   test("is refused every change and every secret of the OpenAPI document", async () => {
     const { token } = await create("reader", "read");
