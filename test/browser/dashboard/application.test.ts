@@ -208,18 +208,18 @@ test("a recording is found, played, downloaded and deleted", async () => {
   await row(page, "Recordings", kept.fileName).waitFor({ state: "detached" });
   await page.waitForURL(/participantUsername=bob/);
 
-  await button(page, `Play ${fileName}`).click();
-  const player = dialog(page, "bob, video");
-  await until("it has played", () => page.evaluate<boolean>(`document.querySelector("video")?.currentTime > 0`));
+  await button(page, fileName).click();
+  const opened = dialog(page, fileName);
+  await opened.getByText("bob", { exact: true }).waitFor();
+  await page.evaluate(`document.querySelector("video").play()`);
+  await until("it has played", () => page.evaluate<boolean>(`document.querySelector("video").currentTime > 0`));
   const downloading = page.waitForEvent("download");
-  await link(player, "Download").click();
+  await link(opened, "Download").click();
   const download = await downloading;
   expect(download.suggestedFilename()).toBe(fileName);
   const path = await download.path();
   expect(sha256(new Uint8Array(await Bun.file(path).arrayBuffer()))).toBe(sha256(bytes));
-  await button(player, "Close").click();
-
-  await button(page, `Delete ${fileName}`).click();
+  await button(opened, "Delete …").click();
   await button(dialog(page, "Delete 1 recording"), "Delete 1 recording").click();
   await toast(page, "1 recording deleted.").waitFor();
   await page.getByText("No recording matches these filters.").waitFor();
