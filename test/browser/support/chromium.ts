@@ -28,7 +28,7 @@ const ARGS = [
   ].join(",")}`,
 ];
 
-export function launchChromium(): Promise<Browser> {
+export function launchChromium(...more: string[]): Promise<Browser> {
   if (!existsSync(EXECUTABLE)) throw new Error("chromium is missing: apt-get install -y chromium");
-  return chromium.launch({ executablePath: EXECUTABLE, args: ARGS });
+  return chromium.launch({ executablePath: EXECUTABLE, args: [...ARGS, ...more] });
 }

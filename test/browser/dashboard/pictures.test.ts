@@ -1,0 +1,142 @@
+/**
+ * The pictures of docs/dashboard.md. `npm run pictures` makes them and records what each one shows; every other run checks that
+ * they exist, are small, and that the pages still have the headings, fields, buttons and columns that were recorded.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { attempt } from "../../conformance/raw/support/connect.ts";
+import { until } from "../../support/wait.ts";
+import { browserForTests, button, Dashboard } from "../support/dashboard.ts";
+import { dashboardServer, newShop } from "../support/seeds.ts";
+
+setDefaultTimeout(300_000);
+
+const IS_MADE = process.env.PARLEY_TEST_PICTURES === "1";
+const FOLDER = join(import.meta.dir, "../../../docs/images");
+const RECORDED = join(import.meta.dir, "../support/pictures.json");
+const SUM_MAX_BYTES = 600_000;
+/** How long there is traffic before the pictures are made, so that charts have something to show. */
+const TRAFFIC_SECONDS = 90;
+const NAMES = ["alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy", "mallory", "niaj"];
+const TEXTS = ["Is the blue one in stock?", "Yes, in all sizes.", "Thank you!", "When does it ship?", "Tomorrow."];
+
+// Letters without coloured edges: the files are smaller by a quarter, and look the same on every screen.
+const browser = browserForTests("--disable-lcd-text");
+const server = await dashboardServer();
+const { world, publishable } = await newShop(server, "shop");
+const wires = new Map<string, Awaited<ReturnType<typeof world.member>>["wire"]>();
+let traffic: ReturnType<typeof setInterval> | undefined;
+
+const refuse = () =>
+  attempt(server.url, { query: `key=${publishable.keyId}`, headers: { Origin: "https://shop.example.org" } });
+
+let sent = 0;
+function sendOne(): void {
+  const [name = "", wire] = [...wires][sent % wires.size] ?? [];
+  const channel = `chat/${41 + (NAMES.indexOf(name) % 3)}`;
+  wire?.send({ type: "publish", channel, data: { text: TEXTS[sent % TEXTS.length] } });
+  sent++;
+}
+
+beforeAll(async () => {
+  await server.admin.must("PATCH", `/apps/${world.app._id}`, { consolePayloads: true });
+  const few = IS_MADE ? NAMES : NAMES.slice(0, 3);
+  for (const [at, name] of few.entries()) {
+    const peerMetadata = { name: `${name[0]?.toUpperCase()}${name.slice(1)}`, role: at % 4 === 0 ? "seller" : "buyer" };
+    const { wire } = await world.member(`chat/${41 + (at % 3)}`, { sub: name, peerMetadata });
+    wires.set(name, wire);
+    if (IS_MADE) await Bun.sleep((TRAFFIC_SECONDS * 500) / NAMES.length);
+  }
+  traffic = setInterval(sendOne, 150);
+  await refuse();
+  if (IS_MADE) await Bun.sleep(TRAFFIC_SECONDS * 500);
+});
+
+afterAll(() => {
+  clearInterval(traffic);
+  world.hangUp();
+});
+
+/** What a reader of the page relies on, without values that change. */
+const outlineOf = (page: Page): Promise<string[]> =>
+  page.evaluate<string[]>(`[
+    ...[...document.querySelectorAll("nav, main, dialog, [role=grid]")].map(
+      (one) => (one.getAttribute("role") ?? one.tagName.toLowerCase()) + " " + (one.getAttribute("aria-label") ?? "")),
+    ...[...document.querySelectorAll("main h1, main h2, main label, main th[scope=col], main legend, nav a, main button.primary")].map(
+      (one) => one.tagName.toLowerCase() + " " + one.textContent.trim()),
+  ]`);
+
+interface Picture {
+  readonly name: string;
+  readonly path: string;
+  /** Until the page shows what the picture is about. */
+  readonly show: (page: Page) => Promise<unknown>;
+}
+
+const PICTURES: readonly Picture[] = [
+  { name: "overview", path: "/apps/shop", show: (page) => page.locator("main").getByText("chat/41").waitFor() },
+  {
+    name: "console",
+    path: "/apps/shop/console",
+    show: async (page) => {
+      const rows = page.getByRole("grid").getByRole("row");
+      await rows.filter({ hasText: "publish" }).first().waitFor();
+      await world.member("orders/eu", { sub: "olivia" });
+      await refuse();
+      await rows.filter({ hasText: "origin_not_allowed" }).waitFor();
+      if (IS_MADE) await until("the list is full", async () => (await rows.count()) > 16);
+    },
+  },
+  { name: "keys", path: "/apps/shop/keys", show: (page) => page.getByText("Web shop").first().waitFor() },
+  {
+    name: "channel",
+    path: "/apps/shop/channels/chat%2F41",
+    show: async (page) => {
+      const rows = page.getByRole("grid").getByRole("row");
+      await rows.first().waitFor();
+      if (IS_MADE) await until("some messages", async () => (await rows.count()) > 8);
+    },
+  },
+  {
+    name: "why-not",
+    path: `/apps/shop/why-not?key=${publishable.keyId}&channel=chat%2F42`,
+    show: async (page) => {
+      await page.getByLabel("Origin of the web page").fill("https://shop.example.org");
+      await page.getByLabel("Action").selectOption("publish");
+      await button(page, "Explain").click();
+      await page.getByText(/^Refused by the check/).waitFor();
+    },
+  },
+];
+
+const fileOf = ({ name }: Picture): string => join(FOLDER, `dashboard-${name}.png`);
+
+test("each picture shows its page as it is", async () => {
+  await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken });
+  const seen: Record<string, string[]> = {};
+  for (const picture of PICTURES) {
+    const page = await dashboard.page(picture.path);
+    await picture.show(page);
+    seen[picture.name] = await outlineOf(page);
+    if (IS_MADE) {
+      mkdirSync(FOLDER, { recursive: true });
+      await page.screenshot({ path: fileOf(picture), animations: "disabled" });
+    }
+    await page.close();
+  }
+  if (IS_MADE) writeFileSync(RECORDED, `${JSON.stringify(seen, null, 2)}\n`);
+  // If this fails because pages have changed: npm run pictures.
+  expect(seen).toEqual(JSON.parse(readFileSync(RECORDED, "utf8")));
+});
+
+test("all pictures are there, are used by the page, and are small", () => {
+  const page = readFileSync(join(FOLDER, "../dashboard.md"), "utf8");
+  for (const picture of PICTURES) {
+    expect(existsSync(fileOf(picture))).toBe(true);
+    expect(page).toContain(`images/dashboard-${picture.name}.png`);
+  }
+  const sum = PICTURES.reduce((bytes, picture) => bytes + statSync(fileOf(picture)).size, 0);
+  expect(sum).toBeLessThanOrEqual(SUM_MAX_BYTES);
+});
