@@ -19,7 +19,7 @@ const figures = z.object({
   peers: z.int().describe("Members on all nodes"),
   connections: z.int().describe("Connections that subscribe, with and without the action `presence`"),
   ratePerSec: z.number().describe("Messages per second, lately"),
-  bytesPerSec: z.number().describe("Bytes of data per second, lately"),
+  bytesPerSec: z.number().describe("Bytes per second of its messages as they are written, once per message"),
 });
 const listed = figures.meta({ id: "LiveChannel" });
 const member = z

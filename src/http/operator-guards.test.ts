@@ -3,7 +3,7 @@ import type { Operator, Role } from "../access/operator.ts";
 import { Throttle } from "../access/throttle.ts";
 import { Problem } from "../protocol/codes.ts";
 import { Call } from "./call.ts";
-import { operatorGuards } from "./operator-guards.ts";
+import { operatorGuards, rateLimited } from "./operator-guards.ts";
 
 const SECRET = "s".repeat(48);
 const TOKEN = `op_${"t".repeat(48)}`;
@@ -121,4 +121,15 @@ test.each([
   const { guards, state } = setup({ isKnown: false });
   expect(await outcome(() => guards.operator.admit(callWith(headers as Record<string, string>)))).toBe("unauthorized");
   expect(state.caughtUp).toBe(0);
+});
+
+test("a rate per operator refuses further reads, also of operators that another node made", async () => {
+  for (const isKnown of [true, false]) {
+    const { guards } = setup({ isKnown });
+    const limited = rateLimited(guards.operator, new Throttle(2, 1, () => 0));
+    const read = async (): Promise<unknown> => limited.admit(callWith({ Authorization: `Bearer ${TOKEN}` }));
+    await read();
+    await read();
+    await expect(read()).rejects.toMatchObject({ code: "rate_limited", retryAfterSeconds: 1 });
+  }
 });

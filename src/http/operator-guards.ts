@@ -87,6 +87,21 @@ export function operatorGuards(parts: OperatorGuardParts): OperatorGuards {
   };
 }
 
+/** As `guard`, with a rate per operator. */
+export const rateLimited = (guard: Guard<Operator>, rate: Pick<Throttle, "take">): Guard<Operator> => {
+  const charged = (operator: Operator): Operator => {
+    refuseOverRate(rate.take(operator.name));
+    return operator;
+  };
+  return {
+    ...guard,
+    admit: (call) => {
+      const admitted = guard.admit(call);
+      return admitted instanceof Promise ? admitted.then(charged) : charged(admitted);
+    },
+  };
+};
+
 /** Signing in: charges wrong tries like a call with a wrong token. */
 export async function holderOfToken(parts: OperatorGuardParts, call: Call, token: string): Promise<TokenHolder> {
   const find = (): TokenHolder | undefined => parts.operators.byToken(token);

@@ -1,5 +1,6 @@
 /** The calls of the control plane: for operators, and for their dashboard. */
 import type { Moment } from "../access/explain.ts";
+import { Throttle } from "../access/throttle.ts";
 import { shownSettings } from "../config/show.ts";
 import { adminRecordingEndpoints } from "../http/admin-recordings.ts";
 import { adminRoomEndpoints } from "../http/admin-rooms.ts";
@@ -15,9 +16,11 @@ import { FileStreams } from "../http/file-streams.ts";
 import type { Guards } from "../http/guards.ts";
 import { keyConnections } from "../http/key-connections.ts";
 import { keyEndpoints } from "../http/keys.ts";
+import { LIVE_READS_BURST, LIVE_READS_PER_SECOND } from "../http/limits.ts";
 import { liveChannelEndpoints } from "../http/live-channels.ts";
 import { livePeerEndpoints } from "../http/live-peers.ts";
 import { nodesEndpoint } from "../http/nodes.ts";
+import { rateLimited } from "../http/operator-guards.ts";
 import { operatorEndpoints } from "../http/operators.ts";
 import { seriesEndpoints } from "../http/series.ts";
 import { settingsEndpoint } from "../http/settings.ts";
@@ -28,7 +31,7 @@ import { systemClock } from "../realtime/clock.ts";
 import { Quota } from "../realtime/quota.ts";
 import type { RouteParts } from "./routes.ts";
 
-const { nowMs } = systemClock;
+const { nowMs, monotonicMs } = systemClock;
 /** How long a request for usage waits for what other nodes have counted. */
 const GATHER_MS = 1500;
 
@@ -106,7 +109,9 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
   ];
 }
 
-function liveEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endpoint[] {
+function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endpoint[] {
+  const reads = new Throttle(LIVE_READS_BURST, LIVE_READS_PER_SECOND, monotonicMs);
+  const guards = { ...allGuards, operator: rateLimited(allGuards.operator, reads) };
   const { nodeId, keyring, directory, store, realtime } = parts;
   const { hub, live, blocks } = realtime;
   const appIn = makeAppIn(keyring, directory);

@@ -1,16 +1,37 @@
 /** Starts the dashboard: finds out who is signed in, then draws the sign-in form or the pages. */
 import { render } from "preact";
-import { sessions } from "./api/client.ts";
+import { ApiError, sessions } from "./api/client.ts";
 import type { Session } from "./api/types.ts";
 import { Dashboard } from "./dashboard.tsx";
 import { followLinks } from "./lib/router.ts";
 import { followOtherTabs, hasSignedIn, signedIn, signedOut } from "./lib/session.ts";
 
+const RETRY_MS = 2000;
+
 followLinks();
 followOtherTabs(window);
 const root = document.getElementById("app");
 if (root) {
-  if (hasSignedIn()) await sessions.current<Session>().then(signedIn, () => signedOut());
+  if (hasSignedIn()) await findSession(root);
   else signedOut();
+  root.textContent = "";
   render(<Dashboard />, root);
+}
+
+/** A service that does not answer has not signed anyone out: the page tries until it knows. */
+async function findSession(root: HTMLElement): Promise<void> {
+  for (;;) {
+    try {
+      return signedIn(await sessions.current<Session>());
+    } catch (error) {
+      if (error instanceof ApiError && isRefusal(error.status)) return signedOut();
+      root.textContent = "The service does not respond. This page tries it every two seconds.";
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+}
+
+/** 4xx, except for a rate. */
+function isRefusal(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 429;
 }

@@ -1,4 +1,5 @@
 /** Calls of the control plane. The cookie alone decides nothing there: every call carries the dashboard's own header. */
+import { noteServiceTime } from "../lib/now.ts";
 import { signedOut } from "../lib/session.ts";
 
 const ROOT = "/api/internal/v1";
@@ -30,6 +31,7 @@ async function send<T>(url: string, method: Method, body?: object | string, sign
     if (signal?.aborted) throw error;
     throw new ApiError(0, "unreachable", "The service does not respond. Is it running, and is the network up?");
   }
+  noteServiceTime(response.headers.get("date"));
   const answer = await response.json().catch(() => undefined);
   if (response.ok) return answer as T;
   const { error = "internal_error", message = `The service answered ${response.status}.` } = answer ?? {};

@@ -1,7 +1,22 @@
-/** The time, ticking once a second for everything that shows how long ago something was. */
+/** The service's time, ticking once a second for everything that shows how long ago something was. */
 import { signal } from "@preact/signals";
 
-export const nowSeconds = signal(Date.now() / 1000);
+/** How far the browser's clock is behind the service's. */
+let behindMs = 0;
+/** `Date` headers have whole seconds, and an answer takes a moment. */
+const TOLERATED_MS = 5000;
+
+const serviceSeconds = (): number => (Date.now() + behindMs) / 1000;
+
+export const nowSeconds = signal(serviceSeconds());
 setInterval(() => {
-  if (!document.hidden) nowSeconds.value = Date.now() / 1000;
+  if (!document.hidden) nowSeconds.value = serviceSeconds();
 }, 1000);
+
+/** Notes the time at which the service answered: the header `Date`. */
+export function noteServiceTime(date: string | null): void {
+  const at = Date.parse(date ?? "");
+  if (Number.isNaN(at) || Math.abs(at - Date.now() - behindMs) < TOLERATED_MS) return;
+  behindMs = at - Date.now();
+  nowSeconds.value = serviceSeconds();
+}
