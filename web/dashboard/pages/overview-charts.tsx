@@ -79,7 +79,7 @@ interface ChartOf {
 
 const CONNECTIONS: ChartOf = {
   title: "Connections",
-  unit: "open at the time",
+  unit: "most at one time",
   lines: [{ metric: "connections", title: "Connections", color: "--accent", isFilled: true }],
   axis: { leastTop: 5 },
 };
