@@ -9,6 +9,7 @@ import type { Page } from "playwright-core";
 import { attempt } from "../../conformance/raw/support/connect.ts";
 import { until } from "../../support/wait.ts";
 import { browserForTests, button, Dashboard } from "../support/dashboard.ts";
+import { packed } from "../support/png.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
 
 setDefaultTimeout(300_000);
@@ -18,12 +19,11 @@ const FOLDER = join(import.meta.dir, "../../../docs/images");
 const RECORDED = join(import.meta.dir, "../support/pictures.json");
 const SUM_MAX_BYTES = 600_000;
 /** How long there is traffic before the pictures are made, so that charts have something to show. */
-const TRAFFIC_SECONDS = 90;
+const TRAFFIC_SECONDS = 240;
 const NAMES = ["alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy", "mallory", "niaj"];
 const TEXTS = ["Is the blue one in stock?", "Yes, in all sizes.", "Thank you!", "When does it ship?", "Tomorrow."];
 
-// Letters without coloured edges: the files are smaller by a quarter, and look the same on every screen.
-const browser = browserForTests("--disable-lcd-text");
+const browser = browserForTests();
 const server = await dashboardServer();
 const { world, publishable } = await newShop(server, "shop");
 const wires = new Map<string, Awaited<ReturnType<typeof world.member>>["wire"]>();
@@ -40,18 +40,28 @@ function sendOne(): void {
   sent++;
 }
 
+/** Rises and falls, as it does where people write. */
+function maySend(): void {
+  if (!IS_MADE || Math.random() < 0.55 + 0.4 * Math.sin(Date.now() / 40_000)) sendOne();
+}
+
+async function mayRefuse(): Promise<void> {
+  await (Math.random() < 0.7 ? refuse() : attempt(server.url, { query: `key=${world.key.keyId}` }));
+}
+
 beforeAll(async () => {
   await server.admin.must("PATCH", `/apps/${world.app._id}`, { consolePayloads: true });
+  await refuse();
   const few = IS_MADE ? NAMES : NAMES.slice(0, 3);
   for (const [at, name] of few.entries()) {
     const peerMetadata = { name: `${name[0]?.toUpperCase()}${name.slice(1)}`, role: at % 4 === 0 ? "seller" : "buyer" };
     const { wire } = await world.member(`chat/${41 + (at % 3)}`, { sub: name, peerMetadata });
     wires.set(name, wire);
-    if (IS_MADE) await Bun.sleep((TRAFFIC_SECONDS * 500) / NAMES.length);
+    traffic ??= setInterval(maySend, 100);
+    if (!IS_MADE) continue;
+    await mayRefuse();
+    await Bun.sleep((TRAFFIC_SECONDS * 1000) / NAMES.length);
   }
-  traffic = setInterval(sendOne, 150);
-  await refuse();
-  if (IS_MADE) await Bun.sleep(TRAFFIC_SECONDS * 500);
 });
 
 afterAll(() => {
@@ -122,7 +132,7 @@ test("each picture shows its page as it is", async () => {
     seen[picture.name] = await outlineOf(page);
     if (IS_MADE) {
       mkdirSync(FOLDER, { recursive: true });
-      await page.screenshot({ path: fileOf(picture), animations: "disabled" });
+      writeFileSync(fileOf(picture), packed(await page.screenshot({ animations: "disabled" })));
     }
     await page.close();
   }

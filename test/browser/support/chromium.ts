@@ -28,7 +28,7 @@ const ARGS = [
   ].join(",")}`,
 ];
 
-export function launchChromium(...more: string[]): Promise<Browser> {
+export function launchChromium(): Promise<Browser> {
   if (!existsSync(EXECUTABLE)) throw new Error("chromium is missing: apt-get install -y chromium");
-  return chromium.launch({ executablePath: EXECUTABLE, args: [...ARGS, ...more] });
+  return chromium.launch({ executablePath: EXECUTABLE, args: ARGS });
 }

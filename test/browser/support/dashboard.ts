@@ -122,11 +122,11 @@ export async function signInByForm(page: Page, token: string, opens = "Overview"
   await heading(page, opens).waitFor();
 }
 
-/** One browser for the tests of a file, with additional options of its command line. */
-export function browserForTests(...options: string[]): () => Browser {
+/** One browser for the tests of a file. */
+export function browserForTests(): () => Browser {
   let browser: Browser | undefined;
   beforeAll(async () => {
-    browser = await launchChromium(...options);
+    browser = await launchChromium();
   });
   afterAll(() => browser?.close());
   return () => {
