@@ -80,7 +80,9 @@ test("plan, block and revocation are looked up as they are now", async () => {
   await call(server.url + path, { method: "DELETE", bearer: key.credential });
   expect(refusing(await ask(question))?.why).toMatch(/^The peer "<b>eve<\/b>" is blocked for another 59 minutes\.$/);
   await admin.revoke(key.keyId);
-  expect(refusing(await ask(question))?.why).toBe(`${key.keyId} was revoked 0 seconds ago.`);
+  const why = refusing(await ask(question))?.why ?? "";
+  expect(why).toStartWith(`${key.keyId} was revoked `);
+  expect(why).toMatch(/(less than a second|\d+ seconds?) ago\.$/);
 });
 
 test("nothing pasted is repeated, in answers, in errors and in the log", async () => {
