@@ -48,7 +48,7 @@ const SUITES: readonly Suite[] = [
   tests("conformance", "./test/conformance"),
   // Against a real S3-compatible service, which its first run builds.
   { ...tests("storage", "./test/storage"), needs: [{ program: "go", name: "golang-go" }, POSTGRES] },
-  { ...tests("browser", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }] },
+  { ...tests("browser", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }, POSTGRES, NATS] },
   tests("docs", "./test/docs"),
   tests("deploy", "./test/deploy"),
   { ...tests("bench", "./bench"), needs: [{ program: "cc", name: "build-essential" }] },

@@ -122,6 +122,6 @@ test("a node that stops is shown as away, and the rest of the page goes on", asy
   const page = await dashboard.page("/nodes");
   await page.getByRole("heading", { name: /^3 nodes/ }).waitFor();
   await node(2).kill("SIGTERM");
-  await row(page, "Nodes", "no response").waitFor();
-  await page.getByRole("heading", { name: /^3 nodes, 2 connections/ }).waitFor();
+  await row(page, "Nodes", "Last response").waitFor();
+  await page.getByRole("heading", { name: /^2 of 3 nodes respond, 2 connections/ }).waitFor();
 });
