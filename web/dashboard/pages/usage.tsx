@@ -67,7 +67,9 @@ const ThisPeriod = ({ used, now, plan }: ThisPeriodProps) => (
       <Meter
         value={used.messagesUsed}
         cap={plan.maxMessagesPerPeriod}
-        unit="messages this period"
+        unit={
+          used.messagesUsed === 1 && plan.maxMessagesPerPeriod === null ? "message this period" : "messages this period"
+        }
         atCap={`Further messages are refused with over_message_quota until ${day(used.periodEndUnix)}.`}
       />
     </Card>
