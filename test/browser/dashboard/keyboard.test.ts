@@ -38,7 +38,8 @@ async function tabTo(page: Page, name: string | RegExp, key = "Tab"): Promise<vo
   for (let presses = 0; presses < 80; presses++) {
     await page.keyboard.press(key);
     const now = await focused(page);
-    if (now.role !== "body") expect({ ...now }).toEqual({ ...now, isVisible: true });
+    // A new page puts the focus on its title, which is no stop of the Tab key.
+    if (!["body", "h1"].includes(now.role)) expect({ ...now }).toEqual({ ...now, isVisible: true });
     seen.push(now.name);
     if (typeof name === "string" ? now.name === name : name.test(now.name)) return;
   }
