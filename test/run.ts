@@ -43,12 +43,13 @@ const CHECKS: readonly Suite[] = [
 
 const SUITES: readonly Suite[] = [
   ...CHECKS,
+  // The longest first, so that the others fill the time beside it.
+  { ...tests("browser", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }, POSTGRES, NATS] },
   { ...tests("unit", "./src", "./web", "./test/house"), needs: [POSTGRES, NATS] },
   tests("rest", "./test/rest"),
   tests("conformance", "./test/conformance"),
   // Against a real S3-compatible service, which its first run builds.
   { ...tests("storage", "./test/storage"), needs: [{ program: "go", name: "golang-go" }, POSTGRES] },
-  { ...tests("browser", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }, POSTGRES, NATS] },
   tests("docs", "./test/docs"),
   tests("deploy", "./test/deploy"),
   { ...tests("bench", "./bench"), needs: [{ program: "cc", name: "build-essential" }] },
@@ -75,10 +76,12 @@ const FULL = {
 };
 
 /**
- * Most suites wait for timers and processes more than they compute: two of them keep two cores busy. The long suites measure what
- * a service does under load, and have the machine to themselves.
+ * Most suites wait for timers and processes more than they compute: three of them keep two cores busy. Suites under load come last,
+ * two at a time; in full they measure what a service does, and have the machine to themselves.
  */
-const SUITES_AT_A_TIME = 2;
+const SUITES_AT_A_TIME = 3;
+const LOADS_AT_A_TIME = 2;
+const isLoad = ({ name }: Suite): boolean => ["cluster", "soak"].includes(name);
 
 const args = process.argv.slice(2);
 const names = args.filter((arg) => !arg.startsWith("--"));
@@ -94,11 +97,16 @@ let passed = 0;
 let failed = 0;
 
 install(chosen.flatMap((suite) => suite.needs ?? []));
-const waiting = [...chosen.entries()];
-const workers = Array.from({ length: args.includes("--full") ? 1 : SUITES_AT_A_TIME }, async () => {
-  for (let next = waiting.shift(); next; next = waiting.shift()) await run(...next);
-});
-await Promise.all(workers);
+const all = [...chosen.entries()];
+for (const [suites, atATime] of [
+  [all.filter(([, suite]) => !isLoad(suite)), SUITES_AT_A_TIME],
+  [all.filter(([, suite]) => isLoad(suite)), LOADS_AT_A_TIME],
+] as const) {
+  const worker = async (): Promise<void> => {
+    for (let next = suites.shift(); next; next = suites.shift()) await run(...next);
+  };
+  await Promise.all(Array.from({ length: args.includes("--full") ? 1 : atATime }, worker));
+}
 rmSync(folder, { recursive: true });
 if (passed + failed === 0) failed = 1;
 console.log(`\n${passed} passed, ${failed} failed`);

@@ -15,7 +15,7 @@ export const STREAM_GRACE_MS = 30_000;
 export const EVENT_HEARTBEAT_MS = 15_000;
 export const EVENT_RETRY_MS = 2000;
 /** Live lists, nodes and charts per operator: a page of a large service costs a few milliseconds of CPU on every node. */
-export const LIVE_READS_BURST = 100;
+export const LIVE_READS_BURST = 200;
 export const LIVE_READS_PER_SECOND = 30;
 /** Files that are sent from a bucket at the same time, each with a piece of a few megabytes in memory. */
 export const FILE_STREAMS_MAX = 16;
