@@ -117,6 +117,30 @@ test("a session holds on another node, and signing out ends it there with its op
   expect(await sessionStatus(second.url, `${cookie?.name}=${cookie?.value}`)).toBe(401);
 });
 
+test("every page opens by clicking, on each node", async () => {
+  for (const at of [0, 1, 2]) {
+    // A peer of another node.
+    const other = at === 0 ? 1 : 0;
+    await using dashboard = await Dashboard.open(browser(), node(at).url);
+    const page = await dashboard.page();
+    await signInByForm(page, node(at).adminToken);
+    for (const name of ["Console", "Why not?", "Nodes", "Audit", "Operators", "Settings", "Overview"])
+      await go(page, name);
+    await page.getByRole("combobox", { name: "Application" }).selectOption("shop");
+    for (const name of ["Console", "Rooms", "Recordings", "Usage", "Why not?", "Overview"]) await go(page, name);
+    await go(page, "Channels");
+    await link(page, `chat/${other}`).click();
+    await heading(page, `chat/${other}`).waitFor();
+    await go(page, "Peers");
+    await link(page, `peer-${other}`).click();
+    await heading(page, `peer-${other}`).waitFor();
+    await go(page, "Keys");
+    await row(page, "Keys", key.keyId.slice(0, 12)).getByRole("link").first().click();
+    await page.getByText("Use it").first().waitFor();
+    expect(dashboard.complaints).toEqual([]);
+  }
+});
+
 test("a node that stops is shown as away, and the rest of the page goes on", async () => {
   await using dashboard = await Dashboard.open(browser(), node(0).url, { token: node(0).adminToken });
   const page = await dashboard.page("/nodes");
