@@ -2,6 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { attempt } from "../../conformance/raw/support/connect.ts";
+import { until } from "../../support/wait.ts";
 import { browserForTests, Dashboard, dialog, heading, toast } from "../support/dashboard.ts";
 import { dashboardServer, newShop } from "../support/seeds.ts";
 
@@ -150,4 +151,20 @@ test("at 360 px the menu opens and closes by keyboard, and closes when a page op
   await page.keyboard.press("Enter");
   await heading(page, "Operators").waitFor();
   expect(await page.getByRole("button", { name: "Menu" }).getAttribute("aria-expanded")).toBe("false");
+});
+
+test("every page of the navigation opens, and the focus is then on its title", async () => {
+  await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken });
+  const page = await dashboard.page("/apps/shop");
+  await heading(page, "Overview").waitFor();
+  const inApp = ["Channels", "Peers", "Console", "Keys", "Rooms", "Recordings", "Usage", "Why not?"];
+  for (const name of [...inApp, "Nodes", "Audit", "Operators", "Settings"]) {
+    await tabTo(page, name, "Shift+Tab");
+    await page.keyboard.press("Enter");
+    await heading(page, name).waitFor();
+    await until(`the focus on the title ${name}`, async () => {
+      const now = await focused(page);
+      return now.role === "h1" && now.name === name;
+    });
+  }
 });
