@@ -8,7 +8,7 @@ import { Problem } from "../protocol/codes.ts";
 import type { AppRow, Change, KeyRow, SecretRow, Store } from "../store/store.ts";
 import { newAppSecret, newObjectId, newPublishableId, newSecretId, newSigningSecret } from "./ids.ts";
 import { isLive, type Keyring, type Touched } from "./keyring.ts";
-import { KEYS_PER_APP_MAX, PREVIOUS_SECRETS_MAX, RETIRED_SECRETS_KEPT } from "./limits.ts";
+import { HISTORY_DEFAULT_BYTES, KEYS_PER_APP_MAX, PREVIOUS_SECRETS_MAX, RETIRED_SECRETS_KEPT } from "./limits.ts";
 import { appSecretIdentity, digestOf, keySecretIdentity, type Vault } from "./vault.ts";
 
 export interface NewKey {
@@ -24,7 +24,16 @@ export interface NewKey {
 /** Absent fields stay unchanged. */
 export type KeyEdit = Partial<Pick<NewKey, "channelPatterns" | "actions" | "allowedOrigins" | "label">>;
 export type AppEdit = Partial<
-  Pick<AppRow, "planName" | "maxConcurrentConnections" | "maxMessagesPerPeriod" | "retentionDays" | "consolePayloads">
+  Pick<
+    AppRow,
+    | "planName"
+    | "maxConcurrentConnections"
+    | "maxMessagesPerPeriod"
+    | "retentionDays"
+    | "consolePayloads"
+    | "channelRules"
+    | "maxHistoryBytes"
+  >
 >;
 
 export interface RotateOptions {
@@ -103,6 +112,8 @@ export class Directory {
         maxMessagesPerPeriod: null,
         retentionDays: null,
         consolePayloads,
+        channelRules: [],
+        maxHistoryBytes: HISTORY_DEFAULT_BYTES,
         created: this.nowMs(),
         deleted: null,
       };

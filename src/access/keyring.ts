@@ -3,6 +3,7 @@
  * whose secret could not be decrypted is `sealed`, so the types force every caller to handle that case.
  */
 import { type ActionSet, actionSet } from "../protocol/actions.ts";
+import { type ChannelRule, ChannelRules } from "../protocol/channel-rules.ts";
 import { type Glob, parseGlob, Scope } from "../protocol/glob.ts";
 import type { AppRow, KeyRow, SecretRow, Snapshot } from "../store/store.ts";
 import { keySecretIdentity, type Vault } from "./vault.ts";
@@ -66,6 +67,9 @@ export class Keyring {
   private hasGap = false;
   private applied = 0;
   private readonly listeners: ((keyId: string) => void)[] = [];
+  /** By application, while it has rules. */
+  private rules = new Map<string, ChannelRules>();
+  private readonly ruleListeners: ((app: string) => void)[] = [];
 
   constructor(private readonly vault: Vault) {}
 
@@ -74,13 +78,28 @@ export class Keyring {
     this.listeners.push(listener);
   }
 
+  /** Called after the channel rules of an application have changed. */
+  onRulesChange(listener: (app: string) => void): void {
+    this.ruleListeners.push(listener);
+  }
+
+  /** The channel rules of an application, by its id. */
+  rulesOf(app: string): ChannelRules {
+    return this.rules.get(app) ?? ChannelRules.NONE;
+  }
+
   /** Replaces the whole state. Keys whose rows have not changed stay the same objects. */
   load(snapshot: Pick<Snapshot, "revision" | "apps" | "keys" | "secrets">): void {
     const before = this.keys;
     this.keys = new Map();
     this.apps = new Map();
     this.appsByName = new Map();
-    for (const app of snapshot.apps) this.putApp(app);
+    const removed = new Set(this.rules.keys());
+    for (const app of snapshot.apps) {
+      this.putApp(app);
+      removed.delete(app.id);
+    }
+    for (const app of removed) this.setRules(app, []);
     const secrets = Map.groupBy(snapshot.secrets, (secret) => secret.keyId);
     for (const key of snapshot.keys) this.putKey(key, secrets.get(key.id) ?? [], before);
     this.currentRevision = snapshot.revision;
@@ -164,7 +183,15 @@ export class Keyring {
     return undefined;
   }
 
+  private setRules(app: string, rules: readonly ChannelRule[]): void {
+    if (JSON.stringify(this.rulesOf(app).rules) === JSON.stringify(rules)) return;
+    if (rules.length > 0) this.rules.set(app, new ChannelRules(rules));
+    else this.rules.delete(app);
+    for (const listener of this.ruleListeners) listener(app);
+  }
+
   private putApp(row: AppRow): void {
+    this.setRules(row.id, row.deleted === null ? row.channelRules : []);
     if (row.deleted === null) {
       this.apps.set(row.id, row);
       this.appsByName.set(row.name, row);

@@ -22,6 +22,9 @@ export const ORIGINS_MAX = 100;
 export const LABEL_MAX_CHARS = 128;
 export const APP_NAME_MAX_CHARS = 63;
 
+/** Bytes of history that a new application may have. */
+export const HISTORY_DEFAULT_BYTES = 1024 * 1024 * KIB;
+
 /** Live keys per application. */
 export const KEYS_PER_APP_MAX = 50;
 /** Previous secrets in their grace period, per key or application. */

@@ -32,11 +32,24 @@
  * - An engine between processes MUST survive a method of EngineCallbacks that throws: it reports the error, and the channel as
  *   `lost`.
  */
+import type { Position } from "../protocol/position.ts";
 
 export interface Envelope {
   readonly from: string;
   readonly metadataJson: string | undefined;
   readonly dataJson: string;
+  /** What its publisher has named it. */
+  readonly id?: string | undefined;
+  /** Where it is in the stream of its channel, if that keeps history. */
+  readonly stored?: Stored | undefined;
+}
+
+/** What the store has decided about a message of a channel with history. */
+export interface Stored extends Position {
+  /** Unix ms; never less than that of the message before it. */
+  readonly time: number;
+  /** The id of the connection that published it; `undefined` for REST. */
+  readonly connection: string | undefined;
 }
 
 /** A member of a channel, as one node knows it from its own connections. */
@@ -47,6 +60,20 @@ export interface MemberState {
   readonly since: number;
   /** It has no roster yet. If it is not shown already, it is shown when it is announced without this, or publishes. */
   readonly isArriving?: true;
+  /** What the peer says about itself in this channel, on that connection; `undefined` if nothing. */
+  readonly stateJson?: string | undefined;
+  /** It has no connection any more, but is still a member. */
+  readonly lingers?: Lingers | undefined;
+}
+
+/** Why and until when a member without a connection stays. */
+export interface Lingers {
+  /** `lost`: without a goodbye, in a channel with a grace period. `held`: the service itself closed the connection. */
+  readonly why: "lost" | "held";
+  /** Unix ms. */
+  readonly untilMs: number;
+  /** The key of its last connection: it ends with the key. */
+  readonly keyId: string;
 }
 
 export interface ChannelCount {

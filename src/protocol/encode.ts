@@ -1,13 +1,19 @@
 /** Encodes server frames. Arguments named `…Json` are JSON texts already and are inserted unchanged. */
 import { CODES, type Code, wireCode } from "./codes.ts";
 import { MESSAGE_MAX_BYTES } from "./limits.ts";
+import { type Position, positionText } from "./position.ts";
+
+/** Additions to the protocol that this service has, so that clients need not guess from its version. */
+const FEATURES = JSON.stringify(["history", "state"]);
 
 const PONG = '{"type":"pong"}';
 
 export const pong = (requestId: string | undefined): string =>
   requestId === undefined ? PONG : `{"type":"pong","requestId":${JSON.stringify(requestId)}}`;
 
-export const ack = (requestId: string): string => `{"type":"ack","requestId":${JSON.stringify(requestId)}}`;
+/** `fields`: more members of the frame, each with a comma before it. */
+export const ack = (requestId: string, fields = ""): string =>
+  `{"type":"ack","requestId":${JSON.stringify(requestId)}${fields}}`;
 
 export function error(code: Code, requestId?: string, message: string = CODES[code].text): string {
   const id = requestId === undefined ? "" : `"requestId":${JSON.stringify(requestId)},`;
@@ -19,9 +25,10 @@ export function welcome(
   expiresAt: number | null,
   serverTime: number,
   metadataJson: string | undefined,
+  connection: string,
 ): string {
   const metadata = metadataJson === undefined ? "" : `,"metadata":${metadataJson}`;
-  return `{"type":"welcome","peerId":${JSON.stringify(peerId)},"expiresAt":${expiresAt},"serverTime":${serverTime},"maxMessageSize":${MESSAGE_MAX_BYTES}${metadata}}`;
+  return `{"type":"welcome","peerId":${JSON.stringify(peerId)},"expiresAt":${expiresAt},"serverTime":${serverTime},"maxMessageSize":${MESSAGE_MAX_BYTES},"features":${FEATURES},"connection":"${connection}"${metadata}}`;
 }
 
 export const goingAway = (retryAfterMs: number): string => `{"type":"going_away","retryAfterMs":${retryAfterMs}}`;
@@ -33,11 +40,19 @@ export const message = (
   fromJson: string,
   metadataJson: string | undefined,
   dataJson: string,
+  fields = "",
 ): string =>
-  `{"type":"message","channel":${channelJson},"from":${fromJson}${fromMetadata(metadataJson)},"data":${dataJson}}`;
+  `{"type":"message","channel":${channelJson},"from":${fromJson}${fromMetadata(metadataJson)},"data":${dataJson}${fields}}`;
 
-export const direct = (fromJson: string, metadataJson: string | undefined, dataJson: string): string =>
-  `{"type":"direct","from":${fromJson}${fromMetadata(metadataJson)},"data":${dataJson}}`;
+export const direct = (fromJson: string, metadataJson: string | undefined, dataJson: string, fields = ""): string =>
+  `{"type":"direct","from":${fromJson}${fromMetadata(metadataJson)},"data":${dataJson}${fields}}`;
+
+/** The `id` that a message was published or sent with, as a member of its frame; it is printable ASCII. */
+export const idField = (id: string | undefined): string => (id === undefined ? "" : `,"id":${JSON.stringify(id)}`);
+
+/** What a message of a channel with history has beside the others, as members of its frame. */
+export const storedFields = (position: Position, time: number, id: string | undefined): string =>
+  `,"pos":"${positionText(position)}","time":${time}${idField(id)}`;
 
 /** One member in a roster or a presence change. */
 export const presenceEntry = (peerId: string, metadataJson: string | undefined): string =>

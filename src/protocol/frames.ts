@@ -1,5 +1,5 @@
 /** Decodes client frames: checks their shape only. What a frame may do is decided in realtime/dispatch.ts. */
-import { isObject } from "./json.ts";
+import { isObject, type JsonObject } from "./json.ts";
 import { REQUEST_ID_MAX_CHARS } from "./limits.ts";
 import { scanObject } from "./scan.ts";
 
@@ -9,9 +9,10 @@ export interface ClientFrame {
   readonly requestId: string | undefined;
   readonly channel: unknown;
   readonly to: unknown;
-  readonly includeSenderMetadata: unknown;
   /** The JSON text of `data`, byte for byte; undefined if there is none. */
   readonly data: string | undefined;
+  /** All fields as parsed, for those that few frames have. */
+  readonly fields: Readonly<JsonObject>;
 }
 
 /** undefined: malformed, so that not even its request id can be echoed. */
@@ -37,8 +38,8 @@ export function decodeFrame(text: string): ClientFrame | undefined {
     requestId,
     channel: parsed.channel,
     to: parsed.to,
-    includeSenderMetadata: parsed.includeSenderMetadata,
     data,
+    fields: parsed,
   };
 }
 

@@ -44,3 +44,27 @@ export const CONTAINMENT_STEPS_PER_REQUEST = 20_000;
 export const REQUEST_HEAD_MAX_BYTES = 128 * KIB;
 /** The only version of WebSocket (RFC 6455). */
 export const WEBSOCKET_VERSION = "13";
+
+/** Channel rules per application. */
+export const CHANNEL_RULES_MAX = 50;
+export const HISTORY_MESSAGES_MAX = 10_000;
+export const HISTORY_SECONDS_MAX = 2_592_000;
+export const GRACE_SECONDS_MAX = 120;
+
+/** A longer gap is not replayed: `recovered` is false. */
+export const REPLAY_MAX_MESSAGES = 1000;
+export const REPLAY_MAX_BYTES = 960_000;
+/** A replay that has not caught up with the channel within this time is cut. */
+export const REPLAY_MAX_MS = 30_000;
+/** One page of history. */
+export const HISTORY_PAGE_MAX = 100;
+export const HISTORY_PAGE_DEFAULT = 50;
+export const HISTORY_PAGE_MAX_BYTES = 960_000;
+/** The `id` of a message: printable ASCII. */
+export const MESSAGE_ID_MAX_CHARS = 64;
+/** A second publish with the same id within this time is a duplicate. */
+export const MESSAGE_ID_REMEMBERED_MS = 120_000;
+/** What a member says about itself with `state`. */
+export const STATE_MAX_BYTES = 4 * KIB;
+/** Members whose connection the service itself has closed stay this long. */
+export const HOLD_MS = 10_000;

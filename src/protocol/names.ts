@@ -1,5 +1,5 @@
 /** Names on the wire: peer ids, channel names, reserved prefixes. */
-import { CHANNEL_MAX_BYTES, PEER_ID_MAX_CHARS } from "./limits.ts";
+import { CHANNEL_MAX_BYTES, MESSAGE_ID_MAX_CHARS, PEER_ID_MAX_CHARS } from "./limits.ts";
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is its purpose
@@ -8,6 +8,9 @@ const RESERVED = /^_(?:metered|internal|system|parley)\//i;
 
 export const isPeerId = (value: unknown): value is string =>
   typeof value === "string" && value.length <= PEER_ID_MAX_CHARS && PRINTABLE_ASCII.test(value);
+
+export const isMessageId = (value: unknown): value is string =>
+  typeof value === "string" && value.length <= MESSAGE_ID_MAX_CHARS && PRINTABLE_ASCII.test(value);
 
 export const hasControl = (text: string): boolean => CONTROL.test(text);
 

@@ -2,6 +2,7 @@
 import type { Engine, RemoteMembers } from "../engine/engine.ts";
 import { bitOf } from "../protocol/actions.ts";
 import type { Code } from "../protocol/codes.ts";
+import type { SubscribeOptions } from "../protocol/subscribe-options.ts";
 import type { Boundary } from "./boundary.ts";
 import { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
@@ -14,8 +15,8 @@ import { type EndReason, Subscription } from "./subscription.ts";
 
 const PRESENCE = bitOf("presence");
 
-/** `refused` says why a subscribe is refused; `undefined` if it is accepted. */
-type Answer = (refused: Code | undefined) => void;
+/** `refused` says why a subscribe is refused; `undefined` if it is accepted. `fields`: more members of the ack (encode.ts). */
+export type Answer = (refused: Code | undefined, fields?: string) => void;
 
 export interface ChannelsParts {
   readonly engine: Engine;
@@ -32,7 +33,8 @@ export class Channels implements ConnectionObserver {
    * `answer` is called when messages flow: at once, or when the engine has found out the members on other nodes. A subscription
    * that has lost its channel meanwhile is answered with a refusal.
    */
-  subscribe(connection: Connection, name: string, withMetadata: boolean, answer: Answer): void {
+  subscribe(connection: Connection, name: string, options: SubscribeOptions, answer: Answer): void {
+    const { withMetadata } = options;
     const held = connection.subscriptionTo(name);
     if (held) {
       this.setVariant(held, withMetadata);

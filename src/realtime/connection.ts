@@ -50,6 +50,10 @@ export class Connection implements Permissions {
   /** Subscriptions whose roster waits for a pong (subscription.ts counts them). */
   gated = 0;
   open = true;
+  /** Messages of this connection that the store of history has not answered for: what it sends next waits for them (protocol 4). */
+  uncommitted = 0;
+  /** Called once when `uncommitted` is 0 again. */
+  whenCommitted: (() => void)[] | undefined;
   /** Unix ms at which this connection must be closed; Infinity for never. */
   deadlineMs = Number.POSITIVE_INFINITY;
   /** The index of this connection in its slot of Deadlines. */

@@ -10,7 +10,8 @@ describe("a connection", () => {
     const token = world.connect("ann", { expiresInMs: 10_500, metadata: { hidden: false } });
     const key = world.connect("random", { key: PUBLISHABLE_KEY });
     const serverTime = Math.floor(world.clock.nowMs() / 1000);
-    const common = { type: "welcome", serverTime, maxMessageSize: 65_536 };
+    const connection = expect.any(String);
+    const common = { type: "welcome", serverTime, maxMessageSize: 65_536, features: ["history", "state"], connection };
     expect(token.received).toEqual([{ ...common, peerId: "ann", expiresAt: serverTime + 10 }]);
     expect(key.received).toEqual([{ ...common, peerId: "random", expiresAt: null }]);
   });

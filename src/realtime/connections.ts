@@ -102,12 +102,12 @@ export class Connections {
     return connection;
   }
 
-  private welcome({ peerId, socket }: Connection, { expiresAtMs, metadataJson }: Grant): void {
+  private welcome({ peerId, socket, id }: Connection, { expiresAtMs, metadataJson }: Grant): void {
     const { clock, metrics } = this.parts;
     metrics.connects.inc();
     const expiresAt = expiresAtMs === null ? null : Math.floor(expiresAtMs / 1000);
     metrics.welcomes.inc();
-    socket.send(encode.welcome(peerId, expiresAt, Math.floor(clock.nowMs() / 1000), metadataJson));
+    socket.send(encode.welcome(peerId, expiresAt, Math.floor(clock.nowMs() / 1000), metadataJson, id));
   }
 
   /**

@@ -11,6 +11,7 @@ import * as encode from "../protocol/encode.ts";
 import { type ClientFrame, decodeFrame, PLAIN_PING } from "../protocol/frames.ts";
 import { CHANNELS_PER_CONNECTION_MAX } from "../protocol/limits.ts";
 import { isChannelName, isPeerId, utf8Bytes } from "../protocol/names.ts";
+import { subscribeOptions } from "../protocol/subscribe-options.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { SendRefusal } from "./delivery.ts";
@@ -156,23 +157,24 @@ export class Dispatch {
   }
 
   private subscribe(connection: Connection, frame: ClientFrame): void {
-    const { channel, includeSenderMetadata: wanted, requestId } = frame;
-    if (wanted !== undefined && typeof wanted !== "boolean") return this.refuse(connection, "malformed_message", frame);
+    const { channel, requestId } = frame;
+    const options = subscribeOptions(frame.fields);
+    if (!options) return this.refuse(connection, "malformed_message", frame);
     if (typeof channel !== "string") return this.refuse(connection, "invalid_channel", frame);
     const refusal = channelRefusal(channel, SUBSCRIBE, connection, false);
     if (refusal) return this.refuseChannel(connection, refusal, SUBSCRIBE, channel, frame);
     if (connection.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !connection.subscriptionTo(channel))
       return this.refuse(connection, "channel_limit_exceeded", frame);
-    this.parts.hub.channels.subscribe(connection, channel, wanted === true, (refused) => {
+    this.parts.hub.channels.subscribe(connection, channel, options, (refused, fields) => {
       if (refused) this.refuse(connection, refused, frame);
-      else this.ack(connection, requestId);
+      else this.ack(connection, requestId, fields);
     });
   }
 
-  private ack(connection: Connection, requestId: string | undefined): void {
+  private ack(connection: Connection, requestId: string | undefined, fields?: string): void {
     if (requestId === undefined || !connection.open) return;
     this.parts.metrics.acks.inc();
-    connection.socket.send(encode.ack(requestId));
+    connection.socket.send(encode.ack(requestId, fields));
   }
 
   /** The ack of a publish or send, of which many may come in one turn. */

@@ -1,5 +1,6 @@
 /** Converts database rows to the rows of the contract. PostgreSQL returns BIGINT as text, SQLite as number: both become numbers. */
 import type { Action } from "../protocol/actions.ts";
+import type { ChannelRule } from "../protocol/channel-rules.ts";
 import type { AuditRow, OperatorRow, SessionRow } from "./operators.ts";
 import type { RecordingFormat, RecordingRow, RecordingType, UploadRow } from "./recordings.ts";
 import type { RoomRow } from "./rooms.ts";
@@ -27,6 +28,8 @@ export const toApp = (row: DbRow): AppRow => ({
   maxMessagesPerPeriod: numberOrNull(row.max_messages_per_period),
   retentionDays: numberOrNull(row.retention_days),
   consolePayloads: number(row.console_payloads) === 1,
+  channelRules: JSON.parse(text(row.channel_rules)) as ChannelRule[],
+  maxHistoryBytes: number(row.max_history_bytes),
   created: number(row.created),
   deleted: numberOrNull(row.deleted),
 });

@@ -9,6 +9,7 @@
  * - Rows contain sealed secrets only; a store never has a secret in plain text.
  */
 import type { Action } from "../protocol/actions.ts";
+import type { ChannelRule } from "../protocol/channel-rules.ts";
 import type { Leases } from "./leases.ts";
 import type { AuditStore, OperatorRow, SessionRow } from "./operators.ts";
 import type { RecordingStore } from "./recordings.ts";
@@ -29,6 +30,10 @@ export interface AppRow {
   readonly retentionDays: number | null;
   /** Whether operators may see the application's messages. */
   readonly consolePayloads: boolean;
+  /** In order: the first whose pattern matches a channel applies. */
+  readonly channelRules: readonly ChannelRule[];
+  /** How many bytes of history are kept for all its channels together. */
+  readonly maxHistoryBytes: number;
   readonly created: number;
   readonly deleted: number | null;
 }

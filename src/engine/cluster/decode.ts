@@ -4,9 +4,10 @@
  */
 import { parseStrict } from "../../protocol/json.ts";
 import { CHANNEL_MAX_BYTES } from "../../protocol/limits.ts";
-import { isPeerId } from "../../protocol/names.ts";
+import { isMessageId, isPeerId } from "../../protocol/names.ts";
+import { parsePosition } from "../../protocol/position.ts";
 import { parseBounded } from "../bounded-json.ts";
-import type { ChannelCount, Envelope, MemberState } from "../engine.ts";
+import type { ChannelCount, Envelope, Lingers, MemberState, Stored } from "../engine.ts";
 import { STREAMS_FIELD } from "./encode.ts";
 import {
   type ConnectionCount,
@@ -55,6 +56,8 @@ const NODE_NAME = /^[\w~-]{1,64}$/;
 const isNode = (value: unknown): value is string => isText(value) && NODE_NAME.test(value);
 /** An application's id has 24 characters; a channel name has at least as many bytes as characters. */
 const APP_MAX_CHARS = 128;
+/** The id of a key or of a connection. */
+const isName = (value: unknown): value is string => isText(value) && value.length <= APP_MAX_CHARS;
 const isApp = (value: unknown): value is string => isText(value) && value.length <= APP_MAX_CHARS;
 const isChannel = (value: unknown): value is string => isText(value) && value.length <= CHANNEL_MAX_BYTES;
 /** Bound: channels per request. Requests of nodes are split at ITEM_MAX_BYTES, where fewer channels fit. */
@@ -71,13 +74,23 @@ function positionOf([node, app, channel, epoch, n]: Fields): Position | undefine
 }
 
 /** Metadata and data are copied into frames unchanged, so each of them must be valid JSON. */
-function envelopeOf(from: unknown, metadataChars: unknown, body: string): Envelope | undefined {
+function envelopeOf(from: unknown, metadataChars: unknown, body: string, [id, ...place]: Fields): Envelope | undefined {
   if (!isPeerId(from) || !isNumber(metadataChars)) return undefined;
+  const stored = storedOf(place);
+  if (stored === "invalid" || (id !== undefined && id !== null && !isMessageId(id))) return undefined;
   const metadataJson = metadataChars < 0 ? undefined : body.slice(0, metadataChars);
   const dataJson = metadataChars < 0 ? body : body.slice(metadataChars);
   if (parseJson(dataJson) === undefined || (metadataJson !== undefined && !isObjectText(metadataJson)))
     return undefined;
-  return { from, metadataJson, dataJson };
+  return { from, metadataJson, dataJson, ...(isMessageId(id) && { id }), ...(stored && { stored }) };
+}
+
+/** Where a message is in the stream of its channel; `undefined` for a message of a channel without history. */
+function storedOf([epoch, offset, check, time, connection]: Fields): Stored | undefined | "invalid" {
+  if (epoch === undefined) return undefined;
+  const position = isText(epoch) && isText(check) && isCount(offset) && parsePosition(`${epoch}.${offset}.${check}`);
+  if (!position || !isCount(time) || (connection !== null && !isName(connection))) return "invalid";
+  return { ...position, time, connection: connection ?? undefined };
 }
 
 function isObjectText(text: string): boolean {
@@ -87,11 +100,28 @@ function isObjectText(text: string): boolean {
 
 function memberOf(value: unknown): MemberState | undefined {
   if (!Array.isArray(value)) return undefined;
-  const [peerId, since, metadata, arriving] = value as Fields;
+  const [peerId, since, metadata, arriving, state, why, untilMs, keyId] = value as Fields;
   if (!isPeerId(peerId) || !isNumber(since)) return undefined;
   const metadataJson = metadata ?? undefined;
   if (metadataJson !== undefined && !(isText(metadataJson) && isObjectText(metadataJson))) return undefined;
-  return { peerId, since, metadataJson, ...(arriving === true && { isArriving: true }) };
+  const stateJson = state ?? undefined;
+  if (stateJson !== undefined && !(isText(stateJson) && isObjectText(stateJson))) return undefined;
+  const lingers = lingersOf(why, untilMs, keyId);
+  if (lingers === "invalid") return undefined;
+  return {
+    peerId,
+    since,
+    metadataJson,
+    ...(arriving === true && { isArriving: true }),
+    ...(stateJson !== undefined && { stateJson }),
+    ...(lingers && { lingers }),
+  };
+}
+
+function lingersOf(why: unknown, untilMs: unknown, keyId: unknown): Lingers | undefined | "invalid" {
+  if (why === undefined) return undefined;
+  if ((why !== "lost" && why !== "held") || !isNumber(untilMs) || !isName(keyId)) return "invalid";
+  return { why, untilMs, keyId };
 }
 
 /** undefined when one entry is invalid. */
@@ -108,10 +138,10 @@ export function streamItem(text: string): StreamItem | undefined {
   const parsed = parse(text);
   const position = parsed && positionOf(parsed.fields);
   if (!position) return undefined;
-  const [first, second] = parsed.fields.slice(5);
+  const [first, second, ...rest] = parsed.fields.slice(5);
   switch (parsed.kind) {
     case "message": {
-      const envelope = envelopeOf(first, second, parsed.body);
+      const envelope = envelopeOf(first, second, parsed.body, rest);
       return envelope && { kind: "message", position, envelope };
     }
     case "members": {
@@ -265,7 +295,12 @@ function responseOf(value: Plain): NodeResponse | undefined {
 
 /** In responses members are objects, in streams they are arrays. */
 const memberOfObject = (value: unknown): MemberState | undefined =>
-  isPlain(value) ? memberOf([value.peerId, value.since, value.metadataJson, value.isArriving]) : undefined;
+  isPlain(value) ? memberOf(memberFields(value)) : undefined;
+
+function memberFields({ peerId, since, metadataJson, isArriving, stateJson, lingers }: Plain): Fields {
+  const { why, untilMs, keyId } = isPlain(lingers) ? lingers : {};
+  return [peerId, since, metadataJson, isArriving, stateJson, why, untilMs, keyId];
+}
 
 function streamStateOf(value: unknown): StreamState | undefined {
   if (!isPlain(value)) return undefined;
@@ -283,9 +318,9 @@ function channelCountOf(value: unknown): ChannelCount | undefined {
 
 export function directMessage(text: string): DirectMessage | undefined {
   const parsed = parse(text);
-  const [node, number, app, to, from, metadataChars] = parsed?.fields ?? [];
+  const [node, number, app, to, from, metadataChars, ...rest] = parsed?.fields ?? [];
   if (parsed?.kind !== "direct" || !isNode(node) || !isCount(number) || !isApp(app) || !isPeerId(to)) return undefined;
-  const envelope = envelopeOf(from, metadataChars, parsed.body);
+  const envelope = envelopeOf(from, metadataChars, parsed.body, rest);
   return envelope && { node, number, app, to, envelope };
 }
 

@@ -33,7 +33,10 @@ const metadataChars = ({ metadataJson }: Envelope): number => metadataJson?.leng
 // Items of streams
 
 export const message = ({ node, app, channel, epoch, n }: Position, envelope: Envelope): string =>
-  withBody(line("message", node, app, channel, epoch, n, envelope.from, metadataChars(envelope)), envelope);
+  withBody(
+    line("message", node, app, channel, epoch, n, envelope.from, metadataChars(envelope), ...storedFields(envelope)),
+    envelope,
+  );
 
 export const members = ({ node, app, channel, epoch, n }: Position, { joined, left }: MembersChange): string =>
   line("members", node, app, channel, epoch, n, joined.map(memberFields), left);
@@ -47,15 +50,36 @@ export const splitChange = ({ joined, left }: MembersChange): MembersChange[] =>
     left: some.filter((one) => typeof one === "string"),
   }));
 
-function memberFields({ peerId, since, metadataJson, isArriving }: MemberState): unknown[] {
+/** The id, then where the message is in the stream of its channel: absent for a message with neither. */
+function storedFields({ id, stored }: Envelope): unknown[] {
+  if (!stored) return id === undefined ? [] : [id];
+  const { epoch, offset, check, time, connection } = stored;
+  return [id ?? null, epoch, offset, check, time, connection ?? null];
+}
+
+function memberFields({ peerId, since, metadataJson, isArriving, stateJson, lingers }: MemberState): unknown[] {
+  if (stateJson !== undefined || lingers)
+    return [
+      peerId,
+      since,
+      metadataJson ?? null,
+      isArriving ?? null,
+      stateJson ?? null,
+      ...(lingers ? [lingers.why, lingers.untilMs, lingers.keyId] : []),
+    ];
   if (isArriving) return [peerId, since, metadataJson ?? null, isArriving];
   return metadataJson === undefined ? [peerId, since] : [peerId, since, metadataJson];
 }
 
 // Direct messages
 
+const idFields = ({ id }: Envelope): string[] => (id === undefined ? [] : [id]);
+
 export const directMessage = ({ node, number, app, to, envelope }: DirectMessage): string =>
-  withBody(line("direct", node, number, app, to, envelope.from, metadataChars(envelope)), envelope);
+  withBody(
+    line("direct", node, number, app, to, envelope.from, metadataChars(envelope), ...idFields(envelope)),
+    envelope,
+  );
 
 export const deliveryCount = ({ node, count }: DeliveryCount): string => line("handed", node, count);
 

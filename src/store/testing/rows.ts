@@ -17,6 +17,8 @@ export const appRow = (id: string, fields: Partial<AppRow> = {}): AppRow => ({
   maxMessagesPerPeriod: null,
   retentionDays: null,
   consolePayloads: false,
+  channelRules: [],
+  maxHistoryBytes: 1_073_741_824,
   created: CREATED_MS,
   deleted: null,
   ...fields,
