@@ -1,0 +1,12 @@
+/** Limits of history, with their unit in the name. Those that clients see are in protocol/limits.ts. */
+
+/** What a stored message takes beside its texts: its row, its index entries, and the rest of the frame that carries it. */
+export const MESSAGE_OVERHEAD_BYTES = 256;
+/** Streams per application. Beyond it, the ones that were used least recently are forgotten. */
+export const STREAMS_PER_APP_MAX = 100_000;
+/** A stream that never had a message, and that nothing has used for this long, is forgotten. */
+export const EMPTY_STREAM_KEPT_MS = 3_600_000;
+/** A stream whose messages have all expired, and that nothing has used for this long, is forgotten. */
+export const EXPIRED_STREAM_KEPT_MS = 24 * 3_600_000;
+/** `open` notes that a stream is used, at most this often. A node opens the streams that it watches again within this time. */
+export const STREAM_USE_NOTED_MS = 600_000;

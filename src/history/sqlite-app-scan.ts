@@ -1,0 +1,72 @@
+/**
+ * Finds the largest or the least recently used streams of an application. An index for that would cost every publish; this looks at
+ * some streams per call instead, and has a result when it has seen them all.
+ */
+import type { Database } from "bun:sqlite";
+
+const SCAN_STREAMS = 1000;
+/** How many streams one scan finds; the next ones need another scan. */
+const FOUND_MAX = 256;
+
+type Order = "bytes DESC" | "used ASC";
+
+interface Found {
+  readonly id: number;
+  readonly bytes: number;
+  readonly used: number;
+}
+
+interface Running {
+  readonly app: string;
+  readonly order: Order;
+  channel: string;
+  isDone: boolean;
+  found: Found[];
+}
+
+const better: Readonly<Record<Order, (a: Found, b: Found) => number>> = {
+  "bytes DESC": (a, b) => b.bytes - a.bytes,
+  "used ASC": (a, b) => a.used - b.used,
+};
+
+export class AppScan {
+  private running: Running | undefined;
+  private readonly slice;
+
+  constructor(db: Database) {
+    this.slice = db.prepare<Found & { channel: string }, [string, string]>(
+      `SELECT id, channel, bytes, used FROM streams WHERE app = ? AND channel > ? ORDER BY channel LIMIT ${SCAN_STREAMS}`,
+    );
+  }
+
+  /** The largest stream, and how large the next one is; `undefined`: call again. */
+  largest(app: string): { readonly id: number; readonly nextBytes: number } | undefined {
+    const found = this.advance(app, "bytes DESC");
+    const [first, second] = found ?? [];
+    return first && { id: first.id, nextBytes: second?.bytes ?? -1 };
+  }
+
+  /** The streams that were used least recently, at most 256; `undefined`: call again. */
+  leastUsed(app: string): readonly number[] | undefined {
+    const found = this.advance(app, "used ASC");
+    if (found) this.restart();
+    return found?.map(({ id }) => id);
+  }
+
+  /** Its result is no longer right. */
+  restart(): void {
+    this.running = undefined;
+  }
+
+  private advance(app: string, order: Order): readonly Found[] | undefined {
+    if (this.running?.app !== app || this.running.order !== order)
+      this.running = { app, order, channel: "", isDone: false, found: [] };
+    const { running } = this;
+    if (running.isDone) return running.found;
+    const rows = this.slice.all(app, running.channel);
+    running.found = [...running.found, ...rows].sort(better[order]).slice(0, FOUND_MAX);
+    running.channel = rows.at(-1)?.channel ?? running.channel;
+    running.isDone = rows.length < SCAN_STREAMS;
+    return running.isDone ? running.found : undefined;
+  }
+}

@@ -1,0 +1,171 @@
+/** Appends batches to the embedded history, and finds out which were stored. */
+import type { Database } from "bun:sqlite";
+import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
+import type { Appended, Batch, NewMessage } from "./history.ts";
+import { messageBytes } from "./size.ts";
+import type { SqliteStreams, StreamRow } from "./sqlite-streams.ts";
+
+/** A stream while a batch is appended to it. */
+interface Touched {
+  readonly row: StreamRow;
+  readonly isNew: boolean;
+  messages: number;
+  bytes: number;
+}
+
+export interface AppendParts {
+  readonly db: Database;
+  readonly streams: SqliteStreams;
+  readonly nowMs: () => number;
+  /** Called for a stream that holds more messages than it should. */
+  readonly overfull: (stream: number) => void;
+}
+
+export class SqliteAppend {
+  private readonly begin;
+  private readonly commit;
+  private readonly insert;
+  private readonly findId;
+  private readonly putId;
+  private readonly raise;
+  private readonly setExpires;
+  private readonly newest;
+
+  constructor(private readonly parts: AppendParts) {
+    const { db } = parts;
+    this.begin = db.prepare<undefined, []>("BEGIN IMMEDIATE");
+    this.commit = db.prepare<undefined, []>("COMMIT");
+    this.insert = db.prepare<
+      undefined,
+      [number, number, number, number, string, string, string | null, string | null, string | null, string]
+    >(
+      `INSERT INTO messages (stream, off, time, size, batch, sender, connection, mid, metadata, data)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.findId = db.prepare<{ off: number; batch: string; time: number }, [number, string, string]>(
+      "SELECT off, batch, time FROM ids WHERE stream = ? AND scope = ? AND mid = ?",
+    );
+    // Replaced, not updated: the row moves to the end, where the newest ids are.
+    this.putId = db.prepare<undefined, [number, string, string, number, string, number]>(
+      "INSERT OR REPLACE INTO ids (stream, scope, mid, off, batch, time) VALUES (?, ?, ?, ?, ?, ?)",
+    );
+    this.raise = db.prepare<undefined, [number, string, number, number, number, number, number]>(
+      "UPDATE streams SET top = ?, top_check = ?, last_time = ?, bytes = ?, changed = ?, used = ? WHERE id = ?",
+    );
+    this.setExpires = db.prepare<undefined, [number, number]>("UPDATE streams SET expires = ? WHERE id = ?");
+    this.newest = db.prepare<{ off: number; time: number }, [number, string]>(
+      "SELECT off, time FROM messages WHERE stream = ? AND batch = ? ORDER BY off DESC LIMIT 1",
+    );
+  }
+
+  append(batch: Batch): readonly Appended[] {
+    const { db, streams, overfull } = this.parts;
+    const touched = new Map<string, Touched>();
+    const results: Appended[] = [];
+    const nowMs = this.parts.nowMs();
+    this.begin.run();
+    try {
+      for (const message of batch.messages) results.push(this.appendOne(batch.check, message, touched, nowMs));
+      for (const { row, messages } of touched.values())
+        if (messages > 0) this.raise.run(row.top, row.top_check, row.last_time, row.bytes, nowMs, nowMs, row.id);
+      this.commit.run();
+    } catch (error) {
+      if (db.inTransaction) db.run("ROLLBACK");
+      throw error;
+    }
+    for (const { row, isNew, messages, bytes } of touched.values()) {
+      streams.count(row.app, Number(isNew), messages, bytes);
+      if (row.top - row.low + 1 > row.keep_messages) overfull(row.id);
+    }
+    return results;
+  }
+
+  private appendOne(check: string, message: NewMessage, touched: Map<string, Touched>, nowMs: number): Appended {
+    const stream = this.touch(message, touched, nowMs);
+    const { row } = stream;
+    const { id } = message;
+    if (id !== undefined) {
+      const found = this.findId.get(row.id, message.idScope, id);
+      if (found && isRemembered(found.time, nowMs))
+        return { epoch: row.epoch, offset: found.off, check: found.batch, time: found.time, isDuplicate: true };
+    }
+    const offset = ++row.top;
+    const time = Math.max(row.last_time, nowMs);
+    const size = messageBytes(message);
+    const { from, connection = null, metadataJson = null, dataJson } = message;
+    this.insert.run(row.id, offset, time, size, check, from, connection, id ?? null, metadataJson, dataJson);
+    if (id !== undefined) this.putId.run(row.id, message.idScope, id, offset, check, time);
+    if (row.expires === null) {
+      row.expires = time + row.keep_ms;
+      this.setExpires.run(row.expires, row.id);
+    }
+    row.top_check = check;
+    row.last_time = time;
+    row.bytes += size;
+    stream.messages++;
+    stream.bytes += size;
+    return { epoch: row.epoch, offset, check, time, isDuplicate: false };
+  }
+
+  private touch({ app, channel, keep }: NewMessage, touched: Map<string, Touched>, nowMs: number): Touched {
+    const key = `${app} ${channel}`;
+    const known = touched.get(key);
+    if (known) return known;
+    const { streams } = this.parts;
+    const found = streams.find(app, channel);
+    const row = found ?? streams.insert(app, channel, keep, nowMs);
+    streams.keep(row, keep);
+    const stream: Touched = { row, isNew: found === undefined, messages: 0, bytes: 0 };
+    touched.set(key, stream);
+    return stream;
+  }
+
+  /**
+   * A transaction of this process has either been committed or undone, so nothing can be stored later. What a batch has stored in
+   * one stream has offsets without a gap, in the order of the batch; trimming may have removed the oldest.
+   */
+  settle(batch: Batch): readonly Appended[] | undefined {
+    const { streams } = this.parts;
+    const nowMs = this.parts.nowMs();
+    const groups = Map.groupBy(batch.messages.keys(), (at) => {
+      const { app, channel } = batch.messages[at] as NewMessage;
+      return `${app} ${channel}`;
+    });
+    const results: Appended[] = [];
+    for (const places of groups.values()) {
+      const { app, channel } = batch.messages[places[0] as number] as NewMessage;
+      const row = streams.find(app, channel);
+      if (!row) return undefined;
+      const newest = this.newest.get(row.id, batch.check);
+      const seen = new Set<string>();
+      const stored = places.filter((at) => !this.placeDuplicate(batch, at, row, seen, results, nowMs));
+      if (!newest && stored.length > 0) return undefined;
+      for (const [index, at] of stored.entries()) {
+        const offset = (newest?.off ?? 0) - stored.length + 1 + index;
+        results[at] = { epoch: row.epoch, offset, check: batch.check, time: newest?.time ?? 0, isDuplicate: false };
+      }
+    }
+    return results;
+  }
+
+  /** Notes the result of a message that another one with the same id precedes; false if it is not such a message. */
+  private placeDuplicate(
+    batch: Batch,
+    at: number,
+    row: StreamRow,
+    seen: Set<string>,
+    results: Appended[],
+    nowMs: number,
+  ): boolean {
+    const { id, idScope } = batch.messages[at] as NewMessage;
+    if (id === undefined) return false;
+    const found = this.findId.get(row.id, idScope, id);
+    const isFirst = !seen.has(`${idScope} ${id}`);
+    seen.add(`${idScope} ${id}`);
+    if (!found || (found.batch === batch.check ? isFirst : !isRemembered(found.time, nowMs))) return false;
+    results[at] = { epoch: row.epoch, offset: found.off, check: found.batch, time: found.time, isDuplicate: true };
+    return true;
+  }
+}
+
+const isRemembered = (time: number, nowMs: number): boolean => nowMs - time < MESSAGE_ID_REMEMBERED_MS;

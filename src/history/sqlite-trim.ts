@@ -1,0 +1,189 @@
+/** Trimming of the embedded history: what is too old, too much or forgotten is deleted in slices, so that no publish waits for long. */
+import type { Database } from "bun:sqlite";
+import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
+import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS, STREAMS_PER_APP_MAX } from "./limits.ts";
+import { AppScan } from "./sqlite-app-scan.ts";
+import type { SqliteStreams, StreamRow } from "./sqlite-streams.ts";
+
+/** A call of `trim` ends after this time, give or take one step. */
+const SLICE_MS = 4;
+/** Rows that one step deletes, about half a millisecond. */
+const STEP_ROWS = 128;
+/** Streams that one step of the walk over all streams looks at. */
+const WALK_STREAMS = 256;
+
+export interface TrimParts {
+  readonly db: Database;
+  readonly streams: SqliteStreams;
+  readonly nowMs: () => number;
+}
+
+/** One kind of work. True: it did something, so there may be more. */
+type Step = () => boolean;
+
+export class SqliteTrim {
+  /** Streams with more messages than they keep. Bound: streams that exist; each leaves when it is trimmed. */
+  private readonly overfull = new Set<number>();
+  private readonly scan: AppScan;
+  private walkedTo = 0;
+
+  private readonly sum;
+  private readonly deleteMessages;
+  private readonly raiseLow;
+  private readonly expired;
+  private readonly walk;
+  private readonly deleteIds;
+  private readonly oneGone;
+  private readonly lastOfSlice;
+  private readonly forgetGone;
+
+  constructor(private readonly parts: TrimParts) {
+    const { db } = parts;
+    this.scan = new AppScan(db);
+    this.sum = db.prepare<{ bytes: number }, [number, number]>(
+      "SELECT COALESCE(SUM(size), 0) AS bytes FROM messages WHERE stream = ? AND off <= ?",
+    );
+    this.deleteMessages = db.prepare<undefined, [number, number]>("DELETE FROM messages WHERE stream = ? AND off <= ?");
+    this.raiseLow = db.prepare<undefined, [number, string, number, number | null, number]>(
+      "UPDATE streams SET low = ?, low_check = ?, bytes = ?, expires = ? WHERE id = ?",
+    );
+    this.expired = db.prepare<{ id: number }, [number]>(
+      "SELECT id FROM streams WHERE expires <= ? ORDER BY expires LIMIT 1",
+    );
+    this.walk = db.prepare<Pick<StreamRow, "id" | "top" | "low" | "keep_messages" | "used">, [number]>(
+      `SELECT id, top, low, keep_messages, used FROM streams WHERE id > ? ORDER BY id LIMIT ${WALK_STREAMS}`,
+    );
+    this.deleteIds = db.prepare<undefined, [number]>(
+      `DELETE FROM ids WHERE seq IN (SELECT seq FROM ids ORDER BY seq LIMIT ${STEP_ROWS}) AND time <= ?`,
+    );
+    this.oneGone = db.prepare<{ stream: number }, []>("SELECT stream FROM gone LIMIT 1");
+    this.lastOfSlice = db.prepare<{ off: number }, [number]>(
+      `SELECT off FROM messages WHERE stream = ? ORDER BY off LIMIT 1 OFFSET ${STEP_ROWS - 1}`,
+    );
+    this.forgetGone = db.prepare<undefined, [number]>("DELETE FROM gone WHERE stream = ?");
+  }
+
+  /** Called by a publish that left a stream with more messages than it keeps. */
+  noteOverfull(stream: number): void {
+    this.overfull.add(stream);
+  }
+
+  trim(maxBytesOf: (app: string) => number): boolean {
+    const until = performance.now() + SLICE_MS;
+    this.walkOn();
+    const steps: Step[] = [
+      () => this.trimOverfull(),
+      () => this.trimExpired(),
+      () => this.trimApps(maxBytesOf),
+      () => this.deleteIds.run(this.parts.nowMs() - MESSAGE_ID_REMEMBERED_MS).changes > 0,
+      () => this.deleteGone(),
+    ];
+    // In turns, so that much work of one kind does not keep the others waiting.
+    let active = steps;
+    while (active.length > 0) {
+      const still: Step[] = [];
+      for (const step of active) {
+        if (performance.now() >= until) return true;
+        if (step()) still.push(step);
+      }
+      active = still;
+    }
+    return false;
+  }
+
+  private trimOverfull(): boolean {
+    const id = this.overfull.values().next().value;
+    if (id === undefined) return false;
+    const row = this.parts.streams.findById(id);
+    if (!row || this.deleteUpTo(row, row.top - row.keep_messages)) this.overfull.delete(id);
+    return true;
+  }
+
+  private trimExpired(): boolean {
+    const nowMs = this.parts.nowMs();
+    const found = this.expired.get(nowMs);
+    const row = found && this.parts.streams.findById(found.id);
+    if (!row) return false;
+    this.deleteUpTo(row, this.parts.streams.first(row, nowMs) - 1);
+    return true;
+  }
+
+  /** One application at a time: the one that was found first is brought within its limits before the next. */
+  private trimApps(maxBytesOf: (app: string) => number): boolean {
+    const { streams } = this.parts;
+    for (const [app, totals] of streams.totals) {
+      if (totals.streams > STREAMS_PER_APP_MAX) {
+        const oldest = this.scan.leastUsed(app);
+        if (oldest) this.forgetStreams(oldest.slice(0, totals.streams - STREAMS_PER_APP_MAX));
+        return true;
+      }
+      const excess = totals.bytes - maxBytesOf(app);
+      if (excess > 0 && totals.messages > 0) return this.trimLargest(app, excess);
+    }
+    return false;
+  }
+
+  /** The oldest messages of the largest channel go first. */
+  private trimLargest(app: string, excess: number): boolean {
+    const largest = this.scan.largest(app);
+    if (!largest) return true;
+    const row = this.parts.streams.findById(largest.id);
+    if (!row || row.bytes <= largest.nextBytes) this.scan.restart();
+    if (!row || row.bytes === 0) return true;
+    // At least one; and with the average size no more than are over the limit.
+    const average = row.bytes / (row.top - row.low + 1);
+    this.deleteUpTo(row, Math.min(row.top, row.low + Math.ceil(excess / average) - 1));
+    return true;
+  }
+
+  /** False: a slice of it is done. The caller's limit may be lower than what is stored. */
+  private deleteUpTo(row: StreamRow, last: number): boolean {
+    const { db, streams } = this.parts;
+    if (last < row.low) return true;
+    const end = Math.min(last, row.low + STEP_ROWS - 1);
+    const check = streams.check(row, end);
+    const bytes = this.sum.get(row.id, end)?.bytes ?? 0;
+    const next = streams.message(row, end + 1);
+    db.transaction(() => {
+      this.deleteMessages.run(row.id, end);
+      const expires = next ? next.time + row.keep_ms : null;
+      this.raiseLow.run(end + 1, check ?? row.low_check, row.bytes - bytes, expires, row.id);
+    })();
+    streams.count(row.app, 0, row.low - end - 1, -bytes);
+    return end === last;
+  }
+
+  /** Looks at some streams per call: forgets those that are empty and unused, and finds those that an earlier process left overfull. */
+  private walkOn(): void {
+    const nowMs = this.parts.nowMs();
+    const rows = this.walk.all(this.walkedTo);
+    this.walkedTo = rows.length < WALK_STREAMS ? 0 : (rows.at(-1)?.id ?? 0);
+    for (const { id, top, low, keep_messages: keep } of rows) if (top - low + 1 > keep) this.overfull.add(id);
+    const unused = rows.filter(
+      ({ top, low, used }) => low > top && nowMs - used >= (top === 0 ? EMPTY_STREAM_KEPT_MS : EXPIRED_STREAM_KEPT_MS),
+    );
+    this.forgetStreams(unused.map(({ id }) => id));
+  }
+
+  private forgetStreams(ids: readonly number[]): void {
+    const { db, streams } = this.parts;
+    if (ids.length === 0) return;
+    const rows = ids.map((id) => streams.findById(id)).filter((row) => row !== undefined);
+    db.transaction(() => {
+      for (const row of rows) streams.deleteRow(row);
+    })();
+    for (const row of rows) streams.count(row.app, -1, row.low - row.top - 1, -row.bytes);
+  }
+
+  private deleteGone(): boolean {
+    const gone = this.oneGone.get();
+    if (!gone) return false;
+    const last = this.lastOfSlice.get(gone.stream)?.off;
+    this.parts.db.transaction(() => {
+      this.deleteMessages.run(gone.stream, last ?? Number.MAX_SAFE_INTEGER);
+      // Its ids expire with all the others.
+      if (last === undefined) this.forgetGone.run(gone.stream);
+    })();
+    return true;
+  }
+}

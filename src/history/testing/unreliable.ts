@@ -1,0 +1,112 @@
+/** For tests: a history whose calls can be held, delayed or made to fail, as those of a distant or broken server. */
+import {
+  type Appended,
+  type Batch,
+  type HistoryStore,
+  HistoryUnavailable,
+  type HistoryUsage,
+  type Page,
+  type Range,
+  type StreamState,
+  type Top,
+} from "../history.ts";
+
+type Retention = Parameters<HistoryStore["open"]>[2];
+export type Call = "append" | "settle" | "open" | "read" | "tops" | "remove";
+
+/**
+ * What happens to a call:
+ * - "answer": it reaches the store, and is answered.
+ * - "fail": it does not reach the store, and rejects.
+ * - "lose": it reaches the store, and rejects all the same.
+ */
+export type Fate = "answer" | "fail" | "lose";
+
+interface Held {
+  readonly call: Call;
+  release(fate: Fate): void;
+}
+
+export class UnreliableHistory implements HistoryStore {
+  /** The fate of each call, which may depend on it; a promise delays it. */
+  fate: (call: Call) => Fate | Promise<Fate> = () => "answer";
+  /** How often each call was made. */
+  readonly calls: Record<Call, number> = { append: 0, settle: 0, open: 0, read: 0, tops: 0, remove: 0 };
+  private readonly held: Held[] = [];
+  private readonly waiting: (() => void)[] = [];
+  private readonly rewound: (() => void)[] = [];
+
+  constructor(
+    readonly inner: HistoryStore,
+    readonly isShared = inner.isShared,
+  ) {
+    inner.onRewound(() => this.rewind());
+  }
+
+  /** Holds these calls until they are released, each with a fate of its own. */
+  hold(...calls: readonly Call[]): void {
+    this.fate = (call) =>
+      calls.includes(call)
+        ? new Promise((resolve) => {
+            this.held.push({ call, release: resolve });
+            for (const wake of this.waiting.splice(0)) wake();
+          })
+        : "answer";
+  }
+
+  /** Resolves when that many calls are held. */
+  async heldCalls(count = 1): Promise<readonly Call[]> {
+    while (this.held.length < count) await new Promise<void>((resolve) => this.waiting.push(resolve));
+    return this.held.map(({ call }) => call);
+  }
+
+  /** Releases the call that was held first. */
+  releaseFirst(fate: Fate = "answer"): void {
+    this.held.shift()?.release(fate);
+  }
+
+  /** Releases all held calls, and holds no more. */
+  releaseAll(fate: Fate = "answer"): void {
+    this.fate = () => "answer";
+    for (const { release } of this.held.splice(0)) release(fate);
+  }
+
+  /** As after a failover that lost messages. */
+  rewind(): void {
+    for (const listener of this.rewound) listener();
+  }
+
+  append = (batch: Batch): Promise<readonly Appended[]> => this.call("append", () => this.inner.append(batch));
+  settle = (batch: Batch): Promise<readonly Appended[] | undefined> =>
+    this.call("settle", () => this.inner.settle(batch));
+  open = (app: string, channel: string, keep: Retention): Promise<StreamState> =>
+    this.call("open", () => this.inner.open(app, channel, keep));
+  read = (app: string, channel: string, range: Range): Promise<Page | undefined> =>
+    this.call("read", () => this.inner.read(app, channel, range));
+  tops = (sinceMs: number): Promise<readonly Top[]> => this.call("tops", () => this.inner.tops(sinceMs));
+  remove = (app: string, channel: string): Promise<boolean> =>
+    this.call("remove", () => this.inner.remove(app, channel));
+  applyRules = (app: string, keep: (channel: string) => Retention | undefined): Promise<void> =>
+    this.inner.applyRules(app, keep);
+  removeApp = (app: string): Promise<void> => this.inner.removeApp(app);
+  usage = (app: string): Promise<HistoryUsage> => this.inner.usage(app);
+  trim = (maxBytesOf: (app: string) => number): Promise<boolean> => this.inner.trim(maxBytesOf);
+
+  onRewound(listener: () => void): void {
+    this.rewound.push(listener);
+  }
+
+  close(): Promise<void> {
+    this.releaseAll("fail");
+    return this.inner.close();
+  }
+
+  private async call<T>(call: Call, work: () => Promise<T>): Promise<T> {
+    this.calls[call]++;
+    const fate = await this.fate(call);
+    if (fate === "fail") throw new HistoryUnavailable(`${call} was made to fail`);
+    const result = await work();
+    if (fate === "lose") throw new HistoryUnavailable(`the answer to ${call} was made to be lost`);
+    return result;
+  }
+}
