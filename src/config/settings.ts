@@ -18,6 +18,7 @@ export interface Setting<T> {
 }
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
+export type HistorySync = "process" | "disk";
 export type SweepStrays = "auto" | "on" | "off";
 export type LogFormat = "auto" | "json" | "pretty";
 
@@ -198,6 +199,13 @@ export const SETTINGS = {
     initial: "auto",
     meaning: `what to do with files in the storage that belong to no recording. auto: move a limited number to a quarantine, and remove them after ${QUARANTINE_DAYS} days; on: do so without the limit, and take over a storage that belongs to another store, or an empty one that replaces the previous one; off: keep them`,
     read: oneOf("auto", "on", "off"),
+  }),
+  historySync: setting<HistorySync>({
+    env: "PARLEY_HISTORY_SYNC",
+    initial: "process",
+    meaning:
+      "what messages in the embedded history survive once they are acknowledged. process: the end of the process at any moment; disk: also a power cut, at the cost of a disk write per batch of messages. PostgreSQL: as it is configured",
+    read: oneOf("process", "disk"),
   }),
   connectsPerMinutePerIp: setting({
     env: "PARLEY_CONNECTS_PER_MINUTE_PER_IP",

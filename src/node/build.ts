@@ -8,6 +8,9 @@
 import { BlockSweep } from "../access/block-sweep.ts";
 import { Repeating } from "../access/repeating.ts";
 import { Throttle } from "../access/throttle.ts";
+import type { HistoryStore } from "../history/history.ts";
+import { MeteredHistory } from "../history/metered.ts";
+import type { HistoryTrimming } from "../history/trimming.ts";
 import { countOpenFiles, HeadLimit, setHeadLimit } from "../http/head-limit.ts";
 import type { PageServer } from "../http/pages/pages.ts";
 import { RequestPipeline } from "../http/pipeline.ts";
@@ -22,6 +25,7 @@ import { VERSION } from "../version.ts";
 import { type Access, buildAccess } from "./access.ts";
 import type { NodeContext } from "./context.ts";
 import { factsOf } from "./facts.ts";
+import { buildTrimming } from "./history.ts";
 import { Listeners } from "./listeners.ts";
 import { answerNodeStatus } from "./node-status.ts";
 import { readyChecks } from "./readiness.ts";
@@ -42,6 +46,7 @@ export interface NodeParts {
   readonly rooms: RoomService;
   readonly recordings: RecordingService;
   readonly tails: TailNodes;
+  readonly historyTrimming: HistoryTrimming;
   readonly blockSweep: BlockSweep;
   readonly sessionSweep: Repeating;
   readonly headLimit: HeadLimit;
@@ -50,6 +55,7 @@ export interface NodeParts {
 }
 
 export interface BuildOptions extends Pick<NodeContext, "config" | "sources" | "nodeId" | "log" | "store"> {
+  readonly history: HistoryStore;
   readonly loadPages: () => Promise<PageServer>;
 }
 
@@ -87,6 +93,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     nowMs: clock.nowMs,
     failed: (err) => log.error({ err }, "expired blocks could not be removed; trying again in a minute"),
   });
+  const historyTrimming = buildTrimming({ ...context, keyring });
   const sessionSweep = new Repeating(
     SESSION_SWEEP_EVERY_MS,
     () => operators.endExpired(),
@@ -107,6 +114,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     isFollowing: () => storeFollower?.isUp !== false,
     isDraining: () => realtime.gateway.isDraining,
     recordings: recordings.state,
+    isHistoryUp: () => context.history.isUp,
     monotonicMs: clock.monotonicMs,
     failed: (err) => log.error({ err }, "the store cannot be written to"),
   });
@@ -126,6 +134,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     rooms,
     recordings,
     tails,
+    historyTrimming,
     blockSweep,
     sessionSweep,
     headLimit,
@@ -134,8 +143,20 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   };
 }
 
-function contextOf({ config, sources, nodeId, log, store }: BuildOptions): NodeContext {
+function contextOf(options: BuildOptions): NodeContext {
+  const { config, sources, nodeId, log, store } = options;
   const metrics = new Metrics();
   processMetrics(metrics, VERSION, nodeId);
-  return { config, sources, nodeId, log, store, metrics, faults: new Faults(log, metrics), vitals: new Vitals() };
+  const history = new MeteredHistory(options.history, metrics);
+  return {
+    config,
+    sources,
+    nodeId,
+    log,
+    store,
+    history,
+    metrics,
+    faults: new Faults(log, metrics),
+    vitals: new Vitals(),
+  };
 }

@@ -1,6 +1,7 @@
 /** What every part of a node is built with. */
 import type { Loaded } from "../config/load.ts";
 import type { Config } from "../config/settings.ts";
+import type { MeteredHistory } from "../history/metered.ts";
 import type { Store } from "../store/store.ts";
 import type { Faults } from "../telemetry/faults.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -14,6 +15,7 @@ export interface NodeContext {
   readonly nodeId: string;
   readonly log: Log;
   readonly store: Store;
+  readonly history: MeteredHistory;
   readonly metrics: Metrics;
   readonly faults: Faults;
   readonly vitals: Vitals;

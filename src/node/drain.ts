@@ -2,7 +2,7 @@
 import type { RunningNode } from "./start.ts";
 
 export async function drainNode(node: RunningNode): Promise<void> {
-  const { context, access, listeners, realtime, rooms, recordings, tails, blockSweep, sessionSweep, headLimit } = node;
+  const { context, access, listeners, realtime, rooms, recordings, tails, headLimit } = node;
   const drainMs = context.config.drainSeconds * 1000;
   await realtime.gateway.drain(drainMs);
   // Before the listeners wait for open responses, and after the closes that readers want to see.
@@ -13,8 +13,9 @@ export async function drainNode(node: RunningNode): Promise<void> {
   headLimit.stop();
   realtime.hub.sampling.stop();
   await rooms.expiry.stop();
-  await blockSweep.stop();
-  await sessionSweep.stop();
+  await node.blockSweep.stop();
+  await node.sessionSweep.stop();
+  await node.historyTrimming.stop();
   // After the requests: it writes what they have queued.
   await access.auditTrail.stop();
   await recordings.stop();
@@ -22,5 +23,6 @@ export async function drainNode(node: RunningNode): Promise<void> {
   // After everything that waits for the store: the follower notices that the store is unreachable and ends those waits.
   await realtime.storeFollower?.stop();
   await realtime.engine.close();
+  await context.history.close();
   await context.store.close();
 }

@@ -1,5 +1,6 @@
 /** One node: opens its store, builds its parts, starts them, and stops them. */
 import { ConfigError, type Loaded } from "../config/load.ts";
+import type { HistoryStore } from "../history/history.ts";
 import { TlsError } from "../http/listener.ts";
 import { loadBundle } from "../http/pages/bundle.ts";
 import { type PageServer, Pages } from "../http/pages/pages.ts";
@@ -8,6 +9,7 @@ import type { Log } from "../telemetry/log.ts";
 import { buildNode } from "./build.ts";
 import { drainNode } from "./drain.ts";
 import { type FirstRun, finishFirstRun } from "./first-run.ts";
+import { openHistory } from "./history.ts";
 import { startParts } from "./start.ts";
 
 export interface Node {
@@ -41,8 +43,10 @@ export async function startNode(
       "PARLEY_MASTER_KEY is required with PARLEY_DATABASE_URL, the same on every node (make one: openssl rand -base64 32)",
     );
   const store = await openStore(config.data, config.databaseUrl);
+  let history: HistoryStore | undefined;
   try {
-    const parts = await buildNode({ config, sources, nodeId, log, store, loadPages });
+    history = await openHistory(config, log);
+    const parts = await buildNode({ config, sources, nodeId, log, store, history, loadPages });
     const node = await startParts(parts);
     const { access, listeners } = node;
     return {
@@ -59,6 +63,7 @@ export async function startNode(
       stop: () => drainNode(node),
     };
   } catch (error) {
+    await history?.close();
     await store.close();
     throw error instanceof TlsError ? new ConfigError(`PARLEY_TLS_CERT, PARLEY_TLS_KEY: ${error.message}`) : error;
   }

@@ -25,6 +25,7 @@ function setup(parts: Partial<ReadinessParts> = {}) {
     isFollowing: () => true,
     isDraining: () => state.isDraining,
     recordings: async () => "ok",
+    isHistoryUp: () => true,
     monotonicMs: () => state.nowMs,
     failed: () => counted.failures++,
     ...parts,
@@ -36,7 +37,7 @@ function setup(parts: Partial<ReadinessParts> = {}) {
   return { counted, state, ask };
 }
 
-const GOOD = { store: "ok", writes: "ok", keys: "ok", recordings: "ok", shutdown: "ok" };
+const GOOD = { store: "ok", writes: "ok", keys: "ok", recordings: "ok", history: "ok", shutdown: "ok" };
 
 test("a node whose checks all pass is ready", async () => {
   expect(await setup().ask()).toEqual({ status: 200, body: { ready: true, degraded: [], checks: GOOD } });

@@ -17,6 +17,7 @@ export interface ReadinessParts {
   readonly isDraining: () => boolean;
   /** Whether the storage of recordings accepts more. */
   readonly recordings: () => Promise<StorageState>;
+  readonly isHistoryUp: () => boolean;
   readonly monotonicMs: () => number;
   /** Gets the reason why the store cannot be written to; the response does not show it. */
   readonly failed: (error: unknown) => void;
@@ -41,6 +42,7 @@ export function readyChecks(parts: ReadinessParts): ReadyChecks {
         writes: isReachable ? await trialWrite() : OK,
         keys: keysOf(keyring),
         recordings: RECORDINGS[await parts.recordings()],
+        history: parts.isHistoryUp() ? OK : HISTORY_DOWN,
       };
     },
     () => CHECK_EVERY_MS,
@@ -65,6 +67,8 @@ const RECORDINGS = {
   full: degraded("there is too little free disk: no recording is taken"),
   missing: degraded("the storage of recordings is missing, is its volume mounted? No recording is taken"),
 };
+
+const HISTORY_DOWN = degraded("the store of histories does not answer: channels with history take no messages");
 
 const cannotWrite =
   (report: (error: unknown) => void) =>

@@ -15,7 +15,7 @@ describe("health", () => {
   test("/healthz and /readyz answer without a credential", async () => {
     expect((await call(`${server.url}/healthz`)).body).toEqual({ status: "ok" });
     const { status, body } = await call(`${server.url}/readyz`);
-    const checks = { store: "ok", writes: "ok", keys: "ok", recordings: "ok", shutdown: "ok" };
+    const checks = { store: "ok", writes: "ok", keys: "ok", recordings: "ok", history: "ok", shutdown: "ok" };
     expect({ status, body }).toEqual({ status: 200, body: { ready: true, degraded: [], checks } });
   });
 

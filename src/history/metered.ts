@@ -1,0 +1,92 @@
+/** A history whose calls are counted, and which knows whether it answers. */
+import type { Retention } from "../protocol/channel-rules.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Appended, Batch, HistoryStore, HistoryUsage, Page, Range, StreamState, Top } from "./history.ts";
+import { messageBytes } from "./size.ts";
+
+export class MeteredHistory implements HistoryStore {
+  readonly isShared: boolean;
+  private lastAnswered = true;
+  private readonly messages;
+  private readonly duplicates;
+  private readonly bytes;
+  private readonly batches;
+  private readonly failures;
+
+  constructor(
+    private readonly inner: HistoryStore,
+    metrics: Metrics,
+  ) {
+    this.isShared = inner.isShared;
+    this.messages = metrics.counter("parley_history_messages_total", "Messages that were stored in histories.");
+    this.duplicates = metrics.counter(
+      "parley_history_duplicates_total",
+      "Messages that were not stored because their id had been used.",
+    );
+    this.bytes = metrics.counter("parley_history_bytes_total", "Bytes of the messages that were stored in histories.");
+    this.batches = metrics.counter("parley_history_batches_total", "Transactions that stored messages.");
+    this.failures = metrics.counter("parley_history_failures_total", "Calls that the store of histories failed.");
+    metrics.gauge("parley_history_up", "Whether the store of histories answers.", () => Number(this.isUp));
+  }
+
+  /** Whether the last call was answered. Trimming calls it every second, so this is never old. */
+  get isUp(): boolean {
+    return this.lastAnswered;
+  }
+
+  append = async (batch: Batch): Promise<readonly Appended[]> => {
+    const results = await this.watch(this.inner.append(batch));
+    this.count(batch, results);
+    return results;
+  };
+
+  settle = async (batch: Batch): Promise<readonly Appended[] | undefined> => {
+    const results = await this.watch(this.inner.settle(batch));
+    if (results) this.count(batch, results);
+    return results;
+  };
+
+  open = (app: string, channel: string, keep: Retention): Promise<StreamState> =>
+    this.watch(this.inner.open(app, channel, keep));
+  read = (app: string, channel: string, range: Range): Promise<Page | undefined> =>
+    this.watch(this.inner.read(app, channel, range));
+  tops = (sinceMs: number): Promise<readonly Top[]> => this.watch(this.inner.tops(sinceMs));
+  remove = (app: string, channel: string): Promise<boolean> => this.watch(this.inner.remove(app, channel));
+  applyRules = (app: string, keep: (channel: string) => Retention | undefined): Promise<void> =>
+    this.watch(this.inner.applyRules(app, keep));
+  removeApp = (app: string): Promise<void> => this.watch(this.inner.removeApp(app));
+  usage = (app: string): Promise<HistoryUsage> => this.watch(this.inner.usage(app));
+  trim = (maxBytesOf: (app: string) => number): Promise<boolean> => this.watch(this.inner.trim(maxBytesOf));
+
+  onRewound(listener: () => void): void {
+    this.inner.onRewound(listener);
+  }
+
+  close(): Promise<void> {
+    return this.inner.close();
+  }
+
+  private count(batch: Batch, results: readonly Appended[]): void {
+    this.batches.inc();
+    for (const [at, { isDuplicate }] of results.entries()) {
+      const message = batch.messages[at];
+      if (isDuplicate || !message) this.duplicates.inc();
+      else {
+        this.messages.inc();
+        this.bytes.inc(messageBytes(message));
+      }
+    }
+  }
+
+  private async watch<T>(call: Promise<T>): Promise<T> {
+    try {
+      const result = await call;
+      this.lastAnswered = true;
+      return result;
+    } catch (error) {
+      this.lastAnswered = false;
+      this.failures.inc();
+      throw error;
+    }
+  }
+}
