@@ -22,8 +22,10 @@ export const ORIGINS_MAX = 100;
 export const LABEL_MAX_CHARS = 128;
 export const APP_NAME_MAX_CHARS = 63;
 
-/** Bytes of history that a new application may have. */
+/** Bytes of history that an application may have: a new one, the least and the most that an operator may set. */
 export const HISTORY_DEFAULT_BYTES = 1024 * 1024 * KIB;
+export const HISTORY_LIMIT_MIN_BYTES = 1024 * KIB;
+export const HISTORY_LIMIT_MAX_BYTES = 100 * 1024 * 1024 * 1024 * KIB;
 
 /** Live keys per application. */
 export const KEYS_PER_APP_MAX = 50;

@@ -2,13 +2,14 @@
 import { z } from "zod";
 import type { AppEdit, Directory } from "../access/directory.ts";
 import { isLive } from "../access/keyring.ts";
-import { APP_NAME_MAX_CHARS } from "../access/limits.ts";
+import { APP_NAME_MAX_CHARS, HISTORY_LIMIT_MAX_BYTES, HISTORY_LIMIT_MIN_BYTES } from "../access/limits.ts";
 import type { AppRow } from "../store/store.ts";
 import { type Audit, changedFields } from "./audit.ts";
+import { channelRules, rulesAsText, shownRule, shownRules, toRules } from "./channel-rule-schemas.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import type { OperatorGuards } from "./operator-guards.ts";
 import { pageOf, paging } from "./paging.ts";
-import { graceSec, label, retirePrevious, toSeconds, toSecondsOrNull, unixSeconds } from "./schemas.ts";
+import { graceSec, label, retirePrevious, toSeconds, toSecondsOrNull, unixSeconds, whole } from "./schemas.ts";
 
 const RESERVED_NAMES = ["www", "api", "admin", "docs", "static"];
 
@@ -29,6 +30,8 @@ const app = z
     plan,
     retentionDays: z.int().nullable().describe("Days that recordings are kept; null: without a limit"),
     consolePayloads: z.boolean().describe("Whether operators may see its messages"),
+    channelRules: z.array(shownRule).describe("The first whose pattern matches a channel's name applies"),
+    maxHistoryBytes: z.int().describe("Beyond it, the oldest messages of its largest channel are removed"),
     previousSecrets: z
       .array(z.object({ endsAt: unixSeconds }))
       .describe("Replaced secret keys that still work, and until when; newest first"),
@@ -47,6 +50,12 @@ const edit = z.strictObject({
     .optional(),
   retentionDays: z.int().min(1).max(36_500).nullable().optional(),
   consolePayloads: z.boolean().describe("Whether operators may see the application's messages.").optional(),
+  channelRules: channelRules
+    .describe("Replaces the list. The first rule whose pattern matches a channel's name applies.")
+    .optional(),
+  maxHistoryBytes: whole(HISTORY_LIMIT_MIN_BYTES, HISTORY_LIMIT_MAX_BYTES)
+    .describe("Bytes of history in all channels; beyond it, the oldest messages of the largest channel are removed.")
+    .optional(),
 });
 
 const rotate = z.strictObject({
@@ -65,19 +74,24 @@ const appFields = (row: AppRow, nowMs: number): z.infer<typeof app> => ({
   },
   retentionDays: row.retentionDays,
   consolePayloads: row.consolePayloads,
+  channelRules: shownRules(row.channelRules),
+  maxHistoryBytes: row.maxHistoryBytes,
   previousSecrets: row.previousSecrets.flatMap((one) =>
     one.ends !== null && isLive(one, nowMs) ? [{ endsAt: toSeconds(one.ends) }] : [],
   ),
 });
 
 /** Only the fields in the body are changed. */
-function toEdit({ plan, retentionDays, consolePayloads }: z.infer<typeof edit>): AppEdit {
+function toEdit(body: z.infer<typeof edit>): AppEdit {
+  const { plan, retentionDays, consolePayloads, maxHistoryBytes } = body;
   return {
     ...(plan?.name !== undefined && { planName: plan.name }),
     ...(plan?.maxConcurrentConnections !== undefined && { maxConcurrentConnections: plan.maxConcurrentConnections }),
     ...(plan?.maxMessagesPerPeriod !== undefined && { maxMessagesPerPeriod: plan.maxMessagesPerPeriod }),
     ...(retentionDays !== undefined && { retentionDays }),
     ...(consolePayloads !== undefined && { consolePayloads }),
+    ...(body.channelRules && { channelRules: toRules(body.channelRules) }),
+    ...(maxHistoryBytes !== undefined && { maxHistoryBytes }),
   };
 }
 
@@ -95,6 +109,7 @@ export function appEndpoints(guards: OperatorGuards, parts: AppParts): Endpoint[
   const base = { tag: "applications", guard: guards.admin } as const;
   const reading = { tag: "applications", guard: guards.operator } as const;
   const fieldsOf = (row: AppRow): z.infer<typeof app> => appFields(row, parts.nowMs());
+  const auditedFields = (row: AppRow) => ({ ...fieldsOf(row), channelRules: rulesAsText(row.channelRules) });
   const root = "/api/internal/v1/apps";
   const one = `${root}/:app`;
   const appOf = (call: { params: Readonly<Record<string, string>> }): string => call.params.app ?? "";
@@ -136,7 +151,7 @@ export function appEndpoints(guards: OperatorGuards, parts: AppParts): Endpoint[
       ...base,
       method: "PATCH",
       path: one,
-      summary: "Change plan, retention and who sees messages; lowering a cap closes no connection",
+      summary: "Change plan, retention, channel rules and who sees messages; lowering a cap closes no connection",
       body: edit,
       response: app,
       problems: ["not_found"],
@@ -146,7 +161,7 @@ export function appEndpoints(guards: OperatorGuards, parts: AppParts): Endpoint[
           what: "app edited",
           on: after.name,
           app: after.id,
-          ...changedFields(fieldsOf(before), fieldsOf(after)),
+          ...changedFields(auditedFields(before), auditedFields(after)),
         });
         return fieldsOf(after);
       },

@@ -73,6 +73,14 @@ export const unixSeconds = z.int().meta({ description: "Unix seconds" });
 export const toSeconds = (ms: number): number => Math.floor(ms / 1000);
 export const toSecondsOrNull = (ms: number | null): number | null => (ms === null ? null : toSeconds(ms));
 
+/** An integer in a body. What is wrong with it is said with the whole range. */
+export const whole = (min: number, max: number) => {
+  const text = `a whole number from ${min} to ${max}`;
+  const error = ({ input }: { readonly input?: unknown }): string =>
+    input === undefined ? `is missing; it must be ${text}` : `must be ${text}`;
+  return z.int({ error }).min(min, { error }).max(max, { error });
+};
+
 /** An integer in a query string. */
 export const wholeNumber = (min: number, max: number) =>
   z

@@ -27,6 +27,7 @@ export function refuseUnknownFields(schema: z.ZodType, value: unknown): void {
 
 function unknownIn(schema: z.ZodType, value: unknown, path: string): Unknown | undefined {
   const object = schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+  if (object instanceof z.ZodArray && Array.isArray(value)) return unknownInList(object, value, path);
   if (!(object instanceof z.ZodObject) || !isObject(value)) return undefined;
   const known = Object.keys(object.shape);
   const isStrict = object.def.catchall instanceof z.ZodNever;
@@ -39,6 +40,14 @@ function unknownIn(schema: z.ZodType, value: unknown, path: string): Unknown | u
     const found = Object.hasOwn(value, name)
       ? unknownIn(object.shape[name] as z.ZodType, value[name], `${path}${name}.`)
       : undefined;
+    if (found) return found;
+  }
+  return undefined;
+}
+
+function unknownInList(list: z.ZodArray, values: readonly unknown[], path: string): Unknown | undefined {
+  for (const [at, value] of values.entries()) {
+    const found = unknownIn(list.element as z.ZodType, value, `${path}${at}.`);
     if (found) return found;
   }
   return undefined;
