@@ -18,6 +18,9 @@ interface App {
   };
   readonly retentionDays: number | null;
   readonly consolePayloads?: boolean;
+  /** Absent from servers of earlier versions, like consolePayloads. */
+  readonly channelRules?: readonly object[];
+  readonly maxHistoryBytes?: number;
   readonly deleted?: number;
   /** Only in the response to create. */
   readonly secretKey?: string;
@@ -39,6 +42,8 @@ const describe = (app: App): string =>
     "messages per month": limitText(app.plan.maxMessagesPerPeriod),
     "recordings kept": retention(app.retentionDays),
     "messages shown": app.consolePayloads === undefined ? undefined : app.consolePayloads ? "to operators" : "no",
+    "channel rules": app.channelRules?.length,
+    "history at most": app.maxHistoryBytes === undefined ? undefined : `${app.maxHistoryBytes} bytes`,
     "secret key": app.secretKey,
   });
 
@@ -86,13 +91,15 @@ export async function plan(input: Input): Promise<CommandResult> {
   const retentionDays = input.wholeOrNone("retention-days");
   const payloads = input.oneOf("console-payloads", ["on", "off"]);
   const consolePayloads = payloads === undefined ? undefined : payloads === "on";
-  const all = [name, maxConcurrentConnections, maxMessagesPerPeriod, retentionDays, payloads];
+  const maxHistoryBytes = input.whole("max-history-bytes");
+  const all = [name, maxConcurrentConnections, maxMessagesPerPeriod, retentionDays, payloads, maxHistoryBytes];
   if (all.every((one) => one === undefined))
     throw new UsageError(
-      "nothing to change: name --max-connections, --max-messages, --name, --retention-days or --console-payloads",
+      "nothing to change: name --max-connections, --max-messages, --max-history-bytes, --name, --retention-days or --console-payloads",
     );
   // JSON leaves out undefined fields, so these stay unchanged.
-  const edit = { plan: { name, maxConcurrentConnections, maxMessagesPerPeriod }, retentionDays, consolePayloads };
+  const plan = { name, maxConcurrentConnections, maxMessagesPerPeriod };
+  const edit = { plan, retentionDays, consolePayloads, maxHistoryBytes };
   const app = await controlPlane(input).patch<App>(appPath(input), edit);
   return { value: app, text: describe(app) };
 }

@@ -79,6 +79,18 @@ export class Input {
     return Number(text);
   }
 
+  /** Seconds: a whole number, with `s`, `m`, `h` or `d` for another unit. */
+  seconds(name: string): number | undefined {
+    const text = this.flags.get(name);
+    if (text === undefined) return undefined;
+    const [, count, unit = "s"] = /^(\d{1,9})([smhd])?$/.exec(text) ?? [];
+    if (count === undefined)
+      throw new UsageError(
+        `--${name} is ${JSON.stringify(text)}; it must be a number of seconds, or a time such as 90s, 15m, 12h or 7d`,
+      );
+    return Number(count) * SECONDS_IN[unit as keyof typeof SECONDS_IN];
+  }
+
   /** null: the value is `none`. */
   wholeOrNone(name: string): number | null | undefined {
     const text = this.flags.get(name);
@@ -114,6 +126,8 @@ export class Input {
     return value;
   }
 }
+
+const SECONDS_IN = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
 function commaList(name: string, text: string): string[] {
   if (text.trim() === "") return [];
