@@ -1,0 +1,159 @@
+import { beforeEach, expect, test } from "bun:test";
+import { type ChannelRule, ChannelRules, type Retention } from "../protocol/channel-rules.ts";
+import { RuleChanges } from "./rule-changes.ts";
+
+const KEEP: Retention = { messages: 10, seconds: 60 };
+const CHAT: ChannelRule = { pattern: "chat/*", history: KEEP, graceSec: 0 };
+const GRACE: ChannelRule = { pattern: "chat/*", graceSec: 5 };
+
+/** A clock that stands still until the test moves it. */
+class Clock {
+  nowMs = 0;
+  private timers: { readonly atMs: number; readonly callback: () => void }[] = [];
+
+  after(ms: number, callback: () => void): void {
+    this.timers.push({ atMs: this.nowMs + ms, callback });
+  }
+
+  async advance(ms: number): Promise<void> {
+    this.nowMs += ms;
+    for (let due = this.due(); due.length > 0; due = this.due()) {
+      for (const { callback } of due) callback();
+      await Bun.sleep(0);
+    }
+  }
+
+  private due(): { readonly callback: () => void }[] {
+    const due = this.timers.filter(({ atMs }) => atMs <= this.nowMs);
+    this.timers = this.timers.filter(({ atMs }) => atMs > this.nowMs);
+    return due;
+  }
+}
+
+let clock: Clock;
+let done: string[];
+let failures: number;
+let live: Set<string>;
+let changes: RuleChanges;
+let listeners: ((app: string) => void)[];
+const rules = new Map<string, ChannelRules>();
+beforeEach(() => {
+  clock = new Clock();
+  done = [];
+  failures = 0;
+  live = new Set(["a", "b"]);
+  listeners = [];
+  rules.clear();
+  const attempt = async (text: string): Promise<void> => {
+    if (failures-- > 0) throw new Error("the store is away");
+    done.push(text);
+  };
+  changes = new RuleChanges({
+    history: {
+      applyRules: (app, keep) => attempt(`${app}: ${keep("chat/1")?.messages ?? "none"}`),
+      removeApp: (app) => attempt(`${app}: removed`),
+    },
+    keyring: {
+      rulesOf: (app) => rules.get(app) ?? ChannelRules.NONE,
+      onRulesChange: (listener) => void listeners.push(listener),
+      app: (app) => (live.has(app) ? {} : undefined),
+    },
+    clock,
+    failed: (_error, app) => done.push(`${app}: failed`),
+  });
+});
+
+function change(app: string, list: readonly ChannelRule[]): void {
+  rules.set(app, new ChannelRules(list));
+  for (const listener of listeners) listener(app);
+}
+
+/** Whether a promise has resolved by now, and to what. */
+const now = <T>(promise: Promise<T>): Promise<T | "waits"> =>
+  Promise.race([promise, Bun.sleep(1).then(() => "waits" as const)]);
+
+test("a change is applied at once, and again two seconds later", async () => {
+  change("a", [CHAT]);
+  await clock.advance(0);
+  expect(done).toEqual(["a: 10"]);
+  await clock.advance(1999);
+  expect(done).toHaveLength(1);
+  await clock.advance(1);
+  expect(done).toEqual(["a: 10", "a: 10"]);
+  await clock.advance(60_000);
+  expect(done).toHaveLength(2);
+});
+
+test("the rules of every application are applied once at the start", async () => {
+  rules.set("a", new ChannelRules([CHAT]));
+  changes.start(["a", "b"]);
+  await clock.advance(60_000);
+  expect(done).toEqual(["a: 10", "b: none"]);
+});
+
+test("the history of an application that is deleted is removed", async () => {
+  live.delete("a");
+  change("a", [CHAT]);
+  await clock.advance(0);
+  await clock.advance(2000);
+  expect(done).toEqual(["a: removed", "a: removed"]);
+});
+
+test("what fails is reported and tried again, ever less often", async () => {
+  failures = 3;
+  change("a", [CHAT]);
+  await clock.advance(0);
+  expect(done).toEqual(["a: failed"]);
+  await clock.advance(1000);
+  await clock.advance(2000);
+  expect(done).toEqual(["a: failed", "a: failed", "a: failed"]);
+  await clock.advance(3999);
+  expect(done).toHaveLength(3);
+  await clock.advance(1);
+  expect(done.slice(3)).toEqual(["a: 10"]);
+  await clock.advance(2000);
+  expect(done.slice(3)).toEqual(["a: 10", "a: 10"]);
+});
+
+test("history cannot be switched on again before what was switched off is gone on all nodes", async () => {
+  rules.set("a", new ChannelRules([CHAT]));
+  changes.start(["a"]);
+  await clock.advance(0);
+  expect(await now(changes.settled("a"))).toBeTrue();
+  change("a", []);
+  const settled = changes.settled("a");
+  await clock.advance(0);
+  expect([done.at(-1), await now(settled)]).toEqual(["a: none", "waits"]);
+  await clock.advance(2000);
+  expect(await now(settled)).toBeTrue();
+});
+
+test("rules without history before need no waiting", async () => {
+  change("a", [GRACE]);
+  expect(await now(changes.settled("a"))).toBeTrue();
+  change("a", [CHAT]);
+  expect(await now(changes.settled("a"))).toBeTrue();
+  change("a", [CHAT, GRACE]);
+  expect(await now(changes.settled("a"))).toBe("waits");
+});
+
+test("a change waits no longer than ten seconds for a store that is away", async () => {
+  failures = 1000;
+  changes.start(["a"]);
+  const settled = changes.settled("a");
+  await clock.advance(9999);
+  expect(await now(settled)).toBe("waits");
+  await clock.advance(1);
+  expect(await now(settled)).toBeFalse();
+  failures = 0;
+  await clock.advance(30_000);
+  expect(await now(changes.settled("a"))).toBeTrue();
+});
+
+test("nothing is done after the stop", async () => {
+  change("a", [CHAT]);
+  await clock.advance(0);
+  await changes.stop();
+  await clock.advance(60_000);
+  expect(done).toHaveLength(1);
+});
