@@ -1,11 +1,14 @@
 /** Control plane: live channels over all nodes, with a test message as the server. */
 import { z } from "zod";
+import type { Keyring } from "../access/keyring.ts";
+import type { ChannelRule, Retention } from "../protocol/channel-rules.ts";
 import { CHANNEL_MAX_BYTES } from "../protocol/limits.ts";
 import type { Hub } from "../realtime/hub.ts";
 import type { ChannelWithMembers, LiveChannels } from "../realtime/live/channels.ts";
 import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX } from "../realtime/live/limits.ts";
 import type { AppIn } from "./app-in.ts";
 import type { Audit } from "./audit.ts";
+import { retention } from "./channel-rule-schemas.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import type { Guards } from "./guards.ts";
 import { message, published, publishMessage, readMessage } from "./messages.ts";
@@ -21,24 +24,41 @@ const figures = z.object({
   ratePerSec: z.number().describe("Messages per second, lately"),
   bytesPerSec: z.number().describe("Bytes per second of its messages as they are written, once per message"),
 });
-const listed = figures.meta({ id: "LiveChannel" });
+/** What the channel's rule says. */
+const kept = z.object({ history: retention.nullable().describe("What is kept of its messages; null: nothing") });
+const listed = figures.extend(kept.shape).meta({ id: "LiveChannel" });
 const member = z
-  .object({ peerId: z.string(), metadata: z.looseObject({}).optional(), connections: z.int() })
+  .object({
+    peerId: z.string(),
+    metadata: z.looseObject({}).optional(),
+    state: z.looseObject({}).optional().describe("What the member has said about itself"),
+    connections: z.int(),
+    lost: z.literal(true).optional().describe("It has no connection left, and stays until its grace period ends"),
+  })
   .meta({ id: "LiveMember" });
-const one = figures.extend({ members: z.array(member), next, isComplete }).meta({ id: "LiveChannelWithMembers" });
+const one = figures
+  .extend(kept.shape)
+  .extend({
+    graceSec: z.int().describe("How long members that were lost without a goodbye stay"),
+    members: z.array(member),
+    next,
+    isComplete,
+  })
+  .meta({ id: "LiveChannelWithMembers" });
 
 const after = z.string().max(CHANNEL_MAX_BYTES).describe("`next` of the previous page.").optional();
 
 export interface LiveChannelParts {
   readonly hub: Hub;
   readonly channels: LiveChannels;
+  readonly keyring: Pick<Keyring, "rulesOf">;
   readonly appIn: AppIn;
   readonly audit: Audit;
 }
 
 export function liveChannelEndpoints(
   { admin, operator }: Pick<Guards, "admin" | "operator">,
-  { hub, channels, appIn, audit }: LiveChannelParts,
+  { hub, channels, keyring, appIn, audit }: LiveChannelParts,
 ): Endpoint[] {
   const tag = "live";
   const root = "/api/internal/v1/apps/:app/channels";
@@ -60,7 +80,9 @@ export function liveChannelEndpoints(
       handle: async (call, { query }) => {
         const { id } = await appIn(call);
         const request = { app: id, prefix: query.prefix ?? "", limit: query.limit, after: query.after };
-        return query.sort === "rate" ? channels.busiest(request) : channels.page(request);
+        const { data, ...rest } = await (query.sort === "rate" ? channels.busiest(request) : channels.page(request));
+        const rules = keyring.rulesOf(id);
+        return { data: data.map((line) => ({ ...line, history: historyOf(rules.ruleFor(line.channel)) })), ...rest };
       },
     }),
     endpoint({
@@ -77,7 +99,8 @@ export function liveChannelEndpoints(
         const channel = channelIn(call);
         const { id } = await appIn(call);
         const found = await channels.one({ app: id, channel, limit: query.limit, after: query.after });
-        return new Response(channelJson(channel, found), { headers: { "Content-Type": "application/json" } });
+        const json = channelJson(channel, found, keyring.rulesOf(id).ruleFor(channel));
+        return new Response(json, { headers: { "Content-Type": "application/json" } });
       },
     }),
     endpoint({
@@ -104,13 +127,22 @@ export function liveChannelEndpoints(
   ];
 }
 
-/** Metadata is copied as text: parsing it would change numbers beyond double precision. */
-function channelJson(channel: string, { members, next, isComplete, ...figures }: ChannelWithMembers): string {
-  const list = members.map(({ peerId, metadataJson, connections }) => {
+const historyOf = (rule: ChannelRule | undefined): Retention | null => rule?.history ?? null;
+
+/** Metadata and states are copied as text: parsing them would change numbers beyond double precision. */
+function channelJson(
+  channel: string,
+  { members, next, isComplete, ...figures }: ChannelWithMembers,
+  rule: ChannelRule | undefined,
+): string {
+  const list = members.map(({ peerId, metadataJson, stateJson, isLost, connections }) => {
     const metadata = metadataJson === undefined ? "" : `,"metadata":${metadataJson}`;
-    return `{"peerId":${JSON.stringify(peerId)}${metadata},"connections":${connections}}`;
+    const state = stateJson === undefined ? "" : `,"state":${stateJson}`;
+    const lost = isLost ? ',"lost":true' : "";
+    return `{"peerId":${JSON.stringify(peerId)}${metadata}${state},"connections":${connections}${lost}}`;
   });
-  const head = JSON.stringify({ channel, ...figures }).slice(0, -1);
+  const kept = { history: historyOf(rule), graceSec: rule?.graceSec ?? 0 };
+  const head = JSON.stringify({ channel, ...figures, ...kept }).slice(0, -1);
   return `${head},"members":[${list.join(",")}],${JSON.stringify({ next, isComplete }).slice(1)}`;
 }
 

@@ -4,8 +4,9 @@ import { CHANNEL_MAX_BYTES, PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
 import { isChannelName, isPeerId, isReserved } from "../protocol/names.ts";
 import type { Call } from "./call.ts";
 
-export function channelIn(call: Call): string {
-  const name = call.params.channel;
+export const channelIn = (call: Call): string => checkedChannel(call.params.channel);
+
+export function checkedChannel(name: string | undefined): string {
   if (!isChannelName(name))
     throw new Problem(
       "invalid_request",

@@ -9,6 +9,7 @@ import { makeAppIn } from "../http/app-in.ts";
 import { appEndpoints } from "../http/apps.ts";
 import type { Audit } from "../http/audit.ts";
 import { auditEndpoint } from "../http/audit-log.ts";
+import { channelRuleEndpoint } from "../http/channel-rules.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { explainEndpoints } from "../http/explain.ts";
 import { factsEndpoint } from "../http/facts.ts";
@@ -123,7 +124,8 @@ function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endp
       nodeRequests: hub.nodeRequests,
       series: hub.sampling.series,
     }),
-    ...liveChannelEndpoints(guards, { hub, channels: live.channels, appIn, audit }),
+    ...liveChannelEndpoints(guards, { hub, channels: live.channels, keyring, appIn, audit }),
+    channelRuleEndpoint(guards.operator, { appIn, keyring, store }),
     ...livePeerEndpoints(guards, { hub, peers: live.peers, store, blocks, nowMs, appIn, audit }),
   ];
 }

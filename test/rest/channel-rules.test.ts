@@ -1,6 +1,6 @@
 /** Channel rules over the control plane (history.md 1). Every response is also checked against /openapi.json. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { INVALID, refused } from "../support/checks.ts";
+import { INVALID, NOT_FOUND, refused } from "../support/checks.ts";
 import { checkedServerForTests } from "../support/for-tests.ts";
 import type { Json } from "../support/http.ts";
 
@@ -113,5 +113,65 @@ test("the audit has the rules before and after, one line per rule", async () => 
     what: "app edited",
     before: { channelRules: ["chat/*  keeps 500 messages for 604800 s, grace 30 s", "**  no history"] },
     after: { channelRules: [], maxHistoryBytes: 2_097_152 },
+  });
+});
+
+interface Match {
+  readonly index: number | null;
+  readonly rule: Json | null;
+  readonly keys: Json[];
+}
+
+describe("which rule and which keys apply to a channel", () => {
+  const match = (channel: string): Promise<Match> =>
+    admin.must("GET", `${path}/channel-rules/match?channel=${encodeURIComponent(channel)}`);
+
+  test("the first rule that matches, and the live keys that cover the name", async () => {
+    await patch({
+      channelRules: [
+        { pattern: "chat/vip", graceSec: 5 },
+        { pattern: "chat/*", history: HISTORY },
+      ],
+    });
+    const chat = await admin.createPublishable(app, {
+      channelPatterns: ["chat/*"],
+      actions: ["subscribe"],
+      label: "web",
+    });
+    const all = await admin.createKey(app, { channelPatterns: ["**"] });
+    const news = await admin.createKey(app, { channelPatterns: ["news"] });
+    await admin.revoke((await admin.createKey(app, { channelPatterns: ["**"] })).keyId);
+    const inChat = [
+      { keyId: chat.keyId, label: "web", type: "publishable", actions: ["subscribe"] },
+      { keyId: all.keyId, label: null, type: "secret", actions: all.actions },
+    ];
+    const byId = (keys: readonly Json[]): Json[] =>
+      keys.toSorted((one, other) => (String(one.keyId) < String(other.keyId) ? -1 : 1));
+    const vip = await match("chat/vip");
+    expect(vip).toMatchObject({ channel: "chat/vip", index: 0, rule: { pattern: "chat/vip", graceSec: 5 } });
+    expect(byId(vip.keys)).toEqual(byId(inChat));
+    expect(await match("chat/42")).toMatchObject({
+      index: 1,
+      rule: { pattern: "chat/*", history: HISTORY, graceSec: 0 },
+    });
+    const deep = await match("chat/42/x");
+    expect([deep.index, deep.rule, deep.keys.map(({ keyId }) => keyId)]).toEqual([null, null, [all.keyId]]);
+    expect((await match("news")).keys.map(({ keyId }) => keyId).sort()).toEqual([all.keyId, news.keyId].sort());
+  });
+
+  test.each([
+    ["", 400, "invalid_request"],
+    ["?channel=", 400, "invalid_request"],
+    ["?channel=a*", 400, "invalid_request"],
+    [`?channel=${"x".repeat(257)}`, 400, "invalid_request"],
+    ["?chanel=a", 400, "invalid_request"],
+    ["?channel=_parley/room/x", 400, "channel_reserved"],
+  ])("refused: %j", async (query, status, error) => {
+    const answer = await admin.call("GET", `${path}/channel-rules/match${query}`);
+    expect([answer.status, answer.body.error]).toEqual([status, error]);
+  });
+
+  test("of an application that does not exist", async () => {
+    await refused(admin, NOT_FOUND, "GET", "/apps/unknown/channel-rules/match?channel=a");
   });
 });

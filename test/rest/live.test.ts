@@ -34,6 +34,7 @@ test("channels: the whole list, pages, a prefix, and another application's name 
       connections: at === 2 ? 2 : 1,
       ratePerSec: expect.any(Number),
       bytesPerSec: expect.any(Number),
+      history: null,
     })),
     next: null,
     isComplete: true,
@@ -61,6 +62,8 @@ test("channels: a name with slashes, raw and encoded, and its members with metad
       connections: 4,
       ratePerSec: expect.any(Number),
       bytesPerSec: expect.any(Number),
+      history: null,
+      graceSec: 0,
       members: [
         { peerId: "ann", metadata: { name: "Ann" }, connections: 1 },
         { peerId: "ben", connections: 2 },

@@ -35,6 +35,8 @@ const member = z.object({
   since: z.number(),
   /** Copied into responses as it is. */
   metadataJson: z.string().refine(isObjectText).optional(),
+  stateJson: z.string().refine(isObjectText).optional(),
+  isLost: z.literal(true).optional(),
   connections: count,
 });
 const withMembers = figures.extend({ members: z.array(member).max(LIVE_MEMBERS_MAX + 1) });
@@ -62,6 +64,9 @@ export interface LiveMember {
   readonly peerId: string;
   readonly since: number;
   readonly metadataJson?: string | undefined;
+  readonly stateJson?: string | undefined;
+  /** It has no connection any more, and stays for its grace period. */
+  readonly isLost?: true | undefined;
   readonly connections: number;
 }
 

@@ -1,0 +1,65 @@
+/** Control plane: which rule and which keys apply to a channel. */
+import { z } from "zod";
+import type { Keyring } from "../access/keyring.ts";
+import type { Operator } from "../access/operator.ts";
+import type { Store } from "../store/store.ts";
+import type { AppIn } from "./app-in.ts";
+import { shownRule, shownRules } from "./channel-rule-schemas.ts";
+import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
+import { checkedChannel } from "./path-names.ts";
+import { actions } from "./schemas.ts";
+
+const response = z
+  .object({
+    channel: z.string(),
+    index: z.int().nullable().describe("The place of the rule in `channelRules`, from 0; null: no rule matches"),
+    rule: shownRule.nullable(),
+    keys: z
+      .array(
+        z.object({
+          keyId: z.string(),
+          label: z.string().nullable(),
+          type: z.enum(["publishable", "secret"]),
+          actions,
+        }),
+      )
+      .describe("Live keys with a pattern that matches the channel"),
+  })
+  .meta({ id: "ChannelRuleMatch" });
+
+export interface ChannelRuleParts {
+  readonly appIn: AppIn;
+  readonly keyring: Pick<Keyring, "rulesOf" | "key">;
+  readonly store: Pick<Store, "keys">;
+}
+
+export const channelRuleEndpoint = (guard: Guard<Operator>, { appIn, keyring, store }: ChannelRuleParts): Endpoint =>
+  endpoint({
+    tag: "applications",
+    guard,
+    method: "GET",
+    path: "/api/internal/v1/apps/:app/channel-rules/match",
+    summary: "Which channel rule applies to a channel, and which keys cover it",
+    query: z.strictObject({ channel: z.string().describe("The name of a channel; it need not exist.") }),
+    response,
+    problems: ["not_found", "channel_reserved"],
+    handle: async (call, { query }): Promise<z.infer<typeof response>> => {
+      const channel = checkedChannel(query.channel);
+      const { id } = await appIn(call);
+      const rules = keyring.rulesOf(id);
+      const rule = rules.ruleFor(channel);
+      const rows = await store.keys(id);
+      const covering = rows.filter((row) => row.revoked === null && keyring.key(row.id)?.scope.matches(channel));
+      return {
+        channel,
+        index: rule ? rules.rules.indexOf(rule) : null,
+        rule: rule ? (shownRules([rule])[0] ?? null) : null,
+        keys: covering.map((row) => ({
+          keyId: row.id,
+          label: row.label,
+          type: row.type,
+          actions: [...row.actions],
+        })),
+      };
+    },
+  });
