@@ -60,6 +60,18 @@ export const presenceEntry = (peerId: string, metadataJson: string | undefined):
     ? `{"peerId":${JSON.stringify(peerId)}}`
     : `{"peerId":${JSON.stringify(peerId)},"metadata":${metadataJson}}`;
 
+/** What a member says about itself, as a member of an entry. `isLost`: it has no connection any more, and has not said goodbye. */
+export const stateField = (stateJson: string | undefined, isLost: boolean): string =>
+  `"state":${stateJson ?? "null"}${isLost ? ',"lost":true' : ""}`;
+
+/** An entry of a roster for subscriptions with `state: true`. */
+export const withState = (entry: string, field: string): string => `${entry.slice(0, -1)},${field}}`;
+
+export const stateEntry = (peerIdJson: string, field: string): string => `{"peerId":${peerIdJson},${field}}`;
+
+export const stateChange = (channelJson: string, changed: readonly string[]): string =>
+  `{"type":"state","channel":${channelJson},"changed":[${changed.join()}]}`;
+
 export const presenceChange = (channelJson: string, joined: readonly string[], left: readonly string[]): string =>
   `{"type":"presence","channel":${channelJson},"joined":[${joined.join()}],"left":[${left.join()}]}`;
 

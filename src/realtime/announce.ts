@@ -18,4 +18,8 @@ export function announce(engine: Engine, channel: Channel, members: readonly Mem
 }
 
 const sameState = (a: MemberState, b: MemberState | undefined): boolean =>
-  b !== undefined && a.metadataJson === b.metadataJson && a.since === b.since && a.isArriving === b.isArriving;
+  b !== undefined &&
+  a.metadataJson === b.metadataJson &&
+  a.since === b.since &&
+  a.isArriving === b.isArriving &&
+  a.stateJson === b.stateJson;

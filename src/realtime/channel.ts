@@ -10,10 +10,14 @@ let lastNumber = 0;
 export class Channel {
   /** The name as JSON. */
   readonly json: string;
-  /** Native topics. A subscriber is on one of the first two, and on the third while it listens to presence changes. */
+  /**
+   * Native topics. A subscriber is on one of the first two, and on the third while it listens to presence changes. One that asked
+   * for states is on the fourth while it knows the members.
+   */
   readonly plainTopic: string;
   readonly metadataTopic: string;
   readonly presenceTopic: string;
+  readonly stateTopic: string;
   /** By peer id: the members that are shown, here and on other nodes, and those about to be shown. */
   readonly members = new Map<string, Member>();
   subscribers = 0;
@@ -21,6 +25,8 @@ export class Channel {
   metadataSubscribers = 0;
   /** Subscriptions on the presence topic. */
   listeners = 0;
+  /** Subscriptions on the state topic. */
+  stateListeners = 0;
   /** Subscriptions off the presence topic, which get changes individually (individual-changes.ts); `undefined` if none. */
   offTopic: Set<Subscription> | undefined;
   /** Subscriptions that became ready since the last tick, which get their roster in the next one. May hold ended ones. */
@@ -53,6 +59,7 @@ export class Channel {
     this.plainTopic = `m${number}`;
     this.metadataTopic = `x${number}`;
     this.presenceTopic = `p${number}`;
+    this.stateTopic = `s${number}`;
   }
 
   /** A message was written to the subscribers here. */

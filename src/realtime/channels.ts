@@ -38,6 +38,7 @@ export class Channels implements ConnectionObserver {
     const held = connection.subscriptionTo(name);
     if (held) {
       this.setVariant(held, withMetadata);
+      held.withStates = options.withStates;
       // The key has been given the presence action since.
       if (connection.may(PRESENCE) && !held.member) held.join(held.channel.member(connection.peer));
       return this.acknowledge(held, answer);
@@ -46,6 +47,7 @@ export class Channels implements ConnectionObserver {
     const subscription = new Subscription(connection, channel);
     if (connection.may(PRESENCE)) subscription.join(channel.member(connection.peer));
     subscription.withMetadata = withMetadata;
+    subscription.withStates = options.withStates;
     connection.addSubscription(subscription);
     channel.subscribers++;
     if (withMetadata) channel.metadataSubscribers++;

@@ -4,7 +4,7 @@ import type { Grant } from "../access/admit.ts";
 import { actionsOf, covers, type Permissions, permits } from "../access/permissions.ts";
 import type { ActionSet } from "../protocol/actions.ts";
 import type { Scope } from "../protocol/glob.ts";
-import { CONTROL_FRAMES_BURST, PING_FRAMES_BURST } from "./limits.ts";
+import { CONTROL_FRAMES_BURST, PING_FRAMES_BURST, STATE_FRAMES_BURST } from "./limits.ts";
 import type { Peer } from "./peer.ts";
 import type { Socket } from "./socket.ts";
 import type { Subscription } from "./subscription.ts";
@@ -68,9 +68,10 @@ export class Connection implements Permissions {
   published = 0;
   /** Monotonic ms at which the last frame arrived. */
   lastSeenMs: number;
-  /** How many frames, pings and WebSocket control frames the client may still send, as of `refilledMs` (rates.ts). */
+  /** How many frames, pings, states and WebSocket control frames the client may still send, as of `refilledMs` (rates.ts). */
   frames: number;
   pings: number;
+  states: number;
   controls: number;
   refilledMs: number;
 
@@ -98,6 +99,7 @@ export class Connection implements Permissions {
     this.lastSeenMs = nowMonotonicMs;
     this.frames = framesBurst;
     this.pings = PING_FRAMES_BURST;
+    this.states = STATE_FRAMES_BURST;
     this.controls = CONTROL_FRAMES_BURST;
     this.refilledMs = nowMonotonicMs;
   }

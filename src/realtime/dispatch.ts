@@ -18,6 +18,7 @@ import type { SendRefusal } from "./delivery.ts";
 import type { Hub } from "./hub.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import { giveFrameBack, type Rates, refill, takeControl, takeFrame, takePing } from "./rates.ts";
+import { PRESENCE, type StateRefusal } from "./states.ts";
 
 const PUBLISH = bitOf("publish");
 const SUBSCRIBE = bitOf("subscribe");
@@ -66,6 +67,12 @@ export class Dispatch {
         if (!isChannelName(frame.channel)) return this.refuse(connection, "invalid_channel", frame);
         hub.channels.unsubscribe(connection, frame.channel);
         return this.ack(connection, frame.requestId);
+      case "state": {
+        framesIn.state.inc();
+        const refusal = hub.states.set(connection, frame, text);
+        if (!refusal) return this.ack(connection, frame.requestId);
+        return this.refuseState(connection, refusal, frame);
+      }
       default:
         framesIn.other.inc();
         return this.refuse(connection, "unknown_type", frame);
@@ -195,6 +202,11 @@ export class Dispatch {
     if (refusal !== "channel_not_authorized") return this.refuse(connection, refusal, frame);
     const narrow = narrowForChannel(connection, channel);
     this.refuse(connection, refusal, frame, `The ${narrow} does not cover this channel.`);
+  }
+
+  private refuseState(connection: Connection, { code, message }: StateRefusal, frame: ClientFrame): void {
+    if (code === "action_not_permitted") return this.refuseAction(connection, PRESENCE, frame);
+    this.refuse(connection, code, frame, message);
   }
 
   private refuseAction(connection: Connection, action: ActionSet, frame: ClientFrame): void {

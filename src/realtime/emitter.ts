@@ -75,6 +75,12 @@ export class Emitter {
     this.report((listener) => listener.presence(app, channel, peerId, change));
   }
 
+  /** A member has said something else about itself. */
+  stateSet(connection: Connection, channel: string, stateJson: string): void {
+    this.recorder.stateSet(connection, channel);
+    this.report((listener) => listener.stateSet(connection, channel, stateJson));
+  }
+
   failed(connection: Connection, code: Code, channel: string | undefined): void {
     connection.peer.space.counters.errors++;
     this.recorder.failed(connection, code, channel);

@@ -28,6 +28,8 @@ export interface RealtimeListener {
   sent(app: string, to: string, from: string, dataJson: string, connection: Connection | undefined): void;
   /** A member joined or left a channel, as this node shows it to its own members. */
   presence(app: string, channel: string, peerId: string, change: "joined" | "left"): void;
+  /** A member has said something else about itself. */
+  stateSet(connection: Connection, channel: string, stateJson: string): void;
   /** An error frame was sent. */
   failed(connection: Connection, code: Code, channel: string | undefined): void;
   /** `code`: the one we closed with, otherwise what the socket reported. */

@@ -29,6 +29,7 @@ import { Recorder } from "./recorder.ts";
 import { Sampling } from "./sampling.ts";
 import type { Broadcast } from "./socket.ts";
 import { Spaces } from "./spaces.ts";
+import { States } from "./states.ts";
 import type { Usage } from "./usage.ts";
 
 export interface HubParts {
@@ -63,6 +64,7 @@ export class Hub {
   readonly boundary: Boundary;
   readonly presence: Presence;
   readonly channels: Channels;
+  readonly states: States;
   readonly delivery: Delivery;
   readonly occupancy: Occupancy;
   readonly kicks: Kicks;
@@ -113,6 +115,7 @@ export class Hub {
     this.boundary = boundary;
     this.presence = presence;
     this.channels = channels;
+    this.states = new States({ presence, emitter });
     this.delivery = delivery;
     this.occupancy = occupancy;
     this.kicks = kicks;

@@ -5,10 +5,12 @@
  * (protocol 4). From then on that subscription knows more than the channel was sent, so it cannot stay on the topic: `overrides`
  * holds the entries that differ, and each tick writes to that subscription separately until none is left.
  */
+
+import { stateEntry } from "../protocol/encode.ts";
 import type { Damping } from "./damping.ts";
-import type { Member } from "./member.ts";
+import { fieldOf, type Member, NO_STATE } from "./member.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
-import { type Change, changeFrames } from "./rosters.ts";
+import { type Change, changeFrames, stateFrames, stateIn } from "./rosters.ts";
 import type { Subscription } from "./subscription.ts";
 
 export interface IndividualChangesParts {
@@ -22,17 +24,23 @@ export class IndividualChanges {
 
   /**
    * Before a direct message of this member: writes the member's present entry to the receiver if it knows another one. `after`
-   * is the member's arrivedEntry(), made once for all receivers.
+   * is the member's arrivedEntry(), made once for all receivers. A receiver with states is also written the state, which needs no
+   * override: the next tick writes it to the whole channel, and a state that comes twice is harmless.
    */
   writeOverride(subscription: Subscription, member: Member, after: string | undefined): void {
     const { channel } = subscription;
     const { peerId } = member.peer;
     if (!subscription.knowsMembers) return;
     const before = knownTo(subscription, member);
-    if (before === after || !this.parts.damping.allows(channel, peerId, before, after, true)) return;
-    this.parts.damping.shown(channel, peerId, before, after);
-    this.write(subscription, [{ peerId, before, after }]);
-    subscription.recordOverride(peerId, after);
+    const isShown = before === after || this.parts.damping.allows(channel, peerId, before, after, true);
+    if (before !== after && isShown) {
+      this.parts.damping.shown(channel, peerId, before, after);
+      this.write(subscription, [{ peerId, before, after }]);
+      subscription.recordOverride(peerId, after);
+    }
+    const known = isShown ? after : before;
+    if (subscription.withStates && known !== undefined && after !== undefined)
+      this.writeStates(subscription, [[member, before === undefined ? NO_STATE : stateKnownTo(subscription, member)]]);
   }
 
   /**
@@ -52,6 +60,7 @@ export class IndividualChanges {
     const { overrides } = state;
     const toWrite = changes.filter(({ peerId }) => !overrides.has(peerId));
     const differing = isTick ? overrides : only(overrides, sender);
+    const joined: (readonly [Member, string])[] = [];
     for (const [peerId, before] of differing) {
       const member = channel.members.get(peerId);
       const after = before === undefined ? member?.entry() : member?.arrivedEntry();
@@ -62,12 +71,23 @@ export class IndividualChanges {
         }
         this.parts.damping.shown(channel, peerId, before, after);
         toWrite.push({ peerId, before, after });
+        if (member && before === undefined) joined.push([member, NO_STATE]);
       }
       if (after === member?.shown) subscription.removeOverride(peerId);
       else subscription.recordOverride(peerId, after);
     }
     this.write(subscription, toWrite);
+    if (subscription.withStates) this.writeStates(subscription, joined);
     subscription.returnToTopic();
+  }
+
+  /** Writes the states of these members to this subscription only, where it knows another one. */
+  private writeStates({ channel, connection }: Subscription, members: readonly (readonly [Member, string])[]): void {
+    const changed = members.flatMap(([member, known]) => {
+      const field = fieldOf(member.arrivedState());
+      return field === known ? [] : stateEntry(member.peer.json, field);
+    });
+    for (const frame of stateFrames(channel.json, changed, this.parts.partMaxBytes)) connection.socket.send(frame);
   }
 
   /** Writes to this subscription only. A peer is not shown its own join. */
@@ -99,6 +119,10 @@ export function isReceived(member: Member, change: Change): boolean {
   if (channel.listeners > own.filter(({ isListening }) => isListening).length) return true;
   return channel.offTopic?.values().some((one) => !one.overrides?.has(change.peerId) && !own.includes(one)) === true;
 }
+
+/** The state of a member that a subscription with states was sent last. */
+const stateKnownTo = ({ roster }: Subscription, member: Member): string =>
+  roster ? stateIn(roster, member) : member.shownState;
 
 /** The entry of a member that a subscription was sent last. */
 function knownTo({ overrides, roster }: Subscription, { peer, shown }: Member): string | undefined {

@@ -2,6 +2,8 @@
 
 export const PING_FRAMES_PER_SECOND = 10;
 export const PING_FRAMES_BURST = 20;
+export const STATE_FRAMES_PER_SECOND = 10;
+export const STATE_FRAMES_BURST = 20;
 /**
  * WebSocket pings of a client, and pongs that answer none of our numbered pings. Libraries send at most one every few seconds;
  * the burst allows for those that have accumulated while a network stalled.

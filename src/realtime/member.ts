@@ -1,17 +1,21 @@
 /** A member of a channel: one peer, through this node's connections, through other nodes, or both. */
 import type { MemberState, NodeId } from "../engine/engine.ts";
-import { presenceEntry } from "../protocol/encode.ts";
+import { presenceEntry, stateField } from "../protocol/encode.ts";
 import type { Channel } from "./channel.ts";
-import type { Connection } from "./connection.ts";
 import type { Peer } from "./peer.ts";
 import type { Subscription } from "./subscription.ts";
 import type { UpToDate } from "./up-to-date.ts";
+
+/** The state of a member that has said nothing about itself. */
+export const NO_STATE = stateField(undefined, false);
 
 export class Member {
   /** This node's connections of the peer that take part in presence, newest connection first. */
   readonly subscriptions: Subscription[] = [];
   /** The entry that the channel was shown last on this node; `undefined` if none. */
   shown: string | undefined;
+  /** The state, as a field of an entry, that subscriptions with states were shown last on this node. */
+  shownState = NO_STATE;
   /** It has or had a connection here since it was last shown to have left: this node reports its changes to listeners. */
   isOurs = false;
   /** What other nodes were sent last. */
@@ -47,7 +51,7 @@ export class Member {
 
   /** The state that this node's own connections give: the newest that may be shown. */
   local(): MemberState | undefined {
-    const newest = this.subscriptions.find((subscription) => subscription.isVisible)?.connection;
+    const newest = this.subscriptions.find((subscription) => subscription.isVisible);
     return newest && stateOf(newest);
   }
 
@@ -55,7 +59,7 @@ export class Member {
   toAnnounce(): MemberState | undefined {
     const local = this.local();
     const [newest] = this.subscriptions;
-    return local ?? (newest && { ...stateOf(newest.connection), isArriving: true });
+    return local ?? (newest && { ...stateOf(newest), isArriving: true });
   }
 
   /** The state that the channel should be shown: the newest connection of all nodes gives the metadata. */
@@ -101,10 +105,14 @@ export class Member {
 
   /** The entry as if connections that are still arriving were shown: what a receiver of its messages must know. */
   arrivedEntry(): string | undefined {
+    return entryOf(this.arrivedState());
+  }
+
+  arrivedState(): MemberState | undefined {
     const [first] = this.subscriptions;
-    let newest = first && stateOf(first.connection);
+    let newest = first && stateOf(first);
     for (const other of this.remote?.values() ?? []) if (!newest || isNewer(other, newest)) newest = other;
-    return entryOf(newest);
+    return newest;
   }
 
   get isGone(): boolean {
@@ -112,13 +120,20 @@ export class Member {
   }
 }
 
-export const stateOf = ({ peerId, metadataJson, connectedMs }: Connection): MemberState => ({
-  peerId,
-  metadataJson,
-  since: connectedMs,
+export const stateOf = ({ connection, stateJson }: Subscription): MemberState => ({
+  peerId: connection.peerId,
+  metadataJson: connection.metadataJson,
+  since: connection.connectedMs,
+  stateJson,
 });
 
-const entryOf = (state: MemberState | undefined): string | undefined =>
+/** What a member says about itself, as a field of an entry. */
+export const fieldOf = (state: MemberState | undefined): string =>
+  state?.stateJson === undefined && !state?.lingers
+    ? NO_STATE
+    : stateField(state.stateJson, state.lingers?.why === "lost");
+
+export const entryOf = (state: MemberState | undefined): string | undefined =>
   state && presenceEntry(state.peerId, state.metadataJson);
 
 /** Two nodes may have accepted a connection in the same instant: every node must still choose the same one. */

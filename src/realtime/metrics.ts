@@ -20,6 +20,7 @@ export class RealtimeMetrics {
   readonly messages;
   readonly directs;
   readonly presenceFrames;
+  readonly stateFrames;
   readonly bytesIn;
   readonly presenceChanges;
   readonly rateCuts;
@@ -36,6 +37,7 @@ export class RealtimeMetrics {
       unsubscribe: framesIn({ type: "unsubscribe" }),
       publish: framesIn({ type: "publish" }),
       send: framesIn({ type: "send" }),
+      state: framesIn({ type: "state" }),
       ping: framesIn({ type: "ping" }),
       other: framesIn({ type: "other" }),
     };
@@ -51,6 +53,7 @@ export class RealtimeMetrics {
     this.messages = framesOut({ type: "message" });
     this.directs = framesOut({ type: "direct" });
     this.presenceFrames = framesOut({ type: "presence" });
+    this.stateFrames = framesOut({ type: "state" });
     this.reading(metrics, "deliveries", "parley_deliveries_total", "Messages and direct messages handed to sockets.");
     this.bytesIn = metrics.counter("parley_bytes_in_total", "Payload bytes of client frames.");
     this.reading(

@@ -17,7 +17,7 @@ export class Occupancy {
   /** Including peers that wait for their roster. */
   localPeers(app: string, name: string): readonly MemberState[] {
     const members = this.spaces.channel(app, name)?.members.values() ?? [];
-    return [...members].flatMap(({ subscriptions: [newest] }) => (newest ? stateOf(newest.connection) : []));
+    return [...members].flatMap(({ subscriptions: [newest] }) => (newest ? stateOf(newest) : []));
   }
 
   localChannels(app: string): readonly ChannelCount[] {

@@ -8,10 +8,20 @@ import type { Channel } from "./channel.ts";
 import type { Damping } from "./damping.ts";
 import type { Emitter } from "./emitter.ts";
 import { type IndividualChanges, isJoin, isReceived } from "./individual-changes.ts";
-import type { Member } from "./member.ts";
+import { entryOf, fieldOf, type Member, NO_STATE } from "./member.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { RosterQueue } from "./roster-queue.ts";
-import { type Change, changeFrames, makeRoster, type Roster, writeMissed, writePart, writeRest } from "./rosters.ts";
+import {
+  type Change,
+  changeFrames,
+  makeRoster,
+  type Roster,
+  shownStateOf,
+  stateFrames,
+  writeMissed,
+  writePart,
+  writeRest,
+} from "./rosters.ts";
 import type { Broadcast } from "./socket.ts";
 import type { Spaces } from "./spaces.ts";
 import type { Subscription } from "./subscription.ts";
@@ -45,7 +55,8 @@ export class PresenceWriter {
   write(channel: Channel, members: readonly Member[], sender: Member | undefined, tick?: Tick): void {
     const { newcomers = [], rostered = [] } = tick ?? {};
     const held = new Set<Member>();
-    const changes = this.takeChanges(channel, members, sender, held);
+    const withNewStates: Member[] = [];
+    const changes = this.takeChanges(channel, members, sender, held, withNewStates);
     if (newcomers.length > 0) this.writeRosters(channel, newcomers);
     if (changes.length > 0) {
       this.parts.metrics.presenceChanges.inc(changes.length);
@@ -54,6 +65,8 @@ export class PresenceWriter {
     const heldIndividually = new Set<string>();
     for (const subscription of [...(channel.offTopic ?? [])])
       this.parts.individual.catchUp(subscription, changes, heldIndividually, sender?.peer.peerId, tick !== undefined);
+    // After the joins: a state of a peer that is not known would be lost.
+    this.broadcastStates(channel, withNewStates);
     for (const subscription of [...newcomers, ...rostered]) this.continueRoster(subscription);
     announce(this.parts.engine, channel, members);
     for (const member of members) {
@@ -74,22 +87,31 @@ export class PresenceWriter {
     if (after === undefined) member.isOurs = false;
   }
 
-  /** The changes that may be shown to the channel now, marked as shown. Members whose change must wait are added to `held`. */
+  /**
+   * The changes that may be shown to the channel now, marked as shown. Members whose change must wait are added to `held`, those
+   * with another state than was shown to `withNewStates`.
+   */
   private takeChanges(
     channel: Channel,
     members: readonly Member[],
     sender: Member | undefined,
     held: Set<Member>,
+    withNewStates: Member[],
   ): readonly Change[] {
     const changes: Change[] = [];
     for (const member of members) {
       const { peerId } = member.peer;
       const before = member.shown;
-      const after = member.entry();
+      const state = member.state();
+      const after = entryOf(state);
       if (member.subscriptions.length > 0) member.isOurs = true;
-      if (after === before) continue;
+      if (after === before) {
+        if (state && takeState(member, fieldOf(state))) withNewStates.push(member);
+        continue;
+      }
       if (!this.parts.damping.allows(channel, peerId, before, after, member === sender)) {
         held.add(member);
+        if (state && before !== undefined && takeState(member, fieldOf(state))) withNewStates.push(member);
         continue;
       }
       const change = { peerId, before, after };
@@ -97,6 +119,8 @@ export class PresenceWriter {
       else this.parts.damping.unseen(channel, peerId);
       changes.push(change);
       member.shown = after;
+      if (before === undefined || !state) member.shownState = NO_STATE;
+      if (state && takeState(member, fieldOf(state))) withNewStates.push(member);
       this.report(channel, member, change);
     }
     return changes;
@@ -104,8 +128,9 @@ export class PresenceWriter {
 
   /** Rosters that are due before the next tick of the channel. */
   writeRostersBeforeTick(channel: Channel, newcomers: readonly Subscription[]): void {
-    const roster = this.makeRoster(channel, newcomers.length);
+    const rosterFor = this.rosters(channel, newcomers.length);
     for (const subscription of newcomers) {
+      const roster = rosterFor(subscription);
       subscription.rosterBeforeTick(roster);
       channel.awaitingTick.push(subscription);
       writePart(subscription, roster, 0);
@@ -114,16 +139,25 @@ export class PresenceWriter {
   }
 
   private writeRosters(channel: Channel, newcomers: readonly Subscription[]): void {
-    const roster = this.makeRoster(channel, newcomers.length);
+    const rosterFor = this.rosters(channel, newcomers.length);
     for (const subscription of newcomers) {
+      const roster = rosterFor(subscription);
       writePart(subscription, roster, 0);
       if (roster.parts.length > 1) subscription.keepRoster(roster);
     }
   }
 
-  private makeRoster(channel: Channel, receivers: number): Roster {
+  /** The roster for each of these newcomers; those of one kind share it. */
+  private rosters(channel: Channel, receivers: number): (subscription: Subscription) => Roster {
     this.parts.metrics.presenceFrames.inc(receivers);
-    return makeRoster(channel, this.parts.partMaxBytes);
+    const { partMaxBytes } = this.parts;
+    let plain: Roster | undefined;
+    let full: Roster | undefined;
+    return ({ withStates }) => {
+      if (withStates) full ??= makeRoster(channel, partMaxBytes, true);
+      else plain ??= makeRoster(channel, partMaxBytes, false);
+      return (withStates ? full : plain) ?? makeRoster(channel, partMaxBytes, withStates);
+    };
   }
 
   /** Writes the rest of a roster, as far as the client reads it, then the changes since. Then the subscription listens. */
@@ -168,6 +202,13 @@ export class PresenceWriter {
     for (const frame of frames) this.parts.broadcast(channel.presenceTopic, frame, undefined);
   }
 
+  private broadcastStates(channel: Channel, members: readonly Member[]): void {
+    if (members.length === 0 || channel.stateListeners === 0) return;
+    const frames = stateFrames(channel.json, members.map(shownStateOf), this.parts.partMaxBytes);
+    this.parts.metrics.stateFrames.inc(channel.stateListeners * frames.length);
+    for (const frame of frames) this.parts.broadcast(channel.stateTopic, frame, undefined);
+  }
+
   /** Nothing about this member is pending any more, unless one of its connections is still arriving. */
   private shown(member: Member): void {
     const { channel } = member;
@@ -176,6 +217,13 @@ export class PresenceWriter {
     member.peer.removePending(member);
     if (member.isGone) channel.forget(member);
   }
+}
+
+/** Marks this state of a member as shown; false if it was shown before. */
+function takeState(member: Member, field: string): boolean {
+  if (field === member.shownState) return false;
+  member.shownState = field;
+  return true;
 }
 
 /**

@@ -128,6 +128,14 @@ export class Presence {
     this.onChanged(member);
   }
 
+  /** The peer says something else about itself through this subscription, or nothing any more. */
+  setState(subscription: Subscription, stateJson: string | undefined): void {
+    const { member } = subscription;
+    if (!member || subscription.stateJson === stateJson) return;
+    subscription.stateJson = stateJson;
+    this.onChanged(member);
+  }
+
   /** A pong also answers the pings before number `seq`. */
   onPong(connection: Connection, seq: number): void {
     if (connection.gated === 0) return;

@@ -1,4 +1,4 @@
-/** How fast a connection may send: token buckets for frames, pings and WebSocket control frames, refilled together. */
+/** How fast a connection may send: token buckets for frames, pings, states and WebSocket control frames, refilled together. */
 
 import type { Connection } from "./connection.ts";
 import {
@@ -6,6 +6,8 @@ import {
   CONTROL_FRAMES_PER_SECOND,
   PING_FRAMES_BURST,
   PING_FRAMES_PER_SECOND,
+  STATE_FRAMES_BURST,
+  STATE_FRAMES_PER_SECOND,
 } from "./limits.ts";
 
 export interface Rates {
@@ -20,6 +22,7 @@ export function refill(connection: Connection, rates: Rates, nowMs: number): voi
   connection.refilledMs = nowMs;
   connection.frames = Math.min(rates.framesBurst, connection.frames + seconds * rates.framesPerSecond);
   connection.pings = Math.min(PING_FRAMES_BURST, connection.pings + seconds * PING_FRAMES_PER_SECOND);
+  connection.states = Math.min(STATE_FRAMES_BURST, connection.states + seconds * STATE_FRAMES_PER_SECOND);
   connection.controls = Math.min(CONTROL_FRAMES_BURST, connection.controls + seconds * CONTROL_FRAMES_PER_SECOND);
 }
 
@@ -38,6 +41,13 @@ export function giveFrameBack(connection: Connection): void {
 export function takePing(connection: Connection): boolean {
   if (connection.pings < 1) return false;
   connection.pings -= 1;
+  return true;
+}
+
+/** For a `state` frame, besides the one it costs as a frame. Too many are refused, but do not end the connection. */
+export function takeState(connection: Connection): boolean {
+  if (connection.states < 1) return false;
+  connection.states -= 1;
   return true;
 }
 

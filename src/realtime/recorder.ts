@@ -25,8 +25,8 @@ const READABLE_AFTER_END_MS = 60_000;
 const ENDED_BYTES = 6 * 8 + nameBytes("x".repeat(PEER_ID_MAX_CHARS));
 export const MEMORY_MAX_BYTES = RING_ENTRIES_MAX * ENTRY_BYTES + NAMES_MAX_BYTES + ENDED_MAX * ENDED_BYTES;
 
-const KINDS = ["connect", "refuse", "subscribe", "unsubscribe", "error", "close"] as const;
-const [CONNECT, REFUSE, SUBSCRIBE, UNSUBSCRIBE, ERROR, CLOSE] = [0, 1, 2, 3, 4, 5];
+const KINDS = ["connect", "refuse", "subscribe", "unsubscribe", "error", "close", "state"] as const;
+const [CONNECT, REFUSE, SUBSCRIBE, UNSUBSCRIBE, ERROR, CLOSE, STATE] = [0, 1, 2, 3, 4, 5, 6];
 const CODE_NAMES: readonly string[] = [...Object.keys(CODES), "over_concurrent"];
 const CODE_NUMBERS: ReadonlyMap<string, number> = new Map(CODE_NAMES.map((code, i) => [code, i]));
 
@@ -40,7 +40,7 @@ export interface RecordedEvent {
   readonly channel?: string;
   /** The code of an error or of a refusal, or the close code. */
   readonly code?: string | number;
-  /** `publish`: the messages, published or sent, since the event before. `error`: how often in a row, if more than once. */
+  /** `publish`: the messages, published or sent, since the event before. `error`, `state`: how often in a row, if more than once. */
   readonly count?: number;
 }
 
@@ -63,6 +63,12 @@ export class Recorder {
 
   unsubscribed(connection: Connection, channel: string): void {
     this.add(connection, UNSUBSCRIBE, 0, channel);
+  }
+
+  /** A member that changes its state all the time must not push the events of all others out of the ring. */
+  stateSet(connection: Connection, channel: string): void {
+    if (this.ring.repeat(connection.lastEvent, STATE, this.clock.nowMs(), 0, channel)) return;
+    this.add(connection, STATE, 0, channel);
   }
 
   /** A client that repeats a mistake with every frame must not push the events of all others out of the ring. */

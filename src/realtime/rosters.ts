@@ -1,21 +1,24 @@
 /** Presence frames: rosters for newcomers, in one or several parts, and changes for the other members. */
-import { presenceChange, roster as rosterFrame } from "../protocol/encode.ts";
+import { presenceChange, roster as rosterFrame, stateChange, stateEntry, withState } from "../protocol/encode.ts";
 import { ROSTER_PART_MAX_BYTES } from "../protocol/limits.ts";
 import type { Channel } from "./channel.ts";
+import { type Member, NO_STATE } from "./member.ts";
 import type { Subscription } from "./subscription.ts";
 
 /** The members of a channel at one time. Newcomers share it: one for each of them would take members × newcomers of memory. */
 export interface Roster {
   readonly parts: readonly RosterPart[];
-  /** By peer id. */
+  /** By peer id, without states. */
   readonly entries: ReadonlyMap<string, string>;
+  /** By peer id: the states that it carries; `undefined` for a roster without states. */
+  readonly states: ReadonlyMap<string, string> | undefined;
 }
 
 interface RosterPart {
   /** Entries, with commas between. */
   readonly text: string;
-  /** By peer id: where its entry begins in the text. */
-  readonly starts: ReadonlyMap<string, number>;
+  /** By peer id: where its entry begins in the text, and its length. */
+  readonly places: ReadonlyMap<string, readonly [start: number, length: number]>;
 }
 
 /** What a receiver was shown of one peer before and is shown now; `undefined` if the peer is not a member. */
@@ -26,35 +29,42 @@ export interface Change {
 }
 
 type Entry = readonly [peerId: string, entry: string];
-const EMPTY_PART: RosterPart = { text: "", starts: new Map() };
+const EMPTY_PART: RosterPart = { text: "", places: new Map() };
 
 /** The longest part that still leaves some room in the buffer of a connection for which at most `maxPendingBytes` may wait. */
 export const partMaxBytesOf = (maxPendingBytes: number): number =>
   Math.min(ROSTER_PART_MAX_BYTES, Math.floor((maxPendingBytes * 15) / 16));
 
 /** The members that the channel was shown. One text for all newcomers: each gets it with its own entry cut out. */
-export function makeRoster(channel: Channel, partMaxBytes: number): Roster {
+export function makeRoster(channel: Channel, partMaxBytes: number, withStates: boolean): Roster {
   const entries = new Map<string, string>();
   for (const [peerId, { shown }] of channel.members) if (shown !== undefined) entries.set(peerId, shown);
-  return { parts: portions([...entries], partMaxBytes).map(partOf), entries };
+  if (!withStates) return { parts: portions([...entries], partMaxBytes).map(partOf), entries, states: undefined };
+  const states = new Map<string, string>();
+  const written = [...entries].map(([peerId, entry]): Entry => {
+    const field = channel.members.get(peerId)?.shownState ?? NO_STATE;
+    if (field !== NO_STATE) states.set(peerId, field);
+    return [peerId, withState(entry, field)];
+  });
+  return { parts: portions(written, partMaxBytes).map(partOf), entries, states };
 }
 
 function partOf(entries: readonly Entry[]): RosterPart {
-  const starts = new Map<string, number>();
+  const places = new Map<string, readonly [number, number]>();
   let length = 0;
   for (const [peerId, entry] of entries) {
-    starts.set(peerId, length);
+    places.set(peerId, [length, entry.length]);
     length += entry.length + 1;
   }
-  return { text: entries.map(([, entry]) => entry).join(), starts };
+  return { text: entries.map(([, entry]) => entry).join(), places };
 }
 
 /** The first part is written even when there are no members: a newcomer must learn that it is alone. */
-export function writePart({ connection, channel }: Subscription, { parts, entries }: Roster, index: number): void {
+export function writePart({ connection, channel }: Subscription, { parts }: Roster, index: number): void {
   const { peerId, socket } = connection;
-  const { text, starts } = parts[index] ?? EMPTY_PART;
-  const start = starts.get(peerId);
-  const others = start === undefined ? text : without(text, start, entries.get(peerId)?.length ?? 0);
+  const { text, places } = parts[index] ?? EMPTY_PART;
+  const place = places.get(peerId);
+  const others = place ? without(text, ...place) : text;
   socket.send(rosterFrame(channel.json, others));
 }
 
@@ -86,9 +96,24 @@ export function writeMissed(subscription: Subscription, partMaxBytes: number): v
     const isGone = channel.members.get(peerId)?.shown === undefined;
     if (isGone && !isItsOwn(peerId)) missed.push({ peerId, before, after: undefined });
   }
-  if (missed.length === 0) return;
-  for (const frame of changeFrames(channel.json, missed, partMaxBytes)) connection.socket.send(frame);
+  if (missed.length > 0)
+    for (const frame of changeFrames(channel.json, missed, partMaxBytes)) connection.socket.send(frame);
+  if (!roster.states) return;
+  const changed = [...channel.members.values()].filter(
+    (member) => member.shown !== undefined && member.shownState !== stateIn(roster, member),
+  );
+  for (const frame of stateFrames(channel.json, changed.map(shownStateOf), partMaxBytes)) connection.socket.send(frame);
 }
+
+/** The state of a member that this roster carries. */
+export const stateIn = ({ states }: Roster, { peer }: Member): string => states?.get(peer.peerId) ?? NO_STATE;
+
+/** The state that was shown last of a member, as an entry of a frame. */
+export const shownStateOf = ({ peer, shownState }: Member): string => stateEntry(peer.json, shownState);
+
+/** Frames with these states; none for none, several where one would be longer than clients accept. */
+export const stateFrames = (channelJson: string, entries: readonly string[], partMaxBytes: number): string[] =>
+  portions(entries.map(anonymous), partMaxBytes).map((some) => stateChange(channelJson, some.map(textOf)));
 
 /** One frame; several where one would be longer than clients accept. */
 export function changeFrames(channelJson: string, changes: readonly Change[], partMaxBytes: number): string[] {

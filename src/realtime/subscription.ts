@@ -9,8 +9,8 @@
  * before the channel's next tick. `offTopic` is for a receiver of direct messages that was sent presence changes before the
  * channel was (individual-changes.ts explains why).
  *
- * Only this file changes the state. What must agree with it changes in the same step: the presence topic, `channel.listeners`,
- * `channel.offTopic` and `connection.gated`.
+ * Only this file changes the state. What must agree with it changes in the same step: the presence and state topics,
+ * `channel.listeners`, `channel.stateListeners`, `channel.offTopic` and `connection.gated`.
  */
 import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
@@ -22,6 +22,11 @@ export type { EndReason };
 
 export class Subscription {
   withMetadata = false;
+  /** Rosters carry the members' states, and changes of them are sent. Counts from the next roster on. */
+  withStates = false;
+  /** What the peer says about itself through this connection; `undefined` if nothing. */
+  stateJson: string | undefined;
+  private isOnStateTopic = false;
   private current: SubscriptionState = ABSENT;
   // Copies of what `current` says, changed with it: ticks read them for every member, and the states have nine different shapes.
   private kind: SubscriptionState["kind"] = ABSENT.kind;
@@ -206,6 +211,16 @@ export class Subscription {
       channel.listeners++;
       connection.socket.subscribe(channel.presenceTopic);
     }
+    this.setOnStateTopic(this.withStates && (next.kind === "listening" || next.kind === "offTopic"));
+  }
+
+  private setOnStateTopic(on: boolean): void {
+    if (on === this.isOnStateTopic) return;
+    const { channel, connection } = this;
+    this.isOnStateTopic = on;
+    channel.stateListeners += on ? 1 : -1;
+    if (on) connection.socket.subscribe(channel.stateTopic);
+    else connection.socket.unsubscribe(channel.stateTopic);
   }
 }
 

@@ -14,6 +14,7 @@ const SEND = kindBit("send");
 const PRESENCE = kindBit("presence");
 const ERROR = kindBit("error");
 const CLOSE = kindBit("close");
+const STATE = kindBit("state");
 
 export class TailSource implements RealtimeListener {
   constructor(
@@ -67,6 +68,11 @@ export class TailSource implements RealtimeListener {
   presence(app: string, channel: string, peerId: string, change: "joined" | "left"): void {
     if (!this.tail.select(PRESENCE, app, channel, peerId, undefined, undefined)) return;
     this.write("presence", { app, channel, peerId, change });
+  }
+
+  stateSet(connection: Connection, channel: string, stateJson: string): void {
+    if (!this.selects(STATE, connection, channel)) return;
+    this.write("state", { ...of(connection), channel, bytes: Buffer.byteLength(stateJson) }, stateJson);
   }
 
   failed(connection: Connection, code: Code, channel: string | undefined): void {

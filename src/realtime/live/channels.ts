@@ -182,7 +182,7 @@ export class LiveChannels {
       if (one.subscriptions.length > 0 && (after === undefined || one.peer.peerId > after)) first.offer(one);
     const members = first.sorted().flatMap(({ subscriptions }) => {
       const [newest] = subscriptions;
-      return newest ? [{ ...stateOf(newest.connection), connections: subscriptions.length }] : [];
+      return newest ? [{ ...stateOf(newest), connections: subscriptions.length }] : [];
     });
     return { ...this.figuresOf(channel), members };
   }

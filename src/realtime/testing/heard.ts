@@ -25,6 +25,8 @@ export class Heard implements RealtimeListener {
     this.note("send", app, to, from, dataJson, connection ? "socket" : "rest");
   presence: RealtimeListener["presence"] = (app, channel, peerId, change) =>
     this.note("presence", app, channel, peerId, change);
+  stateSet: RealtimeListener["stateSet"] = ({ peerId }, channel, stateJson) =>
+    this.note("state", peerId, channel, stateJson);
   failed: RealtimeListener["failed"] = ({ peerId }, code, channel) => this.note("error", peerId, code, channel);
   closed: RealtimeListener["closed"] = ({ peerId }, code) => this.note("close", peerId, code);
 }

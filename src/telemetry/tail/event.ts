@@ -12,6 +12,8 @@ export const TAIL_KINDS = [
   "presence",
   "error",
   "close",
+  // New kinds at the end: nodes send each other the kinds that a reader wants as bits.
+  "state",
 ] as const;
 
 export type TailKind = (typeof TAIL_KINDS)[number];

@@ -59,6 +59,7 @@ export function detailOf(event: TailEvent): string {
       return joined([address && `from ${address}`, keyId && `with ${keyId}`]);
     case "publish":
     case "send":
+    case "state":
       return joined([
         to !== undefined && `to ${to}`,
         event.bytes !== undefined && bytes(event.bytes),
@@ -87,6 +88,8 @@ export function sentenceOf({ kind, channel, code, count, keyId }: RecordedEvent)
       return `A connect was refused${why}`;
     case "error":
       return `${requests(count)}${on && ` for${on}`} ${(count ?? 1) > 1 ? "were" : "was"} refused${why}`;
+    case "state":
+      return `Set its state${on && ` in${on}`}${(count ?? 1) > 1 ? ` ${whole(count ?? 1)} times` : ""}.`;
     case "close":
       return `The connection ended${why}`;
     case "publish":

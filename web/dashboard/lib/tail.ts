@@ -16,6 +16,7 @@ export const TAIL_KINDS = [
   "presence",
   "error",
   "close",
+  "state",
 ] as const;
 
 /** The most events that a page keeps; the oldest go first. */

@@ -1,0 +1,58 @@
+/** What members say about themselves in a channel: the checks of the `state` frame, in the order of the protocol (history 4). */
+import { type ChannelRefusal, channelRefusal } from "../access/permissions.ts";
+import { bitOf } from "../protocol/actions.ts";
+import type { ClientFrame } from "../protocol/frames.ts";
+import { isObject, parseStrict } from "../protocol/json.ts";
+import { STATE_MAX_BYTES } from "../protocol/limits.ts";
+import { rawValue } from "../protocol/scan.ts";
+import type { Connection } from "./connection.ts";
+import type { Emitter } from "./emitter.ts";
+import type { Presence } from "./presence.ts";
+import { takeState } from "./rates.ts";
+
+export const PRESENCE = bitOf("presence");
+
+const MALFORMED = `\`state\` must be an object or null, with at most ${STATE_MAX_BYTES} bytes as JSON and no key twice.`;
+const NOT_ANNOUNCED = "A state needs a subscription to this channel that has got its roster.";
+const TOO_MANY = "Too many states on this connection; send the newest a moment later.";
+
+export interface StateRefusal {
+  readonly code: ChannelRefusal | "malformed_message" | "rate_limited" | "invalid_channel";
+  /** Absent: the usual text of the code. */
+  readonly message?: string;
+}
+
+/** The JSON text of a state, `null` for none, or `undefined` if it may not be one. */
+export function checkedState(json: string | undefined): string | null | undefined {
+  if (json === undefined || Buffer.byteLength(json) > STATE_MAX_BYTES) return undefined;
+  if (json === "null") return null;
+  // Strictly, also inside: another node refuses an ambiguous text, and with it the whole announcement.
+  const parsed = parseStrict(json);
+  return parsed.ok && isObject(parsed.value) ? json : undefined;
+}
+
+export interface StatesParts {
+  readonly presence: Presence;
+  readonly emitter: Emitter;
+}
+
+export class States {
+  constructor(private readonly parts: StatesParts) {}
+
+  /** `text`: the frame as it came. Returns why the state is refused. */
+  set(connection: Connection, { channel, fields }: ClientFrame, text: string): StateRefusal | undefined {
+    if (!takeState(connection)) return { code: "rate_limited", message: TOO_MANY };
+    const state = "state" in fields ? checkedState(rawValue(text, "state")) : undefined;
+    if (state === undefined) return { code: "malformed_message", message: MALFORMED };
+    if (typeof channel !== "string") return { code: "invalid_channel" };
+    const subscription = connection.subscriptionTo(channel);
+    const refusal = channelRefusal(channel, PRESENCE, connection, subscription !== undefined);
+    if (refusal) return { code: refusal };
+    // A client with a roster cannot know that its join is shown with the next tick.
+    if (!subscription?.member || !(subscription.isVisible || subscription.state.kind === "awaitingTick"))
+      return { code: "channel_not_authorized", message: NOT_ANNOUNCED };
+    this.parts.presence.setState(subscription, state ?? undefined);
+    this.parts.emitter.stateSet(connection, channel, state ?? "null");
+    return undefined;
+  }
+}
