@@ -31,6 +31,7 @@ const OF_APP: readonly Group[] = [
     title: "Application",
     entries: [
       { title: "Keys", to: "/keys" },
+      { title: "Channel rules", to: "/rules" },
       { title: "Rooms", to: "/rooms" },
       { title: "Recordings", to: "/recordings" },
       { title: "Usage", to: "/usage" },

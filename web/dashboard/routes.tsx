@@ -3,6 +3,7 @@ import type { ComponentType } from "preact";
 import { matchPath } from "./lib/router.ts";
 import { Audit } from "./pages/audit.tsx";
 import { Channel } from "./pages/channel.tsx";
+import { ChannelRules } from "./pages/channel-rules.tsx";
 import { Channels } from "./pages/channels.tsx";
 import { Console } from "./pages/console.tsx";
 import { Key } from "./pages/key.tsx";
@@ -42,6 +43,7 @@ const ROUTES: readonly (readonly [pattern: string, page: PageComponent])[] = [
   ["/apps/:app/console", Console],
   ["/apps/:app/keys", Keys],
   ["/apps/:app/keys/:key", Key],
+  ["/apps/:app/rules", ChannelRules],
   ["/apps/:app/rooms", Rooms],
   ["/apps/:app/rooms/:room", Room],
   ["/apps/:app/recordings", Recordings],

@@ -157,7 +157,7 @@ test("every page of the navigation opens, and the focus is then on its title", a
   await using dashboard = await Dashboard.open(browser(), server.url, { token: server.adminToken });
   const page = await dashboard.page("/apps/shop");
   await heading(page, "Overview").waitFor();
-  const inApp = ["Channels", "Peers", "Console", "Keys", "Rooms", "Recordings", "Usage", "Why not?"];
+  const inApp = ["Channels", "Peers", "Console", "Keys", "Channel rules", "Rooms", "Recordings", "Usage", "Why not?"];
   for (const name of [...inApp, "Nodes", "Audit", "Operators", "Settings"]) {
     await tabTo(page, name, "Shift+Tab");
     await page.keyboard.press("Enter");

@@ -1,4 +1,5 @@
 /** What the control plane answers, as far as the dashboard uses it. The OpenAPI document describes all of it. */
+import type { ChannelRule, Retention } from "../../../src/protocol/channel-rules.ts";
 
 export type Role = "admin" | "read";
 
@@ -33,6 +34,8 @@ export interface App {
   readonly plan: Plan;
   readonly retentionDays: number | null;
   readonly consolePayloads: boolean;
+  readonly channelRules: readonly ChannelRule[];
+  readonly maxHistoryBytes: number;
   /** Previous secret keys in their grace period. */
   readonly previousSecrets?: readonly { readonly endsAt: number }[];
 }
@@ -113,12 +116,44 @@ export interface ActiveChannel {
 export interface ChannelMember {
   readonly peerId: string;
   readonly metadata?: object;
+  readonly state?: object;
+  /** Its connection was lost, and its grace has not ended. */
+  readonly lost?: boolean;
   readonly connections: number;
 }
 
 export interface ChannelDetail extends ActiveChannel {
+  /** What is kept; null: no history. */
+  readonly history: Retention | null;
   readonly members: readonly ChannelMember[];
   readonly next: string | null;
+}
+
+/** Newest first with `before` or without a position. */
+export interface HistoryPage {
+  readonly messages: readonly HistoryMessage[];
+  readonly more: boolean;
+}
+
+export interface HistoryMessage {
+  readonly pos: string;
+  readonly from: string;
+  /** Absent unless the application allows it. */
+  readonly data?: unknown;
+  readonly bytes: number;
+  /** Unix ms. */
+  readonly time: number;
+  readonly id?: string;
+}
+
+/** `index` is its place in the list, from 0. */
+export interface MatchedRule extends ChannelRule {
+  readonly index: number;
+}
+
+export interface ChannelMatch {
+  readonly rule: MatchedRule | null;
+  readonly keys: readonly Pick<Key, "keyId" | "label" | "type" | "actions">[];
 }
 
 export interface ListedPeer {
@@ -185,6 +220,7 @@ export interface Usage {
   readonly concurrentNow: number;
   readonly plan: Plan;
   readonly data: readonly UsedPeriod[];
+  readonly history?: { readonly streams: number; readonly messages: number; readonly bytes: number };
 }
 
 export interface UsedPeriod {

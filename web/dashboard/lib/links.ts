@@ -10,6 +10,7 @@ export const peersPage = (app: string, prefix = ""): string => ofApp(app, `peers
 export const peerPage = (app: string, peer: string): string => ofApp(app, `peers/${segment(peer)}`);
 export const keysPage = (app: string): string => ofApp(app, "keys");
 export const keyPage = (app: string, key: string): string => ofApp(app, `keys/${segment(key)}`);
+export const rulesPage = (app: string, channel = ""): string => ofApp(app, `rules${query({ channel })}`);
 export const consolePage = (app: string, filter: Readonly<Record<string, string | undefined>>): string =>
   ofApp(app, `console${query(filter)}`);
 

@@ -1,16 +1,15 @@
-/** The members of a channel, with their metadata. */
+/** The members of a channel, with their metadata and state. */
 import { useSignal } from "@preact/signals";
 import type { ChannelMember } from "../api/types.ts";
-import { preview } from "../lib/event-text.ts";
 import { whole } from "../lib/format.ts";
 import { peerPage } from "../lib/links.ts";
 import type { LiveList } from "../lib/live.ts";
-import { Dialog } from "../ui/dialog.tsx";
+import { JsonCell, JsonDialog, type ShownJson } from "../ui/json.tsx";
 import { ListFoot } from "../ui/list-foot.tsx";
 import { Empty } from "../ui/notice.tsx";
 import { Card } from "../ui/page.tsx";
 import { type Column, Table } from "../ui/table.tsx";
-import { Name, Snippet } from "../ui/values.tsx";
+import { Badge, Name } from "../ui/values.tsx";
 
 interface ChannelMembersProps {
   readonly app: string;
@@ -19,26 +18,33 @@ interface ChannelMembersProps {
 }
 
 export function ChannelMembers({ app, list, total }: ChannelMembersProps) {
-  const opened = useSignal<ChannelMember | undefined>(undefined);
-  const columns: readonly Column<ChannelMember>[] = [
-    { title: "Peer", cell: ({ peerId }) => <Name href={peerPage(app, peerId)}>{peerId}</Name> },
-    {
-      title: "Metadata",
-      width: 45,
-      cell: (member) =>
-        member.metadata === undefined ? (
-          <span class="muted">none</span>
-        ) : (
-          <button
-            type="button"
-            class="quiet name mono as-text"
-            title="Show all of it"
-            onClick={() => (opened.value = member)}
-          >
-            {preview(member.metadata)}
-          </button>
-        ),
+  const opened = useSignal<ShownJson | undefined>(undefined);
+  const json = (title: "Metadata" | "State"): Column<ChannelMember> => ({
+    title,
+    width: 28,
+    cell: (member) => {
+      const value = title === "State" ? member.state : member.metadata;
+      return (
+        <JsonCell value={value} onOpen={() => (opened.value = { title: `${title} of ${member.peerId}`, value })} />
+      );
     },
+  });
+  const columns: readonly Column<ChannelMember>[] = [
+    {
+      title: "Peer",
+      cell: ({ peerId, lost }) => (
+        <span class={lost ? "row tight" : ""}>
+          <Name href={peerPage(app, peerId)}>{peerId}</Name>
+          {lost && (
+            <span title="Its connection was lost without a goodbye. It leaves when its grace ends.">
+              <Badge kind="warn">lost</Badge>
+            </span>
+          )}
+        </span>
+      ),
+    },
+    json("Metadata"),
+    json("State"),
     { title: "Connections", cell: ({ connections }) => whole(connections), isNumber: true, isMinor: true, width: 14 },
   ];
   return (
@@ -57,16 +63,7 @@ export function ChannelMembers({ app, list, total }: ChannelMembersProps) {
         }
       />
       <ListFoot list={list} what="members" />
-      {opened.value && (
-        <Dialog title={`Metadata of ${opened.value.peerId}`} onClose={() => (opened.value = undefined)}>
-          <Snippet text={JSON.stringify(opened.value.metadata, null, 2)} what="metadata" />
-          <div class="form-actions below">
-            <button type="button" onClick={() => (opened.value = undefined)}>
-              Close
-            </button>
-          </div>
-        </Dialog>
-      )}
+      <JsonDialog shown={opened.value} onClose={() => (opened.value = undefined)} />
     </Card>
   );
 }

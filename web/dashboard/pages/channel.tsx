@@ -1,20 +1,29 @@
-/** One channel: who is in it, what is said in it, and a message by hand. */
+/** One channel: who is in it, what is said in it, what it has kept, and a message by hand. */
 import { segment } from "../api/client.ts";
 import type { ChannelDetail, ChannelMember } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { bytes, rate, whole } from "../lib/format.ts";
+import { rulesPage } from "../lib/links.ts";
 import { useList, useLive } from "../lib/live.ts";
+import { parameters, setParameters } from "../lib/router.ts";
+import { retentionText } from "../lib/rule-draft.ts";
 import { mayChange } from "../lib/session.ts";
 import type { PageParameters } from "../routes.tsx";
+import { Segmented } from "../ui/fields.tsx";
 import { MessageForm } from "../ui/message-form.tsx";
 import { Card, Page } from "../ui/page.tsx";
 import { Copy } from "../ui/values.tsx";
+import { ChannelHistory } from "./channel-history.tsx";
 import { ChannelMembers } from "./channel-members.tsx";
 import { ChannelMessages } from "./channel-messages.tsx";
 
 const EVERY_MS = 3000;
 /** The most members that a call answers at once: each may have much metadata. */
 const MEMBERS_MAX = 200;
+const VIEWS = [
+  ["members", "Members"],
+  ["history", "History"],
+] as const;
 
 export function Channel({ at: { app = "", channel = "" } }: { readonly at: PageParameters }) {
   const path = `/apps/${segment(app)}/channels/${segment(channel)}`;
@@ -25,12 +34,19 @@ export function Channel({ at: { app = "", channel = "" } }: { readonly at: PageP
     limitMax: MEMBERS_MAX,
     keyOf: ({ peerId }) => peerId,
   });
-  const { peers = 0, connections = 0, ratePerSec = 0, bytesPerSec = 0 } = live.data ?? {};
+  const { peers = 0, connections = 0, ratePerSec = 0, bytesPerSec = 0, history } = live.data ?? {};
+  const view = history && parameters.value.get("view") === "history" ? "history" : "members";
   const appId = currentApp.value?._id;
   return (
     <Page
       title={channel}
       actions={<Copy text={channel} what="the channel's name" label="Copy name" />}
+      intro={
+        <>
+          {history ? `It keeps ${retentionText(history)}` : "It keeps no history"} (
+          <a href={rulesPage(app, channel)}>channel rules</a>).
+        </>
+      }
       isReady={live.data !== undefined && list.data !== undefined}
       error={live.error ?? list.error}
       isComplete={list.isComplete}
@@ -49,7 +65,21 @@ export function Channel({ at: { app = "", channel = "" } }: { readonly at: PageP
           </Card>
         )}
       </div>
-      <ChannelMembers app={app} list={list} total={peers} />
+      {history && (
+        <div class="toolbar">
+          <Segmented
+            label="Show"
+            value={view}
+            options={VIEWS}
+            onChange={(chosen) => setParameters({ view: chosen === "members" ? "" : chosen, before: "" })}
+          />
+        </div>
+      )}
+      {history && view === "history" ? (
+        <ChannelHistory app={app} channel={channel} path={path} keeps={history} />
+      ) : (
+        <ChannelMembers app={app} list={list} total={peers} />
+      )}
     </Page>
   );
 }

@@ -1,0 +1,60 @@
+/** What a change of an application's channel rules does, before it is saved. */
+import { ChannelRules } from "../../../src/protocol/channel-rules.ts";
+import { parseGlob, Scope } from "../../../src/protocol/glob.ts";
+import type { ChannelRule } from "./rule-draft.ts";
+
+type Rules = readonly ChannelRule[];
+
+/** Which rule applies to a channel: its place in the list, from 0. */
+export function appliedTo(rules: Rules, channel: string): number {
+  const rule = new ChannelRules(rules).ruleFor(channel);
+  return rule ? rules.indexOf(rule) : -1;
+}
+
+/** The first rule that covers all channels of a later one, which therefore never applies. */
+export function shadowOf(rules: Rules, at: number): number {
+  const glob = parseGlob(rules[at]?.pattern ?? "");
+  if (typeof glob === "string") return -1;
+  return rules.slice(0, at).findIndex(({ pattern }) => {
+    const earlier = parseGlob(pattern);
+    return typeof earlier !== "string" && new Scope([earlier]).covers(glob) === true;
+  });
+}
+
+export interface Effect {
+  /** Channels whose history ends. */
+  readonly lost: number;
+  /** Channels that keep fewer messages, or for a shorter time. */
+  readonly less: number;
+  /** Channels that begin to keep history. */
+  readonly begun: number;
+}
+
+/** What a change does to these channels. */
+export function effectOn(channels: readonly string[], before: Rules, after: Rules): Effect {
+  const [old, now] = [new ChannelRules(before), new ChannelRules(after)];
+  const effect = { lost: 0, less: 0, begun: 0 };
+  for (const channel of channels) {
+    const [had, has] = [old.ruleFor(channel)?.history, now.ruleFor(channel)?.history];
+    if (had && !has) effect.lost++;
+    else if (!had && has) effect.begun++;
+    else if (had && has && (has.messages < had.messages || has.seconds < had.seconds)) effect.less++;
+  }
+  return effect;
+}
+
+/**
+ * Whether some channel could lose messages, also one that is not in use. Nothing is lost while the rules that were there stay in
+ * front, in their order, and none of them keeps less.
+ */
+export const mayLose = (before: Rules, after: Rules): boolean =>
+  before.some(({ history }) => history) &&
+  !before.every((old, at) => {
+    const now = after[at];
+    if (now?.pattern !== old.pattern) return false;
+    const [had, has] = [old.history, now.history];
+    return !had || (has !== undefined && has.messages >= had.messages && has.seconds >= had.seconds);
+  });
+
+/** The place of the rule that a refusal names, such as `channelRules.2.pattern: …`; -1 if it names none. */
+export const placeOf = (message: string): number => Number(/channelRules\D{0,2}(\d+)/.exec(message)?.[1] ?? -1);

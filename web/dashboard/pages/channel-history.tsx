@@ -1,0 +1,114 @@
+/** What a channel has kept, by page, newest first. */
+import { useSignal } from "@preact/signals";
+import { query, remove } from "../api/client.ts";
+import type { HistoryMessage, HistoryPage } from "../api/types.ts";
+import { currentApp } from "../lib/apps.ts";
+import { bytes } from "../lib/format.ts";
+import { channelPage, peerPage } from "../lib/links.ts";
+import { useKept, useLive } from "../lib/live.ts";
+import { parameters } from "../lib/router.ts";
+import { type Retention, retentionText } from "../lib/rule-draft.ts";
+import { mayChange } from "../lib/session.ts";
+import { confirm } from "../ui/dialog.tsx";
+import { JsonCell, JsonDialog, type ShownJson } from "../ui/json.tsx";
+import { Empty, Notice, toast } from "../ui/notice.tsx";
+import { Card } from "../ui/page.tsx";
+import { type Column, Table } from "../ui/table.tsx";
+import { Name, Time } from "../ui/values.tsx";
+import { NoPayloads } from "./event-details.tsx";
+
+const LIMIT = 50;
+const EVERY_MS = 3000;
+
+interface ChannelHistoryProps {
+  readonly app: string;
+  readonly channel: string;
+  /** Of the channel, for calls. */
+  readonly path: string;
+  readonly keeps: Retention;
+}
+
+export function ChannelHistory({ app, channel, path, keeps }: ChannelHistoryProps) {
+  const before = parameters.value.get("before") ?? "";
+  const call = `${path}/history`;
+  // Only the newest page changes.
+  const live = useLive<HistoryPage>(
+    `${call}${query({ limit: LIMIT, before })}`,
+    before === "" ? { everyMs: EVERY_MS } : {},
+  );
+  const page = useKept(live.data);
+  const opened = useSignal<ShownJson | undefined>(undefined);
+  const rows = page?.messages ?? [];
+  const at = (position?: string): string =>
+    `${channelPage(app, channel)}${query({ view: "history", before: position })}`;
+  const columns: readonly Column<HistoryMessage>[] = [
+    { title: "Time", width: 14, cell: ({ time }) => <Time at={time / 1000} /> },
+    { title: "From", width: 20, cell: ({ from }) => <Name href={peerPage(app, from)}>{from}</Name> },
+    {
+      title: "Data",
+      cell: ({ data, from }) =>
+        data === undefined ? (
+          <span class="muted">not shown</span>
+        ) : (
+          <JsonCell value={data} onOpen={() => (opened.value = { title: `Message from ${from}`, value: data })} />
+        ),
+    },
+    { title: "Size", width: 10, isNumber: true, cell: (one) => bytes(one.bytes) },
+    { title: "Id", width: 18, isMinor: true, cell: ({ id }) => (id === undefined ? "" : <Name>{id}</Name>) },
+  ];
+  const ask = (): void =>
+    confirm({
+      title: `Delete the history of ${channel}`,
+      text: (
+        <p>
+          All messages that this channel has kept are deleted, and cannot be brought back. Its subscribers reconnect.
+          Messages from then on are kept as before.
+        </p>
+      ),
+      submit: "Delete the history",
+      isDanger: true,
+      run: async () => {
+        await remove(call);
+        await live.reload();
+        toast(`The history of ${channel} is deleted.`);
+      },
+    });
+  return (
+    <Card title="History" aside={retentionText(keeps)}>
+      {live.error && <Notice kind="bad">{live.error.message}</Notice>}
+      {page && (
+        <Table
+          label="History"
+          columns={columns}
+          rows={rows}
+          keyOf={({ pos }) => pos}
+          isVirtual
+          empty={
+            <Empty title={before === "" ? "This channel has kept no message yet." : "There is nothing older."}>
+              {before === "" && "Messages are kept from the moment on at which a rule says so."}
+            </Empty>
+          }
+        />
+      )}
+      <div class="toolbar below">
+        {before !== "" && (
+          <a class="button" href={at()}>
+            Newest
+          </a>
+        )}
+        {page?.more && (
+          <a class="button" href={at(rows.at(-1)?.pos)}>
+            Older
+          </a>
+        )}
+        <span class="muted small">{currentApp.value && <NoPayloads app={currentApp.value._id} />}</span>
+        {mayChange.value && (
+          <button type="button" class="danger push" onClick={ask}>
+            Delete history …
+          </button>
+        )}
+      </div>
+      <JsonDialog shown={opened.value} onClose={() => (opened.value = undefined)} />
+    </Card>
+  );
+}

@@ -1,0 +1,158 @@
+/** Channel rules: which channels keep history, and how long lost members stay. The list is saved as a whole. */
+import { useSignal } from "@preact/signals";
+import { get, patch } from "../api/client.ts";
+import type { ActiveChannel, App, List } from "../api/types.ts";
+import { currentApp } from "../lib/apps.ts";
+import { useLive } from "../lib/live.ts";
+import { type Effect, effectOn, mayLose, placeOf } from "../lib/rule-changes.ts";
+import { CHANNEL_RULES_MAX, type ChannelRule, counted } from "../lib/rule-draft.ts";
+import { mayChange } from "../lib/session.ts";
+import { confirm, Form } from "../ui/dialog.tsx";
+import { messageOf, toast } from "../ui/notice.tsx";
+import { Card, Page } from "../ui/page.tsx";
+import { ChannelRuleDialog } from "./channel-rule-dialog.tsx";
+import { ChannelRuleList } from "./channel-rule-list.tsx";
+import { ChannelRuleTester } from "./channel-rule-tester.tsx";
+import { HistoryLimit } from "./history-limit.tsx";
+import { NotFound } from "./not-found.tsx";
+
+export function ChannelRules() {
+  const app = currentApp.value;
+  return app ? <RulesOf key={app._id} path={`/apps/${app._id}`} /> : <NotFound />;
+}
+
+type Rules = readonly ChannelRule[];
+const isSame = (a: Rules, b: Rules): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+function RulesOf({ path }: { readonly path: string }) {
+  const { data: app, error, reload } = useLive<App>(path);
+  const saved = app?.channelRules ?? [];
+  /** undefined: as they are saved. */
+  const draft = useSignal<Rules | undefined>(undefined);
+  /** The place of the rule in the dialog; behind the last one for a new rule. */
+  const edited = useSignal<number | undefined>(undefined);
+  const refusal = useSignal("");
+  const rules = draft.value ?? saved;
+  const isChanged = !isSame(rules, saved);
+  const change = (next: Rules): void => {
+    draft.value = next;
+    refusal.value = "";
+  };
+  const save = async (): Promise<void> => {
+    refusal.value = "";
+    try {
+      // The whole list is replaced: what another operator has saved meanwhile would be lost.
+      const now = await get<App>(path);
+      if (!isSame(now.channelRules, saved))
+        throw new Error("These rules have been changed elsewhere since this page was opened. Cancel to see them.");
+      await patch<App>(path, { channelRules: rules });
+    } catch (caught) {
+      refusal.value = messageOf(caught);
+      throw caught;
+    }
+    await reload();
+    draft.value = undefined;
+    toast("The rules are saved.");
+  };
+  const cancel = (): void => {
+    draft.value = undefined;
+    refusal.value = "";
+    void reload();
+  };
+  const { data: channels } = useLive<List<ActiveChannel>>(isChanged ? `${path}/channels?limit=1000` : undefined);
+  const effect = channels && effectText(channels, saved, rules);
+  const ask = async (): Promise<void> => {
+    if (!mayLose(saved, rules)) return save();
+    confirm({
+      title: "Save rules that may end history",
+      text: (
+        <>
+          <p>{effect}</p>
+          <p>
+            The same happens to channels that are not in use now. History that ends cannot be read from that moment on,
+            and cannot be brought back; subscribers of its channels reconnect.
+          </p>
+        </>
+      ),
+      submit: "Save the rules",
+      isDanger: true,
+      run: save,
+    });
+  };
+  const canAdd = rules.length < CHANNEL_RULES_MAX;
+  const add = (): void => {
+    edited.value = rules.length;
+  };
+  const at = edited.value;
+  return (
+    <Page
+      title="Channel rules"
+      intro="Which channels keep history, and how long members stay whose connection was lost. The first rule whose pattern matches a channel applies; a channel without a rule keeps nothing."
+      isReady={app !== undefined}
+      error={error}
+      actions={
+        mayChange.value && (
+          <button
+            type="button"
+            id="add-rule"
+            class="primary"
+            disabled={!canAdd}
+            title={canAdd ? undefined : `An application has at most ${CHANNEL_RULES_MAX} rules.`}
+            onClick={add}
+          >
+            Add rule
+          </button>
+        )
+      }
+    >
+      <Card>
+        <ChannelRuleList
+          rules={rules}
+          refused={placeOf(refusal.value)}
+          refusal={refusal.value}
+          onChange={change}
+          onEdit={(place) => (edited.value = place)}
+        />
+        {mayChange.value && (isChanged || rules.length > 0) && (
+          <div class="savable">
+            <Form
+              submit={isChanged ? "Save rules" : "Saved"}
+              isDisabled={!isChanged}
+              onSubmit={ask}
+              {...(isChanged && { onCancel: cancel })}
+            >
+              <p role="status" class="muted small">
+                {isChanged && `Not saved yet. ${effect ?? ""}`}
+              </p>
+            </Form>
+          </div>
+        )}
+      </Card>
+      <ChannelRuleTester path={path} rules={rules} isChanged={isChanged} />
+      {app && <HistoryLimit app={app} reload={reload} />}
+      {at !== undefined && (
+        <ChannelRuleDialog
+          rule={rules[at]}
+          others={rules.filter((_, one) => one !== at)}
+          onClose={() => (edited.value = undefined)}
+          onDone={(rule) => {
+            change([...rules.slice(0, at), rule, ...rules.slice(at + 1)]);
+            edited.value = undefined;
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+/** In numbers, as far as they are known: only channels with subscribers are listed. */
+function effectText({ data, next }: List<ActiveChannel>, before: Rules, after: Rules): string {
+  const { lost, less, begun }: Effect = effectOn(
+    data.map(({ channel }) => channel),
+    before,
+    after,
+  );
+  const of =
+    next === null ? `the ${counted(data.length, "channels")}` : `the first ${counted(data.length, "channels")}`;
+  return `Of ${of} in use now, ${lost} would lose ${lost === 1 ? "its" : "their"} history, ${less} would keep less, and ${begun} would begin to keep it.`;
+}

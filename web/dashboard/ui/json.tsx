@@ -1,0 +1,35 @@
+/** JSON that others wrote: one line of it in a list, all of it in a dialog. */
+import { preview } from "../lib/event-text.ts";
+import { Dialog } from "./dialog.tsx";
+import { Snippet } from "./values.tsx";
+
+export const JsonCell = ({ value, onOpen }: { readonly value: unknown; readonly onOpen: () => void }) =>
+  value === undefined ? (
+    <span class="muted">none</span>
+  ) : (
+    <button type="button" class="quiet name mono as-text" title="Show all of it" onClick={onOpen}>
+      {preview(value)}
+    </button>
+  );
+
+export interface ShownJson {
+  readonly title: string;
+  readonly value: unknown;
+}
+
+interface JsonDialogProps {
+  readonly shown: ShownJson | undefined;
+  readonly onClose: () => void;
+}
+
+export const JsonDialog = ({ shown, onClose }: JsonDialogProps) =>
+  shown ? (
+    <Dialog title={shown.title} onClose={onClose}>
+      <Snippet text={JSON.stringify(shown.value, null, 2)} what="all of it" />
+      <div class="form-actions below">
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  ) : null;
