@@ -11,18 +11,16 @@
  * time to time; then it grows only with the open connections.
  */
 
+import type { Beginning, Resume } from "./cursor.ts";
 import { type Connection, type Destination, destinationAt, type Subscription, trackOf } from "./destinations.ts";
 import { Findings, type Kind, type Problem } from "./findings.ts";
+import { History, type Placed, type Recoveries } from "./history.ts";
 import { judgeAnswers, judgeDeliveries, judgePresence } from "./judge.ts";
+import type { Mark } from "./mark.ts";
+import { Order, type Stored } from "./order.ts";
 import { pruneEnded } from "./prune.ts";
 import { type PresenceChange, View } from "./roster.ts";
 import { type Outcome, Stream, Track } from "./stream.ts";
-
-/** Sent as the data of a message: the sender's connection, and the number of this message among those to the same destination. */
-export interface Mark {
-  readonly connection: number;
-  readonly number: number;
-}
 
 export interface Judging {
   /** Nodes were partitioned: members may have left in the view of the other side. */
@@ -34,6 +32,7 @@ export class Checker {
   private readonly channels = new Map<string, Destination>();
   private readonly inboxes = new Map<string, Destination>();
   private readonly found = new Findings();
+  private readonly history = new History(this.found);
   /** Messages that were received. */
   deliveries = 0;
 
@@ -66,16 +65,18 @@ export class Checker {
   }
 
   /** Call this before the frame is sent, because messages may arrive before the ack. */
-  subscribing(id: number, channel: string): void {
+  subscribing(id: number, channel: string, resume?: Resume): void {
     const connection = this.connection(id);
     const destination = this.channel(channel);
-    if (!connection.subscriptions.get(destination)?.isOpen) this.begin(connection, destination);
+    if (!connection.subscriptions.get(destination)?.isOpen) this.begin(connection, destination, resume);
   }
 
-  subscribed(id: number, channel: string): void {
+  /** `beginning`: what the ack said about the channel's history. */
+  subscribed(id: number, channel: string, beginning?: Beginning): void {
     const subscription = this.connection(id).subscriptions.get(this.channel(channel));
     if (!subscription?.isOpen || subscription.streamsAtAck !== undefined) return;
     this.activate(subscription);
+    this.history.begun(subscription, beginning);
   }
 
   /** Call this when the frame is sent: from then on messages may be missing. */
@@ -89,8 +90,36 @@ export class Checker {
     return this.stream(id, this.channel(channel)).next();
   }
 
-  published(id: number, channel: string, number: number, outcome: Outcome): void {
-    this.answered(id, this.channel(channel), number, outcome);
+  /** `placed`: where an acked message is in a channel with history. */
+  published(id: number, channel: string, number: number, outcome: Outcome, placed?: Placed): void {
+    const destination = this.channel(channel);
+    this.answered(id, destination, number, outcome);
+    const mark = { connection: id, number };
+    if (outcome === "acked") this.history.acked(this.connection(id), destination, mark, placed);
+    else if (outcome === "refused" && destination.order?.has(mark))
+      this.found.add(
+        "undone",
+        `${this.connection(id).peer} was refused number ${number} ${destination.where}, which is stored`,
+      );
+  }
+
+  /** A message of an earlier `publishing`, whose outcome is unknown, is published again with the same id on this connection. */
+  retrying(id: number, channel: string, mark: Mark): void {
+    this.channel(channel).order?.retrying(mark, id);
+  }
+
+  /** The ack of a retry. */
+  retried(id: number, channel: string, mark: Mark, placed: Placed | undefined): void {
+    this.history.acked(this.connection(id), this.channel(channel), mark, placed);
+  }
+
+  /** Whether a position of the channel was seen. */
+  hasHistory(channel: string): boolean {
+    return this.channels.get(channel)?.order !== undefined;
+  }
+
+  get recoveries(): Readonly<Recoveries> {
+    return this.history.recoveries;
   }
 
   sending(id: number, peer: string): number {
@@ -109,8 +138,9 @@ export class Checker {
     );
   }
 
-  message(id: number, channel: string, from: string, mark: Mark): void {
-    this.received(this.connection(id), this.channel(channel), from, mark);
+  /** `stored`: what the frame says about its place in a channel with history. */
+  message(id: number, channel: string, from: string, mark: Mark, stored?: Stored): void {
+    this.received(this.connection(id), this.channel(channel), from, mark, stored);
   }
 
   direct(id: number, from: string, mark: Mark): void {
@@ -154,20 +184,32 @@ export class Checker {
       for (const destination of destinations.values()) pruneEnded(destination, this.found, this.connections, beforeMs);
   }
 
-  private received(receiver: Connection, destination: Destination, from: string, mark: Mark): void {
+  private received(
+    receiver: Connection,
+    destination: Destination,
+    from: string,
+    mark: Mark,
+    stored?: Stored | undefined,
+  ): void {
     this.deliveries++;
     // Hot path: the text is made only for a problem.
-    const wrong = (kind: Kind, how: string): void =>
-      this.found.add(kind, `${receiver.peer} got number ${mark.number} of ${from} ${destination.where}${how}`);
+    const what = (): string => `${receiver.peer} got number ${mark.number} of ${from} ${destination.where}`;
+    const wrong = (kind: Kind, how: string): void => this.found.add(kind, what() + how);
+    if (stored) destination.order ??= new Order();
+    const { order } = destination;
     const sender = this.connections[mark.connection - 1];
     const stream = sender?.streams.get(destination);
-    if (sender?.peer !== from || !stream || mark.number < 1 || mark.number > stream.sent)
-      return wrong("strange", `, which ${from} did not send`);
-    if (sender === receiver) return wrong("strange", ": its own");
+    const isSent = (stream && mark.number >= 1 && mark.number <= stream.sent) || order?.has(mark);
+    if (sender?.peer !== from || !isSent) return wrong("strange", `, which ${from} did not send`);
+    if ((order ? order.publisherOf(mark) : mark.connection) === receiver.id) return wrong("strange", ": its own");
     const subscription = receiver.subscriptions.get(destination);
     if (!subscription) return wrong("strange", ", which it did not subscribe to");
+    if (order) {
+      if (stream?.refused.has(mark.number)) wrong("undone", ", which was refused to its sender");
+      return this.history.received(subscription, order, mark, stored, what);
+    }
     // Messages in flight at the end of a subscription may still arrive.
-    if (!subscription.isOpen) return;
+    if (!subscription.isOpen || !stream) return;
     const track = trackOf(subscription, stream);
     const newest = track.newest;
     const taken = track.take(mark.number);
@@ -181,7 +223,7 @@ export class Checker {
       this.found.add("unanswered", `${peer} got a further answer to its number ${number} ${destination.where}`);
   }
 
-  private begin(connection: Connection, destination: Destination): Subscription {
+  private begin(connection: Connection, destination: Destination, resume?: Resume): Subscription {
     const view = new View(connection.peer, destination.members);
     const subscription: Subscription = {
       connection,
@@ -189,6 +231,9 @@ export class Checker {
       tracks: new Map(),
       view,
       streamsAtAck: undefined,
+      resume,
+      cursor: undefined,
+      isFurther: connection.subscriptions.has(destination),
       isOpen: true,
       endedMs: undefined,
     };

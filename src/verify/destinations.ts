@@ -1,4 +1,6 @@
 /** What a checker records of a run: destinations, connections and subscriptions. */
+import type { Cursor, Resume } from "./cursor.ts";
+import type { Order } from "./order.ts";
 import { Members, type View } from "./roster.ts";
 import { type Stream, Track } from "./stream.ts";
 
@@ -12,6 +14,8 @@ export interface Destination {
   streamCount: number;
   subscriptions: Subscription[];
   readonly members: Members;
+  /** Of a channel with history; undefined: no position was seen so far. */
+  order: Order | undefined;
 }
 
 export interface Connection {
@@ -33,6 +37,12 @@ export interface Subscription {
   readonly view: View;
   /** `streamCount` of the destination at the ack; undefined: no ack yet. */
   streamsAtAck: number | undefined;
+  /** What its subscribe asked for. */
+  readonly resume: Resume | undefined;
+  /** Where it is in a channel with history; undefined without one, and before the ack. */
+  cursor: Cursor | undefined;
+  /** It is not the connection's first one here: messages of an earlier one may arrive before its ack. */
+  readonly isFurther: boolean;
   isOpen: boolean;
   endedMs: number | undefined;
 }
@@ -40,7 +50,7 @@ export interface Subscription {
 export function destinationAt(destinations: Map<string, Destination>, name: string, where: string): Destination {
   let destination = destinations.get(name);
   if (!destination) {
-    destination = { where, streams: [], streamCount: 0, subscriptions: [], members: new Members() };
+    destination = { where, streams: [], streamCount: 0, subscriptions: [], members: new Members(), order: undefined };
     destinations.set(name, destination);
   }
   return destination;

@@ -1,6 +1,6 @@
 /** The client's side of the protocol: reads frames of a service that may be broken, and makes frames for it. */
 import { isObject } from "../protocol/json.ts";
-import type { Mark } from "./checker.ts";
+import type { Mark } from "./mark.ts";
 import type { PresenceChange } from "./roster.ts";
 
 export type ServerFrame =

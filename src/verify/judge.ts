@@ -2,14 +2,20 @@
 
 import { type Connection, type Destination, type Subscription, trackOf } from "./destinations.ts";
 import type { Findings } from "./findings.ts";
+import { judgeCursor } from "./history.ts";
 import type { Stream, Track } from "./stream.ts";
 
 export function judgeDeliveries(
-  { streams, subscriptions }: Destination,
+  { streams, subscriptions, order }: Destination,
   findings: Findings,
   all: readonly Connection[],
 ): void {
   for (const subscription of subscriptions) {
+    // The positions say more than the numbers of each sender.
+    if (order) {
+      judgeCursor(subscription, findings, all);
+      continue;
+    }
     for (const stream of streams) trackExpected(subscription, stream);
     for (const [stream, track] of subscription.tracks) judgeTrack(subscription, stream, track, findings, all);
   }
@@ -17,8 +23,8 @@ export function judgeDeliveries(
 
 /** A sender that started after the ack of an open subscription owes it all messages, even if none has arrived so far. */
 export function trackExpected(subscription: Subscription, stream: Stream): void {
-  const { connection, isOpen, streamsAtAck } = subscription;
-  if (!isOpen || streamsAtAck === undefined || stream.index < streamsAtAck) return;
+  const { connection, isOpen, streamsAtAck, destination } = subscription;
+  if (!isOpen || destination.order || streamsAtAck === undefined || stream.index < streamsAtAck) return;
   if (stream.connection !== connection.id && stream.sent > 0) trackOf(subscription, stream);
 }
 

@@ -5,6 +5,7 @@
 
 import type { Connection, Destination, Subscription } from "./destinations.ts";
 import type { Findings } from "./findings.ts";
+import { judgeCursor } from "./history.ts";
 import { judgeLeaves, judgeTrack, trackExpected } from "./judge.ts";
 import type { Stream, Track } from "./stream.ts";
 
@@ -61,6 +62,7 @@ function isDecided({ tracks }: Subscription, all: readonly Connection[]): boolea
 function judgeSubscription(subscription: Subscription, findings: Findings, all: readonly Connection[]): void {
   const { connection, destination, tracks } = subscription;
   for (const [stream, track] of tracks) judgeTrack(subscription, stream, track, findings, all);
+  judgeCursor(subscription, findings, all);
   judgeLeaves(subscription, findings);
   tracks.clear();
   // An open connection keeps its ended subscription, because messages in flight at the unsubscribe may still arrive.
