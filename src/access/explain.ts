@@ -50,7 +50,10 @@ export function explain(question: Question, parts: AdviceParts, moment: Moment, 
     : admitted instanceof Refusal
       ? { check: admitted.check, ...connectAdvice(admitted, question, parts, nowMs) }
       : (capacityFailure(admitted, moment) ?? frameFailure(admitted, question, moment));
-  const passed = admitted instanceof Refusal ? {} : remarksOn(admitted, question, nowMs);
+  const passed =
+    admitted instanceof Refusal
+      ? {}
+      : { ...remarksOn(admitted, question, nowMs), ...ruleRemark(admitted, question, parts) };
   const failedAt = failure ? names.indexOf(failure.check) : names.length;
   const checks = names.map((name, at): ExplainedCheck => {
     if (failure && at === failedAt) return { name, result: "refuses", ...adviceOf(failure) };
@@ -165,4 +168,16 @@ function remarksOn(grant: Grant, { token, origin }: Question, nowMs: number): Pa
     ...(expiresAtMs !== null && { expiry: `It expires in ${duration(expiresAtMs - nowMs)}.` }),
     claims: `sub is ${JSON.stringify(peerId)}.`,
   };
+}
+
+/** A client that is allowed to subscribe may still wonder why there is no history. */
+function ruleRemark({ app }: Grant, { channel }: Question, { keyring }: AdviceParts): Partial<Record<Check, string>> {
+  if (channel === undefined) return {};
+  const rule = keyring.rulesOf(app).ruleFor(channel);
+  if (!rule) return { channel: "No channel rule matches this name: its messages are not kept." };
+  const { history } = rule;
+  const kept = history
+    ? `keeps ${history.messages} ${history.messages === 1 ? "message" : "messages"} for ${duration(history.seconds * 1000)}`
+    : "keeps no messages";
+  return { channel: `The channel rule ${rule.pattern} applies: it ${kept}.` };
 }

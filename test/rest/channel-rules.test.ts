@@ -175,3 +175,21 @@ describe("which rule and which keys apply to a channel", () => {
     await refused(admin, NOT_FOUND, "GET", "/apps/unknown/channel-rules/match?channel=a");
   });
 });
+
+test("an explanation says whether a channel keeps its messages", async () => {
+  await patch({
+    channelRules: [
+      { pattern: "chat/*", history: HISTORY },
+      { pattern: "room", graceSec: 5 },
+    ],
+  });
+  const { keyId } = await admin.createPublishable(app);
+  const why = async (channel: string): Promise<unknown> => {
+    const question = { key: keyId, channel, action: "subscribe" };
+    const { checks } = await admin.must<{ checks: Json[] }>("POST", "/explain", question);
+    return checks.find(({ name }) => name === "channel")?.why;
+  };
+  expect(await why("chat/1")).toBe("The channel rule chat/* applies: it keeps 500 messages for 7 days.");
+  expect(await why("room")).toBe("The channel rule room applies: it keeps no messages.");
+  expect(await why("news")).toBe("No channel rule matches this name: its messages are not kept.");
+});
