@@ -169,6 +169,11 @@ export class Keyring {
     return this.apps.get(idOrName) ?? this.appsByName.get(idOrName);
   }
 
+  /** The ids of all live applications. */
+  get appIds(): Iterable<string> {
+    return this.apps.keys();
+  }
+
   /** By name only: a host contains the name of an application, never its id. */
   appNamed(name: string): AppRow | undefined {
     return this.appsByName.get(name);

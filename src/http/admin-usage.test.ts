@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { HistoryUnavailable, type HistoryUsage } from "../history/history.ts";
 import { FakeClock } from "../realtime/testing/fake-clock.ts";
 import { MemoryUsage, silentLog } from "../realtime/testing/stubs.ts";
 import { Usage } from "../realtime/usage.ts";
@@ -8,6 +9,7 @@ import { adminUsageEndpoints } from "./admin-usage.ts";
 import { guardOf, run } from "./testing/calls.ts";
 
 interface Answer {
+  readonly history?: HistoryUsage;
   readonly concurrentNow: number;
   readonly data: readonly {
     periodStartUnix: number;
@@ -20,8 +22,15 @@ interface Answer {
 const month = (year: number, index: number): number => Date.UTC(year, index, 1) / 1000;
 const NOW = Date.UTC(2027, 1, 10);
 
+const STORED = { streams: 2, messages: 30, bytes: 4000 };
+
 /** The usage of an application that was created at this time. */
-async function usageOf(created: number, query: string, rows: readonly UsageRow[] = []): Promise<Answer> {
+async function usageOf(
+  created: number,
+  query: string,
+  rows: readonly UsageRow[] = [],
+  stored = async (): Promise<HistoryUsage> => STORED,
+): Promise<Answer> {
   const usage = new Usage(new MemoryUsage().store, new FakeClock(NOW), silentLog);
   usage.message("app");
   const endpoints = adminUsageEndpoints(guardOf("read"), {
@@ -30,6 +39,7 @@ async function usageOf(created: number, query: string, rows: readonly UsageRow[]
     hub: { occupancy: { connectionsOf: () => 4 } },
     usage,
     gather: async () => undefined,
+    history: { usage: stored },
   });
   const call = { method: "GET", path: "/api/internal/v1/apps/:app/usage", params: { app: "app" }, query } as const;
   return (await run(endpoints, call)) as Answer;
@@ -57,4 +67,10 @@ test("there are twelve periods if none are named, and none from before the appli
   expect((await usageOf(NOW, "")).data).toHaveLength(1);
   expect((await usageOf(month(2027, 1) * 1000 - 1, "")).data).toHaveLength(2);
   expect((await usageOf(month(2027, 1) * 1000, "")).data).toHaveLength(1);
+});
+
+test("what is stored in histories is shown, and left out while that cannot be read", async () => {
+  expect((await usageOf(0, "")).history).toEqual(STORED);
+  const answer = await usageOf(0, "", [], () => Promise.reject(new HistoryUnavailable("away")));
+  expect([answer.history, answer.concurrentNow]).toEqual([undefined, 4]);
 });

@@ -1,6 +1,7 @@
 /** Control plane: what an application has used in this period and in earlier ones. */
 import { z } from "zod";
 import type { Operator } from "../access/operator.ts";
+import { type HistoryStore, HistoryUnavailable, type HistoryUsage } from "../history/history.ts";
 import { periodOf } from "../realtime/usage.ts";
 import type { AppRow, Store } from "../store/store.ts";
 import type { AppIn } from "./app-in.ts";
@@ -17,16 +18,21 @@ const response = z
     concurrentNow,
     plan,
     data: z.array(periodUsage).describe("Newest period first; none from before the application was created"),
+    history: z
+      .object({ streams: z.int().describe("Channels with stored messages"), messages: z.int(), bytes: z.int() })
+      .optional()
+      .describe("What is stored now; absent while that cannot be read"),
   })
   .meta({ id: "UsageOfPeriods" });
 
 export interface AdminUsageParts extends UsageSources {
   readonly appIn: AppIn;
   readonly store: Pick<Store, "usageOf">;
+  readonly history: Pick<HistoryStore, "usage">;
 }
 
 export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsageParts): Endpoint[] {
-  const { appIn, store, gather } = parts;
+  const { appIn, store, history, gather } = parts;
   return [
     endpoint({
       method: "GET",
@@ -47,10 +53,27 @@ export function adminUsageEndpoints(guard: Guard<Operator>, parts: AdminUsagePar
         await gather(app.id);
         const { concurrentNow: now, ...current } = usageNow(app.id, parts);
         const earlier = await earlierUsage(app, current.periodStartUnix, query.periods - 1, store);
-        return { appId: app.id, concurrentNow: now, plan: planOf(app), data: [current, ...earlier] };
+        const stored = await storedNow(app.id, history);
+        return {
+          appId: app.id,
+          concurrentNow: now,
+          plan: planOf(app),
+          data: [current, ...earlier],
+          ...(stored && { history: { ...stored } }),
+        };
       },
     }),
   ];
+}
+
+/** While history cannot be read, the rest is still shown. */
+async function storedNow(app: string, history: Pick<HistoryStore, "usage">): Promise<HistoryUsage | undefined> {
+  try {
+    return await history.usage(app);
+  } catch (error) {
+    if (error instanceof HistoryUnavailable) return undefined;
+    throw error;
+  }
 }
 
 /** A period in which nothing was counted has no row. */

@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { AppEdit, Directory } from "../access/directory.ts";
 import { isLive } from "../access/keyring.ts";
 import { APP_NAME_MAX_CHARS, HISTORY_LIMIT_MAX_BYTES, HISTORY_LIMIT_MIN_BYTES } from "../access/limits.ts";
+import { Problem } from "../protocol/codes.ts";
 import type { AppRow } from "../store/store.ts";
 import { type Audit, changedFields } from "./audit.ts";
 import { channelRules, rulesAsText, shownRule, shownRules, toRules } from "./channel-rule-schemas.ts";
@@ -95,6 +96,10 @@ function toEdit(body: z.infer<typeof edit>): AppEdit {
   };
 }
 
+const UNSETTLED =
+  "Messages that earlier channel rules have kept are still being removed, and the store of history does not answer; nothing was changed, try again.";
+const UNSETTLED_RETRY_SECONDS = 5;
+
 export interface AppParts {
   readonly directory: Directory;
   readonly audit: Audit;
@@ -102,6 +107,8 @@ export interface AppParts {
   readonly rotationGraceSeconds: number;
   /** Removes the recordings of deleted applications in the background. */
   readonly clearDeleted: () => void;
+  /** Resolves when the history that earlier rules have switched off is gone; false: that takes too long. */
+  readonly rulesSettled: (app: string) => Promise<boolean>;
 }
 
 export function appEndpoints(guards: OperatorGuards, parts: AppParts): Endpoint[] {
@@ -112,6 +119,11 @@ export function appEndpoints(guards: OperatorGuards, parts: AppParts): Endpoint[
   const auditedFields = (row: AppRow) => ({ ...fieldsOf(row), channelRules: rulesAsText(row.channelRules) });
   const root = "/api/internal/v1/apps";
   const one = `${root}/:app`;
+  /** History that is switched on again must begin anew, so what is left of it has to go first. */
+  const settle = async (idOrName: string): Promise<void> => {
+    const { id } = await directory.app(idOrName);
+    if (!(await parts.rulesSettled(id))) throw new Problem("backend_error", UNSETTLED, UNSETTLED_RETRY_SECONDS);
+  };
   const appOf = (call: { params: Readonly<Record<string, string>> }): string => call.params.app ?? "";
   return [
     endpoint({
@@ -154,8 +166,9 @@ export function appEndpoints(guards: OperatorGuards, parts: AppParts): Endpoint[
       summary: "Change plan, retention, channel rules and who sees messages; lowering a cap closes no connection",
       body: edit,
       response: app,
-      problems: ["not_found"],
+      problems: ["not_found", "backend_error"],
       handle: async (call, { caller, body }) => {
+        if (body.channelRules?.some(({ history }) => history)) await settle(appOf(call));
         const { before, after } = await directory.editApp(appOf(call), toEdit(body));
         await audit(call, caller, {
           what: "app edited",

@@ -12,8 +12,10 @@ import { actions } from "./schemas.ts";
 const response = z
   .object({
     channel: z.string(),
-    index: z.int().nullable().describe("The place of the rule in `channelRules`, from 0; null: no rule matches"),
-    rule: shownRule.nullable(),
+    rule: shownRule
+      .extend({ index: z.int().describe("Its place in `channelRules`, from 0") })
+      .nullable()
+      .describe("null: no rule matches"),
     keys: z
       .array(
         z.object({
@@ -48,12 +50,12 @@ export const channelRuleEndpoint = (guard: Guard<Operator>, { appIn, keyring, st
       const { id } = await appIn(call);
       const rules = keyring.rulesOf(id);
       const rule = rules.ruleFor(channel);
+      const [shown] = rule ? shownRules([rule]) : [];
       const rows = await store.keys(id);
       const covering = rows.filter((row) => row.revoked === null && keyring.key(row.id)?.scope.matches(channel));
       return {
         channel,
-        index: rule ? rules.rules.indexOf(rule) : null,
-        rule: rule ? (shownRules([rule])[0] ?? null) : null,
+        rule: rule && shown ? { index: rules.rules.indexOf(rule), ...shown } : null,
         keys: covering.map((row) => ({
           keyId: row.id,
           label: row.label,

@@ -10,6 +10,7 @@ import { Repeating } from "../access/repeating.ts";
 import { Throttle } from "../access/throttle.ts";
 import type { HistoryStore } from "../history/history.ts";
 import { MeteredHistory } from "../history/metered.ts";
+import type { RuleChanges } from "../history/rule-changes.ts";
 import type { HistoryTrimming } from "../history/trimming.ts";
 import { countOpenFiles, HeadLimit, setHeadLimit } from "../http/head-limit.ts";
 import type { PageServer } from "../http/pages/pages.ts";
@@ -25,7 +26,7 @@ import { VERSION } from "../version.ts";
 import { type Access, buildAccess } from "./access.ts";
 import type { NodeContext } from "./context.ts";
 import { factsOf } from "./facts.ts";
-import { buildTrimming } from "./history.ts";
+import { buildRuleChanges, buildTrimming } from "./history.ts";
 import { Listeners } from "./listeners.ts";
 import { answerNodeStatus } from "./node-status.ts";
 import { readyChecks } from "./readiness.ts";
@@ -47,6 +48,7 @@ export interface NodeParts {
   readonly recordings: RecordingService;
   readonly tails: TailNodes;
   readonly historyTrimming: HistoryTrimming;
+  readonly ruleChanges: RuleChanges;
   readonly blockSweep: BlockSweep;
   readonly sessionSweep: Repeating;
   readonly headLimit: HeadLimit;
@@ -94,6 +96,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     failed: (err) => log.error({ err }, "expired blocks could not be removed; trying again in a minute"),
   });
   const historyTrimming = buildTrimming({ ...context, keyring });
+  const ruleChanges = buildRuleChanges({ ...context, keyring, clock: realtime.clock });
   const sessionSweep = new Repeating(
     SESSION_SWEEP_EVERY_MS,
     () => operators.endExpired(),
@@ -123,7 +126,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const { trustedProxies, domain } = config;
   const pipeline = new RequestPipeline({ log, metrics, trustedProxies, domain, unauthenticated });
   const facts = factsOf({ config, nodeId, host, sealedKeys: () => keyring.sealed.length });
-  const services = { keyring, directory, operators, auditTrail, realtime, rooms, recordings, tails };
+  const services = { keyring, directory, operators, auditTrail, realtime, rooms, recordings, tails, ruleChanges };
   const pages = await options.loadPages();
   const routes = buildRoutes({ ...context, ...services, checks, pipeline, unauthenticated, facts, pages });
   return {
@@ -135,6 +138,7 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
     recordings,
     tails,
     historyTrimming,
+    ruleChanges,
     blockSweep,
     sessionSweep,
     headLimit,

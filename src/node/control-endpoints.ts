@@ -2,6 +2,7 @@
 import type { Moment } from "../access/explain.ts";
 import { Throttle } from "../access/throttle.ts";
 import { shownSettings } from "../config/show.ts";
+import { adminHistoryEndpoints } from "../http/admin-history.ts";
 import { adminRecordingEndpoints } from "../http/admin-recordings.ts";
 import { adminRoomEndpoints } from "../http/admin-rooms.ts";
 import { adminUsageEndpoints } from "../http/admin-usage.ts";
@@ -50,7 +51,14 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
   const { rotationGraceSeconds } = config;
   const clearDeleted = (): void => recordings.clearDeleted();
   return [
-    ...appEndpoints(guards, { directory, audit, nowMs, rotationGraceSeconds, clearDeleted }),
+    ...appEndpoints(guards, {
+      directory,
+      audit,
+      nowMs,
+      rotationGraceSeconds,
+      clearDeleted,
+      rulesSettled: (app) => parts.ruleChanges.settled(app),
+    }),
     ...keyEndpoints(guards, {
       directory,
       keyring,
@@ -97,7 +105,7 @@ function consoleEndpoints(parts: RouteParts, guards: Guards, audit: Audit): Endp
     pipeline.logIncompleteResponse("/api/internal/v1/apps/:app/recordings/:id/file", call, error);
   return [
     ...explainEndpoints(guards.operator, { keyring, store, blocks, keyRate, nowMs, moment, storeFollower }),
-    ...adminUsageEndpoints(guards.operator, { appIn, store, ...usageSources(parts) }),
+    ...adminUsageEndpoints(guards.operator, { appIn, store, history: parts.history, ...usageSources(parts) }),
     ...adminRecordingEndpoints(guards, {
       appIn,
       recordings: parts.recordings.recordings,
@@ -125,6 +133,13 @@ function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endp
       series: hub.sampling.series,
     }),
     ...liveChannelEndpoints(guards, { hub, channels: live.channels, keyring, appIn, audit }),
+    ...adminHistoryEndpoints(guards, {
+      history: parts.history,
+      removeHistory: (app, channel) => parts.history.remove(app, channel),
+      keyring,
+      appIn,
+      audit,
+    }),
     channelRuleEndpoint(guards.operator, { appIn, keyring, store }),
     ...livePeerEndpoints(guards, { hub, peers: live.peers, store, blocks, nowMs, appIn, audit }),
   ];

@@ -2,9 +2,11 @@
 import type { Keyring } from "../access/keyring.ts";
 import type { Config } from "../config/settings.ts";
 import type { HistoryStore } from "../history/history.ts";
+import { RuleChanges } from "../history/rule-changes.ts";
 import { SqliteHistory } from "../history/sqlite.ts";
 import { historyFile } from "../history/sqlite-file.ts";
 import { HistoryTrimming } from "../history/trimming.ts";
+import type { Clock } from "../realtime/clock.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { NodeContext } from "./context.ts";
 
@@ -24,3 +26,16 @@ export function buildTrimming({ history, keyring, log }: NodeContext & { readonl
     failed: (err) => log.error({ err }, "the history could not be trimmed; trying again every second"),
   });
 }
+
+export interface RuleParts extends NodeContext {
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+}
+
+export const buildRuleChanges = ({ history, keyring, clock, log }: RuleParts): RuleChanges =>
+  new RuleChanges({
+    history,
+    keyring,
+    clock,
+    failed: (err, app) => log.error({ err, app }, "history could not be adapted to the channel rules; trying again"),
+  });

@@ -5,6 +5,7 @@ import type { Keyring } from "../access/keyring.ts";
 import { ADMIN_WRONG_TRIES_PER_MINUTE, SIGN_INS_BURST } from "../access/limits.ts";
 import type { Operators } from "../access/operators.ts";
 import { Throttle } from "../access/throttle.ts";
+import type { RuleChanges } from "../history/rule-changes.ts";
 import { accessTokenEndpoints } from "../http/access-tokens.ts";
 import { type ApplicationGuards, applicationGuards, applicationRoutes } from "../http/application.ts";
 import { makeAppAudit, makeAudit } from "../http/audit.ts";
@@ -53,6 +54,7 @@ export interface RouteParts extends NodeContext {
   readonly rooms: RoomService;
   readonly recordings: RecordingService;
   readonly tails: TailNodes;
+  readonly ruleChanges: RuleChanges;
   readonly checks: ReadyChecks;
   readonly pipeline: RequestPipeline;
   readonly unauthenticated: UnauthenticatedLimit;

@@ -13,6 +13,7 @@ export async function startParts(parts: NodeParts): Promise<RunningNode> {
   await realtime.storeFollower?.start();
   listeners.listen({ routes, fallback: pipeline.notFoundHandler, websocket: realtime.handlers });
   await rooms.expiry.start();
+  parts.ruleChanges.start(parts.access.keyring.appIds);
   parts.historyTrimming.start();
   blockSweep.start();
   sessionSweep.start();
