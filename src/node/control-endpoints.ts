@@ -57,7 +57,11 @@ export function controlEndpoints(parts: RouteParts, guards: Guards, audit: Audit
       nowMs,
       rotationGraceSeconds,
       clearDeleted,
-      rulesSettled: (app) => parts.ruleChanges.settled(app),
+      rulesSettled: async (app) => {
+        // A change that another node has just made counts too.
+        await storeFollower?.catchUp();
+        return parts.ruleChanges.settled(app);
+      },
     }),
     ...keyEndpoints(guards, {
       directory,

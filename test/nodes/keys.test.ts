@@ -45,6 +45,24 @@ describe.each([
     }
   });
 
+  test("channel rules that are changed on one node apply on the other within a second", async () => {
+    const { _id } = await one.admin.createApp();
+    const applied = async (node: Server): Promise<unknown> => {
+      const path = `/apps/${_id}/channel-rules/match?channel=chat/1`;
+      return (await node.admin.must<{ rule: { history?: { messages: number } } | null }>("GET", path)).rule?.history
+        ?.messages;
+    };
+    for (const messages of [5, 6, 7]) {
+      const [at, elsewhere] = messages % 2 === 0 ? [one, other] : [other, one];
+      const channelRules = [{ pattern: "chat/*", history: { messages, seconds: 60 } }];
+      await at.admin.must("PATCH", `/apps/${_id}`, { channelRules });
+      expect(await applied(at)).toBe(messages);
+      await until("the other node applies them", async () => (await applied(elsewhere)) === messages, SOON_MS);
+    }
+    await one.admin.must("PATCH", `/apps/${_id}`, { channelRules: [] });
+    await until("the other node has none", async () => (await applied(other)) === undefined, SOON_MS);
+  });
+
   test("an application's own secret works at once on the other node too", async () => {
     const made = await one.admin.createApp();
     const { port } = new URL(other.url);
