@@ -62,6 +62,8 @@ export interface MemberState {
   readonly isArriving?: true;
   /** What the peer says about itself in this channel, on that connection; `undefined` if nothing. */
   readonly stateJson?: string | undefined;
+  /** The key of that connection, in channels with a grace period: other nodes must know it if this one is lost. */
+  readonly keyId?: string | undefined;
   /** It has no connection any more, but is still a member. */
   readonly lingers?: Lingers | undefined;
 }

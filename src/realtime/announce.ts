@@ -22,4 +22,7 @@ const sameState = (a: MemberState, b: MemberState | undefined): boolean =>
   a.metadataJson === b.metadataJson &&
   a.since === b.since &&
   a.isArriving === b.isArriving &&
-  a.stateJson === b.stateJson;
+  a.stateJson === b.stateJson &&
+  a.keyId === b.keyId &&
+  a.lingers?.why === b.lingers?.why &&
+  a.lingers?.untilMs === b.lingers?.untilMs;

@@ -318,7 +318,7 @@ describe("a fault in what the engine calls", () => {
     const dan = world.join("dan", "good", { node: 0 });
     for (const client of [cat, dan]) client.take();
     const { presence } = world.nodeAt(1).hub;
-    plant(presence, "onRemoteChanged", (_node: string, channel: { name: string }) => channel.name === "bad");
+    plant(presence, "onNodeGone", (_node: string, channel: { name: string }) => channel.name === "bad");
     world.kill(0);
     world.settle();
     await turn();

@@ -39,6 +39,8 @@ export class Channel {
   changed = new Set<Member>();
   /** By peer id: how many changes were shown lately (damping.ts); `undefined` if none were. */
   recentChanges: Map<string, RecentChanges> | undefined;
+  /** How long a member stays that was lost without a goodbye. */
+  graceSec = 0;
   /** Monotonic ms; 0: none yet. */
   lastTickMs = 0;
   /** Messages and their bytes in the rate window of this number, and in the one before it (rate-window.ts). */

@@ -1,4 +1,5 @@
 /** Which connections subscribe to which channels on this node. */
+import type { Keyring } from "../access/keyring.ts";
 import type { Engine, RemoteMembers } from "../engine/engine.ts";
 import { bitOf } from "../protocol/actions.ts";
 import type { Code } from "../protocol/codes.ts";
@@ -20,6 +21,7 @@ export type Answer = (refused: Code | undefined, fields?: string) => void;
 
 export interface ChannelsParts {
   readonly engine: Engine;
+  readonly keyring: Keyring;
   readonly spaces: Spaces;
   readonly presence: Presence;
   readonly boundary: Boundary;
@@ -67,6 +69,14 @@ export class Channels implements ConnectionObserver {
     if (!opening) return acknowledge();
     presence.onOpening(subscription);
     opening.push(acknowledge);
+  }
+
+  /** The channel rules of an application have changed. */
+  rulesChanged(app: string): void {
+    const { spaces, keyring } = this.parts;
+    const rules = keyring.rulesOf(app);
+    for (const channel of spaces.get(app)?.channels.values() ?? [])
+      channel.graceSec = rules.ruleFor(channel.name)?.graceSec ?? 0;
   }
 
   unsubscribe(connection: Connection, name: string): void {
@@ -118,6 +128,7 @@ export class Channels implements ConnectionObserver {
     const present = space.channels.get(name);
     if (present) return present;
     const channel = new Channel(space, name);
+    channel.graceSec = this.parts.keyring.rulesOf(space.app).ruleFor(name)?.graceSec ?? 0;
     space.channels.set(name, channel);
     const { engine, boundary } = this.parts;
     engine.watch(space.app, name, (remote) =>

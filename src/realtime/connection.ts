@@ -5,6 +5,7 @@ import { actionsOf, covers, type Permissions, permits } from "../access/permissi
 import type { ActionSet } from "../protocol/actions.ts";
 import type { Scope } from "../protocol/glob.ts";
 import { CONTROL_FRAMES_BURST, PING_FRAMES_BURST, STATE_FRAMES_BURST } from "./limits.ts";
+import type { Departure } from "./lingering/departure.ts";
 import type { Peer } from "./peer.ts";
 import type { Socket } from "./socket.ts";
 import type { Subscription } from "./subscription.ts";
@@ -29,6 +30,8 @@ export class Connection implements Permissions {
   private readonly packedAddress: number | string;
   readonly keyId: string;
   readonly peerId: string;
+  /** False: the peer id was made for this connection, so that the peer cannot come back under it. */
+  readonly isFromToken: boolean;
   readonly metadataJson: string | undefined;
   readonly tokenScope: Scope | undefined;
   readonly tokenActions: ActionSet | undefined;
@@ -50,6 +53,8 @@ export class Connection implements Permissions {
   /** Subscriptions whose roster waits for a pong (subscription.ts counts them). */
   gated = 0;
   open = true;
+  /** How it has ended; meaningless while it is open. */
+  departure: Departure = "lost";
   /** Messages of this connection that the store of history has not answered for: what it sends next waits for them (protocol 4). */
   uncommitted = 0;
   /** Called once when `uncommitted` is 0 again. */
@@ -88,6 +93,7 @@ export class Connection implements Permissions {
     this.packedAddress = packed(client);
     this.keyId = grant.key.id;
     this.peerId = grant.peerId;
+    this.isFromToken = grant.key.type !== "publishable";
     this.metadataJson = grant.peerMetadataJson;
     this.tokenScope = grant.tokenScope;
     this.tokenActions = grant.tokenActions;

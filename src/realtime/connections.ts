@@ -11,6 +11,7 @@ import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
 import { Connection } from "./connection.ts";
 import type { Emitter } from "./emitter.ts";
+import { type Departure, departureByClient, departureByService } from "./lingering/departure.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Rates } from "./rates.ts";
 import { safely } from "./safely.ts";
@@ -96,7 +97,7 @@ export class Connections {
       this.welcome(connection, grant);
     } catch (error) {
       // The caller gets no connection that it could end.
-      this.disconnect(connection, FAULT.code);
+      this.disconnect(connection, FAULT.code, "goodbye");
       throw error;
     }
     return connection;
@@ -112,11 +113,13 @@ export class Connections {
 
   /**
    * Ends everything that a connection holds, without closing its socket; the second call does nothing. Never throws: a
-   * step that fails must not prevent the next ones. `code` says why it ended.
+   * step that fails must not prevent the next ones. `code` says why it ended, `departure` what that means for its memberships;
+   * without it the client has ended the connection, or its network.
    */
-  disconnect(connection: Connection, code: number): void {
+  disconnect(connection: Connection, code: number, departure: Departure = departureByClient(code)): void {
     if (!connection.open) return;
     connection.open = false;
+    connection.departure = departure;
     const { spaces, engine, usage, faults, emitter } = this.parts;
     const { peer, keyId } = connection;
     const { space } = peer;
@@ -133,14 +136,15 @@ export class Connections {
     spaces.forgetIfEmpty(space);
   }
 
-  close(connection: Connection, { code, reason }: Closing): void {
-    this.disconnect(connection, code);
+  close(connection: Connection, closing: Closing): void {
+    const { code, reason } = closing;
+    this.disconnect(connection, code, departureByService(closing));
     safely(this.parts.faults, "socket", () => connection.socket.close(code, reason));
   }
 
   /** Ends a connection without a close frame, because its client is gone or does not read. */
   cut(connection: Connection): void {
-    this.disconnect(connection, NO_CLOSE_FRAME);
+    this.disconnect(connection, NO_CLOSE_FRAME, "lost");
     connection.socket.terminate();
   }
 

@@ -51,7 +51,9 @@ describe("a token's expiry", () => {
     world.clock.jump(8 * 3_600_000);
     world.advance(60);
     expect(ben.closeCode).toBe(4002);
-    world.advance(20);
+    world.advance(9000);
+    expect(ann.newFrames()).toEqual([]);
+    world.advance(1100);
     expect(ann.newFrames()).toEqual(["left: ben"]);
   });
 

@@ -76,15 +76,8 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone"> {
     this.parts.presence.onRemoteChanged(node, channel, members, left);
   }
 
-  /** A node is gone: its members leave this channel. */
   nodeGoneFrom(node: NodeId, channel: Channel): void {
-    const left = membersThrough(node, channel);
-    for (const peerId of left) {
-      const member = channel.members.get(peerId);
-      // The node that would have reported their leaves is gone.
-      if (member) member.isOurs = true;
-    }
-    this.parts.presence.onRemoteChanged(node, channel, [], left);
+    this.parts.presence.onNodeGone(node, channel);
   }
 
   // Connections

@@ -84,15 +84,17 @@ export class Hub {
     const connections = new Connections({ ...parts, spaces, emitter });
     const boundary = new Boundary({ ...parts, spaces, connections });
     const presence = new Presence({ ...parts, spaces, connections, boundary, emitter });
-    const channels = new Channels({ engine, spaces, presence, boundary, emitter });
+    const channels = new Channels({ engine, keyring, spaces, presence, boundary, emitter });
     const delivery = new Delivery({ ...parts, spaces, presence, emitter });
     const occupancy = new Occupancy(spaces, engine);
-    const kicks = new Kicks({ ...parts, spaces, connections });
+    const { lingering } = presence;
+    const kicks = new Kicks({ ...parts, spaces, connections, lingering });
     const deadlines = new Deadlines(clock, boundary, connections);
     const liveness = new Liveness(clock, boundary, connections, metrics);
     // In this order: subscriptions end before anything else of their connection is forgotten.
     for (const observer of [channels, deadlines, liveness]) connections.observe(observer);
-    const keyChanges = new KeyChanges({ ...parts, deadlines, boundary, connections, channels, emitter });
+    const keyChanges = new KeyChanges({ ...parts, deadlines, boundary, connections, channels, lingering, emitter });
+    keyring.onRulesChange((app) => channels.rulesChanged(app));
     keyring.onChange((keyId) => keyChanges.apply(keyId));
     const handler = new EngineHandler({
       ...parts,

@@ -11,6 +11,7 @@ import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { Emitter } from "./emitter.ts";
+import type { Lingering } from "./lingering/lingering.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Subscription } from "./subscription.ts";
 
@@ -29,6 +30,7 @@ export interface KeyChangesParts {
   readonly deadlines: Deadlines;
   readonly boundary: Boundary;
   readonly connections: Connections;
+  readonly lingering: Pick<Lingering, "endKey">;
   readonly channels: Channels;
   readonly emitter: Emitter;
 }
@@ -49,7 +51,8 @@ export class KeyChanges {
   constructor(private readonly parts: KeyChangesParts) {}
 
   apply(keyId: string): void {
-    const { boundary, connections, keyring } = this.parts;
+    const { boundary, connections, keyring, lingering } = this.parts;
+    lingering.endKey(keyId);
     const affected = connections.ofKey(keyId);
     if (affected.length === 0) return;
     const key = keyring.key(keyId);

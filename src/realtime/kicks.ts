@@ -3,11 +3,13 @@ import type { Blocks } from "../access/blocks.ts";
 import type { Engine } from "../engine/engine.ts";
 import { KICKED } from "../protocol/close.ts";
 import type { Connections } from "./connections.ts";
+import type { Lingering } from "./lingering/lingering.ts";
 import type { Spaces } from "./spaces.ts";
 
 export interface KicksParts {
   readonly spaces: Spaces;
   readonly connections: Connections;
+  readonly lingering: Pick<Lingering, "endPeer">;
   readonly engine: Engine;
   readonly blocks: Blocks;
 }
@@ -28,9 +30,10 @@ export class Kicks {
 
   /** Kicks on this node; returns how many connections there were. */
   kickHere(app: string, peerId: string): number {
-    const { spaces, connections } = this.parts;
+    const { spaces, connections, lingering } = this.parts;
     const toClose = [...(spaces.peer(app, peerId)?.connections ?? [])];
     for (const connection of toClose) connections.close(connection, KICKED);
+    lingering.endPeer(app, peerId);
     return toClose.length;
   }
 }

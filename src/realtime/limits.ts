@@ -17,6 +17,12 @@ export const ROSTER_DRAIN_MAX_MS = 30_000;
 export const CHANGES_SHOWN_MAX = 5;
 export const CHANGES_SHOWN_WINDOW_MS = 10_000;
 
+/**
+ * Members without a connection that a node keeps; further ones leave at once. Each takes a few hundred bytes besides its metadata
+ * and state, and clients with a publishable key can make new ones as fast as they may connect.
+ */
+export const LINGERING_MAX = 100_000;
+
 /** A connection is closed this long before its token's expiry. */
 export const EXPIRY_LEAD_MS = 250;
 export const USAGE_FLUSH_MS = 5000;

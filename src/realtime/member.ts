@@ -2,6 +2,7 @@
 import type { MemberState, NodeId } from "../engine/engine.ts";
 import { presenceEntry, stateField } from "../protocol/encode.ts";
 import type { Channel } from "./channel.ts";
+import { isLive, type Stay } from "./lingering/stay.ts";
 import type { Peer } from "./peer.ts";
 import type { Subscription } from "./subscription.ts";
 import type { UpToDate } from "./up-to-date.ts";
@@ -21,6 +22,8 @@ export class Member {
   /** What other nodes were sent last. */
   announced: MemberState | undefined;
   remote: Map<NodeId, MemberState> | undefined;
+  /** Why it is still a member on this node although it has no connection here (lingering.ts). */
+  stay: Stay | undefined;
   /** Receivers that are already up to date about this member (up-to-date.ts); `undefined` if none is known to be. */
   upToDate: UpToDate | undefined;
 
@@ -55,9 +58,9 @@ export class Member {
     return newest && stateOf(newest);
   }
 
-  /** The same for other nodes, which also learn of a connection that is not to be shown yet. */
+  /** The same for other nodes, which also learn of a stay that began here, and of a connection that is not to be shown yet. */
   toAnnounce(): MemberState | undefined {
-    const local = this.local();
+    const local = this.local() ?? (this.stay?.isInherited ? undefined : this.stay?.state);
     const [newest] = this.subscriptions;
     return local ?? (newest && { ...stateOf(newest), isArriving: true });
   }
@@ -70,12 +73,18 @@ export class Member {
         if (other.isArriving && this.shown === undefined) continue;
         if (!newest || isNewer(other, newest)) newest = other;
       }
-    return newest;
+    return this.orStay(newest);
+  }
+
+  private orStay(state: MemberState | undefined): MemberState | undefined {
+    const { stay } = this;
+    return stay && (!state || isNewer(stay.state, state)) ? stay.state : state;
   }
 
   /** Other members were shown this one, here or on another node. */
   get isKnown(): boolean {
-    return this.shown !== undefined || this.remote?.values().some((state) => !state.isArriving) === true;
+    if (this.shown !== undefined || this.stay) return true;
+    return this.remote?.values().some((state) => !state.isArriving) === true;
   }
 
   /** A connection of this member is still to be shown. */
@@ -112,19 +121,25 @@ export class Member {
     const [first] = this.subscriptions;
     let newest = first && stateOf(first);
     for (const other of this.remote?.values() ?? []) if (!newest || isNewer(other, newest)) newest = other;
-    return newest;
+    return this.orStay(newest);
+  }
+
+  /** It has a connection on this node or another. */
+  get isConnected(): boolean {
+    return this.subscriptions.length > 0 || this.remote?.values().some(isLive) === true;
   }
 
   get isGone(): boolean {
-    return this.subscriptions.length === 0 && (this.remote === undefined || this.remote.size === 0);
+    return this.subscriptions.length === 0 && !this.stay && (this.remote === undefined || this.remote.size === 0);
   }
 }
 
-export const stateOf = ({ connection, stateJson }: Subscription): MemberState => ({
+export const stateOf = ({ connection, channel, stateJson }: Subscription): MemberState => ({
   peerId: connection.peerId,
   metadataJson: connection.metadataJson,
   since: connection.connectedMs,
   stateJson,
+  ...(channel.graceSec > 0 && { keyId: connection.keyId }),
 });
 
 /** What a member says about itself, as a field of an entry. */
@@ -136,8 +151,11 @@ export const fieldOf = (state: MemberState | undefined): string =>
 export const entryOf = (state: MemberState | undefined): string | undefined =>
   state && presenceEntry(state.peerId, state.metadataJson);
 
-/** Two nodes may have accepted a connection in the same instant: every node must still choose the same one. */
+/**
+ * A connection counts before none. Two nodes may have accepted one in the same instant: every node must still choose the same.
+ */
 function isNewer(one: MemberState, than: MemberState): boolean {
+  if (isLive(one) !== isLive(than)) return isLive(one);
   if (one.since !== than.since) return one.since > than.since;
   return (one.metadataJson ?? "") > (than.metadataJson ?? "");
 }

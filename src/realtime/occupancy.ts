@@ -11,13 +11,17 @@ export class Occupancy {
 
   localMembers(app: string, name: string): readonly MemberState[] {
     const channel = this.spaces.channel(app, name);
-    return channel ? [...channel.members.values()].flatMap((member) => member.announced ?? []) : [];
+    if (!channel) return [];
+    // A node that asks only now has never been sent a member that a node that is gone has left to this one.
+    return [...channel.members.values()].flatMap(({ announced, stay }) => announced ?? stay?.state ?? []);
   }
 
-  /** Including peers that wait for their roster. */
+  /** Including peers that wait for their roster, and members without a connection. */
   localPeers(app: string, name: string): readonly MemberState[] {
     const members = this.spaces.channel(app, name)?.members.values() ?? [];
-    return [...members].flatMap(({ subscriptions: [newest] }) => (newest ? stateOf(newest) : []));
+    return [...members].flatMap(({ subscriptions: [newest], stay }) =>
+      newest ? stateOf(newest) : (stay?.state ?? []),
+    );
   }
 
   localChannels(app: string): readonly ChannelCount[] {

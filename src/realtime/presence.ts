@@ -17,6 +17,7 @@
  * - `dirty`: the channels that the next tick visits. The channel of a pending member need not be in it, for instance while the
  *   member still waits for a pong.
  */
+import type { Keyring } from "../access/keyring.ts";
 import type { Engine, MemberState, NodeId } from "../engine/engine.ts";
 import { announce } from "./announce.ts";
 import type { Boundary } from "./boundary.ts";
@@ -28,6 +29,8 @@ import { Damping } from "./damping.ts";
 import type { Emitter } from "./emitter.ts";
 import { Gates } from "./gates.ts";
 import { IndividualChanges } from "./individual-changes.ts";
+import { Lingering } from "./lingering/lingering.ts";
+import { isLive } from "./lingering/stay.ts";
 import type { Member } from "./member.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
@@ -49,6 +52,7 @@ const SPACING_MAX_MS = 500;
 export interface PresenceParts {
   readonly clock: Clock;
   readonly engine: Engine;
+  readonly keyring: Keyring;
   readonly broadcast: Broadcast;
   readonly presenceTickMs: number;
   /** Bytes that may wait for one connection. */
@@ -68,12 +72,14 @@ export class Presence {
   private readonly individual: IndividualChanges;
   private readonly queue: RosterQueue;
   private readonly writer: PresenceWriter;
+  readonly lingering: Lingering;
 
   constructor(private readonly parts: PresenceParts) {
     const { clock, maxPendingBytes, metrics } = parts;
     const partMaxBytes = partMaxBytesOf(maxPendingBytes);
     const damping = new Damping(clock, (channel, peerId) => this.onReleased(channel, peerId));
     this.gates = new Gates(clock, (subscriptions) => this.onOverdue(subscriptions));
+    this.lingering = new Lingering({ ...parts, changed: (member) => this.onChanged(member) });
     this.individual = new IndividualChanges({ damping, partMaxBytes, metrics });
     this.queue = new RosterQueue({
       ...parts,
@@ -103,12 +109,13 @@ export class Presence {
     if (!subscription.member) return;
     // Looked up anew: before the engine answered, the peer's other connections may have ended, and the member with them.
     const member = channel.member(connection.peer);
-    member.add(subscription);
+    const isKnown = member.isKnown;
+    this.returned(subscription, member);
     this.queue.remove(subscription);
     const ping = ++connection.pingSeq;
     subscription.gate(member, ping);
     // A peer that is known already is not a newcomer: when an older connection of it ends now, it has not left.
-    if (member.isKnown) {
+    if (isKnown) {
       subscription.show();
       this.onChanged(member);
     }
@@ -125,7 +132,17 @@ export class Presence {
     this.queue.remove(subscription);
     member.remove(subscription);
     member.keepShown();
+    if (member.subscriptions.length === 0) this.lingering.departed(subscription, member);
     this.onChanged(member);
+  }
+
+  /** Adds a subscription to its member. A peer that is back has not left: it keeps its state until it says something else. */
+  private returned(subscription: Subscription, member: Member): void {
+    member.remove(subscription);
+    const before = member.arrivedState();
+    if (before && (!isLive(before) || before === member.stay?.state)) subscription.stateJson ??= before.stateJson;
+    this.lingering.forget(member);
+    member.add(subscription);
   }
 
   /** The peer says something else about itself through this subscription, or nothing any more. */
@@ -189,13 +206,33 @@ export class Presence {
       const member = channel.member(channel.space.peer(state.peerId));
       member.remote ??= new Map();
       member.remote.set(node, state);
+      if (isLive(state)) this.lingering.forget(member);
+      else if (state.lingers) this.lingering.announced(member, state.lingers);
       member.markChanged();
       if (!state.isArriving || member.shown !== undefined) this.schedule(channel);
     }
     for (const peerId of left) {
       const member = channel.members.get(peerId);
-      if (!member?.remote?.delete(node)) continue;
-      if (member.remote.size === 0) member.remote = undefined;
+      const state = member?.remote?.get(node);
+      if (!member || !state) continue;
+      removeRemote(member, node);
+      // A connection that ends otherwise is announced as lingering: this was a goodbye, and the last one counts.
+      if (isLive(state) && !member.isConnected) this.lingering.forget(member);
+      member.keepShown();
+      this.onChanged(member);
+    }
+  }
+
+  /** A node is gone: its members leave this channel, except those that stay for a while. */
+  onNodeGone(node: NodeId, channel: Channel): void {
+    for (const member of [...channel.members.values()]) {
+      const state = member.remote?.get(node);
+      if (!state) continue;
+      removeRemote(member, node);
+      // The node that would have reported its leave is gone.
+      member.isOurs = true;
+      if (!member.isConnected && (member.shown !== undefined || !state.isArriving))
+        this.lingering.inherit(member, state);
       member.keepShown();
       this.onChanged(member);
     }
@@ -281,4 +318,9 @@ export class Presence {
     for (const subscription of [...newcomers, ...rostered]) subscription.tick();
     this.writer.write(channel, [...channel.changed], sender, { newcomers, rostered });
   }
+}
+
+function removeRemote(member: Member, node: NodeId): void {
+  member.remote?.delete(node);
+  if (member.remote?.size === 0) member.remote = undefined;
 }

@@ -49,10 +49,10 @@ export class Spaces {
     return count;
   }
 
-  /** Forgets a channel that has no subscriber here and of which other nodes know no member through this one. */
+  /** Forgets a channel that has no subscriber here, keeps no member, and of which other nodes know no member through this one. */
   forgetIfUnused(channel: Channel): void {
     if (channel.subscribers > 0 || !channel.isInUse) return;
-    if ([...channel.members.values()].some((member) => member.announced)) return;
+    if ([...channel.members.values()].some((member) => member.announced || member.stay)) return;
     this.detach(channel);
     this.engine.unwatch(channel.space.app, channel.name);
     this.forgetIfEmpty(channel.space);

@@ -114,12 +114,12 @@ function memberOf(value: unknown): MemberState | undefined {
     metadataJson,
     ...(arriving === true && { isArriving: true }),
     ...(stateJson !== undefined && { stateJson }),
-    ...(lingers && { lingers }),
+    ...(lingers ? { lingers } : isName(keyId) && { keyId }),
   };
 }
 
 function lingersOf(why: unknown, untilMs: unknown, keyId: unknown): Lingers | undefined | "invalid" {
-  if (why === undefined) return undefined;
+  if (why === undefined || why === null) return undefined;
   if ((why !== "lost" && why !== "held") || !isNumber(untilMs) || !isName(keyId)) return "invalid";
   return { why, untilMs, keyId };
 }

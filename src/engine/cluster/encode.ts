@@ -57,8 +57,9 @@ function storedFields({ id, stored }: Envelope): unknown[] {
   return [id ?? null, epoch, offset, check, time, connection ?? null];
 }
 
-function memberFields({ peerId, since, metadataJson, isArriving, stateJson, lingers }: MemberState): unknown[] {
-  if (stateJson !== undefined || lingers)
+function memberFields(state: MemberState): unknown[] {
+  const { peerId, since, metadataJson, isArriving, stateJson, keyId, lingers } = state;
+  if (stateJson !== undefined || lingers || keyId !== undefined)
     return [
       peerId,
       since,
@@ -66,6 +67,7 @@ function memberFields({ peerId, since, metadataJson, isArriving, stateJson, ling
       isArriving ?? null,
       stateJson ?? null,
       ...(lingers ? [lingers.why, lingers.untilMs, lingers.keyId] : []),
+      ...(!lingers && keyId !== undefined ? [null, null, keyId] : []),
     ];
   if (isArriving) return [peerId, since, metadataJson ?? null, isArriving];
   return metadataJson === undefined ? [peerId, since] : [peerId, since, metadataJson];

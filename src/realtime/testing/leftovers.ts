@@ -18,6 +18,7 @@ export function leftovers(world: World): Record<string, number> {
     keys: inHub("connections", "byKey"),
     changedChannels: inHub("presence", "dirty"),
     waitingForPong: inHub("presence", "gates", "waiting"),
+    lingering: inHub("presence", "lingering", "staying"),
     undrainedRosters: inHub("presence", "queue", "busy"),
     deadlines: inHub("deadlines", "slots"),
     liveness: inHub("liveness", "count"),

@@ -1,0 +1,28 @@
+/** How a member goes when its connection ends (history 4). */
+import { type Closing, GOING_AWAY, KEY_REVOKED, KICKED, RESYNC, TOKEN_EXPIRED } from "../../protocol/close.ts";
+
+/**
+ * `goodbye`: the client wanted it, or must not come back. `lost`: it ended otherwise, and may come back. `held`: the service itself
+ * ended it and asks the client to come back at once.
+ */
+export type Departure = "goodbye" | "lost" | "held";
+
+/** The client sends this to say goodbye; a page that is reloaded sends 1001. */
+const NORMAL = 1000;
+
+/** The client has closed, or its network connection has ended. */
+export const departureByClient = (code: number): Departure => (code === NORMAL ? "goodbye" : "lost");
+
+export function departureByService(closing: Closing): Departure {
+  switch (closing) {
+    case GOING_AWAY:
+    case RESYNC:
+    case TOKEN_EXPIRED:
+      return "held";
+    case KEY_REVOKED:
+    case KICKED:
+      return "goodbye";
+    default:
+      return "lost";
+  }
+}

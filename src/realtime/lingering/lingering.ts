@@ -1,0 +1,215 @@
+/**
+ * Members that have no connection any more and are still shown (history 4). Such a stay begins when the last connection of a member
+ * ends without a goodbye, or when the service itself has ended it, or while messages of it are uncommitted. It ends with its time,
+ * with the return of the peer on any node, with a goodbye, and with a kick or a change of the key.
+ *
+ * The node that has lost the connection announces the stay and ends it. When that node is gone, every node that knew the member
+ * keeps it until the same time.
+ */
+import type { Keyring } from "../../access/keyring.ts";
+import type { Lingers, MemberState } from "../../engine/engine.ts";
+import { bitOf } from "../../protocol/actions.ts";
+import { HOLD_MS } from "../../protocol/limits.ts";
+import type { Clock } from "../clock.ts";
+import { LINGERING_MAX } from "../limits.ts";
+import { type Member, stateOf } from "../member.ts";
+import type { Subscription } from "../subscription.ts";
+import { isLive, lingering, type Stay } from "./stay.ts";
+
+const SLOT_MS = 50;
+const PRESENCE = bitOf("presence");
+const SUBSCRIBE = bitOf("subscribe");
+/** How much longer than announced a member stays whose node is there and should have ended it. */
+const OVERDUE_MS = 5000;
+
+export interface LingeringParts {
+  readonly clock: Clock;
+  readonly keyring: Keyring;
+  /** What is to be shown of this member may have changed. */
+  readonly changed: (member: Member) => void;
+}
+
+export class Lingering {
+  /** Members with a stay on this node. */
+  private readonly staying = new Set<Member>();
+  /** Slot n holds the members with something to end by n × SLOT_MS. */
+  private readonly slots = new Map<number, Set<Member>>();
+  private turning = false;
+  /** Unix ms until which members are held at least: while a node drains, those it has closed first wait for the last. */
+  heldAtLeastUntilMs = 0;
+
+  constructor(private readonly parts: LingeringParts) {}
+
+  get all(): Iterable<Member> {
+    return this.staying;
+  }
+
+  get size(): number {
+    return this.staying.size;
+  }
+
+  /** The last subscription of this member on this node has ended. */
+  departed(subscription: Subscription, member: Member): void {
+    const { connection } = subscription;
+    if (connection.uncommitted > 0 && isShown(member)) {
+      const state = stateOf(subscription);
+      this.begin(member, { state, isInherited: false, graceUntilMs: 0 });
+      connection.whenCommitted ??= [];
+      connection.whenCommitted.push(() => this.committed(subscription, member, state));
+      return;
+    }
+    this.depart(subscription, member);
+  }
+
+  /** The messages that its `left` has waited for are delivered. */
+  private committed(subscription: Subscription, member: Member, state: MemberState): void {
+    if (member.stay?.state !== state) return;
+    this.end(member);
+    if (member.subscriptions.length === 0) this.depart(subscription, member);
+    this.parts.changed(member);
+  }
+
+  private depart(subscription: Subscription, member: Member): void {
+    const { connection, channel } = subscription;
+    const departure = connection.open ? "goodbye" : connection.departure;
+    // The last connection decides: with its goodbye, those that were lost before it do not stay either.
+    if (departure === "goodbye") return this.forget(member);
+    if (!isShown(member) || !channel.isInUse || this.staying.size >= LINGERING_MAX) return;
+    const nowMs = this.parts.clock.nowMs();
+    const graceUntilMs = nowMs + channel.graceSec * 1000;
+    const isHeld = departure === "held" && connection.isFromToken;
+    const untilMs = isHeld ? Math.max(nowMs + HOLD_MS, this.heldAtLeastUntilMs) : graceUntilMs;
+    if (untilMs <= nowMs) return;
+    const lingers: Lingers = { why: isHeld ? "held" : "lost", untilMs, keyId: connection.keyId };
+    this.begin(member, { state: lingering(stateOf(subscription), lingers), isInherited: false, graceUntilMs });
+  }
+
+  /** The node of this member is gone. Returns false if the member is gone with it. */
+  inherit(member: Member, state: MemberState): boolean {
+    const { channel } = member;
+    const nowMs = this.parts.clock.nowMs();
+    const lingers = state.lingers ?? lostNow(state, nowMs + channel.graceSec * 1000);
+    return this.keep(member, lingering(state, lingers));
+  }
+
+  /** Keeps a member whose connection has ended on another node, or before this node started. */
+  keep(member: Member, state: MemberState): boolean {
+    const { lingers } = state;
+    if (!lingers || lingers.untilMs <= this.parts.clock.nowMs() || this.staying.size >= LINGERING_MAX) return false;
+    if (!this.isAllowed(member, lingers.keyId)) return false;
+    if (member.stay && member.stay.state.since >= state.since) return true;
+    const isHeld = lingers.why === "held";
+    const graceUntilMs = isHeld ? lingers.untilMs - HOLD_MS + member.channel.graceSec * 1000 : lingers.untilMs;
+    this.begin(member, { state, isInherited: true, graceUntilMs });
+    return true;
+  }
+
+  /** Another node says that this member lingers: that node ends it, but not for ever if it fails to. */
+  announced(member: Member, { untilMs }: Lingers): void {
+    this.addToSlot(member, untilMs + OVERDUE_MS);
+  }
+
+  /** The member has a connection again, or has said goodbye: nothing of its earlier connections counts any more. */
+  forget(member: Member): void {
+    if (member.stay && !isLive(member.stay.state)) this.end(member);
+    for (const [node, state] of member.remote ?? []) if (!isLive(state)) member.remote?.delete(node);
+    if (member.remote?.size === 0) member.remote = undefined;
+  }
+
+  // Ended by others
+
+  /** The peer was kicked. */
+  endPeer(app: string, peerId: string): void {
+    for (const member of [...this.staying])
+      if (member.peer.peerId === peerId && member.peer.space.app === app) this.endNow(member);
+  }
+
+  /** The key was revoked or narrowed. */
+  endKey(keyId: string): void {
+    for (const member of [...this.staying])
+      if (member.stay?.state.lingers?.keyId === keyId && !this.isAllowed(member, keyId)) this.endNow(member);
+  }
+
+  /** Whether the key as it is now lets its peers be members of the channel. Without the id of a key only time ends a stay. */
+  private isAllowed({ channel }: Member, keyId: string): boolean {
+    if (keyId === "") return true;
+    const key = this.parts.keyring.key(keyId);
+    if (!key || key.type === "sealed") return false;
+    return (key.actions & PRESENCE) !== 0 && (key.actions & SUBSCRIBE) !== 0 && key.scope.matches(channel.name);
+  }
+
+  private endNow(member: Member): void {
+    this.end(member);
+    this.parts.changed(member);
+  }
+
+  // Time
+
+  private begin(member: Member, stay: Stay): void {
+    member.stay = stay;
+    this.staying.add(member);
+    if (stay.state.lingers) this.addToSlot(member, stay.state.lingers.untilMs);
+  }
+
+  private end(member: Member): void {
+    member.stay = undefined;
+    this.staying.delete(member);
+  }
+
+  private addToSlot(member: Member, atMs: number): void {
+    const slot = Math.ceil(atMs / SLOT_MS);
+    const inSlot = this.slots.get(slot);
+    if (inSlot) inSlot.add(member);
+    else this.slots.set(slot, new Set([member]));
+    this.turn();
+  }
+
+  private turn(): void {
+    if (this.turning || this.slots.size === 0) return;
+    this.turning = true;
+    this.parts.clock.after(SLOT_MS, () => {
+      this.turning = false;
+      try {
+        this.serve(this.parts.clock.nowMs());
+      } finally {
+        // Even after an exception: without the next turn members would stay for ever.
+        this.turn();
+      }
+    });
+  }
+
+  private serve(nowMs: number): void {
+    for (const [slot, members] of this.slots) {
+      if (slot * SLOT_MS > nowMs) continue;
+      this.slots.delete(slot);
+      for (const member of members) this.expire(member, nowMs);
+    }
+  }
+
+  private expire(member: Member, nowMs: number): void {
+    let isChanged = false;
+    for (const [node, { lingers }] of member.remote ?? []) {
+      if (!lingers || lingers.untilMs + OVERDUE_MS > nowMs) continue;
+      member.remote?.delete(node);
+      isChanged = true;
+    }
+    if (member.remote?.size === 0) member.remote = undefined;
+    const { stay } = member;
+    const lingers = stay?.state.lingers;
+    if (stay && lingers && lingers.untilMs <= nowMs) {
+      const { isInherited, graceUntilMs } = stay;
+      if (lingers.why === "held" && graceUntilMs > nowMs) {
+        const state = lingering(stay.state, { ...lingers, why: "lost", untilMs: graceUntilMs });
+        this.begin(member, { state, isInherited, graceUntilMs });
+      } else this.end(member);
+      isChanged = true;
+    }
+    if (isChanged) this.parts.changed(member);
+  }
+}
+
+/** Other members know of it: one that was never shown does not stay. */
+const isShown = ({ shown, announced }: Member): boolean =>
+  shown !== undefined || (announced !== undefined && !announced.isArriving);
+
+const lostNow = ({ keyId }: MemberState, untilMs: number): Lingers => ({ why: "lost", untilMs, keyId: keyId ?? "" });
