@@ -146,13 +146,10 @@ export interface HistoryMessage {
   readonly id?: string;
 }
 
-/** `index` is its place in the list, from 0. */
-export interface MatchedRule extends ChannelRule {
-  readonly index: number;
-}
-
 export interface ChannelMatch {
-  readonly rule: MatchedRule | null;
+  /** The place of the rule in the list, from 0. */
+  readonly index: number | null;
+  readonly rule: ChannelRule | null;
   readonly keys: readonly Pick<Key, "keyId" | "label" | "type" | "actions">[];
 }
 
@@ -220,7 +217,15 @@ export interface Usage {
   readonly concurrentNow: number;
   readonly plan: Plan;
   readonly data: readonly UsedPeriod[];
-  readonly history?: { readonly streams: number; readonly messages: number; readonly bytes: number };
+  /** Absent while it cannot be read. */
+  readonly history?: StoredHistory;
+}
+
+/** What an application's channels have kept. */
+export interface StoredHistory {
+  readonly channels: number;
+  readonly messages: number;
+  readonly bytes: number;
 }
 
 export interface UsedPeriod {

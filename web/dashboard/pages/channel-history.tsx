@@ -6,7 +6,7 @@ import { currentApp } from "../lib/apps.ts";
 import { bytes } from "../lib/format.ts";
 import { channelPage, peerPage } from "../lib/links.ts";
 import { useKept, useLive } from "../lib/live.ts";
-import { parameters } from "../lib/router.ts";
+import { parameters, setParameters } from "../lib/router.ts";
 import { type Retention, retentionText } from "../lib/rule-draft.ts";
 import { mayChange } from "../lib/session.ts";
 import { confirm } from "../ui/dialog.tsx";
@@ -46,14 +46,14 @@ export function ChannelHistory({ app, channel, path, keeps }: ChannelHistoryProp
     { title: "From", width: 20, cell: ({ from }) => <Name href={peerPage(app, from)}>{from}</Name> },
     {
       title: "Data",
-      cell: ({ data, from }) =>
+      cell: ({ data, from, bytes: size }) =>
         data === undefined ? (
-          <span class="muted">not shown</span>
+          <span class="muted">{bytes(size)}</span>
         ) : (
           <JsonCell value={data} onOpen={() => (opened.value = { title: `Message from ${from}`, value: data })} />
         ),
     },
-    { title: "Size", width: 10, isNumber: true, cell: (one) => bytes(one.bytes) },
+    { title: "Size", width: 10, isNumber: true, isMinor: true, cell: (one) => bytes(one.bytes) },
     { title: "Id", width: 18, isMinor: true, cell: ({ id }) => (id === undefined ? "" : <Name>{id}</Name>) },
   ];
   const ask = (): void =>
@@ -69,10 +69,13 @@ export function ChannelHistory({ app, channel, path, keeps }: ChannelHistoryProp
       isDanger: true,
       run: async () => {
         await remove(call);
-        await live.reload();
+        if (before === "") await live.reload();
+        else setParameters({ before: "" });
         toast(`The history of ${channel} is deleted.`);
       },
     });
+  // The last part of the page: it comes whole, so that nothing in it moves.
+  if (!page && !live.error) return null;
   return (
     <Card title="History" aside={retentionText(keeps)}>
       {live.error && <Notice kind="bad">{live.error.message}</Notice>}

@@ -57,7 +57,7 @@ export function ChannelRuleDialog({ rule, others, onDone, onClose }: ChannelRule
           onChange={(checked) => set({ isKept: checked })}
         />
         {isKept && (
-          <div class="room-fields">
+          <div class="halves">
             <Text
               label="Newest messages kept"
               type="number"

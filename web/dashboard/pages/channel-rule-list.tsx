@@ -5,7 +5,6 @@ import { type ChannelRule, retentionText, span } from "../lib/rule-draft.ts";
 import { mayChange } from "../lib/session.ts";
 import { Empty } from "../ui/notice.tsx";
 import { type Column, Table } from "../ui/table.tsx";
-import { Name } from "../ui/values.tsx";
 
 interface ChannelRuleListProps {
   readonly rules: readonly ChannelRule[];
@@ -104,9 +103,9 @@ function Pattern({ rules, at, refusal }: PatternProps) {
   const shadow = shadowOf(rules, at);
   return (
     <>
-      <span class="row tight">
+      <span class="numbered">
         <span class="muted">{at + 1}</span>
-        <Name>{rules[at]?.pattern ?? ""}</Name>
+        <code class="lines">{rules[at]?.pattern}</code>
       </span>
       {shadow >= 0 && <p class="warn small">Never applies: rule {shadow + 1} matches all of its channels.</p>}
       {refusal && <p class="bad small">{refusal}</p>}

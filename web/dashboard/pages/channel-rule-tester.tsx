@@ -1,6 +1,6 @@
 /** Which rule and which keys cover a channel? */
 import { query } from "../api/client.ts";
-import type { ChannelMatch, MatchedRule } from "../api/types.ts";
+import type { ChannelMatch } from "../api/types.ts";
 import { appName } from "../lib/apps.ts";
 import { channelPage, keyPage } from "../lib/links.ts";
 import { useDelayed, useKept, useLive } from "../lib/live.ts";
@@ -29,7 +29,6 @@ export function ChannelRuleTester({ path, rules, isChanged }: ChannelRuleTesterP
   );
   const match = useKept(data);
   const index = appliedTo(rules, channel);
-  const unsaved = rules[index];
   const app = appName.value ?? "";
   return (
     <Card title="Which rule and which keys cover a channel?">
@@ -46,19 +45,19 @@ export function ChannelRuleTester({ path, rules, isChanged }: ChannelRuleTesterP
           <>
             {isChanged && (
               <p>
-                <strong>With your changes:</strong> {textOf(unsaved && { ...unsaved, index })}
+                <strong>With your changes:</strong> {textOf(rules[index], index)}
               </p>
             )}
             <p>
               {isChanged && <strong>Now: </strong>}
-              {textOf(match.rule)}
+              {textOf(match.rule, match.index)}
             </p>
             <div>
               <p>
                 {counted(match.keys.length, "keys")} of this application {match.keys.length === 1 ? "covers" : "cover"}{" "}
                 it.
               </p>
-              <ul>
+              <ul class="bare">
                 {match.keys.map(({ keyId, label, type, actions }) => (
                   <li key={keyId}>
                     <a href={keyPage(app, keyId)}>{label ?? keyId}</a> <Badge>{type}</Badge>{" "}
@@ -77,9 +76,9 @@ export function ChannelRuleTester({ path, rules, isChanged }: ChannelRuleTesterP
   );
 }
 
-function textOf(rule: MatchedRule | null | undefined): string {
+function textOf(rule: ChannelRule | null | undefined, index: number | null): string {
   if (!rule) return "No rule applies: nothing is kept.";
-  const { index, pattern, history, graceSec } = rule;
+  const { pattern, history, graceSec } = rule;
   const kept = history ? `keeps ${retentionText(history)}` : "keeps no history";
-  return `Rule ${index + 1}, ${pattern}: ${kept}${graceSec > 0 ? `, grace ${span(graceSec)}` : ""}.`;
+  return `Rule ${(index ?? 0) + 1}, ${pattern}: ${kept}${graceSec > 0 ? `, grace ${span(graceSec)}` : ""}.`;
 }

@@ -1,10 +1,10 @@
 /** Channel rules: which channels keep history, and how long lost members stay. The list is saved as a whole. */
 import { useSignal } from "@preact/signals";
 import { get, patch } from "../api/client.ts";
-import type { ActiveChannel, App, List } from "../api/types.ts";
+import type { ActiveChannel, App, List, Usage } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { useLive } from "../lib/live.ts";
-import { type Effect, effectOn, mayLose, placeOf } from "../lib/rule-changes.ts";
+import { effectOn, mayLose, placeOf } from "../lib/rule-changes.ts";
 import { CHANNEL_RULES_MAX, type ChannelRule, counted } from "../lib/rule-draft.ts";
 import { mayChange } from "../lib/session.ts";
 import { confirm, Form } from "../ui/dialog.tsx";
@@ -21,11 +21,13 @@ export function ChannelRules() {
   return app ? <RulesOf key={app._id} path={`/apps/${app._id}`} /> : <NotFound />;
 }
 
+const EVERY_MS = 5000;
 type Rules = readonly ChannelRule[];
 const isSame = (a: Rules, b: Rules): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 function RulesOf({ path }: { readonly path: string }) {
   const { data: app, error, reload } = useLive<App>(path);
+  const usage = useLive<Usage>(`${path}/usage?periods=1`, { everyMs: EVERY_MS });
   const saved = app?.channelRules ?? [];
   /** undefined: as they are saved. */
   const draft = useSignal<Rules | undefined>(undefined);
@@ -66,13 +68,13 @@ function RulesOf({ path }: { readonly path: string }) {
     confirm({
       title: "Save rules that may end history",
       text: (
-        <>
+        <div class="stack">
           <p>{effect}</p>
           <p>
             The same happens to channels that are not in use now. History that ends cannot be read from that moment on,
             and cannot be brought back; subscribers of its channels reconnect.
           </p>
-        </>
+        </div>
       ),
       submit: "Save the rules",
       isDanger: true,
@@ -88,8 +90,8 @@ function RulesOf({ path }: { readonly path: string }) {
     <Page
       title="Channel rules"
       intro="Which channels keep history, and how long members stay whose connection was lost. The first rule whose pattern matches a channel applies; a channel without a rule keeps nothing."
-      isReady={app !== undefined}
-      error={error}
+      isReady={app !== undefined && usage.data !== undefined}
+      error={error ?? usage.error}
       actions={
         mayChange.value && (
           <button
@@ -113,23 +115,18 @@ function RulesOf({ path }: { readonly path: string }) {
           onChange={change}
           onEdit={(place) => (edited.value = place)}
         />
-        {mayChange.value && (isChanged || rules.length > 0) && (
-          <div class="savable">
-            <Form
-              submit={isChanged ? "Save rules" : "Saved"}
-              isDisabled={!isChanged}
-              onSubmit={ask}
-              {...(isChanged && { onCancel: cancel })}
-            >
-              <p role="status" class="muted small">
-                {isChanged && `Not saved yet. ${effect ?? ""}`}
-              </p>
+        {isChanged && (
+          <div class="savable spaced">
+            <Form submit="Save rules" onSubmit={ask} onCancel={cancel}>
+              <p role="status">Not saved yet. {effect}</p>
             </Form>
           </div>
         )}
       </Card>
-      <ChannelRuleTester path={path} rules={rules} isChanged={isChanged} />
-      {app && <HistoryLimit app={app} reload={reload} />}
+      <div class="columns">
+        <ChannelRuleTester path={path} rules={rules} isChanged={isChanged} />
+        {app && usage.data?.history && <HistoryLimit app={app} stored={usage.data.history} reload={reload} />}
+      </div>
       {at !== undefined && (
         <ChannelRuleDialog
           rule={rules[at]}
@@ -147,12 +144,16 @@ function RulesOf({ path }: { readonly path: string }) {
 
 /** In numbers, as far as they are known: only channels with subscribers are listed. */
 function effectText({ data, next }: List<ActiveChannel>, before: Rules, after: Rules): string {
-  const { lost, less, begun }: Effect = effectOn(
+  const effect = effectOn(
     data.map(({ channel }) => channel),
     before,
     after,
   );
-  const of =
-    next === null ? `the ${counted(data.length, "channels")}` : `the first ${counted(data.length, "channels")}`;
-  return `Of ${of} in use now, ${lost} would lose ${lost === 1 ? "its" : "their"} history, ${less} would keep less, and ${begun} would begin to keep it.`;
+  const parts = [
+    effect.lost && `${effect.lost} would lose their history`,
+    effect.less && `${effect.less} would keep less`,
+    effect.begun && `${effect.begun} would begin to keep history`,
+  ].filter(Boolean);
+  const of = `${next === null ? "" : "first "}${counted(data.length, "channels")} in use now`;
+  return `Of the ${of}, ${parts.join(", ") || "none would keep more or less than before"}.`;
 }

@@ -1,9 +1,8 @@
 /** How much history an application has stored, and how much it may. */
 import { useSignal } from "@preact/signals";
 import { patch } from "../api/client.ts";
-import type { App, Usage } from "../api/types.ts";
+import type { App, StoredHistory } from "../api/types.ts";
 import { bytes } from "../lib/format.ts";
-import { useLive } from "../lib/live.ts";
 import { counted } from "../lib/rule-draft.ts";
 import { mayChange } from "../lib/session.ts";
 import { Bar } from "../ui/bar.tsx";
@@ -13,13 +12,16 @@ import { toast } from "../ui/notice.tsx";
 import { Card } from "../ui/page.tsx";
 
 const MB = 1024 * 1024;
-const EVERY_MS = 5000;
 
-export function HistoryLimit({ app, reload }: { readonly app: App; readonly reload: () => Promise<void> }) {
+interface HistoryLimitProps {
+  readonly app: App;
+  readonly stored: StoredHistory;
+  readonly reload: () => Promise<void>;
+}
+
+export function HistoryLimit({ app, stored, reload }: HistoryLimitProps) {
   const path = `/apps/${app._id}`;
-  const { data } = useLive<Usage>(`${path}/usage?periods=1`, { everyMs: EVERY_MS });
   const typed = useSignal(String(app.maxHistoryBytes / MB));
-  const stored = data?.history;
   const most = Math.round(Number(typed.value) * MB);
   const save = async (): Promise<void> => {
     await patch(path, { maxHistoryBytes: most });
@@ -27,7 +29,7 @@ export function HistoryLimit({ app, reload }: { readonly app: App; readonly relo
     toast(`History may take ${bytes(most)}.`);
   };
   const ask = async (): Promise<void> => {
-    if (!stored || most >= stored.bytes) return save();
+    if (most >= stored.bytes) return save();
     confirm({
       title: `Keep at most ${bytes(most)} of history`,
       text: <p>{bytes(stored.bytes - most)} of the oldest messages are deleted. They cannot be brought back.</p>,
@@ -37,16 +39,16 @@ export function HistoryLimit({ app, reload }: { readonly app: App; readonly relo
     });
   };
   return (
-    <Card title="Stored history" class="narrow-card">
+    <Card title="Stored history" class="stack">
       <div class="stat meter">
         <div>
-          <span class="value">{stored ? bytes(stored.bytes) : "…"}</span>
+          <span class="value">{bytes(stored.bytes)}</span>
           <span class="unit">of {bytes(app.maxHistoryBytes)}</span>
         </div>
-        <Bar share={stored ? stored.bytes / app.maxHistoryBytes : 0} />
+        <Bar share={stored.bytes / app.maxHistoryBytes} />
         <p class="muted small">
-          {stored ? `${counted(stored.messages, "messages")} of ${counted(stored.streams, "channels")}. ` : ""}
-          At the limit, the oldest messages of the largest channel are deleted.
+          {counted(stored.messages, "messages")} of {counted(stored.channels, "channels")}. At the limit, the oldest
+          messages of the largest channel are deleted.
         </p>
       </div>
       {mayChange.value && (
