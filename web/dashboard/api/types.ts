@@ -146,10 +146,13 @@ export interface HistoryMessage {
   readonly id?: string;
 }
 
+/** `index` is its place in the list, from 0. */
+export interface MatchedRule extends ChannelRule {
+  readonly index: number;
+}
+
 export interface ChannelMatch {
-  /** The place of the rule in the list, from 0. */
-  readonly index: number | null;
-  readonly rule: ChannelRule | null;
+  readonly rule: MatchedRule | null;
   readonly keys: readonly Pick<Key, "keyId" | "label" | "type" | "actions">[];
 }
 
@@ -223,7 +226,8 @@ export interface Usage {
 
 /** What an application's channels have kept. */
 export interface StoredHistory {
-  readonly channels: number;
+  /** One per channel. */
+  readonly streams: number;
   readonly messages: number;
   readonly bytes: number;
 }

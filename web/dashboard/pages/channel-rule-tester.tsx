@@ -1,6 +1,6 @@
 /** Which rule and which keys cover a channel? */
 import { query } from "../api/client.ts";
-import type { ChannelMatch } from "../api/types.ts";
+import type { ChannelMatch, MatchedRule } from "../api/types.ts";
 import { appName } from "../lib/apps.ts";
 import { channelPage, keyPage } from "../lib/links.ts";
 import { useDelayed, useKept, useLive } from "../lib/live.ts";
@@ -29,6 +29,7 @@ export function ChannelRuleTester({ path, rules, isChanged }: ChannelRuleTesterP
   );
   const match = useKept(data);
   const index = appliedTo(rules, channel);
+  const unsaved = rules[index];
   const app = appName.value ?? "";
   return (
     <Card title="Which rule and which keys cover a channel?">
@@ -45,12 +46,12 @@ export function ChannelRuleTester({ path, rules, isChanged }: ChannelRuleTesterP
           <>
             {isChanged && (
               <p>
-                <strong>With your changes:</strong> {textOf(rules[index], index)}
+                <strong>With your changes:</strong> {textOf(unsaved && { ...unsaved, index })}
               </p>
             )}
             <p>
               {isChanged && <strong>Now: </strong>}
-              {textOf(match.rule, match.index)}
+              {textOf(match.rule)}
             </p>
             <div>
               <p>
@@ -76,9 +77,9 @@ export function ChannelRuleTester({ path, rules, isChanged }: ChannelRuleTesterP
   );
 }
 
-function textOf(rule: ChannelRule | null | undefined, index: number | null): string {
+function textOf(rule: MatchedRule | null | undefined): string {
   if (!rule) return "No rule applies: nothing is kept.";
-  const { pattern, history, graceSec } = rule;
+  const { index, pattern, history, graceSec } = rule;
   const kept = history ? `keeps ${retentionText(history)}` : "keeps no history";
-  return `Rule ${(index ?? 0) + 1}, ${pattern}: ${kept}${graceSec > 0 ? `, grace ${span(graceSec)}` : ""}.`;
+  return `Rule ${index + 1}, ${pattern}: ${kept}${graceSec > 0 ? `, grace ${span(graceSec)}` : ""}.`;
 }

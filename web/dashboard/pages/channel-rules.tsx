@@ -5,7 +5,7 @@ import type { ActiveChannel, App, List, Usage } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { useLive } from "../lib/live.ts";
 import { effectOn, mayLose, placeOf } from "../lib/rule-changes.ts";
-import { CHANNEL_RULES_MAX, type ChannelRule, counted } from "../lib/rule-draft.ts";
+import { CHANNEL_RULES_MAX, type ChannelRule, counted, draftOf, ruleOf } from "../lib/rule-draft.ts";
 import { mayChange } from "../lib/session.ts";
 import { confirm, Form } from "../ui/dialog.tsx";
 import { messageOf, toast } from "../ui/notice.tsx";
@@ -23,7 +23,9 @@ export function ChannelRules() {
 
 const EVERY_MS = 5000;
 type Rules = readonly ChannelRule[];
-const isSame = (a: Rules, b: Rules): boolean => JSON.stringify(a) === JSON.stringify(b);
+/** With the fields of each rule in one order. */
+const textOf = (rules: Rules): string => JSON.stringify(rules.map((rule) => ruleOf(draftOf(rule))));
+const isSame = (a: Rules, b: Rules): boolean => textOf(a) === textOf(b);
 
 function RulesOf({ path }: { readonly path: string }) {
   const { data: app, error, reload } = useLive<App>(path);
@@ -125,7 +127,7 @@ function RulesOf({ path }: { readonly path: string }) {
       </Card>
       <div class="columns">
         <ChannelRuleTester path={path} rules={rules} isChanged={isChanged} />
-        {app && usage.data?.history && <HistoryLimit app={app} stored={usage.data.history} reload={reload} />}
+        {app && <HistoryLimit app={app} stored={usage.data?.history} reload={reload} />}
       </div>
       {at !== undefined && (
         <ChannelRuleDialog

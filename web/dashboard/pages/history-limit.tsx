@@ -15,7 +15,8 @@ const MB = 1024 * 1024;
 
 interface HistoryLimitProps {
   readonly app: App;
-  readonly stored: StoredHistory;
+  /** undefined: it cannot be read at the moment. */
+  readonly stored: StoredHistory | undefined;
   readonly reload: () => Promise<void>;
 }
 
@@ -29,7 +30,7 @@ export function HistoryLimit({ app, stored, reload }: HistoryLimitProps) {
     toast(`History may take ${bytes(most)}.`);
   };
   const ask = async (): Promise<void> => {
-    if (most >= stored.bytes) return save();
+    if (!stored || most >= stored.bytes) return save();
     confirm({
       title: `Keep at most ${bytes(most)} of history`,
       text: <p>{bytes(stored.bytes - most)} of the oldest messages are deleted. They cannot be brought back.</p>,
@@ -42,13 +43,15 @@ export function HistoryLimit({ app, stored, reload }: HistoryLimitProps) {
     <Card title="Stored history" class="stack">
       <div class="stat meter">
         <div>
-          <span class="value">{bytes(stored.bytes)}</span>
+          <span class="value">{stored ? bytes(stored.bytes) : "?"}</span>
           <span class="unit">of {bytes(app.maxHistoryBytes)}</span>
         </div>
-        <Bar share={stored.bytes / app.maxHistoryBytes} />
+        <Bar share={(stored?.bytes ?? 0) / app.maxHistoryBytes} />
         <p class="muted small">
-          {counted(stored.messages, "messages")} of {counted(stored.channels, "channels")}. At the limit, the oldest
-          messages of the largest channel are deleted.
+          {stored
+            ? `${counted(stored.messages, "messages")} of ${counted(stored.streams, "channels")}.`
+            : "What is stored cannot be read at the moment."}{" "}
+          At the limit, the oldest messages of the largest channel are deleted.
         </p>
       </div>
       {mayChange.value && (
