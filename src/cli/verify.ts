@@ -14,6 +14,7 @@ const PREFIX = new RegExp(`^[A-Za-z0-9_.:/-]{1,${VERIFY_PREFIX_MAX_CHARS}}$`);
 const CLIENTS_MAX = 10_000;
 const RATE_MAX = 100_000;
 const SECONDS_MAX = 86_400;
+const CUTS_MAX = 1000;
 
 export async function verify(input: Input): Promise<CommandResult> {
   const clients = numberBetween(input, "clients", VERIFY_DEFAULTS.clients, 2, CLIENTS_MAX);
@@ -24,6 +25,8 @@ export async function verify(input: Input): Promise<CommandResult> {
     channels: numberBetween(input, "channels", Math.min(VERIFY_DEFAULTS.channels, clients), 1, clients),
     rate: numberBetween(input, "rate", VERIFY_DEFAULTS.rate, 1, RATE_MAX),
     prefix: prefixOf(input),
+    cuts: numberBetween(input, "cuts", 0, 0, CUTS_MAX),
+    history: input.isOn("history"),
   };
   const seconds = numberBetween(input, "seconds", VERIFY_DEFAULTS.seconds, 1, SECONDS_MAX);
   const settle = numberBetween(input, "settle", VERIFY_DEFAULTS.settle, 1, SECONDS_MAX);
@@ -84,6 +87,10 @@ function describe({ problems, figures }: Report, { clients, channels, urls }: Fl
     delivered: deliveries,
     "closed by the service": listed(figures.closes),
     reconnects,
+    ...(figures.recoveries > 0 && {
+      recoveries: `${figures.recoveries}: ${figures.recoveries - figures.unrecovered} recovered with ${figures.replayed} messages replayed, ${figures.unrecovered} not recovered`,
+    }),
+    ...(figures.retries > 0 && { retries: `${figures.retries}, ${figures.duplicates} of which were stored already` }),
     verdict: problems.length === 0 ? "correct" : "WRONG",
   });
   const rows = problems.flatMap(({ kind, count, examples }) => [

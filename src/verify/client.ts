@@ -2,6 +2,7 @@
 import { SILENCE_MAX_MS } from "../protocol/limits.ts";
 import type { Checker } from "./checker.ts";
 import {
+  type AckFields,
   PING_FRAME,
   publishFrame,
   readFrame,
@@ -10,7 +11,15 @@ import {
   subscribeFrame,
   unsubscribeFrame,
 } from "./frames.ts";
-import type { Outcome } from "./stream.ts";
+import {
+  FINAL_CODES,
+  isMessage,
+  outcomeOf,
+  PASSING_CODES,
+  type PendingRequest,
+  SUBSCRIPTION_ENDING_CODES,
+} from "./requests.ts";
+import { idOf, Retries, type Retry } from "./retries.ts";
 import type { Tally } from "./tally.ts";
 
 /** What all clients of a fleet share. */
@@ -32,19 +41,7 @@ const LONGEST_PAUSE_MS = 30_000;
 /** Bun does not report pings of the server, so the client sends its own to tell a dead connection from an idle one. */
 const PING_EVERY_SECONDS = 25;
 const SILENCE_MAX_SECONDS = SILENCE_MAX_MS / 1000;
-/** The key was revoked, or the backend disconnected this peer. */
-const FINAL_CODES: readonly number[] = [4001, 4020];
 const TOKEN_ENDED_CODE = 4002;
-/** Codes of errors that end a subscription. */
-const SUBSCRIPTION_ENDING_CODES: readonly string[] = ["channel_not_authorized", "action_not_permitted"];
-
-/** A request without an answer yet. */
-type PendingRequest =
-  | { readonly kind: "subscribe" }
-  | { readonly kind: "unsubscribe" }
-  | { readonly kind: "publish"; readonly channel: string; readonly number: number }
-  | { readonly kind: "send"; readonly peer: string; readonly number: number };
-
 export class Client {
   /** Connects that failed or ended since the start: every attempt goes to the next address. */
   tries = 0;
@@ -52,9 +49,16 @@ export class Client {
   refusal: string | undefined;
   /** It has been connected at least once; until then the fleet decides when it retries. */
   wasWelcome = false;
+  private wasListening = false;
   private socket: WebSocket | undefined;
   /** The checker's id of the connection; undefined before the welcome and after the end. */
   private connection: number | undefined;
+  /** The id that the service gave this connection. */
+  private wireId = "";
+  /** The last position that was seen in its channel, if that has history, and the last connection that was subscribed. */
+  private position: string | undefined;
+  private subscribedOn: { readonly connection: number; readonly wireId: string } | undefined;
+  private readonly retries = new Retries();
   private isSubscribed = false;
   private isJoining = false;
   private hasRoster = false;
@@ -99,9 +103,8 @@ export class Client {
   publish(channel: string): void {
     const { checker } = this.context;
     if (this.connection === undefined) return;
-    const number = checker.publishing(this.connection, channel);
-    const requestId = this.register({ kind: "publish", channel, number });
-    this.socket?.send(publishFrame(channel, { connection: this.connection, number }, requestId));
+    const mark = { connection: this.connection, number: checker.publishing(this.connection, channel) };
+    this.sendPublish({ channel, mark, sinceMs: performance.now() }, false);
   }
 
   sendTo(peer: string): void {
@@ -110,6 +113,11 @@ export class Client {
     const number = checker.sending(this.connection, peer);
     const requestId = this.register({ kind: "send", peer, number });
     this.socket?.send(sendFrame(peer, { connection: this.connection, number }, requestId));
+  }
+
+  /** Publishes wait to be repeated. */
+  get isRetrying(): boolean {
+    return !this.retries.isEmpty;
   }
 
   get isConnected(): boolean {
@@ -128,8 +136,19 @@ export class Client {
   join(): void {
     if (this.connection === undefined || this.isSubscribed || this.isJoining) return;
     this.isJoining = true;
-    this.context.checker.subscribing(this.connection, this.channel);
-    this.socket?.send(subscribeFrame(this.channel, this.register({ kind: "subscribe" })));
+    const { position, subscribedOn } = this;
+    const requestId = this.register({ kind: "subscribe" });
+    if (position === undefined) {
+      this.context.checker.subscribing(this.connection, this.channel);
+      this.socket?.send(subscribeFrame(this.channel, requestId));
+      return;
+    }
+    this.context.checker.subscribing(this.connection, this.channel, {
+      pos: position,
+      without: subscribedOn?.connection,
+    });
+    const resume = { recover: position, connection: subscribedOn?.wireId };
+    this.socket?.send(subscribeFrame(this.channel, requestId, resume));
   }
 
   /** Called once per second. */
@@ -139,6 +158,7 @@ export class Client {
     this.seconds++;
     if (this.silentSeconds > SILENCE_MAX_SECONDS) this.socket.terminate();
     else if (this.connection !== undefined && this.seconds % PING_EVERY_SECONDS === 0) this.socket.send(PING_FRAME);
+    if (this.isSubscribed) for (const retry of this.retries.take(performance.now())) this.sendPublish(retry, true);
   }
 
   stop(): void {
@@ -151,6 +171,18 @@ export class Client {
     this.socket?.terminate();
   }
 
+  private sendPublish({ channel, mark, sinceMs }: Retry, isRetry: boolean): void {
+    const { checker, tally } = this.context;
+    if (this.connection === undefined) return;
+    if (isRetry) {
+      tally.retries++;
+      checker.retrying(this.connection, channel, mark);
+    }
+    const requestId = this.register({ kind: "publish", channel, mark, sinceMs, isRetry });
+    const id = checker.hasHistory(channel) ? idOf(mark) : undefined;
+    this.socket?.send(publishFrame(channel, mark, requestId, id));
+  }
+
   private register(request: PendingRequest): string {
     const requestId = String(++this.requests);
     this.pending.set(requestId, request);
@@ -160,17 +192,18 @@ export class Client {
 
   private handle(frame: ServerFrame): void {
     const { checker, tally, changed } = this.context;
-    if (frame.type === "welcome") return this.welcomed();
+    if (frame.type === "welcome") return this.welcomed(frame.connection);
     if (this.connection === undefined) return;
     switch (frame.type) {
       case "message":
-        return checker.message(this.connection, frame.channel, frame.from, frame.mark);
+        if (this.isSubscribed && frame.stored) this.position = frame.stored.pos;
+        return checker.message(this.connection, frame.channel, frame.from, frame.mark, frame.stored);
       case "direct":
         return checker.direct(this.connection, frame.from, frame.mark);
       case "ack":
-        return this.answered(this.connection, frame.requestId, undefined, "");
+        return this.answered(this.connection, frame.requestId, frame);
       case "error":
-        return this.answered(this.connection, frame.requestId, frame.code, frame.message);
+        return this.answered(this.connection, frame.requestId, undefined, frame.code, frame.message);
       case "presence":
         tally.presenceFrames++;
         checker.presence(this.connection, frame.channel, frame);
@@ -184,38 +217,77 @@ export class Client {
     }
   }
 
-  private welcomed(): void {
+  private welcomed(wireId: string): void {
     const { checker, tally } = this.context;
     if (this.connection !== undefined) return;
     this.connection = checker.opened(this.peer);
+    this.wireId = wireId;
     this.failures = 0;
     if (this.wasWelcome) tally.reconnects++;
     this.wasWelcome = true;
     this.join();
   }
 
-  private answered(connection: number, requestId: string, code: string | undefined, message: string): void {
-    const { checker, tally, changed } = this.context;
+  /** `ack` is undefined for an error, which has a code. */
+  private answered(connection: number, requestId: string, ack: AckFields | undefined, code = "", message = ""): void {
+    const { checker, tally, changed, reconnect } = this.context;
     const request = this.pending.get(requestId);
     if (!request)
-      return requestId === "" && code !== undefined
+      return requestId === "" && !ack
         ? this.notified(connection, code, message)
         : checker.unasked(connection, requestId);
     this.pending.delete(requestId);
     if (request.kind === "unsubscribe") return changed();
     if (request.kind === "subscribe") {
       this.isJoining = false;
-      if (code === undefined) {
-        this.isSubscribed = true;
-        checker.subscribed(connection, this.channel);
-      } else this.refusal = `subscribing to ${this.channel} was refused: ${code}: ${message}`;
+      if (ack) this.subscribed(connection, ack);
+      else if (PASSING_CODES.includes(code) && (this.wasListening || reconnect === "always"))
+        this.timer = setTimeout(() => this.join(), FIRST_PAUSE_MS);
+      else this.refusal = `subscribing to ${this.channel} was refused: ${code}: ${message}`;
       return changed();
     }
-    const outcome = outcomeOf(request.kind, code);
+    if (!ack) tally.error(code);
+    if (request.kind === "publish") return this.publishAnswered(connection, request, ack, code);
+    const outcome = ack ? "acked" : PASSING_CODES.includes(code) ? "unknown" : "refused";
     tally[outcome]++;
-    if (code !== undefined) tally.error(code);
-    if (request.kind === "publish") checker.published(connection, request.channel, request.number, outcome);
-    else checker.sent(connection, request.peer, request.number, outcome);
+    checker.sent(connection, request.peer, request.number, outcome);
+  }
+
+  private subscribed(connection: number, { pos, recovered, replay }: AckFields): void {
+    this.isSubscribed = this.wasListening = true;
+    this.subscribedOn = { connection, wireId: this.wireId };
+    // After a recovery the position moves with the replayed messages.
+    if (recovered !== true) this.position = pos;
+    this.context.checker.subscribed(
+      connection,
+      this.channel,
+      pos === undefined ? undefined : { pos, recovered, replay },
+    );
+  }
+
+  private publishAnswered(
+    connection: number,
+    request: Retry & { isRetry: boolean },
+    ack: AckFields | undefined,
+    code: string,
+  ): void {
+    const { checker, tally } = this.context;
+    const { channel, mark, isRetry } = request;
+    const placed = ack?.pos === undefined ? undefined : { pos: ack.pos, isDuplicate: ack.isDuplicate };
+    if (ack?.isDuplicate) tally.duplicates++;
+    else if (placed && channel === this.channel && this.isSubscribed) this.position = placed.pos;
+    const outcome = ack ? "acked" : outcomeOf(code, checker.hasHistory(channel));
+    if (outcome === "unknown") this.repeatLater(request);
+    if (isRetry) {
+      if (ack) checker.retried(connection, channel, mark, placed);
+      return;
+    }
+    tally[outcome]++;
+    checker.published(connection, channel, mark.number, outcome, placed);
+  }
+
+  private repeatLater({ channel, mark, sinceMs }: Retry): void {
+    if (this.context.checker.hasHistory(channel) && !this.isStopped) this.retries.add({ channel, mark, sinceMs });
   }
 
   /** An error without a request id is a notification. It may say that an edit of the key has ended the subscription. */
@@ -234,7 +306,10 @@ export class Client {
       checker.closed(this.connection);
       if (!this.isStopped) tally.closed(code);
     }
-    for (const request of this.pending.values()) if (isMessage(request)) tally.unknown++;
+    for (const request of this.pending.values()) {
+      if (isMessage(request)) tally.unknown++;
+      if (request.kind === "publish") this.repeatLater(request);
+    }
     this.pending.clear();
     this.tries++;
     this.socket = this.connection = undefined;
@@ -254,13 +329,4 @@ export class Client {
     const growing = Math.min(FIRST_PAUSE_MS * 2 ** this.failures, LONGEST_PAUSE_MS);
     return (this.advisedPauseMs ?? growing) * (0.5 + Math.random() / 2);
   }
-}
-
-const isMessage = ({ kind }: PendingRequest): boolean => kind === "publish" || kind === "send";
-
-/** `backend_error` of a publish means that nothing was delivered; of a send, that the outcome is unknown. */
-function outcomeOf(kind: "publish" | "send", code: string | undefined): Outcome {
-  if (code === undefined) return "acked";
-  if (code === "internal_error" || (kind === "send" && code === "backend_error")) return "unknown";
-  return "refused";
 }

@@ -19,6 +19,10 @@ export interface FleetOptions {
   readonly prefix?: string;
   /** Whether clients reconnect after a close (the default). */
   readonly reconnect?: boolean;
+  /** Connections per second that the clients themselves cut while they send (0). They reconnect, and recover. */
+  readonly cuts?: number;
+  /** Fail unless the channels have history. */
+  readonly history?: boolean;
 }
 
 export interface Report {
@@ -58,6 +62,7 @@ export class Fleet {
   private readonly channels: readonly string[];
   private readonly watch: Timer;
   private pace: Timer | undefined;
+  private cutting: Timer | undefined;
   private turn = 0;
   private wake: () => void = () => undefined;
 
@@ -88,6 +93,7 @@ export class Fleet {
     try {
       for (let at = 0; at < fleet.clients.length; at += OPENING_AT_ONCE)
         await fleet.openSome(fleet.clients.slice(at, at + OPENING_AT_ONCE), deadline);
+      fleet.demandHistory();
       return fleet;
     } catch (error) {
       await fleet.close();
@@ -107,10 +113,13 @@ export class Fleet {
       for (; sentUntilMs + msPerMessage <= nowMs; sentUntilMs += msPerMessage) this.sendNext();
       this.tally.talkedMs = nowMs - beganMs;
     }, PACE_MS);
+    const { cuts = 0 } = this.options;
+    if (cuts > 0) this.cutting = setInterval(() => this.cutOne(), 1000 / cuts);
   }
 
   hush(): void {
     clearInterval(this.pace);
+    clearInterval(this.cutting);
   }
 
   async talkFor(seconds: number): Promise<void> {
@@ -122,9 +131,9 @@ export class Fleet {
   /** Waits for messages in flight, at most `withinMs`, and judges. */
   async settle(withinMs: number, judging: Judging = {}): Promise<Report> {
     const deadline = performance.now() + withinMs;
-    while (this.problems(judging).length > 0 && performance.now() < deadline) await Bun.sleep(CHECK_EVERY_MS);
+    while (!this.isSettled(judging) && performance.now() < deadline) await Bun.sleep(CHECK_EVERY_MS);
     await Bun.sleep(QUIET_MS);
-    return { problems: this.problems(judging), figures: this.tally.totals(this.checker.deliveries) };
+    return { problems: this.problems(judging), figures: this.tally.totals(this.checker) };
   }
 
   async close(): Promise<void> {
@@ -137,6 +146,21 @@ export class Fleet {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  private cutOne(): void {
+    const client = this.clients[Math.floor(Math.random() * this.clients.length)];
+    if (client?.isListening) client.terminate();
+  }
+
+  private demandHistory(): void {
+    const without = this.channels.find((channel) => !this.checker.hasHistory(channel));
+    if (this.options.history && without !== undefined)
+      throw new FleetError(`${without} has no history: a channel rule of the application must give it some`);
+  }
+
+  private isSettled(judging: Judging): boolean {
+    return this.problems(judging).length === 0 && !this.clients.some(({ isRetrying }) => isRetrying);
   }
 
   private problems(judging: Judging): readonly Problem[] {

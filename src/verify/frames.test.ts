@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { publishFrame, readFrame } from "./frames.ts";
+import { publishFrame, readFrame, subscribeFrame } from "./frames.ts";
 
 const read = (frame: unknown) => readFrame(JSON.stringify(frame));
 
@@ -10,6 +10,23 @@ test("the mark of a message is the one that was published", () => {
     channel: "c",
     from: "ann",
     mark: { connection: 3, number: 7 },
+    stored: undefined,
+  });
+});
+
+test("a message of a channel with history has a position, and acks say where a subscription begins", () => {
+  const message = { type: "message", channel: "c", from: "ann", data: [3, 7], pos: "e.1.k", time: 5 };
+  expect(read(message)).toMatchObject({ stored: { pos: "e.1.k", timeMs: 5, isReplay: false } });
+  expect(read({ ...message, time: "5", replay: true })).toMatchObject({ stored: { timeMs: 0, isReplay: true } });
+  const ack = { type: "ack", requestId: "1", pos: "e.1.k", recovered: true, replay: 3, duplicate: true };
+  expect(read(ack)).toMatchObject({ pos: "e.1.k", recovered: true, replay: 3, isDuplicate: true });
+  expect(JSON.parse(publishFrame("c", { connection: 3, number: 7 }, "1", "x"))).toMatchObject({ id: "x" });
+  expect(JSON.parse(subscribeFrame("c", "1", { recover: "e.1.k", connection: "k" }))).toEqual({
+    type: "subscribe",
+    channel: "c",
+    recover: "e.1.k",
+    connection: "k",
+    requestId: "1",
   });
 });
 

@@ -1,18 +1,34 @@
 /** The client's side of the protocol: reads frames of a service that may be broken, and makes frames for it. */
 import { isObject } from "../protocol/json.ts";
 import type { Mark } from "./mark.ts";
+import type { Stored } from "./order.ts";
 import type { PresenceChange } from "./roster.ts";
 
 export type ServerFrame =
-  | { readonly type: "welcome" }
-  | { readonly type: "ack"; readonly requestId: string }
+  /** `connection`: its id, which a later connection names when it recovers. */
+  | { readonly type: "welcome"; readonly connection: string }
+  | ({ readonly type: "ack"; readonly requestId: string } & AckFields)
   | { readonly type: "error"; readonly requestId: string; readonly code: string; readonly message: string }
-  | { readonly type: "message"; readonly channel: string; readonly from: string; readonly mark: Mark }
+  | {
+      readonly type: "message";
+      readonly channel: string;
+      readonly from: string;
+      readonly mark: Mark;
+      readonly stored: Stored | undefined;
+    }
   | { readonly type: "direct"; readonly from: string; readonly mark: Mark }
   | ({ readonly type: "presence"; readonly channel: string } & PresenceChange)
   | { readonly type: "going_away"; readonly retryAfterMs: number }
   /** `pong`, and frames of later versions. */
   | { readonly type: "other" };
+
+/** What acks say about a channel with history; undefined: the ack did not have the field. */
+export interface AckFields {
+  readonly pos: string | undefined;
+  readonly recovered: boolean | undefined;
+  readonly replay: number | undefined;
+  readonly isDuplicate: boolean;
+}
 
 /** No connection has id 0, so a message with this mark counts as never sent. */
 const NO_MARK: Mark = { connection: 0, number: 0 };
@@ -22,9 +38,16 @@ export function readFrame(text: string): ServerFrame {
   const frame = parse(text);
   switch (frame.type) {
     case "welcome":
-      return { type: "welcome" };
+      return { type: "welcome", connection: textOf(frame.connection) };
     case "ack":
-      return { type: "ack", requestId: textOf(frame.requestId) };
+      return {
+        type: "ack",
+        requestId: textOf(frame.requestId),
+        pos: typeof frame.pos === "string" ? frame.pos : undefined,
+        recovered: typeof frame.recovered === "boolean" ? frame.recovered : undefined,
+        replay: typeof frame.replay === "number" ? frame.replay : undefined,
+        isDuplicate: frame.duplicate === true,
+      };
     case "error":
       return {
         type: "error",
@@ -38,6 +61,7 @@ export function readFrame(text: string): ServerFrame {
         channel: textOf(frame.channel),
         from: textOf(frame.from),
         mark: markOf(frame.data),
+        stored: storedOf(frame),
       };
     case "direct":
       return { type: "direct", from: textOf(frame.from), mark: markOf(frame.data) };
@@ -76,17 +100,24 @@ function markOf(data: unknown): Mark {
     : NO_MARK;
 }
 
+const storedOf = ({ pos, time, replay }: Readonly<Record<string, unknown>>): Stored | undefined =>
+  typeof pos === "string" ? { pos, timeMs: typeof time === "number" ? time : 0, isReplay: replay === true } : undefined;
+
 const peersOf = (list: unknown): string[] =>
   Array.isArray(list) ? list.map((entry: unknown) => (isObject(entry) ? textOf(entry.peerId) : "")) : [];
 
-export const subscribeFrame = (channel: string, requestId: string): string =>
-  JSON.stringify({ type: "subscribe", channel, requestId });
+/** `recover`: the position behind which the subscription continues; `connection`: the earlier connection, whose messages it leaves out. */
+export const subscribeFrame = (
+  channel: string,
+  requestId: string,
+  resume: { readonly recover?: string; readonly connection?: string | undefined } = {},
+): string => JSON.stringify({ type: "subscribe", channel, ...resume, requestId });
 
 export const unsubscribeFrame = (channel: string, requestId: string): string =>
   JSON.stringify({ type: "unsubscribe", channel, requestId });
 
-export const publishFrame = (channel: string, { connection, number }: Mark, requestId: string): string =>
-  JSON.stringify({ type: "publish", channel, data: [connection, number], requestId });
+export const publishFrame = (channel: string, { connection, number }: Mark, requestId: string, id?: string): string =>
+  JSON.stringify({ type: "publish", channel, data: [connection, number], id, requestId });
 
 export const sendFrame = (to: string, { connection, number }: Mark, requestId: string): string =>
   JSON.stringify({ type: "send", to, data: [connection, number], requestId });

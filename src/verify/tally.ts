@@ -1,4 +1,5 @@
 /** Counts what happened in a run. */
+import type { Checker } from "./checker.ts";
 
 /** How often each code occurred. */
 export type Counts = Readonly<Record<string, number>>;
@@ -15,6 +16,14 @@ export interface Totals {
   readonly deliveries: number;
   readonly presenceFrames: number;
   readonly reconnects: number;
+  /** Subscribes that asked for a recovery and were acked. */
+  readonly recoveries: number;
+  /** Those of them with `recovered: false`. */
+  readonly unrecovered: number;
+  readonly replayed: number;
+  /** Publishes that were repeated with the same id, and how many of them had been stored already. */
+  readonly retries: number;
+  readonly duplicates: number;
   /** Connections that the service closed or that broke, by close code. */
   readonly closes: Counts;
   /** How long messages were sent. */
@@ -28,6 +37,8 @@ export class Tally {
   unknown = 0;
   presenceFrames = 0;
   reconnects = 0;
+  retries = 0;
+  duplicates = 0;
   talkedMs = 0;
   private readonly errorsBy = new Map<string, number>();
   private readonly closedBy = new Map<string, number>();
@@ -40,7 +51,8 @@ export class Tally {
     count(this.closedBy, String(code));
   }
 
-  totals(deliveries: number): Totals {
+  totals({ deliveries, recoveries }: Checker): Totals {
+    const { recovered, unrecovered, replayed } = recoveries;
     return {
       sent: this.sent,
       acked: this.acked,
@@ -50,6 +62,11 @@ export class Tally {
       deliveries,
       presenceFrames: this.presenceFrames,
       reconnects: this.reconnects,
+      recoveries: recovered + unrecovered,
+      unrecovered,
+      replayed,
+      retries: this.retries,
+      duplicates: this.duplicates,
       closes: counts(this.closedBy),
       seconds: Math.round(this.talkedMs / 100) / 10,
     };

@@ -90,7 +90,7 @@ export class Crowd {
   }
 
   get figures(): Totals {
-    return this.tally.totals(this.checker.deliveries);
+    return this.tally.totals(this.checker);
   }
 
   async connectAll(withinMs: number): Promise<void> {

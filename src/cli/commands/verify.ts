@@ -23,6 +23,12 @@ export const VERIFY: readonly Command[] = [
       { name: "seconds", value: "N", meaning: `how long to send (${seconds})` },
       { name: "settle", value: "SECONDS", meaning: `how long to wait at most for messages in flight (${settle})` },
       { name: "prefix", value: "NAME", meaning: `channels are NAME/…, and the key must cover NAME/** (${prefix})` },
+      { name: "history", meaning: "fail unless a channel rule gives these channels history" },
+      {
+        name: "cuts",
+        value: "N",
+        meaning: "connections per second that the clients cut, to reconnect and recover (0)",
+      },
       {
         name: "allow-flaps",
         meaning: "accept members that leave and join while their connection stays open, because nodes were partitioned",
@@ -31,10 +37,12 @@ export const VERIFY: readonly Command[] = [
     ],
     details: `It is safe beside real traffic, because it uses its own channels and peers. The key needs all four actions.
 A connection that ends is no error, but a gap in an open one is: you may restart nodes while it runs.
+If the channels have history, clients that reconnect recover, and every recovery must be complete.
 The exit code is 1 if something was wrong, or if that could not be determined.`,
     examples: [
       "parley verify --url ws://127.0.0.1:8080 --secret-key-file key.txt",
       "parley verify --url wss://a.example.com --url wss://b.example.com --clients 300 --channels 30 --rate 1000 --seconds 30",
+      "parley verify --url ws://127.0.0.1:8080 --secret-key-file key.txt --history --cuts 10",
     ],
     load: async () => (await import("../verify.ts")).verify,
   },

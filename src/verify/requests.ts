@@ -1,0 +1,27 @@
+/** The requests of a client that wait for their answer, and what answers and closes mean for them. */
+import type { Retry } from "./retries.ts";
+import type { Outcome } from "./stream.ts";
+
+/** A request without an answer yet. */
+export type PendingRequest =
+  | { readonly kind: "subscribe" }
+  | { readonly kind: "unsubscribe" }
+  | ({ readonly kind: "publish"; readonly isRetry: boolean } & Retry)
+  | { readonly kind: "send"; readonly peer: string; readonly number: number };
+
+/** The key was revoked, or the backend disconnected this peer. */
+export const FINAL_CODES: readonly number[] = [4001, 4020];
+/** Codes of errors that say that the service could not do it at the moment. */
+export const PASSING_CODES: readonly string[] = ["backend_error", "internal_error"];
+/** Codes of errors that end a subscription. */
+export const SUBSCRIPTION_ENDING_CODES: readonly string[] = ["channel_not_authorized", "action_not_permitted"];
+
+/** Repetitions are counted separately. */
+export const isMessage = (request: PendingRequest): boolean =>
+  request.kind === "send" || (request.kind === "publish" && !request.isRetry);
+
+/** `backend_error` of a publish means that nothing was delivered; on a channel with history, that it is not known to be stored. */
+export function outcomeOf(code: string, hasHistory: boolean): Outcome {
+  if (code === "internal_error" || (hasHistory && code === "backend_error")) return "unknown";
+  return "refused";
+}
