@@ -21,6 +21,8 @@ export interface ClusterOptions {
   readonly nats: NatsCluster;
   /** The NATS servers that each node knows; default: three nodes that know all. */
   readonly reach?: readonly (readonly number[])[];
+  /** Settings beside those of every cluster. */
+  readonly env?: Env;
 }
 
 /** What stays of a node when its process is killed and restarted. */
@@ -53,6 +55,7 @@ export class Cluster {
       PARLEY_REST_REQUESTS_PER_SECOND: "0",
       PARLEY_DRAIN_SECONDS: "2",
       PARLEY_DEMO: "off",
+      ...options.env,
     });
     try {
       await Promise.all(reach.map((servers, at) => cluster.add(`node-${at}`, servers)));
