@@ -9,7 +9,7 @@ const story = [];
 const waiting = new Set();
 
 function happened(what, detail = {}) {
-  story.push({ what, ...detail });
+  story.push({ what, atMs: Math.round(performance.now()), ...detail });
   for (const look of [...waiting]) look();
 }
 
@@ -30,10 +30,18 @@ function until(look) {
 /** The first event that fits, including earlier ones. */
 const event = (fits) => until(() => story.find(fits));
 
-const credential = ({ url, apiKey, peerId }) =>
-  apiKey
-    ? { url, apiKey }
-    : { url, tokenProvider: () => fetch(`/token?peer=${peerId}`).then((answer) => answer.text()) };
+/** Only the first token is short. */
+function credential({ url, apiKey, peerId, firstSeconds = 3600 }) {
+  if (apiKey) return { url, apiKey };
+  let seconds = firstSeconds;
+  const tokenProvider = async () => {
+    const answer = await fetch(`/token?peer=${peerId}&seconds=${seconds}`);
+    if (!answer.ok) throw new Error(`the backend answered ${answer.status}`);
+    seconds = 3600;
+    return answer.text();
+  };
+  return { url, tokenProvider };
+}
 
 // SignallingClient
 
@@ -84,9 +92,13 @@ async function join(options, channel) {
   peer.on("peer-joined", ({ peer: remote }) => {
     happened("peer-joined", { id: remote.id });
     remote.on("state-change", ({ to }) => happened("remote state", { id: remote.id, to }));
-    remote.on("connection-reset", () => happened("connection-reset", { id: remote.id }));
+    remote.on("connection-reset", () => {
+      happened("connection-reset", { id: remote.id });
+      if (opensChannels) adopt(remote.pc.createDataChannel("talk"), remote.pc);
+    });
+    if (opensChannels) adopt(remote.pc.createDataChannel("talk"), remote.pc);
     remote.on("negotiation-error", ({ err }) => happened("negotiation-error", { message: err.message }));
-    remote.on("data-channel", (event) => adopt(event.channel));
+    remote.on("data-channel", (event) => adopt(event.channel, remote.pc));
     remote.on("stream-added", ({ stream, metadata }) => {
       document.getElementById("remote").srcObject = stream;
       happened("stream", { role: metadata?.role });
@@ -101,18 +113,25 @@ async function shareCamera() {
   peer.addStream(stream, { role: "camera" });
 }
 
-function adopt(channel) {
+function adopt(channel, connection) {
+  channel.ofConnection = connection;
   channels.push(channel);
   channel.addEventListener("open", () => happened("channel open"));
   channel.addEventListener("message", ({ data }) => happened("data", { data }));
 }
 
-function openChannel() {
-  adopt(remote().pc.createDataChannel("talk"));
+/** Now, and again on each new connection, as the SDK's documentation advises. */
+let opensChannels = false;
+
+async function openChannel() {
+  opensChannels = true;
+  await until(() => remote());
+  adopt(remote().pc.createDataChannel("talk"), remote().pc);
 }
 
+/** On a channel of the current connection. */
 async function tell(data) {
-  await until(() => channels.at(-1)?.readyState === "open");
+  await until(() => channels.at(-1)?.readyState === "open" && channels.at(-1).ofConnection === remote()?.pc);
   channels.at(-1).send(data);
 }
 
@@ -138,6 +157,29 @@ async function picture() {
   return stats.find(({ type, kind }) => type === "inbound-rtp" && kind === "video")?.framesDecoded ?? 0;
 }
 
+/** Resolves when so many more frames of the other side's camera were decoded; the connection may be replaced meanwhile. */
+async function playing(more = 10) {
+  let pc;
+  let first = 0;
+  for (;;) {
+    const now = await framesDecoded();
+    if (remote()?.pc !== pc) {
+      pc = remote()?.pc;
+      first = now;
+    }
+    if (now >= first + more) return now - first;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+async function framesDecoded() {
+  const stats = [...((await remote()?.pc.getStats())?.values() ?? [])];
+  return stats.find(({ type, kind }) => type === "inbound-rtp" && kind === "video")?.framesDecoded ?? 0;
+}
+
+/** The other peers that the application has seen come and go. */
+const comings = () => story.flatMap(({ what, id }) => (/^peer-(joined|left)$/.test(what) ? [`${what} ${id}`] : []));
+
 globalThis.tab = {
   connect,
   refusal,
@@ -148,6 +190,9 @@ globalThis.tab = {
   tell,
   inCall,
   picture,
+  playing,
+  comings,
+  isMember: () => until(() => peer.state === "joined"),
   story: () => story,
   publish: (channel, data) => client.publish(channel, data),
   send: (to, data) => client.send(to, data),

@@ -8,6 +8,8 @@ export interface Credential {
   /** Default: a token for `peerId` from the page's own backend. */
   readonly apiKey?: string;
   readonly peerId?: string;
+  /** How long the first token is valid; default: an hour, like all later ones. */
+  readonly firstSeconds?: number;
 }
 
 type InPage = { readonly tab: Readonly<Record<string, (...args: readonly unknown[]) => unknown>> };
@@ -52,6 +54,13 @@ export class Tab {
   inCall = () => this.ask<string>("inCall");
   /** How many video frames of this call have been decoded, once one was shown. */
   picture = () => this.ask<number>("picture");
+  /** Resolves when the video of the other side goes on. */
+  playing = () => this.ask<number>("playing");
+  /** Resolves when it is in its channel, also after a reconnect. */
+  isMember = () => this.ask<true>("isMember");
+  /** The peers that the application saw join and leave since the page was loaded. */
+  comings = () => this.ask<string[]>("comings");
+  reload = () => this.page.reload({ waitUntil: "load" });
   reconnecting = () => this.ask<true>("reconnecting");
 
   /** The sender of the channel message with that text; both classes of the SDK. */
