@@ -12,7 +12,7 @@ import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX } from "../src/realtime/live/limits.ts"
 import { Live } from "../src/realtime/live/live.ts";
 import type { SocketData } from "../src/realtime/socket-handlers.ts";
 import { APP, World } from "../src/realtime/testing/kit.ts";
-import { noFaults } from "../src/realtime/testing/stubs.ts";
+import { noFaults, noHistory } from "../src/realtime/testing/stubs.ts";
 import { keep, machine, median, table } from "./lib/report.ts";
 
 const CONNECTIONS = 50_000;
@@ -106,6 +106,7 @@ function crowd(): { hub: Hub; live: Live } {
     usage,
     metrics,
     faults: noFaults,
+    history: noHistory,
     broadcast: () => 1,
     presenceTickMs: 10,
     rates: { framesPerSecond: 0, framesBurst: 500 },

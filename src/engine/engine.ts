@@ -169,6 +169,8 @@ export interface EngineCallbacks {
   /** Messages of that channel were lost: its subscribers on this node must resynchronise. */
   lost(app: string, channel: string): void;
   nodeGone(node: NodeId): void;
+  /** The other nodes can be reached again: what they have stored meanwhile was not announced to this node. */
+  linkUp(): void;
   /** Another node has called `nudge`: read shared state now and, for an application, write what is not written yet. */
   nudged(app?: string): void | Promise<void>;
   /** The peer must not connect until then. Its connections are closed by a kick. */

@@ -81,6 +81,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     id,
     clock,
     engine,
+    history: context.history,
     keyring,
     blocks,
     usage,

@@ -54,6 +54,18 @@ export const idField = (id: string | undefined): string => (id === undefined ? "
 export const storedFields = (position: Position, time: number, id: string | undefined): string =>
   `,"pos":"${positionText(position)}","time":${time}${idField(id)}`;
 
+/** A stored message in a page of history: like its frame, without type and channel. */
+export const historyEntry = (
+  fromJson: string,
+  metadataJson: string | undefined,
+  dataJson: string,
+  fields: string,
+): string => `{"from":${fromJson}${fromMetadata(metadataJson)},"data":${dataJson}${fields}}`;
+
+/** `fields`: the members `pos`, `messages` and `more`. */
+export const history = (requestId: string | undefined, channelJson: string, fields: string): string =>
+  `{"type":"history",${requestId === undefined ? "" : `"requestId":${JSON.stringify(requestId)},`}"channel":${channelJson},${fields}}`;
+
 /** One member in a roster or a presence change. */
 export const presenceEntry = (peerId: string, metadataJson: string | undefined): string =>
   metadataJson === undefined

@@ -3,6 +3,7 @@ import type { RecentChanges } from "./damping.ts";
 import { Member } from "./member.ts";
 import type { Peer } from "./peer.ts";
 import type { Space } from "./space.ts";
+import type { Stream } from "./streams/stream.ts";
 import type { Subscription } from "./subscription.ts";
 
 let lastNumber = 0;
@@ -10,6 +11,8 @@ let lastNumber = 0;
 export class Channel {
   /** The name as JSON. */
   readonly json: string;
+  /** Present while the channel keeps history. */
+  stream: Stream | undefined;
   /**
    * Native topics. A subscriber is on one of the first two, and on the third while it listens to presence changes. One that asked
    * for states is on the fourth while it knows the members.
@@ -20,7 +23,10 @@ export class Channel {
   readonly stateTopic: string;
   /** By peer id: the members that are shown, here and on other nodes, and those about to be shown. */
   readonly members = new Map<string, Member>();
+  /** Subscriptions on one of the topics for messages. */
   subscribers = 0;
+  /** Subscriptions that first get earlier messages, or wait to (streams/replays.ts), and are on no topic yet. */
+  replaying = 0;
   /** How many of the subscribers want the sender's metadata. */
   metadataSubscribers = 0;
   /** Subscriptions on the presence topic. */

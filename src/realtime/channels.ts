@@ -3,15 +3,20 @@ import type { Keyring } from "../access/keyring.ts";
 import type { Engine, RemoteMembers } from "../engine/engine.ts";
 import { bitOf } from "../protocol/actions.ts";
 import type { Code } from "../protocol/codes.ts";
+import { NO_CHECK, type Position, positionText } from "../protocol/position.ts";
 import type { SubscribeOptions } from "../protocol/subscribe-options.ts";
 import type { Boundary } from "./boundary.ts";
 import { Channel } from "./channel.ts";
+import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { ConnectionObserver } from "./connections.ts";
 import type { Emitter } from "./emitter.ts";
 import type { Presence } from "./presence.ts";
 import type { Space } from "./space.ts";
 import type { Spaces } from "./spaces.ts";
+import type { Replays } from "./streams/replays.ts";
+import type { Stream } from "./streams/stream.ts";
+import type { Streams } from "./streams/streams.ts";
 import { type EndReason, Subscription } from "./subscription.ts";
 
 const PRESENCE = bitOf("presence");
@@ -26,24 +31,28 @@ export interface ChannelsParts {
   readonly presence: Presence;
   readonly boundary: Boundary;
   readonly emitter: Emitter;
+  readonly streams: Streams;
+  readonly replays: Replays;
+  readonly clock: Clock;
 }
 
 export class Channels implements ConnectionObserver {
   constructor(private readonly parts: ChannelsParts) {}
 
   /**
-   * `answer` is called when messages flow: at once, or when the engine has found out the members on other nodes. A subscription
-   * that has lost its channel meanwhile is answered with a refusal.
+   * `answer` is called when messages flow: at once, or when the engine has found out the members on other nodes, the stream of a
+   * channel with history is open, and it is decided which earlier messages follow. A subscription that has lost its channel
+   * meanwhile is answered with a refusal.
    */
   subscribe(connection: Connection, name: string, options: SubscribeOptions, answer: Answer): void {
-    const { withMetadata } = options;
+    const { withMetadata, start } = options;
     const held = connection.subscriptionTo(name);
     if (held) {
       this.setVariant(held, withMetadata);
       held.withStates = options.withStates;
       // The key has been given the presence action since.
       if (connection.may(PRESENCE) && !held.member) held.join(held.channel.member(connection.peer));
-      return this.acknowledge(held, answer);
+      return this.acknowledge(held, (stream) => this.acknowledgeAgain(held, stream, answer));
     }
     const channel = this.channel(connection.peer.space, name);
     const subscription = new Subscription(connection, channel);
@@ -51,24 +60,78 @@ export class Channels implements ConnectionObserver {
     subscription.withMetadata = withMetadata;
     subscription.withStates = options.withStates;
     connection.addSubscription(subscription);
+    if (channel.stream && start) {
+      this.parts.replays.begin(subscription, start);
+      channel.replaying++;
+    } else this.goLive(subscription);
+    this.parts.emitter.subscribed(connection, channel.name);
+    this.acknowledge(subscription, (stream) => this.begin(subscription, stream, answer));
+  }
+
+  /** Puts the subscription on its topic. */
+  private goLive({ channel, connection, withMetadata }: Subscription): void {
     channel.subscribers++;
     if (withMetadata) channel.metadataSubscribers++;
     connection.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
-    this.parts.emitter.subscribed(connection, channel.name);
-    this.acknowledge(subscription, answer);
   }
 
-  private acknowledge(subscription: Subscription, answer: Answer): void {
-    const { presence } = this.parts;
-    const acknowledge = (): void => {
-      const { state } = subscription;
-      answer(state.kind === "ended" && state.why === "revoked" ? "channel_not_authorized" : undefined);
-      presence.onAcked(subscription);
-    };
-    const { opening } = subscription.channel;
-    if (!opening) return acknowledge();
-    presence.onOpening(subscription);
-    opening.push(acknowledge);
+  /** Calls `ready` when the engine has answered for the channel: with its stream, if it keeps history. */
+  private acknowledge(subscription: Subscription, ready: (stream: Stream | undefined) => void): void {
+    const { opening, stream } = subscription.channel;
+    if (!opening) {
+      if (stream && !stream.isOpen) this.parts.presence.onOpening(subscription);
+      return ready(stream);
+    }
+    this.parts.presence.onOpening(subscription);
+    opening.push(() => ready(subscription.channel.stream));
+  }
+
+  private begin(subscription: Subscription, stream: Stream | undefined, answer: Answer): void {
+    if (!stream) return this.acked(subscription, answer);
+    const { streams, replays } = this.parts;
+    streams.whenOpen(stream, (isOpen) => {
+      if (!isOpen) return this.refuse(subscription, answer);
+      const { replay, channel } = subscription;
+      if (!replay) return this.acked(subscription, answer, positionField(stream.position));
+      replays.start(replay, stream, {
+        acknowledge: (fields) => this.acked(subscription, answer, fields),
+        goLive: () => {
+          channel.replaying--;
+          this.goLive(subscription);
+        },
+        refuse: () => this.refuse(subscription, answer),
+      });
+    });
+  }
+
+  private acknowledgeAgain(subscription: Subscription, stream: Stream | undefined, answer: Answer): void {
+    if (!stream) return this.acked(subscription, answer);
+    this.parts.streams.whenOpen(stream, (isOpen) => {
+      if (!isOpen) return this.refuse(subscription, answer);
+      const { replay } = subscription;
+      if (replay?.stage === "deciding")
+        return void replay.whenAcked.push(() => this.acknowledgeAgain(subscription, stream, answer));
+      const { epoch, position } = stream;
+      const reached = replay ? { epoch, offset: replay.cursor, check: replay.check ?? NO_CHECK } : position;
+      // Later than this turn: an ack overtakes the messages of the same turn, and its position says that they were sent.
+      this.parts.clock.after(1, () => {
+        if (subscription.connection.open) this.acked(subscription, answer, positionField(reached));
+      });
+    });
+  }
+
+  private acked(subscription: Subscription, answer: Answer, fields?: string): void {
+    const { state } = subscription;
+    answer(state.kind === "ended" && state.why === "revoked" ? "channel_not_authorized" : undefined, fields);
+    this.parts.presence.onAcked(subscription);
+  }
+
+  /** The store of history is away, so it is not known where the subscription would begin. */
+  private refuse(subscription: Subscription, answer: Answer): void {
+    const { state } = subscription;
+    const isRevoked = state.kind === "ended" && state.why === "revoked";
+    this.end(subscription, "left");
+    answer(isRevoked ? "channel_not_authorized" : "backend_error");
   }
 
   /** The channel rules of an application have changed. */
@@ -101,15 +164,21 @@ export class Channels implements ConnectionObserver {
   }
 
   private remove(subscription: Subscription, why: EndReason): void {
-    const { connection, channel, member, withMetadata } = subscription;
+    const { connection, channel, member, withMetadata, replay } = subscription;
     subscription.end(why);
     // A fault can end a connection, and with it all its subscriptions, while they are being ended one by one.
     if (!connection.removeSubscription(subscription)) return;
     // Subscriptions that end with their connection are not reported one by one: a close says so.
     if (connection.open) this.parts.emitter.unsubscribed(connection, channel.name);
-    connection.socket.unsubscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
-    channel.subscribers--;
-    if (withMetadata) channel.metadataSubscribers--;
+    if (replay) {
+      subscription.replay = undefined;
+      this.parts.replays.end(replay);
+      channel.replaying--;
+    } else {
+      connection.socket.unsubscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
+      channel.subscribers--;
+      if (withMetadata) channel.metadataSubscribers--;
+    }
     if (member) this.parts.presence.onLeft(subscription, member);
     this.parts.spaces.forgetIfUnused(channel);
   }
@@ -118,6 +187,7 @@ export class Channels implements ConnectionObserver {
     if (subscription.withMetadata === withMetadata) return;
     const { channel, connection } = subscription;
     subscription.withMetadata = withMetadata;
+    if (subscription.replay) return;
     channel.metadataSubscribers += withMetadata ? 1 : -1;
     connection.socket.unsubscribe(withMetadata ? channel.plainTopic : channel.metadataTopic);
     connection.socket.subscribe(withMetadata ? channel.metadataTopic : channel.plainTopic);
@@ -130,7 +200,9 @@ export class Channels implements ConnectionObserver {
     const channel = new Channel(space, name);
     channel.graceSec = this.parts.keyring.rulesOf(space.app).ruleFor(name)?.graceSec ?? 0;
     space.channels.set(name, channel);
-    const { engine, boundary } = this.parts;
+    const { engine, boundary, streams } = this.parts;
+    const keep = streams.ruleOf(space.app, name)?.history;
+    if (keep) streams.begin(channel, keep);
     engine.watch(space.app, name, (remote) =>
       boundary.forChannel("engine", channel, () => this.opened(channel, remote)),
     );
@@ -148,3 +220,5 @@ export class Channels implements ConnectionObserver {
     for (const acknowledge of waiting) acknowledge();
   }
 }
+
+const positionField = (position: Position): string => `,"pos":"${positionText(position)}"`;

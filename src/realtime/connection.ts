@@ -3,11 +3,14 @@ import { type Address, addressText } from "../access/address.ts";
 import type { Grant } from "../access/admit.ts";
 import { actionsOf, covers, type Permissions, permits } from "../access/permissions.ts";
 import type { ActionSet } from "../protocol/actions.ts";
+import type { Retention } from "../protocol/channel-rules.ts";
 import type { Scope } from "../protocol/glob.ts";
 import { CONTROL_FRAMES_BURST, PING_FRAMES_BURST, STATE_FRAMES_BURST } from "./limits.ts";
 import type { Departure } from "./lingering/departure.ts";
 import type { Peer } from "./peer.ts";
 import type { Socket } from "./socket.ts";
+import type { Backlog } from "./streams/backlog.ts";
+import type { HistoryRequests } from "./streams/history-frames.ts";
 import type { Subscription } from "./subscription.ts";
 
 let lastOutbox = 0;
@@ -19,6 +22,9 @@ export const nextConnectionNumber = (): number => ++lastNumber;
 
 /** Short, and unique among the connections of all nodes. */
 export const connectionId = (number: number): string => `${ID_PREFIX}${number.toString(36)}`;
+
+/** The scope of message ids for REST, and for publishable keys, whose peers have no id of their own. */
+export const keyIdScope = (keyId: string): string => `key ${keyId}`;
 
 /** Up to this many subscriptions are searched one by one: most connections have few, and an index for each would cost memory. */
 const INDEXED_ABOVE = 8;
@@ -45,6 +51,9 @@ export class Connection implements Permissions {
   private byChannel: Map<string, Subscription> | undefined;
   /** The channel that this connection was last allowed to publish to, so that the checks are not repeated with every frame. */
   publishesTo: string | undefined;
+  /** The same for a channel with history, and what that keeps: `publishesTo` is only for messages that are delivered at once. */
+  storesTo: string | undefined;
+  keeps: Retention | undefined;
   private outboxTopic: string | undefined;
   /** The number of the last WebSocket ping sent after an ack; its pong opens the gate of that subscription. */
   pingSeq = 0;
@@ -57,7 +66,13 @@ export class Connection implements Permissions {
   departure: Departure = "lost";
   /** Messages of this connection that the store of history has not answered for: what it sends next waits for them (protocol 4). */
   uncommitted = 0;
-  /** Called once when `uncommitted` is 0 again. */
+  /** The channel of the last of them. */
+  uncommittedIn: string | undefined;
+  /** What it has sent since then (streams/backlog.ts); `undefined` if nothing. */
+  backlog: Backlog | undefined;
+  /** Its `history` frames (streams/history-frames.ts); `undefined` if there were none. */
+  historyRequests: HistoryRequests | undefined;
+  /** Called once when `uncommitted` is 0 again, and nothing is in the backlog. */
   whenCommitted: (() => void)[] | undefined;
   /** Unix ms at which this connection must be closed; Infinity for never. */
   deadlineMs = Number.POSITIVE_INFINITY;
@@ -114,6 +129,11 @@ export class Connection implements Permissions {
     return connectionId(this.number);
   }
 
+  /** Within which the ids of its messages are unique. A peer id may look like the id of a key, so each has its own prefix. */
+  get idScope(): string {
+    return this.secretSeq === undefined ? keyIdScope(this.keyId) : `peer ${this.peerId}`;
+  }
+
   /** The client's address, behind any trusted proxies. */
   get address(): string {
     return typeof this.packedAddress === "string" ? this.packedAddress : addressText(unpacked(this.packedAddress));
@@ -162,7 +182,14 @@ export class Connection implements Permissions {
   narrowTo(key: Grant["key"]): void {
     this.keyScope = key.scope;
     this.actions = actionsOf(this.tokenActions, key);
+    this.checkAgain();
+  }
+
+  /** Where it publishes to is checked with its next message. */
+  checkAgain(): void {
     this.publishesTo = undefined;
+    this.storesTo = undefined;
+    this.keeps = undefined;
   }
 
   may(action: ActionSet): boolean {

@@ -5,6 +5,7 @@
  */
 import type { Keyring } from "../access/keyring.ts";
 import { type Engine, type Envelope, UNAVAILABLE } from "../engine/engine.ts";
+import type { StoredMessage } from "../history/history.ts";
 import * as encode from "../protocol/encode.ts";
 import { utf8Bytes } from "../protocol/names.ts";
 import type { TrafficCounters } from "../telemetry/traffic.ts";
@@ -18,6 +19,7 @@ import type { Presence } from "./presence.ts";
 import { Quota } from "./quota.ts";
 import type { Broadcast, Socket } from "./socket.ts";
 import type { Spaces } from "./spaces.ts";
+import type { Subscription } from "./subscription.ts";
 import type { Usage } from "./usage.ts";
 
 /** A socket that is cut within this time after a write had to wait counts as a slow reader. */
@@ -58,27 +60,62 @@ export class Delivery {
     const from = sender ? sender.peer : space?.peers.get(envelope.from);
     if (from?.pending) presence.beforeMessage(from, hasReceiver(channel, sender));
     if (!engine.publish(app, name, envelope)) return "backend_error";
-    if (channel) this.fanOut(channel, fromJsonOf(envelope, sender), envelope, sender);
+    const own = sender?.subscriptionTo(name);
+    if (channel) this.fanOut(channel, fromJsonOf(envelope, sender), envelope, own, idField(envelope));
     if (space) space.countMessage();
     else this.countMessage(app);
     if (emitter.events.listener !== undefined) emitter.published(app, name, envelope.from, envelope.dataJson, sender);
     return undefined;
   }
 
+  /** `more`: messages that are accepted, but not counted yet. */
+  isOverQuota(app: string, more: number): boolean {
+    return this.quota.isUsedUp(app, more);
+  }
+
+  /** A message of a channel with history is stored: it is counted, and the other nodes get it. */
+  accept(app: string, name: string, envelope: Envelope, sender: Connection | undefined): void {
+    const { spaces, presence, engine, emitter } = this.parts;
+    this.countMessage(app);
+    if (emitter.events.listener !== undefined) emitter.published(app, name, envelope.from, envelope.dataJson, sender);
+    const from = spaces.peer(app, envelope.from);
+    if (from?.pending) presence.announcePending(from);
+    // If they cannot be reached, they find it in the store.
+    engine.publish(app, name, envelope);
+  }
+
   /** A message of another node. */
   deliver(channel: Channel, envelope: Envelope): void {
     const from = channel.space.peers.get(envelope.from);
     if (from?.pending) this.parts.presence.beforeMessage(from, hasReceiver(channel, undefined));
-    this.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined);
+    this.fanOut(channel, JSON.stringify(envelope.from), envelope, undefined, idField(envelope));
   }
 
-  private fanOut(channel: Channel, fromJson: string, envelope: Envelope, sender: Connection | undefined): void {
+  /** A message of a channel with history: the next one of its stream, wherever it was published. */
+  deliverStored(channel: Channel, message: StoredMessage, epoch: string): void {
+    const from = channel.space.peers.get(message.from);
+    const sender = message.connection === undefined ? undefined : connectionOf(from, message.connection);
+    if (from?.pending) this.parts.presence.beforeMessage(from, hasReceiver(channel, sender));
+    const { offset, check, time, id } = message;
+    const fields = encode.storedFields({ epoch, offset, check }, time, id);
+    const own = sender?.subscriptionTo(channel.name);
+    const isOnTopic = own !== undefined && !own.replay;
+    this.fanOut(channel, from ? from.json : JSON.stringify(message.from), message, isOnTopic ? own : undefined, fields);
+  }
+
+  /** `own`: the sender's subscription, which is left out. `fields`: more members of the frame. */
+  private fanOut(
+    channel: Channel,
+    fromJson: string,
+    envelope: Pick<Envelope, "metadataJson" | "dataJson">,
+    own: Subscription | undefined,
+    fields: string,
+  ): void {
     const { subscribers, metadataSubscribers } = channel;
     if (subscribers === 0) return;
-    const own = sender?.subscriptionTo(channel.name);
-    const except = own && sender?.socket;
+    const except = own?.connection.socket;
     const { metadataJson, dataJson } = envelope;
-    const plain = encode.message(channel.json, fromJson, undefined, dataJson);
+    const plain = encode.message(channel.json, fromJson, undefined, dataJson, fields);
     const plainReaders = subscribers - metadataSubscribers - (own && !own.withMetadata ? 1 : 0);
     const fullReaders = metadataSubscribers - (own?.withMetadata ? 1 : 0);
     this.parts.metrics.messages.inc(plainReaders + fullReaders);
@@ -86,7 +123,8 @@ export class Delivery {
     let bytes = 0;
     if (plainReaders > 0) bytes = this.write(channel.plainTopic, plain, except, plainReaders, counters);
     if (fullReaders > 0) {
-      const full = metadataJson === undefined ? plain : encode.message(channel.json, fromJson, metadataJson, dataJson);
+      const full =
+        metadataJson === undefined ? plain : encode.message(channel.json, fromJson, metadataJson, dataJson, fields);
       bytes = this.write(channel.metadataTopic, full, except, fullReaders, counters);
     }
     channel.count(rateWindow.number, bytes);
@@ -143,7 +181,7 @@ export class Delivery {
     const { metrics, presence } = this.parts;
     const from = sender?.peer ?? target.space.peers.get(envelope.from);
     if (from?.pending) presence.beforeDirect(from, target);
-    const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson);
+    const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson, idField(envelope));
     let reached = 0;
     for (const connection of target.connections) {
       if (connection === sender) continue;
@@ -154,7 +192,7 @@ export class Delivery {
     return reached;
   }
 
-  /** An accepted message of REST, in an application that may have no connection here. */
+  /** An accepted message in an application that may have no connection here. */
   private countMessage(app: string): void {
     this.parts.metrics.traffic.of(app).messages++;
     this.parts.usage.message(app);
@@ -191,6 +229,14 @@ export class Delivery {
   get isUnderPressure(): boolean {
     return this.parts.clock.monotonicMs() - this.pressedMs < PRESSURE_MS;
   }
+}
+
+const idField = ({ id }: Envelope): string => (id === undefined ? "" : encode.idField(id));
+
+/** The connection that published a message, if it is one of this node. Connection ids are unique over all nodes. */
+function connectionOf(peer: Peer | undefined, id: string): Connection | undefined {
+  for (const connection of peer?.connections ?? []) if (connection.id === id) return connection;
+  return undefined;
 }
 
 const fromJsonOf = (envelope: Envelope, sender: Connection | undefined): string =>

@@ -10,12 +10,14 @@ import type { Boundary } from "./boundary.ts";
 import type { EngineHandler } from "./engine-handler.ts";
 import { safely } from "./safely.ts";
 import type { Spaces } from "./spaces.ts";
+import type { Tops } from "./streams/tops.ts";
 
 export interface EngineBoundaryParts {
   readonly handler: EngineHandler;
   readonly boundary: Boundary;
   readonly faults: FaultLog;
   readonly spaces: Spaces;
+  readonly tops: Tops;
 }
 
 export class EngineBoundary implements EngineCallbacks {
@@ -75,10 +77,16 @@ export class EngineBoundary implements EngineCallbacks {
 
   /** Channel by channel: a fault in one must not leave members of that node in the others. */
   nodeGone(node: NodeId): void {
-    const { boundary, spaces } = this.parts;
+    const { boundary, spaces, tops } = this.parts;
     for (const space of [...spaces.all()])
       for (const channel of [...space.channels.values()])
         boundary.forChannel("engine", channel, () => this.handler.nodeGoneFrom(node, channel));
+    // It may have stored messages that it could not announce any more.
+    tops.read();
+  }
+
+  linkUp(): void {
+    safely(this.parts.faults, "engine", () => this.parts.tops.read());
   }
 
   connectionsChanged(app: string): void {

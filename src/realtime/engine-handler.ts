@@ -10,6 +10,7 @@ import type { Kicks } from "./kicks.ts";
 import type { Occupancy } from "./occupancy.ts";
 import type { Presence } from "./presence.ts";
 import type { Spaces } from "./spaces.ts";
+import type { StreamRules } from "./streams/stream-rules.ts";
 import type { Usage } from "./usage.ts";
 
 /** Within this time after a block, the blocked peer has no connection left on any node. */
@@ -19,6 +20,7 @@ export interface EngineHandlerParts {
   readonly id: NodeId;
   readonly spaces: Spaces;
   readonly delivery: Delivery;
+  readonly streamRules: StreamRules;
   readonly presence: Presence;
   readonly occupancy: Occupancy;
   readonly kicks: Kicks;
@@ -31,7 +33,7 @@ export interface EngineHandlerParts {
 }
 
 /** Called through EngineBoundary, which goes over the channels itself when a node is gone. */
-export class EngineHandler implements Omit<EngineCallbacks, "nodeGone"> {
+export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp"> {
   readonly id: NodeId;
 
   constructor(private readonly parts: EngineHandlerParts) {
@@ -42,7 +44,10 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone"> {
 
   deliver(app: string, name: string, envelope: Envelope): void {
     const channel = this.parts.spaces.channel(app, name);
-    if (channel) this.parts.delivery.deliver(channel, envelope);
+    if (!channel) return;
+    if (channel.stream === undefined && envelope.stored === undefined)
+      return this.parts.delivery.deliver(channel, envelope);
+    this.parts.streamRules.arrived(channel, envelope);
   }
 
   deliverTo(app: string, to: string, envelope: Envelope): number {

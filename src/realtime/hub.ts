@@ -5,6 +5,7 @@ import type { Blocks } from "../access/blocks.ts";
 import type { Keyring } from "../access/keyring.ts";
 import type { Engine, EngineCallbacks, NodeId } from "../engine/engine.ts";
 import { NodeRequests } from "../engine/node-requests.ts";
+import type { HistoryStore } from "../history/history.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import { SAMPLE_EVERY_MS } from "../telemetry/series.ts";
 import { Boundary } from "./boundary.ts";
@@ -26,16 +27,25 @@ import { Presence } from "./presence.ts";
 import { RateWindow } from "./rate-window.ts";
 import type { Rates } from "./rates.ts";
 import { Recorder } from "./recorder.ts";
+import { partMaxBytesOf } from "./rosters.ts";
 import { Sampling } from "./sampling.ts";
 import type { Broadcast } from "./socket.ts";
 import { Spaces } from "./spaces.ts";
 import { States } from "./states.ts";
+import { HistoryFrames } from "./streams/history-frames.ts";
+import { HistoryPages } from "./streams/pages.ts";
+import { Publishing } from "./streams/publishing.ts";
+import { Replays } from "./streams/replays.ts";
+import { StreamRules } from "./streams/stream-rules.ts";
+import { Streams } from "./streams/streams.ts";
+import { Tops } from "./streams/tops.ts";
 import type { Usage } from "./usage.ts";
 
 export interface HubParts {
   readonly id: NodeId;
   readonly clock: Clock;
   readonly engine: Engine;
+  readonly history: HistoryStore;
   readonly keyring: Keyring;
   readonly blocks: Blocks;
   readonly usage: Usage;
@@ -48,6 +58,8 @@ export interface HubParts {
   readonly maxPendingBytes: number;
   /** Called when another node announces a change: reload shared state and, if `app` is given, flush its usage. */
   readonly nudged: (app?: string) => Promise<void>;
+  /** Calls back when what has arrived already has been read from its sockets; absent: at the end of the turn. */
+  readonly defer?: (callback: () => void) => void;
 }
 
 export class Hub {
@@ -66,6 +78,11 @@ export class Hub {
   readonly channels: Channels;
   readonly states: States;
   readonly delivery: Delivery;
+  readonly streams: Streams;
+  readonly replays: Replays;
+  readonly publishing: Publishing;
+  readonly pages: HistoryPages;
+  readonly historyFrames: HistoryFrames;
   readonly occupancy: Occupancy;
   readonly kicks: Kicks;
   readonly liveness: Liveness;
@@ -84,8 +101,14 @@ export class Hub {
     const connections = new Connections({ ...parts, spaces, emitter });
     const boundary = new Boundary({ ...parts, spaces, connections });
     const presence = new Presence({ ...parts, spaces, connections, boundary, emitter });
-    const channels = new Channels({ engine, keyring, spaces, presence, boundary, emitter });
     const delivery = new Delivery({ ...parts, spaces, presence, emitter });
+    const streams = new Streams({ ...parts, delivery, boundary });
+    const tops = new Tops({ ...parts, streams, spaces, boundary });
+    const replays = new Replays({ ...parts, streams, boundary, connections });
+    const { defer = setImmediate } = parts;
+    const publishing = new Publishing({ ...parts, streams, delivery, spaces, boundary, defer });
+    const pages = new HistoryPages({ ...parts, streams, maxBytes: partMaxBytesOf(parts.maxPendingBytes) });
+    const channels = new Channels({ engine, keyring, spaces, presence, boundary, emitter, streams, replays, clock });
     const occupancy = new Occupancy(spaces, engine);
     const { lingering } = presence;
     const kicks = new Kicks({ ...parts, spaces, connections, lingering });
@@ -96,8 +119,10 @@ export class Hub {
     const keyChanges = new KeyChanges({ ...parts, deadlines, boundary, connections, channels, lingering, emitter });
     keyring.onRulesChange((app) => channels.rulesChanged(app));
     keyring.onChange((keyId) => keyChanges.apply(keyId));
+    const streamRules = new StreamRules({ ...parts, streams, spaces, connections, boundary });
     const handler = new EngineHandler({
       ...parts,
+      streamRules,
       spaces,
       delivery,
       presence,
@@ -106,7 +131,12 @@ export class Hub {
       boundary,
       nodeRequests,
     });
-    this.engineCallbacks = new EngineBoundary({ ...parts, handler, boundary, spaces });
+    this.engineCallbacks = new EngineBoundary({ ...parts, handler, boundary, spaces, tops });
+    this.streams = streams;
+    this.replays = replays;
+    this.publishing = publishing;
+    this.pages = pages;
+    this.historyFrames = new HistoryFrames({ ...parts, pages, boundary });
     this.rateWindow = rateWindow;
     this.sampling = sampling;
     this.recorder = recorder;

@@ -21,6 +21,11 @@ export class RealtimeMetrics {
   readonly directs;
   readonly presenceFrames;
   readonly stateFrames;
+  readonly historyFrames;
+  readonly recovered;
+  readonly notRecovered;
+  readonly replayed;
+  readonly gapReads;
   readonly bytesIn;
   readonly presenceChanges;
   readonly rateCuts;
@@ -38,6 +43,7 @@ export class RealtimeMetrics {
       publish: framesIn({ type: "publish" }),
       send: framesIn({ type: "send" }),
       state: framesIn({ type: "state" }),
+      history: framesIn({ type: "history" }),
       ping: framesIn({ type: "ping" }),
       other: framesIn({ type: "other" }),
     };
@@ -54,6 +60,12 @@ export class RealtimeMetrics {
     this.directs = framesOut({ type: "direct" });
     this.presenceFrames = framesOut({ type: "presence" });
     this.stateFrames = framesOut({ type: "state" });
+    this.historyFrames = framesOut({ type: "history" });
+    const recoveries = metrics.counters("parley_recoveries_total", "Subscribes with recover or rewind, by result.");
+    this.recovered = recoveries({ recovered: "true" });
+    this.notRecovered = recoveries({ recovered: "false" });
+    this.replayed = metrics.counter("parley_replayed_messages_total", "Earlier messages sent to new subscriptions.");
+    this.gapReads = metrics.counter("parley_history_gap_reads_total", "Reads of messages that had not arrived.");
     this.reading(metrics, "deliveries", "parley_deliveries_total", "Messages and direct messages handed to sockets.");
     this.bytesIn = metrics.counter("parley_bytes_in_total", "Payload bytes of client frames.");
     this.reading(

@@ -27,13 +27,13 @@ export class Occupancy {
   localChannels(app: string): readonly ChannelCount[] {
     const channels = [...(this.spaces.get(app)?.channels.values() ?? [])];
     return channels
-      .filter((channel) => channel.subscribers > 0)
+      .filter((channel) => channel.subscribers + channel.replaying > 0)
       .map((channel) => ({
         channel: channel.name,
         peerIds: [...channel.members.values()]
           .filter((one) => one.subscriptions.length > 0)
           .map((one) => one.peer.peerId),
-        connections: channel.subscribers,
+        connections: channel.subscribers + channel.replaying,
       }));
   }
 

@@ -8,8 +8,9 @@ export class Quota {
     private readonly usage: Usage,
   ) {}
 
-  isUsedUp(app: string): boolean {
+  /** `more`: messages that are accepted, but not counted yet. */
+  isUsedUp(app: string, more = 0): boolean {
     const cap = this.keyring.app(app)?.maxMessagesPerPeriod ?? null;
-    return cap !== null && this.usage.messagesUsed(app) >= cap;
+    return cap !== null && this.usage.messagesUsed(app) + more >= cap;
   }
 }

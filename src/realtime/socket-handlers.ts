@@ -79,7 +79,9 @@ export class SocketHandlers {
       },
       drain: (ws) => {
         try {
-          if (ws.data instanceof Connection && ws.data.open) this.parts.hub.presence.onDrained(ws.data);
+          if (!(ws.data instanceof Connection) || !ws.data.open) return;
+          this.parts.hub.presence.onDrained(ws.data);
+          this.parts.hub.replays.onDrained(ws.data);
         } catch (error) {
           this.failed(ws, "drain", error);
         }

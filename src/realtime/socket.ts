@@ -12,6 +12,8 @@ export interface Socket {
   /** Ends the socket without a closing handshake. */
   terminate(): void;
   getBufferedAmount(): number;
+  /** What is sent within `act` leaves in one write. */
+  cork(act: () => void): void;
 }
 
 /** Writes a text to every subscriber of a topic except `except`. Returns bytes written; not positive: bytes wait for a reader. */

@@ -51,7 +51,7 @@ export class Spaces {
 
   /** Forgets a channel that has no subscriber here, keeps no member, and of which other nodes know no member through this one. */
   forgetIfUnused(channel: Channel): void {
-    if (channel.subscribers > 0 || !channel.isInUse) return;
+    if (channel.subscribers + channel.replaying > 0 || !channel.isInUse) return;
     if ([...channel.members.values()].some((member) => member.announced || member.stay)) return;
     this.detach(channel);
     this.engine.unwatch(channel.space.app, channel.name);
@@ -72,6 +72,7 @@ export class Spaces {
       member.peer.removePending(member);
       channel.forget(member);
     }
+    channel.stream?.end();
     return announced;
   }
 

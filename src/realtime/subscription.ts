@@ -16,6 +16,7 @@ import type { Channel } from "./channel.ts";
 import type { Connection } from "./connection.ts";
 import type { Member } from "./member.ts";
 import type { Roster } from "./rosters.ts";
+import type { Replay } from "./streams/replay.ts";
 import { ABSENT, type EndReason, isVisibleIn, type SubscriptionState } from "./subscription-states.ts";
 
 export type { EndReason };
@@ -27,6 +28,8 @@ export class Subscription {
   /** What the peer says about itself through this connection; `undefined` if nothing. */
   stateJson: string | undefined;
   private isOnStateTopic = false;
+  /** Present until it has got earlier messages of the channel, and is on the topic. */
+  replay: Replay | undefined;
   private current: SubscriptionState = ABSENT;
   // Copies of what `current` says, changed with it: ticks read them for every member, and the states have nine different shapes.
   private kind: SubscriptionState["kind"] = ABSENT.kind;

@@ -6,7 +6,7 @@ import type { Log } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 
 /** Where a fault was caught. */
-export type FaultPlace = "timer" | "socket" | "engine";
+export type FaultPlace = "timer" | "socket" | "engine" | "history";
 
 /** For code that only reports faults. */
 export type FaultLog = Pick<Faults, "caught">;
@@ -26,6 +26,7 @@ export class Faults {
       timer: counters({ where: "timer" }),
       socket: counters({ where: "socket" }),
       engine: counters({ where: "engine" }),
+      history: counters({ where: "history" }),
     };
   }
 

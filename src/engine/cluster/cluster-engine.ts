@@ -331,12 +331,13 @@ export class ClusterEngine implements Engine {
 
   /** During the outage nothing was received from any node, and no node received anything from this one. */
   private transportUp(): void {
-    const { nodes, outgoing, subscriptions, heartbeats } = this.parts;
+    const { local, nodes, outgoing, subscriptions, heartbeats } = this.parts;
     this.options.changed?.(true);
     nodes.startGrace();
     outgoing.repeatAll();
     heartbeats.send(true);
     for (const node of nodes.all) subscriptions.resync(node);
+    local.linkUp();
   }
 }
 

@@ -61,6 +61,10 @@ export class NodeCallbacks implements EngineCallbacks {
     this.boundary.run({ in: "lost", app, channel }, () => this.end.lost(app, channel));
   }
 
+  linkUp(): void {
+    this.boundary.run({ in: "linkUp" }, () => this.end.linkUp());
+  }
+
   nodeGone(node: NodeId): void {
     this.gone.add(node);
     this.boundary.run({ in: "nodeGone", node }, () => {

@@ -239,6 +239,8 @@ export class TestNode implements EngineCallbacks {
     this.lostChannels.push(channel);
   }
 
+  linkUp(): void {}
+
   nodeGone(node: NodeId): void {
     if (this.gone.includes(node)) this.violations.push(`${node} was reported gone twice`);
     this.gone.push(node);

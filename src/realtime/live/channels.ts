@@ -189,7 +189,7 @@ export class LiveChannels {
 
   private *active(app: string, prefix: string): Generator<Channel> {
     for (const channel of this.parts.spaces.get(app)?.channels.values() ?? [])
-      if (channel.subscribers > 0 && channel.name.startsWith(prefix)) yield channel;
+      if (channel.subscribers + channel.replaying > 0 && channel.name.startsWith(prefix)) yield channel;
   }
 
   private linesOf(channels: readonly Channel[]): LiveChannel[] {
@@ -201,7 +201,7 @@ export class LiveChannels {
     return {
       // Without a loop. A member that has just left is in it until the others are shown that, as in their rosters.
       peers: channel.members.size,
-      connections: channel.subscribers,
+      connections: channel.subscribers + channel.replaying,
       ratePerSec: rounded(channel.ratePerSec(now)),
       bytesPerSec: rounded(channel.bytesPerSec(now)),
     };

@@ -118,6 +118,10 @@ export class FakeSocket implements Socket {
     this.close(1006, "");
   }
 
+  cork(act: () => void): void {
+    act();
+  }
+
   getBufferedAmount(): number {
     return this.buffered;
   }

@@ -5,6 +5,7 @@ import type { Keyring } from "../../access/keyring.ts";
 import type { Follower } from "../../access/store-follower.ts";
 import { Throttle } from "../../access/throttle.ts";
 import type { Engine } from "../../engine/engine.ts";
+import type { HistoryStore } from "../../history/history.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
 import { assembleRealtime } from "../build.ts";
@@ -16,7 +17,7 @@ import type { Rates } from "../rates.ts";
 import type { SocketData } from "../socket-handlers.ts";
 import { Usage } from "../usage.ts";
 import { FakeServer } from "./fake-socket.ts";
-import { MemoryUsage, noFaults, silentLog } from "./stubs.ts";
+import { MemoryUsage, noFaults, noHistory, silentLog } from "./stubs.ts";
 
 export interface NodeOptions {
   readonly tickMs?: number;
@@ -27,6 +28,8 @@ export interface NodeOptions {
   /** Absent: a fault fails the test. */
   readonly faults?: FaultLog;
   readonly maxPendingBytes?: number;
+  /** Absent: one that no channel may need. */
+  readonly history?: HistoryStore;
 }
 
 export interface NodeParts {
@@ -78,6 +81,7 @@ export function buildNode(parts: NodeParts, options: NodeOptions = {}): TestNode
     faults,
     storeFollower,
     maxPendingBytes,
+    history: options.history ?? noHistory,
     broadcast: server.broadcast,
     presenceTickMs: tickMs,
     rates: options.rates ?? { framesPerSecond: 0, framesBurst: 500 },

@@ -1,4 +1,5 @@
 /** For tests: stand-ins for what realtime only writes to. */
+import type { HistoryStore } from "../../history/history.ts";
 import type { Store, UsageRow } from "../../store/store.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import type { Log } from "../../telemetry/log.ts";
@@ -11,6 +12,9 @@ export const noFaults: FaultLog = {
     throw error;
   },
 };
+
+/** For tests of channels without history. */
+export const noHistory = { isShared: false, onRewound: () => {} } as unknown as HistoryStore;
 
 /** The part of a store that counts usage, in memory; it can be made to fail. */
 export class MemoryUsage {

@@ -11,7 +11,7 @@ import { systemClock as clock } from "../../../src/realtime/clock.ts";
 import type { Hub } from "../../../src/realtime/hub.ts";
 import type { SocketData } from "../../../src/realtime/socket-handlers.ts";
 import { World } from "../../../src/realtime/testing/kit.ts";
-import { noFaults } from "../../../src/realtime/testing/stubs.ts";
+import { noFaults, noHistory } from "../../../src/realtime/testing/stubs.ts";
 
 export interface CrowdedOptions {
   readonly members: number;
@@ -50,6 +50,7 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     usage,
     metrics,
     faults: noFaults,
+    history: noHistory,
     broadcast: (topic, text, except) => (except ? except.publish(topic, text) : server.publish(topic, text)),
     presenceTickMs: 10,
     rates: { framesPerSecond: 0, framesBurst: 500 },

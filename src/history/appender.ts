@@ -1,0 +1,214 @@
+/**
+ * Appends the messages of this node to the store, in batches: one batch at a time, in the order in which the messages came. What
+ * arrives while a batch is under way is the next batch, so that batches grow with the load.
+ *
+ * When the store does not answer for a batch, its messages are reported as not known to be stored. Nothing more is appended until
+ * the store has said what became of that batch: a message that was stored after all must not come behind later ones, and its
+ * channels must get it.
+ */
+import type { Appended, Batch, HistoryStore, NewMessage } from "./history.ts";
+import { randomBase36 } from "./random.ts";
+import { messageBytes } from "./size.ts";
+
+/** One batch: more would occupy an embedded store, and with it the event loop, for too long. */
+const BATCH_MAX_MESSAGES = 256;
+const BATCH_MAX_BYTES = 1_000_000;
+/** Messages that wait for the store, over all applications. */
+const QUEUE_MAX_BYTES = 32 * 1024 * 1024;
+/** How long the store may take for a batch, and how long a message may wait for its batch. */
+const APPEND_MAX_MS = 2000;
+/** How long the store may take to say what became of a batch before it is asked again. */
+const SETTLE_MAX_MS = 5000;
+const SETTLE_AGAIN_MIN_MS = 100;
+const SETTLE_AGAIN_MAX_MS = 2000;
+
+/** Gets `undefined` if it is not known whether the message is stored. Called once per message, never within `append` itself. */
+export type Done = (appended: Appended | undefined) => void;
+
+export interface AppenderParts {
+  readonly store: Pick<HistoryStore, "append" | "settle">;
+  readonly clock: { monotonicMs(): number; after(ms: number, callback: () => void): void };
+  /** Calls back when what has arrived already has been read from its sockets, so that it is one batch. */
+  readonly defer: (callback: () => void) => void;
+  /** A message that was reported as not known to be stored is stored. */
+  readonly lateStored: (message: NewMessage, appended: Appended) => void;
+  /** A callback has thrown. */
+  readonly failed: (error: unknown) => void;
+  /** The store has not taken a batch. */
+  readonly unavailable: (error: unknown) => void;
+}
+
+interface Queued {
+  readonly message: NewMessage;
+  readonly done: Done;
+  readonly bytes: number;
+  /** Monotonic ms. */
+  readonly sinceMs: number;
+}
+
+/** A batch that is at the store. */
+interface Sent {
+  readonly batch: Batch;
+  readonly queued: readonly Queued[];
+  readonly sinceMs: number;
+  /** Its messages were reported as not known to be stored. */
+  isUnknown: boolean;
+}
+
+/** How often a wait for the store is checked. */
+const CHECK_EVERY_MS = 250;
+
+export class Appender {
+  /** Bound: QUEUE_MAX_BYTES. */
+  private queue: Queued[] = [];
+  private queuedBytes = 0;
+  private sent: Sent | undefined;
+  private isScheduled = false;
+  private isTimerSet = false;
+  private isClosed = false;
+  private idle: (() => void)[] = [];
+
+  constructor(private readonly parts: AppenderParts) {}
+
+  /** Returns false if too much waits already: `done` is not called then. */
+  append(message: NewMessage, done: Done): boolean {
+    const bytes = messageBytes(message);
+    if (this.isClosed || this.queuedBytes + bytes > QUEUE_MAX_BYTES) return false;
+    this.queue.push({ message, done, bytes, sinceMs: this.parts.clock.monotonicMs() });
+    this.queuedBytes += bytes;
+    this.schedule();
+    return true;
+  }
+
+  /** Bytes of messages that wait for the store. */
+  get waitingBytes(): number {
+    return this.queuedBytes;
+  }
+
+  /** Resolves when nothing waits any more, at the latest when the last message was given up. From then on nothing is appended. */
+  async close(): Promise<void> {
+    if (this.queue.length > 0 || (this.sent && !this.sent.isUnknown))
+      await new Promise<void>((resolve) => this.idle.push(resolve));
+    this.isClosed = true;
+  }
+
+  private schedule(): void {
+    if (this.isScheduled || this.sent || this.queue.length === 0) return;
+    this.isScheduled = true;
+    this.parts.defer(() => {
+      this.isScheduled = false;
+      this.flush();
+    });
+  }
+
+  private flush(): void {
+    if (this.sent || this.queue.length === 0) return;
+    const queued = this.take();
+    const batch: Batch = { check: randomBase36(), messages: queued.map(({ message }) => message) };
+    const sent: Sent = { batch, queued, sinceMs: this.parts.clock.monotonicMs(), isUnknown: false };
+    this.sent = sent;
+    this.watch();
+    void this.send(sent);
+  }
+
+  private take(): Queued[] {
+    let count = 0;
+    let bytes = 0;
+    for (const one of this.queue) {
+      if (count === BATCH_MAX_MESSAGES || (count > 0 && bytes + one.bytes > BATCH_MAX_BYTES)) break;
+      bytes += one.bytes;
+      count++;
+    }
+    this.queuedBytes -= bytes;
+    return this.queue.splice(0, count);
+  }
+
+  private async send(sent: Sent): Promise<void> {
+    try {
+      this.known(sent, await this.parts.store.append(sent.batch));
+    } catch (error) {
+      this.parts.unavailable(error);
+      this.unknown(sent);
+    }
+  }
+
+  /** The fate of a batch is known; `undefined`: none of it is stored. */
+  private known(sent: Sent, appended: readonly Appended[] | undefined): void {
+    if (this.sent !== sent) return;
+    this.sent = undefined;
+    for (const [i, { message, done }] of sent.queued.entries()) {
+      const one = appended?.[i];
+      if (!sent.isUnknown) this.call(() => done(one));
+      else if (one && !one.isDuplicate) this.call(() => this.parts.lateStored(message, one));
+    }
+    this.schedule();
+    this.reportIdle();
+  }
+
+  private unknown(sent: Sent): void {
+    if (this.sent !== sent || sent.isUnknown) return;
+    sent.isUnknown = true;
+    for (const { done } of sent.queued) this.call(() => done(undefined));
+    this.reportIdle();
+    this.settle(sent, SETTLE_AGAIN_MIN_MS);
+  }
+
+  /** Asks until the store answers. An attempt that is not answered is followed by the next one: any answer counts. */
+  private settle(sent: Sent, againMs: number): void {
+    if (this.sent !== sent || this.isClosed) return;
+    const { store, clock } = this.parts;
+    let isOver = false;
+    const again = (): void => {
+      if (isOver) return;
+      isOver = true;
+      clock.after(againMs, () => this.settle(sent, Math.min(againMs * 2, SETTLE_AGAIN_MAX_MS)));
+    };
+    clock.after(SETTLE_MAX_MS, again);
+    store.settle(sent.batch).then((appended) => {
+      isOver = true;
+      this.known(sent, appended);
+    }, again);
+  }
+
+  /** One timer for everything that waits, whatever the number of batches. */
+  private watch(): void {
+    if (this.isTimerSet || (!this.sent && this.queue.length === 0)) return;
+    this.isTimerSet = true;
+    this.parts.clock.after(CHECK_EVERY_MS, () => {
+      this.isTimerSet = false;
+      this.check();
+      this.watch();
+    });
+  }
+
+  private check(): void {
+    const sinceMs = this.parts.clock.monotonicMs() - APPEND_MAX_MS;
+    const { sent } = this;
+    if (sent && !sent.isUnknown && sent.sinceMs <= sinceMs) {
+      this.parts.unavailable(new Error(`the store of history has not answered for ${APPEND_MAX_MS} ms`));
+      this.unknown(sent);
+    }
+    let expired = 0;
+    for (const one of this.queue) {
+      if (one.sinceMs > sinceMs) break;
+      this.queuedBytes -= one.bytes;
+      expired++;
+    }
+    for (const { done } of this.queue.splice(0, expired)) this.call(() => done(undefined));
+    this.reportIdle();
+  }
+
+  /** A callback that throws must not cost the other messages of its batch their answer. */
+  private call(callback: () => void): void {
+    try {
+      callback();
+    } catch (error) {
+      this.parts.failed(error);
+    }
+  }
+
+  private reportIdle(): void {
+    if (this.idle.length === 0 || this.queue.length > 0 || (this.sent && !this.sent.isUnknown)) return;
+    for (const resolve of this.idle.splice(0)) resolve();
+  }
+}

@@ -1,0 +1,77 @@
+/** The frames `subscribe`, `unsubscribe` and `history`: their checks, in the order of the protocol. */
+import { channelRefusal } from "../access/permissions.ts";
+import { bitOf } from "../protocol/actions.ts";
+import type { ClientFrame } from "../protocol/frames.ts";
+import { CHANNELS_PER_CONNECTION_MAX } from "../protocol/limits.ts";
+import { isChannelName } from "../protocol/names.ts";
+import { subscribeOptions } from "../protocol/subscribe-options.ts";
+import type { Connection } from "./connection.ts";
+import type { Hub } from "./hub.ts";
+import type { Replies } from "./replies.ts";
+import { putOff } from "./streams/backlog.ts";
+import type { HistoryFrames } from "./streams/history-frames.ts";
+import { pageRequest } from "./streams/page-request.ts";
+import { HISTORY_AWAY, TOO_MUCH_WAITS } from "./streams/texts.ts";
+
+const SUBSCRIBE = bitOf("subscribe");
+
+export interface ChannelFramesParts {
+  readonly hub: Hub;
+  readonly replies: Replies;
+  readonly historyFrames: HistoryFrames;
+}
+
+export class ChannelFrames {
+  constructor(private readonly parts: ChannelFramesParts) {}
+
+  subscribe(connection: Connection, frame: ClientFrame): void {
+    const { channel, requestId } = frame;
+    const { hub, replies } = this.parts;
+    const options = subscribeOptions(frame.fields);
+    if (!options) return replies.refuse(connection, "malformed_message", frame);
+    if (!this.mayRead(connection, channel, frame)) return;
+    if (connection.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !connection.subscriptionTo(channel))
+      return replies.refuse(connection, "channel_limit_exceeded", frame);
+    hub.channels.subscribe(connection, channel, options, (refused, fields) => {
+      if (refused === "backend_error") replies.refuse(connection, refused, frame, HISTORY_AWAY);
+      else if (refused) replies.refuse(connection, refused, frame);
+      else replies.ack(connection, requestId, fields);
+    });
+  }
+
+  unsubscribe(connection: Connection, frame: ClientFrame): void {
+    const { channel, requestId } = frame;
+    const { hub, replies } = this.parts;
+    if (!isChannelName(channel)) return replies.refuse(connection, "invalid_channel", frame);
+    const unsubscribe = (): void => {
+      hub.channels.unsubscribe(connection, channel);
+      replies.ack(connection, requestId);
+    };
+    // The others see its messages before they see that it has left.
+    if (connection.uncommitted === 0) unsubscribe();
+    else if (!putOff(connection, 0, unsubscribe)) replies.refuse(connection, "backend_error", frame, TOO_MUCH_WAITS);
+  }
+
+  history(connection: Connection, frame: ClientFrame): void {
+    const { channel, requestId, fields } = frame;
+    const { replies, historyFrames } = this.parts;
+    const request = pageRequest(fields);
+    if (typeof request === "string") return replies.refuse(connection, "malformed_message", frame, request);
+    if (!this.mayRead(connection, channel, frame)) return;
+    historyFrames.request(connection, { ...request, channel, requestId }, (code, message) =>
+      replies.refuse(connection, code, { channel, requestId }, message),
+    );
+  }
+
+  /** Refuses the frame if not. */
+  private mayRead(connection: Connection, channel: unknown, frame: ClientFrame): channel is string {
+    const { replies } = this.parts;
+    if (typeof channel !== "string") {
+      replies.refuse(connection, "invalid_channel", frame);
+      return false;
+    }
+    const refusal = channelRefusal(channel, SUBSCRIBE, connection, false);
+    if (refusal) replies.refuseChannel(connection, refusal, SUBSCRIBE, channel, frame);
+    return refusal === undefined;
+  }
+}

@@ -1,0 +1,146 @@
+/** The frames `publish` and `send`: their checks, in the order of the protocol, and what waits for earlier messages. */
+import { channelRefusal } from "../access/permissions.ts";
+import type { Envelope } from "../engine/engine.ts";
+import { bitOf } from "../protocol/actions.ts";
+import type { Retention } from "../protocol/channel-rules.ts";
+import type { ClientFrame } from "../protocol/frames.ts";
+import { isMessageId, isPeerId, utf8Bytes } from "../protocol/names.ts";
+import { positionText } from "../protocol/position.ts";
+import type { Clock } from "./clock.ts";
+import type { Connection } from "./connection.ts";
+import type { SendRefusal } from "./delivery.ts";
+import type { Hub } from "./hub.ts";
+import type { Replies, Request } from "./replies.ts";
+import { mayStore, putOff } from "./streams/backlog.ts";
+import { NOT_KNOWN_TO_BE_STORED, TOO_MUCH_WAITS } from "./streams/texts.ts";
+
+const PUBLISH = bitOf("publish");
+const SEND = bitOf("send");
+
+export interface MessageFramesParts {
+  readonly hub: Hub;
+  readonly clock: Clock;
+  readonly replies: Replies;
+}
+
+export class MessageFrames {
+  constructor(private readonly parts: MessageFramesParts) {}
+
+  publish(connection: Connection, frame: ClientFrame): void {
+    const { channel, data, fields } = frame;
+    const { replies } = this.parts;
+    const { id } = fields;
+    if (id !== undefined && !isMessageId(id)) return this.refuseId(connection, frame);
+    if (typeof channel !== "string" || channel !== connection.publishesTo) {
+      if (typeof channel !== "string") return replies.refuse(connection, "invalid_channel", frame);
+      if (channel === connection.storesTo) return this.publishInOrder(connection, channel, frame, id);
+      // A subscribed channel is allowed: an edit of the key that no longer covers the channel ends the subscription too.
+      const isHeld = connection.subscriptionTo(channel) !== undefined;
+      const refusal = channelRefusal(channel, PUBLISH, connection, isHeld);
+      if (refusal) return replies.refuseChannel(connection, refusal, PUBLISH, channel, frame);
+      const keep = this.parts.hub.streams.ruleOf(connection.peer.space.app, channel)?.history;
+      if (keep) {
+        connection.storesTo = channel;
+        connection.keeps = keep;
+      }
+      if (keep || connection.uncommitted > 0) return this.publishInOrder(connection, channel, frame, id);
+      connection.publishesTo = channel;
+    }
+    if (data === undefined) return replies.refuse(connection, "missing_data", frame);
+    this.publishNow(connection, channel, envelopeOf(connection, data, id), frame);
+  }
+
+  private publishNow(connection: Connection, channel: string, envelope: Envelope, request: Request): void {
+    const { hub, clock, replies } = this.parts;
+    const { space } = connection.peer;
+    const refused = hub.delivery.publish(space.app, channel, envelope, connection);
+    if (refused) return replies.refuse(connection, refused, request);
+    connection.published++;
+    replies.ackMessage(connection, request.requestId);
+    space.counters.latency.observeMs(clock.monotonicMs() - connection.lastSeenMs);
+  }
+
+  /** The channel keeps history, or earlier messages of this connection are not stored yet. */
+  private publishInOrder(
+    connection: Connection,
+    channel: string,
+    { data, requestId }: ClientFrame,
+    id: string | undefined,
+  ): void {
+    const request: Request = { requestId, channel };
+    if (data === undefined) return this.parts.replies.refuse(connection, "missing_data", request);
+    const envelope = envelopeOf(connection, data, id);
+    const keep = channel === connection.storesTo ? connection.keeps : undefined;
+    if (!keep)
+      return this.putOff(connection, data, request, () => this.publishNow(connection, channel, envelope, request));
+    const store = (): void => this.store(connection, channel, keep, envelope, request);
+    if (mayStore(connection, channel, this.parts.hub.publishing.keepsOrder)) return store();
+    this.putOff(connection, data, request, store, channel);
+  }
+
+  private store(
+    sender: Connection,
+    channel: string,
+    keep: Retention,
+    envelope: Envelope,
+    { requestId }: Request,
+  ): void {
+    const { hub, clock, replies } = this.parts;
+    const { space } = sender.peer;
+    const sinceMs = sender.lastSeenMs;
+    const idScope = envelope.id === undefined ? "" : sender.idScope;
+    hub.publishing.publish({ app: space.app, channel, keep, envelope, idScope, sender }, (outcome) => {
+      if (outcome === "backend_error")
+        return replies.refuse(sender, outcome, { requestId, channel }, NOT_KNOWN_TO_BE_STORED);
+      if (typeof outcome === "string") return replies.refuse(sender, outcome, { requestId, channel });
+      if (!outcome.isDuplicate) sender.published++;
+      const duplicate = outcome.isDuplicate ? ',"duplicate":true' : "";
+      replies.ackMessage(sender, requestId, `,"pos":"${positionText(outcome)}"${duplicate}`);
+      space.counters.latency.observeMs(clock.monotonicMs() - sinceMs);
+    });
+  }
+
+  send(connection: Connection, frame: ClientFrame): void {
+    const { to, data, fields, requestId } = frame;
+    const { replies } = this.parts;
+    const { id } = fields;
+    if (id !== undefined && !isMessageId(id)) return this.refuseId(connection, frame);
+    if (!isPeerId(to)) return replies.refuse(connection, "invalid_peer_id", frame);
+    if (!connection.may(SEND)) return replies.refuseAction(connection, SEND, frame);
+    if (data === undefined) return replies.refuse(connection, "missing_data", frame);
+    const envelope = envelopeOf(connection, data, id);
+    if (connection.uncommitted === 0) return this.sendNow(connection, to, envelope, frame);
+    const request: Request = { requestId, channel: undefined };
+    this.putOff(connection, data, request, () => this.sendNow(connection, to, envelope, request));
+  }
+
+  private sendNow(connection: Connection, to: string, envelope: Envelope, request: Request): void {
+    const { delivery, boundary } = this.parts.hub;
+    const sent = delivery.send(connection.peer.space.app, to, envelope, connection);
+    if (sent instanceof Promise)
+      sent
+        .then((refused) => this.answerSend(connection, refused, request))
+        .catch((error) => boundary.connectionFailed("engine", connection, error));
+    else this.answerSend(connection, sent, request);
+  }
+
+  private answerSend(connection: Connection, refused: SendRefusal | undefined, request: Request): void {
+    const { replies } = this.parts;
+    if (refused) return replies.refuse(connection, refused, request);
+    connection.published++;
+    replies.ackMessage(connection, request.requestId);
+  }
+
+  private putOff(connection: Connection, data: string, request: Request, run: () => void, storesTo?: string): void {
+    if (!putOff(connection, utf8Bytes(data), run, storesTo))
+      this.parts.replies.refuse(connection, "backend_error", request, TOO_MUCH_WAITS);
+  }
+
+  private refuseId(connection: Connection, frame: ClientFrame): void {
+    this.parts.replies.refuse(connection, "malformed_message", frame, "id: must be 1 to 64 printable ASCII characters");
+  }
+}
+
+/** Without an id the envelope has no such property: most messages have none. */
+const envelopeOf = ({ peerId, metadataJson }: Connection, dataJson: string, id: string | undefined): Envelope =>
+  id === undefined ? { from: peerId, metadataJson, dataJson } : { from: peerId, metadataJson, dataJson, id };

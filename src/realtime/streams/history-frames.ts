@@ -1,0 +1,95 @@
+/**
+ * The `history` frames of connections: one at a time per connection, with a rate of their own, because each may read a megabyte from
+ * the store. A page waits until the client has read enough of what was sent before.
+ */
+import type { Code } from "../../protocol/codes.ts";
+import * as encode from "../../protocol/encode.ts";
+import type { Boundary } from "../boundary.ts";
+import type { Clock } from "../clock.ts";
+import type { Connection } from "../connection.ts";
+import type { RealtimeMetrics } from "../metrics.ts";
+import { HISTORY_FRAMES_BURST, HISTORY_FRAMES_PER_SECOND } from "./limits.ts";
+import type { PageRequest } from "./page-request.ts";
+import type { HistoryPages } from "./pages.ts";
+import { HISTORY_AWAY } from "./texts.ts";
+
+/** What a connection may still ask for, and what it has asked for. */
+export interface HistoryRequests {
+  left: number;
+  /** Monotonic ms as of which `left` is. */
+  refilledMs: number;
+  isBusy: boolean;
+  /** Bound: HISTORY_FRAMES_BURST. */
+  readonly waiting: (() => void)[];
+}
+
+export interface HistoryRequest extends PageRequest {
+  readonly channel: string;
+  readonly requestId: string | undefined;
+}
+
+export interface HistoryFramesParts {
+  readonly pages: HistoryPages;
+  readonly clock: Clock;
+  readonly boundary: Boundary;
+  readonly metrics: RealtimeMetrics;
+  readonly maxPendingBytes: number;
+}
+
+type Refuse = (code: Code, message?: string) => void;
+
+const RATE = `At most ${HISTORY_FRAMES_PER_SECOND} history frames per second; try again later.`;
+/** How often a page that waits for its client is tried again. */
+const CHECK_EVERY_MS = 50;
+
+export class HistoryFrames {
+  constructor(private readonly parts: HistoryFramesParts) {}
+
+  request(connection: Connection, request: HistoryRequest, refuse: Refuse): void {
+    const requests = this.requestsOf(connection);
+    if (requests.left < 1 || requests.waiting.length >= HISTORY_FRAMES_BURST) return refuse("rate_limited", RATE);
+    requests.left--;
+    const run = (): void => {
+      this.answer(connection, request, refuse)
+        .catch((error) => this.parts.boundary.connectionFailed("history", connection, error))
+        .finally(() => {
+          const next = requests.waiting.shift();
+          if (next && connection.open) next();
+          else requests.isBusy = false;
+        });
+    };
+    if (requests.isBusy) return void requests.waiting.push(run);
+    requests.isBusy = true;
+    run();
+  }
+
+  private async answer(connection: Connection, request: HistoryRequest, refuse: Refuse): Promise<void> {
+    const { pages, metrics } = this.parts;
+    const { channel, requestId } = request;
+    let page: Awaited<ReturnType<HistoryPages["page"]>>;
+    try {
+      page = await pages.page(connection.peer.space.app, channel, request);
+    } catch {
+      return refuse("backend_error", HISTORY_AWAY);
+    }
+    // The key may have changed while the store was read.
+    if (!connection.covers(channel)) return refuse("channel_not_authorized");
+    const text = encode.history(requestId, JSON.stringify(channel), page?.fields ?? '"messages":[],"more":false');
+    const roomBytes = this.parts.maxPendingBytes - Buffer.byteLength(text);
+    while (connection.open && connection.socket.getBufferedAmount() > Math.max(0, roomBytes))
+      await new Promise<void>((resolve) => this.parts.clock.after(CHECK_EVERY_MS, resolve));
+    if (!connection.open) return;
+    metrics.historyFrames.inc();
+    connection.socket.send(text);
+  }
+
+  private requestsOf(connection: Connection): HistoryRequests {
+    const nowMs = this.parts.clock.monotonicMs();
+    connection.historyRequests ??= { left: HISTORY_FRAMES_BURST, refilledMs: nowMs, isBusy: false, waiting: [] };
+    const requests = connection.historyRequests;
+    const refilled = ((nowMs - requests.refilledMs) / 1000) * HISTORY_FRAMES_PER_SECOND;
+    requests.left = Math.min(HISTORY_FRAMES_BURST, requests.left + refilled);
+    requests.refilledMs = nowMs;
+    return requests;
+  }
+}

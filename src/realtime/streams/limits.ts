@@ -1,0 +1,31 @@
+/** Limits of streams on one node. Those that clients see are in protocol/limits.ts. */
+
+/** Messages that arrived before an earlier one. What is beyond is read from the store later. */
+export const AHEAD_MAX_MESSAGES = 256;
+export const AHEAD_MAX_BYTES = 1_000_000;
+/** A missing message is usually on its way from another node: it is read from the store only after this time. */
+export const GAP_WAIT_MS = 20;
+/** The same for the newest messages, of which nothing shows that they are missing but the store. */
+export const TAIL_WAIT_MS = 200;
+/** How often the ends of all streams are read from a store that other nodes write to, and from how long before the last time. */
+export const TOPS_EVERY_MS = 1000;
+export const TOPS_OVERLAP_MS = 10_000;
+/** A call of the store that has not answered by then has failed. */
+export const STORE_MAX_MS = 2000;
+/** A read that has failed is repeated after this time. */
+export const READ_AGAIN_MS = 250;
+/** Messages and bytes of one read for a gap or a replay. */
+export const READ_MAX_MESSAGES = 256;
+export const READ_MAX_BYTES = 256 * 1024;
+/** Reads for recoveries at the same time: each may hold REPLAY_MAX_BYTES in memory. */
+export const RECOVERY_READS_MAX = 8;
+/** A message that was read from the store waits this long for the join of its sender. */
+export const JOIN_WAIT_MS = 1000;
+/** The store forgets streams that are not used: those with subscribers are opened again this often. */
+export const REOPEN_EVERY_MS = 300_000;
+/** Frames of a connection that wait until its earlier messages are stored. */
+export const BACKLOG_MAX_FRAMES = 1000;
+export const BACKLOG_MAX_BYTES = 1_000_000;
+/** `history` frames of one connection. */
+export const HISTORY_FRAMES_PER_SECOND = 5;
+export const HISTORY_FRAMES_BURST = 10;

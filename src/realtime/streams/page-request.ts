@@ -1,0 +1,24 @@
+/** What is asked for of a channel's history, in a frame. */
+import { HISTORY_PAGE_DEFAULT, HISTORY_PAGE_MAX } from "../../protocol/limits.ts";
+import { type Position, parsePosition } from "../../protocol/position.ts";
+
+export interface PageRequest {
+  /** Messages before this one, newest first. With neither: the newest. */
+  readonly before?: Position;
+  /** Messages behind this one, oldest first. */
+  readonly after?: Position;
+  readonly limit: number;
+}
+
+/** A sentence if a field is not what it must be. */
+export function pageRequest(fields: Readonly<Record<string, unknown>>): PageRequest | string {
+  const { before, after, limit = HISTORY_PAGE_DEFAULT } = fields;
+  if (before !== undefined && after !== undefined) return "before, after: send at most one of them";
+  if (typeof limit !== "number" || !Number.isInteger(limit) || limit < 1 || limit > HISTORY_PAGE_MAX)
+    return `limit: must be a whole number from 1 to ${HISTORY_PAGE_MAX}`;
+  const named = before ?? after;
+  if (named === undefined) return { limit };
+  const position = typeof named === "string" ? parsePosition(named) : undefined;
+  if (!position) return `${before === undefined ? "after" : "before"}: must be a position (\`pos\`) of this service`;
+  return before === undefined ? { after: position, limit } : { before: position, limit };
+}

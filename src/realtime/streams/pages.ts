@@ -1,0 +1,73 @@
+/** Pages of a channel's history, for frames and for REST. */
+import type { HistoryStore, StoredMessage } from "../../history/history.ts";
+import * as encode from "../../protocol/encode.ts";
+import { HISTORY_PAGE_MAX_BYTES } from "../../protocol/limits.ts";
+import { utf8Bytes } from "../../protocol/names.ts";
+import { positionText } from "../../protocol/position.ts";
+import type { PageRequest } from "./page-request.ts";
+import type { Streams } from "./streams.ts";
+
+/** What is around the messages of a page, at most: type, request id, channel, position. */
+const ENVELOPE_BYTES = 2048;
+
+export interface HistoryPage {
+  /** The members `pos`, `messages` and `more`, as JSON. */
+  readonly fields: string;
+}
+
+export class HistoryPages {
+  constructor(
+    private readonly parts: {
+      readonly history: HistoryStore;
+      readonly streams: Streams;
+      /** A page is never longer than what may wait for a connection. */
+      readonly maxBytes: number;
+    },
+  ) {}
+
+  /** `undefined`: the channel keeps no history. Rejects if the store is away. */
+  async page(app: string, channel: string, request: PageRequest): Promise<HistoryPage | undefined> {
+    const { history, streams } = this.parts;
+    const keep = streams.ruleOf(app, channel)?.history;
+    if (!keep) return undefined;
+    const maxBytes = Math.min(HISTORY_PAGE_MAX_BYTES, this.parts.maxBytes) - ENVELOPE_BYTES;
+    const { before, after, limit } = request;
+    const named = before ?? after;
+    const range = { ...(before ? { before: before.offset } : after && { after: after.offset }), limit, maxBytes };
+    const page = await streams.calls.run(history.read(app, channel, range));
+    // A stream begins with its first subscriber or message.
+    if (!page) return { fields: `${positionOf(await this.open(app, channel, keep))},"messages":[],"more":false` };
+    const { epoch, top, topCheck } = page.state;
+    const pos = positionOf({ epoch, offset: top, check: topCheck });
+    // A position that is none of this stream as it is now has no messages before it and none behind it.
+    if (named && (named.epoch !== epoch || page.check !== named.check))
+      return { fields: `${pos},"messages":[],"more":false` };
+    const { texts, isCut } = entries(page.messages, epoch, maxBytes);
+    return { fields: `${pos},"messages":[${texts.join(",")}],"more":${page.more || isCut}` };
+  }
+
+  private async open(app: string, channel: string, keep: Parameters<HistoryStore["open"]>[2]) {
+    const { history, streams } = this.parts;
+    const { epoch, top, topCheck } = await streams.calls.run(history.open(app, channel, keep));
+    return { epoch, offset: top, check: topCheck };
+  }
+}
+
+const positionOf = (position: Parameters<typeof positionText>[0]): string => `"pos":"${positionText(position)}"`;
+
+function entries(
+  messages: readonly StoredMessage[],
+  epoch: string,
+  maxBytes: number,
+): { readonly texts: readonly string[]; readonly isCut: boolean } {
+  const texts: string[] = [];
+  let bytes = 0;
+  for (const { offset, check, time, from, metadataJson, dataJson, id } of messages) {
+    const fields = encode.storedFields({ epoch, offset, check }, time, id);
+    const text = encode.historyEntry(JSON.stringify(from), metadataJson, dataJson, fields);
+    bytes += utf8Bytes(text) + 1;
+    if (texts.length > 0 && bytes > maxBytes) return { texts, isCut: true };
+    texts.push(text);
+  }
+  return { texts, isCut: false };
+}

@@ -1,0 +1,71 @@
+/** A subscription that first gets earlier messages of its channel: how far it is. replays.ts decides and writes. */
+import type { StoredMessage } from "../../history/history.ts";
+import type { Start } from "../../protocol/subscribe-options.ts";
+import type { Subscription } from "../subscription.ts";
+
+interface Passing {
+  readonly offset: number;
+  readonly run: () => void;
+}
+
+export class Replay {
+  /** `deciding`: from where is not known yet, and the subscribe is not acked. `following`: messages are being written. */
+  stage: "deciding" | "following" | "ended" = "deciding";
+  /** The last message that this subscription was sent, or that was left out of it. */
+  cursor = 0;
+  check: string | undefined;
+  /** Messages up to this offset are replayed; those behind it were published meanwhile. */
+  upTo = 0;
+  isReading = false;
+  /** What was read from the store, behind the cursor. Dropped when the client does not read. Bound: REPLAY_MAX_BYTES. */
+  buffer: readonly StoredMessage[] = [];
+  /** Repeated subscribes, which are acked behind this one. Bound: the frames that a connection may send. */
+  readonly whenAcked: (() => void)[] = [];
+  /** Bound: the uncommitted messages of its connection. */
+  private readonly passing: Passing[] = [];
+
+  constructor(
+    readonly subscription: Subscription,
+    readonly start: Start,
+    /** Monotonic ms: it must be live by then. */
+    readonly untilMs: number,
+  ) {}
+
+  /** Messages of this connection are left out: the client has them. */
+  get without(): string | undefined {
+    return this.start.kind === "recover" ? this.start.connection : undefined;
+  }
+
+  /** The message behind the cursor, if it was read. */
+  get buffered(): StoredMessage | undefined {
+    const { buffer, cursor } = this;
+    const [first] = buffer;
+    return first && buffer[cursor + 1 - first.offset];
+  }
+
+  passTo(offset: number, check: string | undefined): void {
+    this.cursor = offset;
+    this.check = check;
+    for (let first = this.passing[0]; first && first.offset <= offset + 1; first = this.passing[0]) {
+      this.passing.shift();
+      first.run();
+    }
+  }
+
+  whenPassed(offset: number, run: () => void): void {
+    if (this.stage === "following" && offset <= this.cursor + 1) run();
+    else this.passing.push({ offset, run });
+  }
+
+  end(): void {
+    this.stage = "ended";
+    this.buffer = [];
+    for (const { run } of this.passing.splice(0)) run();
+  }
+}
+
+/** Calls back when this subscription was sent all messages before this offset, or has ended. */
+export function whenPassed({ replay }: Subscription, offset: number, run: () => void): void {
+  if (replay) replay.whenPassed(offset, run);
+  else run();
+}

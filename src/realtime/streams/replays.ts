@@ -1,0 +1,214 @@
+/**
+ * Subscriptions that begin with earlier messages of their channel. The ack says how many follow; then they are written, and when the
+ * subscription has caught up with the stream it joins the topic, in the same turn: nothing is missed and nothing comes twice.
+ *
+ * A replay keeps only its place in the stream: messages are taken from the ring, or read from the store again. It waits while half
+ * of what may wait for a connection does, and is cut if it is not live in time, or if what it needs was removed meanwhile.
+ */
+
+import type { HistoryStore, StoredMessage } from "../../history/history.ts";
+import { RESYNC } from "../../protocol/close.ts";
+import * as encode from "../../protocol/encode.ts";
+import { REPLAY_MAX_MS } from "../../protocol/limits.ts";
+import { utf8Bytes } from "../../protocol/names.ts";
+import { positionText } from "../../protocol/position.ts";
+import type { Start } from "../../protocol/subscribe-options.ts";
+import type { Boundary } from "../boundary.ts";
+import type { Clock } from "../clock.ts";
+import type { Connection } from "../connection.ts";
+import type { Connections } from "../connections.ts";
+import type { RealtimeMetrics } from "../metrics.ts";
+import type { Subscription } from "../subscription.ts";
+import { READ_MAX_BYTES, READ_MAX_MESSAGES } from "./limits.ts";
+import { type Beginning, Recovery } from "./recovery.ts";
+import { Replay } from "./replay.ts";
+import type { Stream } from "./stream.ts";
+import type { Streams } from "./streams.ts";
+
+export interface ReplaysParts {
+  readonly history: HistoryStore;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly boundary: Boundary;
+  readonly connections: Connections;
+  readonly metrics: RealtimeMetrics;
+  readonly maxPendingBytes: number;
+}
+
+/** What the channels do for a replay. */
+export interface ReplaySteps {
+  /** Acks the subscribe; `fields`: more members of the ack. */
+  acknowledge(fields: string): void;
+  /** Puts the subscription on its topic. */
+  goLive(): void;
+  /** The store is away. */
+  refuse(): void;
+}
+
+/** How often replays that wait for their client or for the store are tried again. */
+const CHECK_EVERY_MS = 250;
+
+export class Replays {
+  /** Bound: subscriptions that have not caught up, each for REPLAY_MAX_MS. */
+  private readonly active = new Map<Replay, ReplaySteps>();
+  private readonly recovery: Recovery;
+  private isTimerSet = false;
+
+  constructor(private readonly parts: ReplaysParts) {
+    this.recovery = new Recovery(parts);
+  }
+
+  get count(): number {
+    return this.active.size;
+  }
+
+  /** A new subscription that begins with earlier messages. */
+  begin(subscription: Subscription, start: Start): void {
+    subscription.replay = new Replay(subscription, start, this.parts.clock.monotonicMs() + REPLAY_MAX_MS);
+  }
+
+  /** The stream is open: decides from where the subscription begins. */
+  start(replay: Replay, stream: Stream, steps: ReplaySteps): void {
+    this.active.set(replay, steps);
+    this.watch();
+    this.recovery.decide(replay, stream, (beginning) => {
+      const { subscription } = replay;
+      if (replay.stage !== "deciding") return;
+      if (beginning === "unavailable") return this.forConnection(replay, () => steps.refuse());
+      // A stream that has begun anew has closed its subscribers.
+      if (subscription.channel.stream === stream)
+        this.forConnection(replay, () => this.follow(replay, stream, beginning));
+    });
+  }
+
+  /** The subscription has ended, or is live. */
+  end(replay: Replay): void {
+    this.active.delete(replay);
+    replay.end();
+  }
+
+  /** A client has read what was waiting for it. */
+  onDrained(connection: Connection): void {
+    if (this.active.size === 0) return;
+    for (const { replay } of connection.subscriptions) if (replay) this.pump(replay);
+  }
+
+  private follow(replay: Replay, stream: Stream, beginning: Beginning): void {
+    const { metrics } = this.parts;
+    const { cursor, check, upTo, upToCheck, count, isRecovered, buffer } = beginning;
+    replay.stage = "following";
+    replay.upTo = upTo;
+    replay.buffer = buffer ?? [];
+    (isRecovered ? metrics.recovered : metrics.notRecovered).inc();
+    metrics.replayed.inc(count);
+    const pos = positionText({ epoch: stream.epoch, offset: upTo, check: upToCheck });
+    const steps = this.active.get(replay);
+    replay.subscription.connection.socket.cork(() => {
+      steps?.acknowledge(`,"pos":"${pos}","recovered":${isRecovered},"replay":${count}`);
+      replay.passTo(cursor, check);
+      for (const run of replay.whenAcked.splice(0)) run();
+      this.pump(replay);
+    });
+  }
+
+  /** Writes what may be written now. */
+  private pump(replay: Replay): void {
+    this.forConnection(replay, () => {
+      const { stream } = replay.subscription.channel;
+      if (replay.stage !== "following" || !stream?.isOpen) return;
+      for (;;) {
+        if (replay.cursor >= stream.delivered) return this.goLive(replay);
+        const message = stream.ring.at(replay.cursor + 1) ?? replay.buffered;
+        if (!message) return void this.read(replay, stream);
+        if (!this.write(replay, message, stream.epoch)) return;
+      }
+    });
+  }
+
+  /** Returns false if the connection must read first, or has ended. */
+  private write(replay: Replay, message: StoredMessage, epoch: string): boolean {
+    const { connection, channel, withMetadata } = replay.subscription;
+    const { offset, check, time, from, metadataJson, dataJson, id } = message;
+    if (!connection.open) return false;
+    // What this connection itself has published is left out as well.
+    if (message.connection === undefined || !isOwn(message.connection, replay, connection)) {
+      const fields = encode.storedFields({ epoch, offset, check }, time, id);
+      const text = encode.message(
+        channel.json,
+        JSON.stringify(from),
+        withMetadata ? metadataJson : undefined,
+        dataJson,
+        offset <= replay.upTo ? `${fields},"replay":true` : fields,
+      );
+      const bytes = utf8Bytes(text);
+      const waiting = connection.socket.getBufferedAmount();
+      if (waiting > 0 && waiting + bytes > this.parts.maxPendingBytes / 2) {
+        // Not in memory: it is read again when the client has read.
+        replay.buffer = [];
+        return false;
+      }
+      connection.socket.send(text);
+      this.parts.metrics.messages.inc();
+      const { counters } = channel.space;
+      counters.deliveries++;
+      counters.bytesOut += bytes;
+    }
+    replay.passTo(offset, check);
+    return true;
+  }
+
+  private goLive(replay: Replay): void {
+    const steps = this.active.get(replay);
+    const { subscription } = replay;
+    subscription.replay = undefined;
+    this.end(replay);
+    steps?.goLive();
+  }
+
+  private async read(replay: Replay, stream: Stream): Promise<void> {
+    if (replay.isReading) return;
+    replay.isReading = true;
+    const { history, streams } = this.parts;
+    const { cursor, check, subscription } = replay;
+    const { name, space } = subscription.channel;
+    const range = { after: cursor, upTo: stream.delivered, limit: READ_MAX_MESSAGES, maxBytes: READ_MAX_BYTES };
+    try {
+      const page = await streams.calls.run(history.read(space.app, name, range));
+      if (replay.stage !== "following" || !stream.isOpen) return;
+      const isSame = page?.state.epoch === stream.epoch && (check === undefined || page.check === check);
+      if (!isSame || page.messages[0]?.offset !== cursor + 1) return this.cut(replay);
+      replay.buffer = page.messages;
+    } catch {
+      // The store is away: tried again until the time is over.
+      return;
+    } finally {
+      replay.isReading = false;
+    }
+    this.pump(replay);
+  }
+
+  private cut(replay: Replay): void {
+    this.parts.connections.close(replay.subscription.connection, RESYNC);
+  }
+
+  private watch(): void {
+    if (this.isTimerSet || this.active.size === 0) return;
+    this.isTimerSet = true;
+    this.parts.clock.after(CHECK_EVERY_MS, () => {
+      this.isTimerSet = false;
+      const nowMs = this.parts.clock.monotonicMs();
+      for (const replay of [...this.active.keys()]) {
+        if (nowMs >= replay.untilMs) this.forConnection(replay, () => this.cut(replay));
+        else this.pump(replay);
+      }
+      this.watch();
+    });
+  }
+
+  private forConnection(replay: Replay, act: () => void): void {
+    this.parts.boundary.forConnection("history", replay.subscription.connection, act);
+  }
+}
+
+const isOwn = (publisher: string, replay: Replay, connection: Connection): boolean =>
+  publisher === replay.without || publisher === connection.id;

@@ -1,0 +1,35 @@
+/** Fills rings from the store, once per ring for all who need it: after a restart, all clients of a channel come back at once. */
+import type { HistoryStore } from "../../history/history.ts";
+import { REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";
+import type { Stream } from "./stream.ts";
+import type { Streams } from "./streams.ts";
+
+export class RingFills {
+  /** Bound: streams whose ring is being filled. */
+  private readonly underWay = new Map<Stream, Promise<void>>();
+
+  constructor(private readonly parts: { readonly history: HistoryStore; readonly streams: Streams }) {}
+
+  /** Resolves when the ring reaches as far back as it can. Rejects if the store is away. */
+  fill(stream: Stream): Promise<void> {
+    const present = this.underWay.get(stream);
+    if (present) return present;
+    const { ring } = stream;
+    if (ring.isFull || ring.reachesBackTo < stream.first) return Promise.resolve();
+    const filling = this.read(stream).finally(() => this.underWay.delete(stream));
+    this.underWay.set(stream, filling);
+    return filling;
+  }
+
+  private async read(stream: Stream): Promise<void> {
+    const { history, streams } = this.parts;
+    const { channel, ring } = stream;
+    const range = { before: ring.reachesBackTo + 1, limit: REPLAY_MAX_MESSAGES + 1, maxBytes: REPLAY_MAX_BYTES };
+    const page = await streams.calls.run(history.read(channel.space.app, channel.name, range));
+    // It may have begun anew meanwhile, or may have been emptied.
+    if (page?.state.epoch !== stream.epoch || stream.ring !== ring) return;
+    const { messages, state } = page;
+    stream.first = Math.max(stream.first, state.first);
+    ring.fill(messages, messages.at(-1)?.offset === state.first ? state.firstCheck : undefined);
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * Applies the channel rules of an application to the channels in use: which of them have a stream. For a moment after a change of
+ * rules, nodes disagree: a message without an offset on a channel that keeps history here, or the reverse, shows that. The order of
+ * that channel is lost then, so its history begins anew, and its subscribers are closed with 1001.
+ */
+import type { Keyring } from "../../access/keyring.ts";
+import type { Envelope } from "../../engine/engine.ts";
+import type { HistoryStore } from "../../history/history.ts";
+import type { FaultLog } from "../../telemetry/faults.ts";
+import type { Boundary } from "../boundary.ts";
+import type { Channel } from "../channel.ts";
+import type { Connections } from "../connections.ts";
+import type { Spaces } from "../spaces.ts";
+import type { Streams } from "./streams.ts";
+
+export interface StreamRulesParts {
+  readonly history: HistoryStore;
+  readonly keyring: Keyring;
+  readonly streams: Streams;
+  readonly spaces: Spaces;
+  readonly connections: Connections;
+  readonly boundary: Boundary;
+  readonly faults: FaultLog;
+  /** Reads shared state, which has the rules. */
+  readonly nudged: (app?: string) => Promise<void>;
+}
+
+export class StreamRules {
+  constructor(private readonly parts: StreamRulesParts) {
+    parts.keyring.onRulesChange((app) => this.apply(app));
+  }
+
+  private apply(app: string): void {
+    const { spaces, connections, boundary } = this.parts;
+    const space = spaces.get(app);
+    if (!space) return;
+    for (const connection of connections.all()) if (connection.peer.space === space) connection.checkAgain();
+    for (const channel of [...space.channels.values()])
+      boundary.forChannel("history", channel, () => this.applyTo(channel));
+  }
+
+  private applyTo(channel: Channel): void {
+    const { streams, boundary } = this.parts;
+    const { stream, space, name } = channel;
+    const keep = streams.ruleOf(space.app, name)?.history;
+    if (stream && keep) stream.keep = keep;
+    else if (stream) {
+      channel.stream = undefined;
+      stream.end();
+      boundary.resync(channel);
+    } else if (keep) {
+      streams.begin(channel, keep);
+      boundary.resync(channel);
+    }
+  }
+
+  /** A message of another node. */
+  arrived(channel: Channel, envelope: Envelope): void {
+    const { stream } = channel;
+    if (stream && envelope.stored) return this.parts.streams.arrived(stream, envelope);
+    this.disagree(channel);
+  }
+
+  private disagree(channel: Channel): void {
+    const { history, streams, boundary, faults, nudged } = this.parts;
+    const { stream, space, name } = channel;
+    // Its subscribers are being closed already.
+    if (stream?.state === "closed") return;
+    const failed = (error: unknown): void => faults.caught("history", error, { app: space.app });
+    nudged().catch(failed);
+    if (!stream) return boundary.resync(channel);
+    streams.resync(stream);
+    // If the store is away, the history stays: its order is that of the messages with an offset.
+    history.remove(space.app, name).catch(() => undefined);
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * The streams of this node: opens them, hands them what arrives, reads what is missing, and notices when the store no longer has
+ * what was delivered from it. stream.ts keeps the order.
+ *
+ * - A gap: a later message has arrived. If the earlier one does not follow within GAP_WAIT_MS, it is read from the store.
+ * - A missing end: a node has stored messages and died, or could not reach the others. Nothing that arrives shows that, so tops.ts
+ *   compares the ends of all streams with the store.
+ * - Another epoch or another check: the history was removed, or the store was put back. Subscribers are closed with 1001 and
+ *   come back; what they can recover is decided against the store as it is now.
+ */
+import type { Keyring } from "../../access/keyring.ts";
+import type { Engine, Envelope } from "../../engine/engine.ts";
+import type { HistoryStore, Page, StoredMessage } from "../../history/history.ts";
+import { RingBudget } from "../../history/ring.ts";
+import type { ChannelRule, Retention } from "../../protocol/channel-rules.ts";
+import type { FaultLog } from "../../telemetry/faults.ts";
+import type { Boundary } from "../boundary.ts";
+import type { Channel } from "../channel.ts";
+import type { Clock } from "../clock.ts";
+import type { Delivery } from "../delivery.ts";
+import type { RealtimeMetrics } from "../metrics.ts";
+import { Joins } from "./joins.ts";
+import { GAP_WAIT_MS, READ_AGAIN_MS, READ_MAX_BYTES, READ_MAX_MESSAGES } from "./limits.ts";
+import { StoreCalls } from "./store-calls.ts";
+import { Stream } from "./stream.ts";
+
+export interface StreamsParts {
+  readonly history: HistoryStore;
+  readonly clock: Clock;
+  readonly engine: Engine;
+  readonly keyring: Keyring;
+  readonly delivery: Delivery;
+  readonly boundary: Boundary;
+  readonly metrics: RealtimeMetrics;
+  readonly faults: FaultLog;
+}
+
+export class Streams {
+  readonly calls: StoreCalls;
+  private readonly budget = new RingBudget();
+  private readonly joins: Joins;
+  /** Bound: the channels with history that have subscribers here. */
+  private readonly inUse = new Set<Stream>();
+  private begun: () => void = () => undefined;
+
+  constructor(private readonly parts: StreamsParts) {
+    this.calls = new StoreCalls(parts.clock);
+    this.joins = new Joins(parts);
+  }
+
+  /** Bytes of all rings. */
+  get ringBytes(): number {
+    return this.budget.bytes;
+  }
+
+  ruleOf(app: string, channel: string): ChannelRule | undefined {
+    const rules = this.parts.keyring.rulesOf(app);
+    return rules.isEmpty ? undefined : rules.ruleFor(channel);
+  }
+
+  /** A stream for a channel that keeps history; it is opened with its first use. */
+  begin(channel: Channel, keep: Retention): void {
+    const stream = new Stream(channel, keep, this.budget, {
+      write: (message, epoch) => this.parts.delivery.deliverStored(channel, message, epoch),
+      ended: () => this.inUse.delete(stream),
+    });
+    channel.stream = stream;
+    this.inUse.add(stream);
+    this.begun();
+  }
+
+  get all(): Iterable<Stream> {
+    return this.inUse;
+  }
+
+  get count(): number {
+    return this.inUse.size;
+  }
+
+  /** Called whenever a stream begins. */
+  onBegin(begun: () => void): void {
+    this.begun = begun;
+  }
+
+  /** Calls back with true when the stream is open, now or later; with false if the store is away. */
+  whenOpen(stream: Stream, run: (isOpen: boolean) => void): void {
+    if (stream.isOpen || stream.state === "ended") return run(stream.isOpen);
+    stream.opening.push(run);
+    if (stream.state === "closed") void this.open(stream);
+  }
+
+  private async open(stream: Stream): Promise<void> {
+    const { history, clock, boundary } = this.parts;
+    const { channel, keep } = stream;
+    stream.state = "opening";
+    try {
+      const state = await this.calls.run(history.open(channel.space.app, channel.name, keep));
+      if (stream.state !== "opening") return;
+      boundary.forChannel("history", channel, () => stream.open(state, clock.monotonicMs()));
+      if (stream.hasGap) this.catchUp(stream, GAP_WAIT_MS);
+    } catch {
+      if (stream.state === "opening") boundary.forChannel("history", channel, () => stream.close());
+    }
+  }
+
+  /** Notes in the store that the stream is in use. */
+  use(stream: Stream): void {
+    const { history, clock } = this.parts;
+    const { channel, keep } = stream;
+    stream.openedMs = clock.monotonicMs();
+    // If the store is away, its next use is noted.
+    this.calls.run(history.open(channel.space.app, channel.name, keep)).catch(() => undefined);
+  }
+
+  /** A message of another node. */
+  arrived(stream: Stream, envelope: Envelope): void {
+    const { stored } = envelope;
+    if (stored) this.offer(stream, stored.epoch, storedMessage(envelope, stored));
+  }
+
+  /** A message that is stored, wherever it comes from. */
+  offer(stream: Stream, epoch: string, message: StoredMessage): void {
+    const offered = stream.offer(epoch, message);
+    if (offered === "delivered") stream.deliveredMs = this.parts.clock.monotonicMs();
+    else if (offered === "ahead") this.catchUp(stream, GAP_WAIT_MS);
+    else if (offered === "foreign") void this.verify(stream);
+  }
+
+  /** Reads what is missing, if it is still missing after this time. */
+  catchUp(stream: Stream, afterMs: number): void {
+    if (stream.isCatchingUp || !stream.isOpen) return;
+    stream.isCatchingUp = true;
+    this.parts.clock.after(afterMs, () => void this.readMissing(stream));
+  }
+
+  private async readMissing(stream: Stream): Promise<void> {
+    let againMs = READ_AGAIN_MS;
+    try {
+      if (stream.isOpen && stream.hasGap && (await this.readSome(stream))) againMs = 0;
+    } catch {
+      // The store is away. Nothing is delivered meanwhile, because the order would be lost.
+    } finally {
+      stream.isCatchingUp = false;
+    }
+    if (stream.isOpen && stream.hasGap) this.catchUp(stream, againMs);
+  }
+
+  /** Returns true if it has delivered something. */
+  private async readSome(stream: Stream): Promise<boolean> {
+    const { metrics, boundary } = this.parts;
+    metrics.gapReads.inc();
+    const { delivered } = stream;
+    const page = await this.readBehind(stream, READ_MAX_MESSAGES);
+    if (!page) return false;
+    await this.joins.of(stream, page.messages);
+    boundary.forChannel("history", stream.channel, () => {
+      for (const message of page.messages) if (stream.isOpen) stream.offer(page.state.epoch, message);
+    });
+    stream.deliveredMs = this.parts.clock.monotonicMs();
+    if (!page.more) stream.endsAt(Math.max(page.state.top, stream.delivered));
+    return stream.delivered > delivered;
+  }
+
+  /** Finds out whether the store still has what was delivered from it. */
+  async verify(stream: Stream): Promise<void> {
+    if (stream.isVerifying || !stream.isOpen) return;
+    stream.isVerifying = true;
+    try {
+      await this.readBehind(stream, 0);
+    } catch {
+      this.parts.clock.after(READ_AGAIN_MS, () => void this.verify(stream));
+    } finally {
+      stream.isVerifying = false;
+    }
+  }
+
+  /** What is stored behind the last delivered message; `undefined` if the stream has changed, and was resynchronised. */
+  private async readBehind(stream: Stream, limit: number): Promise<Page | undefined> {
+    const { delivered, check, epoch, channel } = stream;
+    const range = { after: delivered, limit, maxBytes: READ_MAX_BYTES };
+    const page = await this.calls.run(this.parts.history.read(channel.space.app, channel.name, range));
+    if (!stream.isOpen) return undefined;
+    if (page && page.state.epoch === epoch && page.check === check) return page;
+    this.resync(stream);
+    return undefined;
+  }
+
+  /** The stream is not what its subscribers take it for: they are closed with 1001, and it begins anew. */
+  resync(stream: Stream): void {
+    const { channel } = stream;
+    if (channel.stream !== stream) return;
+    this.begin(channel, stream.keep);
+    stream.end();
+    this.parts.boundary.resync(channel);
+  }
+}
+
+export const storedMessage = (
+  { from, metadataJson, dataJson, id }: Envelope,
+  { offset, check, time, connection }: NonNullable<Envelope["stored"]>,
+): StoredMessage => ({ offset, check, time, from, metadataJson, dataJson, connection, id });

@@ -1,0 +1,114 @@
+/**
+ * Compares the streams of this node with a store that other nodes write to: once a second, when a node is gone, and when the link to
+ * the others is back. A node that has stored messages may have died before it could announce them, and nothing else shows that.
+ */
+import type { HistoryStore, Top } from "../../history/history.ts";
+import type { Boundary } from "../boundary.ts";
+import type { Clock } from "../clock.ts";
+import type { Spaces } from "../spaces.ts";
+import { REOPEN_EVERY_MS, TAIL_WAIT_MS, TOPS_EVERY_MS, TOPS_OVERLAP_MS } from "./limits.ts";
+import type { Stream } from "./stream.ts";
+import type { Streams } from "./streams.ts";
+
+export interface TopsParts {
+  readonly history: HistoryStore;
+  readonly clock: Clock;
+  readonly streams: Streams;
+  readonly spaces: Spaces;
+  readonly boundary: Boundary;
+}
+
+export class Tops {
+  private isTimerSet = false;
+  private isReading = false;
+  private isWanted = false;
+  /** Unix ms: what was appended before is known. */
+  private sinceMs: number;
+  private reopenedMs: number;
+
+  constructor(private readonly parts: TopsParts) {
+    const { clock, history } = parts;
+    this.sinceMs = clock.nowMs();
+    this.reopenedMs = clock.monotonicMs();
+    history.onRewound(() => this.onRewound());
+    parts.streams.onBegin(() => this.watch());
+  }
+
+  /** Only while a channel with history is in use. */
+  private watch(): void {
+    if (this.isTimerSet) return;
+    this.isTimerSet = true;
+    this.parts.clock.after(TOPS_EVERY_MS, () => {
+      this.isTimerSet = false;
+      if (this.parts.streams.count === 0) return;
+      this.watch();
+      this.reopen();
+      this.read();
+    });
+  }
+
+  /** Compares now. */
+  read(): void {
+    const { history, streams } = this.parts;
+    if (!history.isShared || streams.count === 0) return;
+    // One read at a time; what happened since it began needs another one.
+    if (this.isReading) this.isWanted = true;
+    else void this.compare();
+  }
+
+  private async compare(): Promise<void> {
+    const { clock, history, streams, spaces, boundary } = this.parts;
+    this.isReading = true;
+    const nowMs = clock.nowMs();
+    const startedMs = clock.monotonicMs();
+    try {
+      const tops = await streams.calls.run(history.tops(this.sinceMs - TOPS_OVERLAP_MS));
+      this.sinceMs = nowMs;
+      for (const top of tops) {
+        const channel = spaces.channel(top.app, top.channel);
+        const stream = channel?.stream;
+        if (channel && stream) boundary.forChannel("history", channel, () => this.compareWith(stream, top, startedMs));
+      }
+    } catch {
+      // The store is away: the next read covers this time too.
+    } finally {
+      this.isReading = false;
+    }
+    if (!this.isWanted) return;
+    this.isWanted = false;
+    this.read();
+  }
+
+  private compareWith(stream: Stream, { epoch, offset, check }: Top, startedMs: number): void {
+    if (!stream.isOpen) return;
+    const { streams } = this.parts;
+    if (epoch !== stream.epoch) return void streams.verify(stream);
+    if (offset > stream.delivered) {
+      stream.knownTop = Math.max(stream.knownTop, offset);
+      return streams.catchUp(stream, TAIL_WAIT_MS);
+    }
+    const known = offset === stream.delivered ? stream.check : stream.ring.checkAt(offset);
+    // A smaller end was read before this node has delivered more, unless nothing has been delivered since.
+    const isBehind = offset < stream.delivered && stream.deliveredMs < startedMs;
+    if (isBehind || (known !== undefined && known !== check)) void streams.verify(stream);
+  }
+
+  /** The store may have lost what was delivered from it. */
+  private onRewound(): void {
+    const { streams, boundary } = this.parts;
+    for (const stream of [...streams.all])
+      boundary.forChannel("history", stream.channel, () => {
+        if (stream.isOpen) streams.resync(stream);
+      });
+  }
+
+  /** The store forgets streams that nothing uses. */
+  private reopen(): void {
+    const { clock, streams } = this.parts;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - this.reopenedMs < REOPEN_EVERY_MS) return;
+    this.reopenedMs = nowMs;
+    for (const stream of streams.all)
+      if (stream.isOpen && nowMs - stream.openedMs >= REOPEN_EVERY_MS) streams.use(stream);
+  }
+}
