@@ -27,18 +27,22 @@ export interface ConnectOptions extends GrantOptions {
 export interface WorldOptions extends NodeOptions {
   readonly nodes?: number;
   readonly traffic?: Traffic;
+  readonly clock?: FakeClock;
   /** Stands between each hub and its engine. */
   readonly engine?: (engine: Engine, clock: Clock) => Engine;
 }
 
 export class World {
-  readonly clock = new FakeClock();
+  readonly clock: FakeClock;
   readonly traffic: Traffic;
   readonly exchange: Exchange;
-  readonly keys = new TestKeys(this.clock);
+  readonly keys: TestKeys;
   readonly nodes: readonly TestNode[];
 
-  constructor({ nodes = 1, traffic = atOnce(), engine: between = same, ...options }: WorldOptions = {}) {
+  constructor(worldOptions: WorldOptions = {}) {
+    const { nodes = 1, traffic = atOnce(), engine: between = same, clock = new FakeClock(), ...options } = worldOptions;
+    this.clock = clock;
+    this.keys = new TestKeys(clock);
     this.traffic = traffic;
     this.exchange = new Exchange(traffic.carry);
     const { keyring } = this.keys;
