@@ -158,16 +158,16 @@ export class Appender {
     if (this.sent !== sent || this.isClosed) return;
     const { store, clock } = this.parts;
     let isOver = false;
-    const again = (): void => {
+    const retry = (): void => {
       if (isOver) return;
       isOver = true;
       clock.after(againMs, () => this.settle(sent, Math.min(againMs * 2, SETTLE_AGAIN_MAX_MS)));
     };
-    clock.after(SETTLE_MAX_MS, again);
+    clock.after(SETTLE_MAX_MS, retry);
     store.settle(sent.batch).then((appended) => {
       isOver = true;
       this.known(sent, appended);
-    }, again);
+    }, retry);
   }
 
   /** One timer for everything that waits, whatever the number of batches. */

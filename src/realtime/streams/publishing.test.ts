@@ -4,7 +4,7 @@ import { PUBLISHABLE_KEY } from "../testing/kit.ts";
 import { numbers, offsetOf, PLAIN, ROOM, StreamsWorld, seen } from "./testing/streams-world.ts";
 
 describe("publish", () => {
-  test("a message has its position and time, for everybody; the ack has the position; its publisher does not get it", async () => {
+  test("a message has its position and time for all subscribers; the ack has the position; its publisher does not get it", async () => {
     const world = new StreamsWorld();
     const ann = await world.joined("ann", { metadata: { n: 1 } });
     const ben = await world.joined("ben");
@@ -63,10 +63,10 @@ describe("publish", () => {
     const ann = await world.joined("ann");
     for (const data of [1, 2]) ann.request({ type: "publish", channel: ROOM, data, id: "same" });
     await world.answers();
-    const again = world.connect("ann");
-    again.request({ type: "publish", channel: ROOM, data: 3, id: "same" });
+    const second = world.connect("ann");
+    second.request({ type: "publish", channel: ROOM, data: 3, id: "same" });
     await world.answers();
-    const acks = [...ann.take(), ...again.take()];
+    const acks = [...ann.take(), ...second.take()];
     expect(acks.map(({ duplicate }) => duplicate)).toEqual([undefined, true, true]);
     expect(new Set(acks.map(({ pos }) => pos)).size).toBe(1);
     expect(seen(ben)).toEqual(["1"]);
