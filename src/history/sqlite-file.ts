@@ -80,6 +80,25 @@ CREATE TABLE ids (
 CREATE TABLE gone (stream INTEGER PRIMARY KEY);
 `;
 
+/** Closes its statements with the database: SQLite keeps the file locked as long as one of them is open. */
+function closeStatementsWith(db: Database): Database {
+  const statements: { finalize(): void }[] = [];
+  const prepare = db.prepare.bind(db);
+  const close = db.close.bind(db);
+  const recording: Database["prepare"] = (sql, parameters) => {
+    const statement = prepare(sql, parameters);
+    statements.push(statement);
+    return statement as never;
+  };
+  return Object.assign(db, {
+    prepare: recording,
+    close: () => {
+      for (const statement of statements.splice(0)) statement.finalize();
+      close(true);
+    },
+  });
+}
+
 /** A damaged file is set aside and a new one begun: without history the service works, and the store is not affected. */
 export function openHistoryFile(options: HistoryFileOptions): Database {
   try {
@@ -103,7 +122,7 @@ export function setAside(path: string, damage: Error): string {
 
 function open({ path, sync }: HistoryFileOptions): Database {
   if (path !== ":memory:") prepare(path);
-  const db = new Database(path, { create: true, strict: true });
+  const db = closeStatementsWith(new Database(path, { create: true, strict: true }));
   try {
     // Locked, so that no second process works on this file.
     db.run("PRAGMA locking_mode = EXCLUSIVE");

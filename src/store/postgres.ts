@@ -20,7 +20,7 @@ const CONSISTENT_READ_TIMEOUT_MS = 10_000;
 const START_WAIT_MS = 10_000;
 const START_RETRY_MS = 250;
 /** First key of our advisory locks, so that they do not collide with those of other programs on the server. "PRLY". */
-const LOCK_SPACE = 0x50524c59;
+export const LOCK_SPACE = 0x50524c59;
 
 /** Settings of each connection. */
 const SESSION = {
@@ -69,13 +69,7 @@ export class Postgres implements Database {
   private readonly options: SQL.PostgresOrMySQLOptions;
 
   constructor(url: string) {
-    this.options = {
-      url,
-      // Otherwise Bun prefers PGDATABASE to the database in the URL.
-      ...(databaseOf(url) && { database: databaseOf(url) }),
-      connectionTimeout: CONNECT_SECONDS,
-      connection: SESSION,
-    };
+    this.options = { ...optionsOf(url), connection: SESSION };
     [this.pool, this.prober] = this.connect();
   }
 
@@ -140,6 +134,14 @@ export class Postgres implements Database {
     return [new SQL({ ...this.options, max: POOL_CONNECTIONS }), new SQL({ ...this.options, max: PROBE_CONNECTIONS })];
   }
 }
+
+/** How to connect to the database that a URL names. */
+export const optionsOf = (url: string): SQL.PostgresOrMySQLOptions => ({
+  url,
+  // Otherwise Bun prefers PGDATABASE to the database in the URL.
+  ...(databaseOf(url) && { database: databaseOf(url) }),
+  connectionTimeout: CONNECT_SECONDS,
+});
 
 /** Held until the transaction ends: when several nodes start at once, one migrates, and the others find it done. */
 export const lockForMigrations = async (tx: SQL): Promise<void> => {

@@ -1,0 +1,37 @@
+/** Decodes what `history_read` returns. */
+import type { Page, StoredMessage, StreamState } from "./history.ts";
+
+type Entry = readonly [
+  offset: number,
+  check: string,
+  time: number,
+  from: string,
+  metadata: string | null,
+  data: string,
+  connection: string | null,
+  id: string | null,
+];
+
+interface Answer {
+  readonly state: StreamState;
+  readonly check: string | null;
+  readonly messages: readonly Entry[];
+  /** How many messages the range has without its limits. */
+  readonly count: number;
+}
+
+export function pageOf(json: string): Page {
+  const { state, check, messages, count } = JSON.parse(json) as Answer;
+  return { state, check: check ?? undefined, messages: messages.map(storedMessage), more: messages.length < count };
+}
+
+const storedMessage = ([offset, check, time, from, metadata, dataJson, connection, id]: Entry): StoredMessage => ({
+  offset,
+  check,
+  time,
+  from,
+  metadataJson: metadata ?? undefined,
+  dataJson,
+  connection: connection ?? undefined,
+  id: id ?? undefined,
+});

@@ -1,0 +1,200 @@
+/** History in PostgreSQL, which all nodes share. migrations/ has the functions that these calls run. */
+import { SQL } from "bun";
+import type { Retention } from "../protocol/channel-rules.ts";
+import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
+import { LOCK_SPACE, optionsOf } from "../store/postgres.ts";
+import type { Appended, Batch, HistoryStore, HistoryUsage, Page, Range, StreamState, Top } from "./history.ts";
+import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS, STREAM_USE_NOTED_MS, STREAMS_PER_APP_MAX } from "./limits.ts";
+import { arrayLiteral } from "./postgres-batch.ts";
+import { ServerIdentity } from "./postgres-identity.ts";
+import { PostgresLink } from "./postgres-link.ts";
+import { pageOf } from "./postgres-page.ts";
+import { migrateHistory } from "./postgres-schema.ts";
+import { PostgresWriter } from "./postgres-writer.ts";
+
+const READ_CONNECTIONS = 3;
+/** Rows that one slice of trimming deletes, about 10 ms on the server. */
+const TRIM_ROWS = 1000;
+/** Adding up what applications have stored reads every stream. */
+const TOTALS_EVERY_MS = 10_000;
+/** Streams that a call which visits all of an application's streams handles in one transaction. */
+const VISIT_STREAMS = 500;
+/** Trimming and visits may wait longer than a publish. */
+const BACKGROUND_MS = 10_000;
+
+const SESSION = {
+  application_name: "parley-history",
+  statement_timeout: 2000,
+  lock_timeout: 2000,
+  idle_in_transaction_session_timeout: 5000,
+  // Always the same plans: all statements find their rows by a key.
+  plan_cache_mode: "auto",
+};
+
+export interface PostgresHistoryOptions {
+  readonly url: string;
+  /** For tests: added to the server's clock. */
+  readonly skewMs?: () => number;
+  readonly totalsEveryMs?: number;
+}
+
+export async function openPostgresHistory(options: PostgresHistoryOptions): Promise<PostgresHistory> {
+  await using sql = new SQL({ ...optionsOf(options.url), max: 1 });
+  await migrateHistory(sql);
+  return new PostgresHistory(options);
+}
+
+export class PostgresHistory implements HistoryStore {
+  readonly isShared = true;
+  private readonly writer: PostgresWriter;
+  private readonly reader: PostgresLink;
+  private readonly trimmer: PostgresLink;
+  private readonly identity = new ServerIdentity();
+  private readonly skewMs: () => number;
+  private readonly totalsEveryMs: number;
+  private totalsAtMs = Number.NEGATIVE_INFINITY;
+
+  /** The schema must be there: see openPostgresHistory. */
+  constructor(options: PostgresHistoryOptions) {
+    const connection = { ...optionsOf(options.url), connection: SESSION };
+    this.skewMs = options.skewMs ?? (() => 0);
+    this.totalsEveryMs = options.totalsEveryMs ?? TOTALS_EVERY_MS;
+    this.writer = new PostgresWriter(connection, this.skewMs);
+    this.reader = new PostgresLink(connection, READ_CONNECTIONS);
+    const patient = { ...SESSION, statement_timeout: BACKGROUND_MS };
+    this.trimmer = new PostgresLink({ ...connection, connection: patient }, 1);
+  }
+
+  append = (batch: Batch): Promise<readonly Appended[]> => this.writer.append(batch);
+
+  async settle(batch: Batch): Promise<readonly Appended[] | undefined> {
+    const result = await this.writer.settle(batch);
+    // The batch may be missing because another server has taken over.
+    await this.reader.run((sql) => this.identity.compare(sql));
+    return result;
+  }
+
+  open = (app: string, channel: string, keep: Retention): Promise<StreamState> =>
+    this.reader.run(async (sql) => {
+      const rows: { state: string }[] = await sql`
+        SELECT history_open(${app}, ${channel}, ${keep.messages}::BIGINT, ${keep.seconds * 1000}::BIGINT,
+          ${this.skewMs()}::BIGINT, ${STREAM_USE_NOTED_MS}::BIGINT) AS state`;
+      return JSON.parse(rows[0]?.state ?? "") as StreamState;
+    });
+
+  read = (app: string, channel: string, range: Range): Promise<Page | undefined> =>
+    this.reader.run(async (sql) => {
+      const { after = null, before = null, upTo = null, limit, maxBytes, sinceMs } = range;
+      // As an age: the server's clock gave the messages their times.
+      const age = sinceMs === undefined ? null : this.nowMs() - sinceMs;
+      const skew = this.skewMs();
+      const rows: { page: string | null }[] = await sql`
+        SELECT history_read(${app}, ${channel}, ${skew}::BIGINT, ${after}::BIGINT, ${before}::BIGINT,
+          history_now(${skew}::BIGINT) - ${age}::BIGINT, ${upTo}::BIGINT, ${limit}::BIGINT, ${maxBytes}::BIGINT) AS page`;
+      const page = rows[0]?.page;
+      return page ? pageOf(page) : undefined;
+    });
+
+  tops = (sinceMs: number): Promise<readonly Top[]> =>
+    this.reader.run(async (sql) => {
+      await this.identity.compare(sql);
+      const rows: (Omit<Top, "offset"> & { offset: string })[] = await sql`
+        SELECT app, channel, epoch, top::TEXT AS "offset", top_check AS "check" FROM history_streams
+          WHERE changed >= history_now(${this.skewMs()}::BIGINT) - ${this.nowMs() - sinceMs}::BIGINT`;
+      return rows.map((row) => ({ ...row, offset: Number(row.offset) }));
+    });
+
+  remove = (app: string, channel: string): Promise<boolean> =>
+    this.reader.run(async (sql) => {
+      const rows: { removed: boolean }[] = await sql`
+        SELECT history_remove(${app}, ${channel}, ${this.skewMs()}::BIGINT) AS removed`;
+      return rows[0]?.removed === true;
+    });
+
+  async applyRules(app: string, keep: (channel: string) => Retention | undefined): Promise<void> {
+    let from = "";
+    for (;;) {
+      const rows = await this.trimmer.run<{ id: string; channel: string }[]>(
+        (sql) =>
+          sql`SELECT id::TEXT AS id, channel FROM history_streams WHERE app = ${app} AND channel > ${from}
+            ORDER BY channel LIMIT ${VISIT_STREAMS}`,
+        BACKGROUND_MS,
+      );
+      const kept = rows.map(({ id, channel }) => ({ id, keep: keep(channel) }));
+      await this.forget(kept.filter(({ keep }) => keep === undefined).map(({ id }) => id));
+      await this.setKeeps(kept.flatMap(({ id, keep }) => (keep ? [{ id, keep }] : [])));
+      if (rows.length < VISIT_STREAMS) return;
+      from = rows.at(-1)?.channel ?? from;
+    }
+  }
+
+  async removeApp(app: string): Promise<void> {
+    await this.applyRules(app, () => undefined);
+  }
+
+  usage = (app: string): Promise<HistoryUsage> =>
+    this.reader.run(async (sql) => {
+      const rows: { streams: string; messages: string; bytes: string }[] = await sql`
+        SELECT count(*) AS streams, coalesce(sum(top - low + 1), 0) AS messages, coalesce(sum(bytes), 0) AS bytes
+          FROM history_streams WHERE app = ${app}`;
+      const [{ streams, messages, bytes } = { streams: 0, messages: 0, bytes: 0 }] = rows;
+      return { streams: Number(streams), messages: Number(messages), bytes: Number(bytes) };
+    });
+
+  trim = (maxBytesOf: (app: string) => number): Promise<boolean> =>
+    this.trimmer.run(async (sql) => {
+      const over = await this.overLimits(sql, maxBytesOf);
+      const rows: { done: string }[] = await sql`
+        SELECT history_trim(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${MESSAGE_ID_REMEMBERED_MS}::BIGINT,
+          ${TRIM_ROWS}::BIGINT, ${EMPTY_STREAM_KEPT_MS}::BIGINT, ${EXPIRED_STREAM_KEPT_MS}::BIGINT,
+          ${arrayLiteral(over.large.map(({ app }) => app))}::TEXT[],
+          ${arrayLiteral(over.large.map(({ by }) => by))}::BIGINT[],
+          ${arrayLiteral(over.crowded.map(({ app }) => app))}::TEXT[],
+          ${arrayLiteral(over.crowded.map(({ by }) => by))}::BIGINT[]) AS done`;
+      const done = Number(rows[0]?.done ?? 0);
+      const isOver = over.large.length + over.crowded.length > 0;
+      if (isOver) this.totalsAtMs = Number.NEGATIVE_INFINITY;
+      return done >= TRIM_ROWS || (isOver && done > 0);
+    }, BACKGROUND_MS);
+
+  onRewound(listener: () => void): void {
+    this.identity.onChange(listener);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.writer.close(), this.reader.close(), this.trimmer.close()]);
+  }
+
+  private nowMs(): number {
+    return Date.now() + this.skewMs();
+  }
+
+  /** The applications that have more bytes or streams than they may, and by how much. */
+  private async overLimits(sql: SQL, maxBytesOf: (app: string) => number) {
+    if (performance.now() - this.totalsAtMs < this.totalsEveryMs) return { large: [], crowded: [] };
+    const rows: { app: string; streams: string; bytes: string }[] =
+      await sql`SELECT app, count(*) AS streams, sum(bytes) AS bytes FROM history_streams GROUP BY app`;
+    this.totalsAtMs = performance.now();
+    const positive = ({ by }: { readonly by: number }): boolean => by > 0;
+    return {
+      large: rows.map(({ app, bytes }) => ({ app, by: Math.ceil(Number(bytes) - maxBytesOf(app)) })).filter(positive),
+      crowded: rows.map(({ app, streams }) => ({ app, by: Number(streams) - STREAMS_PER_APP_MAX })).filter(positive),
+    };
+  }
+
+  private async forget(ids: readonly string[]): Promise<void> {
+    if (ids.length > 0)
+      await this.trimmer.run((sql) => sql`SELECT history_forget(${arrayLiteral(ids)}::BIGINT[])`, BACKGROUND_MS);
+  }
+
+  private async setKeeps(streams: readonly { readonly id: string; readonly keep: Retention }[]): Promise<void> {
+    if (streams.length === 0) return;
+    const ids = arrayLiteral(streams.map(({ id }) => id));
+    const messages = arrayLiteral(streams.map(({ keep }) => keep.messages));
+    const ms = arrayLiteral(streams.map(({ keep }) => keep.seconds * 1000));
+    await this.trimmer.run(
+      (sql) => sql`SELECT history_keep(${ids}::BIGINT[], ${messages}::BIGINT[], ${ms}::BIGINT[])`,
+      BACKGROUND_MS,
+    );
+  }
+}

@@ -1,0 +1,49 @@
+/** For tests: batches of messages, and a clock that tests can set forward. */
+import type { Batch, HistoryStore, NewMessage, Range, StoredMessage } from "../history.ts";
+import { randomBase36 } from "../random.ts";
+
+/** An empty place for a history, which can be opened more than once. `skewMs` is added to the store's clock. */
+export interface HistoryPlace {
+  open(skewMs: () => number): Promise<HistoryStore>;
+}
+
+export const KEEP = { messages: 1000, seconds: 3600 };
+export const ALL: Range = { after: 0, limit: 100_000, maxBytes: Number.MAX_SAFE_INTEGER };
+
+export const message = (change: Partial<NewMessage> = {}): NewMessage => ({
+  app: "app",
+  channel: "channel",
+  keep: KEEP,
+  from: "ann",
+  metadataJson: undefined,
+  dataJson: '"hi"',
+  connection: undefined,
+  id: undefined,
+  idScope: "ann",
+  ...change,
+});
+
+export const batchOf = (...messages: readonly Partial<NewMessage>[]): Batch => ({
+  check: randomBase36(),
+  messages: messages.map(message),
+});
+
+/** Appends messages with these texts as data, in one batch. */
+export const appendTexts = (store: HistoryStore, texts: readonly string[], change: Partial<NewMessage> = {}) =>
+  store.append(batchOf(...texts.map((text) => ({ ...change, dataJson: JSON.stringify(text) }))));
+
+export const texts = (messages: readonly StoredMessage[]): readonly string[] =>
+  messages.map(({ dataJson }) => JSON.parse(dataJson) as string);
+
+export async function readTexts(store: HistoryStore, range: Partial<Range> = {}, channel = "channel", app = "app") {
+  const page = await store.read(app, channel, { ...ALL, ...range });
+  return page && texts(page.messages);
+}
+
+/** Trims until there is nothing more. */
+export async function trimAll(store: HistoryStore, maxBytesOf: (app: string) => number = () => Infinity) {
+  while (await store.trim(maxBytesOf));
+}
+
+export const numbers = (from: number, to: number): readonly string[] =>
+  Array.from({ length: to - from + 1 }, (_, index) => String(from + index));
