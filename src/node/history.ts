@@ -2,6 +2,7 @@
 import type { Keyring } from "../access/keyring.ts";
 import type { Config } from "../config/settings.ts";
 import type { HistoryStore } from "../history/history.ts";
+import { openPostgresHistory } from "../history/postgres.ts";
 import { RuleChanges } from "../history/rule-changes.ts";
 import { SqliteHistory } from "../history/sqlite.ts";
 import { historyFile } from "../history/sqlite-file.ts";
@@ -11,8 +12,9 @@ import type { Log } from "../telemetry/log.ts";
 import type { NodeContext } from "./context.ts";
 
 export async function openHistory(config: Config, log: Log): Promise<HistoryStore> {
+  if (config.databaseUrl !== "") return openPostgresHistory({ url: config.databaseUrl });
   return new SqliteHistory({
-    path: config.databaseUrl === "" ? historyFile(config.data) : ":memory:",
+    path: historyFile(config.data),
     sync: config.historySync,
     setAside: (text) => log.error(text),
   });

@@ -23,6 +23,7 @@ const BARE: Readonly<Record<string, string>> = {
   "store/postgres-leases.ts": "catches what renewing throws: a lease that is not renewed ends",
   "recordings/upload-body.ts": "cancels a reader, which rejects and does not throw",
   "http/call.ts": "sets an idle limit, which does not throw for a request that is over",
+  "history/postgres-link.ts": "rejects a promise, and closes connections without throwing",
   "store/postgres.ts": "catches what it throws, and retries later",
 };
 

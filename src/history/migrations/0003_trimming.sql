@@ -52,13 +52,13 @@ BEGIN
   END LOOP;
   FOR one IN SELECT stream FROM history_gone LIMIT 20 LOOP
     EXIT WHEN done >= max_rows;
-    WITH some AS (SELECT off FROM history_messages m WHERE m.stream = one.stream ORDER BY off LIMIT max_rows - done),
-      deleted AS (DELETE FROM history_messages m USING some WHERE m.stream = one.stream AND m.off = some.off RETURNING 1)
+    WITH slice AS (SELECT off FROM history_messages m WHERE m.stream = one.stream ORDER BY off LIMIT max_rows - done),
+      deleted AS (DELETE FROM history_messages m USING slice WHERE m.stream = one.stream AND m.off = slice.off RETURNING 1)
     SELECT done + count(*) INTO done FROM deleted;
     DELETE FROM history_gone WHERE stream = one.stream AND done < max_rows;
   END LOOP;
-  WITH some AS (SELECT stream, scope, mid FROM history_ids WHERE time <= now_ms - id_ms ORDER BY time LIMIT max_rows FOR UPDATE SKIP LOCKED),
-    deleted AS (DELETE FROM history_ids i USING some WHERE i.stream = some.stream AND i.scope = some.scope AND i.mid = some.mid RETURNING 1)
+  WITH slice AS (SELECT stream, scope, mid FROM history_ids WHERE time <= now_ms - id_ms ORDER BY time LIMIT max_rows FOR UPDATE SKIP LOCKED),
+    deleted AS (DELETE FROM history_ids i USING slice WHERE i.stream = slice.stream AND i.scope = slice.scope AND i.mid = slice.mid RETURNING 1)
   SELECT done + count(*) INTO done FROM deleted;
   SELECT array_agg(id) INTO forgotten FROM (
     SELECT id FROM history_streams WHERE low > top AND used <= now_ms - empty_ms AND (top = 0 OR used <= now_ms - expired_ms)

@@ -10,7 +10,7 @@ export interface SuiteContext {
   /** Opens a history in an empty place. */
   readonly newHistory: () => Promise<HistoryStore>;
   /** Opens the place of the last new history once more. */
-  readonly again: () => Promise<HistoryStore>;
+  readonly reopen: () => Promise<HistoryStore>;
   /** Sets the clock of all histories forward. */
   readonly wait: (ms: number) => void;
 }
@@ -20,7 +20,7 @@ export function historySuite(name: string, newPlace: () => Promise<HistoryPlace>
     let skewMs = 0;
     let place: HistoryPlace | undefined;
     const opened: HistoryStore[] = [];
-    const again = async (): Promise<HistoryStore> => {
+    const reopen = async (): Promise<HistoryStore> => {
       if (!place) throw new Error("there is no place yet");
       const store = await place.open(() => skewMs);
       opened.push(store);
@@ -33,9 +33,9 @@ export function historySuite(name: string, newPlace: () => Promise<HistoryPlace>
     const context: SuiteContext = {
       newHistory: async () => {
         place = await newPlace();
-        return again();
+        return reopen();
       },
-      again,
+      reopen,
       wait: (ms) => {
         skewMs += ms;
       },
@@ -48,7 +48,7 @@ export function historySuite(name: string, newPlace: () => Promise<HistoryPlace>
   });
 }
 
-function appendTests({ newHistory, again, wait }: SuiteContext): void {
+function appendTests({ newHistory, reopen, wait }: SuiteContext): void {
   test("messages get offsets without a gap, in the order of their batches", async () => {
     const store = await newHistory();
     const first = await appendTexts(store, ["a", "b"]);
@@ -89,8 +89,8 @@ function appendTests({ newHistory, again, wait }: SuiteContext): void {
       batchOf({ channel: "x" }, { channel: "y" }, { channel: "x" }, { app: "other", channel: "x" }),
     );
     expect(results.map(({ offset }) => offset)).toEqual([1, 1, 2, 1]);
-    const [x, y, again, other] = results.map(({ epoch }) => epoch);
-    expect(again).toBe(x as string);
+    const [x, y, second, other] = results.map(({ epoch }) => epoch);
+    expect(second).toBe(x as string);
     expect(new Set([x, y, other]).size).toBe(3);
     expect(await readTexts(store, {}, "x", "other")).toEqual(["hi"]);
   });
@@ -117,11 +117,11 @@ function appendTests({ newHistory, again, wait }: SuiteContext): void {
     expect(after?.time).toBe(before?.time ?? 0);
   });
 
-  test("streams go on where they were when the history is opened again", async () => {
+  test("streams go on where they were when the history is opened reopen", async () => {
     const store = await newHistory();
     const [first] = await appendTexts(store, ["a"]);
     await store.close();
-    const reopened = await again();
+    const reopened = await reopen();
     const [second] = await appendTexts(reopened, ["b"]);
     expect(second).toMatchObject({ epoch: first?.epoch ?? "", offset: 2 });
     expect(await readTexts(reopened)).toEqual(["a", "b"]);
@@ -134,7 +134,7 @@ function appendTests({ newHistory, again, wait }: SuiteContext): void {
   });
 }
 
-function idTests({ newHistory, again, wait }: SuiteContext): void {
+function idTests({ newHistory, reopen, wait }: SuiteContext): void {
   test("a second message with an id is not stored, and gets the position of the first", async () => {
     const store = await newHistory();
     const [first] = await store.append(batchOf({ id: "i" }));
@@ -167,14 +167,14 @@ function idTests({ newHistory, again, wait }: SuiteContext): void {
     expect(results.map(({ isDuplicate }) => isDuplicate)).toEqual([false, false]);
   });
 
-  test("an id is remembered for two minutes, also over trimming and when the history is opened again", async () => {
+  test("an id is remembered for two minutes, also over trimming and when the history is opened reopen", async () => {
     const store = await newHistory();
     const keep = { messages: 1, seconds: 3600 };
     const [first] = await store.append(batchOf({ id: "i", keep }));
     await store.append(batchOf({ keep }, { keep }));
     while (await store.trim(() => Number.POSITIVE_INFINITY));
     await store.close();
-    const reopened = await again();
+    const reopened = await reopen();
     wait(MESSAGE_ID_REMEMBERED_MS - 30_000);
     const [second] = await reopened.append(batchOf({ id: "i", keep }));
     expect(second).toEqual({ ...first, isDuplicate: true } as never);

@@ -5,7 +5,7 @@ import { messageBytes } from "../size.ts";
 import type { SuiteContext } from "./history.suite.ts";
 import { ALL, appendTexts, batchOf, KEEP, message, numbers, readTexts, trimAll } from "./kit.ts";
 
-export function trimTests({ newHistory, again, wait }: SuiteContext): void {
+export function trimTests({ newHistory, reopen, wait }: SuiteContext): void {
   test("more messages than a channel keeps are not shown, and trimming deletes them", async () => {
     const store = await newHistory();
     const keep = { messages: 10, seconds: 3600 };
@@ -21,7 +21,7 @@ export function trimTests({ newHistory, again, wait }: SuiteContext): void {
     const store = await newHistory();
     await appendTexts(store, numbers(1, 50), { keep: { messages: 10, seconds: 3600 } });
     await store.close();
-    const reopened = await again();
+    const reopened = await reopen();
     expect((await reopened.usage("app")).messages).toBe(50);
     await trimAll(reopened);
     expect((await reopened.usage("app")).messages).toBe(10);
