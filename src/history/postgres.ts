@@ -27,8 +27,8 @@ const SESSION = {
   statement_timeout: 2000,
   lock_timeout: 2000,
   idle_in_transaction_session_timeout: 5000,
-  // Always the same plans: all statements find their rows by a key.
-  plan_cache_mode: "auto",
+  // All statements find their rows by a key, whatever the statistics say: compiling them would take longer.
+  jit: "off",
 };
 
 export interface PostgresHistoryOptions {
@@ -144,11 +144,17 @@ export class PostgresHistory implements HistoryStore {
   trim = (maxBytesOf: (app: string) => number): Promise<boolean> =>
     this.trimmer.run(async (sql) => {
       const over = await this.overLimits(sql, maxBytesOf);
-      const rows: { done: string }[] = await sql`
-        SELECT history_trim(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${MESSAGE_ID_REMEMBERED_MS}::BIGINT,
-          ${TRIM_ROWS}::BIGINT, ${EMPTY_STREAM_KEPT_MS}::BIGINT, ${EXPIRED_STREAM_KEPT_MS}::BIGINT,
+      const trims: { streams: string | null }[] = await sql`
+        SELECT history_trim(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${TRIM_ROWS}::BIGINT,
           ${arrayLiteral(over.large.map(({ app }) => app))}::TEXT[],
-          ${arrayLiteral(over.large.map(({ by }) => by))}::BIGINT[],
+          ${arrayLiteral(over.large.map(({ by }) => by))}::BIGINT[]) AS streams`;
+      const trimmed = trims[0]?.streams ?? null;
+      // Another node is trimming.
+      if (trimmed === null) return false;
+      const rows: { done: string }[] = await sql`
+        SELECT history_sweep(${LOCK_SPACE}::INT, ${this.skewMs()}::BIGINT, ${MESSAGE_ID_REMEMBERED_MS}::BIGINT,
+          ${TRIM_ROWS}::BIGINT, ${EMPTY_STREAM_KEPT_MS}::BIGINT, ${EXPIRED_STREAM_KEPT_MS}::BIGINT,
+          ${`{${trimmed}}`}::BIGINT[],
           ${arrayLiteral(over.crowded.map(({ app }) => app))}::TEXT[],
           ${arrayLiteral(over.crowded.map(({ by }) => by))}::BIGINT[]) AS done`;
       const done = Number(rows[0]?.done ?? 0);

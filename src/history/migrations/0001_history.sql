@@ -1,5 +1,6 @@
 -- Histories of channels. `low` is the oldest offset that is stored, `low_check` the check before it, and `low_time` its time; `expires`
--- is when that message is too old, NULL in an empty stream. Names are compared as bytes, which is faster and the same everywhere.
+-- is when that message is too old, NULL in an empty stream. `changed` and `used` are full seconds, and `is_overfull` says that trimming
+-- has work: indexed columns that seldom change make an append a heap-only update of its streams. Names are compared as bytes, which is faster and the same everywhere.
 CREATE TABLE history_streams (
   id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   app TEXT COLLATE "C" NOT NULL,
@@ -15,14 +16,15 @@ CREATE TABLE history_streams (
   keep_messages BIGINT NOT NULL,
   keep_ms BIGINT NOT NULL,
   expires BIGINT,
+  is_overfull BOOLEAN NOT NULL DEFAULT false,
   changed BIGINT NOT NULL,
   used BIGINT NOT NULL,
   UNIQUE (app, channel)
-);
+) WITH (fillfactor = 60);
 CREATE INDEX history_streams_changed ON history_streams (changed);
 CREATE INDEX history_streams_expires ON history_streams (expires) WHERE expires IS NOT NULL;
-CREATE INDEX history_streams_overfull ON history_streams (id) WHERE top - low + 1 > keep_messages;
-CREATE INDEX history_streams_empty ON history_streams (used) WHERE low > top;
+CREATE INDEX history_streams_overfull ON history_streams (id) WHERE is_overfull;
+CREATE INDEX history_streams_empty ON history_streams (used) WHERE expires IS NULL;
 
 CREATE TABLE history_messages (
   stream BIGINT NOT NULL,
@@ -61,4 +63,4 @@ CREATE TABLE history_writers (
   batch TEXT,
   result TEXT,
   used BIGINT NOT NULL
-);
+) WITH (fillfactor = 20);

@@ -5,6 +5,11 @@ CREATE FUNCTION history_now(skew BIGINT) RETURNS BIGINT LANGUAGE sql VOLATILE AS
   SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::BIGINT + skew
 $$;
 
+-- The end of the second, so that nothing that was changed since a time has an earlier one.
+CREATE FUNCTION history_second(ms BIGINT) RETURNS BIGINT LANGUAGE sql IMMUTABLE AS $$
+  SELECT (ms / 1000 + 1) * 1000
+$$;
+
 CREATE FUNCTION history_epoch() RETURNS TEXT LANGUAGE sql VOLATILE AS $$
   SELECT substr(md5(gen_random_uuid()::TEXT), 1, 14)
 $$;
@@ -26,7 +31,7 @@ BEGIN
   -- Again if a stream was removed while this waited for its lock.
   LOOP
     INSERT INTO history_streams (app, channel, epoch, keep_messages, keep_ms, changed, used)
-      SELECT n.app, n.channel, history_epoch(), n.keep, n.keep_ms, history_now(skew), history_now(skew)
+      SELECT n.app, n.channel, history_epoch(), n.keep, n.keep_ms, history_second(history_now(skew)), history_second(history_now(skew))
         FROM unnest(apps, channels, keeps, keeps_ms) AS n (app, channel, keep, keep_ms)
         WHERE NOT EXISTS (SELECT 1 FROM history_streams s WHERE s.app = n.app AND s.channel = n.channel)
         ORDER BY n.app COLLATE "C", n.channel COLLATE "C"
@@ -65,7 +70,8 @@ BEGIN
         keep_messages = n.keep, keep_ms = n.keep_ms,
         low_time = CASE WHEN s.low > s.top THEN f.time ELSE s.low_time END,
         expires = CASE WHEN s.low > s.top THEN f.time ELSE s.low_time END + n.keep_ms,
-        changed = now_ms, used = now_ms
+        is_overfull = f.top - s.low + 1 > n.keep,
+        changed = history_second(now_ms), used = history_second(now_ms)
       FROM (SELECT stream, max(off) AS top, max(new_time) AS time, sum(size) AS bytes FROM fresh GROUP BY stream) f
       JOIN streams n ON n.id = f.stream
       WHERE s.id = f.stream
@@ -114,11 +120,12 @@ BEGIN
   SELECT * INTO s FROM history_streams WHERE app = stream_app AND channel = stream_channel;
   IF NOT FOUND THEN
     INSERT INTO history_streams (app, channel, epoch, keep_messages, keep_ms, changed, used)
-      VALUES (stream_app, stream_channel, history_epoch(), keep, new_keep_ms, now_ms, now_ms)
+      VALUES (stream_app, stream_channel, history_epoch(), keep, new_keep_ms, history_second(now_ms), history_second(now_ms))
       ON CONFLICT (app, channel) DO NOTHING;
   ELSIF s.keep_messages <> keep OR s.keep_ms <> new_keep_ms OR s.used < now_ms - noted_ms THEN
     UPDATE history_streams SET keep_messages = keep, keep_ms = new_keep_ms,
-        expires = CASE WHEN low > top THEN NULL ELSE low_time + new_keep_ms END, used = greatest(used, now_ms)
+        expires = CASE WHEN low > top THEN NULL ELSE low_time + new_keep_ms END,
+        is_overfull = top - low + 1 > keep, used = greatest(used, history_second(now_ms))
       WHERE id = s.id;
   END IF;
   SELECT * INTO s FROM history_streams WHERE app = stream_app AND channel = stream_channel;

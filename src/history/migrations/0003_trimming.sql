@@ -1,56 +1,82 @@
--- Deletes the oldest messages of a stream up to an offset, but at most `max_rows`. A stream that is being appended to is skipped:
--- trimming never waits for a publish. Returns how many were deleted.
-CREATE FUNCTION history_delete_oldest(trimmed BIGINT, last BIGINT, max_rows BIGINT) RETURNS BIGINT LANGUAGE plpgsql VOLATILE AS $$
+-- Trimming is in two transactions. The first raises `low` of some streams, which is short and the only part that a publish may have
+-- to wait for; the second deletes what lies below, which is no longer visible and belongs to no other transaction.
+
+-- Takes the oldest messages of a stream out of it, up to an offset, but at most `max_rows`; returns how many. `waits`: otherwise a
+-- stream that is being appended to is skipped. A transaction may wait for its first stream only, so that it never blocks another.
+CREATE FUNCTION history_raise_low(trimmed BIGINT, last BIGINT, max_rows BIGINT, waits BOOLEAN) RETURNS BIGINT LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   s history_streams;
   following history_messages;
   final BIGINT;
   freed BIGINT;
 BEGIN
-  SELECT * INTO s FROM history_streams WHERE id = trimmed FOR UPDATE SKIP LOCKED;
-  IF NOT FOUND OR last < s.low THEN RETURN 0; END IF;
+  IF waits THEN
+    SELECT * INTO s FROM history_streams WHERE id = trimmed FOR UPDATE;
+  ELSE
+    SELECT * INTO s FROM history_streams WHERE id = trimmed FOR UPDATE SKIP LOCKED;
+  END IF;
+  IF s.id IS NULL OR last < s.low THEN RETURN 0; END IF;
   final := least(last, s.top, s.low + max_rows - 1);
   SELECT * INTO following FROM history_messages m WHERE m.stream = s.id AND m.off = final + 1;
-  SELECT coalesce(sum(size), 0) INTO freed FROM history_messages m WHERE m.stream = s.id AND m.off <= final;
+  SELECT coalesce(sum(size), 0) INTO freed FROM history_messages m WHERE m.stream = s.id AND m.off BETWEEN s.low AND final;
   UPDATE history_streams SET low = final + 1, low_check = coalesce(history_check(s, final), low_check), bytes = bytes - freed,
-      low_time = coalesce(following.time, 0), expires = following.time + keep_ms
+      low_time = coalesce(following.time, 0), expires = following.time + keep_ms, is_overfull = top - final > keep_messages
     WHERE id = s.id;
-  DELETE FROM history_messages m WHERE m.stream = s.id AND m.off <= final;
   RETURN final - s.low + 1;
 END $$;
 
--- One slice of trimming, by one node at a time: -1 if another node has the lock. Returns how many rows were deleted.
--- `large` are applications with more bytes than they may have, and `excess` by how much; `crowded` have `surplus` streams too many.
-CREATE FUNCTION history_trim(
-  lock_space INT, skew BIGINT, id_ms BIGINT, max_rows BIGINT, empty_ms BIGINT, expired_ms BIGINT,
-  large TEXT[], excess BIGINT[], crowded TEXT[], surplus BIGINT[]
-) RETURNS BIGINT LANGUAGE plpgsql VOLATILE AS $$
+-- The first transaction of a slice, by one node at a time. Returns the streams that it has trimmed, separated by commas; NULL if
+-- another node is trimming. `large` are applications with more bytes than they may have, and `excess` by how much.
+CREATE FUNCTION history_trim(lock_space INT, skew BIGINT, max_rows BIGINT, large TEXT[], excess BIGINT[])
+RETURNS TEXT LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   now_ms BIGINT := history_now(skew);
   done BIGINT := 0;
+  raised BIGINT;
+  trimmed BIGINT[] := '{}';
+  one RECORD;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(lock_space, 1) THEN RETURN NULL; END IF;
+  -- Losing a slice in a crash costs nothing: it is done again.
+  PERFORM set_config('synchronous_commit', 'off', true);
+  FOR one IN
+    (SELECT id, top - keep_messages AS last FROM history_streams WHERE is_overfull ORDER BY top - low - keep_messages DESC LIMIT 20)
+    UNION ALL
+    (SELECT s.id, history_first(s, now_ms) - 1 FROM history_streams s WHERE s.expires <= now_ms ORDER BY s.expires LIMIT 20)
+    UNION ALL
+    -- The oldest messages of the largest channel go first: at the average size no more than are over the limit, and at least one.
+    (SELECT s.id, s.low + ceil(n.extra::NUMERIC * (s.top - s.low + 1) / greatest(s.bytes, 1))::BIGINT - 1
+      FROM unnest(large, excess) AS n (app, extra)
+      CROSS JOIN LATERAL (SELECT * FROM history_streams l WHERE l.app = n.app AND l.low <= l.top ORDER BY l.bytes DESC LIMIT 1) s)
+  LOOP
+    EXIT WHEN done >= max_rows;
+    raised := history_raise_low(one.id, one.last, max_rows - done, done = 0 AND cardinality(trimmed) = 0);
+    done := done + raised;
+    -- Also one that had nothing: its lock is held.
+    trimmed := trimmed || one.id;
+  END LOOP;
+  RETURN array_to_string(trimmed, ',');
+END $$;
+
+-- The second transaction of a slice: deletes what is below `low`, messages of removed streams, old ids, and streams that nothing
+-- uses. It skips whatever is locked. `crowded` are applications with `surplus` streams too many. Returns how many rows it deleted.
+CREATE FUNCTION history_sweep(
+  lock_space INT, skew BIGINT, id_ms BIGINT, max_rows BIGINT, empty_ms BIGINT, expired_ms BIGINT,
+  trimmed BIGINT[], crowded TEXT[], surplus BIGINT[]
+) RETURNS BIGINT LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  now_ms BIGINT := history_now(skew);
+  done BIGINT;
   forgotten BIGINT[];
   one RECORD;
 BEGIN
-  IF NOT pg_try_advisory_xact_lock(lock_space, 1) THEN RETURN -1; END IF;
-  -- Losing a slice in a crash costs nothing: it is done again.
   PERFORM set_config('synchronous_commit', 'off', true);
-  FOR one IN SELECT id, top - keep_messages AS last FROM history_streams WHERE top - low + 1 > keep_messages LIMIT 20 LOOP
-    done := done + history_delete_oldest(one.id, one.last, greatest(max_rows - done, 1));
-    EXIT WHEN done >= max_rows;
-  END LOOP;
-  FOR one IN SELECT s.id, history_first(s, now_ms) - 1 AS last FROM history_streams s WHERE s.expires <= now_ms ORDER BY s.expires LIMIT 20 LOOP
-    EXIT WHEN done >= max_rows;
-    done := done + history_delete_oldest(one.id, one.last, max_rows - done);
-  END LOOP;
-  -- The oldest messages of the largest channel go first: at the average size no more than are over the limit, and at least one.
-  FOR one IN SELECT s.id, s.low + ceil(n.extra::NUMERIC * (s.top - s.low + 1) / greatest(s.bytes, 1))::BIGINT - 1 AS last
-      FROM unnest(large, excess) AS n (app, extra)
-      CROSS JOIN LATERAL (SELECT * FROM history_streams l WHERE l.app = n.app AND l.low <= l.top ORDER BY l.bytes DESC LIMIT 1) s
-  LOOP
-    EXIT WHEN done >= max_rows;
-    done := done + history_delete_oldest(one.id, one.last, max_rows - done);
-  END LOOP;
-  FOR one IN SELECT stream FROM history_gone LIMIT 20 LOOP
+  WITH deleted AS (
+    DELETE FROM history_messages m USING history_streams s
+      WHERE s.id = ANY (trimmed) AND m.stream = s.id AND m.off < s.low RETURNING 1)
+  SELECT count(*) INTO done FROM deleted;
+  IF NOT pg_try_advisory_xact_lock(lock_space, 1) THEN RETURN done; END IF;
+  FOR one IN SELECT stream FROM history_gone LIMIT 100 LOOP
     EXIT WHEN done >= max_rows;
     WITH slice AS (SELECT off FROM history_messages m WHERE m.stream = one.stream ORDER BY off LIMIT max_rows - done),
       deleted AS (DELETE FROM history_messages m USING slice WHERE m.stream = one.stream AND m.off = slice.off RETURNING 1)
@@ -61,7 +87,8 @@ BEGIN
     deleted AS (DELETE FROM history_ids i USING slice WHERE i.stream = slice.stream AND i.scope = slice.scope AND i.mid = slice.mid RETURNING 1)
   SELECT done + count(*) INTO done FROM deleted;
   SELECT array_agg(id) INTO forgotten FROM (
-    SELECT id FROM history_streams WHERE low > top AND used <= now_ms - empty_ms AND (top = 0 OR used <= now_ms - expired_ms)
+    SELECT id FROM history_streams
+      WHERE expires IS NULL AND used <= now_ms - empty_ms AND (top = 0 OR used <= now_ms - expired_ms)
       ORDER BY used LIMIT max_rows FOR UPDATE SKIP LOCKED) AS unused;
   done := done + history_forget(forgotten);
   SELECT array_agg(s.id) INTO forgotten FROM unnest(crowded, surplus) AS n (app, extra)
@@ -98,7 +125,7 @@ BEGIN
   IF NOT FOUND THEN RETURN false; END IF;
   PERFORM history_forget(ARRAY[s.id]);
   INSERT INTO history_streams (app, channel, epoch, keep_messages, keep_ms, changed, used)
-    VALUES (s.app, s.channel, history_epoch(), s.keep_messages, s.keep_ms, history_now(skew), history_now(skew))
+    VALUES (s.app, s.channel, history_epoch(), s.keep_messages, s.keep_ms, history_second(history_now(skew)), history_second(history_now(skew)))
     ON CONFLICT (app, channel) DO NOTHING;
   RETURN true;
 END $$;
@@ -108,7 +135,7 @@ CREATE FUNCTION history_keep(kept BIGINT[], keeps BIGINT[], keeps_ms BIGINT[]) R
 BEGIN
   PERFORM 1 FROM history_streams s WHERE s.id = ANY (kept) ORDER BY s.app, s.channel FOR UPDATE OF s;
   UPDATE history_streams s SET keep_messages = n.keep, keep_ms = n.keep_ms,
-      expires = CASE WHEN s.low > s.top THEN NULL ELSE s.low_time + n.keep_ms END
+      expires = CASE WHEN s.low > s.top THEN NULL ELSE s.low_time + n.keep_ms END, is_overfull = s.top - s.low + 1 > n.keep
     FROM unnest(kept, keeps, keeps_ms) AS n (id, keep, keep_ms)
     WHERE s.id = n.id AND (s.keep_messages <> n.keep OR s.keep_ms <> n.keep_ms);
 END $$;
