@@ -79,6 +79,19 @@ test("channels: a name with slashes, raw and encoded, and its members with metad
   expect(await one(`/channels/${fresh("none")}`)).toMatchObject({ peers: 0, connections: 0, members: [] });
 });
 
+test("channels: members with what they have said about themselves, as it was sent", async () => {
+  const channel = `${fresh("states")}/a`;
+  const { wire } = await world.member(channel, { sub: "ann" });
+  await world.member(channel, { sub: "ben" });
+  wire.send({ type: "state", channel, state: { hand: "up" }, requestId: "1" });
+  expect(await wire.until("ack")).toMatchObject({ requestId: "1" });
+  const { members } = await one<{ members: object[] }>(`/channels/${channel}`);
+  expect(members).toEqual([
+    { peerId: "ann", state: { hand: "up" }, connections: 1 },
+    { peerId: "ben", connections: 1 },
+  ]);
+});
+
 test("channels: sort=rate begins with the busiest", async () => {
   const stem = fresh("busy");
   for (const at of [1, 2, 3]) await world.member(`${stem}/${at}`);
