@@ -56,6 +56,10 @@ async function newWorld({ path }: Pick<Step, "path">): Promise<World> {
   const { admin, url } = server;
   const isDashboard = path.startsWith("/dashboard/");
   const { name, secretKey, _id } = await admin.createApp();
+  if (path.endsWith("/history"))
+    await admin.must("PATCH", `/apps/${_id}`, {
+      channelRules: [{ pattern: "**", history: { messages: 10, seconds: 60 } }],
+    });
   const key = await admin.createKey(name);
   const application = new Application(url, name, secretKey, _id);
   const room = await application.must("POST", "/room", {});
