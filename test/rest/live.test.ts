@@ -92,6 +92,21 @@ test("channels: members with what they have said about themselves, as it was sen
   ]);
 });
 
+test("channels: a member that was lost stays for its grace period, and is marked", async () => {
+  const { app: graced, key } = await newApp(world.server);
+  await admin.must("PATCH", `/apps/${graced._id}`, { channelRules: [{ pattern: "**", graceSec: 120 }] });
+  await world.member("room", { sub: "ann" }, key);
+  const { wire } = await world.member("room", { sub: "ben" }, key);
+  wire.drop();
+  await until("ben is lost", async () => {
+    const path = `/apps/${graced._id}/channels/room`;
+    const { members, graceSec } = await admin.must<{ members: object[]; graceSec: number }>("GET", path);
+    expect(graceSec).toBe(120);
+    const lost = { peerId: "ben", connections: 0, lost: true };
+    return Bun.deepEquals(members, [{ peerId: "ann", connections: 1 }, lost]);
+  });
+});
+
 test("channels: sort=rate begins with the busiest", async () => {
   const stem = fresh("busy");
   for (const at of [1, 2, 3]) await world.member(`${stem}/${at}`);

@@ -4,6 +4,7 @@
  * channel are the largest of the nodes, and only its connections are added up.
  */
 import { z } from "zod";
+import type { MemberState } from "../../engine/engine.ts";
 import type { NodeRequests } from "../../engine/node-requests.ts";
 import { isObject, parseStrict } from "../../protocol/json.ts";
 import { CHANNEL_MAX_BYTES, PEER_ID_MAX_CHARS } from "../../protocol/limits.ts";
@@ -144,9 +145,8 @@ export class LiveChannels {
     const byPeer = new Map<string, LiveMember>();
     for (const one of answers.flatMap(({ members }) => members)) {
       const known = byPeer.get(one.peerId);
-      // The newest connection decides the metadata, as in rosters.
-      const newest = known && known.since > one.since ? known : one;
-      byPeer.set(one.peerId, { ...newest, connections: one.connections + (known?.connections ?? 0) });
+      const shown = known && counts(known, one) ? known : one;
+      byPeer.set(one.peerId, { ...shown, connections: one.connections + (known?.connections ?? 0) });
     }
     const all = [...byPeer.values()].sort((one, other) => (one.peerId < other.peerId ? -1 : 1));
     const members = all.slice(0, request.limit);
@@ -174,17 +174,14 @@ export class LiveChannels {
     return this.linesOf(found.filter(({ subscribers }) => subscribers > 0));
   }
 
-  private localOne({ app, channel: name, after, limit }: OneRequest): z.infer<typeof withMembers> {
+  private localOne({ app, channel: name, after, limit }: OneRequest): Figures & { members: LiveMember[] } {
     const channel = this.parts.spaces.channel(app, name);
     if (!channel) return { ...NOTHING, members: [] };
     const first = new FirstOf<Member>(limit + 1, (one, other) => one.peer.peerId < other.peer.peerId);
     for (const one of channel.members.values())
-      if (one.subscriptions.length > 0 && (after === undefined || one.peer.peerId > after)) first.offer(one);
-    const members = first.sorted().flatMap(({ subscriptions }) => {
-      const [newest] = subscriptions;
-      return newest ? [{ ...stateOf(newest), connections: subscriptions.length }] : [];
-    });
-    return { ...this.figuresOf(channel), members };
+      if ((one.subscriptions.length > 0 || one.stay) && (after === undefined || one.peer.peerId > after))
+        first.offer(one);
+    return { ...this.figuresOf(channel), members: first.sorted().flatMap(memberHere) };
   }
 
   private *active(app: string, prefix: string): Generator<Channel> {
@@ -206,6 +203,31 @@ export class LiveChannels {
       bytesPerSec: rounded(channel.bytesPerSec(now)),
     };
   }
+}
+
+/** A member through this node's own connections, or one that has none left and stays. */
+function memberHere({ subscriptions, stay }: Member): LiveMember[] {
+  const [newest] = subscriptions;
+  if (newest) return [liveMember(stateOf(newest), subscriptions.length)];
+  return stay ? [liveMember(stay.state, 0)] : [];
+}
+
+const liveMember = (
+  { peerId, since, metadataJson, stateJson, lingers }: MemberState,
+  connections: number,
+): LiveMember => ({
+  peerId,
+  since,
+  metadataJson,
+  stateJson,
+  ...(lingers?.why === "lost" && { isLost: true }),
+  connections,
+});
+
+/** The newest connection decides what is shown, as in rosters; a connection counts before none. */
+function counts(one: LiveMember, before: LiveMember): boolean {
+  if (one.connections > 0 !== before.connections > 0) return one.connections > 0;
+  return one.since > before.since;
 }
 
 const NOTHING: Figures = { peers: 0, connections: 0, ratePerSec: 0, bytesPerSec: 0 };
