@@ -13,6 +13,7 @@
  * - A node MUST NOT receive its own messages and announcements.
  * - A message lost on a watched channel MUST be reported with `lost`, before anything that follows it.
  * - `send` reaches nodes that have called `hold` for the peer. It MAY resolve with the count of the first node that has delivered.
+ *   It MUST NOT resolve with HELD if a node has delivered the message, as far as can be known within its timeouts.
  *
  * Members
  * - `watch` MUST call `found` once, in order with `membersChanged`: earlier changes are included in it, later ones follow. It is a
@@ -96,6 +97,10 @@ export type Complete<T> = T | undefined | Promise<T | undefined>;
 
 /** A count that could not be determined: nothing was delivered. */
 export const UNAVAILABLE = -1;
+/** A count of none, where a node has closed the peer's connection itself and expects it back within seconds. */
+export const HELD = -2;
+
+export type OnHeld = (app: string, to: string) => void;
 
 export interface Engine {
   /** Called once, before anything else. */
@@ -108,9 +113,10 @@ export interface Engine {
   release(app: string, peerId: string): void;
   /**
    * To how many connections of that peer on other nodes it was delivered, as far as known; 0: none; or UNAVAILABLE.
-   * `isHere`: this node delivers it too, so that 0 need not be certain.
+   * `isHere`: this node delivers it too, so that 0 need not be certain. HELD: no connection, but a node has answered that it
+   * expects the peer back; `onHeld` may be called before, as soon as one has.
    */
-  send(app: string, to: string, envelope: Envelope, isHere: boolean): number | Promise<number>;
+  send(app: string, to: string, envelope: Envelope, isHere: boolean, onHeld?: OnHeld): number | Promise<number>;
   /** This node has the first subscriber of a channel. `found` gets the members on other nodes, now or later. */
   watch(app: string, channel: string, found: (members: RemoteMembers) => void): void;
   /** This node has lost the last subscriber of a channel. */
@@ -155,7 +161,7 @@ export type RemoteMembers = ReadonlyMap<NodeId, readonly MemberState[]>;
 export interface EngineCallbacks {
   readonly id: NodeId;
   deliver(app: string, channel: string, envelope: Envelope): void;
-  /** Returns to how many connections it was delivered. */
+  /** Returns to how many connections it was delivered, or HELD if this node has none and expects the peer back. */
   deliverTo(app: string, to: string, envelope: Envelope): number;
   membersChanged(
     node: NodeId,

@@ -2,16 +2,17 @@
  * The engine of nodes in one process. A service of one node has an exchange to itself; the engine's suite and the model of
  * realtime put several nodes on one, with a `Carrier` that delays and reorders what is exchanged.
  */
-import type {
-  ChannelCount,
-  Claim,
-  Engine,
-  EngineCallbacks,
-  Envelope,
-  MemberState,
-  NodeId,
-  NodeResponses,
-  RemoteMembers,
+import {
+  type ChannelCount,
+  type Claim,
+  type Engine,
+  type EngineCallbacks,
+  type Envelope,
+  HELD,
+  type MemberState,
+  type NodeId,
+  type NodeResponses,
+  type RemoteMembers,
 } from "./engine.ts";
 
 /** Calls `arrive` now or later. Calls with the same `route` MUST arrive in order. */
@@ -230,5 +231,9 @@ class LocalEngine implements Engine {
   }
 }
 
-const sum = async (numbers: readonly Promise<number>[]): Promise<number> =>
-  (await Promise.all(numbers)).reduce((total, one) => total + one, 0);
+/** The deliveries of all nodes together; HELD if there are none and a node expects the peer back. */
+async function sum(numbers: readonly Promise<number>[]): Promise<number> {
+  const counts = await Promise.all(numbers);
+  const delivered = counts.reduce((total, one) => total + Math.max(0, one), 0);
+  return delivered === 0 && counts.includes(HELD) ? HELD : delivered;
+}

@@ -99,6 +99,17 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   blockedPeers.onAdd((app, peerId) => hub.kicks.kickHere(app, peerId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections.count);
   metrics.gauge("parley_channels", "Channels with subscribers.", () => hub.spaces.channelCount);
+  metrics.gauge(
+    "parley_lingering_members",
+    "Members without a connection that are still shown.",
+    () => hub.presence.lingering.size,
+  );
+  metrics.gauge(
+    "parley_held_peers",
+    "Peers whose connection the service has closed and expects back.",
+    () => hub.holds.size,
+  );
+  metrics.gauge("parley_waiting_sends", "Direct messages that wait for such a peer.", () => hub.delivery.waiting.count);
   const live = new Live(hub, clock, context.nodeId);
   return { hub, live, gateway, handlers, clock, keyRate, usage, blocks, engine, storeFollower };
 }

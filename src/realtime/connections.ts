@@ -12,6 +12,7 @@ import type { Clock } from "./clock.ts";
 import { Connection } from "./connection.ts";
 import type { Emitter } from "./emitter.ts";
 import { type Departure, departureByClient, departureByService } from "./lingering/departure.ts";
+import type { Holds } from "./lingering/holds.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Rates } from "./rates.ts";
 import { safely } from "./safely.ts";
@@ -36,6 +37,7 @@ export interface ConnectionsParts {
   readonly faults: FaultLog;
   readonly rates: Rates;
   readonly emitter: Emitter;
+  readonly holds: Holds;
 }
 
 /** What a client sees of a connection that ends without a close frame (RFC 6455, 7.1.5). */
@@ -71,7 +73,7 @@ export class Connections {
   }
 
   connect(grant: Grant, socket: Socket, client: Address): Connection {
-    const { spaces, clock, engine, usage, rates, emitter } = this.parts;
+    const { spaces, clock, engine, usage, rates, emitter, holds } = this.parts;
     const elsewhere = engine.connections(grant.app);
     const space = spaces.open(grant.app);
     // Later than any before, if only by a microsecond: which connection is the newest must never be a tie.
@@ -87,6 +89,7 @@ export class Connections {
       client,
     );
     peer.connections.push(connection);
+    holds.end(grant.app, grant.peerId);
     this.keyConnections(connection.keyId).add(connection);
     for (const observer of this.observers) observer.connected?.(connection);
     usage.connected(space.app, elsewhere);
@@ -120,13 +123,14 @@ export class Connections {
     if (!connection.open) return;
     connection.open = false;
     connection.departure = departure;
-    const { spaces, engine, usage, faults, emitter } = this.parts;
+    const { spaces, engine, usage, faults, emitter, holds } = this.parts;
     const { peer, keyId } = connection;
     const { space } = peer;
     emitter.closed(connection, code);
     for (const observer of this.observers) observer.disconnected(connection);
     peer.connections.splice(peer.connections.indexOf(connection), 1);
-    if (peer.connections.length === 0) safely(faults, "socket", () => engine.release(space.app, connection.peerId));
+    if (peer.connections.length === 0 && !holds.disconnected(connection))
+      safely(faults, "socket", () => engine.release(space.app, connection.peerId));
     const sameKey = this.byKey.get(keyId);
     sameKey?.delete(connection);
     if (sameKey?.size === 0) this.byKey.delete(keyId);

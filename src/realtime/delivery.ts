@@ -4,7 +4,7 @@
  * Before a message is written, its receivers are shown the pending presence changes of its sender.
  */
 import type { Keyring } from "../access/keyring.ts";
-import { type Engine, type Envelope, UNAVAILABLE } from "../engine/engine.ts";
+import { type Engine, type Envelope, HELD, UNAVAILABLE } from "../engine/engine.ts";
 import type { StoredMessage } from "../history/history.ts";
 import * as encode from "../protocol/encode.ts";
 import { utf8Bytes } from "../protocol/names.ts";
@@ -13,6 +13,8 @@ import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Emitter } from "./emitter.ts";
+import type { Holds } from "./lingering/holds.ts";
+import { WaitingSends } from "./lingering/waiting-sends.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
 import type { Presence } from "./presence.ts";
@@ -35,6 +37,7 @@ export interface DeliveryParts {
   readonly metrics: RealtimeMetrics;
   readonly clock: Clock;
   readonly emitter: Emitter;
+  readonly holds: Holds;
 }
 
 /** Why a message was delivered to no one. `backend_error`: other nodes cannot be reached. */
@@ -43,10 +46,17 @@ export type SendRefusal = PublishRefusal | "peer_not_found";
 
 export class Delivery {
   private readonly quota: Quota;
+  /** Direct messages to peers that are expected back. */
+  readonly waiting: WaitingSends;
+  private lastSend = 0;
   private pressedMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly parts: DeliveryParts) {
     this.quota = new Quota(parts.keyring, parts.usage);
+    this.waiting = new WaitingSends({
+      clock: parts.clock,
+      attempt: ({ app, to, envelope, sender }) => this.reach(app, to, envelope, sender),
+    });
   }
 
   // Messages of channels
@@ -132,7 +142,7 @@ export class Delivery {
 
   // Direct messages
 
-  /** Returns `undefined` if the message reached a connection. `sender` is the connection it comes from and is not sent to. */
+  /** Returns `undefined` if the message reached a connection, at once or when its receiver is back. `sender` is the connection it comes from and is not sent to. */
   send(
     app: string,
     to: string,
@@ -140,19 +150,45 @@ export class Delivery {
     sender?: Connection,
   ): SendRefusal | undefined | Promise<SendRefusal | undefined> {
     if (this.quota.isUsedUp(app)) return "over_message_quota";
+    const order = ++this.lastSend;
+    const reached = this.waiting.mustWait(app, to) ? HELD : this.reach(app, to, envelope, sender);
+    if (typeof reached === "number")
+      return reached === HELD
+        ? this.sendLater(app, to, envelope, sender, order)
+        : this.sent(app, to, envelope, sender, reached);
+    return reached.then((count) =>
+      count === HELD ? this.sendLater(app, to, envelope, sender, order) : this.sent(app, to, envelope, sender, count),
+    );
+  }
+
+  /** The service itself has closed the connection of the receiver, which is expected back. */
+  private async sendLater(
+    app: string,
+    to: string,
+    envelope: Envelope,
+    sender: Connection | undefined,
+    order: number,
+  ): Promise<SendRefusal | undefined> {
+    return this.sent(app, to, envelope, sender, await this.waiting.add({ app, to, envelope, sender, order }));
+  }
+
+  /** To how many connections a direct message was handed; UNAVAILABLE; or HELD, if there is none and the peer is expected back. */
+  private reach(app: string, to: string, envelope: Envelope, sender: Connection | undefined): number | Promise<number> {
     const { spaces, presence, engine } = this.parts;
     const space = sender ? sender.peer.space : spaces.get(app);
     if (sender?.peer.pending) presence.announcePending(sender.peer);
     const target = space?.peers.get(to);
     const isHere = target !== undefined && hasOther(target.connections, sender);
-    const elsewhere = engine.send(app, to, envelope, isHere);
-    if (elsewhere === UNAVAILABLE) return "backend_error";
+    const elsewhere = engine.send(app, to, envelope, isHere, this.waiting.onHeld);
+    if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
     const here = target ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender) : 0;
-    if (typeof elsewhere === "number") return this.sent(app, to, envelope, sender, here + elsewhere);
-    return elsewhere.then((count) => {
-      if (count !== UNAVAILABLE) return this.sent(app, to, envelope, sender, here + count);
-      return here > 0 ? this.sent(app, to, envelope, sender, here) : "backend_error";
-    });
+    if (typeof elsewhere === "number") return this.orHeld(app, to, here, elsewhere);
+    return elsewhere.then((count) => this.orHeld(app, to, here, count));
+  }
+
+  private orHeld(app: string, to: string, here: number, elsewhere: number): number {
+    if (here > 0) return here + Math.max(0, elsewhere);
+    return elsewhere === 0 && this.parts.holds.isHeld(app, to) ? HELD : elsewhere;
   }
 
   private sent(
@@ -162,6 +198,7 @@ export class Delivery {
     sender: Connection | undefined,
     reached: number,
   ): SendRefusal | undefined {
+    if (reached === UNAVAILABLE) return "backend_error";
     if (reached === 0) return "peer_not_found";
     const { emitter } = this.parts;
     if (sender) sender.peer.space.countMessage();
@@ -170,10 +207,11 @@ export class Delivery {
     return undefined;
   }
 
-  /** Delivers a direct message of another node; returns the number of connections here that it was written to. */
+  /** Delivers a direct message of another node; returns the number of connections here that it was written to, or HELD. */
   deliverTo(app: string, to: string, envelope: Envelope): number {
     const target = this.parts.spaces.peer(app, to);
-    return target ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined) : 0;
+    const reached = target ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined) : 0;
+    return reached === 0 && this.parts.holds.isHeld(app, to) ? HELD : reached;
   }
 
   private hand(target: Peer, fromJson: string, envelope: Envelope, sender: Connection | undefined): number {

@@ -14,7 +14,7 @@ import type { Claim, Engine } from "../engine/engine.ts";
 import { GOING_AWAY } from "../protocol/close.ts";
 import { CODES, type Code, Problem } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
-import { RETRY_AFTER_MS, WEBSOCKET_VERSION } from "../protocol/limits.ts";
+import { HOLD_MS, RETRY_AFTER_MS, WEBSOCKET_VERSION } from "../protocol/limits.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
 import type { Hub } from "./hub.ts";
@@ -167,6 +167,7 @@ export class Gateway {
     const { connections } = this.parts.hub;
     const toClose = [...connections.all()];
     const paceMs = Math.min(withinMs, (toClose.length / DRAIN_PER_SECOND_MIN) * 1000);
+    this.parts.hub.holdUntilMs(clock.nowMs() + paceMs + HOLD_MS);
     const steps = Math.max(1, Math.floor(paceMs / DRAIN_STEP_MS));
     const perStep = Math.ceil(toClose.length / steps);
     for (let at = 0; at < toClose.length; at += perStep) {

@@ -20,6 +20,7 @@ import { EngineHandler } from "./engine-handler.ts";
 import { RealtimeEvents } from "./events.ts";
 import { KeyChanges } from "./key-changes.ts";
 import { Kicks } from "./kicks.ts";
+import { Holds } from "./lingering/holds.ts";
 import { Liveness } from "./liveness.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import { Occupancy } from "./occupancy.ts";
@@ -73,6 +74,8 @@ export class Hub {
   readonly nodeRequests: NodeRequests;
   readonly spaces: Spaces;
   readonly connections: Connections;
+  /** Peers that are expected back. */
+  readonly holds: Holds;
   readonly boundary: Boundary;
   readonly presence: Presence;
   readonly channels: Channels;
@@ -98,10 +101,11 @@ export class Hub {
     const spaces = new Spaces(engine, traffic, rateWindow, parts.usage);
     const recorder = new Recorder(clock, spaces);
     const emitter = new Emitter({ ...parts, events: this.events, recorder, traffic });
-    const connections = new Connections({ ...parts, spaces, emitter });
+    const holds = new Holds({ ...parts, spaces });
+    const connections = new Connections({ ...parts, spaces, emitter, holds });
     const boundary = new Boundary({ ...parts, spaces, connections });
-    const presence = new Presence({ ...parts, spaces, connections, boundary, emitter });
-    const delivery = new Delivery({ ...parts, spaces, presence, emitter });
+    const presence = new Presence({ ...parts, spaces, connections, boundary, emitter, holds });
+    const delivery = new Delivery({ ...parts, spaces, presence, emitter, holds });
     const streams = new Streams({ ...parts, delivery, boundary });
     const tops = new Tops({ ...parts, streams, spaces, boundary });
     const replays = new Replays({ ...parts, streams, boundary, connections });
@@ -111,12 +115,25 @@ export class Hub {
     const channels = new Channels({ engine, keyring, spaces, presence, boundary, emitter, streams, replays, clock });
     const occupancy = new Occupancy(spaces, engine);
     const { lingering } = presence;
-    const kicks = new Kicks({ ...parts, spaces, connections, lingering });
+    const kicks = new Kicks({ ...parts, spaces, connections, lingering, holds, delivery });
     const deadlines = new Deadlines(clock, boundary, connections);
     const liveness = new Liveness(clock, boundary, connections, metrics);
     // In this order: subscriptions end before anything else of their connection is forgotten.
     for (const observer of [channels, deadlines, liveness]) connections.observe(observer);
-    const keyChanges = new KeyChanges({ ...parts, deadlines, boundary, connections, channels, lingering, emitter });
+    connections.observe({
+      connected: ({ peer, peerId }) => delivery.waiting.returned(peer.space.app, peerId),
+      disconnected: () => {},
+    });
+    const keyChanges = new KeyChanges({
+      ...parts,
+      deadlines,
+      boundary,
+      connections,
+      channels,
+      lingering,
+      holds,
+      emitter,
+    });
     keyring.onRulesChange((app) => channels.rulesChanged(app));
     keyring.onChange((keyId) => keyChanges.apply(keyId));
     const streamRules = new StreamRules({ ...parts, streams, spaces, connections, boundary });
@@ -144,6 +161,7 @@ export class Hub {
     this.nodeRequests = nodeRequests;
     this.spaces = spaces;
     this.connections = connections;
+    this.holds = holds;
     this.boundary = boundary;
     this.presence = presence;
     this.channels = channels;
@@ -154,5 +172,10 @@ export class Hub {
     this.liveness = liveness;
     this.deadlines = deadlines;
     engine.attach(this.engineCallbacks);
+  }
+  /** Members and peers that the service closes from now on are expected back until then, Unix ms, or for as long as usual. */
+  holdUntilMs(ms: number): void {
+    this.holds.atLeastUntilMs = ms;
+    this.presence.lingering.heldAtLeastUntilMs = ms;
   }
 }

@@ -11,6 +11,7 @@ import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import type { Deadlines } from "./deadlines.ts";
 import type { Emitter } from "./emitter.ts";
+import type { Holds } from "./lingering/holds.ts";
 import type { Lingering } from "./lingering/lingering.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Subscription } from "./subscription.ts";
@@ -31,6 +32,7 @@ export interface KeyChangesParts {
   readonly boundary: Boundary;
   readonly connections: Connections;
   readonly lingering: Pick<Lingering, "endKey">;
+  readonly holds: Pick<Holds, "endKey">;
   readonly channels: Channels;
   readonly emitter: Emitter;
 }
@@ -51,11 +53,12 @@ export class KeyChanges {
   constructor(private readonly parts: KeyChangesParts) {}
 
   apply(keyId: string): void {
-    const { boundary, connections, keyring, lingering } = this.parts;
+    const { boundary, connections, keyring, lingering, holds } = this.parts;
+    const key = keyring.key(keyId);
     lingering.endKey(keyId);
+    if (!key) holds.endKey(keyId);
     const affected = connections.ofKey(keyId);
     if (affected.length === 0) return;
-    const key = keyring.key(keyId);
     // A key that is no longer in the keyring was revoked.
     if (!key) for (const connection of affected) connections.close(connection, KEY_REVOKED);
     if (!key || key.type === "sealed") return;

@@ -3,6 +3,8 @@ import type { Blocks } from "../access/blocks.ts";
 import type { Engine } from "../engine/engine.ts";
 import { KICKED } from "../protocol/close.ts";
 import type { Connections } from "./connections.ts";
+import type { Delivery } from "./delivery.ts";
+import type { Holds } from "./lingering/holds.ts";
 import type { Lingering } from "./lingering/lingering.ts";
 import type { Spaces } from "./spaces.ts";
 
@@ -10,6 +12,8 @@ export interface KicksParts {
   readonly spaces: Spaces;
   readonly connections: Connections;
   readonly lingering: Pick<Lingering, "endPeer">;
+  readonly holds: Pick<Holds, "end">;
+  readonly delivery: Pick<Delivery, "waiting">;
   readonly engine: Engine;
   readonly blocks: Blocks;
 }
@@ -30,10 +34,12 @@ export class Kicks {
 
   /** Kicks on this node; returns how many connections there were. */
   kickHere(app: string, peerId: string): number {
-    const { spaces, connections, lingering } = this.parts;
+    const { spaces, connections, lingering, holds, delivery } = this.parts;
     const toClose = [...(spaces.peer(app, peerId)?.connections ?? [])];
     for (const connection of toClose) connections.close(connection, KICKED);
     lingering.endPeer(app, peerId);
+    holds.end(app, peerId);
+    delivery.waiting.fail(app, peerId);
     return toClose.length;
   }
 }

@@ -23,6 +23,10 @@ export const CHANGES_SHOWN_WINDOW_MS = 10_000;
  */
 export const LINGERING_MAX = 100_000;
 
+/** Direct messages that wait for one held peer, and the bytes of all that wait on a node. */
+export const WAITING_SENDS_PER_PEER_MAX = 64;
+export const WAITING_SENDS_MAX_BYTES = 32 * 1024 * 1024;
+
 /** A connection is closed this long before its token's expiry. */
 export const EXPIRY_LEAD_MS = 250;
 export const USAGE_FLUSH_MS = 5000;

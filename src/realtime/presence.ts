@@ -29,6 +29,7 @@ import { Damping } from "./damping.ts";
 import type { Emitter } from "./emitter.ts";
 import { Gates } from "./gates.ts";
 import { IndividualChanges } from "./individual-changes.ts";
+import type { Holds } from "./lingering/holds.ts";
 import { Lingering } from "./lingering/lingering.ts";
 import { isLive } from "./lingering/stay.ts";
 import type { Member } from "./member.ts";
@@ -62,6 +63,7 @@ export interface PresenceParts {
   readonly boundary: Boundary;
   readonly metrics: RealtimeMetrics;
   readonly emitter: Emitter;
+  readonly holds: Holds;
 }
 
 export class Presence {

@@ -22,6 +22,7 @@ import type {
   Envelope,
   MemberState,
   NodeResponses,
+  OnHeld,
   RemoteMembers,
 } from "../engine.ts";
 import { UNAVAILABLE } from "../engine.ts";
@@ -191,13 +192,14 @@ export class ClusterEngine implements Engine {
     }
   }
 
-  send(app: string, to: string, envelope: Envelope, isHere: boolean): number | Promise<number> {
+  send(app: string, to: string, envelope: Envelope, isHere: boolean, onHeld?: OnHeld): number | Promise<number> {
     if (!this.isUp || !fits(envelope)) return UNAVAILABLE;
     const { local, subjects } = this.parts;
     const number = ++this.lastNumber;
     const text = encode.directMessage({ node: local.id, number, app, to, envelope });
     this.link.publish(subjects.peer(app, to), text, subjects.response(number));
-    return this.pendingDirectMessages.add(number, isHere ? undefined : text);
+    const held = onHeld && (() => onHeld(app, to));
+    return this.pendingDirectMessages.add(number, isHere ? undefined : text, held);
   }
 
   hold(app: string, peerId: string): void {

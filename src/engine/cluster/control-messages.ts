@@ -51,7 +51,7 @@ export class ControlMessages {
     if (pendingDirectMessages.has(number)) {
       const delivered = decode.deliveryCount(text);
       return delivered
-        ? pendingDirectMessages.delivered(number, delivered.count)
+        ? pendingDirectMessages.delivered(number, delivered.count, delivered.isHeld)
         : unexpected("in response to a request");
     }
     const part = decode.responsePart(text);
@@ -95,7 +95,8 @@ export class ControlMessages {
       const responses = [...byName.values()].flatMap((one) => (one.kind === "deliver" ? one : []));
       const count = responses.reduce((sum, one) => sum + one.count, 0);
       const isUncertain = responses.length < asked || responses.some(({ isLate }) => isLate) || nodes.isAnySilent;
-      pendingDirectMessages.decide(number, count, isUncertain);
+      const isHeld = responses.some((one) => one.isHeld);
+      pendingDirectMessages.decide(number, count, isUncertain, isHeld);
     });
   }
 }

@@ -285,7 +285,14 @@ function responseOf(value: Plain): NodeResponse | undefined {
     case "look":
       return isCount(value.connections) ? { kind: "nudge", connections: value.connections } : undefined;
     case "hand":
-      return isCount(value.count) ? { kind: "deliver", count: value.count, isLate: value.isLate === true } : undefined;
+      return isCount(value.count)
+        ? {
+            kind: "deliver",
+            count: value.count,
+            isLate: value.isLate === true,
+            ...(value.isHeld === true && { isHeld: true }),
+          }
+        : undefined;
     case "text":
       return isText(value.text) && value.text.length <= PIECE_CHARS ? { kind: "text", text: value.text } : undefined;
     default:
@@ -297,9 +304,9 @@ function responseOf(value: Plain): NodeResponse | undefined {
 const memberOfObject = (value: unknown): MemberState | undefined =>
   isPlain(value) ? memberOf(memberFields(value)) : undefined;
 
-function memberFields({ peerId, since, metadataJson, isArriving, stateJson, lingers }: Plain): Fields {
-  const { why, untilMs, keyId } = isPlain(lingers) ? lingers : {};
-  return [peerId, since, metadataJson, isArriving, stateJson, why, untilMs, keyId];
+function memberFields({ peerId, since, metadataJson, isArriving, stateJson, keyId, lingers }: Plain): Fields {
+  const { why, untilMs, keyId: lastKeyId } = isPlain(lingers) ? lingers : {};
+  return [peerId, since, metadataJson, isArriving, stateJson, why, untilMs, lastKeyId ?? keyId];
 }
 
 function streamStateOf(value: unknown): StreamState | undefined {
@@ -326,6 +333,7 @@ export function directMessage(text: string): DirectMessage | undefined {
 
 export function deliveryCount(text: string): DeliveryCount | undefined {
   const parsed = parse(text);
-  const [node, count] = parsed?.fields ?? [];
-  return parsed?.kind === "handed" && isNode(node) && isCount(count) ? { node, count } : undefined;
+  const [node, count, held] = parsed?.fields ?? [];
+  if (parsed?.kind !== "handed" || !isNode(node) || !isCount(count)) return undefined;
+  return { node, count, ...(held === true && { isHeld: true }) };
 }

@@ -3,7 +3,7 @@
  * message that arrives after a newer one of the same node was stuck in a connection that the node has since replaced: its sender
  * already got UNAVAILABLE, and delivering it now would break the order. It is dropped.
  */
-import type { EngineCallbacks } from "../engine.ts";
+import { type EngineCallbacks, HELD } from "../engine.ts";
 import type { TransportSubscription } from "../transport/transport.ts";
 import { directMessage } from "./decode.ts";
 import { deliveryCount } from "./encode.ts";
@@ -71,7 +71,7 @@ export class DirectMessages {
     const peer = message && this.peers.get(keyOf(message.app, message.to));
     if (!peer) return { kind: "deliver", count: 0 };
     const count = this.deliver(message, peer.newest);
-    return { kind: "deliver", count: count ?? 0, isLate: count === undefined };
+    return { kind: "deliver", count: atLeastNone(count), isLate: count === undefined, isHeld: count === HELD };
   }
 
   private receive(app: string, peerId: string, newest: Map<string, NewestMessage>, { text, respond }: Received): void {
@@ -79,10 +79,11 @@ export class DirectMessages {
     const message = directMessage(text);
     if (!message || message.app !== app || message.to !== peerId) return unexpected();
     const count = this.deliver(message, newest);
-    if (count !== undefined) respond(deliveryCount({ node: local.id, count }));
+    if (count !== undefined)
+      respond(deliveryCount({ node: local.id, count: atLeastNone(count), isHeld: count === HELD }));
   }
 
-  /** undefined: it is late, or it is not known whether it was delivered. */
+  /** May be HELD. undefined: it is late, or it is not known whether it was delivered. */
   private deliver(message: DirectMessage, newest: Map<string, NewestMessage>): number | undefined {
     const { local, nodes, boundary, nowMs } = this.parts;
     const { node, number, app, to, envelope } = message;
@@ -100,6 +101,8 @@ export class DirectMessages {
     }
   }
 }
+
+const atLeastNone = (count = 0): number => Math.max(0, count);
 
 /** Unambiguous: an application's id contains no space. */
 const keyOf = (app: string, peerId: string): string => `${app} ${peerId}`;

@@ -83,7 +83,8 @@ export const directMessage = ({ node, number, app, to, envelope }: DirectMessage
     envelope,
   );
 
-export const deliveryCount = ({ node, count }: DeliveryCount): string => line("handed", node, count);
+export const deliveryCount = ({ node, count, isHeld }: DeliveryCount): string =>
+  isHeld ? line("handed", node, count, true) : line("handed", node, count);
 
 // Messages to all nodes
 
@@ -133,7 +134,7 @@ function responseFields(one: NodeResponse): object {
     case "nudge":
       return { what: "look", connections: one.connections };
     case "deliver":
-      return { what: "hand", count: one.count, isLate: one.isLate };
+      return { what: "hand", count: one.count, isLate: one.isLate, isHeld: one.isHeld };
     default:
       return withSameName(one);
   }

@@ -105,8 +105,8 @@ export type NodeResponse =
   | { readonly kind: "kick"; readonly closed: number }
   | { readonly kind: "capacity"; readonly taken: number }
   | { readonly kind: "nudge"; readonly connections: number }
-  /** `isLate`: it came after a newer message of the same node and was not delivered. */
-  | { readonly kind: "deliver"; readonly count: number; readonly isLate?: boolean }
+  /** `isLate`: it came after a newer message of the same node and was not delivered. `isHeld`: as in DeliveryCount. */
+  | { readonly kind: "deliver"; readonly count: number; readonly isLate?: boolean; readonly isHeld?: boolean }
   /** The text, or in a part a piece of it. */
   | { readonly kind: "text"; readonly text: string };
 
@@ -131,4 +131,6 @@ export interface DirectMessage {
 export interface DeliveryCount {
   readonly node: string;
   readonly count: number;
+  /** The node has no connection of the peer, but expects it back. Nodes of earlier versions read only the count, which is 0. */
+  readonly isHeld?: boolean;
 }

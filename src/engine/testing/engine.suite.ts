@@ -3,6 +3,7 @@
  * and without a network behind them pass the same tests.
  */
 import { afterEach, describe, expect, test } from "bun:test";
+import { HELD } from "../engine.ts";
 import { playAnyOrder } from "./any-order.ts";
 import { type MakeCluster, type Started, TestCluster } from "./cluster.ts";
 import { departures } from "./suite-departures.ts";
@@ -143,6 +144,19 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
       await nodes.settle();
       expect(await nodes.answer(nodeA.send("eve").count)).toBe(0);
       expect(await nodes.answer(nodeA.send("absent").count)).toBe(0);
+    });
+
+    test("says that a node expects the peer back, unless another node has delivered", async () => {
+      const { nodes, nodeA, nodeB } = await start();
+      nodeB.holdPeer("eve");
+      nodeB.holdPeer("joe");
+      nodes.all.at(-1)?.setConnections("joe", 1);
+      await nodes.settle();
+      const counts = ["eve", "joe", "absent"].map((to) => nodeA.send(to).count);
+      await nodes.settle();
+      // An engine may wait a moment for the receipt of a node that has delivered.
+      expect(await Promise.all(counts)).toEqual([HELD, 1, 0]);
+      expect(nodeB.deliveredTo("eve")).toEqual([]);
     });
 
     test("messages of one sender to one peer arrive in the order they were sent", async () => {

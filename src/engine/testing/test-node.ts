@@ -2,7 +2,15 @@
  * For tests: a node without clients. It has members and connections of its own, publishes numbered messages, builds rosters of the
  * other nodes from what the engine reports, and records every rule of the contract that the engine violates.
  */
-import type { ChannelCount, Engine, EngineCallbacks, Envelope, MemberState, NodeId } from "../engine.ts";
+import {
+  type ChannelCount,
+  type Engine,
+  type EngineCallbacks,
+  type Envelope,
+  HELD,
+  type MemberState,
+  type NodeId,
+} from "../engine.ts";
 
 export const APP = "app";
 
@@ -48,6 +56,7 @@ export class TestNode implements EngineCallbacks {
   private readonly ownMembers = new Map<string, Map<string, MemberState>>();
   private readonly connectionsByPeer = new Map<string, number>();
   private readonly connectionsByApp = new Map<string, number>();
+  private readonly held = new Set<string>();
   private lastNumber = 0;
   /** Text that is added to each message to make it large. */
   padding = "";
@@ -114,6 +123,12 @@ export class TestNode implements EngineCallbacks {
     const members = this.ownMembers.get(key(app, channel));
     this.ownMembers.delete(key(app, channel));
     this.engine.announce(app, channel, [], [...(members?.keys() ?? [])]);
+  }
+
+  /** The node has closed the peer's connection itself and expects it back. */
+  holdPeer(peerId: string, app = APP): void {
+    this.held.add(key(app, peerId));
+    this.engine.hold(app, peerId);
   }
 
   setConnections(peerId: string, connections: number, app = APP): void {
@@ -207,6 +222,7 @@ export class TestNode implements EngineCallbacks {
 
   deliverTo(app: string, to: string, envelope: Envelope): number {
     const connections = this.connectionsByPeer.get(key(app, to)) ?? 0;
+    if (connections === 0 && this.held.has(key(app, to))) return HELD;
     if (connections > 0)
       append(this.delivered, key(app, to), this.receive(`direct ${app} ${envelope.from} ${to}`, envelope));
     return connections;

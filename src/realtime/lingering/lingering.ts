@@ -14,6 +14,7 @@ import type { Clock } from "../clock.ts";
 import { LINGERING_MAX } from "../limits.ts";
 import { type Member, stateOf } from "../member.ts";
 import type { Subscription } from "../subscription.ts";
+import type { Holds } from "./holds.ts";
 import { isLive, lingering, type Stay } from "./stay.ts";
 
 const SLOT_MS = 50;
@@ -25,6 +26,7 @@ const OVERDUE_MS = 5000;
 export interface LingeringParts {
   readonly clock: Clock;
   readonly keyring: Keyring;
+  readonly holds: Pick<Holds, "end" | "inherit">;
   /** What is to be shown of this member may have changed. */
   readonly changed: (member: Member) => void;
 }
@@ -101,17 +103,23 @@ export class Lingering {
     const isHeld = lingers.why === "held";
     const graceUntilMs = isHeld ? lingers.untilMs - HOLD_MS + member.channel.graceSec * 1000 : lingers.untilMs;
     this.begin(member, { state, isInherited: true, graceUntilMs });
+    const { space, peerId } = member.peer;
+    if (isHeld) this.parts.holds.inherit(space.app, peerId, lingers.untilMs, lingers.keyId);
     return true;
   }
 
-  /** Another node says that this member lingers: that node ends it, but not for ever if it fails to. */
+  /** Another node says that this member lingers: that node ends it, but not without an end if it fails to. */
   announced(member: Member, { untilMs }: Lingers): void {
     this.addToSlot(member, untilMs + OVERDUE_MS);
   }
 
   /** The member has a connection again, or has said goodbye: nothing of its earlier connections counts any more. */
   forget(member: Member): void {
-    if (member.stay && !isLive(member.stay.state)) this.end(member);
+    const { stay, peer } = member;
+    if (stay && !isLive(stay.state)) {
+      this.end(member);
+      this.parts.holds.end(peer.space.app, peer.peerId);
+    }
     for (const [node, state] of member.remote ?? []) if (!isLive(state)) member.remote?.delete(node);
     if (member.remote?.size === 0) member.remote = undefined;
   }
@@ -172,7 +180,7 @@ export class Lingering {
       try {
         this.serve(this.parts.clock.nowMs());
       } finally {
-        // Even after an exception: without the next turn members would stay for ever.
+        // Even after an exception: without the next turn members would stay without an end.
         this.turn();
       }
     });

@@ -8,6 +8,8 @@ import type { TestNode } from "./node.ts";
 /** What is not zero a second from now; `{}` when all clients are gone. Nodes that died do not count. */
 export function leftovers(world: World): Record<string, number> {
   world.advance(1000);
+  // Peers that the service has closed are expected back for 10 s.
+  if (world.nodes.some(({ hub }) => hub.holds.size + hub.presence.lingering.size > 0)) world.advance(11_000);
   const living = world.nodes.filter((node) => !node.clock.isStopped);
   const sum = (of: (node: TestNode) => number): number => living.reduce((total, node) => total + of(node), 0);
   const inHub = (...path: string[]): number => sum(({ hub }) => sizeOf(hub, path));
@@ -22,6 +24,8 @@ export function leftovers(world: World): Record<string, number> {
     streams: inHub("streams", "inUse"),
     ringBytes: sum(({ hub }) => hub.streams.ringBytes),
     replays: inHub("replays", "active"),
+    holds: inHub("holds", "held"),
+    waitingSends: inHub("delivery", "waiting", "queues"),
     undrainedRosters: inHub("presence", "queue", "busy"),
     deadlines: inHub("deadlines", "slots"),
     liveness: inHub("liveness", "count"),

@@ -1,0 +1,182 @@
+import { describe, expect, test } from "bun:test";
+import { CALL, clientCloses, drain, graceWorld, withStates } from "../testing/grace.ts";
+import { PUBLISHABLE_KEY, SECRET_KEY, World } from "../testing/kit.ts";
+
+describe("several nodes", () => {
+  test("over the death of a node its members in a channel with grace are lost, the others leave", () => {
+    const world = graceWorld(3);
+    const cat = withStates(world, "cat", CALL, 1);
+    cat.subscribe("c");
+    const dan = world.join("dan", CALL, { node: 2 });
+    const ann = world.connect("ann");
+    ann.subscribe(CALL);
+    ann.subscribe("c");
+    world.settle();
+    for (const client of [cat, dan]) client.take();
+    world.kill(0);
+    world.advance(100);
+    expect(cat.take()).toContainEqual({
+      type: "state",
+      channel: CALL,
+      changed: [{ peerId: "ann", state: null, lost: true }],
+    });
+    expect(dan.take()).toEqual([]);
+    const eve = world.connect("eve", { node: 2 });
+    eve.subscribe(CALL);
+    world.advance(600);
+    expect(eve.newFrames().at(-1)).toBe("roster: ann cat dan");
+    cat.take();
+    dan.take();
+    world.advance(30_000);
+    expect([cat.newFrames(), dan.newFrames()]).toEqual([["left: ann"], ["left: ann"]]);
+  });
+
+  test("a member that comes back on another node after its node has died was never away", () => {
+    const world = graceWorld(3);
+    const [cat, dan] = [world.join("cat", CALL, { node: 1 }), world.join("dan", CALL, { node: 2 })];
+    world.join("ann", CALL);
+    world.settle();
+    for (const client of [cat, dan]) client.take();
+    world.kill(0);
+    world.advance(2000);
+    const returned = world.join("ann", CALL, { node: 2 });
+    world.advance(60_000);
+    expect([cat.take(), dan.take()]).toEqual([[], []]);
+    clientCloses(returned, 1000);
+    world.advance(100);
+    expect([cat.newFrames(), dan.newFrames()]).toEqual([["left: ann"], ["left: ann"]]);
+  });
+
+  test("a kick and a revocation end a grace that was left by a node that is gone", async () => {
+    for (const end of [
+      (world: World) => world.nodeAt(1).hub.kicks.kick("app", "ann"),
+      (world: World) => world.keys.editKey(SECRET_KEY, { revoked: 1 }),
+    ]) {
+      const world = graceWorld(3);
+      const [cat, dan] = [1, 2].map((node) => world.join(`w${node}`, CALL, { node, key: PUBLISHABLE_KEY }));
+      world.join("ann", CALL);
+      world.settle();
+      world.kill(0);
+      world.advance(100);
+      for (const client of [cat, dan]) client?.take();
+      await end(world);
+      world.advance(100);
+      expect([cat?.newFrames(), dan?.newFrames()]).toEqual([["left: ann"], ["left: ann"]]);
+    }
+  });
+
+  test("a rolling restart is not seen: members of a node that drains stay on the others until they are back", async () => {
+    const world = new World({ nodes: 3 });
+    const [cat, dan] = [world.join("cat", "c", { node: 1 }), world.join("dan", "c", { node: 2 })];
+    const ann = world.join("ann", "c", { metadata: { n: 1 } });
+    world.settle();
+    for (const client of [cat, dan]) client.take();
+    drain(world);
+    world.advance(100);
+    expect(ann.closeCode).toBe(1001);
+    await world.nodeAt(0).engine.close();
+    world.advance(3000);
+    const returned = world.connect("ann", { node: 1, metadata: { n: 1 } });
+    returned.subscribe("c");
+    world.advance(600);
+    expect(returned.newFrames().at(-1)).toBe("roster: cat dan");
+    world.advance(20_000);
+    expect([cat.take(), dan.take()]).toEqual([[], []]);
+  });
+
+  test("a member that does not come back leaves after 10 s", async () => {
+    const world = new World({ nodes: 3 });
+    const [cat, dan] = [world.join("cat", "c", { node: 1 }), world.join("dan", "c", { node: 2 })];
+    world.join("ann", "c");
+    world.settle();
+    drain(world);
+    world.advance(100);
+    await world.nodeAt(0).engine.close();
+    for (const client of [cat, dan]) client.take();
+    world.advance(9500);
+    expect([cat.take(), dan.take()]).toEqual([[], []]);
+    world.advance(700);
+    expect([cat.newFrames(), dan.newFrames()]).toEqual([["left: ann"], ["left: ann"]]);
+  });
+});
+
+describe("hold", () => {
+  test("a token's renewal is not seen: the member stays for 10 s after 4002", () => {
+    const world = new World();
+    const ben = world.join("ben", "c");
+    const ann = world.join("ann", "c", { expiresInMs: 5000 });
+    ben.take();
+    world.advance(5000);
+    expect(ann.closeCode).toBe(4002);
+    const returned = world.join("ann", "c");
+    world.advance(20_000);
+    expect(ben.take()).toEqual([]);
+    clientCloses(returned, 1000);
+    world.advance(20);
+    expect(ben.newFrames()).toEqual(["left: ann"]);
+  });
+
+  test("another token's metadata is shown as new metadata", () => {
+    const world = new World();
+    const ben = world.join("ben", "c");
+    world.join("ann", "c", { expiresInMs: 5000, metadata: { n: 1 } });
+    world.advance(5000);
+    ben.take();
+    world.join("ann", "c", { metadata: { n: 2 } });
+    expect(ben.newFrames()).toEqual(['joined: ann{"n":2}']);
+  });
+
+  test("peers of a publishable key are not held: they come back as others", () => {
+    const world = new World();
+    const ben = world.join("ben", "c");
+    const ann = world.join("ann", "c", { key: PUBLISHABLE_KEY });
+    ben.take();
+    const { connections } = world.node.hub;
+    connections.expire(ann.connection);
+    world.advance(20);
+    expect(ben.newFrames()).toEqual(["left: ann"]);
+  });
+
+  test("a resynchronisation is not seen either", async () => {
+    const world = new World();
+    const ben = world.join("ben", "other");
+    const ann = world.connect("ann");
+    for (const channel of ["c", "other"]) ann.subscribe(channel);
+    world.advance(600);
+    ben.take();
+    const channel = world.node.hub.spaces.channel("app", "c");
+    if (channel) world.node.hub.boundary.resync(channel);
+    await Promise.resolve();
+    expect(ann.closeCode).toBe(1001);
+    world.advance(5000);
+    expect(ben.take()).toEqual([]);
+    world.join("ann", "other");
+    world.advance(20_000);
+    expect(ben.take()).toEqual([]);
+  });
+
+  test("in a channel with grace a held member counts as lost when it has not come back", () => {
+    const world = graceWorld();
+    const ben = withStates(world, "ben", CALL);
+    world.join("ann", CALL, { expiresInMs: 2000 });
+    world.advance(2000);
+    ben.take();
+    world.advance(9000);
+    expect(ben.take()).toEqual([]);
+    world.advance(1100);
+    expect(ben.take().map(({ changed }) => changed)).toEqual([[{ peerId: "ann", state: null, lost: true }]]);
+    world.advance(21_000);
+    expect(ben.newFrames()).toEqual(["left: ann"]);
+  });
+
+  test("a kick ends a hold", async () => {
+    const world = new World();
+    const ben = world.join("ben", "c");
+    world.join("ann", "c", { expiresInMs: 2000 });
+    world.advance(2000);
+    ben.take();
+    await world.node.hub.kicks.kick("app", "ann");
+    world.advance(20);
+    expect(ben.newFrames()).toEqual(["left: ann"]);
+  });
+});

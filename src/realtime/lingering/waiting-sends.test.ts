@@ -1,0 +1,148 @@
+import { describe, expect, test } from "bun:test";
+import { clientCloses, drain } from "../testing/grace.ts";
+import { type Client, leftovers, PUBLISHABLE_KEY, turn, World } from "../testing/kit.ts";
+
+/** Ann's token has expired a moment ago, and ben knows her. */
+function expired(nodes = 1): { world: World; ben: Client } {
+  const world = new World({ nodes });
+  const ben = world.join("ben", "c", { node: nodes - 1 });
+  world.join("ann", "c", { expiresInMs: 3000 });
+  world.advance(3000);
+  ben.take();
+  return { world, ben };
+}
+
+/** Lets answers between nodes arrive while time goes on. */
+async function pass(world: World, ms: number): Promise<void> {
+  for (let done = 0; done < ms; done += 50) {
+    world.advance(50);
+    await turn();
+  }
+}
+
+for (const nodes of [1, 2])
+  describe(`direct messages to a held peer, ${nodes} ${nodes === 1 ? "node" : "nodes"}`, () => {
+    test("wait for its return, in their order, and are acked then", async () => {
+      const { world, ben } = expired(nodes);
+      for (const n of [1, 2, 3]) ben.send("ann", n);
+      await pass(world, 1000);
+      expect(ben.newFrames()).toEqual([]);
+      const ann = world.connect("ann");
+      ben.send("ann", 4);
+      await pass(world, 1000);
+      expect(ann.newFrames()).toEqual(["direct ben 1", "direct ben 2", "direct ben 3", "direct ben 4"]);
+      expect(ben.newFrames()).toEqual(["ack r2", "ack r3", "ack r4", "ack r5"]);
+      clientCloses(ann, 1000);
+      clientCloses(ben, 1000);
+      await pass(world, 11_000);
+      expect(leftovers(world)).toEqual({});
+    });
+
+    test("find no one when it is not back after 10 s", async () => {
+      const { world, ben } = expired(nodes);
+      ben.send("ann", 1);
+      await pass(world, 9000);
+      expect(ben.newFrames()).toEqual([]);
+      await pass(world, 1500);
+      expect(ben.newFrames().sort()).toEqual(["error peer_not_found r2", "left: ann"]);
+      ben.send("ann", 1);
+      await pass(world, 100);
+      expect(ben.newFrames()).toEqual(["error peer_not_found r3"]);
+    });
+
+    test("the 65th is refused at once", async () => {
+      const { world, ben } = expired(nodes);
+      for (let n = 0; n < 64; n++) ben.send("ann", n);
+      await pass(world, 1000);
+      expect(ben.newFrames()).toEqual([]);
+      const last = ben.send("ann", 64);
+      await pass(world, 50);
+      expect(ben.newFrames()).toEqual([`error peer_not_found ${last}`]);
+      const ann = world.connect("ann");
+      await pass(world, 1000);
+      expect(ann.take().map(({ data }) => data)).toEqual(Array.from({ length: 64 }, (_, n) => n));
+    });
+
+    test("fail when it is kicked", async () => {
+      const { world, ben } = expired(nodes);
+      ben.send("ann", 1);
+      await pass(world, 700);
+      await world.nodeAt(0).hub.kicks.kick("app", "ann");
+      await pass(world, 700);
+      expect(ben.newFrames().sort()).toEqual(["error peer_not_found r2", "left: ann"]);
+    });
+  });
+
+test("other peers are sent to meanwhile, and messages of channels do not wait", async () => {
+  const { world, ben } = expired();
+  const cat = world.join("cat", "c");
+  ben.take();
+  ben.send("ann", 1);
+  ben.send("cat", 2);
+  ben.publish("c", 3);
+  expect(cat.newFrames()).toEqual(["direct ben 2", "message ben 3"]);
+  await turn();
+  expect(ben.newFrames()).toEqual(["ack r3", "ack r4"]);
+});
+
+test("a sender that has gone meanwhile has still sent", async () => {
+  const { world, ben } = expired();
+  ben.send("ann", 1);
+  clientCloses(ben, 1000);
+  await pass(world, 500);
+  const ann = world.connect("ann");
+  await pass(world, 500);
+  expect(ann.newFrames()).toEqual(["direct ben 1"]);
+});
+
+test("a message over REST waits like any other", async () => {
+  const { world } = expired();
+  const { delivery } = world.node.hub;
+  const sent = delivery.send("app", "ann", { from: "server", metadataJson: undefined, dataJson: "1" });
+  await pass(world, 500);
+  const ann = world.connect("ann");
+  world.advance(1);
+  expect(await sent).toBeUndefined();
+  expect(ann.newFrames()).toEqual(["direct server 1"]);
+});
+
+test("the bytes of all that wait on a node are bounded", async () => {
+  const { world, ben } = expired();
+  for (let i = 0; i < 12; i++) world.connect(`p${i}`, { expiresInMs: 500 });
+  world.advance(500);
+  const big = "x".repeat(60_000);
+  for (let i = 0; i < 12; i++) for (let n = 0; n < 50; n++) ben.send(`p${i}`, big);
+  await turn();
+  const refused = ben.take().filter(({ code }) => code === "peer_not_found").length;
+  expect(600 - refused).toBe(Math.floor((32 * 1024 * 1024) / 60_002));
+});
+
+test("peers of a publishable key are not waited for", () => {
+  const world = new World();
+  const ben = world.join("ben", "c");
+  const ann = world.join("ann", "c", { key: PUBLISHABLE_KEY });
+  ben.take();
+  world.node.hub.connections.expire(ann.connection);
+  ben.send("ann", 1);
+  expect(ben.newFrames()).toEqual(["error peer_not_found r2"]);
+});
+
+test("a peer of a node that has drained is waited for on the others", async () => {
+  const world = new World({ nodes: 3 });
+  const ben = world.join("ben", "c", { node: 1 });
+  const cat = world.join("cat", "other", { node: 2 });
+  world.join("ann", "c");
+  world.settle();
+  for (const client of [ben, cat]) client.take();
+  drain(world);
+  world.advance(50);
+  cat.send("ann", 1);
+  await pass(world, 200);
+  await world.nodeAt(0).engine.close();
+  ben.send("ann", 2);
+  await pass(world, 1000);
+  expect(ben.newFrames()).toEqual([]);
+  const ann = world.connect("ann", { node: 2 });
+  await pass(world, 1000);
+  expect(ann.newFrames().sort()).toEqual(["direct ben 2", "direct cat 1"]);
+});
