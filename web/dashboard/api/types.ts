@@ -111,6 +111,8 @@ export interface ActiveChannel {
   readonly connections: number;
   readonly ratePerSec: number;
   readonly bytesPerSec: number;
+  /** What is kept; null: nothing. */
+  readonly history: Retention | null;
 }
 
 export interface ChannelMember {
@@ -123,8 +125,6 @@ export interface ChannelMember {
 }
 
 export interface ChannelDetail extends ActiveChannel {
-  /** What is kept; null: no history. */
-  readonly history: Retention | null;
   readonly members: readonly ChannelMember[];
   readonly next: string | null;
 }

@@ -23,7 +23,7 @@ const EVERY_MS = 3000;
 interface ChannelHistoryProps {
   readonly app: string;
   readonly channel: string;
-  /** Of the channel, for calls. */
+  /** The channel's path in calls of the control plane. */
   readonly path: string;
   readonly keeps: Retention;
 }

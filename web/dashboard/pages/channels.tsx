@@ -6,6 +6,7 @@ import { channelPage, keysPage } from "../lib/links.ts";
 import { useDelayed, useKept, useList, useLive } from "../lib/live.ts";
 import { useOrigin } from "../lib/origin.ts";
 import { parameters, setParameters } from "../lib/router.ts";
+import { retentionText } from "../lib/rule-draft.ts";
 import { snippet } from "../lib/snippets.ts";
 import type { PageParameters } from "../routes.tsx";
 import { Search, Segmented } from "../ui/fields.tsx";
@@ -27,6 +28,12 @@ const columnsOf = (app: string): readonly Column<ActiveChannel>[] => [
   { title: "Channel", cell: ({ channel }) => <Name href={channelPage(app, channel)}>{channel}</Name> },
   { title: "Peers", cell: ({ peers }) => whole(peers), isNumber: true, width: 14 },
   { title: "Connections", cell: ({ connections }) => whole(connections), isNumber: true, isMinor: true, width: 14 },
+  {
+    title: "History",
+    cell: ({ history }) => (history ? retentionText(history) : <span class="muted">none</span>),
+    isMinor: true,
+    width: 18,
+  },
   { title: "Messages/s", cell: ({ ratePerSec }) => rate(ratePerSec), isNumber: true, width: 14 },
   { title: "Bytes/s", cell: ({ bytesPerSec }) => bytes(bytesPerSec), isNumber: true, isMinor: true, width: 14 },
 ];

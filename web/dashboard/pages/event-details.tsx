@@ -120,7 +120,9 @@ function Payload({ event: { kind, app, data, truncated } }: { readonly event: Ta
         <Snippet text={truncated ? String(data) : JSON.stringify(data, null, 2)} what="data" />
       </>
     );
-  return kind === "publish" || kind === "send" ? <p class="muted small">{app && <NoPayloads app={app} />}</p> : null;
+  return ["publish", "send", "state"].includes(kind) ? (
+    <p class="muted small">{app && <NoPayloads app={app} />}</p>
+  ) : null;
 }
 
 /** Why payloads are not shown, and where that is changed. `app` is an id. */
