@@ -26,14 +26,14 @@ const nameOf = ({ channel }: ActiveChannel): string => channel;
 
 const columnsOf = (app: string): readonly Column<ActiveChannel>[] => [
   { title: "Channel", cell: ({ channel }) => <Name href={channelPage(app, channel)}>{channel}</Name> },
-  { title: "Peers", cell: ({ peers }) => whole(peers), isNumber: true, width: 14 },
-  { title: "Connections", cell: ({ connections }) => whole(connections), isNumber: true, isMinor: true, width: 14 },
   {
     title: "History",
     cell: ({ history }) => (history ? retentionText(history) : <span class="muted">none</span>),
     isMinor: true,
     width: 18,
   },
+  { title: "Peers", cell: ({ peers }) => whole(peers), isNumber: true, width: 12 },
+  { title: "Connections", cell: ({ connections }) => whole(connections), isNumber: true, isMinor: true, width: 12 },
   { title: "Messages/s", cell: ({ ratePerSec }) => rate(ratePerSec), isNumber: true, width: 14 },
   { title: "Bytes/s", cell: ({ bytesPerSec }) => bytes(bytesPerSec), isNumber: true, isMinor: true, width: 14 },
 ];
