@@ -105,7 +105,7 @@ export function ChannelHistory({ app, channel, path, keeps }: ChannelHistoryProp
           </a>
         )}
         <span class="muted small">{currentApp.value && <NoPayloads app={currentApp.value._id} />}</span>
-        {mayChange.value && (
+        {mayChange.value && (rows.length > 0 || before !== "") && (
           <button type="button" class="danger push" onClick={ask}>
             Delete history …
           </button>

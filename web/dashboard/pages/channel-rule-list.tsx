@@ -1,5 +1,6 @@
 /** The rules of an application in their order, with buttons to move, edit and delete them. */
 import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
 import { shadowOf } from "../lib/rule-changes.ts";
 import { type ChannelRule, retentionText, span } from "../lib/rule-draft.ts";
 import { mayChange } from "../lib/session.ts";
@@ -21,6 +22,8 @@ const focus = (id: string): void => document.getElementById(id)?.focus();
 export function ChannelRuleList({ rules, refused, refusal, onChange, onEdit }: ChannelRuleListProps) {
   const said = useSignal("");
   const last = rules.length - 1;
+  // Comparing patterns can take long: only when they change.
+  const shadows = useMemo(() => rules.map((_, at) => shadowOf(rules, at)), [rules]);
   const move = (from: number, by: 1 | -1): void => {
     const to = from + by;
     const next = [...rules];
@@ -36,7 +39,17 @@ export function ChannelRuleList({ rules, refused, refusal, onChange, onEdit }: C
     focus("add-rule");
   };
   const columns: readonly Column<number>[] = [
-    { title: "Rule", cell: (at) => <Pattern rules={rules} at={at} refusal={at === refused ? refusal : ""} /> },
+    {
+      title: "Rule",
+      cell: (at) => (
+        <Pattern
+          place={at}
+          pattern={rules[at]?.pattern}
+          shadow={shadows[at] ?? -1}
+          refusal={at === refused ? refusal : ""}
+        />
+      ),
+    },
     { title: "History", width: 24, cell: (at) => historyOf(rules[at]) },
     { title: "Grace", width: 12, cell: (at) => (rules[at]?.graceSec ? span(rules[at].graceSec) : none) },
   ];
@@ -94,21 +107,20 @@ export function ChannelRuleList({ rules, refused, refusal, onChange, onEdit }: C
 const historyOf = (rule: ChannelRule | undefined) => (rule?.history ? retentionText(rule.history) : none);
 
 interface PatternProps {
-  readonly rules: readonly ChannelRule[];
-  readonly at: number;
+  readonly place: number;
+  readonly pattern: string | undefined;
+  /** The place of the rule because of which it never applies, or -1. */
+  readonly shadow: number;
   readonly refusal: string;
 }
 
-function Pattern({ rules, at, refusal }: PatternProps) {
-  const shadow = shadowOf(rules, at);
-  return (
-    <>
-      <span class="numbered">
-        <span class="muted">{at + 1}</span>
-        <code class="lines">{rules[at]?.pattern}</code>
-      </span>
-      {shadow >= 0 && <p class="warn small">Never applies: rule {shadow + 1} matches all of its channels.</p>}
-      {refusal && <p class="bad small">{refusal}</p>}
-    </>
-  );
-}
+const Pattern = ({ place, pattern, shadow, refusal }: PatternProps) => (
+  <>
+    <span class="numbered">
+      <span class="muted">{place + 1}</span>
+      <code class="lines">{pattern}</code>
+    </span>
+    {shadow >= 0 && <p class="warn small">Never applies: rule {shadow + 1} matches all of its channels.</p>}
+    {refusal && <p class="bad small">{refusal}</p>}
+  </>
+);

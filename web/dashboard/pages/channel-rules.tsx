@@ -4,6 +4,7 @@ import { get, patch } from "../api/client.ts";
 import type { ActiveChannel, App, List, Usage } from "../api/types.ts";
 import { currentApp } from "../lib/apps.ts";
 import { useLive } from "../lib/live.ts";
+import { parameters, setParameters } from "../lib/router.ts";
 import { effectOn, mayLose, placeOf } from "../lib/rule-changes.ts";
 import { CHANNEL_RULES_MAX, type ChannelRule, counted, draftOf, ruleOf } from "../lib/rule-draft.ts";
 import { mayChange } from "../lib/session.ts";
@@ -33,7 +34,7 @@ function RulesOf({ path }: { readonly path: string }) {
   const saved = app?.channelRules ?? [];
   /** undefined: as they are saved. */
   const draft = useSignal<Rules | undefined>(undefined);
-  /** The place of the rule in the dialog; behind the last one for a new rule. */
+  /** The place of the rule that is edited. */
   const edited = useSignal<number | undefined>(undefined);
   const refusal = useSignal("");
   const rules = draft.value ?? saved;
@@ -84,10 +85,12 @@ function RulesOf({ path }: { readonly path: string }) {
     });
   };
   const canAdd = rules.length < CHANNEL_RULES_MAX;
-  const add = (): void => {
-    edited.value = rules.length;
+  const close = (): void => {
+    edited.value = undefined;
+    setParameters({ add: "" });
   };
-  const at = edited.value;
+  // A new rule comes last.
+  const at = edited.value ?? (canAdd && mayChange.value && parameters.value.has("add") ? rules.length : undefined);
   return (
     <Page
       title="Channel rules"
@@ -102,7 +105,7 @@ function RulesOf({ path }: { readonly path: string }) {
             class="primary"
             disabled={!canAdd}
             title={canAdd ? undefined : `An application has at most ${CHANNEL_RULES_MAX} rules.`}
-            onClick={add}
+            onClick={() => setParameters({ add: "1" })}
           >
             Add rule
           </button>
@@ -133,10 +136,10 @@ function RulesOf({ path }: { readonly path: string }) {
         <ChannelRuleDialog
           rule={rules[at]}
           others={rules.filter((_, one) => one !== at)}
-          onClose={() => (edited.value = undefined)}
+          onClose={close}
           onDone={(rule) => {
             change([...rules.slice(0, at), rule, ...rules.slice(at + 1)]);
-            edited.value = undefined;
+            close();
           }}
         />
       )}
