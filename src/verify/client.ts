@@ -30,6 +30,8 @@ export interface ClientContext {
   readonly reconnect: "never" | "once welcome" | "always";
   /** The address for this client's next attempt, with a new token. */
   readonly addressFor: (client: Client) => string;
+  /** Makes published messages longer. */
+  readonly padding?: string | undefined;
   /** The state of a client has changed; the fleet may wait for that. */
   readonly changed: () => void;
   /** A connection ended before its `welcome`. */
@@ -172,7 +174,7 @@ export class Client {
   }
 
   private sendPublish({ channel, mark, sinceMs }: Retry, isRetry: boolean): void {
-    const { checker, tally } = this.context;
+    const { checker, tally, padding } = this.context;
     if (this.connection === undefined) return;
     if (isRetry) {
       tally.retries++;
@@ -180,7 +182,7 @@ export class Client {
     }
     const requestId = this.register({ kind: "publish", channel, mark, sinceMs, isRetry });
     const id = checker.hasHistory(channel) ? idOf(mark) : undefined;
-    this.socket?.send(publishFrame(channel, mark, requestId, id));
+    this.socket?.send(publishFrame(channel, mark, requestId, { id, padding }));
   }
 
   private register(request: PendingRequest): string {

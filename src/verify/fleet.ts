@@ -19,6 +19,10 @@ export interface FleetOptions {
   readonly prefix?: string;
   /** Whether clients reconnect after a close (the default). */
   readonly reconnect?: boolean;
+  /** A client whose connection ended returns to the same address; by default it tries the next one. */
+  readonly staysPut?: boolean;
+  /** How long published messages are, about; as short as possible unless given. */
+  readonly bytes?: number;
   /** Connections per second that the clients themselves cut while they send (0). They reconnect, and recover. */
   readonly cuts?: number;
   /** Fail unless the channels have history. */
@@ -74,6 +78,7 @@ export class Fleet {
       checker: this.checker,
       tally: this.tally,
       reconnect: reconnect ? ("once welcome" as const) : ("never" as const),
+      padding: "x".repeat(options.bytes ?? 0),
       addressFor: (client: Client) => this.addressFor(client),
       changed: () => this.wake(),
     };
@@ -223,10 +228,9 @@ export class Fleet {
     return this.channels[at % this.channels.length] ?? "";
   }
 
-  /** A client that lost its connection tries the next node. */
   private addressFor({ index, peer, tries: made }: Client, tries = made): string {
-    const { urls, secretKey } = this.options;
-    const url = urls[(index + tries) % urls.length] ?? "";
+    const { urls, secretKey, staysPut } = this.options;
+    const url = urls[(staysPut ? index : index + tries) % urls.length] ?? "";
     const [keyId = "", secret = ""] = secretKey.split(":");
     const now = Math.floor(Date.now() / 1000);
     const claims = { sub: peer, iat: now, exp: now + TOKEN_SECONDS };

@@ -20,7 +20,7 @@ test("a message of a channel with history has a position, and acks say where a s
   expect(read({ ...message, time: "5", replay: true })).toMatchObject({ stored: { timeMs: 0, isReplay: true } });
   const ack = { type: "ack", requestId: "1", pos: "e.1.k", recovered: true, replay: 3, duplicate: true };
   expect(read(ack)).toMatchObject({ pos: "e.1.k", recovered: true, replay: 3, isDuplicate: true });
-  expect(JSON.parse(publishFrame("c", { connection: 3, number: 7 }, "1", "x"))).toMatchObject({ id: "x" });
+  expect(JSON.parse(publishFrame("c", { connection: 3, number: 7 }, "1", { id: "x" }))).toMatchObject({ id: "x" });
   expect(JSON.parse(subscribeFrame("c", "1", { recover: "e.1.k", connection: "k" }))).toEqual({
     type: "subscribe",
     channel: "c",
@@ -30,7 +30,7 @@ test("a message of a channel with history has a position, and acks say where a s
   });
 });
 
-test.each([[null], [{}], [[]], [[1]], [[1, 2, 3]], [["1", 2]], [[1.5, 2]], [[1, null]]])(
+test.each([[null], [{}], [[]], [[1]], [[1, 2, 3, 4]], [["1", 2]], [[1.5, 2]], [[1, null]]])(
   "a message with %j counts as never sent",
   (data) => {
     expect(read({ type: "direct", from: "ann", data })).toMatchObject({ mark: { connection: 0, number: 0 } });

@@ -91,9 +91,9 @@ function parse(text: string): Readonly<Record<string, unknown>> {
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** `[connection, number]`. */
+/** `[connection, number]`, and padding behind them if messages are to be long. */
 function markOf(data: unknown): Mark {
-  if (!Array.isArray(data) || data.length !== 2) return NO_MARK;
+  if (!Array.isArray(data) || data.length < 2 || data.length > 3) return NO_MARK;
   const [connection, number]: unknown[] = data;
   return Number.isSafeInteger(connection) && Number.isSafeInteger(number)
     ? { connection: connection as number, number: number as number }
@@ -116,8 +116,15 @@ export const subscribeFrame = (
 export const unsubscribeFrame = (channel: string, requestId: string): string =>
   JSON.stringify({ type: "unsubscribe", channel, requestId });
 
-export const publishFrame = (channel: string, { connection, number }: Mark, requestId: string, id?: string): string =>
-  JSON.stringify({ type: "publish", channel, data: [connection, number], id, requestId });
+export const publishFrame = (
+  channel: string,
+  { connection, number }: Mark,
+  requestId: string,
+  { id, padding }: { readonly id?: string | undefined; readonly padding?: string | undefined } = {},
+): string => {
+  const data = padding ? [connection, number, padding] : [connection, number];
+  return JSON.stringify({ type: "publish", channel, data, id, requestId });
+};
 
 export const sendFrame = (to: string, { connection, number }: Mark, requestId: string): string =>
   JSON.stringify({ type: "send", to, data: [connection, number], requestId });

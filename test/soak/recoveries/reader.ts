@@ -240,7 +240,7 @@ export class Reader {
     const requestId = this.requestId();
     this.publishes.set(requestId, number);
     const mark = { connection, number };
-    this.socket?.send(publishFrame(this.channel, mark, requestId, idOf(mark)));
+    this.socket?.send(publishFrame(this.channel, mark, requestId, { id: idOf(mark) }));
   }
 
   private requestId(): string {

@@ -45,7 +45,7 @@ export class Writer {
     const mark = { connection: this.connection, number };
     const requestId = String(++this.requests);
     this.pending.set(requestId, { channel, number });
-    this.socket?.send(publishFrame(channel, mark, requestId, idOf(mark)));
+    this.socket?.send(publishFrame(channel, mark, requestId, { id: idOf(mark) }));
   }
 
   close(): void {
