@@ -14,6 +14,7 @@
 import type { Beginning, Resume } from "./cursor.ts";
 import { type Connection, type Destination, destinationAt, type Subscription, trackOf } from "./destinations.ts";
 import { Findings, type Kind, type Problem } from "./findings.ts";
+import type { PageEntry } from "./frames.ts";
 import { History, type Placed, type Recoveries } from "./history.ts";
 import { judgeAnswers, judgeDeliveries, judgePresence } from "./judge.ts";
 import type { Mark } from "./mark.ts";
@@ -111,6 +112,11 @@ export class Checker {
   /** The ack of a retry. */
   retried(id: number, channel: string, mark: Mark, placed: Placed | undefined): void {
     this.history.acked(this.connection(id), this.channel(channel), mark, placed);
+  }
+
+  /** A page of the channel's history, newest first. */
+  page(id: number, channel: string, entries: readonly PageEntry[]): void {
+    this.history.page(this.connection(id), this.channel(channel), entries);
   }
 
   /** Whether a position of the channel was seen. */

@@ -3,6 +3,7 @@ import { SILENCE_MAX_MS } from "../protocol/limits.ts";
 import type { Checker } from "./checker.ts";
 import {
   type AckFields,
+  historyFrame,
   PING_FRAME,
   publishFrame,
   readFrame,
@@ -211,6 +212,9 @@ export class Client {
         checker.presence(this.connection, frame.channel, frame);
         if (frame.snapshot) this.hasRoster = true;
         return changed();
+      case "history":
+        this.pending.delete(frame.requestId);
+        return checker.page(this.connection, this.channel, frame.entries);
       case "going_away":
         this.advisedPauseMs = frame.retryAfterMs;
         return;
@@ -239,7 +243,7 @@ export class Client {
         ? this.notified(connection, code, message)
         : checker.unasked(connection, requestId);
     this.pending.delete(requestId);
-    if (request.kind === "unsubscribe") return changed();
+    if (request.kind === "unsubscribe" || request.kind === "history") return changed();
     if (request.kind === "subscribe") {
       this.isJoining = false;
       if (ack) this.subscribed(connection, ack);
@@ -265,6 +269,8 @@ export class Client {
       this.channel,
       pos === undefined ? undefined : { pos, recovered, replay },
     );
+    // What it missed is not replayed: a client would show a page of the history instead.
+    if (recovered === false) this.socket?.send(historyFrame(this.channel, this.register({ kind: "history" })));
   }
 
   private publishAnswered(

@@ -1,5 +1,6 @@
 /** The client's side of the protocol: reads frames of a service that may be broken, and makes frames for it. */
 import { isObject } from "../protocol/json.ts";
+import { HISTORY_PAGE_MAX } from "../protocol/limits.ts";
 import type { Mark } from "./mark.ts";
 import type { Stored } from "./order.ts";
 import type { PresenceChange } from "./roster.ts";
@@ -18,9 +19,17 @@ export type ServerFrame =
     }
   | { readonly type: "direct"; readonly from: string; readonly mark: Mark }
   | ({ readonly type: "presence"; readonly channel: string } & PresenceChange)
+  | { readonly type: "history"; readonly requestId: string; readonly entries: readonly PageEntry[] }
   | { readonly type: "going_away"; readonly retryAfterMs: number }
   /** `pong`, and frames of later versions. */
   | { readonly type: "other" };
+
+/** A message of a page of history. */
+export interface PageEntry {
+  readonly from: string;
+  readonly mark: Mark;
+  readonly stored: Stored | undefined;
+}
 
 /** What acks say about a channel with history; undefined: the ack did not have the field. */
 export interface AckFields {
@@ -73,6 +82,12 @@ export function readFrame(text: string): ServerFrame {
         left: peersOf(frame.left),
         snapshot: frame.snapshot === true,
       };
+    case "history":
+      return {
+        type: "history",
+        requestId: textOf(frame.requestId),
+        entries: Array.isArray(frame.messages) ? frame.messages.map(entryOf) : [],
+      };
     case "going_away":
       return { type: "going_away", retryAfterMs: typeof frame.retryAfterMs === "number" ? frame.retryAfterMs : 0 };
     default:
@@ -103,6 +118,11 @@ function markOf(data: unknown): Mark {
 const storedOf = ({ pos, time, replay }: Readonly<Record<string, unknown>>): Stored | undefined =>
   typeof pos === "string" ? { pos, timeMs: typeof time === "number" ? time : 0, isReplay: replay === true } : undefined;
 
+function entryOf(value: unknown): PageEntry {
+  const entry = isObject(value) ? value : {};
+  return { from: textOf(entry.from), mark: markOf(entry.data), stored: storedOf(entry) };
+}
+
 const peersOf = (list: unknown): string[] =>
   Array.isArray(list) ? list.map((entry: unknown) => (isObject(entry) ? textOf(entry.peerId) : "")) : [];
 
@@ -112,6 +132,10 @@ export const subscribeFrame = (
   requestId: string,
   resume: { readonly recover?: string; readonly connection?: string | undefined } = {},
 ): string => JSON.stringify({ type: "subscribe", channel, ...resume, requestId });
+
+/** Asks for the newest page of a channel's history. */
+export const historyFrame = (channel: string, requestId: string): string =>
+  JSON.stringify({ type: "history", channel, limit: HISTORY_PAGE_MAX, requestId });
 
 export const unsubscribeFrame = (channel: string, requestId: string): string =>
   JSON.stringify({ type: "unsubscribe", channel, requestId });

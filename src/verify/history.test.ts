@@ -331,17 +331,3 @@ test("a refused message must not be stored", () => {
       "2: ann was refused number 1 in c, which is stored; bob got number 2 of ann in c, which was refused to its sender",
   });
 });
-
-test("what a subscription missed is still reported after pruning, and messages of a pruned sender may be replayed", () => {
-  const scene = new StoredScene();
-  const first = scene.follow("bob");
-  scene.store(3);
-  scene.live(first, 1, 3);
-  scene.checker.closed(scene.ann);
-  scene.checker.closed(first);
-  scene.nowMs = 100_000;
-  scene.checker.prune(60_000);
-  const bob = scene.resume(first, "bob", pos(2), { replay: 1 });
-  scene.replayed(bob, 3);
-  expect(scene.findings).toEqual({ hole: "1: bob never got offset 2 in c" });
-});

@@ -3,10 +3,11 @@
  * beginning, once and in order; a recovery replays what was missed and nothing else.
  */
 
-import { parsePosition } from "../protocol/position.ts";
+import { type Position, parsePosition } from "../protocol/position.ts";
 import { type Beginning, Cursor } from "./cursor.ts";
 import type { Connection, Destination, Subscription } from "./destinations.ts";
 import type { Findings, Kind } from "./findings.ts";
+import type { PageEntry } from "./frames.ts";
 import type { Mark } from "./mark.ts";
 import { Order, type Stored, type Wrong } from "./order.ts";
 import { Ranges } from "./ranges.ts";
@@ -83,6 +84,22 @@ export class History {
     }
     const unexpected = cursor.take(position, stored.isReplay);
     if (unexpected) wrong(unexpected.kind, unexpected.how);
+  }
+
+  /** A page of history, newest first: every message between its ends, with the positions that everybody else has seen. */
+  page(connection: Connection, destination: Destination, entries: readonly PageEntry[]): void {
+    let newer: Position | undefined;
+    for (const { from, mark, stored } of entries) {
+      const subject = `${connection.peer} read number ${mark.number} of ${from} ${destination.where} from the history`;
+      const position = parsePosition(stored?.pos ?? "");
+      if (!stored || !position) this.note(subject, { kind: "unplaced", how: " without a position" });
+      else {
+        this.note(subject, destination.order?.place(stored.pos, mark, stored.timeMs));
+        const isNext = !newer || (newer.epoch === position.epoch && newer.offset === position.offset + 1);
+        if (!isNext) this.note(subject, { kind: "hole", how: ` at ${stored.pos}, beside offset ${newer?.offset}` });
+      }
+      newer = position;
+    }
   }
 
   private note(subject: string, wrong: Wrong | undefined): void {

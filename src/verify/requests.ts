@@ -6,6 +6,7 @@ import type { Outcome } from "./stream.ts";
 export type PendingRequest =
   | { readonly kind: "subscribe" }
   | { readonly kind: "unsubscribe" }
+  | { readonly kind: "history" }
   | ({ readonly kind: "publish"; readonly isRetry: boolean } & Retry)
   | { readonly kind: "send"; readonly peer: string; readonly number: number };
 
