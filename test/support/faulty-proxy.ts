@@ -2,13 +2,17 @@
 import { type Alter, LinkProxy } from "./link-proxy.ts";
 import { FrameCutter, textFrame } from "./server-frames.ts";
 
-/** `flap`: the receiver sees the sender leave and join again; `left`: it only sees it leave. */
-export type Fault = "none" | "drop" | "double" | "swap" | "flap" | "left";
+/**
+ * `flap`: the receiver sees the sender leave and join again; `left`: it only sees it leave; `drop replayed`: like `drop`, but only of
+ * messages that a recovery replays.
+ */
+export type Fault = "none" | "drop" | "double" | "swap" | "flap" | "left" | "drop replayed";
 
 /** The fields of a message frame that a fault needs. */
 interface Delivery {
   readonly channel: string;
   readonly from: string;
+  readonly replay?: true;
 }
 
 export class FaultyProxy {
@@ -47,7 +51,7 @@ export class FaultyProxy {
   }
 
   private passed(bytes: Buffer, delivery: Delivery | undefined, held: Map<string, Buffer>): Buffer[] {
-    if (!delivery) return [bytes];
+    if (!delivery || (this.fault === "drop replayed" && !delivery.replay)) return [bytes];
     // The order matters only within one sender and channel.
     const sender = `${delivery.from} ${delivery.channel}`;
     const waiting = held.get(sender);
@@ -73,6 +77,7 @@ function spoiled(fault: Exclude<Fault, "none" | "swap">, bytes: Buffer, { channe
   const back = textFrame(JSON.stringify({ type: "presence", channel, joined: entry, left: [] }));
   switch (fault) {
     case "drop":
+    case "drop replayed":
       return [];
     case "double":
       return [bytes, bytes];
