@@ -104,6 +104,19 @@ describe("chat-terminal", () => {
   });
 });
 
+describe("sdk-recovery", () => {
+  test("the commands of its README start it, and it prints what is published", async () => {
+    // The server of this test was started with an admin token, so first-run.txt has none.
+    const script = readme("sdk-recovery").replace(/^export PARLEY_ADMIN_TOKEN=.*\n/m, "");
+    await using listener = stay(script, { PARLEY_URL: server.url, PARLEY_ADMIN_TOKEN: server.adminToken });
+    await listener.writes(/\* listening to chat\/1\n/);
+    const headers = { Authorization: `Bearer ${server.keys.secretKey}` };
+    const body = JSON.stringify({ data: "hello" });
+    await fetch(`${server.url}/v1/channels/chat%2F1/publish`, { method: "POST", headers, body });
+    await listener.writes(/server: "hello"\n/);
+  });
+});
+
 describe("agent-python", () => {
   if (!Bun.which("python3")) {
     console.warn("NOT RUN: examples/agent-python, since there is no `python3` here");
