@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Credential } from "../access/credential.ts";
 import type { MemberState } from "../engine/engine.ts";
 import { Problem } from "../protocol/codes.ts";
+import { keyIdScope } from "../realtime/connection.ts";
 import type { Hub } from "../realtime/hub.ts";
 import type { Call } from "./call.ts";
 import { type Endpoint, endpoint, type Guard } from "./endpoint.ts";
@@ -111,7 +112,7 @@ export function channelEndpoints(guard: Guard<Credential>, parts: ChannelParts):
         const envelope = readMessage(body, text);
         const channel = channelOf(call, caller);
         permit(caller, "publish");
-        return publishMessage(hub, caller.key.app, channel, envelope);
+        return publishMessage(hub, caller.key.app, channel, envelope, keyIdScope(caller.key.id));
       },
     }),
   ];

@@ -48,6 +48,9 @@ const one = figures
 
 const after = z.string().max(CHANNEL_MAX_BYTES).describe("`next` of the previous page.").optional();
 
+/** Ids of messages that operators publish are unique among these. */
+const OPERATORS = "operators";
+
 export interface LiveChannelParts {
   readonly hub: Hub;
   readonly channels: LiveChannels;
@@ -119,7 +122,7 @@ export function liveChannelEndpoints(
         const channel = channelIn(call);
         const { id } = await appIn(call);
         recheck();
-        const result = publishMessage(hub, id, channel, envelope);
+        const result = await publishMessage(hub, id, channel, envelope, OPERATORS);
         await audit(call, caller, { what: "message published", on: channel, app: id, after: sizeOf(envelope) });
         return result;
       },

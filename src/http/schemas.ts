@@ -5,13 +5,17 @@ import { ACTIONS } from "../protocol/actions.ts";
 import { Problem } from "../protocol/codes.ts";
 import { parseGlob } from "../protocol/glob.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
-import { KIB, PATTERNS_MAX, PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
-import { hasControl, isPeerId, isWellFormed, utf8Bytes } from "../protocol/names.ts";
+import { KIB, MESSAGE_ID_MAX_CHARS, PATTERNS_MAX, PEER_ID_MAX_CHARS } from "../protocol/limits.ts";
+import { hasControl, isMessageId, isPeerId, isWellFormed, utf8Bytes } from "../protocol/names.ts";
 import { normalizeOrigin } from "../protocol/origin.ts";
 
 export const peerId = z
   .custom<string>(isPeerId, `must be 1 to ${PEER_ID_MAX_CHARS} printable ASCII characters`)
   .meta({ type: "string", minLength: 1, maxLength: PEER_ID_MAX_CHARS, pattern: "^[ -~]+$" });
+
+export const messageId = z
+  .custom<string>(isMessageId, `must be 1 to ${MESSAGE_ID_MAX_CHARS} printable ASCII characters`)
+  .meta({ type: "string", minLength: 1, maxLength: MESSAGE_ID_MAX_CHARS, pattern: "^[ -~]+$" });
 
 /** An object that is passed on as the text in which it came, unchanged. `checkBagSize` limits that text. */
 export const bag = z

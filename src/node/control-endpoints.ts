@@ -139,7 +139,7 @@ function liveEndpoints(parts: RouteParts, allGuards: Guards, audit: Audit): Endp
     ...liveChannelEndpoints(guards, { hub, channels: live.channels, keyring, appIn, audit }),
     ...adminHistoryEndpoints(guards, {
       history: parts.history,
-      removeHistory: (app, channel) => parts.history.remove(app, channel),
+      removeHistory: (app, channel) => parts.realtime.hub.streams.remove(app, channel),
       keyring,
       appIn,
       audit,

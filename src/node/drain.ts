@@ -20,6 +20,8 @@ export async function drainNode(node: RunningNode): Promise<void> {
   // After the requests: it writes what they have queued.
   await access.auditTrail.stop();
   await recordings.stop();
+  // Messages that wait for their store are counted when it has answered.
+  await realtime.hub.publishing.close();
   await realtime.usage.stop();
   // After everything that waits for the store: the follower notices that the store is unreachable and ends those waits.
   await realtime.storeFollower?.stop();

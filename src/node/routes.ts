@@ -10,6 +10,7 @@ import { accessTokenEndpoints } from "../http/access-tokens.ts";
 import { type ApplicationGuards, applicationGuards, applicationRoutes } from "../http/application.ts";
 import { makeAppAudit, makeAudit } from "../http/audit.ts";
 import type { Call } from "../http/call.ts";
+import { channelHistoryEndpoints } from "../http/channel-history.ts";
 import { channelEndpoints } from "../http/channels.ts";
 import { connectHandler } from "../http/connect.ts";
 import type { Endpoint } from "../http/endpoint.ts";
@@ -129,6 +130,7 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams):
   return [
     ...tokenEndpoints(guards.minting, keyRate, nowMs),
     ...channelEndpoints(guards.secret, { hub, streams, logIncomplete }),
+    ...channelHistoryEndpoints(guards.secret, { hub, audit: makeAppAudit(parts.auditTrail) }),
     ...peerEndpoints(guards.secret, { hub, store, blocks, nowMs, audit: makeAppAudit(parts.auditTrail) }),
     ...usageEndpoints(guards.secret, { keyring, ...usageSources(parts) }),
   ];

@@ -106,7 +106,7 @@ export class Hub {
     const boundary = new Boundary({ ...parts, spaces, connections });
     const presence = new Presence({ ...parts, spaces, connections, boundary, emitter, holds });
     const delivery = new Delivery({ ...parts, spaces, presence, emitter, holds });
-    const streams = new Streams({ ...parts, delivery, boundary });
+    const streams = new Streams({ ...parts, spaces, delivery, boundary });
     const tops = new Tops({ ...parts, streams, spaces, boundary });
     const replays = new Replays({ ...parts, streams, boundary, connections });
     const { defer = setImmediate } = parts;

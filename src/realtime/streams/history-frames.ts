@@ -11,7 +11,7 @@ import type { RealtimeMetrics } from "../metrics.ts";
 import { HISTORY_FRAMES_BURST, HISTORY_FRAMES_PER_SECOND } from "./limits.ts";
 import type { PageRequest } from "./page-request.ts";
 import type { HistoryPages } from "./pages.ts";
-import { HISTORY_AWAY } from "./texts.ts";
+import { HISTORY_AWAY, notHere } from "./texts.ts";
 
 /** What a connection may still ask for, and what it has asked for. */
 export interface HistoryRequests {
@@ -72,6 +72,7 @@ export class HistoryFrames {
     } catch {
       return refuse("backend_error", HISTORY_AWAY);
     }
+    if (page === "not here") return refuse("malformed_message", notHere(request));
     // The key may have changed while the store was read.
     if (!connection.covers(channel)) return refuse("channel_not_authorized");
     const text = encode.history(requestId, JSON.stringify(channel), page?.fields ?? '"messages":[],"more":false');

@@ -26,7 +26,7 @@ export class HistoryPages {
   ) {}
 
   /** `undefined`: the channel keeps no history. Rejects if the store is away. */
-  async page(app: string, channel: string, request: PageRequest): Promise<HistoryPage | undefined> {
+  async page(app: string, channel: string, request: PageRequest): Promise<HistoryPage | "not here" | undefined> {
     const { history, streams } = this.parts;
     const keep = streams.ruleOf(app, channel)?.history;
     if (!keep) return undefined;
@@ -36,12 +36,13 @@ export class HistoryPages {
     const range = { ...(before ? { before: before.offset } : after && { after: after.offset }), limit, maxBytes };
     const page = await streams.calls.run(history.read(app, channel, range));
     // A stream begins with its first subscriber or message.
+    if (!page && named) return "not here";
     if (!page) return { fields: `${positionOf(await this.open(app, channel, keep))},"messages":[],"more":false` };
     const { epoch, top, topCheck } = page.state;
     const pos = positionOf({ epoch, offset: top, check: topCheck });
-    // A position that is none of this stream as it is now has no messages before it and none behind it.
-    if (named && (named.epoch !== epoch || page.check !== named.check))
-      return { fields: `${pos},"messages":[],"more":false` };
+    // A position whose message was removed is no mistake where older ones are asked for: they are gone too.
+    const isRemoved = named === before && page.check === undefined && (named?.offset ?? 0) < page.state.first;
+    if (named && (named.epoch !== epoch || (page.check !== named.check && !isRemoved))) return "not here";
     const { texts, isCut } = entries(page.messages, epoch, maxBytes);
     return { fields: `${pos},"messages":[${texts.join(",")}],"more":${page.more || isCut}` };
   }

@@ -19,6 +19,7 @@ import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
 import type { Delivery } from "../delivery.ts";
 import type { RealtimeMetrics } from "../metrics.ts";
+import type { Spaces } from "../spaces.ts";
 import { Joins } from "./joins.ts";
 import { GAP_WAIT_MS, READ_AGAIN_MS, READ_MAX_BYTES, READ_MAX_MESSAGES } from "./limits.ts";
 import { StoreCalls } from "./store-calls.ts";
@@ -29,6 +30,7 @@ export interface StreamsParts {
   readonly clock: Clock;
   readonly engine: Engine;
   readonly keyring: Keyring;
+  readonly spaces: Spaces;
   readonly delivery: Delivery;
   readonly boundary: Boundary;
   readonly metrics: RealtimeMetrics;
@@ -183,6 +185,15 @@ export class Streams {
     if (page && page.state.epoch === epoch && page.check === check) return page;
     this.resync(stream);
     return undefined;
+  }
+
+  /** Forgets the messages of a channel. Its subscribers here are closed with 1001; other nodes notice within a second. */
+  async remove(app: string, name: string): Promise<boolean> {
+    const { history, spaces } = this.parts;
+    const isRemoved = await this.calls.run(history.remove(app, name));
+    const stream = spaces.channel(app, name)?.stream;
+    if (stream?.isOpen) this.resync(stream);
+    return isRemoved;
   }
 
   /** The stream is not what its subscribers take it for: they are closed with 1001, and it begins anew. */

@@ -1,6 +1,11 @@
 /** Sentences for clients of channels with history. */
+import type { PageRequest } from "./page-request.ts";
 
 export const NOT_KNOWN_TO_BE_STORED =
   "The store of history did not answer: the message may appear later. Publish it again with the same id.";
 export const TOO_MUCH_WAITS = "Too many frames wait for earlier messages to be stored; try again.";
 export const HISTORY_AWAY = "The store of history does not answer; try again.";
+
+/** A position that the stream does not have, or no longer. */
+export const notHere = ({ before }: PageRequest): string =>
+  `${before ? "before" : "after"}: is not a position in the present history of this channel; read on from the newest messages`;
