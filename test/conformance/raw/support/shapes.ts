@@ -6,6 +6,16 @@ export interface Entry {
   readonly metadata?: Json;
 }
 
+/** A message in a page of history. */
+export interface StoredEntry {
+  readonly from: string;
+  readonly fromMetadata?: Json;
+  readonly data: unknown;
+  readonly pos: string;
+  readonly time: number;
+  readonly id?: string;
+}
+
 interface Shapes {
   readonly welcome: {
     readonly peerId: string;
@@ -14,15 +24,37 @@ interface Shapes {
     readonly maxMessageSize: number;
     readonly metadata?: Json;
   };
-  readonly ack: { readonly requestId: string };
+  readonly ack: {
+    readonly requestId: string;
+    readonly pos?: string;
+    readonly recovered?: boolean;
+    readonly replay?: number;
+    readonly duplicate?: true;
+  };
   readonly error: { readonly requestId?: string; readonly code: string; readonly message: string };
   readonly message: {
     readonly channel: string;
     readonly from: string;
     readonly fromMetadata?: Json;
     readonly data: unknown;
+    readonly pos?: string;
+    readonly time?: number;
+    readonly id?: string;
+    readonly replay?: true;
   };
-  readonly direct: { readonly from: string; readonly fromMetadata?: Json; readonly data: unknown };
+  readonly direct: {
+    readonly from: string;
+    readonly fromMetadata?: Json;
+    readonly data: unknown;
+    readonly id?: string;
+  };
+  readonly history: {
+    readonly requestId?: string;
+    readonly channel: string;
+    readonly pos?: string;
+    readonly messages: readonly StoredEntry[];
+    readonly more: boolean;
+  };
   readonly presence: {
     readonly channel: string;
     readonly joined: Entry[];
