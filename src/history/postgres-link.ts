@@ -15,12 +15,13 @@ export class PostgresLink {
   constructor(
     private readonly options: SQL.PostgresOrMySQLOptions,
     private readonly connections: number,
+    private readonly answerMs = ANSWER_MS,
   ) {
     this.sql = this.connect();
   }
 
   /** Rejects with HistoryUnavailable if the server refuses the work or does not answer. */
-  async run<T>(work: (sql: SQL) => Promise<T>, maxMs = ANSWER_MS): Promise<T> {
+  async run<T>(work: (sql: SQL) => Promise<T>, maxMs = this.answerMs): Promise<T> {
     if (this.isClosed) throw new HistoryUnavailable("the history is closed");
     const { sql } = this;
     const { promise: timeout, reject } = Promise.withResolvers<never>();

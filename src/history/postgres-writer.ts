@@ -10,6 +10,9 @@ import { type Appended, type Batch, HistoryUnavailable } from "./history.ts";
 import { type Prepared, prepare, resultsOf } from "./postgres-batch.ts";
 import { PostgresLink } from "./postgres-link.ts";
 
+/** A batch is sent again when one of its streams was removed at the same moment. */
+const TRIES_MAX = 10;
+
 interface WriterRow {
   readonly generation: string;
   readonly batch: string | null;
@@ -23,13 +26,17 @@ export class PostgresWriter {
   private generation: string | undefined;
   /** The batch whose fate is not known. */
   private unsettled: string | undefined;
+  /** An append that finds this raised has been settled, and must not send its batch again. */
+  private settles = 0;
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(
     options: SQL.PostgresOrMySQLOptions,
     private readonly skewMs: () => number,
+    answerMs: number | undefined,
   ) {
-    this.link = new PostgresLink({ ...options, connection: { ...options.connection, application_name: this.name } }, 1);
+    const connection = { ...options.connection, application_name: this.name };
+    this.link = new PostgresLink({ ...options, connection }, 1, answerMs);
   }
 
   /** One batch at a time: the store remembers the result of the last one only. */
@@ -44,21 +51,24 @@ export class PostgresWriter {
       throw new HistoryUnavailable("the fate of an earlier batch is not known yet");
     if (batch.messages.length === 0) return [];
     this.unsettled = batch.check;
+    const { settles } = this;
     const prepared = prepare(batch);
     this.generation ??= (await this.raise()).generation;
-    let json = await this.send(batch.check, prepared);
-    if (json === null) {
-      // This writer was forgotten because it had not written for long, or was fenced: nothing was stored.
-      this.generation = (await this.raise()).generation;
-      json = await this.send(batch.check, prepared);
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      if (settles !== this.settles) break;
+      const json = await this.send(batch.check, prepared);
+      // A writer that has not written for a day is forgotten.
+      if (json === null) this.generation = (await this.raise()).generation;
+      if (!json) continue;
+      if (this.unsettled === batch.check) this.unsettled = undefined;
+      return resultsOf(prepared, json);
     }
-    if (json === null) throw new HistoryUnavailable("the batch was not accepted");
-    if (this.unsettled === batch.check) this.unsettled = undefined;
-    return resultsOf(prepared, json);
+    throw new HistoryUnavailable("the batch was not accepted");
   }
 
   async settle(batch: Batch): Promise<readonly Appended[] | undefined> {
     // What is still under way is given up.
+    this.settles++;
     this.generation = undefined;
     this.link.replace();
     const row = await this.raise();

@@ -36,6 +36,8 @@ export interface PostgresHistoryOptions {
   /** For tests: added to the server's clock. */
   readonly skewMs?: () => number;
   readonly totalsEveryMs?: number;
+  /** For tests: how long a publish or a read waits for the server. */
+  readonly answerMs?: number;
 }
 
 export async function openPostgresHistory(options: PostgresHistoryOptions): Promise<PostgresHistory> {
@@ -59,8 +61,8 @@ export class PostgresHistory implements HistoryStore {
     const connection = { ...optionsOf(options.url), connection: SESSION };
     this.skewMs = options.skewMs ?? (() => 0);
     this.totalsEveryMs = options.totalsEveryMs ?? TOTALS_EVERY_MS;
-    this.writer = new PostgresWriter(connection, this.skewMs);
-    this.reader = new PostgresLink(connection, READ_CONNECTIONS);
+    this.writer = new PostgresWriter(connection, this.skewMs, options.answerMs);
+    this.reader = new PostgresLink(connection, READ_CONNECTIONS, options.answerMs);
     const patient = { ...SESSION, statement_timeout: BACKGROUND_MS };
     this.trimmer = new PostgresLink({ ...connection, connection: patient }, 1);
   }

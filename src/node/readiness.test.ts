@@ -43,6 +43,14 @@ test("a node whose checks all pass is ready", async () => {
   expect(await setup().ask()).toEqual({ status: 200, body: { ready: true, degraded: [], checks: GOOD } });
 });
 
+test("a node whose store of histories does not answer is ready, and says so", async () => {
+  const history = "the store of histories does not answer: channels with history take no messages";
+  expect(await setup({ isHistoryUp: () => false }).ask()).toEqual({
+    status: 200,
+    body: { ready: true, degraded: ["history"], checks: { ...GOOD, history } },
+  });
+});
+
 test("a node whose store cannot be written to is not ready, says so, and is ready again when it can", async () => {
   const { counted, state, ask } = setup();
   state.isWritable = false;

@@ -16,6 +16,7 @@ $$;
 
 -- The messages must not contain an id twice in one scope of one stream. `places` has, for each message, the index of its stream.
 -- Streams are created and locked in the order of their names, so that two batches never wait for each other.
+-- Returns NULL if the generation is not the writer's, and an empty text if the call is to be repeated; nothing is stored then.
 CREATE FUNCTION history_append(
   writer TEXT, expected BIGINT, batch_check TEXT, skew BIGINT, id_ms BIGINT,
   apps TEXT[], channels TEXT[], keeps BIGINT[], keeps_ms BIGINT[],
@@ -28,20 +29,18 @@ DECLARE
 BEGIN
   PERFORM 1 FROM history_writers w WHERE w.id = writer AND w.generation = expected FOR UPDATE;
   IF NOT FOUND THEN RETURN NULL; END IF;
-  -- Again if a stream was removed while this waited for its lock.
-  LOOP
-    INSERT INTO history_streams (app, channel, epoch, keep_messages, keep_ms, changed, used)
-      SELECT n.app, n.channel, history_epoch(), n.keep, n.keep_ms, history_second(history_now(skew)), history_second(history_now(skew))
-        FROM unnest(apps, channels, keeps, keeps_ms) AS n (app, channel, keep, keep_ms)
-        WHERE NOT EXISTS (SELECT 1 FROM history_streams s WHERE s.app = n.app AND s.channel = n.channel)
-        ORDER BY n.app COLLATE "C", n.channel COLLATE "C"
-      ON CONFLICT (app, channel) DO NOTHING;
-    SELECT count(*) INTO locked FROM (
-      SELECT 1 FROM history_streams s
-        JOIN unnest(apps, channels) AS n (app, channel) ON s.app = n.app AND s.channel = n.channel
-        ORDER BY s.app, s.channel FOR UPDATE OF s) AS rows;
-    EXIT WHEN locked = cardinality(apps);
-  END LOOP;
+  INSERT INTO history_streams (app, channel, epoch, keep_messages, keep_ms, changed, used)
+    SELECT n.app, n.channel, history_epoch(), n.keep, n.keep_ms, history_second(history_now(skew)), history_second(history_now(skew))
+      FROM unnest(apps, channels, keeps, keeps_ms) AS n (app, channel, keep, keep_ms)
+      WHERE NOT EXISTS (SELECT 1 FROM history_streams s WHERE s.app = n.app AND s.channel = n.channel)
+      ORDER BY n.app COLLATE "C", n.channel COLLATE "C"
+    ON CONFLICT (app, channel) DO NOTHING;
+  SELECT count(*) INTO locked FROM (
+    SELECT 1 FROM history_streams s
+      JOIN unnest(apps, channels) AS n (app, channel) ON s.app = n.app AND s.channel = n.channel
+      ORDER BY s.app, s.channel FOR UPDATE OF s) AS rows;
+  -- A stream was removed while this waited for its lock. Called again, because the locks must be released before streams are created.
+  IF locked < cardinality(apps) THEN RETURN ''; END IF;
   now_ms := history_now(skew);
   WITH streams AS MATERIALIZED (
     SELECT s.id, s.epoch, s.top, s.last_time, n.keep, n.keep_ms, n.place

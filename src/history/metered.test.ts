@@ -1,0 +1,57 @@
+import { expect, test } from "bun:test";
+import { Metrics } from "../telemetry/metrics.ts";
+import { MeteredHistory } from "./metered.ts";
+import { messageBytes } from "./size.ts";
+import { batchOf, message } from "./testing/kit.ts";
+import { openMemoryHistory } from "./testing/memory.ts";
+import { UnreliableHistory } from "./testing/unreliable.ts";
+
+function setup() {
+  const unreliable = new UnreliableHistory(openMemoryHistory());
+  const metrics = new Metrics();
+  const history = new MeteredHistory(unreliable, metrics);
+  const value = (name: string): number =>
+    Number(new RegExp(`^parley_history_${name} (\\d+)$`, "m").exec(metrics.text())?.[1]);
+  return { unreliable, history, value };
+}
+
+test("stored messages, duplicates, bytes and batches are counted", async () => {
+  const { history, value } = setup();
+  await history.append(batchOf({ id: "i" }, {}));
+  await history.append(batchOf({ id: "i" }));
+  expect([value("messages_total"), value("duplicates_total"), value("batches_total")]).toEqual([2, 1, 2]);
+  expect(value("bytes_total")).toBe(messageBytes(message({ id: "i" })) + messageBytes(message()));
+});
+
+test("a store that fails is down until it answers again", async () => {
+  const { unreliable, history, value } = setup();
+  expect(value("up")).toBe(1);
+  unreliable.fate = () => "fail";
+  await expect(history.append(batchOf({}))).rejects.toThrow();
+  expect([value("up"), value("failures_total"), history.isUp]).toEqual([0, 1, false]);
+  unreliable.fate = () => "answer";
+  await history.trim(() => 0);
+  expect([value("up"), history.isUp]).toEqual([1, true]);
+});
+
+test("a batch that was stored without an answer is counted when it is settled", async () => {
+  const { unreliable, history, value } = setup();
+  const batch = batchOf({}, {});
+  unreliable.fate = (call) => (call === "append" ? "lose" : "answer");
+  await expect(history.append(batch)).rejects.toThrow();
+  expect(value("messages_total")).toBe(0);
+  expect(await history.settle(batch)).toHaveLength(2);
+  expect(value("messages_total")).toBe(2);
+});
+
+test("a held call waits until it is released, with the fate it gets then", async () => {
+  const { unreliable, history } = setup();
+  unreliable.hold("append");
+  const first = history.append(batchOf({}));
+  const second = history.append(batchOf({}));
+  expect(await unreliable.heldCalls(2)).toEqual(["append", "append"]);
+  unreliable.releaseFirst("fail");
+  await expect(first).rejects.toThrow("made to fail");
+  unreliable.releaseAll();
+  expect((await second)[0]?.offset).toBe(1);
+});

@@ -1,0 +1,45 @@
+import { expect, test } from "bun:test";
+import { HistoryTrimming } from "./trimming.ts";
+
+test("trimming goes on while there is more, reports an outage once, and ends when it is stopped", async () => {
+  const { promise: recovered, resolve } = Promise.withResolvers<void>();
+  const failures: unknown[] = [];
+  let slices = 0;
+  const trimming = new HistoryTrimming({
+    history: {
+      trim: async () => {
+        slices++;
+        if (slices === 3 || slices === 4) throw new Error("away");
+        if (slices === 6) resolve();
+        return slices !== 6;
+      },
+    },
+    maxBytesOf: () => 0,
+    failed: (error) => failures.push(error),
+  });
+  trimming.start();
+  await recovered;
+  await trimming.stop();
+  expect(failures).toHaveLength(1);
+  expect(slices).toBe(6);
+});
+
+test("stopping waits for the slice that runs", async () => {
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const { promise: over, resolve: end } = Promise.withResolvers<boolean>();
+  const trim = (): Promise<boolean> => {
+    begin();
+    return over;
+  };
+  const trimming = new HistoryTrimming({ history: { trim }, maxBytesOf: () => 0, failed: () => undefined });
+  trimming.start();
+  await begun;
+  let isStopped = false;
+  const stopping = trimming.stop().then(() => {
+    isStopped = true;
+  });
+  await Bun.sleep(0);
+  expect(isStopped).toBeFalse();
+  end(true);
+  await stopping;
+});
