@@ -83,6 +83,7 @@ test("a backup is one file that only its owner can read, and a note says that th
   const made = await parley(["backup", file, "--data", data]);
   expect([made.exitCode, made.stdout]).toEqual([0, `file   ${file}\nbytes  ${statSync(file).size}\n`]);
   expect(made.stderr).toContain(`The master key is NOT in it: keep ${join(data, "master.key")} in another place`);
+  expect(made.stderr).toContain("copy history.sqlite");
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(readdirSync(folder).filter((name) => name.includes("partial") || name.startsWith("one.sqlite-"))).toEqual([]);
   expect(readFileSync(file).includes(readFileSync(join(data, "master.key"), "utf8").trim())).toBe(false);

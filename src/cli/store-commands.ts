@@ -62,6 +62,7 @@ export async function backup(input: Input): Promise<CommandResult> {
     text: fields({ file, bytes }),
     notes: [
       `The master key is NOT in it: keep ${where} in another place. Without it the secrets in this backup are lost.`,
+      "Messages of channels with history are not in it either: with the server stopped, copy history.sqlite if you need them.",
     ],
   };
 }

@@ -47,7 +47,8 @@ The exit code is 1 if something is serious.`,
     operands: [{ name: "FILE", meaning: "the file to write" }],
     flags: [...STORE_FLAGS, { ...FORCE, meaning: "replace FILE if it exists" }],
     details: `The master key is NOT in the backup: keep master.key (or PARLEY_MASTER_KEY) in another place. Without it
-the secrets in the backup cannot be read, neither by a thief nor by you.`,
+the secrets in the backup cannot be read, neither by a thief nor by you. Recordings and the messages of channels
+with history are not in it either: copy recordings/ and history.sqlite if you need them.`,
     examples: [
       "parley backup parley-backup.sqlite",
       "parley backup /backups/parley.sqlite --data /var/lib/parley --force",
@@ -61,7 +62,7 @@ the secrets in the backup cannot be read, neither by a thief nor by you.`,
     flags: [...STORE_FLAGS, { ...FORCE, meaning: "replace an existing store, which is lost then" }],
     details: `FILE is checked before anything is changed. The master key must be the one in use when the backup was
 made: put master.key into the data folder, or set PARLEY_MASTER_KEY. Keys, applications and the admin token
-are then those of the backup.`,
+are then those of the backup. Recordings and histories stay as they are.`,
     examples: [
       "parley restore parley-backup.sqlite",
       "parley restore parley-backup.sqlite --data /var/lib/parley --force",
