@@ -74,7 +74,13 @@ test("while the server is running, no command changes its store", () => {
     expect(stderr).toContain(`another Parley process is using ${seed}; stop it first`);
   }
   expect(existsSync(join(folder, "never"))).toBe(false);
-  expect(readdirSync(seed).sort()).toEqual(["first-run.txt", "master.key", "parley.sqlite", "recordings"]);
+  expect(readdirSync(seed).sort()).toEqual([
+    "first-run.txt",
+    "history.sqlite",
+    "master.key",
+    "parley.sqlite",
+    "recordings",
+  ]);
 });
 
 test("a backup is one file that only its owner can read, and a note says that the master key is not in it", async () => {
