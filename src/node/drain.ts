@@ -5,6 +5,7 @@ export async function drainNode(node: RunningNode): Promise<void> {
   const { context, access, listeners, realtime, rooms, recordings, tails, headLimit } = node;
   const drainMs = context.config.drainSeconds * 1000;
   await realtime.gateway.drain(drainMs);
+  await realtime.hub.notes.write();
   // Before the listeners wait for open responses, and after the closes that readers want to see.
   tails.close();
   await listeners.drain(drainMs);

@@ -79,6 +79,7 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
   const keyRate = new Throttle(perSecond, perSecond, clock.monotonicMs);
   const { hub, gateway, handlers } = assembleRealtime({
     id,
+    heldMembers: store.heldMembers,
     clock,
     engine,
     history: context.history,

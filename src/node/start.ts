@@ -11,6 +11,7 @@ export async function startParts(parts: NodeParts): Promise<RunningNode> {
     parts;
   // Before the ports are open: the first request must find the keys that other nodes have made.
   await realtime.storeFollower?.start();
+  await realtime.hub.notes.readNewest();
   listeners.listen({ routes, fallback: pipeline.notFoundHandler, websocket: realtime.handlers });
   await rooms.expiry.start();
   parts.ruleChanges.start(parts.access.keyring.appIds);

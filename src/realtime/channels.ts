@@ -11,6 +11,7 @@ import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { ConnectionObserver } from "./connections.ts";
 import type { Emitter } from "./emitter.ts";
+import type { Notes } from "./lingering/notes.ts";
 import type { Presence } from "./presence.ts";
 import type { Space } from "./space.ts";
 import type { Spaces } from "./spaces.ts";
@@ -27,6 +28,7 @@ export type Answer = (refused: Code | undefined, fields?: string) => void;
 export interface ChannelsParts {
   readonly engine: Engine;
   readonly keyring: Keyring;
+  readonly notes: Notes;
   readonly spaces: Spaces;
   readonly presence: Presence;
   readonly boundary: Boundary;
@@ -215,8 +217,10 @@ export class Channels implements ConnectionObserver {
     const waiting = channel.opening ?? [];
     channel.opening = undefined;
     // The channel may have been forgotten before the engine answered.
-    if (channel.isInUse)
+    if (channel.isInUse) {
       for (const [node, members] of remote) this.parts.presence.onRemoteChanged(node, channel, members, []);
+      this.parts.notes.opened(channel, remote);
+    }
     for (const acknowledge of waiting) acknowledge();
   }
 }

@@ -81,6 +81,7 @@ export class EngineBoundary implements EngineCallbacks {
     for (const space of [...spaces.all()])
       for (const channel of [...space.channels.values()])
         boundary.forChannel("engine", channel, () => this.handler.nodeGoneFrom(node, channel));
+    this.handler.nodeGone(node);
     // It may have stored messages that it could not announce any more.
     tops.read();
   }

@@ -7,6 +7,7 @@ import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Kicks } from "./kicks.ts";
+import type { Notes } from "./lingering/notes.ts";
 import type { Occupancy } from "./occupancy.ts";
 import type { Presence } from "./presence.ts";
 import type { Spaces } from "./spaces.ts";
@@ -24,6 +25,7 @@ export interface EngineHandlerParts {
   readonly presence: Presence;
   readonly occupancy: Occupancy;
   readonly kicks: Kicks;
+  readonly notes: Notes;
   readonly boundary: Boundary;
   readonly usage: Usage;
   readonly clock: Clock;
@@ -79,6 +81,10 @@ export class EngineHandler implements Omit<EngineCallbacks, "nodeGone" | "linkUp
     const present = new Set(members.map(({ peerId }) => peerId));
     const left = membersThrough(node, channel).filter((peerId) => !present.has(peerId));
     this.parts.presence.onRemoteChanged(node, channel, members, left);
+  }
+
+  nodeGone(node: NodeId): void {
+    void this.parts.notes.nodeGone(node);
   }
 
   nodeGoneFrom(node: NodeId, channel: Channel): void {

@@ -6,6 +6,7 @@ import type { Keyring } from "../access/keyring.ts";
 import type { Engine, EngineCallbacks, NodeId } from "../engine/engine.ts";
 import { NodeRequests } from "../engine/node-requests.ts";
 import type { HistoryStore } from "../history/history.ts";
+import type { HeldMemberStore } from "../store/held-members.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import { SAMPLE_EVERY_MS } from "../telemetry/series.ts";
 import { Boundary } from "./boundary.ts";
@@ -21,6 +22,7 @@ import { RealtimeEvents } from "./events.ts";
 import { KeyChanges } from "./key-changes.ts";
 import { Kicks } from "./kicks.ts";
 import { Holds } from "./lingering/holds.ts";
+import { Notes } from "./lingering/notes.ts";
 import { Liveness } from "./liveness.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import { Occupancy } from "./occupancy.ts";
@@ -43,6 +45,8 @@ import { Tops } from "./streams/tops.ts";
 import type { Usage } from "./usage.ts";
 
 export interface HubParts {
+  /** Where members are noted that this node holds when it stops; absent in tests that do not restart. */
+  readonly heldMembers?: HeldMemberStore | undefined;
   readonly id: NodeId;
   readonly clock: Clock;
   readonly engine: Engine;
@@ -76,6 +80,8 @@ export class Hub {
   readonly connections: Connections;
   /** Peers that are expected back. */
   readonly holds: Holds;
+  /** Held members over the end of a node. */
+  readonly notes: Notes;
   readonly boundary: Boundary;
   readonly presence: Presence;
   readonly channels: Channels;
@@ -105,6 +111,8 @@ export class Hub {
     const connections = new Connections({ ...parts, spaces, emitter, holds });
     const boundary = new Boundary({ ...parts, spaces, connections });
     const presence = new Presence({ ...parts, spaces, connections, boundary, emitter, holds });
+    const { lingering } = presence;
+    const notes = new Notes({ ...parts, spaces, holds, lingering });
     const delivery = new Delivery({ ...parts, spaces, presence, emitter, holds });
     const streams = new Streams({ ...parts, spaces, delivery, boundary });
     const tops = new Tops({ ...parts, streams, spaces, boundary });
@@ -112,10 +120,20 @@ export class Hub {
     const { defer = setImmediate } = parts;
     const publishing = new Publishing({ ...parts, streams, delivery, spaces, boundary, defer });
     const pages = new HistoryPages({ ...parts, streams, maxBytes: partMaxBytesOf(parts.maxPendingBytes) });
-    const channels = new Channels({ engine, keyring, spaces, presence, boundary, emitter, streams, replays, clock });
+    const channels = new Channels({
+      engine,
+      keyring,
+      notes,
+      spaces,
+      presence,
+      boundary,
+      emitter,
+      streams,
+      replays,
+      clock,
+    });
     const occupancy = new Occupancy(spaces, engine);
-    const { lingering } = presence;
-    const kicks = new Kicks({ ...parts, spaces, connections, lingering, holds, delivery });
+    const kicks = new Kicks({ ...parts, spaces, connections, lingering, holds, notes, delivery });
     const deadlines = new Deadlines(clock, boundary, connections);
     const liveness = new Liveness(clock, boundary, connections, metrics);
     // In this order: subscriptions end before anything else of their connection is forgotten.
@@ -145,6 +163,7 @@ export class Hub {
       presence,
       occupancy,
       kicks,
+      notes,
       boundary,
       nodeRequests,
     });
@@ -162,6 +181,7 @@ export class Hub {
     this.spaces = spaces;
     this.connections = connections;
     this.holds = holds;
+    this.notes = notes;
     this.boundary = boundary;
     this.presence = presence;
     this.channels = channels;

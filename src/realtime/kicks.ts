@@ -6,6 +6,7 @@ import type { Connections } from "./connections.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Holds } from "./lingering/holds.ts";
 import type { Lingering } from "./lingering/lingering.ts";
+import type { Notes } from "./lingering/notes.ts";
 import type { Spaces } from "./spaces.ts";
 
 export interface KicksParts {
@@ -13,6 +14,7 @@ export interface KicksParts {
   readonly connections: Connections;
   readonly lingering: Pick<Lingering, "endPeer">;
   readonly holds: Pick<Holds, "end">;
+  readonly notes: Pick<Notes, "endPeer">;
   readonly delivery: Pick<Delivery, "waiting">;
   readonly engine: Engine;
   readonly blocks: Blocks;
@@ -34,11 +36,12 @@ export class Kicks {
 
   /** Kicks on this node; returns how many connections there were. */
   kickHere(app: string, peerId: string): number {
-    const { spaces, connections, lingering, holds, delivery } = this.parts;
+    const { spaces, connections, lingering, holds, notes, delivery } = this.parts;
     const toClose = [...(spaces.peer(app, peerId)?.connections ?? [])];
     for (const connection of toClose) connections.close(connection, KICKED);
     lingering.endPeer(app, peerId);
     holds.end(app, peerId);
+    notes.endPeer(app, peerId);
     delivery.waiting.fail(app, peerId);
     return toClose.length;
   }

@@ -23,6 +23,9 @@ export const CHANGES_SHOWN_WINDOW_MS = 10_000;
  */
 export const LINGERING_MAX = 100_000;
 
+/** Members in the note of a node that stops, and the characters of that note; the others leave and join. */
+export const NOTED_MEMBERS_MAX = 50_000;
+export const NOTED_MEMBERS_MAX_CHARS = 32 * 1024 * 1024;
 /** Direct messages that wait for one held peer, and the bytes of all that wait on a node. */
 export const WAITING_SENDS_PER_PEER_MAX = 64;
 export const WAITING_SENDS_MAX_BYTES = 32 * 1024 * 1024;

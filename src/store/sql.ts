@@ -7,6 +7,7 @@ import type { OperatorRow, SessionRow } from "./operators.ts";
 import { PostgresLeases } from "./postgres-leases.ts";
 import { type DbRow, searchable, toApp, toBlock, toKey, toOperator, toSecret, toSession, toUsage } from "./rows.ts";
 import { SqlAudit } from "./sql-audit.ts";
+import { SqlHeldMembers } from "./sql-held-members.ts";
 import { SqlRecordings } from "./sql-recordings.ts";
 import { SqlRooms } from "./sql-rooms.ts";
 import type {
@@ -192,6 +193,7 @@ export class SqlStore extends SqlReads implements Store {
   readonly rooms: SqlRooms;
   readonly recordings: SqlRecordings;
   readonly audit: SqlAudit;
+  readonly heldMembers: SqlHeldMembers;
   readonly leases: Leases;
 
   constructor(private readonly database: Database) {
@@ -199,6 +201,7 @@ export class SqlStore extends SqlReads implements Store {
     this.rooms = new SqlRooms(database);
     this.recordings = new SqlRecordings(database);
     this.audit = new SqlAudit(database);
+    this.heldMembers = new SqlHeldMembers(database);
     this.leases = database.isShared ? new PostgresLeases(database) : new LocalLeases();
   }
 

@@ -8,8 +8,10 @@
  * - If the database cannot be reached, calls MUST throw StoreUnreachable. Whether their statements took effect is then unknown.
  * - Rows contain sealed secrets only; a store never has a secret in plain text.
  */
+
 import type { Action } from "../protocol/actions.ts";
 import type { ChannelRule } from "../protocol/channel-rules.ts";
+import type { HeldMemberStore } from "./held-members.ts";
 import type { Leases } from "./leases.ts";
 import type { AuditStore, OperatorRow, SessionRow } from "./operators.ts";
 import type { RecordingStore } from "./recordings.ts";
@@ -140,6 +142,7 @@ export interface Store extends Reads {
   readonly rooms: RoomStore;
   readonly recordings: RecordingStore;
   readonly audit: AuditStore;
+  readonly heldMembers: HeldMemberStore;
   /** Leases of uploads: one writer at a time, over all nodes. */
   readonly leases: Leases;
   /** Other nodes may write to it, so that state in memory must be refreshed. */

@@ -10,6 +10,7 @@ import type { Keyring } from "../../access/keyring.ts";
 import type { Lingers, MemberState } from "../../engine/engine.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import { HOLD_MS } from "../../protocol/limits.ts";
+import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
 import { LINGERING_MAX } from "../limits.ts";
 import { type Member, stateOf } from "../member.ts";
@@ -95,7 +96,7 @@ export class Lingering {
   }
 
   /** Keeps a member whose connection has ended on another node, or before this node started. */
-  keep(member: Member, state: MemberState): boolean {
+  private keep(member: Member, state: MemberState): boolean {
     const { lingers } = state;
     if (!lingers || lingers.untilMs <= this.parts.clock.nowMs() || this.staying.size >= LINGERING_MAX) return false;
     if (!this.isAllowed(member, lingers.keyId)) return false;
@@ -106,6 +107,13 @@ export class Lingering {
     const { space, peerId } = member.peer;
     if (isHeld) this.parts.holds.inherit(space.app, peerId, lingers.untilMs, lingers.keyId);
     return true;
+  }
+
+  /** Keeps a member of a note, as if its connection had just ended. */
+  keepNoted(channel: Channel, state: MemberState): void {
+    const member = channel.member(channel.space.peer(state.peerId));
+    this.keep(member, state);
+    this.parts.changed(member);
   }
 
   /** Another node says that this member lingers: that node ends it, but not without an end if it fails to. */

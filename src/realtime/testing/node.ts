@@ -6,6 +6,7 @@ import type { Follower } from "../../access/store-follower.ts";
 import { Throttle } from "../../access/throttle.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { HistoryStore } from "../../history/history.ts";
+import type { HeldMemberStore } from "../../store/held-members.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import { Metrics } from "../../telemetry/metrics.ts";
 import { assembleRealtime } from "../build.ts";
@@ -30,6 +31,8 @@ export interface NodeOptions {
   readonly maxPendingBytes?: number;
   /** Absent: one that no channel may need. */
   readonly history?: HistoryStore;
+  /** Absent: nothing is noted when a node stops. */
+  readonly heldMembers?: HeldMemberStore;
 }
 
 export interface NodeParts {
@@ -82,6 +85,7 @@ export function buildNode(parts: NodeParts, options: NodeOptions = {}): TestNode
     storeFollower,
     maxPendingBytes,
     history: options.history ?? noHistory,
+    heldMembers: options.heldMembers,
     broadcast: server.broadcast,
     presenceTickMs: tickMs,
     rates: options.rates ?? { framesPerSecond: 0, framesBurst: 500 },

@@ -4,6 +4,7 @@ import type { SqlStore } from "../sql.ts";
 import type { AppRow, KeyRow } from "../store.ts";
 import type { NewPlace, Place } from "./places.ts";
 import { appRow, keyRow } from "./rows.ts";
+import { heldMembersSuite } from "./suite-held-members.ts";
 import { leasesSuite } from "./suite-leases.ts";
 import { listingSuite } from "./suite-listing.ts";
 import { operatorsSuite } from "./suite-operators.ts";
@@ -147,6 +148,7 @@ export function storeSuite(newPlace: NewPlace): void {
   operatorsSuite(newPlace);
   roomsSuite(newPlace);
   recordingsSuite(newPlace);
+  heldMembersSuite(newPlace);
   leasesSuite(newPlace);
   listingSuite(newPlace);
 }

@@ -1,0 +1,126 @@
+import { expect, test } from "bun:test";
+import { clientCloses, drain } from "../testing/grace.ts";
+import { HeldMemory } from "../testing/held-memory.ts";
+import { type Client, leftovers, SECRET_KEY, turn, World } from "../testing/kit.ts";
+
+/** A node with two members in a call has drained, and is started anew. */
+async function restarted(afterMs = 5000): Promise<{ world: World; heldMembers: HeldMemory }> {
+  const heldMembers = new HeldMemory();
+  const before = new World({ heldMembers });
+  const ann = before.join("ann", "c", { metadata: { n: 1 } });
+  before.join("ben", "c");
+  ann.request({ type: "state", channel: "c", state: { muted: true } });
+  before.advance(100);
+  drain(before);
+  before.advance(100);
+  await before.node.hub.notes.write();
+  const world = new World({ heldMembers });
+  world.advance(before.clock.nowMs() - world.clock.nowMs() + afterMs);
+  await world.node.hub.notes.readNewest();
+  return { world, heldMembers };
+}
+
+function subscribed(world: World, peerId: string, options = {}): Client {
+  const client = world.connect(peerId, options);
+  client.subscribe("c", { state: true });
+  world.advance(600);
+  return client;
+}
+
+const lastRoster = (client: Client): unknown => client.take().findLast(({ snapshot }) => snapshot)?.joined;
+
+test("rosters after a restart have the members that are expected back, with their states", async () => {
+  const { world } = await restarted();
+  const ben = subscribed(world, "ben");
+  expect(lastRoster(ben)).toEqual([{ peerId: "ann", metadata: { n: 1 }, state: { muted: true } }]);
+  const ann = subscribed(world, "ann", { metadata: { n: 1 } });
+  expect(lastRoster(ann)).toEqual([{ peerId: "ben", state: null }]);
+  world.advance(30_000);
+  expect(ben.take()).toEqual([]);
+});
+
+test("a member that does not come back leaves 10 s after the start", async () => {
+  const { world } = await restarted();
+  const ben = subscribed(world, "ben");
+  ben.take();
+  world.advance(9300);
+  expect(ben.take()).toEqual([]);
+  world.advance(200);
+  expect(ben.newFrames()).toEqual(['left: ann{"n":1}']);
+  clientCloses(ben, 1000);
+  expect(leftovers(world)).toEqual({});
+});
+
+test("a direct message waits for a peer that comes back after the restart", async () => {
+  const { world } = await restarted();
+  const ben = world.connect("ben");
+  ben.send("ann", 1);
+  await turn();
+  expect(ben.take()).toEqual([]);
+  const ann = world.connect("ann");
+  world.advance(10);
+  expect(ann.newFrames()).toEqual(["direct ben 1"]);
+});
+
+test("a note counts for 30 s", async () => {
+  const { world } = await restarted(31_000);
+  const ben = subscribed(world, "ben");
+  expect(lastRoster(ben)).toEqual([]);
+});
+
+test("what has happened to the peer meanwhile counts: a kick, a revoked key", async () => {
+  for (const happen of [
+    (world: World) => world.node.hub.kicks.kick("app", "ann"),
+    (world: World) => world.keys.editKey(SECRET_KEY, { channelPatterns: ["other"] }),
+  ]) {
+    const { world } = await restarted();
+    await happen(world);
+    const cat = subscribed(world, "cat", { key: "pk_live_1" });
+    expect(JSON.stringify(lastRoster(cat))).not.toContain("ann");
+  }
+});
+
+test("a member that has said goodbye after the restart is not found again when its channel opens anew", async () => {
+  const { world } = await restarted();
+  const ann = subscribed(world, "ann", { metadata: { n: 1 } });
+  clientCloses(ann, 1000);
+  world.advance(100);
+  const ben = subscribed(world, "ben");
+  expect(lastRoster(ben)).toEqual([]);
+});
+
+test("other nodes read the note of a node that is gone, for channels that they did not watch", async () => {
+  const heldMembers = new HeldMemory();
+  const world = new World({ nodes: 2, heldMembers });
+  world.join("ann", "c");
+  world.join("ben", "c");
+  drain(world);
+  world.advance(100);
+  await world.node.hub.notes.write();
+  await world.node.engine.close();
+  await turn();
+  const ben = world.connect("ben", { node: 1 });
+  ben.subscribe("c");
+  world.advance(600);
+  expect(ben.newFrames()).toEqual(["ack r1", "roster: ann"]);
+  ben.send("ann", 1);
+  await turn();
+  expect(ben.take()).toEqual([]);
+  world.advance(10_000);
+  await turn();
+  expect(ben.newFrames().sort()).toEqual(["error peer_not_found r2", "left: ann"]);
+});
+
+test("a store that fails keeps neither a stop nor a start", async () => {
+  const heldMembers = new HeldMemory();
+  heldMembers.failing = true;
+  const caught: unknown[] = [];
+  const faults = { caught: (_where: unknown, error: unknown) => void caught.push(error) };
+  const world = new World({ heldMembers, faults });
+  world.join("ann", "c");
+  drain(world);
+  world.advance(100);
+  await world.node.hub.notes.write();
+  await world.node.hub.notes.readNewest();
+  expect(caught.length).toBe(2);
+});

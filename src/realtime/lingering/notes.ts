@@ -1,0 +1,152 @@
+/**
+ * Held members over the end of a node (history 4). A node that stops writes a note about them into the store. A node that starts
+ * reads the newest one: after a restart of a single node no one else knows them. The others read the note of a node that is gone,
+ * for channels that they did not watch. Read members wait here until their channel opens.
+ */
+import type { MemberState, NodeId, RemoteMembers } from "../../engine/engine.ts";
+import { HOLD_MS } from "../../protocol/limits.ts";
+import type { HeldMemberStore } from "../../store/held-members.ts";
+import { StoreUnreachable } from "../../store/store.ts";
+import type { FaultLog } from "../../telemetry/faults.ts";
+import type { Channel } from "../channel.ts";
+import type { Clock } from "../clock.ts";
+import { NOTED_MEMBERS_MAX, NOTED_MEMBERS_MAX_CHARS } from "../limits.ts";
+import type { Spaces } from "../spaces.ts";
+import type { Holds } from "./holds.ts";
+import type { Lingering } from "./lingering.ts";
+import { type NotedMember, readNote, stateOfNoted, writeNote } from "./note-text.ts";
+
+/** A node must be back within this time for its note to count. */
+const NOTE_MS = 30_000;
+/** A store that does not answer must not keep a node from stopping. */
+const WRITE_MAX_MS = 3000;
+
+export interface NotesParts {
+  readonly id: NodeId;
+  /** Absent: nothing is noted. */
+  readonly heldMembers?: HeldMemberStore | undefined;
+  readonly clock: Clock;
+  readonly spaces: Spaces;
+  readonly holds: Holds;
+  readonly lingering: Lingering;
+  readonly faults: FaultLog;
+}
+
+export class Notes {
+  /** By application and channel: members whose channel has not opened here yet. */
+  private readonly noted = new Map<string, MemberState[]>();
+  private isTimerSet = false;
+
+  constructor(private readonly parts: NotesParts) {}
+
+  /** This node stops, and its connections are closed. Never rejects. */
+  async write(): Promise<void> {
+    const { heldMembers, clock, id } = this.parts;
+    const nowMs = clock.nowMs();
+    const texts = writeNote(this.held(), NOTED_MEMBERS_MAX, NOTED_MEMBERS_MAX_CHARS);
+    if (!heldMembers || texts.length === 0) return;
+    const tooLate = new Promise<void>((resolve) => clock.after(WRITE_MAX_MS, resolve));
+    const put = heldMembers.put(id, { untilMs: nowMs + NOTE_MS, texts }, nowMs);
+    await Promise.race([put, tooLate]).catch((error) => this.failed(error));
+  }
+
+  /** This node starts: from now on members of the note are expected back. Never rejects. */
+  async readNewest(): Promise<void> {
+    await this.read(undefined, () => this.parts.clock.nowMs() + HOLD_MS);
+  }
+
+  /** Another node is gone. Never rejects. */
+  async nodeGone(node: NodeId): Promise<void> {
+    await this.read(node, (noteUntilMs) => noteUntilMs - NOTE_MS + HOLD_MS);
+  }
+
+  private async read(node: NodeId | undefined, untilMs: (noteUntilMs: number) => number): Promise<void> {
+    const { heldMembers, clock } = this.parts;
+    try {
+      const note = await heldMembers?.read(clock.nowMs(), node);
+      if (note) this.expect(readNote(note.texts, NOTED_MEMBERS_MAX), untilMs(note.untilMs));
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  /** Without the note members leave and join; nothing else depends on it. That the store does not answer is logged elsewhere. */
+  private failed(error: unknown): void {
+    if (!(error instanceof StoreUnreachable)) this.parts.faults.caught("engine", error);
+  }
+
+  /** A channel has its first subscriber here. What another node knows of it is newer than a note. */
+  opened(channel: Channel, remote: RemoteMembers): void {
+    if (this.noted.size === 0) return;
+    const key = keyOf(channel.space.app, channel.name);
+    const states = this.noted.get(key) ?? [];
+    this.noted.delete(key);
+    if (remote.values().every((members) => members.length === 0)) this.keep(channel, states);
+  }
+
+  /** The peer was kicked. */
+  endPeer(app: string, peerId: string): void {
+    for (const [key, states] of this.noted)
+      if (key.startsWith(`${app} `))
+        this.noted.set(
+          key,
+          states.filter((state) => state.peerId !== peerId),
+        );
+  }
+
+  private expect(members: readonly NotedMember[], untilMs: number): void {
+    const { holds, spaces } = this.parts;
+    for (const member of members) {
+      const { app, peerId, channel: name, keyId } = member;
+      holds.inherit(app, peerId, untilMs, keyId);
+      if (name === undefined) continue;
+      const state = stateOfNoted(member, untilMs);
+      const channel = spaces.channel(app, name);
+      if (channel && !channel.opening) this.keep(channel, [state]);
+      else this.addNoted(keyOf(app, name), state);
+    }
+    this.setTimer(untilMs);
+  }
+
+  private addNoted(key: string, state: MemberState): void {
+    const states = this.noted.get(key);
+    if (states) states.push(state);
+    else this.noted.set(key, [state]);
+  }
+
+  private keep(channel: Channel, states: readonly MemberState[]): void {
+    const { lingering } = this.parts;
+    for (const state of states) {
+      const known = channel.members.get(state.peerId);
+      if (!known?.isConnected && !known?.stay) lingering.keepNoted(channel, state);
+    }
+  }
+
+  private *held(): Generator<NotedMember> {
+    const { holds, lingering } = this.parts;
+    for (const { channel, peer, stay } of lingering.all) {
+      const { lingers, metadataJson, stateJson, since } = stay?.state ?? {};
+      if (lingers?.why !== "held" || since === undefined) continue;
+      const { keyId } = lingers;
+      yield { app: peer.space.app, peerId: peer.peerId, channel: channel.name, keyId, metadataJson, stateJson, since };
+    }
+    for (const { app, peerId, keyId } of holds.all)
+      yield { app, peerId, channel: undefined, keyId, metadataJson: undefined, stateJson: undefined, since: 0 };
+  }
+
+  private setTimer(untilMs: number): void {
+    if (this.isTimerSet || this.noted.size === 0) return;
+    this.isTimerSet = true;
+    const { clock } = this.parts;
+    clock.after(Math.max(0, untilMs - clock.nowMs()) + 1, () => {
+      this.isTimerSet = false;
+      const nowMs = clock.nowMs();
+      for (const [key, states] of this.noted)
+        if (states.every(({ lingers }) => (lingers?.untilMs ?? 0) <= nowMs)) this.noted.delete(key);
+      this.setTimer(nowMs + HOLD_MS);
+    });
+  }
+}
+
+/** Unambiguous: an application's id contains no space. */
+const keyOf = (app: string, channel: string): string => `${app} ${channel}`;

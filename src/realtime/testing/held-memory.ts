@@ -1,0 +1,18 @@
+/** For tests: the notes about held members of a store, in memory; it can be made to fail. */
+import type { HeldMemberStore, HeldMembersNote } from "../../store/held-members.ts";
+
+export class HeldMemory implements HeldMemberStore {
+  readonly notes = new Map<string, HeldMembersNote>();
+  failing = false;
+
+  async put(node: string, note: HeldMembersNote): Promise<void> {
+    if (this.failing) throw new Error("the disk is full");
+    this.notes.set(node, note);
+  }
+
+  async read(nowMs: number, node?: string): Promise<HeldMembersNote | undefined> {
+    if (this.failing) throw new Error("the disk is full");
+    const found = [...this.notes].filter(([name, note]) => (!node || name === node) && note.untilMs > nowMs);
+    return found.map(([, note]) => note).sort((a, b) => b.untilMs - a.untilMs)[0];
+  }
+}

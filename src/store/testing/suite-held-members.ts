@@ -1,0 +1,42 @@
+/** Part of the suite of every store: notes about held members. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { SqlStore } from "../sql.ts";
+import type { NewPlace } from "./places.ts";
+
+const NOW = 1_800_000_000_123;
+
+export function heldMembersSuite(newPlace: NewPlace): void {
+  describe("notes about held members", () => {
+    let store: SqlStore;
+    beforeAll(async () => {
+      store = await (await newPlace())();
+    });
+    afterAll(() => store.close());
+
+    test("there is none at first", async () => {
+      expect(await store.heldMembers.read(NOW)).toBeUndefined();
+      expect(await store.heldMembers.read(NOW, "n1")).toBeUndefined();
+    });
+
+    test("a note is read whole, of one node or of the one that wrote last, until it has ended", async () => {
+      const [first, second] = [
+        { untilMs: NOW + 100, texts: ['["ä","\\u0000"]', "[2]"] },
+        { untilMs: NOW + 200, texts: Array.from({ length: 12 }, (_, i) => `[${i}]`) },
+      ];
+      await store.heldMembers.put("n1", first, NOW);
+      await store.heldMembers.put("n2", second, NOW);
+      expect(await store.heldMembers.read(NOW, "n1")).toEqual(first);
+      expect(await store.heldMembers.read(NOW)).toEqual(second);
+      expect(await store.heldMembers.read(NOW + 100, "n1")).toBeUndefined();
+      expect(await store.heldMembers.read(NOW + 200)).toBeUndefined();
+    });
+
+    test("a node's second note replaces its first; notes that have ended are removed", async () => {
+      await store.heldMembers.put("n2", { untilMs: NOW + 300, texts: ["[]"] }, NOW + 150);
+      expect(await store.heldMembers.read(NOW)).toEqual({ untilMs: NOW + 300, texts: ["[]"] });
+      expect(await store.heldMembers.read(NOW, "n1")).toBeUndefined();
+      await store.heldMembers.put("n2", { untilMs: NOW + 300, texts: [] }, NOW + 150);
+      expect(await store.heldMembers.read(NOW)).toBeUndefined();
+    });
+  });
+}
