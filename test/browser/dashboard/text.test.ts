@@ -21,8 +21,14 @@ const room = await backend.room("standup");
 const recorded = await backend.record({ room, participantUsername: PARTICIPANT });
 const key = await server.admin.createKey(world.app._id, { label: LABEL, channelPatterns: [CHANNEL] });
 await server.admin.must("POST", "/operators", { name: OPERATOR, role: "admin" });
-await server.admin.must("PATCH", `/apps/${world.app._id}`, { consolePayloads: true, plan: { name: `Plan ${IMAGE}` } });
+await server.admin.must("PATCH", `/apps/${world.app._id}`, {
+  consolePayloads: true,
+  plan: { name: `Plan ${IMAGE}` },
+  channelRules: [{ pattern: CHANNEL, history: { messages: 10, seconds: 3600 } }],
+});
 const { wire } = await world.member(CHANNEL, { sub: PEER, peerMetadata: { name: IMAGE, [SCRIPT]: 1 } });
+await wire.request({ type: "state", channel: CHANNEL, state: { mood: SCRIPT } });
+await wire.request({ type: "publish", channel: CHANNEL, data: { kept: IMAGE }, id: SCRIPT.slice(0, 64) });
 
 /** The texts are visible as they are, and nothing of them became an element or ran. */
 async function isText(page: Page, ...texts: readonly string[]): Promise<void> {
@@ -48,6 +54,8 @@ test("on every page where it can appear", async () => {
     ["/apps/shop/channels", CHANNEL],
     [`/apps/shop/channels?prefix=${encoded(SCRIPT)}`, SCRIPT],
     [`/apps/shop/channels/${encoded(CHANNEL)}`, CHANNEL, PEER],
+    [`/apps/shop/channels/${encoded(CHANNEL)}?view=history`, PEER, "kept", SCRIPT],
+    [`/apps/shop/rules?channel=${encoded(CHANNEL)}`, CHANNEL, LABEL],
     ["/apps/shop/peers", PEER],
     [`/apps/shop/peers?prefix=${encoded(IMAGE)}`, IMAGE],
     [`/apps/shop/peers/${encoded(PEER)}`, PEER, `Subscribed to “${CHANNEL}”.`],
@@ -74,6 +82,12 @@ test("in dialogs and details", async () => {
   const page = await dashboard.page(`/apps/shop/channels/${encoded(CHANNEL)}`);
   await button(row(page, "Members", PEER), /img/).click();
   await isText(page, JSON.stringify(IMAGE), `Metadata of ${PEER}`);
+  await page.keyboard.press("Escape");
+  await button(row(page, "Members", PEER), /mood/).click();
+  await isText(page, JSON.stringify(SCRIPT), `State of ${PEER}`);
+  await page.goto(`${server.url}/dashboard/apps/shop/channels/${encoded(CHANNEL)}?view=history`);
+  await button(row(page, "History", PEER), /kept/).click();
+  await isText(page, JSON.stringify(IMAGE), `Message from ${PEER}`);
 
   await page.goto(`${server.url}/dashboard/apps/shop/peers/${encoded(PEER)}`);
   await button(page, "Disconnect").click();

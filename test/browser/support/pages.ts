@@ -19,9 +19,12 @@ export async function fill(server: Server, { world, backend, publishable }: Shop
   const room = await backend.room("standup");
   await backend.record({ room });
   await server.admin.must("POST", "/operators", { name: "Carol", role: "read" });
+  const rule = { pattern: "chat/*", history: { messages: 100, seconds: 604_800 }, graceSec: 30 };
+  await server.admin.must("PATCH", `/apps/${world.app._id}`, { channelRules: [rule, { pattern: "orders/**" }] });
   const { wire } = await world.member("chat/42", { sub: "alice", peerMetadata: { name: "Alice" } });
   await world.member("orders/eu", { sub: "bob" });
   wire.send({ type: "publish", channel: "chat/42", data: { text: "hello" } });
+  wire.send({ type: "state", channel: "chat/42", state: { typing: true } });
   await attempt(server.url, { query: `key=${publishable.keyId}`, headers: { Origin: "https://elsewhere.example" } });
   await server.admin.rotate(world.key.keyId, { graceSec: 3600 });
 }
@@ -33,6 +36,7 @@ export function pagesOf({ name, world }: Pick<Shop, "name" | "world">): readonly
     { name: "overview", path: app, ready: "Busiest channels", polls: "/channels?sort" },
     { name: "channels", path: `${app}/channels`, ready: "chat/42", polls: "/channels" },
     { name: "a channel", path: `${app}/channels/chat%2F42`, ready: "1 member.", polls: "/channels/" },
+    { name: "history", path: `${app}/channels/chat%2F42?view=history`, ready: "alice", polls: "/history" },
     { name: "peers", path: `${app}/peers`, ready: "alice", polls: "/peers" },
     { name: "a peer", path: `${app}/peers/alice`, ready: "Last events", polls: "/peers/" },
     { name: "a peer that is not there", path: `${app}/peers/zoe`, ready: "Find similar ids" },
@@ -42,6 +46,8 @@ export function pagesOf({ name, world }: Pick<Shop, "name" | "world">): readonly
     { name: "a key", path: `${app}/keys/${world.key.keyId}`, ready: "Use it", polls: "/keys/" },
     { name: "a new key", path: `${app}/keys?create=1`, ready: "Allowed origins, one per line" },
     { name: "a new application", path: "/new-application", ready: "Create application" },
+    { name: "channel rules", path: `${app}/rules?channel=chat%2F42`, ready: "cover it", polls: "/usage" },
+    { name: "a new rule", path: `${app}/rules?add=1`, ready: "Grace in seconds" },
     { name: "rooms", path: `${app}/rooms`, ready: "standup" },
     { name: "a room", path: `${app}/rooms/standup`, ready: "Kept for meetings" },
     { name: "recordings", path: `${app}/recordings`, ready: "Retention" },
