@@ -5,6 +5,7 @@
 import { cluster } from "./cluster.ts";
 import { connections } from "./connections.ts";
 import { openConsole } from "./console.ts";
+import { history } from "./history.ts";
 import { lists } from "./lists.ts";
 import { recordings } from "./recordings.ts";
 import { speed } from "./speed.ts";
@@ -23,6 +24,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
     about: "memory per connection, memory after cycles, frames and time of a join storm",
     run: connections,
   },
+  history: { about: "a publish with history and a recovery, against the same without", run: history },
   lists: { about: "CPU of a page of each live list, with 50,000 connections and 10,000 channels", run: lists },
   recordings: { about: "pages and totals among a million rows, memory while 4 GiB go in and out", run: recordings },
   tokens: {
