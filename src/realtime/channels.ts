@@ -132,8 +132,9 @@ export class Channels implements ConnectionObserver {
   private refuse(subscription: Subscription, answer: Answer): void {
     const { state } = subscription;
     const isRevoked = state.kind === "ended" && state.why === "revoked";
-    this.end(subscription, "left");
+    // First: acks that have waited for this subscription do not say that it has got what is before them.
     answer(isRevoked ? "channel_not_authorized" : "backend_error");
+    this.end(subscription, "left");
   }
 
   /** The channel rules of an application have changed. */

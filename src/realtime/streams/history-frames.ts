@@ -38,7 +38,7 @@ export interface HistoryFramesParts {
 
 type Refuse = (code: Code, message?: string) => void;
 
-const RATE = `At most ${HISTORY_FRAMES_PER_SECOND} history frames per second; try again later.`;
+const RATE_EXCEEDED = `At most ${HISTORY_FRAMES_PER_SECOND} history frames per second: wait a moment.`;
 /** How often a page that waits for its client is tried again. */
 const CHECK_EVERY_MS = 50;
 
@@ -47,7 +47,7 @@ export class HistoryFrames {
 
   request(connection: Connection, request: HistoryRequest, refuse: Refuse): void {
     const requests = this.requestsOf(connection);
-    if (requests.left < 1 || requests.waiting.length >= HISTORY_FRAMES_BURST) return refuse("rate_limited", RATE);
+    if (requests.left < 1 || requests.waiting.length >= HISTORY_FRAMES_BURST) return refuse("rate_limited", RATE_EXCEEDED);
     requests.left--;
     const run = (): void => {
       this.answer(connection, request, refuse)

@@ -105,17 +105,17 @@ export class Publishing {
       return this.finish(sender);
     }
     const { epoch, offset, check, time, isDuplicate } = appended;
-    if (!isDuplicate) {
-      const stored: Envelope = { ...envelope, stored: { epoch, offset, check, time, connection } };
-      this.parts.delivery.accept(app, channel, stored, sender);
-      this.deliver(app, channel, stored);
-    }
-    const published: Published = { epoch, offset, check, isDuplicate };
+    const stored = isDuplicate ? undefined : { ...envelope, stored: { epoch, offset, check, time, connection } };
+    if (stored) this.parts.delivery.accept(app, channel, stored, sender);
     const stream = this.parts.spaces.channel(app, channel)?.stream;
+    if (stored) this.deliver(app, channel, stored);
+    const published: Published = { epoch, offset, check, isDuplicate };
     const subscription = sender?.subscriptionTo(channel);
     if (!subscription) answer(published);
     const delivered = (): void => {
-      if (subscription) whenPassed(subscription, offset, () => answer(published));
+      // In a stream that has begun anew, earlier messages were not delivered to it: it is closed, and must not know this position.
+      const isBehindAll = (stream?.isOpen && stream.epoch === epoch) || subscription?.isEnded;
+      if (subscription && isBehindAll) whenPassed(subscription, offset, () => answer(published));
       this.finish(sender);
     };
     if (stream) stream.whenDelivered(offset, delivered);
@@ -129,7 +129,10 @@ export class Publishing {
     // Without a stream, the rule has ended meanwhile: the subscribers were closed.
     if (!channel?.stream || !stored) return;
     const { stream } = channel;
-    boundary.forChannel("history", channel, () => streams.offer(stream, stored.epoch, storedMessage(envelope, stored)));
+    boundary.forChannel("history", channel, () => {
+      // The store has just said where it is: the stream is another one by now.
+      if (!streams.offer(stream, stored.epoch, storedMessage(envelope, stored))) streams.resync(stream);
+    });
   }
 
   /** A message whose publisher got `backend_error` is stored all the same. */

@@ -196,7 +196,8 @@ export class Stream {
     this.ahead.clear();
     this.aheadBytes = 0;
     this.ring.clear();
-    for (const { run } of this.waiting.splice(0)) run();
+    // In this order: a subscription that is refused has ended when the acks of its connection's messages are decided.
     for (const opened of this.opening.splice(0)) opened(false);
+    for (const { run } of this.waiting.splice(0)) run();
   }
 }

@@ -117,15 +117,15 @@ export class Streams {
   /** A message of another node. */
   arrived(stream: Stream, envelope: Envelope): void {
     const { stored } = envelope;
-    if (stored) this.offer(stream, stored.epoch, storedMessage(envelope, stored));
+    if (stored && !this.offer(stream, stored.epoch, storedMessage(envelope, stored))) void this.verify(stream);
   }
 
-  /** A message that is stored, wherever it comes from. */
-  offer(stream: Stream, epoch: string, message: StoredMessage): void {
+  /** A message that is stored, wherever it comes from. Returns false if it does not belong to the stream as this node knows it. */
+  offer(stream: Stream, epoch: string, message: StoredMessage): boolean {
     const offered = stream.offer(epoch, message);
     if (offered === "delivered") stream.deliveredMs = this.parts.clock.monotonicMs();
     else if (offered === "ahead") this.catchUp(stream, GAP_WAIT_MS);
-    else if (offered === "foreign") void this.verify(stream);
+    return offered !== "foreign";
   }
 
   /** Reads what is missing, if it is still missing after this time. */
