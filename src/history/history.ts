@@ -14,6 +14,8 @@
  *   that was forgotten begins again. The offsets of a new epoch begin at 1.
  * - Reads MUST be consistent: state, check and messages as of one moment.
  * - `trim` MUST do a bounded amount of work per call, and MUST NOT delay `append` by more than that.
+ * - What is too old or too much MUST NOT be read, also before `trim` has removed it.
+ * - After `append` has rejected, the caller MUST settle that batch before it appends another.
  * - Calls MUST reject with HistoryUnavailable when the store cannot be used at the moment.
  */
 import type { Retention } from "../protocol/channel-rules.ts";
@@ -113,11 +115,17 @@ export interface HistoryStore {
   append(batch: Batch): Promise<readonly Appended[]>;
   /** The fate of a batch whose `append` has rejected: `undefined` if it is not stored, and never will be. */
   settle(batch: Batch): Promise<readonly Appended[] | undefined>;
-  /** The state of a stream, which begins with this if there is none. */
+  /**
+   * The state of a stream, which begins with this if there is none. A stream without messages that nothing has opened or appended to
+   * for an hour (a day if it had some) is forgotten, so whoever watches one opens it every STREAM_USE_NOTED_MS.
+   */
   open(app: string, channel: string, keep: Retention): Promise<StreamState>;
   /** `undefined`: there is no such stream. */
   read(app: string, channel: string, range: Range): Promise<Page | undefined>;
-  /** The ends of streams that were appended to or removed since then, Unix ms. May contain older ones. */
+  /**
+   * The ends of streams that were appended to, or removed with `remove`, since then, Unix ms. May contain older ones. Streams that
+   * a change of rules has removed are not in it.
+   */
   tops(sinceMs: number): Promise<readonly Top[]>;
   /** Forgets all messages of a channel: a new epoch begins. Returns false if there was no stream. */
   remove(app: string, channel: string): Promise<boolean>;

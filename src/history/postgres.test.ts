@@ -3,6 +3,7 @@ import { afterAll, beforeAll, setDefaultTimeout } from "bun:test";
 import { PostgresServer } from "../store/testing/postgres.ts";
 import { openPostgresHistory } from "./postgres.ts";
 import { historySuite } from "./testing/history.suite.ts";
+import { STREAMS_MAX } from "./testing/kit.ts";
 
 setDefaultTimeout(60_000);
 
@@ -14,5 +15,5 @@ afterAll(() => server.stop());
 
 historySuite("history in PostgreSQL", async () => {
   const url = await server.newDatabase();
-  return { open: (skewMs) => openPostgresHistory({ url, skewMs, totalsEveryMs: 0 }) };
+  return { open: (skewMs) => openPostgresHistory({ url, skewMs, totalsEveryMs: 0, streamsMax: STREAMS_MAX }) };
 });

@@ -36,6 +36,8 @@ export interface PostgresHistoryOptions {
   /** For tests: added to the server's clock. */
   readonly skewMs?: () => number;
   readonly totalsEveryMs?: number;
+  /** For tests: instead of STREAMS_PER_APP_MAX. */
+  readonly streamsMax?: number;
   /** For tests: how long a publish or a read waits for the server. */
   readonly answerMs?: number;
 }
@@ -54,6 +56,7 @@ export class PostgresHistory implements HistoryStore {
   private readonly identity = new ServerIdentity();
   private readonly skewMs: () => number;
   private readonly totalsEveryMs: number;
+  private readonly streamsMax: number;
   private totalsAtMs = Number.NEGATIVE_INFINITY;
 
   /** The schema must be there: see openPostgresHistory. */
@@ -61,6 +64,7 @@ export class PostgresHistory implements HistoryStore {
     const connection = { ...optionsOf(options.url), connection: SESSION };
     this.skewMs = options.skewMs ?? (() => 0);
     this.totalsEveryMs = options.totalsEveryMs ?? TOTALS_EVERY_MS;
+    this.streamsMax = options.streamsMax ?? STREAMS_PER_APP_MAX;
     this.writer = new PostgresWriter(connection, this.skewMs, options.answerMs);
     this.reader = new PostgresLink(connection, READ_CONNECTIONS, options.answerMs);
     const patient = { ...SESSION, statement_timeout: BACKGROUND_MS };
@@ -186,7 +190,7 @@ export class PostgresHistory implements HistoryStore {
     const positive = ({ by }: { readonly by: number }): boolean => by > 0;
     return {
       large: rows.map(({ app, bytes }) => ({ app, by: Math.ceil(Number(bytes) - maxBytesOf(app)) })).filter(positive),
-      crowded: rows.map(({ app, streams }) => ({ app, by: Number(streams) - STREAMS_PER_APP_MAX })).filter(positive),
+      crowded: rows.map(({ app, streams }) => ({ app, by: Number(streams) - this.streamsMax })).filter(positive),
     };
   }
 

@@ -1,7 +1,7 @@
 /** Trimming of the embedded history: what is too old, too much or forgotten is deleted in slices, so that no publish waits for long. */
 import type { Database } from "bun:sqlite";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
-import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS, STREAMS_PER_APP_MAX } from "./limits.ts";
+import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS } from "./limits.ts";
 import { AppScan } from "./sqlite-app-scan.ts";
 import type { SqliteStreams, StreamRow } from "./sqlite-streams.ts";
 
@@ -16,6 +16,8 @@ export interface TrimParts {
   readonly db: Database;
   readonly streams: SqliteStreams;
   readonly nowMs: () => number;
+  /** Streams per application. */
+  readonly streamsMax: number;
 }
 
 /** One kind of work. True: it did something, so there may be more. */
@@ -110,11 +112,11 @@ export class SqliteTrim {
 
   /** One application at a time: the one that was found first is brought within its limits before the next. */
   private trimApps(maxBytesOf: (app: string) => number): boolean {
-    const { streams } = this.parts;
+    const { streams, streamsMax } = this.parts;
     for (const [app, totals] of streams.totals) {
-      if (totals.streams > STREAMS_PER_APP_MAX) {
+      if (totals.streams > streamsMax) {
         const oldest = this.scan.leastUsed(app);
-        if (oldest) this.forgetStreams(oldest.slice(0, totals.streams - STREAMS_PER_APP_MAX));
+        if (oldest) this.forgetStreams(oldest.slice(0, totals.streams - streamsMax));
         return true;
       }
       const excess = totals.bytes - maxBytesOf(app);

@@ -2,6 +2,7 @@ import { newFolders } from "../store/testing/places.ts";
 import { SqliteHistory } from "./sqlite.ts";
 import { historyFile } from "./sqlite-file.ts";
 import { historySuite } from "./testing/history.suite.ts";
+import { STREAMS_MAX } from "./testing/kit.ts";
 
 const newFolder = newFolders();
 
@@ -15,6 +16,7 @@ historySuite("the embedded history", async () => {
         setAside: (text) => {
           throw new Error(text);
         },
+        streamsMax: STREAMS_MAX,
         nowMs: () => Date.now() + skewMs(),
       }),
   };

@@ -12,6 +12,7 @@ import {
   type StreamState,
   type Top,
 } from "./history.ts";
+import { STREAMS_PER_APP_MAX } from "./limits.ts";
 import { SqliteAppend } from "./sqlite-append.ts";
 import { type HistoryFileOptions, isDamage, openHistoryFile, setAside } from "./sqlite-file.ts";
 import { SqliteRead } from "./sqlite-read.ts";
@@ -23,6 +24,8 @@ const VISIT_STREAMS = 200;
 
 export interface SqliteHistoryOptions extends HistoryFileOptions {
   readonly nowMs?: () => number;
+  /** For tests: instead of STREAMS_PER_APP_MAX. */
+  readonly streamsMax?: number;
 }
 
 /** An open file and the statements on it. */
@@ -161,7 +164,7 @@ export class SqliteHistory implements HistoryStore {
     const db = openHistoryFile(this.options);
     const { nowMs } = this;
     const streams = new SqliteStreams(db);
-    const trimming = new SqliteTrim({ db, streams, nowMs });
+    const trimming = new SqliteTrim({ db, streams, nowMs, streamsMax: this.options.streamsMax ?? STREAMS_PER_APP_MAX });
     const appending = new SqliteAppend({ db, streams, nowMs, overfull: (stream) => trimming.noteOverfull(stream) });
     const channels = db.prepare<{ channel: string }, [string, string]>(
       `SELECT channel FROM streams WHERE app = ? AND channel > ? ORDER BY channel LIMIT ${VISIT_STREAMS}`,

@@ -7,6 +7,8 @@ export interface HistoryPlace {
   open(skewMs: () => number): Promise<HistoryStore>;
 }
 
+/** Streams per application, in the suite. */
+export const STREAMS_MAX = 40;
 export const KEEP = { messages: 1000, seconds: 3600 };
 export const ALL: Range = { after: 0, limit: 100_000, maxBytes: Number.MAX_SAFE_INTEGER };
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS } from "../limits.ts";
 import { messageBytes } from "../size.ts";
 import type { SuiteContext } from "./history.suite.ts";
-import { ALL, appendTexts, batchOf, KEEP, message, numbers, readTexts, trimAll } from "./kit.ts";
+import { ALL, appendTexts, batchOf, KEEP, message, numbers, readTexts, STREAMS_MAX, trimAll } from "./kit.ts";
 
 export function trimTests({ newHistory, reopen, wait }: SuiteContext): void {
   test("more messages than a channel keeps are not shown, and trimming deletes them", async () => {
@@ -107,6 +107,18 @@ export function trimTests({ newHistory, reopen, wait }: SuiteContext): void {
     const [second] = await appendTexts(store, ["b"]);
     expect(second?.offset).toBe(1);
     expect(second?.epoch).not.toBe(first?.epoch as string);
+  });
+
+  test("an application with too many streams loses those that were used least recently", async () => {
+    const store = await newHistory();
+    for (const channel of numbers(1, 20)) await appendTexts(store, ["old"], { channel });
+    wait(60_000);
+    for (const channel of numbers(11, STREAMS_MAX + 15)) await appendTexts(store, ["new"], { channel });
+    await trimAll(store);
+    expect(await store.usage("app")).toMatchObject({ streams: STREAMS_MAX });
+    expect((await Promise.all(numbers(1, 10).map((channel) => readTexts(store, {}, channel)))).filter(Boolean)).toEqual(
+      [],
+    );
   });
 
   test("trimming and appending at the same time lose nothing", async () => {
