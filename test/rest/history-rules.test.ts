@@ -58,9 +58,9 @@ test("DELETE begins a new history, and subscribers connect again", async () => {
   const before = await page("chat/2");
   const { wire } = await world.member("chat/2");
   await admin.must("DELETE", `${path}/channels/chat/2/history`);
+  expect(await wire.next(({ kind }) => kind === "close")).toMatchObject({ code: 1001 });
   expect((await page("chat/2")).messages).toEqual([]);
   await publish("chat/2", 2);
-  expect(await wire.next(({ kind }) => kind === "close")).toMatchObject({ code: 1001 });
   const { status, body } = await admin.call("GET", `${path}/channels/chat/2/history?after=${before.pos}`);
   expect([status, body.error]).toEqual([400, "invalid_request"]);
   expect((await page("chat/2")).messages.map(({ data }) => data)).toEqual([2]);
