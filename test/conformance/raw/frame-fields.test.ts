@@ -18,6 +18,9 @@ const textAt = (wire: Wire, at: number): string => {
 const carries = (text: string, field: string, raw: string): boolean =>
   text.includes(`"${field}":${raw},`) || text.includes(`"${field}":${raw}}`);
 
+/** Without metadata, in the order of the alphabet. */
+const WELCOME_FIELDS = ["connection", "expiresAt", "features", "maxMessageSize", "peerId", "serverTime", "type"];
+
 describe("welcome", () => {
   test("comes first and once, with exactly its fields", async () => {
     const exp = nowSeconds() + 500;
@@ -30,8 +33,10 @@ describe("welcome", () => {
       expiresAt: exp,
       serverTime: expect.any(Number) as unknown as number,
       maxMessageSize: 65_536,
+      features: expect.arrayContaining(["history", "state"]),
+      connection: expect.stringMatching(/^[0-9a-z-]{3,32}$/),
       metadata: { ice: [1] },
-    });
+    } as never);
     expect(Number.isInteger(welcome.serverTime)).toBe(true);
     expect(welcome.serverTime).toBeGreaterThanOrEqual(before);
     expect(welcome.serverTime).toBeLessThanOrEqual(nowSeconds());
@@ -44,7 +49,7 @@ describe("welcome", () => {
 
   test("has no metadata when the token has none", async () => {
     const { welcome } = await world.guest();
-    expect(Object.keys(welcome).sort()).toEqual(["expiresAt", "maxMessageSize", "peerId", "serverTime", "type"]);
+    expect(Object.keys(welcome).sort()).toEqual(WELCOME_FIELDS);
   });
 
   for (const metadata of [
@@ -65,7 +70,7 @@ describe("welcome", () => {
     const seen = new Set<string>();
     for (let i = 0; i < 5; i++) {
       const { wire, welcome } = await world.visitor(keyId);
-      expect(Object.keys(welcome).sort()).toEqual(["expiresAt", "maxMessageSize", "peerId", "serverTime", "type"]);
+      expect(Object.keys(welcome).sort()).toEqual(WELCOME_FIELDS);
       expect(welcome.expiresAt).toBeNull();
       expect(textAt(wire, 0)).toContain('"expiresAt":null');
       expect(welcome.peerId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
