@@ -41,19 +41,20 @@ export function ChannelHistory({ app, channel, path, keeps }: ChannelHistoryProp
   const rows = page?.messages ?? [];
   const at = (position?: string): string =>
     `${channelPage(app, channel)}${query({ view: "history", before: position })}`;
+  // Where payloads are not shown, only their sizes are.
+  const hasData = rows.some(({ data }) => data !== undefined);
+  const json: Column<HistoryMessage> = {
+    title: "Data",
+    width: 40,
+    cell: ({ data, from }) => (
+      <JsonCell value={data} onOpen={() => (opened.value = { title: `Message from ${from}`, value: data })} />
+    ),
+  };
   const columns: readonly Column<HistoryMessage>[] = [
     { title: "Time", width: 14, cell: ({ time }) => <Time at={time / 1000} /> },
-    { title: "From", width: 20, cell: ({ from }) => <Name href={peerPage(app, from)}>{from}</Name> },
-    {
-      title: "Data",
-      cell: ({ data, from, bytes: size }) =>
-        data === undefined ? (
-          <span class="muted">{bytes(size)}</span>
-        ) : (
-          <JsonCell value={data} onOpen={() => (opened.value = { title: `Message from ${from}`, value: data })} />
-        ),
-    },
-    { title: "Size", width: 10, isNumber: true, isMinor: true, cell: (one) => bytes(one.bytes) },
+    { title: "From", cell: ({ from }) => <Name href={peerPage(app, from)}>{from}</Name> },
+    ...(hasData ? [json] : []),
+    { title: "Size", width: 10, isNumber: true, isMinor: hasData, cell: (one) => bytes(one.bytes) },
     { title: "Id", width: 18, isMinor: true, cell: ({ id }) => (id === undefined ? "" : <Name>{id}</Name>) },
   ];
   const ask = (): void =>

@@ -40,7 +40,7 @@ export function HistoryLimit({ app, stored, reload }: HistoryLimitProps) {
     });
   };
   return (
-    <Card title="Stored history" class="stack">
+    <Card title="Stored history">
       <div class="stat meter">
         <div>
           <span class="value">{stored ? bytes(stored.bytes) : "?"}</span>
@@ -55,16 +55,18 @@ export function HistoryLimit({ app, stored, reload }: HistoryLimitProps) {
         </p>
       </div>
       {mayChange.value && (
-        <Form submit="Save" isDisabled={!(most > 0) || most === app.maxHistoryBytes} onSubmit={ask}>
-          <Text
-            label="Most megabytes of history"
-            type="number"
-            min={1}
-            step={1}
-            value={typed.value}
-            onInput={(value) => (typed.value = value)}
-          />
-        </Form>
+        <div class="spaced">
+          <Form submit="Save" isDisabled={!(most > 0) || most === app.maxHistoryBytes} onSubmit={ask}>
+            <Text
+              label="Most megabytes of history"
+              type="number"
+              min={1}
+              step={1}
+              value={typed.value}
+              onInput={(value) => (typed.value = value)}
+            />
+          </Form>
+        </div>
       )}
     </Card>
   );
