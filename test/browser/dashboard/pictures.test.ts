@@ -17,7 +17,7 @@ setDefaultTimeout(300_000);
 const IS_MADE = process.env.PARLEY_TEST_PICTURES === "1";
 const FOLDER = join(import.meta.dir, "../../../docs/images");
 const RECORDED = join(import.meta.dir, "../support/pictures.json");
-const SUM_MAX_BYTES = 600_000;
+const SUM_MAX_BYTES = 700_000;
 /** How long there is traffic before the pictures are made, so that charts have something to show. */
 const TRAFFIC_SECONDS = 240;
 const NAMES = ["alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy", "mallory", "niaj"];
@@ -50,7 +50,14 @@ async function mayRefuse(): Promise<void> {
 }
 
 beforeAll(async () => {
-  await server.admin.must("PATCH", `/apps/${world.app._id}`, { consolePayloads: true });
+  await server.admin.must("PATCH", `/apps/${world.app._id}`, {
+    consolePayloads: true,
+    channelRules: [
+      { pattern: "chat/archive/**", history: { messages: 10_000, seconds: 30 * 86_400 } },
+      { pattern: "chat/*", history: { messages: 500, seconds: 7 * 86_400 }, graceSec: 30 },
+      { pattern: "orders/**", graceSec: 10 },
+    ],
+  });
   await refuse();
   const few = IS_MADE ? NAMES : NAMES.slice(0, 3);
   for (const [at, name] of few.entries()) {
@@ -108,6 +115,11 @@ const PICTURES: readonly Picture[] = [
       await rows.first().waitFor();
       if (IS_MADE) await until("some messages", async () => (await rows.count()) > 8);
     },
+  },
+  {
+    name: "rules",
+    path: "/apps/shop/rules?channel=chat%2F42",
+    show: (page) => page.getByText("Rule 2, chat/*").waitFor(),
   },
   {
     name: "why-not",
