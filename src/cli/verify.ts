@@ -14,7 +14,8 @@ const PREFIX = new RegExp(`^[A-Za-z0-9_.:/-]{1,${VERIFY_PREFIX_MAX_CHARS}}$`);
 const CLIENTS_MAX = 10_000;
 const RATE_MAX = 100_000;
 const SECONDS_MAX = 86_400;
-const CUTS_MAX = 1000;
+/** Of the clients, per second: the service shows members late that come and go all the time. */
+const CUTS_MAX_SHARE = 0.1;
 
 export async function verify(input: Input): Promise<CommandResult> {
   const clients = numberBetween(input, "clients", VERIFY_DEFAULTS.clients, 2, CLIENTS_MAX);
@@ -25,7 +26,7 @@ export async function verify(input: Input): Promise<CommandResult> {
     channels: numberBetween(input, "channels", Math.min(VERIFY_DEFAULTS.channels, clients), 1, clients),
     rate: numberBetween(input, "rate", VERIFY_DEFAULTS.rate, 1, RATE_MAX),
     prefix: prefixOf(input),
-    cuts: numberBetween(input, "cuts", 0, 0, CUTS_MAX),
+    cuts: numberBetween(input, "cuts", 0, 0, Math.ceil(clients * CUTS_MAX_SHARE)),
     history: input.isOn("history"),
   };
   const seconds = numberBetween(input, "seconds", VERIFY_DEFAULTS.seconds, 1, SECONDS_MAX);

@@ -45,6 +45,8 @@ const LONGEST_PAUSE_MS = 30_000;
 const PING_EVERY_SECONDS = 25;
 const SILENCE_MAX_SECONDS = SILENCE_MAX_MS / 1000;
 const TOKEN_ENDED_CODE = 4002;
+/** As WebSocket clients report a connection that ended without a close frame. */
+const LOST_CODE = 1006;
 export class Client {
   /** Connects that failed or ended since the start: every attempt goes to the next address. */
   tries = 0;
@@ -159,7 +161,7 @@ export class Client {
     if (!this.socket) return;
     this.silentSeconds++;
     this.seconds++;
-    if (this.silentSeconds > SILENCE_MAX_SECONDS) this.socket.terminate();
+    if (this.silentSeconds > SILENCE_MAX_SECONDS) this.terminate();
     else if (this.connection !== undefined && this.seconds % PING_EVERY_SECONDS === 0) this.socket.send(PING_FRAME);
     if (this.isSubscribed) for (const retry of this.retries.take(performance.now())) this.sendPublish(retry, true);
   }
@@ -170,8 +172,14 @@ export class Client {
     this.socket?.close(1000);
   }
 
+  /** Ends the connection without a goodbye, as when a link breaks. */
   terminate(): void {
-    this.socket?.terminate();
+    const { socket } = this;
+    if (!socket) return;
+    // Bun may report the end seconds later, and until then the client would not reconnect.
+    socket.onmessage = socket.onclose = null;
+    socket.terminate();
+    this.ended(LOST_CODE);
   }
 
   private sendPublish({ channel, mark, sinceMs }: Retry, isRetry: boolean): void {

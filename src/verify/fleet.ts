@@ -23,7 +23,10 @@ export interface FleetOptions {
   readonly staysPut?: boolean;
   /** How long published messages are, about; as short as possible unless given. */
   readonly bytes?: number;
-  /** Connections per second that the clients themselves cut while they send (0). They reconnect, and recover. */
+  /**
+   * Connections per second that the clients themselves cut while they send, in turn (0). They reconnect, and recover. A member that
+   * comes and goes more often than every few seconds is shown late.
+   */
   readonly cuts?: number;
   /** Fail unless the channels have history. */
   readonly history?: boolean;
@@ -68,6 +71,7 @@ export class Fleet {
   private pace: Timer | undefined;
   private cutting: Timer | undefined;
   private turn = 0;
+  private cutTurn = 0;
   private wake: () => void = () => undefined;
 
   private constructor(private readonly options: FleetOptions) {
@@ -154,7 +158,7 @@ export class Fleet {
   }
 
   private cutOne(): void {
-    const client = this.clients[Math.floor(Math.random() * this.clients.length)];
+    const client = this.clients[this.cutTurn++ % this.clients.length];
     if (client?.isListening) client.terminate();
   }
 

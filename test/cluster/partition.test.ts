@@ -5,9 +5,10 @@ import type { LinkProxy } from "../support/link-proxy.ts";
 import { until } from "../support/wait.ts";
 import { Cluster } from "./support/cluster.ts";
 import { changesOf, Gathering, peersBeside } from "./support/gathering.ts";
-import { LOAD, REPEAT, SETTLE_MS, SPLIT_MS } from "./support/load.ts";
+import { LOAD, REPEAT, SETTLE_MS, SPLIT_MS, STORED } from "./support/load.ts";
 import { NatsCluster } from "./support/nats.ts";
 import { show } from "./support/show.ts";
+import { judgeStored } from "./support/stored.ts";
 
 setDefaultTimeout(180_000);
 
@@ -35,12 +36,14 @@ for (let round = 1; round <= REPEAT; round++)
     await using everyone = await cluster.fleet(third);
     await using here = await cluster.fleet({ ...third, urls: urls.slice(0, THERE) });
     await using there = await cluster.fleet({ ...third, urls: urls.slice(THERE) });
+    await using stored = await cluster.fleet(STORED);
     using gathering = await Gathering.in(cluster, 6);
     const sides = [gathering.notOn(THERE), gathering.on(THERE)] as const;
     // Clients on both sides send before and after: messages during a split reach only the sender's side.
     await everyone.talkFor(0.5);
     expect((await everyone.settle(SETTLE_MS)).problems).toEqual([]);
-    for (const side of [here, there]) side.talk();
+    // With history they send all the time: the store still joins both sides.
+    for (const side of [here, there, stored]) side.talk();
     between.cut();
     const splitMs = await until("the other side's members stay", () =>
       gathering.all.every(({ changes }) => changes.length > 0),
@@ -62,6 +65,7 @@ for (let round = 1; round <= REPEAT; round++)
       expect(problems).toEqual([]);
       expect(figures.closes).toEqual({});
     }
+    await judgeStored("partition", stored, { allowFlaps: true });
     for (const [at, side] of sides.entries())
       for (const one of side) {
         const others = peersBeside(one, sides[1 - at] ?? []);

@@ -100,7 +100,7 @@ test("a restart: what was published until the end is replayed", async () => {
 });
 
 test("clients that cut their connections again and again recover each time", async () => {
-  await using clients = await fleet({ cuts: 40 });
+  await using clients = await fleet({ clients: 80, channels: 16, cuts: IS_FULL ? 8 : 25 });
   await clients.talkFor(IS_FULL ? 30 : 2);
   await everyoneBack(clients);
   const { unrecovered, recoveries, replayed } = await settled("cuts, one node", clients);

@@ -69,7 +69,7 @@ test.each([
 });
 
 test("a message that is missing in a replay is found", async () => {
-  const { report } = await run("drop replayed", { cuts: 40 });
+  const { report } = await run("drop replayed", { clients: 80, cuts: 40 });
   const { hole = 0, miscounted = 0, lost = 0, ...others } = kinds(report);
   expect(others).toEqual({});
   expect(hole + miscounted + lost).toBeGreaterThan(0);
@@ -81,7 +81,7 @@ test("--history demands a channel rule, and the report counts recoveries", async
   );
   expect(refused).toBeInstanceOf(FleetError);
   expect(refused.message).toMatch(/^plain\/\S+ has no history: a channel rule/);
-  const args = ["--clients", "8", "--channels", "2", "--rate", "100", "--seconds", "2", "--cuts", "10"];
+  const args = ["--clients", "30", "--channels", "3", "--rate", "100", "--seconds", "2", "--cuts", "3"];
   const { code, output } = await runParley(
     ["verify", "--url", server.url, "--prefix", "stored", "--history", ...args],
     {

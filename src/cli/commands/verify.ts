@@ -42,7 +42,7 @@ The exit code is 1 if something was wrong, or if that could not be determined.`,
     examples: [
       "parley verify --url ws://127.0.0.1:8080 --secret-key-file key.txt",
       "parley verify --url wss://a.example.com --url wss://b.example.com --clients 300 --channels 30 --rate 1000 --seconds 30",
-      "parley verify --url ws://127.0.0.1:8080 --secret-key-file key.txt --history --cuts 10",
+      "parley verify --url ws://127.0.0.1:8080 --secret-key-file key.txt --history --cuts 5",
     ],
     load: async () => (await import("../verify.ts")).verify,
   },

@@ -3,9 +3,10 @@ import { expect, test } from "bun:test";
 import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { changesOf, Gathering } from "../support/gathering.ts";
-import { IS_FULL, LOAD, OUTAGE_MS, ROSTERS_WITHIN_MS, SETTLE_MS } from "../support/load.ts";
+import { IS_FULL, LOAD, OUTAGE_MS, ROSTERS_WITHIN_MS, SETTLE_MS, STORED } from "../support/load.ts";
 import type { NatsCluster } from "../support/nats.ts";
 import { show } from "../support/show.ts";
+import { judgeStored } from "../support/stored.ts";
 
 const UNDER_FAULT_MS = IS_FULL ? 10_000 : 1500;
 const SLOW_MS = 150;
@@ -30,9 +31,10 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
 
   test("all NATS servers stopped and restarted: connections stay, sends get backend_error, rosters are soon right", async () => {
     await using fleet = await cluster().fleet();
+    await using stored = await cluster().fleet(STORED);
     using gathering = await Gathering.in(cluster(), LOAD.channels);
     const [speaker, leaver, host] = [gathering.on(0)[0]!, gathering.on(1)[0]!, gathering.on(2)[1]!];
-    fleet.talk();
+    for (const one of [fleet, stored]) one.talk();
     await Bun.sleep(500);
     await nats().killAll();
     await until("no publish is refused", async () => (await speaker.say("lost")) === "backend_error");
@@ -59,6 +61,8 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
     expect(problems).toEqual([]);
     expect(figures.closes).toEqual({});
     expect(figures.errors.backend_error).toBeGreaterThan(0);
+    // The store is there: what one node accepts, the others read.
+    await judgeStored("all of NATS", stored);
   });
 
   test("a link to NATS that stalls: the node uses another server, and nothing is lost", async () => {
@@ -85,8 +89,9 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
 
   test("links to NATS that are cut repeatedly, and slow ones: nothing is lost, no member flaps", async () => {
     await using fleet = await cluster().fleet();
+    await using stored = await cluster().fleet(STORED);
     for (const link of cluster().links(1)) link.delay(SLOW_MS);
-    fleet.talk();
+    for (const one of [fleet, stored]) one.talk();
     for (let cuts = 0; cuts < (IS_FULL ? 10 : 3); cuts++) {
       const at = cluster().serverOf(0);
       cluster().links(0)[at]?.cut();
@@ -100,6 +105,7 @@ export function natsFaults(cluster: () => Cluster, nats: () => NatsCluster): voi
     show("cut and slow links", figures);
     expect(problems).toEqual([]);
     expect(figures.closes).toEqual({});
+    await judgeStored("cut and slow links", stored);
     await cluster().whole();
   });
 }

@@ -3,16 +3,18 @@ import { expect, test } from "bun:test";
 import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";
 import { changesOf, Gathering, peersBeside } from "../support/gathering.ts";
-import { ASLEEP_MS, LEAVE_WITHIN_MS, LOAD, SETTLE_MS } from "../support/load.ts";
+import { ASLEEP_MS, LEAVE_WITHIN_MS, LOAD, SETTLE_MS, STORED } from "../support/load.ts";
 import { show } from "../support/show.ts";
+import { judgeStored } from "../support/stored.ts";
 
 const VICTIM = 2;
 
 export function nodeFaults(cluster: () => Cluster): void {
   test("kill -9 of a node: its members leave everywhere in time, in one batch per channel, and no other member flaps", async () => {
     await using fleet = await cluster().fleet();
+    await using stored = await cluster().fleet(STORED);
     using gathering = await Gathering.in(cluster(), LOAD.channels);
-    fleet.talk();
+    for (const one of [fleet, stored]) one.talk();
     await Bun.sleep(500);
     const [ghosts, witnesses] = [gathering.on(VICTIM), gathering.notOn(VICTIM)];
     const killedMs = performance.now();
@@ -29,12 +31,14 @@ export function nodeFaults(cluster: () => Cluster): void {
     expect(lastMs).toBeLessThan(LEAVE_WITHIN_MS);
     expect(problems).toEqual([]);
     expect(figures.reconnects).toBe(Math.floor(LOAD.clients / 3));
+    expect((await judgeStored("kill -9", stored)).recoveries).toBe(Math.floor(STORED.clients / 3));
   });
 
   test("a node that is paused and resumed announces no leaves", async () => {
     await using fleet = await cluster().fleet();
+    await using stored = await cluster().fleet(STORED);
     using gathering = await Gathering.in(cluster(), LOAD.channels);
-    fleet.talk();
+    for (const one of [fleet, stored]) one.talk();
     await Bun.sleep(500);
     cluster().node(VICTIM).signal("SIGSTOP");
     await Bun.sleep(ASLEEP_MS);
@@ -58,6 +62,7 @@ export function nodeFaults(cluster: () => Cluster): void {
     }
     expect(problems).toEqual([]);
     expect(figures.closes).toEqual({});
+    await judgeStored("SIGSTOP", stored, { allowFlaps: true });
   });
 
   test("two processes with the same node id are two nodes", async () => {

@@ -4,16 +4,18 @@ import type { PostgresServer } from "../../../src/store/testing/postgres.ts";
 import { type Key, mint } from "../../support/admin.ts";
 import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";
-import { OUTAGE_MS, SETTLE_MS } from "../support/load.ts";
+import { OUTAGE_MS, SETTLE_MS, STORED } from "../support/load.ts";
 import { Observer } from "../support/observer.ts";
 import { show } from "../support/show.ts";
+import { judgeStored } from "../support/stored.ts";
 
 const EDIT_EVERY_MS = 50;
 
 export function postgresFaults(cluster: () => Cluster, postgres: () => PostgresServer): void {
   test("PostgreSQL unreachable: connected peers exchange messages, tokens are accepted, the control plane responds 503, no acknowledged change is lost", async () => {
     await using fleet = await cluster().fleet();
-    fleet.talk();
+    await using stored = await cluster().fleet(STORED);
+    for (const one of [fleet, stored]) one.talk();
     // Edits never stop: every one that was answered with 200 must hold, whenever it was made.
     const { keyId } = await cluster().node(0).admin.createKey(cluster().key.app);
     const edits = new Edits(cluster(), keyId);
@@ -44,6 +46,29 @@ export function postgresFaults(cluster: () => Cluster, postgres: () => PostgresS
       // The newest acknowledged label; or a later one that was refused, because its outcome was unknown.
       expect(Number(label)).toBeGreaterThanOrEqual(edits.acknowledged);
     }
+    expect(problems).toEqual([]);
+    expect(figures).toMatchObject({ closes: {}, errors: {} });
+    const { errors, retries } = await judgeStored("PostgreSQL", stored);
+    expect(errors.backend_error).toBeGreaterThan(0);
+    expect(retries).toBeGreaterThan(0);
+  });
+
+  test("PostgreSQL frozen: what has history gets backend_error, a retry stores it once, and nothing else is affected", async () => {
+    await using fleet = await cluster().fleet();
+    await using stored = await cluster().fleet(STORED);
+    for (const one of [fleet, stored]) one.talk();
+    await Bun.sleep(300);
+    await postgres().freeze();
+    // Longer than the timeout of an append.
+    await Bun.sleep(OUTAGE_MS + 1500);
+    await postgres().thaw();
+    await Bun.sleep(300);
+    fleet.hush();
+    const { errors, retries } = await judgeStored("PostgreSQL frozen", stored);
+    expect(errors.backend_error).toBeGreaterThan(0);
+    expect(retries).toBeGreaterThan(0);
+    const { problems, figures } = await fleet.settle(SETTLE_MS);
+    show("PostgreSQL frozen", figures);
     expect(problems).toEqual([]);
     expect(figures).toMatchObject({ closes: {}, errors: {} });
   });

@@ -4,9 +4,10 @@ import { Checker } from "../../../src/verify/checker.ts";
 import { RoundRobin } from "../../support/round-robin.ts";
 import { until } from "../../support/wait.ts";
 import type { Cluster } from "../support/cluster.ts";
-import { BACK_WITHIN_MS, LOAD, SETTLE_MS } from "../support/load.ts";
+import { BACK_WITHIN_MS, LOAD, SETTLE_MS, STORED } from "../support/load.ts";
 import { SdkPeer } from "../support/sdk.ts";
 import { show } from "../support/show.ts";
+import { judgeStored } from "../support/stored.ts";
 
 /** How much of a node's output to show if it did not end well. */
 const OUTPUT_SHOWN = 4000;
@@ -17,10 +18,12 @@ export function rollingRestart(cluster: () => Cluster): void {
   test("a rolling restart: no acked message is lost to a subscriber, and every SDK client reconnects in time", async () => {
     const ports = (): number[] => cluster().nodes.map(({ url }) => Number(new URL(url).port));
     await using balancer = await RoundRobin.over(...ports());
+    const address = balancer.url.replace(/^http/, "ws");
+    await using stored = await cluster().fleet({ ...STORED, urls: [address] });
     const checker = new Checker(() => performance.now());
     const peers = Array.from({ length: LOAD.clients }, (_, at) => {
       const channel = `rolling/${at % LOAD.channels}`;
-      return new SdkPeer(balancer.url.replace(/^http/, "ws"), cluster().key, `sdk-${at}`, channel, checker);
+      return new SdkPeer(address, cluster().key, `sdk-${at}`, channel, checker);
     });
     let turn = 0;
     const perPace = (LOAD.rate * PACE_MS) / 1000;
@@ -31,6 +34,7 @@ export function rollingRestart(cluster: () => Cluster): void {
       pace = setInterval(() => {
         for (let said = 0; said < perPace; said++) peers[turn++ % peers.length]?.publish();
       }, PACE_MS);
+      stored.talk();
       await Bun.sleep(500);
       for (const [at, node] of cluster().nodes.entries()) {
         // As a balancer's health check does: a draining node gets no new connections.
@@ -59,6 +63,8 @@ export function rollingRestart(cluster: () => Cluster): void {
       expect(new Set(peers.flatMap(({ closes }) => closes))).toEqual(new Set([1001]));
       expect(absences.length).toBeGreaterThanOrEqual(LOAD.clients);
       expect(Math.max(...absences)).toBeLessThan(BACK_WITHIN_MS);
+      const figures = await judgeStored("rolling restart", stored);
+      expect(figures.recoveries).toBeGreaterThanOrEqual(STORED.clients);
     } finally {
       clearInterval(pace);
       await Promise.all(peers.map((peer) => peer.close()));

@@ -11,7 +11,7 @@ import { LinkProxy } from "../../support/link-proxy.ts";
 import { launchParley, type Server } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 import { until } from "../../support/wait.ts";
-import { LOAD } from "./load.ts";
+import { LOAD, STORED_RULES } from "./load.ts";
 import type { NatsCluster } from "./nats.ts";
 
 type Env = Readonly<Record<string, string>>;
@@ -61,6 +61,7 @@ export class Cluster {
       await Promise.all(reach.map((servers, at) => cluster.add(`node-${at}`, servers)));
       await cluster.whole();
       const app = await cluster.node(0).admin.createApp();
+      await cluster.node(0).admin.must("PATCH", `/apps/${app._id}`, { channelRules: STORED_RULES });
       cluster.key = await cluster.node(0).admin.createKey(app._id);
       return cluster;
     } catch (error) {

@@ -7,6 +7,17 @@ export const LOAD = IS_FULL
   ? ({ clients: 300, channels: 30, rate: 1000 } as const)
   : ({ clients: 60, channels: 12, rate: 200 } as const);
 
+/** A further fleet, on channels with history. */
+export const STORED = {
+  prefix: "stored",
+  history: true,
+  clients: LOAD.clients / 2,
+  channels: LOAD.channels / 2,
+  rate: LOAD.rate / 2,
+} as const;
+/** Enough that no fault of these tests lasts longer than the history. */
+export const STORED_RULES = [{ pattern: `${STORED.prefix}/**`, history: { messages: 10_000, seconds: 3600 } }];
+
 /** The length of an outage of all NATS servers, and of PostgreSQL. */
 export const OUTAGE_MS = IS_FULL ? 30_000 : 2000;
 /** Longer than the timeout for a silent node: a node that judged by its own clock on resuming would be wrong. */

@@ -196,9 +196,10 @@ export class Reader {
     if ((this.cycles + this.index) % RECONNECT_EVERY === 0) {
       this.context.figures.reconnects++;
       // Half of them end like a lost link, without a goodbye.
-      if (this.cycles % 2 === 0) this.socket?.terminate();
-      else this.socket?.close(1000);
-      return;
+      const { socket } = this;
+      if (this.cycles % 2 === 0) socket?.terminate();
+      else socket?.close(1000);
+      return this.ended(this.cycles % 2 === 0 ? 1006 : 1000);
     }
     this.context.checker.unsubscribed(this.connection, this.channel);
     this.socket?.send(unsubscribeFrame(this.channel, this.requestId()));
