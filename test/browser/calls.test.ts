@@ -2,46 +2,41 @@
  * A call between two pages with the unmodified SDK goes on over a restart, a loss of the network, the renewal of a token and a reload;
  * and what each application sees of it as peers that leave and join.
  */
-import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import type { Browser } from "playwright-core";
-import { Call } from "./support/call.ts";
-import { launchChromium } from "./support/chromium.ts";
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { CallCases, met, metTwice } from "./support/call-cases.ts";
 import { Service } from "./support/service.ts";
-import { Site } from "./support/site.ts";
 
 setDefaultTimeout(90_000);
 
-/** Under --full every case runs with each of the pages. */
-const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
+class OneNode {
+  private constructor(readonly service: Service) {}
 
-let browser: Browser;
-let service: Service;
-let site: Site;
-let call: Call;
+  static start = async (): Promise<OneNode> => new OneNode(await Service.start());
 
-beforeAll(async () => {
-  browser = await launchChromium();
-  service = await Service.start();
-  site = new Site({ url: service.url, secretKey: service.keys.secretKey });
-});
+  get url() {
+    return this.service.url;
+  }
 
-afterAll(async () => {
-  await browser?.close();
-  await site?.stop();
-  await service?.stop();
-});
+  get admin() {
+    return this.service.admin;
+  }
 
-afterEach(async () => {
-  await call.end();
-  expect(call.faults).toEqual([]);
-});
+  get secretKey() {
+    return this.service.keys.secretKey;
+  }
 
-/** Nothing but the beginning of the call. */
-const met = (peer: string): string[] => [`peer-joined ${peer}`];
-const metTwice = (peer: string): string[] => [...met(peer), `peer-left ${peer}`, ...met(peer)];
+  get ports() {
+    return { alice: this.service.port, bob: this.service.port };
+  }
+
+  stop = (): Promise<void> => this.service.stop();
+}
+
+const cases = new CallCases(OneNode.start);
 
 test("the service restarts", async () => {
-  call = await Call.begin(browser, site, service.port);
+  const call = await cases.begin();
+  const { service } = cases.ground;
   await service.down();
   await Promise.all([call.alice.reconnecting(), call.bob.reconnecting()]);
   await service.up();
@@ -52,29 +47,5 @@ test("the service restarts", async () => {
   expect([met("alice"), metTwice("alice")]).toContainEqual(bob);
 });
 
-for (const who of IS_FULL ? (["alice", "bob"] as const) : (["bob"] as const)) {
-  const other = who === "alice" ? "bob" : "alice";
-
-  test(`${who} loses the network for a moment`, async () => {
-    call = await Call.begin(browser, site, service.port);
-    call.lines[who].cut();
-    await call[who].reconnecting();
-    call.lines[who].mend();
-    await call.goesOn();
-    expect(await call.comings()).toEqual({ [who]: met(other), [other]: metTwice(who) });
-  });
-
-  test(`the token of ${who} expires`, async () => {
-    call = await Call.begin(browser, site, service.port, { [who]: { firstSeconds: 5 } });
-    await call[who].reconnecting();
-    await call.goesOn();
-    expect(await call.comings()).toEqual({ [who]: met(other), [other]: metTwice(who) });
-  });
-
-  test(`${who} reloads the page`, async () => {
-    call = await Call.begin(browser, site, service.port);
-    await call.reload(who);
-    await call.goesOn();
-    expect(await call.comings()).toEqual({ [who]: met(other), [other]: metTwice(who) });
-  });
-}
+cases.oneReturns("bob");
+if (process.env.PARLEY_TEST_FULL === "1") cases.oneReturns("alice");

@@ -2,6 +2,7 @@
  * What a test can do with a page, as `tab`: all arguments and results are JSON, and waiting happens here, in the page.
  * ../support/tab.ts is the test's side.
  */
+import { recovering } from "/recovering.mjs";
 import { MeteredPeer, SignallingClient } from "/sdk.mjs";
 
 /** All events in order; a test that fails shows them. */
@@ -48,7 +49,12 @@ function credential({ url, apiKey, peerId, firstSeconds = 3600 }) {
 let client;
 
 async function connect(options, channel) {
-  client = new SignallingClient(credential(options));
+  const onGap = (gap) => happened("gap", { channel: gap });
+  client = new SignallingClient({
+    ...credential(options),
+    ...(options.recovers && { webSocketFactory: recovering({ onGap }) }),
+  });
+  client.on("state-change", ({ from, to }) => happened("state", { from, to }));
   client.on("message", ({ from, data }) => happened("message", { from, data }));
   client.on("direct", ({ from, data }) => happened("direct", { from, data }));
   client.on("presence", ({ joined, left }) =>
@@ -194,6 +200,8 @@ globalThis.tab = {
   comings,
   isMember: () => until(() => peer.state === "joined"),
   story: () => story,
+  gap: () => event(({ what }) => what === "gap").then(({ channel }) => channel),
+  texts: () => story.flatMap(({ what, data }) => (what === "message" ? [data.text] : [])),
   publish: (channel, data) => client.publish(channel, data),
   send: (to, data) => client.send(to, data),
   say: (data) => peer.send(data),

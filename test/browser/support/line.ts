@@ -8,7 +8,7 @@ export class Line {
   private refusals = 0;
   private onRefusal: () => void = () => undefined;
 
-  private constructor(target: number) {
+  private constructor(private target: number) {
     this.server = createServer((near) => {
       if (this.isCut) {
         near.resetAndDestroy();
@@ -16,7 +16,7 @@ export class Line {
         this.onRefusal();
         return;
       }
-      const far = connect(target, "127.0.0.1");
+      const far = connect(this.target, "127.0.0.1");
       for (const [from, to] of [
         [near, far],
         [far, near],
@@ -40,6 +40,11 @@ export class Line {
 
   get port(): number {
     return (this.server.address() as AddressInfo).port;
+  }
+
+  /** New connections go to another port. */
+  lead(target: number): void {
+    this.target = target;
   }
 
   /** Ends open connections and refuses new ones. */

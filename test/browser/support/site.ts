@@ -4,10 +4,12 @@ import { mintToken } from "../../support/admin.ts";
 
 const PAGE = join(import.meta.dir, "../page");
 const SDK = join(import.meta.dir, "../../../node_modules/@metered-ca/realtime/dist/index.mjs");
+const RECOVERING = join(import.meta.dir, "../../../examples/sdk-recovery/recovering.mjs");
 const FILES: Readonly<Record<string, string>> = {
   "/": join(PAGE, "index.html"),
   "/tab.mjs": join(PAGE, "tab.mjs"),
   "/sdk.mjs": SDK,
+  "/recovering.mjs": RECOVERING,
 };
 
 export interface Backend {

@@ -10,6 +10,8 @@ export interface Credential {
   readonly peerId?: string;
   /** How long the first token is valid; default: an hour, like all later ones. */
   readonly firstSeconds?: number;
+  /** With examples/sdk-recovery; SignallingClient only. */
+  readonly recovers?: true;
 }
 
 type InPage = { readonly tab: Readonly<Record<string, (...args: readonly unknown[]) => unknown>> };
@@ -36,6 +38,10 @@ export class Tab {
   send = (to: string, data: unknown) => this.ask<void>("send", to, data);
   /** The sender of the direct message with that text. */
   direct = (text: string) => this.ask<string>("direct", text);
+  /** The channel of which messages are missing. */
+  gap = () => this.ask<string>("gap");
+  /** All messages so far, in order. */
+  texts = () => this.ask<string[]>("texts");
   saw = (peerId: string) => this.ask<true>("saw", peerId);
   /** The name of the SDK's error, or "connected". */
   refusal = (credential: Credential) => this.ask<string>("refusal", credential);

@@ -1,0 +1,63 @@
+/** The cases of calls.test.ts on three nodes, with the two pages on different ones, and a rolling restart. Only with --full. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { Cluster } from "../nodes/support/cluster.ts";
+import type { Server } from "../support/parley.ts";
+import { CallCases } from "./support/call-cases.ts";
+
+setDefaultTimeout(120_000);
+
+class ThreeNodes {
+  private constructor(
+    readonly cluster: Cluster,
+    readonly secretKey: string,
+  ) {}
+
+  static start = async (): Promise<ThreeNodes> => {
+    const cluster = await Cluster.start({ nodes: 3, env: { PARLEY_DEMO: "off" } });
+    const [{ admin }] = cluster.pair;
+    await admin.createApp("demo");
+    return new ThreeNodes(cluster, (await admin.createKey("demo")).credential);
+  };
+
+  node(at: number): Server {
+    const found = this.cluster.nodes[at];
+    if (!found) throw new Error(`there is no node ${at}`);
+    return found;
+  }
+
+  port = (at: number): number => Number(new URL(this.node(at).url).port);
+
+  get url() {
+    return this.node(2).url;
+  }
+
+  get admin() {
+    return this.node(2).admin;
+  }
+
+  get ports() {
+    return { alice: this.port(0), bob: this.port(1) };
+  }
+
+  stop = (): Promise<void> => this.cluster.stop();
+}
+
+describe.skipIf(process.env.PARLEY_TEST_FULL !== "1")("on three nodes", () => {
+  const cases = new CallCases(ThreeNodes.start);
+  cases.oneReturns("bob");
+  cases.oneReturns("alice");
+
+  test("the nodes of both restart, one after the other, and each page moves to another node", async () => {
+    const call = await cases.begin();
+    const { ground } = cases;
+    for (const [at, who] of (["alice", "bob"] as const).entries()) {
+      call.lines[who].lead(ground.port(2));
+      await ground.node(at).kill("SIGTERM");
+      await call[who].reconnecting();
+      await call.goesOn();
+    }
+    const { alice = [], bob = [] } = await call.comings();
+    expect([...new Set(alice)]).toEqual(["peer-joined bob", "peer-left bob"]);
+    expect([...new Set(bob)]).toEqual(["peer-joined alice", "peer-left alice"]);
+  });
+});
