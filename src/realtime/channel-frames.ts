@@ -25,8 +25,16 @@ export class ChannelFrames {
   constructor(private readonly parts: ChannelFramesParts) {}
 
   subscribe(connection: Connection, frame: ClientFrame): void {
+    // An unsubscribe of the same channel may wait there.
+    if (!connection.backlog) return this.subscribeNow(connection, frame);
+    if (!putOff(connection, 0, () => this.subscribeNow(connection, frame)))
+      this.parts.replies.refuse(connection, "backend_error", frame, TOO_MUCH_WAITS);
+  }
+
+  private subscribeNow(connection: Connection, frame: ClientFrame): void {
     const { channel, requestId } = frame;
     const { hub, replies } = this.parts;
+    if (!connection.open) return;
     const options = subscribeOptions(frame.fields);
     if (!options) return replies.refuse(connection, "malformed_message", frame);
     if (!this.mayRead(connection, channel, frame)) return;

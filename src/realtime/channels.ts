@@ -131,9 +131,10 @@ export class Channels implements ConnectionObserver {
   /** The store of history is away, so it is not known where the subscription would begin. */
   private refuse(subscription: Subscription, answer: Answer): void {
     const { state } = subscription;
-    const isRevoked = state.kind === "ended" && state.why === "revoked";
+    // The client has unsubscribed meanwhile: that is acked as on any channel.
+    if (state.kind === "ended") return answer(state.why === "revoked" ? "channel_not_authorized" : undefined);
     // First: acks that have waited for this subscription do not say that it has got what is before them.
-    answer(isRevoked ? "channel_not_authorized" : "backend_error");
+    answer("backend_error");
     this.end(subscription, "left");
   }
 

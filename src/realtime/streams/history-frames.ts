@@ -47,7 +47,8 @@ export class HistoryFrames {
 
   request(connection: Connection, request: HistoryRequest, refuse: Refuse): void {
     const requests = this.requestsOf(connection);
-    if (requests.left < 1 || requests.waiting.length >= HISTORY_FRAMES_BURST) return refuse("rate_limited", RATE_EXCEEDED);
+    if (requests.left < 1 || requests.waiting.length >= HISTORY_FRAMES_BURST)
+      return refuse("rate_limited", RATE_EXCEEDED);
     requests.left--;
     const run = (): void => {
       this.answer(connection, request, refuse)

@@ -73,7 +73,12 @@ export class Replays {
     this.watch();
     this.recovery.decide(replay, stream, (beginning) => {
       const { subscription } = replay;
-      if (replay.stage !== "deciding") return;
+      // The client has unsubscribed meanwhile, and still waits for an answer.
+      if (replay.stage !== "deciding") {
+        this.forConnection(replay, () => steps.refuse());
+        for (const run of replay.whenAcked.splice(0)) this.forConnection(replay, run);
+        return;
+      }
       if (beginning === "unavailable") return this.forConnection(replay, () => steps.refuse());
       // A stream that has begun anew has closed its subscribers.
       if (subscription.channel.stream === stream)

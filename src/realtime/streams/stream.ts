@@ -95,9 +95,10 @@ export class Stream {
     this.ring = new Ring(this.budget, top, topCheck);
     for (const [offset, { epoch: itsEpoch }] of [...this.ahead])
       if (itsEpoch !== epoch || offset <= top) this.removeAhead(offset);
-    this.deliverAhead();
-    this.release();
+    // Before anything is delivered: messages follow the ack of a subscribe.
     for (const opened of this.opening.splice(0)) opened(true);
+    this.release();
+    this.deliverAhead();
   }
 
   /** Could not be opened. */

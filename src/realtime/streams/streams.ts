@@ -183,6 +183,8 @@ export class Streams {
     const page = await this.calls.run(this.parts.history.read(channel.space.app, channel.name, range));
     if (!stream.isOpen) return undefined;
     if (page && page.state.epoch === epoch && page.check === check) return page;
+    // What was missing has arrived meanwhile, and trimming has removed where the read began.
+    if (stream.delivered > delivered) return undefined;
     this.resync(stream);
     return undefined;
   }

@@ -1,0 +1,57 @@
+/** Each frame of a connection is answered exactly once and in order, also while the store has not answered yet. */
+import { expect, test } from "bun:test";
+import { ROOM, StreamsWorld, seen } from "./testing/streams-world.ts";
+
+test("a subscribe does not overtake an unsubscribe that waits for a message to be stored", async () => {
+  const world = new StreamsWorld();
+  const [ann, ben] = [await world.joined("ann"), await world.joined("ben")];
+  world.history.hold("append");
+  ann.publish(ROOM, 1);
+  ann.request({ type: "unsubscribe", channel: ROOM });
+  ann.request({ type: "subscribe", channel: ROOM });
+  await world.answers();
+  world.history.releaseAll();
+  await world.pass(60);
+  expect(seen(ann)).toEqual(["ack", "ack", "ack"]);
+  await world.publish(ben, 2, 2);
+  expect(seen(ann)).toEqual(["2"]);
+});
+
+test("messages that were stored while the stream opened follow the ack", async () => {
+  const world = new StreamsWorld({ nodes: 2 });
+  const ben = world.connect("ben", { node: 1 });
+  const ann = world.connect("ann");
+  world.history.hold("open");
+  ann.request({ type: "subscribe", channel: ROOM });
+  await world.publish(ben, 1, 3);
+  world.history.releaseAll();
+  await world.pass(60);
+  expect(seen(ann)[0]).toBe("ack");
+});
+
+test("an unsubscribe before the stream is open leaves no refusal behind", async () => {
+  const world = new StreamsWorld();
+  const ann = world.connect("ann");
+  world.history.hold("open");
+  ann.request({ type: "subscribe", channel: ROOM });
+  ann.request({ type: "unsubscribe", channel: ROOM });
+  world.history.releaseAll();
+  await world.pass(60);
+  expect(seen(ann).toSorted()).toEqual(["ack", "ack"]);
+});
+
+test("a recovery is answered although the client unsubscribes before it is decided", async () => {
+  const world = new StreamsWorld({ nodes: 2 });
+  const ben = await world.joined("ben");
+  await world.publish(ben, 1, 3);
+  // Node 1 has none of the messages in memory.
+  const ann = world.connect("ann", { node: 1 });
+  world.history.hold("read");
+  ann.request({ type: "subscribe", channel: ROOM, rewind: "5m" });
+  await world.answers();
+  ann.request({ type: "unsubscribe", channel: ROOM });
+  await world.answers();
+  world.history.releaseAll();
+  await world.pass(60);
+  expect(seen(ann).toSorted()).toEqual(["ack", "ack"]);
+});
