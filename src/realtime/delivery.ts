@@ -70,8 +70,8 @@ export class Delivery {
     const from = sender ? sender.peer : space?.peers.get(envelope.from);
     if (from?.pending) presence.beforeMessage(from, hasReceiver(channel, sender));
     if (!engine.publish(app, name, envelope)) return "backend_error";
-    const own = sender?.subscriptionTo(name);
-    if (channel) this.fanOut(channel, fromJsonOf(envelope, sender), envelope, own, idField(envelope));
+    if (channel)
+      this.fanOut(channel, fromJsonOf(envelope, sender), envelope, sender?.subscriptionTo(name), idField(envelope));
     if (space) space.countMessage();
     else this.countMessage(app);
     if (emitter.events.listener !== undefined) emitter.published(app, name, envelope.from, envelope.dataJson, sender);

@@ -89,7 +89,8 @@ class Person {
         this.own.add(offsetOf(pos));
         // Everything before it has come.
         this.expectContiguous(String(pos), 0, true);
-        this.position = String(pos);
+        // Its subscription may have begun behind it.
+        if (offsetOf(pos) > offsetOf(this.position)) this.position = String(pos);
       } else if (type === "message") {
         this.messages++;
         if (from === this.name) this.own.add(offsetOf(pos));
@@ -163,7 +164,7 @@ class WalkWorld extends StreamsWorld {
   }
 }
 
-const SEEDS = Array.from({ length: Number(process.env.PARLEY_TEST_WALKS ?? 12) }, (_, i) => i + 1);
+const SEEDS = Array.from({ length: Number(process.env.PARLEY_TEST_WALKS ?? 8) }, (_, i) => i + 1);
 
 test.each(SEEDS)("walk %i", async (seed) => {
   const next = chance(seed);
@@ -213,5 +214,11 @@ test.each(SEEDS)("walk %i", async (seed) => {
   expect(sum(({ recovered }) => recovered)).toBeGreaterThan(3);
   if (seed % 2 === 1) expect(sum(({ acks }) => acks)).toBeLessThanOrEqual(stored.length);
   if (process.env.PARLEY_TEST_WALKS)
-    console.log(seed, stored.length, sum((one) => one.messages), sum((one) => one.recovered), sum((one) => one.notRecovered));
+    console.log(
+      seed,
+      stored.length,
+      sum((one) => one.messages),
+      sum((one) => one.recovered),
+      sum((one) => one.notRecovered),
+    );
 });

@@ -2,6 +2,7 @@
  * The `history` frames of connections: one at a time per connection, with a rate of their own, because each may read a megabyte from
  * the store. A page waits until the client has read enough of what was sent before.
  */
+import { bitOf } from "../../protocol/actions.ts";
 import type { Code } from "../../protocol/codes.ts";
 import * as encode from "../../protocol/encode.ts";
 import type { Boundary } from "../boundary.ts";
@@ -35,6 +36,8 @@ export interface HistoryFramesParts {
   readonly metrics: RealtimeMetrics;
   readonly maxPendingBytes: number;
 }
+
+const SUBSCRIBE = bitOf("subscribe");
 
 type Refuse = (code: Code, message?: string) => void;
 
@@ -75,6 +78,7 @@ export class HistoryFrames {
     }
     if (page === "not here") return refuse("malformed_message", notHere(request));
     // The key may have changed while the store was read.
+    if (!connection.may(SUBSCRIBE)) return refuse("action_not_permitted");
     if (!connection.covers(channel)) return refuse("channel_not_authorized");
     const text = encode.history(requestId, JSON.stringify(channel), page?.fields ?? '"messages":[],"more":false');
     const roomBytes = this.parts.maxPendingBytes - Buffer.byteLength(text);
