@@ -48,7 +48,6 @@ class World {
     defer: (callback) => this.deferred.push(callback),
     lateStored: (one) => this.late.push(numberOf(one)),
     failed: (error) => this.failed.push(error),
-    unavailable: () => undefined,
   });
 
   append(n: number, bytes?: number): boolean {

@@ -34,8 +34,6 @@ export interface AppenderParts {
   readonly lateStored: (message: NewMessage, appended: Appended) => void;
   /** A callback has thrown. */
   readonly failed: (error: unknown) => void;
-  /** The store has not taken a batch. */
-  readonly unavailable: (error: unknown) => void;
 }
 
 interface Queued {
@@ -126,8 +124,8 @@ export class Appender {
   private async send(sent: Sent): Promise<void> {
     try {
       this.known(sent, await this.parts.store.append(sent.batch));
-    } catch (error) {
-      this.parts.unavailable(error);
+    } catch {
+      // The calls of the store are counted and logged elsewhere (metered.ts, trimming.ts).
       this.unknown(sent);
     }
   }
@@ -184,10 +182,7 @@ export class Appender {
   private check(): void {
     const sinceMs = this.parts.clock.monotonicMs() - APPEND_MAX_MS;
     const { sent } = this;
-    if (sent && !sent.isUnknown && sent.sinceMs <= sinceMs) {
-      this.parts.unavailable(new Error(`the store of history has not answered for ${APPEND_MAX_MS} ms`));
-      this.unknown(sent);
-    }
+    if (sent && sent.sinceMs <= sinceMs) this.unknown(sent);
     let expired = 0;
     for (const one of this.queue) {
       if (one.sinceMs > sinceMs) break;

@@ -64,7 +64,6 @@ export class Publishing {
       defer: (callback) => parts.defer(() => safely(faults, "history", callback)),
       lateStored: (message, appended) => this.lateStored(message, appended),
       failed: (error) => faults.caught("history", error),
-      unavailable: () => undefined,
     });
   }
 
