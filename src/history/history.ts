@@ -117,7 +117,7 @@ export interface HistoryStore {
   settle(batch: Batch): Promise<readonly Appended[] | undefined>;
   /**
    * The state of a stream, which begins with this if there is none. A stream without messages that nothing has opened or appended to
-   * for an hour (a day if it had some) is forgotten, so whoever watches one opens it every STREAM_USE_NOTED_MS.
+   * for an hour (a day if it had some) is forgotten, so a node opens each stream that it watches every STREAM_USE_NOTED_MS.
    */
   open(app: string, channel: string, keep: Retention): Promise<StreamState>;
   /** `undefined`: there is no such stream. */

@@ -34,6 +34,8 @@ export class UnreliableHistory implements HistoryStore {
   readonly calls: Record<Call, number> = { append: 0, settle: 0, open: 0, read: 0, tops: 0, remove: 0 };
   private readonly held: Held[] = [];
   private readonly waiting: (() => void)[] = [];
+  /** Checks of batches that were settled: one that is still held is not stored any more. */
+  private readonly settled = new Set<string>();
   private readonly rewound: (() => void)[] = [];
 
   constructor(
@@ -76,9 +78,16 @@ export class UnreliableHistory implements HistoryStore {
     for (const listener of this.rewound) listener();
   }
 
-  append = (batch: Batch): Promise<readonly Appended[]> => this.call("append", () => this.inner.append(batch));
+  append = (batch: Batch): Promise<readonly Appended[]> =>
+    this.call("append", () => {
+      if (this.settled.has(batch.check)) throw new HistoryUnavailable("the batch was settled before");
+      return this.inner.append(batch);
+    });
   settle = (batch: Batch): Promise<readonly Appended[] | undefined> =>
-    this.call("settle", () => this.inner.settle(batch));
+    this.call("settle", () => {
+      this.settled.add(batch.check);
+      return this.inner.settle(batch);
+    });
   open = (app: string, channel: string, keep: Retention): Promise<StreamState> =>
     this.call("open", () => this.inner.open(app, channel, keep));
   read = (app: string, channel: string, range: Range): Promise<Page | undefined> =>
