@@ -111,7 +111,7 @@ export interface AppParts {
   readonly rulesSettled: (app: string) => Promise<boolean>;
 }
 
-export function appEndpoints(guards: OperatorGuards, parts: AppParts): Endpoint[] {
+export function appEndpoints(guards: Pick<OperatorGuards, "admin" | "operator">, parts: AppParts): Endpoint[] {
   const { directory, audit, rotationGraceSeconds, clearDeleted } = parts;
   const base = { tag: "applications", guard: guards.admin } as const;
   const reading = { tag: "applications", guard: guards.operator } as const;
