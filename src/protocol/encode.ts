@@ -84,6 +84,9 @@ export const stateEntry = (peerIdJson: string, field: string): string => `{"peer
 export const stateChange = (channelJson: string, changed: readonly string[]): string =>
   `{"type":"state","channel":${channelJson},"changed":[${changed.join()}]}`;
 
+export const occupancy = (channelJson: string, peers: number, connections: number): string =>
+  `{"type":"occupancy","channel":${channelJson},"peers":${peers},"connections":${connections}}`;
+
 export const presenceChange = (channelJson: string, joined: readonly string[], left: readonly string[]): string =>
   `{"type":"presence","channel":${channelJson},"joined":[${joined.join()}],"left":[${left.join()}]}`;
 

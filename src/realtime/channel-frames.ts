@@ -8,6 +8,7 @@ import { subscribeOptions } from "../protocol/subscribe-options.ts";
 import type { Connection } from "./connection.ts";
 import type { Hub } from "./hub.ts";
 import type { Replies } from "./replies.ts";
+import { PRESENCE } from "./states.ts";
 import { putOff } from "./streams/backlog.ts";
 import type { HistoryFrames } from "./streams/history-frames.ts";
 import { pageRequest } from "./streams/page-request.ts";
@@ -38,6 +39,7 @@ export class ChannelFrames {
     const options = subscribeOptions(frame.fields);
     if (!options) return replies.refuse(connection, "malformed_message", frame);
     if (!this.mayRead(connection, channel, frame)) return;
+    if (options.withOccupancy && !connection.may(PRESENCE)) return replies.refuseAction(connection, PRESENCE, frame);
     if (connection.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !connection.subscriptionTo(channel))
       return replies.refuse(connection, "channel_limit_exceeded", frame);
     hub.channels.subscribe(connection, channel, options, (refused, fields) => {

@@ -21,6 +21,8 @@ export class Channel {
   readonly metadataTopic: string;
   readonly presenceTopic: string;
   readonly stateTopic: string;
+  /** For subscriptions that want to know how many members there are. */
+  readonly occupancyTopic: string;
   /** By peer id: the members that are shown, here and on other nodes, and those about to be shown. */
   readonly members = new Map<string, Member>();
   /** Subscriptions on one of the topics for messages. */
@@ -33,6 +35,8 @@ export class Channel {
   listeners = 0;
   /** Subscriptions on the state topic. */
   stateListeners = 0;
+  /** Subscriptions on the occupancy topic. */
+  occupancySubscribers = 0;
   /** Subscriptions off the presence topic, which get changes individually (individual-changes.ts); `undefined` if none. */
   offTopic: Set<Subscription> | undefined;
   /** Subscriptions that became ready since the last tick, which get their roster in the next one. May hold ended ones. */
@@ -68,6 +72,7 @@ export class Channel {
     this.metadataTopic = `x${number}`;
     this.presenceTopic = `p${number}`;
     this.stateTopic = `s${number}`;
+    this.occupancyTopic = `n${number}`;
   }
 
   /** A message was written to the subscribers here. */

@@ -12,6 +12,7 @@ import type { Connection } from "./connection.ts";
 import type { ConnectionObserver } from "./connections.ts";
 import type { Emitter } from "./emitter.ts";
 import type { Notes } from "./lingering/notes.ts";
+import type { OccupancyFrames } from "./occupancy-frames.ts";
 import type { Presence } from "./presence.ts";
 import type { Space } from "./space.ts";
 import type { Spaces } from "./spaces.ts";
@@ -36,6 +37,7 @@ export interface ChannelsParts {
   readonly streams: Streams;
   readonly replays: Replays;
   readonly clock: Clock;
+  readonly occupancyFrames: OccupancyFrames;
 }
 
 export class Channels implements ConnectionObserver {
@@ -53,12 +55,15 @@ export class Channels implements ConnectionObserver {
       this.setVariant(held, withMetadata);
       held.withStates = options.withStates;
       // The key has been given the presence action since.
-      if (connection.may(PRESENCE) && !held.member) held.join(held.channel.member(connection.peer));
-      return this.acknowledge(held, (stream) => this.acknowledgeAgain(held, stream, answer));
+      if (!options.isPresent) this.withdrawPresence(held);
+      else if (connection.may(PRESENCE) && !held.member) held.join(held.channel.member(connection.peer));
+      return this.acknowledge(held, (stream) =>
+        this.acknowledgeAgain(held, stream, this.withOccupancy(held, options, answer)),
+      );
     }
     const channel = this.channel(connection.peer.space, name);
     const subscription = new Subscription(connection, channel);
-    if (connection.may(PRESENCE)) subscription.join(channel.member(connection.peer));
+    if (connection.may(PRESENCE) && options.isPresent) subscription.join(channel.member(connection.peer));
     subscription.withMetadata = withMetadata;
     subscription.withStates = options.withStates;
     connection.addSubscription(subscription);
@@ -67,7 +72,17 @@ export class Channels implements ConnectionObserver {
       channel.replaying++;
     } else this.goLive(subscription);
     this.parts.emitter.subscribed(connection, channel.name);
-    this.acknowledge(subscription, (stream) => this.begin(subscription, stream, answer));
+    const answerWithOccupancy = this.withOccupancy(subscription, options, answer);
+    this.acknowledge(subscription, (stream) => this.begin(subscription, stream, answerWithOccupancy));
+  }
+
+  /** The number of members comes behind the ack. */
+  private withOccupancy(subscription: Subscription, { withOccupancy }: SubscribeOptions, answer: Answer): Answer {
+    if (!withOccupancy && !subscription.withOccupancy) return answer;
+    return (refused, fields) => {
+      answer(refused, fields);
+      if (!refused && !subscription.isEnded) this.parts.occupancyFrames.acked(subscription, withOccupancy);
+    };
   }
 
   /** Puts the subscription on its topic. */
@@ -158,6 +173,7 @@ export class Channels implements ConnectionObserver {
   /** The subscription stays, but gets no presence and is not shown. */
   withdrawPresence(subscription: Subscription): void {
     const { member } = subscription;
+    this.parts.occupancyFrames.set(subscription, false);
     subscription.withdraw();
     if (member) this.parts.presence.onLeft(subscription, member);
   }
@@ -174,6 +190,7 @@ export class Channels implements ConnectionObserver {
     if (!connection.removeSubscription(subscription)) return;
     // Subscriptions that end with their connection are not reported one by one: a close says so.
     if (connection.open) this.parts.emitter.unsubscribed(connection, channel.name);
+    this.parts.occupancyFrames.set(subscription, false);
     if (replay) {
       subscription.replay = undefined;
       this.parts.replays.end(replay);

@@ -26,6 +26,7 @@ import { Notes } from "./lingering/notes.ts";
 import { Liveness } from "./liveness.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import { Occupancy } from "./occupancy.ts";
+import { OccupancyFrames } from "./occupancy-frames.ts";
 import { Presence } from "./presence.ts";
 import { RateWindow } from "./rate-window.ts";
 import type { Rates } from "./rates.ts";
@@ -120,6 +121,7 @@ export class Hub {
     const { defer = setImmediate } = parts;
     const publishing = new Publishing({ ...parts, streams, delivery, spaces, boundary, defer });
     const pages = new HistoryPages({ ...parts, streams, maxBytes: partMaxBytesOf(parts.maxPendingBytes) });
+    const occupancyFrames = new OccupancyFrames({ ...parts, nodeRequests, spaces });
     const channels = new Channels({
       engine,
       keyring,
@@ -131,6 +133,7 @@ export class Hub {
       streams,
       replays,
       clock,
+      occupancyFrames,
     });
     const occupancy = new Occupancy(spaces, engine);
     const kicks = new Kicks({ ...parts, spaces, connections, lingering, holds, notes, delivery });

@@ -101,7 +101,8 @@ export class KeyChanges {
       const { name } = subscription.channel;
       edit.stepsLeft--;
       if (!connection.may(SUBSCRIBE) || !covers(edit, name)) this.revoke(subscription);
-      else if (subscription.member && !connection.may(PRESENCE)) channels.withdrawPresence(subscription);
+      else if ((subscription.member || subscription.withOccupancy) && !connection.may(PRESENCE))
+        channels.withdrawPresence(subscription);
       else edit.stepsLeft++;
     }
   }

@@ -21,6 +21,7 @@ export class RealtimeMetrics {
   readonly directs;
   readonly presenceFrames;
   readonly stateFrames;
+  readonly occupancyFrames;
   readonly historyFrames;
   readonly recovered;
   readonly notRecovered;
@@ -59,6 +60,7 @@ export class RealtimeMetrics {
     this.messages = framesOut({ type: "message" });
     this.directs = framesOut({ type: "direct" });
     this.presenceFrames = framesOut({ type: "presence" });
+    this.occupancyFrames = framesOut({ type: "occupancy" });
     this.stateFrames = framesOut({ type: "state" });
     this.historyFrames = framesOut({ type: "history" });
     const recoveries = metrics.counters("parley_recoveries_total", "Subscribes with recover or rewind, by result.");

@@ -25,6 +25,8 @@ export class Subscription {
   withMetadata = false;
   /** Rosters carry the members' states, and changes of them are sent. Counts from the next roster on. */
   withStates = false;
+  /** It is sent how many members there are (occupancy-frames.ts). */
+  withOccupancy = false;
   /** What the peer says about itself through this connection; `undefined` if nothing. */
   stateJson: string | undefined;
   private isOnStateTopic = false;
