@@ -127,7 +127,8 @@ test("every page opens by clicking, on each node", async () => {
     for (const name of ["Console", "Why not?", "Nodes", "Audit", "Operators", "Settings", "Overview"])
       await go(page, name);
     await page.getByRole("combobox", { name: "Application" }).selectOption("shop");
-    for (const name of ["Console", "Rooms", "Recordings", "Usage", "Why not?", "Overview"]) await go(page, name);
+    for (const name of ["Console", "Channel rules", "Rooms", "Recordings", "Usage", "Why not?", "Overview"])
+      await go(page, name);
     await go(page, "Channels");
     await link(page, `chat/${other}`).click();
     await heading(page, `chat/${other}`).waitFor();
