@@ -5,6 +5,7 @@ import { join } from "./join.ts";
 import { limits } from "./limits.ts";
 import { messages } from "./messages.ts";
 import { reconnect } from "./reconnect.ts";
+import { recovery } from "./recovery.ts";
 import { restart } from "./restart.ts";
 import { storm } from "./storm.ts";
 
@@ -13,6 +14,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...join,
   ...messages,
   ...reconnect,
+  ...recovery,
   ...restart,
   ...endings,
   ...limits,
