@@ -78,6 +78,7 @@ test("a page recovers over a restart of the service", async () => {
 
 test("a page that has missed too much is notified", async () => {
   await publish("one");
+  await tab.heard("one");
   await publishWhileAway(...Array.from({ length: 60 }, (_, at) => `missed ${at}`));
   expect(await tab.gap()).toBe(room);
   await publish("new");
