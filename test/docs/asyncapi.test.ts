@@ -10,14 +10,30 @@ import { Listener, type ServerFrame } from "./support/listener.ts";
 import { readPage } from "./support/page.ts";
 
 /** Frame types in each direction; a test compares them with the sources. */
-const SENT = ["welcome", "ack", "error", "message", "direct", "presence", "going_away", "pong"];
-const RECEIVED = ["subscribe", "unsubscribe", "publish", "send", "ping"];
+const SENT = [
+  "welcome",
+  "ack",
+  "error",
+  "message",
+  "direct",
+  "presence",
+  "state",
+  "occupancy",
+  "history",
+  "going_away",
+  "pong",
+];
+const RECEIVED = ["subscribe", "unsubscribe", "publish", "send", "history", "state", "ping"];
+/** Names of the document for types that occur in both directions. */
+const RECEIVED_NAMES: Readonly<Record<string, string>> = { history: "readHistory", state: "setState" };
+const receivedName = (type: string): string => RECEIVED_NAMES[type] ?? type;
 
 let document: AsyncAPIDocumentInterface;
 let diagnostics: { code: string | number; message: string }[];
 let server: Server;
-/** Every frame that was sent or received. */
-const seen: ServerFrame[] = [];
+/** Every frame of the service, and of clients. */
+const sent: ServerFrame[] = [];
+const received: ServerFrame[] = [];
 
 beforeAll(async () => {
   const parsed = await new Parser().parse(readPage("docs/asyncapi.yaml"));
@@ -34,7 +50,7 @@ interface Schema {
   readonly enum?: readonly unknown[];
 }
 
-const schemaOf = (type: string): Schema => document.components().messages().get(type)?.payload()?.json() as Schema;
+const schemaOf = (name: string): Schema => document.components().messages().get(name)?.payload()?.json() as Schema;
 
 /** Fields of a value that its schema does not name. A missing field makes the document wrong, although it would validate. */
 function unnamed(value: unknown, { properties, items }: Schema, path = ""): string[] {
@@ -46,8 +62,8 @@ function unnamed(value: unknown, { properties, items }: Schema, path = ""): stri
   });
 }
 
-function fits(frame: Record<string, unknown>): void {
-  const schema = schemaOf(String(frame.type));
+function fits(frame: Record<string, unknown>, name = String(frame.type)): void {
+  const schema = schemaOf(name);
   expect(schema).toBeDefined();
   const result = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]).safeParse(frame);
   expect(result.success ? "" : `${JSON.stringify(frame)}: ${z.prettifyError(result.error)}`).toBe("");
@@ -79,7 +95,7 @@ describe("the AsyncAPI document", () => {
             .map((message) => message.id()) ?? [],
       );
     expect([...new Set([...messages("send"), ...replies])].sort()).toEqual([...SENT].sort());
-    expect(messages("receive").sort()).toEqual([...RECEIVED].sort());
+    expect(messages("receive").sort()).toEqual(RECEIVED.map(receivedName).sort());
     const encoder = readPage("src/protocol/encode.ts");
     const written = new Set([...encoder.matchAll(/\{"type":"(\w+)"/g)].map(([, type]) => type));
     expect([...written].sort()).toEqual([...SENT].sort());
@@ -107,7 +123,7 @@ describe("the AsyncAPI document", () => {
     expect(messages).toHaveLength(SENT.length + RECEIVED.length);
     for (const message of messages) {
       expect(message.examples().all()).not.toBeEmpty();
-      for (const example of message.examples()) fits(example.payload() as Record<string, unknown>);
+      for (const example of message.examples()) fits(example.payload() as Record<string, unknown>, message.id());
     }
   });
 
@@ -124,18 +140,36 @@ describe("the AsyncAPI document", () => {
     const { secretKey, publishableKey } = server.keys;
     const claims = { metadata: { iceServers: [] }, peerMetadata: { name: "Ann" } };
     const key = await server.admin.createKey("demo");
+    const channelRules = [{ pattern: "kept/*", history: { messages: 10, seconds: 60 }, graceSec: 5 }];
+    await call(`${server.url}/api/internal/v1/apps/demo`, {
+      method: "PATCH",
+      bearer: server.adminToken,
+      body: { channelRules },
+    });
     const token = await mintToken(server.url, key.credential, { peerId: "ann", ...claims });
     const ann = await Listener.connect(server.url, `token=${token}`);
     const ben = await Listener.connect(server.url, `key=${publishableKey}`);
     const benId = String(ben.frames[0]?.peerId);
     const say = async (one: Listener, frame: ServerFrame): Promise<ServerFrame> => {
-      seen.push({ ...frame, requestId: "as sent" });
+      received.push({ ...frame, requestId: "as sent" });
       return one.request(frame);
     };
     await say(ben, { type: "subscribe", channel: "chat/1", includeSenderMetadata: true });
     await ben.next("presence");
     await ann.join("chat/1");
     await ben.next("presence");
+    await say(ben, { type: "subscribe", channel: "kept/1", rewind: 5, state: true, occupancy: true });
+    await ben.next("occupancy");
+    await ann.join("kept/1");
+    await ben.next("presence", ({ channel, snapshot }) => channel === "kept/1" && !snapshot);
+    await say(ann, { type: "state", channel: "kept/1", state: { typing: true } });
+    await ben.next("state");
+    await say(ann, { type: "publish", channel: "kept/1", data: 1, id: "once" });
+    await say(ann, { type: "publish", channel: "kept/1", data: 1, id: "once" });
+    await say(ben, { type: "history", channel: "kept/1", limit: 5 });
+    await say(ann, { type: "unsubscribe", channel: "kept/1" });
+    await say(ann, { type: "subscribe", channel: "kept/1", rewind: "5m" });
+    await ann.next("message");
     await say(ann, { type: "publish", channel: "chat/1", data: [null, 1.5, "ü"] });
     await ben.next("message");
     await say(ann, { type: "send", to: benId, data: { for: "you" } });
@@ -158,9 +192,11 @@ describe("the AsyncAPI document", () => {
     await ben.next("going_away");
     expect(await ben.closed()).toBe(1001);
 
-    seen.push(...ann.frames, ...ben.frames);
-    for (const frame of seen) fits(frame);
-    expect([...new Set(seen.map(({ type }) => type))].sort()).toEqual([...SENT, ...RECEIVED].sort());
+    sent.push(...ann.frames, ...ben.frames);
+    for (const frame of sent) fits(frame);
+    for (const frame of received) fits(frame, receivedName(String(frame.type)));
+    expect([...new Set(sent.map(({ type }) => type))].sort()).toEqual([...SENT].sort());
+    expect([...new Set(received.map(({ type }) => type))].sort()).toEqual([...RECEIVED].sort());
   });
 
   test("lists the error codes of docs/protocol.md, and token_expired", () => {
