@@ -164,8 +164,8 @@ describe("the AsyncAPI document", () => {
     await ben.next("presence", ({ channel, snapshot }) => channel === "kept/1" && !snapshot);
     await say(ann, { type: "state", channel: "kept/1", state: { typing: true } });
     await ben.next("state");
-    await say(ann, { type: "publish", channel: "kept/1", data: 1, id: "once" });
-    await say(ann, { type: "publish", channel: "kept/1", data: 1, id: "once" });
+    await say(ben, { type: "publish", channel: "kept/1", data: 1, id: "once" });
+    await say(ben, { type: "publish", channel: "kept/1", data: 1, id: "once" });
     await say(ben, { type: "history", channel: "kept/1", limit: 5 });
     await say(ann, { type: "unsubscribe", channel: "kept/1" });
     await say(ann, { type: "subscribe", channel: "kept/1", rewind: "5m" });
