@@ -1,6 +1,8 @@
 /** A service for the suite when the environment names none, with everything that a scenario may need. */
 
 import { freePort } from "../../../src/testing/ports.ts";
+import { Admin } from "../../support/admin.ts";
+import type { Json } from "../../support/http.ts";
 import { Server } from "../../support/parley.ts";
 import { removeFolder, tempFolder } from "../../support/temp.ts";
 import type { Env } from "./service.ts";
@@ -16,11 +18,13 @@ export async function serviceToTest(env: Env): Promise<Running> {
   return env.PARLEY_TEST_URL === undefined ? startOwn() : { env, stop: async () => undefined };
 }
 
-async function startOwn(): Promise<Running> {
+/** A newly started one, whose application has these channel rules. */
+export async function startOwn(channelRules: readonly Json[] = []): Promise<Running> {
   const port = await freePort();
   const data = tempFolder();
   const adminToken = `admin_${crypto.randomUUID()}`;
   let server = await start(port, data, adminToken);
+  await new Admin(server.url, adminToken).must("PATCH", "/apps/demo", { channelRules });
   const path = `/${crypto.randomUUID()}`;
   // Under Node, scenarios run in another process and reach our service through this address.
   const restarter = Bun.serve({

@@ -16,19 +16,24 @@ function lacking({ needs }: Scenario): string | undefined {
   return process.env[variable] === undefined ? `${variable} is not set` : undefined;
 }
 
-export function suite(runtime: string, play: (scenario: Scenario, env: Env) => Promise<void>): void {
+export function suite(
+  runtime: string,
+  play: (scenario: Scenario, env: Env) => Promise<void>,
+  start: () => Promise<Running> = () => serviceToTest(process.env),
+  scenarios: readonly Scenario[] = SCENARIOS,
+): void {
   describe(`@metered-ca/realtime under ${runtime}`, () => {
     let running: Running;
 
     beforeAll(async () => {
-      running = await serviceToTest(process.env);
+      running = await start();
     }, START_MS);
 
     afterAll(async () => {
       await running.stop();
     }, START_MS);
 
-    for (const scenario of SCENARIOS) {
+    for (const scenario of scenarios) {
       const reason = lacking(scenario);
       if (reason !== undefined) console.log(`skipped: ${scenario.name} (${reason})`);
       test.skipIf(reason !== undefined)(scenario.name, () => play(scenario, running.env), TEST_MS);
