@@ -18,6 +18,7 @@ export class RingBudget {
   /** In the order of use. */
   private readonly rings = new Set<Ring>();
   private total = 0;
+  private newest: Ring | undefined;
 
   constructor(private readonly maxBytes = RINGS_MAX_BYTES) {}
 
@@ -28,8 +29,12 @@ export class RingBudget {
   /** `ring` was used, and has grown by this many bytes. */
   used(ring: Ring, grownBytes: number): void {
     this.total += grownBytes;
-    this.rings.delete(ring);
-    if (ring.bytes > 0) this.rings.add(ring);
+    // Most messages are of the channel that the one before was of.
+    if (this.newest !== ring || !this.rings.has(ring)) {
+      this.rings.delete(ring);
+      if (ring.bytes > 0) this.rings.add(ring);
+      this.newest = ring;
+    }
     while (this.total > this.maxBytes) {
       const [oldest] = this.rings;
       if (!oldest) return;
@@ -39,7 +44,9 @@ export class RingBudget {
 
   shrunk(ring: Ring, bytes: number): void {
     this.total -= bytes;
-    if (ring.bytes === 0) this.rings.delete(ring);
+    if (ring.bytes > 0) return;
+    this.rings.delete(ring);
+    if (this.newest === ring) this.newest = undefined;
   }
 }
 

@@ -32,6 +32,7 @@ const INDEXED_ABOVE = 8;
 export class Connection implements Permissions {
   /** Unique in this process; `id` is made from it when it is shown. */
   readonly number = nextConnectionNumber();
+  private shownId: string | undefined;
   /** An IPv4 address as a number, which costs no memory of its own; IPv6 as text. */
   private readonly packedAddress: number | string;
   readonly keyId: string;
@@ -126,7 +127,8 @@ export class Connection implements Permissions {
   }
 
   get id(): string {
-    return connectionId(this.number);
+    this.shownId ??= connectionId(this.number);
+    return this.shownId;
   }
 
   /** Within which the ids of its messages are unique. A peer id may look like the id of a key, so each has its own prefix. */

@@ -86,7 +86,9 @@ export class Delivery {
   /** A message of a channel with history is stored: it is counted, and the other nodes get it. */
   accept(app: string, name: string, envelope: Envelope, sender: Connection | undefined): void {
     const { spaces, presence, engine, emitter } = this.parts;
-    this.countMessage(app);
+    const space = sender ? sender.peer.space : spaces.get(app);
+    if (space) space.countMessage();
+    else this.countMessage(app);
     if (emitter.events.listener !== undefined) emitter.published(app, name, envelope.from, envelope.dataJson, sender);
     const from = spaces.peer(app, envelope.from);
     if (from?.pending) presence.announcePending(from);
