@@ -15,6 +15,8 @@ import { PostgresWriter } from "./postgres-writer.ts";
 const READ_CONNECTIONS = 3;
 /** Rows that one slice of trimming deletes, about 10 ms on the server. */
 const TRIM_ROWS = 1000;
+/** As in `history_trim`: with this many streams a slice may have left others. */
+const TRIM_STREAMS = 100;
 /** Adding up what applications have stored reads every stream. */
 const TOTALS_EVERY_MS = 10_000;
 /** Streams that a call which visits all of an application's streams handles in one transaction. */
@@ -166,7 +168,8 @@ export class PostgresHistory implements HistoryStore {
       const done = Number(rows[0]?.done ?? 0);
       const isOver = over.large.length + over.crowded.length > 0;
       if (isOver) this.totalsAtMs = Number.NEGATIVE_INFINITY;
-      return done >= TRIM_ROWS || (isOver && done > 0);
+      const isFull = trimmed.split(",").length >= TRIM_STREAMS;
+      return done >= TRIM_ROWS || isFull || (isOver && done > 0);
     }, BACKGROUND_MS);
 
   onRewound(listener: () => void): void {

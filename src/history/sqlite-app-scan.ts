@@ -4,13 +4,13 @@
  */
 import type { Database } from "bun:sqlite";
 
-const SCAN_STREAMS = 1000;
+const SCAN_STREAMS = 250;
 /** How many streams one scan finds; the next ones need another scan. */
-const FOUND_MAX = 256;
+export const FOUND_MAX = 1000;
 
 type Order = "bytes DESC" | "used ASC";
 
-interface Found {
+export interface Found {
   readonly id: number;
   readonly bytes: number;
   readonly used: number;
@@ -39,21 +39,17 @@ export class AppScan {
     );
   }
 
-  /** The largest stream, and how large the next one is; `undefined`: call again. */
-  largest(app: string): { readonly id: number; readonly nextBytes: number } | undefined {
-    const found = this.advance(app, "bytes DESC");
-    const [first, second] = found ?? [];
-    return first && { id: first.id, nextBytes: second?.bytes ?? -1 };
+  /** The largest streams, the largest first, as they were when the scan found them; `undefined`: call again. */
+  largest(app: string): readonly Found[] | undefined {
+    return this.advance(app, "bytes DESC");
   }
 
-  /** The streams that were used least recently, at most 256; `undefined`: call again. */
-  leastUsed(app: string): readonly number[] | undefined {
-    const found = this.advance(app, "used ASC");
-    if (found) this.restart();
-    return found?.map(({ id }) => id);
+  /** The streams that were used least recently, at most 1,000; `undefined`: call again. */
+  leastUsed(app: string): readonly Found[] | undefined {
+    return this.advance(app, "used ASC");
   }
 
-  /** Its result is no longer right. */
+  /** Its result was used up. */
   restart(): void {
     this.running = undefined;
   }

@@ -2,7 +2,7 @@
 import type { Database } from "bun:sqlite";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
 import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS } from "./limits.ts";
-import { AppScan } from "./sqlite-app-scan.ts";
+import { AppScan, FOUND_MAX, type Found } from "./sqlite-app-scan.ts";
 import type { SqliteStreams, StreamRow } from "./sqlite-streams.ts";
 
 /** A call of `trim` ends after this time, give or take one step. */
@@ -10,7 +10,7 @@ const SLICE_MS = 4;
 /** Rows that one step deletes, about half a millisecond. */
 const STEP_ROWS = 128;
 /** Streams that one step of the walk over all streams looks at. */
-const WALK_STREAMS = 256;
+const WALK_STREAMS = 100;
 
 export interface TrimParts {
   readonly db: Database;
@@ -28,6 +28,8 @@ export class SqliteTrim {
   private readonly overfull = new Set<number>();
   private readonly scan: AppScan;
   private walkedTo = 0;
+  /** The streams of one application that are being brought down to a level of bytes. */
+  private cutting: { readonly found: readonly Found[]; at: number; readonly level: number } | undefined;
 
   private readonly sum;
   private readonly deleteMessages;
@@ -62,6 +64,9 @@ export class SqliteTrim {
     this.lastOfSlice = db.prepare<{ off: number }, [number]>(
       `SELECT off FROM messages WHERE stream = ? ORDER BY off LIMIT 1 OFFSET ${STEP_ROWS - 1}`,
     );
+    // What an earlier process has left overfull. At the start all streams are read anyway, to add them up.
+    const overfull = db.query<{ id: number }, []>("SELECT id FROM streams WHERE top - low + 1 > keep_messages");
+    for (const { id } of overfull.all()) this.overfull.add(id);
     this.forgetGone = db.prepare<undefined, [number]>("DELETE FROM gone WHERE stream = ?");
   }
 
@@ -115,8 +120,7 @@ export class SqliteTrim {
     const { streams, streamsMax } = this.parts;
     for (const [app, totals] of streams.totals) {
       if (totals.streams > streamsMax) {
-        const oldest = this.scan.leastUsed(app);
-        if (oldest) this.forgetStreams(oldest.slice(0, totals.streams - streamsMax));
+        this.forgetLeastUsed(app, totals.streams - streamsMax);
         return true;
       }
       const excess = totals.bytes - maxBytesOf(app);
@@ -125,16 +129,34 @@ export class SqliteTrim {
     return false;
   }
 
-  /** The oldest messages of the largest channel go first. */
+  private forgetLeastUsed(app: string, surplus: number): void {
+    const oldest = this.scan.leastUsed(app);
+    if (!oldest) return;
+    this.forgetStreams(oldest.slice(0, Math.min(surplus, STEP_ROWS)).map(({ id }) => id));
+    this.scan.restart();
+  }
+
+  /**
+   * The oldest messages of the largest channel go first, until it is as large as the next ones: every channel that is larger than
+   * the level at which the application is within its limit is brought down to it.
+   */
   private trimLargest(app: string, excess: number): boolean {
-    const largest = this.scan.largest(app);
-    if (!largest) return true;
-    const row = this.parts.streams.findById(largest.id);
-    if (!row || row.bytes <= largest.nextBytes) this.scan.restart();
-    if (!row || row.bytes === 0) return true;
-    // At least one; and with the average size no more than are over the limit.
-    const average = row.bytes / (row.top - row.low + 1);
-    this.deleteUpTo(row, Math.min(row.top, row.low + Math.ceil(excess / average) - 1));
+    const found = this.scan.largest(app);
+    if (!found) return true;
+    if (this.cutting?.found !== found) this.cutting = { found, at: 0, level: levelOf(found, excess) };
+    const { cutting } = this;
+    const one = found[cutting.at];
+    const row = one && one.bytes >= cutting.level ? this.parts.streams.findById(one.id) : undefined;
+    if (!row) {
+      this.scan.restart();
+      this.cutting = undefined;
+      return true;
+    }
+    const count = row.top - row.low + 1;
+    const over = Math.min(excess, row.bytes - cutting.level);
+    // At least one message, so that equally large channels lose some too.
+    const cut = count === 0 ? 0 : Math.max(1, Math.ceil((over / row.bytes) * count));
+    if (this.deleteUpTo(row, Math.min(row.top, row.low + cut - 1))) cutting.at++;
     return true;
   }
 
@@ -155,7 +177,7 @@ export class SqliteTrim {
     return end === last;
   }
 
-  /** Looks at some streams per call: forgets those that are empty and unused, and finds those that an earlier process left overfull. */
+  /** Looks at some streams per call: forgets those that are empty and unused, and finds those that a new rule has left overfull. */
   private walkOn(): void {
     const nowMs = this.parts.nowMs();
     const rows = this.walk.all(this.walkedTo);
@@ -188,4 +210,16 @@ export class SqliteTrim {
     })();
     return true;
   }
+}
+
+/** The size that the largest streams must be brought down to so that together they lose `excess` bytes. */
+function levelOf(found: readonly Found[], excess: number): number {
+  let level = found.at(-1)?.bytes ?? 0;
+  if (found.length < FOUND_MAX) level = 0;
+  let sum = 0;
+  for (const [at, { bytes }] of found.entries()) {
+    sum += bytes;
+    level = Math.max(level, (sum - excess) / (at + 1));
+  }
+  return level;
 }

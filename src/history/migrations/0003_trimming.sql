@@ -25,6 +25,20 @@ BEGIN
   RETURN final - s.low + 1;
 END $$;
 
+-- Which streams of an application lose messages, and up to which offset, so that together they lose `extra` bytes: each that is larger
+-- than a common level comes down to it, and loses at least one message.
+CREATE FUNCTION history_cuts(large_app TEXT, extra BIGINT) RETURNS TABLE (id BIGINT, last BIGINT) LANGUAGE sql STABLE AS $$
+  WITH largest AS (
+    SELECT s.id, s.low, s.top, s.bytes FROM history_streams s WHERE s.app = large_app AND s.low <= s.top ORDER BY s.bytes DESC LIMIT 200
+  ), summed AS (
+    SELECT l.*, sum(l.bytes) OVER w AS total, row_number() OVER w AS nr FROM largest l WINDOW w AS (ORDER BY l.bytes DESC, l.id)
+  ), level AS (
+    SELECT greatest(max((s.total - extra) / s.nr), CASE WHEN count(*) = 200 THEN min(s.bytes) ELSE 0 END) AS bytes FROM summed s
+  )
+  SELECT s.id, s.low + greatest(ceil((s.bytes - level.bytes) * (s.top - s.low + 1) / greatest(s.bytes, 1))::BIGINT, 1) - 1
+    FROM summed s, level WHERE s.bytes >= level.bytes ORDER BY s.bytes DESC
+$$;
+
 -- The first transaction of a slice, by one node at a time. Returns the streams that it has trimmed, separated by commas; NULL if
 -- another node is trimming. `large` are applications with more bytes than they may have, and `excess` by how much.
 CREATE FUNCTION history_trim(lock_space INT, skew BIGINT, max_rows BIGINT, large TEXT[], excess BIGINT[])
@@ -40,14 +54,12 @@ BEGIN
   -- Losing a slice in a crash costs nothing: it is done again.
   PERFORM set_config('synchronous_commit', 'off', true);
   FOR one IN
-    (SELECT id, top - keep_messages AS last FROM history_streams WHERE is_overfull ORDER BY top - low - keep_messages DESC LIMIT 20)
+    (SELECT id, top - keep_messages AS last FROM history_streams WHERE is_overfull ORDER BY top - low - keep_messages DESC LIMIT 100)
     UNION ALL
-    (SELECT s.id, history_first(s, now_ms) - 1 FROM history_streams s WHERE s.expires <= now_ms ORDER BY s.expires LIMIT 20)
+    (SELECT s.id, history_first(s, now_ms) - 1 FROM history_streams s WHERE s.expires <= now_ms ORDER BY s.expires LIMIT 100)
     UNION ALL
-    -- The oldest messages of the largest channel go first: at the average size no more than are over the limit, and at least one.
-    (SELECT s.id, s.low + ceil(n.extra::NUMERIC * (s.top - s.low + 1) / greatest(s.bytes, 1))::BIGINT - 1
-      FROM unnest(large, excess) AS n (app, extra)
-      CROSS JOIN LATERAL (SELECT * FROM history_streams l WHERE l.app = n.app AND l.low <= l.top ORDER BY l.bytes DESC LIMIT 1) s)
+    -- The oldest messages of the largest channel go first, until it is as large as the next ones.
+    (SELECT cut.id, cut.last FROM unnest(large, excess) AS n (app, extra) CROSS JOIN LATERAL history_cuts(n.app, n.extra) AS cut)
   LOOP
     EXIT WHEN done >= max_rows;
     raised := history_raise_low(one.id, one.last, max_rows - done, done = 0 AND cardinality(trimmed) = 0);
