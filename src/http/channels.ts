@@ -23,7 +23,13 @@ function channelOf(call: Call, credential: Credential): string {
 }
 
 const listed = z.object({ channel: z.string(), peers: z.int(), connections: z.int() }).meta({ id: "ActiveChannel" });
-const member = z.object({ peerId: z.string(), metadata: z.looseObject({}).optional() }).meta({ id: "ChannelPeer" });
+const member = z
+  .object({
+    peerId: z.string(),
+    metadata: z.looseObject({}).optional(),
+    state: z.looseObject({}).optional().describe("What it says about itself in this channel"),
+  })
+  .meta({ id: "ChannelPeer" });
 
 /** Bounds what is put together at once: each member may have TOKEN_PEER_METADATA_MAX_BYTES of metadata. */
 const MEMBERS_PER_PAGE = 200;
@@ -32,9 +38,11 @@ function* pagesOf(members: readonly MemberState[]): Generator<MemberState[], und
   for (let at = 0; at < members.length; at += MEMBERS_PER_PAGE) yield members.slice(at, at + MEMBERS_PER_PAGE);
 }
 
-/** Metadata is copied as text: parsing it would change numbers beyond double precision. */
-const memberJson = ({ peerId, metadataJson }: MemberState): string =>
-  `{"peerId":${JSON.stringify(peerId)}${metadataJson === undefined ? "" : `,"metadata":${metadataJson}`}}`;
+/** Metadata and state are copied as text: parsing them would change numbers beyond double precision. */
+const memberJson = ({ peerId, metadataJson, stateJson }: MemberState): string =>
+  `{"peerId":${JSON.stringify(peerId)}${field("metadata", metadataJson)}${field("state", stateJson)}}`;
+
+const field = (name: string, json: string | undefined): string => (json === undefined ? "" : `,"${name}":${json}`);
 
 export interface ChannelParts {
   readonly hub: Hub;

@@ -17,6 +17,7 @@ import type { Endpoint } from "../http/endpoint.ts";
 import type { NodeFacts } from "../http/facts.ts";
 import { fileEndpoints } from "../http/files.ts";
 import { type GuardParts, type Guards, makeGuards } from "../http/guards.ts";
+import { memberStateEndpoints } from "../http/member-states.ts";
 import { openapiDocument } from "../http/openapi.ts";
 import { healthEndpoint, type ReadyChecks, readyResponse } from "../http/operations.ts";
 import { OwnHosts } from "../http/own-host.ts";
@@ -130,6 +131,7 @@ function realtimeEndpoints(parts: RouteParts, guards: Guards, streams: Streams):
   return [
     ...tokenEndpoints(guards.minting, keyRate, nowMs),
     ...channelEndpoints(guards.secret, { hub, streams, logIncomplete }),
+    ...memberStateEndpoints(guards.secret, hub),
     ...channelHistoryEndpoints(guards.secret, { hub, audit: makeAppAudit(parts.auditTrail) }),
     ...peerEndpoints(guards.secret, { hub, store, blocks, nowMs, audit: makeAppAudit(parts.auditTrail) }),
     ...usageEndpoints(guards.secret, { keyring, ...usageSources(parts) }),

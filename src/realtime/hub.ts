@@ -188,7 +188,7 @@ export class Hub {
     this.boundary = boundary;
     this.presence = presence;
     this.channels = channels;
-    this.states = new States({ presence, emitter });
+    this.states = new States({ presence, emitter, spaces, nodeRequests });
     this.delivery = delivery;
     this.occupancy = occupancy;
     this.kicks = kicks;

@@ -155,6 +155,18 @@ export class Presence {
     this.onChanged(member);
   }
 
+  /** The same for a member, through its newest connection here or while it has none. Returns false if it is none here. */
+  setStateOf(member: Member, stateJson: string | undefined): boolean {
+    const { stay, subscriptions } = member;
+    const [newest] = subscriptions;
+    if (newest) this.setState(newest, stateJson);
+    else if (stay) {
+      member.stay = { ...stay, state: { ...stay.state, stateJson } };
+      this.onChanged(member);
+    }
+    return newest !== undefined || stay !== undefined;
+  }
+
   /** A pong also answers the pings before number `seq`. */
   onPong(connection: Connection, seq: number): void {
     if (connection.gated === 0) return;

@@ -1,14 +1,17 @@
 /** What members say about themselves in a channel: the checks of the `state` frame, in the order of the protocol (history 4). */
+import { z } from "zod";
 import { type ChannelRefusal, channelRefusal } from "../access/permissions.ts";
+import type { NodeRequests } from "../engine/node-requests.ts";
 import { bitOf } from "../protocol/actions.ts";
 import type { ClientFrame } from "../protocol/frames.ts";
 import { isObject, parseStrict } from "../protocol/json.ts";
-import { STATE_MAX_BYTES } from "../protocol/limits.ts";
+import { CHANNEL_MAX_BYTES, PEER_ID_MAX_CHARS, STATE_MAX_BYTES } from "../protocol/limits.ts";
 import { rawValue } from "../protocol/scan.ts";
 import type { Connection } from "./connection.ts";
 import type { Emitter } from "./emitter.ts";
 import type { Presence } from "./presence.ts";
 import { takeState } from "./rates.ts";
+import type { Spaces } from "./spaces.ts";
 
 export const PRESENCE = bitOf("presence");
 
@@ -31,13 +34,49 @@ export function checkedState(json: string | undefined): string | null | undefine
   return parsed.ok && isObject(parsed.value) ? json : undefined;
 }
 
+const REQUEST = "set state";
+const request = z.object({
+  app: z.string().max(128),
+  channel: z.string().max(CHANNEL_MAX_BYTES),
+  peerId: z.string().max(PEER_ID_MAX_CHARS),
+  stateJson: z.string().max(STATE_MAX_BYTES).nullable(),
+});
+const response = z.boolean();
+
 export interface StatesParts {
+  readonly spaces: Spaces;
+  readonly nodeRequests: NodeRequests;
   readonly presence: Presence;
   readonly emitter: Emitter;
 }
 
 export class States {
-  constructor(private readonly parts: StatesParts) {}
+  constructor(private readonly parts: StatesParts) {
+    parts.nodeRequests.onRequest(REQUEST, (payload) => this.setHere(request.parse(payload)));
+  }
+
+  /** Sets the state of a member on every node: the newest of its connections counts, wherever it is. `null`: no state. */
+  async setFor(
+    app: string,
+    channel: string,
+    peerId: string,
+    stateJson: string | null,
+  ): Promise<{ isFound: boolean; isComplete: boolean }> {
+    const payload = { app, channel, peerId, stateJson };
+    const { answers, isComplete } = await this.parts.nodeRequests.gather(REQUEST, payload, (one) =>
+      response.parse(one),
+    );
+    return { isFound: answers.includes(true), isComplete };
+  }
+
+  /** Returns whether the peer is a member through this node. */
+  private setHere({ app, channel, peerId, stateJson }: z.infer<typeof request>): boolean {
+    const { spaces, presence } = this.parts;
+    const state = stateJson === null ? null : checkedState(stateJson);
+    const member = spaces.channel(app, channel)?.members.get(peerId);
+    if (!member || state === undefined) return false;
+    return presence.setStateOf(member, state ?? undefined);
+  }
 
   /** `text`: the frame as it came. Returns why the state is refused. */
   set(connection: Connection, { channel, fields }: ClientFrame, text: string): StateRefusal | undefined {

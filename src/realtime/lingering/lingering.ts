@@ -66,7 +66,9 @@ export class Lingering {
 
   /** The messages that its `left` has waited for are delivered. */
   private committed(subscription: Subscription, member: Member, state: MemberState): void {
-    if (member.stay?.state !== state) return;
+    const { stay } = member;
+    // Another stay may have taken its place.
+    if (!stay || !isLive(stay.state) || stay.state.since !== state.since) return;
     this.end(member);
     if (member.subscriptions.length === 0) this.depart(subscription, member);
     this.parts.changed(member);
