@@ -175,6 +175,7 @@ export class Channels implements ConnectionObserver {
     const { member } = subscription;
     this.parts.occupancyFrames.set(subscription, false);
     subscription.withdraw();
+    subscription.stateJson = undefined;
     if (member) this.parts.presence.onLeft(subscription, member);
   }
 

@@ -126,10 +126,12 @@ export class Connections {
     const { spaces, engine, usage, faults, emitter, holds } = this.parts;
     const { peer, keyId } = connection;
     const { space } = peer;
+    // What is sent to a peer that is connected to another node must not wait because this one expects it back.
+    const isElsewhere = connection.subscriptions.some(({ member }) => member?.isElsewhere);
     emitter.closed(connection, code);
     for (const observer of this.observers) observer.disconnected(connection);
     peer.connections.splice(peer.connections.indexOf(connection), 1);
-    if (peer.connections.length === 0 && !holds.disconnected(connection))
+    if (peer.connections.length === 0 && (isElsewhere || !holds.disconnected(connection)))
       safely(faults, "socket", () => engine.release(space.app, connection.peerId));
     const sameKey = this.byKey.get(keyId);
     sameKey?.delete(connection);

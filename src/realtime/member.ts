@@ -126,7 +126,12 @@ export class Member {
 
   /** It has a connection on this node or another. */
   get isConnected(): boolean {
-    return this.subscriptions.length > 0 || this.remote?.values().some(isLive) === true;
+    return this.subscriptions.length > 0 || this.isElsewhere;
+  }
+
+  /** It has a connection on another node. */
+  get isElsewhere(): boolean {
+    return this.remote?.values().some(isLive) === true;
   }
 
   get isGone(): boolean {

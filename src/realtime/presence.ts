@@ -218,10 +218,10 @@ export class Presence {
   onRemoteChanged(node: NodeId, channel: Channel, joined: readonly MemberState[], left: readonly string[]): void {
     for (const state of joined) {
       const member = channel.member(channel.space.peer(state.peerId));
+      const { lingers } = state;
+      if (!lingers) this.lingering.forget(member);
       member.remote ??= new Map();
-      member.remote.set(node, state);
-      if (isLive(state)) this.lingering.forget(member);
-      else if (state.lingers) this.lingering.announced(member, state.lingers);
+      member.remote.set(node, lingers ? this.lingering.announced(member, state, lingers) : state);
       member.markChanged();
       if (!state.isArriving || member.shown !== undefined) this.schedule(channel);
     }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { delayed } from "../engine/testing/traffic.ts";
-import { type Client, SECRET_KEY, turn, World } from "./testing/kit.ts";
+import { type Client, PUBLISHABLE_KEY, SECRET_KEY, turn, World } from "./testing/kit.ts";
 
 const states = (client: Client): unknown[] =>
   client
@@ -247,4 +247,18 @@ test("a roster with states over the limit of a frame comes in parts, and what ch
   expect(roster.length).toBeGreaterThan(2);
   expect(roster.flatMap(({ joined }) => joined ?? []).length).toBe(12);
   expect(frames.at(-1)).toEqual({ type: "state", channel: "c", changed: [{ peerId: "m0", state: { changed: true } }] });
+});
+
+test("a state ends with the presence action, and does not come back with it", () => {
+  const world = new World();
+  const ann = world.join("ann", "c", { key: PUBLISHABLE_KEY });
+  const ben = joinWithStates(world, "ben");
+  setState(ann, { n: 1 });
+  world.advance(20);
+  world.keys.editKey(PUBLISHABLE_KEY, { actions: ["subscribe"] });
+  world.advance(20);
+  world.keys.editKey(PUBLISHABLE_KEY, { actions: ["subscribe", "presence"] });
+  ann.subscribe("c");
+  world.advance(600);
+  expect(ben.newFrames()).toEqual(["state", "left: ann", "joined: ann"]);
 });

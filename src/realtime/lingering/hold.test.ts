@@ -100,6 +100,18 @@ describe("several nodes", () => {
   });
 });
 
+test("a node that says a member lingers for years is not believed", () => {
+  const world = new World({ nodes: 2 });
+  const cat = world.join("cat", "c", { node: 1 });
+  const lingers = { why: "lost", untilMs: world.clock.nowMs() + 1e12, keyId: "" } as const;
+  const state = { peerId: "eve", metadataJson: undefined, since: 1, lingers };
+  world.nodeAt(1).hub.engineCallbacks.membersChanged("n9", "app", "c", [state], []);
+  world.advance(100);
+  expect(cat.newFrames()).toEqual(["joined: eve"]);
+  world.advance(130_000);
+  expect(cat.newFrames()).toEqual(["left: eve"]);
+});
+
 describe("hold", () => {
   test("a token's renewal is not seen: the member stays for 10 s after 4002", () => {
     const world = new World();

@@ -9,7 +9,7 @@
 import type { Keyring } from "../../access/keyring.ts";
 import type { Lingers, MemberState } from "../../engine/engine.ts";
 import { bitOf } from "../../protocol/actions.ts";
-import { HOLD_MS } from "../../protocol/limits.ts";
+import { GRACE_SECONDS_MAX, HOLD_MS } from "../../protocol/limits.ts";
 import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
 import { LINGERING_MAX } from "../limits.ts";
@@ -118,9 +118,15 @@ export class Lingering {
     this.parts.changed(member);
   }
 
-  /** Another node says that this member lingers: that node ends it, but not without an end if it fails to. */
-  announced(member: Member, { untilMs }: Lingers): void {
+  /**
+   * Another node says that this member lingers: that node ends it, but it does not stay without an end if that node fails to.
+   * Returns the state to keep: what another node says is not trusted to end soon.
+   */
+  announced(member: Member, state: MemberState, lingers: Lingers): MemberState {
+    const latestMs = this.parts.clock.nowMs() + GRACE_SECONDS_MAX * 1000;
+    const untilMs = Math.min(lingers.untilMs, latestMs);
     this.addToSlot(member, untilMs + OVERDUE_MS);
+    return untilMs === lingers.untilMs ? state : lingering(state, { ...lingers, untilMs });
   }
 
   /** The member has a connection again, or has said goodbye: nothing of its earlier connections counts any more. */
@@ -205,6 +211,8 @@ export class Lingering {
   }
 
   private expire(member: Member, nowMs: number): void {
+    // Detached after a fault: a new channel may have the same name, and knows nothing of this member.
+    if (!member.channel.isInUse) return this.end(member);
     let isChanged = false;
     for (const [node, { lingers }] of member.remote ?? []) {
       if (!lingers || lingers.untilMs + OVERDUE_MS > nowMs) continue;

@@ -146,3 +146,16 @@ test("a peer of a node that has drained is waited for on the others", async () =
   await pass(world, 1000);
   expect(ann.newFrames().sort()).toEqual(["direct ben 2", "direct cat 1"]);
 });
+
+test("a peer that is still connected to another node is not waited for", async () => {
+  const world = new World({ nodes: 3 });
+  const ben = world.join("ben", "c", { node: 2 });
+  world.join("ann", "c", { expiresInMs: 3000 });
+  const ann = world.join("ann", "c", { node: 1 });
+  world.advance(3000);
+  for (const client of [ann, ben]) client.take();
+  expect(world.nodes.map(({ hub }) => hub.holds.size)).toEqual([0, 0, 0]);
+  ben.send("ann", 1);
+  await pass(world, 50);
+  expect([ann.newFrames(), ben.newFrames()]).toEqual([["direct ben 1"], ["ack r2"]]);
+});
