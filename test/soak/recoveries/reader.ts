@@ -51,6 +51,8 @@ const FAR_MESSAGES = 600;
 /** Behind this number of messages, a recovery may be refused. */
 const RECOVERABLE_MESSAGES = 900;
 const RETRY_MS = 100;
+/** Longer than the service waits for a slow node before it cuts a replay. */
+const STUCK_MS = 45_000;
 
 /** What a subscribe asked for, until its ack. */
 interface Asked {
@@ -70,11 +72,13 @@ export class Reader {
   private asked: { readonly requestId: string; readonly what: Asked } | undefined;
   private readonly publishes = new Map<string, number>();
   private replayLeft = 0;
+  private replaying = 0;
   private isSubscribed = false;
   private isStopped = false;
   private cycles = 0;
   private requests = 0;
   private timer: Timer | undefined;
+  private progressMs = performance.now();
 
   constructor(
     readonly index: number,
@@ -98,6 +102,25 @@ export class Reader {
       if (this.socket === socket) this.ended(code);
     };
     socket.onerror = () => undefined;
+  }
+
+  /** Called once per second: a recovery that is neither answered nor complete for a long time is a violation. */
+  tick(): void {
+    if (this.isStopped || performance.now() - this.progressMs < STUCK_MS) return;
+    const waitsFor = this.asked
+      ? `the answer to a subscribe from ${this.asked.what.pos}`
+      : this.isSubscribed
+        ? `${this.replayLeft} of ${this.replaying} replayed messages`
+        : `a connection, ${this.connection}`;
+    this.context.violations.add(
+      "unanswered",
+      `${this.peer} in ${this.channel} (${this.wireId}) waited too long for ${waitsFor}`,
+    );
+    this.progressMs = performance.now();
+    const { socket } = this;
+    this.socket = undefined;
+    socket?.terminate();
+    this.ended(1006);
   }
 
   /** Recovers no more, and stays subscribed. */
@@ -161,7 +184,7 @@ export class Reader {
     checker.subscribed(connection, this.channel, pos === undefined ? undefined : { pos, recovered, replay });
     if (what.pos !== undefined) this.judge(what, recovered === true);
     if (recovered !== true) this.seen = pos === undefined ? [] : [pos];
-    this.replayLeft = replay;
+    this.replayLeft = this.replaying = replay;
     if (replay === 0) this.next();
     else if (this.cycles % IMPATIENT_EVERY === 0) this.next();
   }
@@ -191,6 +214,7 @@ export class Reader {
   private next(): void {
     if (this.isStopped || this.connection === undefined) return;
     this.cycles++;
+    this.progressMs = performance.now();
     if ((this.cycles + this.index) % PUBLISH_EVERY === 0) this.publish(this.connection);
     this.isSubscribed = false;
     if ((this.cycles + this.index) % RECONNECT_EVERY === 0) {

@@ -87,7 +87,10 @@ export async function recoveries(options: RecoveriesOptions): Promise<Recoveries
     const step = 1000 / options.rate;
     for (; sentUntilMs + step <= nowMs; sentUntilMs += step) writers[++turn % WRITERS]?.publish(channelAt(turn));
   }, PACE_MS);
-  const forgetting = setInterval(() => checker.prune(QUIET_MS), 1000);
+  const forgetting = setInterval(() => {
+    checker.prune(QUIET_MS);
+    for (const reader of readers) reader.tick();
+  }, 1000);
   const printing = setInterval(() => print?.(JSON.stringify(report())), PRINT_EVERY_MS);
   try {
     for (const one of [...writers, ...readers]) one.connect();
