@@ -6,6 +6,7 @@ import { limits } from "./limits.ts";
 import { messages } from "./messages.ts";
 import { reconnect } from "./reconnect.ts";
 import { recovery } from "./recovery.ts";
+import { renewal } from "./renewal.ts";
 import { restart } from "./restart.ts";
 import { storm } from "./storm.ts";
 
@@ -15,6 +16,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...messages,
   ...reconnect,
   ...recovery,
+  ...renewal,
   ...restart,
   ...endings,
   ...limits,

@@ -24,6 +24,9 @@ export const restart: readonly Scenario[] = [
         );
         deepEqual(member.wire.line.presenceOf(channel).left, []);
         deepEqual(member.errors, []);
+        // The application sees nothing of the restart.
+        deepEqual(member.left, []);
+        equal(member.joined.length, CROWD);
         for (const remote of member.peer.remotePeers)
           if (remote.id !== last.id) deepEqual(remote.metadata, { seat: 7 });
       }
