@@ -1,5 +1,6 @@
 /** Each frame of a connection is answered exactly once and in order, also while the store has not answered yet. */
 import { expect, test } from "bun:test";
+import { slowly } from "../testing/late-engine.ts";
 import { ROOM, StreamsWorld, seen } from "./testing/streams-world.ts";
 
 test("a subscribe does not overtake an unsubscribe that waits for a message to be stored", async () => {
@@ -53,5 +54,30 @@ test("a recovery is answered although the client unsubscribes before it is decid
   await world.answers();
   world.history.releaseAll();
   await world.pass(60);
+  expect(seen(ann).toSorted()).toEqual(["ack", "ack"]);
+});
+
+test("a publish before the subscribe of the same turn is answered, although the engine answers later", async () => {
+  const world = new StreamsWorld({ nodes: 2, engine: (engine, clock) => slowly(engine, clock, 40) });
+  const ann = world.connect("ann");
+  ann.request({ type: "publish", channel: ROOM, data: 1 });
+  ann.request({ type: "subscribe", channel: ROOM });
+  await world.pass(100);
+  expect(seen(ann)).toEqual(["ack", "ack"]);
+  ann.request({ type: "send", to: "ann", data: 1 });
+  await world.pass(60);
+  expect(seen(ann)).toEqual(["error peer_not_found"]);
+});
+
+test("a publish is answered although the history was removed before its stream opened", async () => {
+  const world = new StreamsWorld({ nodes: 2 });
+  const ann = world.connect("ann");
+  world.history.hold("open");
+  ann.request({ type: "publish", channel: ROOM, data: 1 });
+  ann.request({ type: "subscribe", channel: ROOM });
+  await world.answers();
+  await world.history.remove(world.app, ROOM);
+  world.history.releaseAll();
+  await world.pass(100);
   expect(seen(ann).toSorted()).toEqual(["ack", "ack"]);
 });

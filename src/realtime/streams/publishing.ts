@@ -113,11 +113,13 @@ export class Publishing {
     if (!subscription) answer(published);
     const delivered = (): void => {
       // In a stream that has begun anew, earlier messages were not delivered to it: it is closed, and must not know this position.
-      const isBehindAll = (stream?.isOpen && stream.epoch === epoch) || subscription?.isEnded;
-      if (subscription && isBehindAll) whenPassed(subscription, offset, () => answer(published));
+      if (subscription && stream?.isOpen && stream.epoch === epoch)
+        whenPassed(subscription, offset, () => answer(published));
+      // A position of another epoch skips nothing: no one can recover from it.
+      else if (subscription && (stream?.isOpen || subscription.isEnded)) answer(published);
       this.finish(sender);
     };
-    if (stream) stream.whenDelivered(offset, delivered);
+    if (stream) stream.whenDelivered(epoch, offset, delivered);
     else delivered();
   }
 

@@ -135,7 +135,7 @@ export class Recovery {
     if (page?.state.epoch !== stream.epoch || page.check !== position.check) return false;
     stream.knownTop = Math.max(stream.knownTop, position.offset);
     this.parts.streams.catchUp(stream, 0);
-    await new Promise<void>((resolve) => stream.whenDelivered(position.offset, resolve));
+    await new Promise<void>((resolve) => stream.whenDelivered(position.epoch, position.offset, resolve));
     return stream.isOpen;
   }
 

@@ -31,6 +31,7 @@ export interface StreamEvents {
 }
 
 interface Waiting {
+  readonly epoch: string;
   readonly offset: number;
   readonly run: () => void;
 }
@@ -78,6 +79,11 @@ export class Stream {
     return { epoch: this.epoch, offset: this.delivered, check: this.check };
   }
 
+  /** Subscribes wait for it to be opened: now, or when the engine has answered for the channel. */
+  private get isAwaited(): boolean {
+    return this.opening.length > 0 || this.channel.opening !== undefined;
+  }
+
   /** A message has arrived before one that is missing. */
   get hasGap(): boolean {
     return this.ahead.size > 0 || this.knownTop > this.delivered;
@@ -97,6 +103,9 @@ export class Stream {
       if (itsEpoch !== epoch || offset <= top) this.removeAhead(offset);
     // Before anything is delivered: messages follow the ack of a subscribe.
     for (const opened of this.opening.splice(0)) opened(true);
+    const waiting = this.waiting.splice(0);
+    this.waiting.push(...waiting.filter((one) => one.epoch === epoch));
+    for (const { run } of waiting.filter((one) => one.epoch !== epoch)) run();
     this.release();
     this.deliverAhead();
   }
@@ -139,13 +148,13 @@ export class Stream {
     this.knownTop = Math.min(this.knownTop, top);
   }
 
-  /** Calls back when the message of this offset was delivered here, or will never be: now or later. */
-  whenDelivered(offset: number, run: () => void): void {
-    if (this.state === "closed" || this.state === "ended") return run();
-    if (this.state === "open" && offset <= this.delivered) return run();
+  /** Calls back when the message of this epoch and offset was delivered here, or will never be: now or later. */
+  whenDelivered(epoch: string, offset: number, run: () => void): void {
+    if (this.state === "ended" || (this.state === "closed" && !this.isAwaited)) return run();
+    if (this.state === "open" && (epoch !== this.epoch || offset <= this.delivered)) return run();
     let at = this.waiting.length;
     while (at > 0 && (this.waiting[at - 1]?.offset ?? 0) > offset) at--;
-    this.waiting.splice(at, 0, { offset, run });
+    this.waiting.splice(at, 0, { epoch, offset, run });
   }
 
   private deliver(message: StoredMessage): void {
