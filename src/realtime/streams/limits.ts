@@ -21,6 +21,9 @@ export const READ_MAX_BYTES = 256 * 1024;
 export const RECOVERY_READS_MAX = 8;
 /** A message that was read from the store waits this long for the join of its sender. */
 export const JOIN_WAIT_MS = 1000;
+/** Later messages of the same sender do not wait again within this time. */
+export const AWAITED_MS = 5000;
+export const AWAITED_MAX_SENDERS = 10_000;
 /** The store forgets streams that are not used: those with subscribers are opened again this often. */
 export const REOPEN_EVERY_MS = 300_000;
 /** Frames of a connection that wait until its earlier messages are stored. */

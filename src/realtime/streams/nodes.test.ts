@@ -121,6 +121,25 @@ describe("one order", () => {
   });
 });
 
+test("while other nodes do not answer, the messages of a sender wait for its join only once", async () => {
+  const links = new Links();
+  const world = new StreamsWorld({
+    nodes: 2,
+    engine: (engine) => Object.assign(links.between(engine), { members: () => undefined }),
+  });
+  const ben = await join(world, "ben", 1);
+  const ann = world.connect("ann", { node: 0 });
+  links.isLosing = true;
+  await world.publish(ann, 1, 1);
+  await world.pass(1200);
+  expect(seen(ben)).toEqual([]);
+  await world.pass(1100);
+  expect(seen(ben)).toEqual(["1"]);
+  await world.publish(ann, 2, 2);
+  await world.pass(1300);
+  expect(seen(ben)).toEqual(["2"]);
+});
+
 describe("positions over nodes", () => {
   test("a client recovers on another node", async () => {
     const world = new StreamsWorld({ nodes: 2 });
