@@ -16,6 +16,17 @@ test("what a subscription missed is still reported after pruning, and messages o
   expect(scene.findings).toEqual({ hole: "1: bob never got offset 2 in c" });
 });
 
+test("a message whose outcome its sender never knew may be stored long after the end of its connection", () => {
+  const scene = new StoredScene();
+  const bob = scene.follow("bob");
+  const number = scene.checker.publishing(scene.ann, "c");
+  scene.checker.closed(scene.ann);
+  scene.nowMs = 100_000;
+  scene.checker.prune(60_000);
+  scene.arrive(bob, 1, { number });
+  expect(scene.findings).toEqual({});
+});
+
 test("a page of history has every message between its ends, at the positions that everybody has seen", () => {
   const scene = new StoredScene();
   const bob = scene.follow("bob");

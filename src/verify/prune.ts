@@ -15,7 +15,9 @@ export function pruneEnded(
   all: readonly Connection[],
   beforeMs: number,
 ): void {
-  const hasEnded = (stream: Stream): boolean => endedBefore(all[stream.connection - 1], beforeMs);
+  // With history, a message whose outcome is unknown may be stored and delivered much later.
+  const hasEnded = (stream: Stream): boolean =>
+    endedBefore(all[stream.connection - 1], beforeMs) && (!destination.order || stream.open.isEmpty);
   const ended = destination.streams.filter(hasEnded);
   if (ended.length > 0) {
     for (const subscription of destination.subscriptions)

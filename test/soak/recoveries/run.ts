@@ -21,6 +21,8 @@ const { values } = parseArgs({
 const crashEvery = Number(values["crash-every"]);
 const service = await (values.nodes === "1" ? oneNode() : threeNodes());
 let isOver = false;
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => void service.stop().finally(() => process.exit(130)));
 const crashes = async (): Promise<number> => {
   let count = 0;
   while (crashEvery > 0 && !isOver) {

@@ -45,7 +45,8 @@ export async function threeNodes(): Promise<Service> {
   const cluster = await Cluster.start({ postgres, nats, env: UNLIMITED });
   let victim = 0;
   return {
-    urls: () => cluster.urls,
+    // A node that is starting has no address yet.
+    urls: () => cluster.urls.filter((url) => url !== ""),
     key: await keyWithHistory(cluster.node(0).admin),
     crash: async () => {
       victim = (victim + 1) % 3;
