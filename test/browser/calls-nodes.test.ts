@@ -2,9 +2,11 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Cluster } from "../nodes/support/cluster.ts";
 import type { Server } from "../support/parley.ts";
-import { CallCases } from "./support/call-cases.ts";
+import { CallCases, met } from "./support/call-cases.ts";
 
 setDefaultTimeout(120_000);
+
+const portOf = ({ url }: Server): number => Number(new URL(url).port);
 
 class ThreeNodes {
   private constructor(
@@ -25,7 +27,7 @@ class ThreeNodes {
     return found;
   }
 
-  port = (at: number): number => Number(new URL(this.node(at).url).port);
+  port = (at: number): number => portOf(this.node(at));
 
   get url() {
     return this.node(2).url;
@@ -46,6 +48,20 @@ describe.skipIf(process.env.PARLEY_TEST_FULL !== "1")("on three nodes", () => {
   const cases = new CallCases(ThreeNodes.start);
   cases.oneReturns("bob");
   cases.oneReturns("alice");
+
+  test("the node of both stops, and they move to different ones: neither sees the other leave", async () => {
+    const { ground } = cases;
+    const [common] = await ground.cluster.add(1);
+    if (!common) throw new Error("no node was added");
+    const port = portOf(common);
+    const call = await cases.begin({ ports: { alice: port, bob: port } });
+    call.lines.alice.lead(ground.port(0));
+    call.lines.bob.lead(ground.port(1));
+    await common.kill("SIGTERM");
+    await Promise.all([call.alice.reconnecting(), call.bob.reconnecting()]);
+    await call.goesOn();
+    expect(await call.comings()).toEqual({ alice: met("bob"), bob: met("alice") });
+  });
 
   test("the nodes of both restart, one after the other, and each page moves to another node", async () => {
     const call = await cases.begin();

@@ -15,6 +15,14 @@ export interface Ground {
   stop(): Promise<void>;
 }
 
+export interface Beginning {
+  readonly isGraceful?: boolean;
+  /** How long the first tokens are valid. */
+  readonly firstSeconds?: Partial<Record<Who, number>>;
+  /** Default: those of the ground. */
+  readonly ports?: Readonly<Record<Who, number>>;
+}
+
 /** Members that are lost stay in channels with this prefix. */
 const GRACE = "room/grace-";
 
@@ -53,17 +61,12 @@ export class CallCases<G extends Ground> {
     return this.started;
   }
 
-  async begin({
-    isGraceful = false,
-    firstSeconds,
-  }: {
-    isGraceful?: boolean;
-    firstSeconds?: Partial<Record<Who, number>>;
-  } = {}) {
+  async begin({ isGraceful = false, firstSeconds, ports }: Beginning = {}): Promise<Call> {
     const { browser, site } = this;
     if (!browser || !site) throw new Error("there is no browser");
+    const { url, secretKey, ports: usual } = this.ground;
     const room = `${isGraceful ? GRACE : "room/"}${++this.calls}`;
-    this.call = await Call.begin(browser, site, this.ground, room, firstSeconds);
+    this.call = await Call.begin(browser, site, { url, secretKey, ports: ports ?? usual }, room, firstSeconds);
     return this.call;
   }
 
