@@ -282,10 +282,10 @@ function connectionOf(peer: Peer | undefined, id: string): Connection | undefine
 const fromJsonOf = (envelope: Envelope, sender: Connection | undefined): string =>
   sender ? sender.peer.json : JSON.stringify(envelope.from);
 
-/** Whether a message in this channel reaches a connection on this node. */
+/** Whether a message in this channel reaches a connection on this node, now or behind a replay. */
 function hasReceiver(channel: Channel | undefined, sender: Connection | undefined): boolean {
   if (!channel) return false;
-  return channel.subscribers > (sender?.subscriptionTo(channel.name) ? 1 : 0);
+  return channel.subscribers + channel.replaying > (sender?.subscriptionTo(channel.name) ? 1 : 0);
 }
 
 /** Whether there is a connection besides the sender's. Without a closure: every send calls this. */
