@@ -26,6 +26,7 @@ export const AWAITED_MS = 5000;
 export const AWAITED_MAX_SENDERS = 10_000;
 /** The store forgets streams that are not used: those with subscribers are opened again this often. */
 export const REOPEN_EVERY_MS = 300_000;
+export const REOPENED_PER_SECOND_MAX = 100;
 /** Frames of a connection that wait until its earlier messages are stored. */
 export const BACKLOG_MAX_FRAMES = 1000;
 export const BACKLOG_MAX_BYTES = 1_000_000;

@@ -253,6 +253,15 @@ describe("channel rules", () => {
   });
 });
 
+test("streams in use are noted in the store every five minutes", async () => {
+  const world = new StreamsWorld();
+  await world.joined("ann");
+  world.advance(299_000);
+  expect(world.history.calls.open).toBe(1);
+  world.advance(3000);
+  expect(world.history.calls.open).toBe(2);
+});
+
 test("nothing is left when all have gone", async () => {
   const world = new StreamsWorld({ nodes: 2 });
   const [ann, ben] = [await join(world, "ann", 0), await join(world, "ben", 1)];

@@ -6,7 +6,7 @@ import type { HistoryStore, Top } from "../../history/history.ts";
 import type { Boundary } from "../boundary.ts";
 import type { Clock } from "../clock.ts";
 import type { Spaces } from "../spaces.ts";
-import { REOPEN_EVERY_MS, TAIL_WAIT_MS, TOPS_EVERY_MS, TOPS_OVERLAP_MS } from "./limits.ts";
+import { REOPEN_EVERY_MS, REOPENED_PER_SECOND_MAX, TAIL_WAIT_MS, TOPS_EVERY_MS, TOPS_OVERLAP_MS } from "./limits.ts";
 import type { Stream } from "./stream.ts";
 import type { Streams } from "./streams.ts";
 
@@ -24,12 +24,10 @@ export class Tops {
   private isWanted = false;
   /** Unix ms: what was appended before is known. */
   private sinceMs: number;
-  private reopenedMs: number;
 
   constructor(private readonly parts: TopsParts) {
     const { clock, history } = parts;
     this.sinceMs = clock.nowMs();
-    this.reopenedMs = clock.monotonicMs();
     history.onRewound(() => this.onRewound());
     parts.streams.onBegin(() => this.watch());
   }
@@ -102,13 +100,15 @@ export class Tops {
       });
   }
 
-  /** The store forgets streams that nothing uses. */
+  /** The store forgets streams that nothing uses. Some per second: a node may have very many. */
   private reopen(): void {
     const { clock, streams } = this.parts;
     const nowMs = clock.monotonicMs();
-    if (nowMs - this.reopenedMs < REOPEN_EVERY_MS) return;
-    this.reopenedMs = nowMs;
-    for (const stream of streams.all)
-      if (stream.isOpen && nowMs - stream.openedMs >= REOPEN_EVERY_MS) streams.use(stream);
+    let left = REOPENED_PER_SECOND_MAX;
+    for (const stream of streams.all) {
+      if (!stream.isOpen || nowMs - stream.openedMs < REOPEN_EVERY_MS) continue;
+      streams.use(stream);
+      if (--left === 0) return;
+    }
   }
 }
