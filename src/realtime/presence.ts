@@ -134,7 +134,8 @@ export class Presence {
     this.queue.remove(subscription);
     member.remove(subscription);
     member.keepShown();
-    if (member.subscriptions.length === 0) this.lingering.departed(subscription, member);
+    // A subscribe that was never acked, because the history was away, neither ends a stay nor begins one.
+    if (member.subscriptions.length === 0 && subscription.wasAcked) this.lingering.departed(subscription, member);
     this.onChanged(member);
   }
 

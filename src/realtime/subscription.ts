@@ -29,6 +29,8 @@ export class Subscription {
   withOccupancy = false;
   /** What the peer says about itself through this connection; `undefined` if nothing. */
   stateJson: string | undefined;
+  /** It has taken part in presence: its end is a leave. */
+  wasAcked = false;
   private isOnStateTopic = false;
   /** Present until it has got earlier messages of the channel, and is on the topic. */
   replay: Replay | undefined;
@@ -102,6 +104,7 @@ export class Subscription {
 
   /** The subscribe is acked: the roster waits for the pong of `ping`. */
   gate(member: Member, ping: number): void {
+    this.wasAcked = true;
     this.become({ kind: "gated", member, isVisible: this.isVisible, ping });
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { Subscription } from "../subscription.ts";
 import { CALL, clientCloses, graceWorld, withStates } from "../testing/grace.ts";
 import { PUBLISHABLE_KEY, SECRET_KEY, World } from "../testing/kit.ts";
 
@@ -120,6 +121,28 @@ describe("grace", () => {
     expect(cat.newFrames()).toEqual(["left: ann"]);
     world.advance(60_000);
     expect(cat.newFrames()).toEqual([]);
+  });
+
+  test("a subscribe that is refused before its ack does not end the grace of its peer", () => {
+    const world = graceWorld();
+    const ben = world.join("ben", CALL);
+    world.join("ann", CALL).vanish();
+    world.advance(100);
+    ben.take();
+    const { hub } = world.node;
+    const { connection } = world.connect("ann");
+    const channel = hub.spaces.channel("app", CALL);
+    if (!channel) throw new Error("there is no channel");
+    const subscription = new Subscription(connection, channel);
+    subscription.join(channel.member(connection.peer));
+    hub.presence.onOpening(subscription);
+    connection.addSubscription(subscription);
+    channel.subscribers++;
+    hub.channels.end(subscription, "left");
+    world.advance(1000);
+    expect(ben.take()).toEqual([]);
+    world.advance(30_000);
+    expect(ben.newFrames()).toEqual(["left: ann"]);
   });
 
   test("nothing is left of members whose time is over", () => {
