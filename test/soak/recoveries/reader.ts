@@ -46,7 +46,7 @@ const FAR_EVERY = 100;
 const PUBLISH_EVERY = 10;
 /** …does not wait for the end of its replay, but is ended by the next one. */
 const IMPATIENT_EVERY = 10;
-const NEAR_MESSAGES = 16;
+const NEAR_MESSAGES = 8;
 const FAR_MESSAGES = 600;
 /** Behind this number of messages, a recovery may be refused. */
 const RECOVERABLE_MESSAGES = 900;
@@ -147,8 +147,8 @@ export class Reader {
       if (frame.stored.isReplay && --this.replayLeft === 0) this.next();
     } else if (frame.type === "ack") this.acked(this.connection, frame.requestId, frame);
     else if (frame.type === "error") {
-      figures.count(frame.code);
       const number = this.publishes.get(frame.requestId);
+      figures.count(`${number === undefined ? "subscribe" : "publish"} ${frame.code}`);
       this.publishes.delete(frame.requestId);
       if (number !== undefined) checker.published(this.connection, this.channel, number, "unknown");
       else if (frame.requestId === this.asked?.requestId) {

@@ -34,7 +34,6 @@ export interface RecoveriesReport {
   readonly problems: readonly Problem[];
 }
 
-const WRITERS = 4;
 const PACE_MS = 10;
 const BACKLOG_MAX_MS = 500;
 const PRINT_EVERY_MS = 5000;
@@ -62,7 +61,8 @@ export async function recoveries(options: RecoveriesOptions): Promise<Recoveries
   const readers = Array.from({ length: options.readers }, (_, at) => {
     return new Reader(at, `${run}-r${at}`, channelAt(at), context);
   });
-  const writers = Array.from({ length: WRITERS }, (_, at) => new Writer(at, `${run}-w${at}`, context));
+  // One per channel: over several nodes a connection waits for each of its messages before it stores one of another channel.
+  const writers = channels.map((_, at) => new Writer(at, `${run}-w${at}`, context));
   const report = (): Omit<RecoveriesReport, "problems"> => {
     const seconds = (performance.now() - beganMs) / 1000;
     const { recoveries: count, unrecovered, reconnected, published, codes } = figures;
@@ -85,7 +85,7 @@ export async function recoveries(options: RecoveriesOptions): Promise<Recoveries
     const nowMs = performance.now();
     sentUntilMs = Math.max(sentUntilMs, nowMs - BACKLOG_MAX_MS);
     const step = 1000 / options.rate;
-    for (; sentUntilMs + step <= nowMs; sentUntilMs += step) writers[++turn % WRITERS]?.publish(channelAt(turn));
+    for (; sentUntilMs + step <= nowMs; sentUntilMs += step) writers[++turn % writers.length]?.publish(channelAt(turn));
   }, PACE_MS);
   const forgetting = setInterval(() => {
     checker.prune(QUIET_MS);

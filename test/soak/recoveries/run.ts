@@ -1,7 +1,7 @@
 /**
  * Very many recoveries, each judged by the checker:
  *   sh bin/dev test/soak/recoveries/run.ts --recoveries 1000000 --nodes 1
- *   --readers 60 --channels 12 --rate 500 --crash-every 0 (seconds between kills of a node, with SIGKILL)
+ *   --readers 60 --channels 6 --rate 200 --crash-every 0 (seconds between kills of a node, with SIGKILL)
  * Prints a line every five seconds and a last line of JSON, and exits with 1 if there was any violation.
  */
 import { parseArgs } from "node:util";
@@ -13,8 +13,8 @@ const { values } = parseArgs({
     recoveries: { type: "string", default: "1000000" },
     nodes: { type: "string", default: "1" },
     readers: { type: "string", default: "60" },
-    channels: { type: "string", default: "12" },
-    rate: { type: "string", default: "500" },
+    channels: { type: "string", default: "6" },
+    rate: { type: "string", default: "200" },
     "crash-every": { type: "string", default: "0" },
   },
 });

@@ -66,7 +66,7 @@ export class Writer {
       const placed = frame.pos === undefined ? undefined : { pos: frame.pos, isDuplicate: frame.isDuplicate };
       checker.published(this.connection, publish.channel, publish.number, "acked", placed);
     } else {
-      figures.count(frame.code);
+      figures.count(`publish ${frame.code}`);
       const outcome = frame.code === "backend_error" ? "unknown" : "refused";
       checker.published(this.connection, publish.channel, publish.number, outcome);
     }
