@@ -2,7 +2,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { Cluster } from "../nodes/support/cluster.ts";
 import type { Server } from "../support/parley.ts";
-import { CallCases, met } from "./support/call-cases.ts";
+import { CallCases, IS_FULL, met } from "./support/call-cases.ts";
 
 setDefaultTimeout(120_000);
 
@@ -44,7 +44,7 @@ class ThreeNodes {
   stop = (): Promise<void> => this.cluster.stop();
 }
 
-describe.skipIf(process.env.PARLEY_TEST_FULL !== "1")("on three nodes", () => {
+describe.skipIf(!IS_FULL)("on three nodes", () => {
   const cases = new CallCases(ThreeNodes.start);
   cases.oneReturns("bob");
   cases.oneReturns("alice");

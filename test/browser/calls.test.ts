@@ -3,7 +3,7 @@
  * and what each application sees of it as peers that leave and join.
  */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { CallCases, met } from "./support/call-cases.ts";
+import { CallCases, IS_FULL, met } from "./support/call-cases.ts";
 import { Service } from "./support/service.ts";
 
 setDefaultTimeout(90_000);
@@ -45,4 +45,4 @@ test("the service restarts: neither sees the other leave", async () => {
 });
 
 cases.oneReturns("bob");
-if (process.env.PARLEY_TEST_FULL === "1") cases.oneReturns("alice");
+if (IS_FULL) cases.oneReturns("alice");
