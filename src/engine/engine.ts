@@ -43,6 +43,8 @@ export interface Envelope {
   readonly id?: string | undefined;
   /** Where it is in the stream of its channel, if that keeps history. */
   readonly stored?: Stored | undefined;
+  /** A direct message to a peer that comes back: it must not reach a connection before the first roster of that. */
+  readonly awaitsRoster?: true;
 }
 
 /** What the store has decided about a message of a channel with history. */
@@ -61,6 +63,8 @@ export interface MemberState {
   readonly since: number;
   /** It has no roster yet. If it is not shown already, it is shown when it is announced without this, or publishes. */
   readonly isArriving?: true;
+  /** It had no connection for a while and is back, and has no roster yet. */
+  readonly isReturning?: true;
   /** What the peer says about itself in this channel, on that connection; `undefined` if nothing. */
   readonly stateJson?: string | undefined;
   /** The key of that connection, in channels with a grace period: other nodes must know it if this one is lost. */

@@ -22,6 +22,7 @@ const sameState = (a: MemberState, b: MemberState | undefined): boolean =>
   a.metadataJson === b.metadataJson &&
   a.since === b.since &&
   a.isArriving === b.isArriving &&
+  a.isReturning === b.isReturning &&
   a.stateJson === b.stateJson &&
   a.keyId === b.keyId &&
   a.lingers?.why === b.lingers?.why &&

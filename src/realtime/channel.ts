@@ -120,6 +120,7 @@ export class Channel {
     // Compared by object: a member that was forgotten before must not remove its successor of the same peer.
     if (this.members.get(member.peer.peerId) !== member) return;
     this.members.delete(member.peer.peerId);
+    member.loss = undefined;
     member.peer.memberships--;
     this.space.forgetIfUnused(member.peer);
   }

@@ -14,6 +14,7 @@ import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Emitter } from "./emitter.ts";
 import type { Holds } from "./lingering/holds.ts";
+import { awaitsRoster } from "./lingering/returns.ts";
 import { WaitingSends } from "./lingering/waiting-sends.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
@@ -55,7 +56,7 @@ export class Delivery {
     this.quota = new Quota(parts.keyring, parts.usage);
     this.waiting = new WaitingSends({
       clock: parts.clock,
-      attempt: ({ app, to, envelope, sender }) => this.reach(app, to, envelope, sender),
+      attempt: ({ app, to, envelope, sender }) => this.reach(app, to, { ...envelope, awaitsRoster: true }, sender),
     });
   }
 
@@ -180,12 +181,20 @@ export class Delivery {
     const space = sender ? sender.peer.space : spaces.get(app);
     if (sender?.peer.pending) presence.announcePending(sender.peer);
     const target = space?.peers.get(to);
+    if (target && sender && sender.peer.lastReceiver !== target.peerId) sender.peer.sentTo(target.peerId);
+    if (target && this.mustAwaitRoster(target, envelope)) return HELD;
     const isHere = target !== undefined && hasOther(target.connections, sender);
-    const elsewhere = engine.send(app, to, envelope, isHere, this.waiting.onHeld);
+    const elsewhere = engine.send(app, to, orAfterRoster(envelope, target), isHere, this.waiting.onHeld);
     if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
     const here = target ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender) : 0;
     if (typeof elsewhere === "number") return this.orHeld(app, to, here, elsewhere);
     return elsewhere.then((count) => this.orHeld(app, to, here, count));
+  }
+
+  /** The receiver has come back a moment ago: an offer that the public SDK receives before its roster is lost. */
+  private mustAwaitRoster(target: Peer, envelope: Envelope): boolean {
+    if (target.lostMemberships === 0 && !envelope.awaitsRoster) return false;
+    return awaitsRoster(target, this.parts.clock.nowMs());
   }
 
   private orHeld(app: string, to: string, here: number, elsewhere: number): number {
@@ -212,6 +221,7 @@ export class Delivery {
   /** Delivers a direct message of another node; returns the number of connections here that it was written to, or HELD. */
   deliverTo(app: string, to: string, envelope: Envelope): number {
     const target = this.parts.spaces.peer(app, to);
+    if (target && this.mustAwaitRoster(target, envelope)) return HELD;
     const reached = target ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined) : 0;
     return reached === 0 && this.parts.holds.isHeld(app, to) ? HELD : reached;
   }
@@ -220,6 +230,7 @@ export class Delivery {
     if (!hasOther(target.connections, sender)) return 0;
     const { metrics, presence } = this.parts;
     const from = sender?.peer ?? target.space.peers.get(envelope.from);
+    if (from && from.lastReceiver !== target.peerId) from.sentTo(target.peerId);
     if (from?.pending) presence.beforeDirect(from, target);
     const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson, idField(envelope));
     let reached = 0;
@@ -272,6 +283,10 @@ export class Delivery {
 }
 
 const idField = ({ id }: Envelope): string => (id === undefined ? "" : encode.idField(id));
+
+/** The same for a node on which the receiver may have come back. */
+const orAfterRoster = (envelope: Envelope, target: Peer | undefined): Envelope =>
+  target && target.lostMemberships > 0 ? { ...envelope, awaitsRoster: true } : envelope;
 
 /** The connection that published a message, if it is one of this node. Connection ids are unique over all nodes. */
 function connectionOf(peer: Peer | undefined, id: string): Connection | undefined {

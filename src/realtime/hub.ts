@@ -111,7 +111,15 @@ export class Hub {
     const holds = new Holds({ ...parts, spaces });
     const connections = new Connections({ ...parts, spaces, emitter, holds });
     const boundary = new Boundary({ ...parts, spaces, connections });
-    const presence = new Presence({ ...parts, spaces, connections, boundary, emitter, holds });
+    const presence = new Presence({
+      ...parts,
+      spaces,
+      connections,
+      boundary,
+      emitter,
+      holds,
+      returned: ({ space, peerId }) => delivery.waiting.returned(space.app, peerId),
+    });
     const { lingering } = presence;
     const notes = new Notes({ ...parts, spaces, holds, lingering });
     const delivery = new Delivery({ ...parts, spaces, presence, emitter, holds });
@@ -141,10 +149,6 @@ export class Hub {
     const liveness = new Liveness(clock, boundary, connections, metrics);
     // In this order: subscriptions end before anything else of their connection is forgotten.
     for (const observer of [channels, deadlines, liveness]) connections.observe(observer);
-    connections.observe({
-      connected: ({ peer, peerId }) => delivery.waiting.returned(peer.space.app, peerId),
-      disconnected: () => {},
-    });
     const keyChanges = new KeyChanges({
       ...parts,
       deadlines,

@@ -81,6 +81,17 @@ export class IndividualChanges {
     subscription.returnToTopic();
   }
 
+  /** Shows that a member has left and joined: afterwards the subscription knows what it knew before. */
+  writeReturn(subscription: Subscription, member: Member): void {
+    const { peerId } = member.peer;
+    const entry = knownTo(subscription, member);
+    if (entry === undefined) return;
+    // One frame each: clients apply the joins of a frame before its leaves.
+    this.write(subscription, [{ peerId, before: entry, after: undefined }]);
+    this.write(subscription, [{ peerId, before: undefined, after: entry }]);
+    if (subscription.withStates) this.writeStates(subscription, [[member, NO_STATE]]);
+  }
+
   /** Writes the states of these members to this subscription only, where it knows another one. */
   private writeStates({ channel, connection }: Subscription, members: readonly (readonly [Member, string])[]): void {
     const changed = members.flatMap(([member, known]) => {

@@ -2,6 +2,7 @@
 import type { MemberState, NodeId } from "../engine/engine.ts";
 import { presenceEntry, stateField } from "../protocol/encode.ts";
 import type { Channel } from "./channel.ts";
+import type { Loss } from "./lingering/returns.ts";
 import { isLive, type Stay } from "./lingering/stay.ts";
 import type { Peer } from "./peer.ts";
 import type { Subscription } from "./subscription.ts";
@@ -27,10 +28,22 @@ export class Member {
   /** Receivers that are already up to date about this member (up-to-date.ts); `undefined` if none is known to be. */
   upToDate: UpToDate | undefined;
 
+  /** Since this node has learnt that it has no connection any more, until its return was shown (lingering/returns.ts). */
+  private currentLoss: Loss | undefined;
+
   constructor(
     readonly channel: Channel,
     readonly peer: Peer,
   ) {}
+
+  get loss(): Loss | undefined {
+    return this.currentLoss;
+  }
+
+  set loss(loss: Loss | undefined) {
+    this.peer.lostMemberships += (loss ? 1 : 0) - (this.currentLoss ? 1 : 0);
+    this.currentLoss = loss;
+  }
 
   add(subscription: Subscription): void {
     if (this.subscriptions.includes(subscription)) return;
@@ -60,9 +73,11 @@ export class Member {
 
   /** The same for other nodes, which also learn of a stay that began here, and of a connection that is not to be shown yet. */
   toAnnounce(): MemberState | undefined {
-    const local = this.local() ?? (this.stay?.isInherited ? undefined : this.stay?.state);
+    const local = this.local();
+    if (local) return this.isReturning && !this.hasRoster ? { ...local, isReturning: true } : local;
+    if (this.stay && !this.stay.isInherited) return this.stay.state;
     const [newest] = this.subscriptions;
-    return local ?? (newest && { ...stateOf(newest), isArriving: true });
+    return newest && { ...stateOf(newest), isArriving: true };
   }
 
   /** The state that the channel should be shown: the newest connection of all nodes gives the metadata. */
@@ -87,9 +102,20 @@ export class Member {
     return this.remote?.values().some((state) => !state.isArriving) === true;
   }
 
+  /** It was lost and has a connection again, and not everyone was shown its return who must be. */
+  get isReturning(): boolean {
+    return this.currentLoss !== undefined && this.isConnected;
+  }
+
+  /** One of its connections on this node has got a roster of the channel, or its first part. */
+  get hasRoster(): boolean {
+    return this.subscriptions.some((subscription) => subscription.hasRoster);
+  }
+
   /** A connection of this member is still to be shown. */
   get isArriving(): boolean {
     return (
+      this.isReturning ||
       this.subscriptions.some((subscription) => !subscription.isVisible) ||
       this.remote?.values().some((state) => state.isArriving) === true
     );

@@ -8,6 +8,7 @@ import type { Channel } from "./channel.ts";
 import type { Damping } from "./damping.ts";
 import type { Emitter } from "./emitter.ts";
 import { type IndividualChanges, isJoin, isReceived } from "./individual-changes.ts";
+import type { Returns } from "./lingering/returns.ts";
 import { entryOf, fieldOf, type Member, NO_STATE } from "./member.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { RosterQueue } from "./roster-queue.ts";
@@ -37,6 +38,7 @@ export interface PresenceWriterParts {
   readonly broadcast: Broadcast;
   readonly damping: Damping;
   readonly individual: IndividualChanges;
+  readonly returns: Returns;
   readonly queue: RosterQueue;
   readonly partMaxBytes: number;
   readonly spaces: Spaces;
@@ -68,6 +70,7 @@ export class PresenceWriter {
     // After the joins: a state of a peer that is not known would be lost.
     this.broadcastStates(channel, withNewStates);
     for (const subscription of [...newcomers, ...rostered]) this.continueRoster(subscription);
+    for (const member of members) this.parts.returns.show(member, member === sender);
     announce(this.parts.engine, channel, members);
     for (const member of members) {
       member.upToDate = undefined;
@@ -120,6 +123,7 @@ export class PresenceWriter {
       changes.push(change);
       member.shown = after;
       if (before === undefined || !state) member.shownState = NO_STATE;
+      if (after === undefined) member.loss = undefined;
       if (state && takeState(member, fieldOf(state))) withNewStates.push(member);
       this.report(channel, member, change);
     }
@@ -229,8 +233,9 @@ function takeState(member: Member, field: string): boolean {
 /**
  * For a member whose change is held back: whether a message of its peer may still make a join necessary, for a receiver that
  * does not know of it. Nothing else of it may be shown before damping releases the change (which marks it again), so it need not
- * be looked at with each message: a peer can have held changes in a hundred channels for seconds.
+ * be looked at with each message: a peer can have held changes in a hundred channels for seconds. A return is not held back.
  */
 function mayNeedJoin(member: Member): boolean {
+  if (member.isReturning) return true;
   return !member.isGone && (member.shown === undefined || member.channel.offTopic !== undefined);
 }

@@ -31,6 +31,7 @@ import { Gates } from "./gates.ts";
 import { IndividualChanges } from "./individual-changes.ts";
 import type { Holds } from "./lingering/holds.ts";
 import { Lingering } from "./lingering/lingering.ts";
+import { Returns } from "./lingering/returns.ts";
 import { isLive } from "./lingering/stay.ts";
 import type { Member } from "./member.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
@@ -64,6 +65,8 @@ export interface PresenceParts {
   readonly metrics: RealtimeMetrics;
   readonly emitter: Emitter;
   readonly holds: Holds;
+  /** A peer that had no connection has got a roster again: direct messages may wait for that. */
+  readonly returned: (peer: Peer) => void;
 }
 
 export class Presence {
@@ -72,6 +75,7 @@ export class Presence {
   private ticking = false;
   private readonly gates: Gates;
   private readonly individual: IndividualChanges;
+  private readonly returns: Returns;
   private readonly queue: RosterQueue;
   private readonly writer: PresenceWriter;
   readonly lingering: Lingering;
@@ -83,6 +87,7 @@ export class Presence {
     this.gates = new Gates(clock, (subscriptions) => this.onOverdue(subscriptions));
     this.lingering = new Lingering({ ...parts, changed: (member) => this.onChanged(member) });
     this.individual = new IndividualChanges({ damping, partMaxBytes, metrics });
+    this.returns = new Returns({ ...parts, individual: this.individual });
     this.queue = new RosterQueue({
       ...parts,
       spareBytes: maxPendingBytes - partMaxBytes,
@@ -92,6 +97,7 @@ export class Presence {
       ...parts,
       damping,
       individual: this.individual,
+      returns: this.returns,
       queue: this.queue,
       partMaxBytes,
     });
@@ -206,6 +212,7 @@ export class Presence {
         // The next tick compares what it knows with what the channel is shown.
         if (subscription.overrides) this.schedule(member.channel);
       }
+      this.returns.beforeDirect(member, target);
       setUpToDateFor(member, target);
     }
   }
@@ -223,6 +230,7 @@ export class Presence {
       if (!lingers) this.lingering.forget(member);
       member.remote ??= new Map();
       member.remote.set(node, lingers ? this.lingering.announced(member, state, lingers) : state);
+      this.returns.onChanged(member);
       member.markChanged();
       if (!state.isArriving || member.shown !== undefined) this.schedule(channel);
     }
@@ -296,6 +304,7 @@ export class Presence {
   }
 
   private onChanged(member: Member): void {
+    this.returns.onChanged(member);
     member.markChanged();
     this.schedule(member.channel);
   }

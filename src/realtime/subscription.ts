@@ -69,6 +69,18 @@ export class Subscription {
     return this.visible;
   }
 
+  /** The roster is written, or its first part. */
+  get hasRoster(): boolean {
+    const { kind } = this;
+    return kind === "awaitingTick" || kind === "rostered" || kind === "listening" || kind === "offTopic";
+  }
+
+  /** The roster is still to be written. */
+  get awaitsRoster(): boolean {
+    const { kind } = this;
+    return kind === "opening" || kind === "gated" || kind === "ready";
+  }
+
   /** True while the roster tied to this ping is unsent. */
   awaitsRosterFor(ping: number): boolean {
     const state = this.current;

@@ -100,7 +100,7 @@ function isObjectText(text: string): boolean {
 
 function memberOf(value: unknown): MemberState | undefined {
   if (!Array.isArray(value)) return undefined;
-  const [peerId, since, metadata, arriving, state, why, untilMs, keyId] = value as Fields;
+  const [peerId, since, metadata, arriving, state, why, untilMs, keyId, returning] = value as Fields;
   if (!isPeerId(peerId) || !isNumber(since)) return undefined;
   const metadataJson = metadata ?? undefined;
   if (metadataJson !== undefined && !(isText(metadataJson) && isObjectText(metadataJson))) return undefined;
@@ -113,6 +113,7 @@ function memberOf(value: unknown): MemberState | undefined {
     since,
     metadataJson,
     ...(arriving === true && { isArriving: true }),
+    ...(returning === true && { isReturning: true }),
     ...(stateJson !== undefined && { stateJson }),
     ...(lingers ? { lingers } : isName(keyId) && { keyId }),
   };
@@ -304,9 +305,18 @@ function responseOf(value: Plain): NodeResponse | undefined {
 const memberOfObject = (value: unknown): MemberState | undefined =>
   isPlain(value) ? memberOf(memberFields(value)) : undefined;
 
-function memberFields({ peerId, since, metadataJson, isArriving, stateJson, keyId, lingers }: Plain): Fields {
+function memberFields({
+  peerId,
+  since,
+  metadataJson,
+  isArriving,
+  isReturning,
+  stateJson,
+  keyId,
+  lingers,
+}: Plain): Fields {
   const { why, untilMs, keyId: lastKeyId } = isPlain(lingers) ? lingers : {};
-  return [peerId, since, metadataJson, isArriving, stateJson, why, untilMs, lastKeyId ?? keyId];
+  return [peerId, since, metadataJson, isArriving, stateJson, why, untilMs, lastKeyId ?? keyId, isReturning];
 }
 
 function streamStateOf(value: unknown): StreamState | undefined {
@@ -325,10 +335,11 @@ function channelCountOf(value: unknown): ChannelCount | undefined {
 
 export function directMessage(text: string): DirectMessage | undefined {
   const parsed = parse(text);
-  const [node, number, app, to, from, metadataChars, ...rest] = parsed?.fields ?? [];
+  const [node, number, app, to, from, metadataChars, id, awaitsRoster] = parsed?.fields ?? [];
   if (parsed?.kind !== "direct" || !isNode(node) || !isCount(number) || !isApp(app) || !isPeerId(to)) return undefined;
-  const envelope = envelopeOf(from, metadataChars, parsed.body, rest);
-  return envelope && { node, number, app, to, envelope };
+  const envelope = envelopeOf(from, metadataChars, parsed.body, [id]);
+  if (!envelope) return undefined;
+  return { node, number, app, to, envelope: awaitsRoster === true ? { ...envelope, awaitsRoster } : envelope };
 }
 
 export function deliveryCount(text: string): DeliveryCount | undefined {

@@ -58,8 +58,8 @@ function storedFields({ id, stored }: Envelope): unknown[] {
 }
 
 function memberFields(state: MemberState): unknown[] {
-  const { peerId, since, metadataJson, isArriving, stateJson, keyId, lingers } = state;
-  if (stateJson !== undefined || lingers || keyId !== undefined)
+  const { peerId, since, metadataJson, isArriving, isReturning, stateJson, keyId, lingers } = state;
+  if (stateJson !== undefined || lingers || keyId !== undefined || isReturning)
     return [
       peerId,
       since,
@@ -67,7 +67,8 @@ function memberFields(state: MemberState): unknown[] {
       isArriving ?? null,
       stateJson ?? null,
       ...(lingers ? [lingers.why, lingers.untilMs, lingers.keyId] : []),
-      ...(!lingers && keyId !== undefined ? [null, null, keyId] : []),
+      ...(!lingers && (keyId !== undefined || isReturning) ? [null, null, keyId ?? null] : []),
+      ...(isReturning ? [true] : []),
     ];
   if (isArriving) return [peerId, since, metadataJson ?? null, isArriving];
   return metadataJson === undefined ? [peerId, since] : [peerId, since, metadataJson];
@@ -75,11 +76,14 @@ function memberFields(state: MemberState): unknown[] {
 
 // Direct messages
 
-const idFields = ({ id }: Envelope): string[] => (id === undefined ? [] : [id]);
+function directFields({ id, awaitsRoster }: Envelope): unknown[] {
+  if (awaitsRoster) return [id ?? null, true];
+  return id === undefined ? [] : [id];
+}
 
 export const directMessage = ({ node, number, app, to, envelope }: DirectMessage): string =>
   withBody(
-    line("direct", node, number, app, to, envelope.from, metadataChars(envelope), ...idFields(envelope)),
+    line("direct", node, number, app, to, envelope.from, metadataChars(envelope), ...directFields(envelope)),
     envelope,
   );
 

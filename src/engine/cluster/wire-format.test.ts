@@ -65,6 +65,26 @@ describe("messages to all nodes", () => {
   });
 });
 
+test("what a return adds: a member without a roster yet, and a direct message that waits for one", () => {
+  const ann = { peerId: "ann", since: 5, metadataJson: undefined, isReturning: true as const };
+  const joined = [ann, { ...ann, keyId: "k" }];
+  const fields = '["ann",5,null,null,null,null,null,null,true],["ann",5,null,null,null,null,null,"k",true]';
+  const change = { joined, left: [] };
+  const text = `[2,"members","n1","app","chat/1",3,7,[${fields}],[]]`;
+  expect(encode.members(position, change)).toBe(text);
+  expect(decode.streamItem(text)).toEqual({ kind: "members", position, change });
+  const direct = {
+    node: "n1",
+    number: 9,
+    app: "app",
+    to: "bob",
+    envelope: { ...envelope, awaitsRoster: true as const },
+  };
+  const directText = '[2,"direct","n1",9,"app","bob","ann",7,null,true]\n{"a":1}{"x":[1,2]}';
+  expect(encode.directMessage(direct)).toBe(directText);
+  expect(decode.directMessage(directText)).toEqual(direct);
+});
+
 test("a direct message and its receipt", () => {
   const message = { node: "n1", number: 9, app: "app", to: "bob", envelope };
   const text = '[2,"direct","n1",9,"app","bob","ann",7]\n{"a":1}{"x":[1,2]}';

@@ -13,7 +13,10 @@ export interface Stay {
 export const isLive = (state: MemberState): boolean => state.lingers === undefined;
 
 /** The same member from `untilMs` on with another reason. */
-export const lingering = ({ isArriving: _, ...state }: MemberState, lingers: Lingers): MemberState => ({
+export const lingering = (
+  { isArriving: _, isReturning: __, ...state }: MemberState,
+  lingers: Lingers,
+): MemberState => ({
   ...state,
   lingers,
 });

@@ -22,20 +22,39 @@ async function pass(world: World, ms: number): Promise<void> {
 
 for (const nodes of [1, 2])
   describe(`direct messages to a held peer, ${nodes} ${nodes === 1 ? "node" : "nodes"}`, () => {
-    test("wait for its return, in their order, and are acked then", async () => {
+    test("wait for the roster of the peer that is back, in their order, and are acked then", async () => {
       const { world, ben } = expired(nodes);
       for (const n of [1, 2, 3]) ben.send("ann", n);
       await pass(world, 1000);
       expect(ben.newFrames()).toEqual([]);
-      const ann = world.connect("ann");
+      const ann = world.connect("ann").holdPongs();
       ben.send("ann", 4);
+      await pass(world, 200);
+      ann.subscribe("c");
+      ben.send("ann", 5);
+      await pass(world, 400);
+      expect(ann.newFrames()).toEqual(["ack r1"]);
+      expect(ben.newFrames()).toEqual([]);
       await pass(world, 1000);
-      expect(ann.newFrames()).toEqual(["direct ben 1", "direct ben 2", "direct ben 3", "direct ben 4"]);
-      expect(ben.newFrames()).toEqual(["ack r2", "ack r3", "ack r4", "ack r5"]);
+      expect(ann.newFrames()).toEqual(["roster: ben", ...[1, 2, 3, 4, 5].map((n) => `direct ben ${n}`)]);
+      expect(ben.newFrames()).toEqual(["ack r2", "ack r3", "ack r4", "ack r5", "ack r6"]);
       clientCloses(ann, 1000);
       clientCloses(ben, 1000);
       await pass(world, 11_000);
       expect(leftovers(world)).toEqual({});
+    });
+
+    test("do not wait longer than a second for a peer that is back and subscribes to nothing", async () => {
+      const { world, ben } = expired(nodes);
+      ben.send("ann", 1);
+      await pass(world, 500);
+      const ann = world.connect("ann");
+      await pass(world, 900);
+      expect(ann.newFrames()).toEqual([]);
+      await pass(world, 400);
+      ben.send("ann", 2);
+      await pass(world, 300);
+      expect(ann.newFrames()).toEqual(["direct ben 1", "direct ben 2"]);
     });
 
     test("find no one when it is not back after 10 s", async () => {
@@ -59,7 +78,7 @@ for (const nodes of [1, 2])
       await pass(world, 50);
       expect(ben.newFrames()).toEqual([`error peer_not_found ${last}`]);
       const ann = world.connect("ann");
-      await pass(world, 1000);
+      await pass(world, 1500);
       expect(ann.take().map(({ data }) => data)).toEqual(Array.from({ length: 64 }, (_, n) => n));
     });
 
@@ -91,8 +110,9 @@ test("a sender that has gone meanwhile has still sent", async () => {
   clientCloses(ben, 1000);
   await pass(world, 500);
   const ann = world.connect("ann");
+  ann.subscribe("c");
   await pass(world, 500);
-  expect(ann.newFrames()).toEqual(["direct ben 1"]);
+  expect(ann.newFrames()).toEqual(["ack r1", "roster:", "direct ben 1"]);
 });
 
 test("a message over REST waits like any other", async () => {
@@ -101,9 +121,10 @@ test("a message over REST waits like any other", async () => {
   const sent = delivery.send("app", "ann", { from: "server", metadataJson: undefined, dataJson: "1" });
   await pass(world, 500);
   const ann = world.connect("ann");
-  world.advance(1);
+  ann.subscribe("c");
+  world.advance(50);
   expect(await sent).toBeUndefined();
-  expect(ann.newFrames()).toEqual(["direct server 1"]);
+  expect(ann.newFrames()).toEqual(["ack r1", "roster: ben", "direct server 1"]);
 });
 
 test("the bytes of all that wait on a node are bounded", async () => {
@@ -143,8 +164,11 @@ test("a peer of a node that has drained is waited for on the others", async () =
   await pass(world, 1000);
   expect(ben.newFrames()).toEqual([]);
   const ann = world.connect("ann", { node: 2 });
+  ann.subscribe("c");
   await pass(world, 1000);
-  expect(ann.newFrames().sort()).toEqual(["direct ben 2", "direct cat 1"]);
+  const [ack, roster, ...directs] = ann.newFrames();
+  expect([ack, roster]).toEqual(["ack r1", "roster: ben"]);
+  expect(directs.sort()).toEqual(["direct ben 2", "direct cat 1"]);
 });
 
 test("a peer that is still connected to another node is not waited for", async () => {

@@ -83,10 +83,10 @@ export class WaitingSends {
     });
   }
 
-  /** The peer has connected here. */
+  /** The peer has come back. */
   returned(app: string, peerId: string): void {
     const queue = this.queues.size === 0 ? undefined : this.queues.get(keyOf(app, peerId));
-    // Its welcome comes first.
+    // Its roster is written in this turn.
     if (queue) this.parts.clock.after(0, () => this.flush(keyOf(app, peerId), queue));
   }
 

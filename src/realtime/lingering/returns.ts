@@ -1,0 +1,91 @@
+/**
+ * Returns of members that had no connection for a while and stayed (history 4). Most of the channel is shown nothing. A peer that
+ * may be in a call with the member is shown that it has left and joined, one frame each, in this order: the public SDK begins a new
+ * RTCPeerConnection with everyone when its own connection is new, but not when it does not learn that the other side's is. A call
+ * in which one side only receives, or which has a data channel, would never go on.
+ *
+ * In a call may be peers that have sent direct messages to each other, and have been connected since before the loss: others have
+ * begun anew themselves. They are shown the return once the returned connection has its roster: an offer that the SDK receives
+ * before that is lost. In any case they are shown it before the next message of the member.
+ */
+import type { Clock } from "../clock.ts";
+import type { IndividualChanges } from "../individual-changes.ts";
+import type { Member } from "../member.ts";
+import type { Peer } from "../peer.ts";
+import type { Subscription } from "../subscription.ts";
+import { isLive } from "./stay.ts";
+
+/** A direct message waits this long for a connection that subscribes to nothing. */
+const SUBSCRIBES_WITHIN_MS = 1000;
+
+export interface Loss {
+  /** Unix ms; 0 if the channel was not shown the member on this node before, so that no one has to be shown its return. */
+  readonly sinceMs: number;
+  /** Those that were shown its return before the others, with a direct message. Bound: the connections of RECEIVERS_MAX peers. */
+  shownTo: Set<Subscription> | undefined;
+}
+
+export interface ReturnsParts {
+  readonly clock: Clock;
+  readonly individual: Pick<IndividualChanges, "writeReturn">;
+  /** This peer has a roster again, or has sent a message. */
+  readonly returned: (peer: Peer) => void;
+}
+
+export class Returns {
+  constructor(private readonly parts: ReturnsParts) {}
+
+  /** The connections of this member have changed. */
+  onChanged(member: Member): void {
+    if (member.isConnected || member.isGone) return;
+    const sinceMs = member.shown === undefined ? 0 : this.parts.clock.nowMs();
+    if (member.loss) member.loss.shownTo = undefined;
+    else member.loss = { sinceMs, shownTo: undefined };
+  }
+
+  /** Shows the return of a member that has its roster, or whose message comes next. */
+  show(member: Member, isSender: boolean): void {
+    const { loss } = member;
+    if (!loss || !member.isReturning || !(isSender || isRostered(member))) return;
+    for (const peer of member.peer.correspondents()) this.showTo(member, loss, peer);
+    member.loss = undefined;
+    this.parts.returned(member.peer);
+  }
+
+  /** A direct message of the member to this peer comes next. */
+  beforeDirect(member: Member, target: Peer): void {
+    const { loss, peer } = member;
+    if (loss && member.isReturning && peer.correspondents().some((other) => other === target))
+      this.showTo(member, loss, target);
+  }
+
+  private showTo(member: Member, loss: Loss, { connections }: Peer): void {
+    for (const connection of connections) {
+      if (connection.connectedMs > loss.sinceMs) continue;
+      const subscription = connection.subscriptionTo(member.channel.name);
+      if (!subscription?.member || !subscription.knowsMembers || loss.shownTo?.has(subscription)) continue;
+      loss.shownTo ??= new Set();
+      loss.shownTo.add(subscription);
+      this.parts.individual.writeReturn(subscription, member);
+    }
+  }
+}
+
+const isRostered = (member: Member): boolean =>
+  member.hasRoster ||
+  member.remote?.values().some((state) => isLive(state) && !state.isArriving && !state.isReturning) === true;
+
+/** Whether a direct message to this peer must wait: it has come back a moment ago, and waits for its first roster. */
+export function awaitsRoster({ connections }: Peer, nowMs: number): boolean {
+  return (
+    connections.length > 0 &&
+    connections.every(({ subscriptions, connectedMs }) => {
+      let hasRoster = false;
+      for (const subscription of subscriptions) {
+        if (subscription.awaitsRoster) return true;
+        hasRoster ||= subscription.hasRoster;
+      }
+      return !hasRoster && nowMs - connectedMs < SUBSCRIBES_WITHIN_MS;
+    })
+  );
+}
