@@ -123,10 +123,10 @@ export class Hub {
     const { lingering } = presence;
     const notes = new Notes({ ...parts, spaces, holds, lingering });
     const delivery = new Delivery({ ...parts, spaces, presence, emitter, holds });
-    const streams = new Streams({ ...parts, spaces, delivery, boundary });
+    const { defer = setImmediate } = parts;
+    const streams = new Streams({ ...parts, spaces, delivery, boundary, defer });
     const tops = new Tops({ ...parts, streams, spaces, boundary });
     const replays = new Replays({ ...parts, streams, boundary, connections });
-    const { defer = setImmediate } = parts;
     const publishing = new Publishing({ ...parts, streams, delivery, spaces, boundary, defer });
     const pages = new HistoryPages({ ...parts, streams, maxBytes: partMaxBytesOf(parts.maxPendingBytes) });
     const occupancyFrames = new OccupancyFrames({ ...parts, nodeRequests, spaces });

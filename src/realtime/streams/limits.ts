@@ -17,8 +17,10 @@ export const READ_AGAIN_MS = 250;
 /** Messages and bytes of one read for a gap or a replay. */
 export const READ_MAX_MESSAGES = 256;
 export const READ_MAX_BYTES = 256 * 1024;
-/** Reads for recoveries at the same time: each may hold REPLAY_MAX_BYTES in memory. */
-export const RECOVERY_READS_MAX = 8;
+/** Long reads at the same time, for recoveries and pages: each may hold REPLAY_MAX_BYTES in memory. */
+export const LONG_READS_MAX = 8;
+/** How much of a turn of the process they take. */
+export const LONG_READS_TURN_MS = 4;
 /** A message that was read from the store waits this long for the join of its sender. */
 export const JOIN_WAIT_MS = 1000;
 /** Later messages of the same sender do not wait again within this time. */

@@ -5,6 +5,7 @@ import { HISTORY_PAGE_MAX_BYTES } from "../../protocol/limits.ts";
 import { utf8Bytes } from "../../protocol/names.ts";
 import { positionText } from "../../protocol/position.ts";
 import type { PageRequest } from "./page-request.ts";
+import type { Reader } from "./read-queue.ts";
 import type { Streams } from "./streams.ts";
 
 /** What is around the messages of a page, at most: type, request id, channel, position. */
@@ -26,7 +27,12 @@ export class HistoryPages {
   ) {}
 
   /** `undefined`: the channel keeps no history. Rejects if the store is away. */
-  async page(app: string, channel: string, request: PageRequest): Promise<HistoryPage | "not here" | undefined> {
+  async page(
+    app: string,
+    channel: string,
+    request: PageRequest,
+    reader: Reader = app,
+  ): Promise<HistoryPage | "not here" | undefined> {
     const { history, streams } = this.parts;
     const keep = streams.ruleOf(app, channel)?.history;
     if (!keep) return undefined;
@@ -34,7 +40,7 @@ export class HistoryPages {
     const { before, after, limit } = request;
     const named = before ?? after;
     const range = { ...(before ? { before: before.offset } : after && { after: after.offset }), limit, maxBytes };
-    const page = await streams.calls.run(history.read(app, channel, range));
+    const page = await streams.reads.run(reader, () => streams.calls.run(history.read(app, channel, range)));
     // A stream begins with its first subscriber or message.
     if (!page && named) return "not here";
     if (!page) return { fields: `${positionOf(await this.open(app, channel, keep))},"messages":[],"more":false` };

@@ -254,6 +254,27 @@ describe("pacing", () => {
     expect(world.node.hub.replays.count).toBe(0);
   });
 
+  test("nothing is read from the store for a client that does not read", async () => {
+    const world = new StreamsWorld({ maxPendingBytes: 100_000 });
+    const { ann, position } = await away(world, 1, 1);
+    for (let i = 2; i <= 101; i++) ann.publish(ROOM, "x".repeat(2000));
+    await world.answers();
+    const ben = world.connect("ben");
+    ben.socket.stalled = true;
+    ben.subscribe(ROOM, { recover: position });
+    await world.pass(2);
+    // Other channels have used all that rings may hold.
+    for (const { ring } of world.node.hub.streams.all) ring.clear();
+    const { read } = world.history.calls;
+    await world.pass(5000);
+    expect(world.history.calls.read).toBe(read);
+    ben.socket.stalled = false;
+    ben.socket.read();
+    await world.pass(5);
+    expect(world.history.calls.read).toBeGreaterThan(read);
+    expect(dataOf(ben.received)).toHaveLength(100);
+  });
+
   test("the ack of the client's own message waits for the replay", async () => {
     const world = new StreamsWorld({ maxPendingBytes: 100_000 });
     const { ann, position } = await away(world, 1, 1);

@@ -7,7 +7,6 @@ import { messageBytes } from "../../history/size.ts";
 import { REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";
 import { type Position, parsePosition } from "../../protocol/position.ts";
 import type { Clock } from "../clock.ts";
-import { RECOVERY_READS_MAX } from "./limits.ts";
 import type { Replay } from "./replay.ts";
 import { RingFills } from "./ring-fills.ts";
 import type { Stream } from "./stream.ts";
@@ -38,9 +37,6 @@ type Decided = (beginning: Beginning | "unavailable") => void;
 
 export class Recovery {
   private readonly fills: RingFills;
-  private reads = 0;
-  /** Bound: subscriptions whose beginning is being decided. */
-  private readonly waitingReads: (() => void)[] = [];
 
   constructor(private readonly parts: RecoveryParts) {
     this.fills = new RingFills(parts);
@@ -120,7 +116,7 @@ export class Recovery {
     if (position && position.offset > stream.delivered && !(await this.reach(position, stream)))
       return notRecovered(stream);
     // After a restart many clients come back to the same channel: one read serves all of them.
-    await this.fills.fill(stream);
+    await this.long(replay, () => this.fills.fill(stream));
     const found = this.fromRing(replay, stream);
     if (found) return found;
     return position ? this.recoverFromStore(replay, stream, position) : this.rewindFromStore(replay, stream);
@@ -143,7 +139,7 @@ export class Recovery {
     const { delivered: upTo, check: upToCheck, epoch } = stream;
     if (upTo - offset > REPLAY_MAX_MESSAGES || offset > upTo) return notRecovered(stream);
     const range = { after: offset, upTo, limit: REPLAY_MAX_MESSAGES, maxBytes: REPLAY_MAX_BYTES };
-    const page = await this.readLarge(stream, range);
+    const page = await this.long(replay, () => this.read(stream, range));
     if (page?.state.epoch !== epoch || page.check !== check) return notRecovered(stream);
     const { messages } = page;
     // Fewer: they are longer than a replay may be.
@@ -156,7 +152,7 @@ export class Recovery {
     const { delivered: upTo, check: upToCheck, epoch } = stream;
     const { maxCount, sinceMs } = this.rewindOf(replay);
     const range = { before: upTo + 1, sinceMs, limit: maxCount, maxBytes: REPLAY_MAX_BYTES };
-    const page = await this.readLarge(stream, range);
+    const page = await this.long(replay, () => this.read(stream, range));
     if (page?.state.epoch !== epoch) return notRecovered(stream);
     const buffer = [...page.messages].reverse();
     const [oldest] = buffer;
@@ -165,17 +161,12 @@ export class Recovery {
     return { isRecovered: true, cursor, check, upTo, upToCheck, count: countFor(replay, buffer), buffer };
   }
 
-  /** A read that may hold REPLAY_MAX_BYTES: only some at the same time. */
-  private async readLarge(stream: Stream, range: Range): Promise<Page | undefined> {
-    if (this.reads >= RECOVERY_READS_MAX) await new Promise<void>((resolve) => this.waitingReads.push(resolve));
-    else this.reads++;
-    try {
-      return await this.read(stream, range);
-    } finally {
-      const next = this.waitingReads.shift();
-      if (next) next();
-      else this.reads--;
-    }
+  /** A read that may hold REPLAY_MAX_BYTES: in turns with those of other connections. */
+  private long<T>(replay: Replay, read: () => Promise<T>): Promise<T> {
+    return this.parts.streams.reads.run(replay.subscription.connection, async () => {
+      if (replay.stage === "ended") throw new Error("the subscription has ended meanwhile");
+      return read();
+    });
   }
 
   private read({ channel }: Stream, range: Range): Promise<Page | undefined> {

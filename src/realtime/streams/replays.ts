@@ -118,13 +118,14 @@ export class Replays {
 
   /** Writes what may be written now. */
   private pump(replay: Replay): void {
+    if (replay.neededBytes > 0 && !this.hasRoom(replay, replay.neededBytes)) return;
     this.forConnection(replay, () => {
       const { stream } = replay.subscription.channel;
       if (replay.stage !== "following" || !stream?.isOpen) return;
       for (;;) {
         if (replay.cursor >= stream.delivered) return this.goLive(replay);
         const message = stream.ring.at(replay.cursor + 1) ?? replay.buffered;
-        if (!message) return void this.read(replay, stream);
+        if (!message) return this.hasRoom(replay, 0) ? void this.read(replay, stream) : undefined;
         if (!this.write(replay, message, stream.epoch)) return;
       }
     });
@@ -146,12 +147,13 @@ export class Replays {
         offset <= replay.upTo ? `${fields},"replay":true` : fields,
       );
       const bytes = utf8Bytes(text);
-      const waiting = connection.socket.getBufferedAmount();
-      if (waiting > 0 && waiting + bytes > this.parts.maxPendingBytes / 2) {
+      if (!this.hasRoom(replay, bytes)) {
         // Not in memory: it is read again when the client has read.
         replay.buffer = [];
+        replay.neededBytes = bytes;
         return false;
       }
+      replay.neededBytes = 0;
       connection.socket.send(text);
       this.parts.metrics.messages.inc();
       const { counters } = channel.space;
@@ -160,6 +162,12 @@ export class Replays {
     }
     replay.passTo(offset, check);
     return true;
+  }
+
+  /** Whether the client has read enough to be sent this much more. */
+  private hasRoom(replay: Replay, bytes: number): boolean {
+    const waiting = replay.subscription.connection.socket.getBufferedAmount();
+    return waiting === 0 || waiting + bytes <= this.parts.maxPendingBytes / 2;
   }
 
   private goLive(replay: Replay): void {
@@ -178,8 +186,12 @@ export class Replays {
     const { name, space } = subscription.channel;
     const range = { after: cursor, upTo: stream.delivered, limit: READ_MAX_MESSAGES, maxBytes: READ_MAX_BYTES };
     try {
-      const page = await streams.calls.run(history.read(space.app, name, range));
-      if (replay.stage !== "following" || !stream.isOpen) return;
+      const page = await streams.reads.run(subscription.connection, async () => {
+        // Another replay of this connection has taken the room meanwhile.
+        if (replay.stage !== "following" || !this.hasRoom(replay, replay.neededBytes)) return "later";
+        return streams.calls.run(history.read(space.app, name, range));
+      });
+      if (page === "later" || replay.stage !== "following" || !stream.isOpen) return;
       const isSame = page?.state.epoch === stream.epoch && (check === undefined || page.check === check);
       if (!isSame || page.messages[0]?.offset !== cursor + 1) return this.cut(replay);
       replay.buffer = page.messages;

@@ -19,9 +19,11 @@ import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
 import type { Delivery } from "../delivery.ts";
 import type { RealtimeMetrics } from "../metrics.ts";
+import { safely } from "../safely.ts";
 import type { Spaces } from "../spaces.ts";
 import { Joins } from "./joins.ts";
 import { GAP_WAIT_MS, READ_AGAIN_MS, READ_MAX_BYTES, READ_MAX_MESSAGES } from "./limits.ts";
+import { ReadQueue } from "./read-queue.ts";
 import { StoreCalls } from "./store-calls.ts";
 import { Stream } from "./stream.ts";
 
@@ -35,10 +37,12 @@ export interface StreamsParts {
   readonly boundary: Boundary;
   readonly metrics: RealtimeMetrics;
   readonly faults: FaultLog;
+  readonly defer: (callback: () => void) => void;
 }
 
 export class Streams {
   readonly calls: StoreCalls;
+  readonly reads: ReadQueue;
   private readonly budget = new RingBudget();
   private readonly joins: Joins;
   /** Bound: the channels with history that have subscribers here. */
@@ -46,7 +50,9 @@ export class Streams {
   private begun: () => void = () => undefined;
 
   constructor(private readonly parts: StreamsParts) {
-    this.calls = new StoreCalls(parts.clock);
+    const { clock, faults, defer } = parts;
+    this.calls = new StoreCalls(clock);
+    this.reads = new ReadQueue({ clock, defer: (callback) => defer(() => safely(faults, "history", callback)) });
     this.joins = new Joins(parts);
   }
 
