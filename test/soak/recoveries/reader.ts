@@ -274,14 +274,17 @@ export class Reader {
 
   private ended(code: number): void {
     const { checker, figures } = this.context;
-    if (this.connection !== undefined) checker.closed(this.connection);
-    figures.count(`close ${code}`);
+    const wasWelcome = this.connection !== undefined;
+    if (this.connection !== undefined) {
+      checker.closed(this.connection);
+      figures.count(`close ${code}`);
+    }
     this.socket = this.connection = this.asked = undefined;
     this.isSubscribed = false;
     this.replayLeft = 0;
     this.publishes.clear();
     this.tries++;
-    this.timer = setTimeout(() => this.connect(), code === 1000 || code === 1006 ? 1 : RETRY_MS);
+    this.timer = setTimeout(() => this.connect(), wasWelcome && (code === 1000 || code === 1006) ? 1 : RETRY_MS);
   }
 }
 
