@@ -68,7 +68,7 @@ test("readers take turns: who asks for much does not hold up the others", async 
 test("a reader has one read under way, all together a few; one that fails makes room as well", async () => {
   const reads = new Reads();
   const ends = Array.from({ length: LONG_READS_MAX + 2 }, (_, nr) => reads.distant(`${nr}`));
-  const again = reads.distant("0");
+  const second = reads.distant("0");
   await reads.nextTurn();
   expect(reads.done).toHaveLength(LONG_READS_MAX);
   ends[0]?.();
@@ -77,7 +77,7 @@ test("a reader has one read under way, all together a few; one that fails makes 
   for (const end of ends) end();
   await reads.nextTurn();
   expect(reads.done.filter((reader) => reader === "0")).toHaveLength(2);
-  again();
+  second();
 });
 
 test("what a read rejects with reaches its caller, and the next one runs", async () => {
