@@ -2,7 +2,7 @@
 
 /** What a stored message takes beside its texts: its row, its index entries, and the rest of the frame that carries it. */
 export const MESSAGE_OVERHEAD_BYTES = 256;
-/** Streams per application. Beyond it, the ones that were used least recently are forgotten. */
+/** Streams per application. Beyond it, those without messages are forgotten, then those that were used least recently. */
 export const STREAMS_PER_APP_MAX = 100_000;
 /** A stream that never had a message, and that nothing has used for this long, is forgotten. */
 export const EMPTY_STREAM_KEPT_MS = 3_600_000;

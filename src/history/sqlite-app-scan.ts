@@ -8,7 +8,7 @@ const SCAN_STREAMS = 250;
 /** How many streams one scan finds; the next ones need another scan. */
 export const FOUND_MAX = 1000;
 
-type Order = "bytes DESC" | "used ASC";
+type Order = "largest" | "most dispensable";
 
 export interface Found {
   readonly id: number;
@@ -25,8 +25,9 @@ interface Running {
 }
 
 const better: Readonly<Record<Order, (a: Found, b: Found) => number>> = {
-  "bytes DESC": (a, b) => b.bytes - a.bytes,
-  "used ASC": (a, b) => a.used - b.used,
+  largest: (a, b) => b.bytes - a.bytes,
+  // Whoever may subscribe can make streams, and must not push out the messages of others with them.
+  "most dispensable": (a, b) => Number(a.bytes > 0) - Number(b.bytes > 0) || a.used - b.used,
 };
 
 export class AppScan {
@@ -41,12 +42,12 @@ export class AppScan {
 
   /** The largest streams, the largest first, as they were when the scan found them; `undefined`: call again. */
   largest(app: string): readonly Found[] | undefined {
-    return this.advance(app, "bytes DESC");
+    return this.advance(app, "largest");
   }
 
-  /** The streams that were used least recently, at most 1,000; `undefined`: call again. */
-  leastUsed(app: string): readonly Found[] | undefined {
-    return this.advance(app, "used ASC");
+  /** Streams without messages, then the others, those first that were used least recently; at most 1,000. `undefined`: call again. */
+  mostDispensable(app: string): readonly Found[] | undefined {
+    return this.advance(app, "most dispensable");
   }
 
   /** Its result was used up. */

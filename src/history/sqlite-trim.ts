@@ -120,7 +120,7 @@ export class SqliteTrim {
     const { streams, streamsMax } = this.parts;
     for (const [app, totals] of streams.totals) {
       if (totals.streams > streamsMax) {
-        this.forgetLeastUsed(app, totals.streams - streamsMax);
+        this.forgetDispensable(app, totals.streams - streamsMax);
         return true;
       }
       const excess = totals.bytes - maxBytesOf(app);
@@ -129,10 +129,10 @@ export class SqliteTrim {
     return false;
   }
 
-  private forgetLeastUsed(app: string, surplus: number): void {
-    const oldest = this.scan.leastUsed(app);
-    if (!oldest) return;
-    this.forgetStreams(oldest.slice(0, Math.min(surplus, STEP_ROWS)).map(({ id }) => id));
+  private forgetDispensable(app: string, surplus: number): void {
+    const found = this.scan.mostDispensable(app);
+    if (!found) return;
+    this.forgetStreams(found.slice(0, Math.min(surplus, STEP_ROWS)).map(({ id }) => id));
     this.scan.restart();
   }
 

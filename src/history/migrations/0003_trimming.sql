@@ -71,7 +71,8 @@ BEGIN
 END $$;
 
 -- The second transaction of a slice: deletes what is below `low`, messages of removed streams, old ids, and streams that nothing
--- uses. It skips whatever is locked. `crowded` are applications with `surplus` streams too many. Returns how many rows it deleted.
+-- uses. It skips whatever is locked. `crowded` are applications with `surplus` streams too many: those
+-- without messages go first, because whoever may subscribe can make such streams. Returns how many rows it deleted.
 CREATE FUNCTION history_sweep(
   lock_space INT, skew BIGINT, id_ms BIGINT, max_rows BIGINT, empty_ms BIGINT, expired_ms BIGINT,
   trimmed BIGINT[], crowded TEXT[], surplus BIGINT[]
@@ -105,7 +106,7 @@ BEGIN
   done := done + history_forget(forgotten);
   SELECT array_agg(s.id) INTO forgotten FROM unnest(crowded, surplus) AS n (app, extra)
     CROSS JOIN LATERAL (SELECT c.id FROM history_streams c WHERE c.app = n.app
-      ORDER BY c.used LIMIT least(n.extra, max_rows) FOR UPDATE SKIP LOCKED) AS s;
+      ORDER BY c.expires IS NOT NULL, c.used LIMIT least(n.extra, max_rows) FOR UPDATE SKIP LOCKED) AS s;
   done := done + history_forget(forgotten);
   DELETE FROM history_writers WHERE id IN (
     SELECT w.id FROM history_writers w WHERE w.used < now_ms - expired_ms LIMIT 100 FOR UPDATE SKIP LOCKED);

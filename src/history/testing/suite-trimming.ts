@@ -121,6 +121,16 @@ export function trimTests({ newHistory, reopen, wait }: SuiteContext): void {
     );
   });
 
+  test("streams that were only opened do not push out messages", async () => {
+    const store = await newHistory();
+    for (const channel of numbers(1, 5)) await appendTexts(store, ["kept"], { channel });
+    wait(60_000);
+    for (const nr of numbers(1, STREAMS_MAX + 20)) await store.open("app", `opened ${nr}`, KEEP);
+    await trimAll(store);
+    expect(await store.usage("app")).toMatchObject({ streams: STREAMS_MAX, messages: 5 });
+    for (const channel of numbers(1, 5)) expect(await readTexts(store, {}, channel)).toEqual(["kept"]);
+  });
+
   test("trimming and appending at the same time lose nothing", async () => {
     const store = await newHistory();
     const keep = { messages: 20, seconds: 3600 };
