@@ -14,7 +14,7 @@ const PREFIX = new RegExp(`^[A-Za-z0-9_.:/-]{1,${VERIFY_PREFIX_MAX_CHARS}}$`);
 const CLIENTS_MAX = 10_000;
 const RATE_MAX = 100_000;
 const SECONDS_MAX = 86_400;
-/** Of the clients, per second: the service shows members late that come and go all the time. */
+/** The share of the clients that may be cut per second: the service shows members late that come and go all the time. */
 const CUTS_MAX_SHARE = 0.1;
 
 export async function verify(input: Input): Promise<CommandResult> {

@@ -14,7 +14,7 @@ export interface Destination {
   streamCount: number;
   subscriptions: Subscription[];
   readonly members: Members;
-  /** Of a channel with history; undefined: no position was seen so far. */
+  /** Set for a channel with history; undefined: no position was seen so far. */
   order: Order | undefined;
 }
 

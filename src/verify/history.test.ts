@@ -211,9 +211,9 @@ test("own messages of the earlier connection must not be replayed; one that was 
   scene.arrive(witness, 1, { number: one });
   scene.arrive(witness, 2, { number: two });
   scene.top = 2;
-  const again = scene.resume(scene.ann, "ann", pos(0), { replay: 1, pos: pos(1) });
-  scene.arrive(again, 1, { number: one, isReplay: true });
-  scene.arrive(again, 2, { number: two });
+  const returned = scene.resume(scene.ann, "ann", pos(0), { replay: 1, pos: pos(1) });
+  scene.arrive(returned, 1, { number: one, isReplay: true });
+  scene.arrive(returned, 2, { number: two });
   expect(scene.findings).toEqual({
     echoed: "1: ann got number 1 of ann in c, replayed, which its earlier connection has published",
   });
@@ -238,12 +238,12 @@ test("a retried message is stored once, and arrives from either connection", () 
   const bob = scene.follow("bob");
   const number = scene.checker.publishing(scene.ann, "c");
   scene.checker.closed(scene.ann);
-  const again = scene.follow("ann");
+  const returned = scene.follow("ann");
   const mark = { connection: scene.ann, number };
-  scene.checker.retrying(again, "c", mark);
+  scene.checker.retrying(returned, "c", mark);
   scene.arrive(bob, 1, { number });
-  scene.arrive(again, 1, { number });
-  scene.checker.retried(again, "c", mark, { pos: pos(1), isDuplicate: true });
+  scene.arrive(returned, 1, { number });
+  scene.checker.retried(returned, "c", mark, { pos: pos(1), isDuplicate: true });
   expect(scene.findings).toEqual({});
   scene.arrive(bob, 2, { number });
   expect(scene.findings).toEqual({
@@ -255,11 +255,11 @@ test("a duplicate's ack with a position ahead of what has arrived", () => {
   const scene = new StoredScene();
   const first = scene.checker.publishing(scene.ann, "c");
   scene.checker.closed(scene.ann);
-  const [again, eve] = [scene.follow("ann"), scene.open("eve")];
+  const [returned, eve] = [scene.follow("ann"), scene.open("eve")];
   scene.store(2, eve);
   const mark = { connection: scene.ann, number: first };
-  scene.checker.retrying(again, "c", mark);
-  scene.checker.retried(again, "c", mark, { pos: pos(3), isDuplicate: true });
+  scene.checker.retrying(returned, "c", mark);
+  scene.checker.retried(returned, "c", mark, { pos: pos(3), isDuplicate: true });
   expect(scene.findings.ahead).toBe("1: ann got the ack of number 1 in c while it was at offset 0");
 });
 
@@ -290,7 +290,7 @@ test.each([[{ recovered: false, replay: 2 }], [{ recovered: undefined }]])(
   },
 );
 
-test("times do not decrease, and are the same for everybody", () => {
+test("times do not decrease, and are the same for all subscribers", () => {
   const scene = new StoredScene();
   const [bob, cid] = [scene.follow("bob"), scene.follow("cid")];
   scene.store(2);

@@ -1,5 +1,5 @@
 /**
- * The rules of channels with history (docs/history.md): one order for everybody; a subscription gets every message behind its
+ * The rules of channels with history (docs/history.md): one order for all subscribers; a subscription gets every message behind its
  * beginning, once and in order; a recovery replays what was missed and nothing else.
  */
 
@@ -86,7 +86,7 @@ export class History {
     if (unexpected) wrong(unexpected.kind, unexpected.how);
   }
 
-  /** A page of history, newest first: every message between its ends, with the positions that everybody else has seen. */
+  /** A page of history, newest first: every message between its ends, with the positions that other clients have seen. */
   page(connection: Connection, destination: Destination, entries: readonly PageEntry[]): void {
     let newer: Position | undefined;
     for (const { from, mark, stored } of entries) {

@@ -27,7 +27,7 @@ test("a message whose outcome its sender never knew may be stored long after the
   expect(scene.findings).toEqual({});
 });
 
-test("a page of history has every message between its ends, at the positions that everybody has seen", () => {
+test("a page of history has every message between its ends, at the positions that subscribers have seen", () => {
   const scene = new StoredScene();
   const bob = scene.follow("bob");
   scene.store(5);
