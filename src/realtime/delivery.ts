@@ -153,6 +153,7 @@ export class Delivery {
     sender?: Connection,
   ): SendRefusal | undefined | Promise<SendRefusal | undefined> {
     if (this.quota.isUsedUp(app)) return "over_message_quota";
+    if (sender?.peerId === to) return this.sendToOwn(app, to, envelope, sender);
     const order = ++this.lastSend;
     const reached = this.waiting.mustWait(app, to) ? HELD : this.reach(app, to, envelope, sender);
     if (typeof reached === "number")
@@ -162,6 +163,18 @@ export class Delivery {
     return reached.then((count) =>
       count === HELD ? this.sendLater(app, to, envelope, sender, order) : this.sent(app, to, envelope, sender, count),
     );
+  }
+
+  /** To the other connections of the same peer: it is connected, so that nothing has to wait for its return. */
+  private sendToOwn(
+    app: string,
+    to: string,
+    envelope: Envelope,
+    sender: Connection,
+  ): SendRefusal | undefined | Promise<SendRefusal | undefined> {
+    const reached = this.reach(app, to, envelope, sender);
+    if (typeof reached === "number") return this.sent(app, to, envelope, sender, reached);
+    return reached.then((count) => this.sent(app, to, envelope, sender, count));
   }
 
   /** The service itself has closed the connection of the receiver, which is expected back. */
@@ -182,9 +195,16 @@ export class Delivery {
     if (sender?.peer.pending) presence.announcePending(sender.peer);
     const target = space?.peers.get(to);
     if (target && sender && sender.peer.lastReceiver !== target.peerId) sender.peer.sentTo(target.peerId);
-    if (target && this.mustAwaitRoster(target, envelope)) return HELD;
+    const isOwn = target !== undefined && target === sender?.peer;
+    if (target && !isOwn && this.mustAwaitRoster(target, envelope)) return HELD;
     const isHere = target !== undefined && hasOther(target.connections, sender);
-    const elsewhere = engine.send(app, to, orAfterRoster(envelope, target), isHere, this.waiting.onHeld);
+    const elsewhere = engine.send(
+      app,
+      to,
+      orAfterRoster(envelope, target),
+      isHere,
+      isOwn ? undefined : this.waiting.onHeld,
+    );
     if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
     const here = target ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender) : 0;
     if (typeof elsewhere === "number") return this.orHeld(app, to, here, elsewhere);
@@ -210,7 +230,7 @@ export class Delivery {
     reached: number,
   ): SendRefusal | undefined {
     if (reached === UNAVAILABLE) return "backend_error";
-    if (reached === 0) return "peer_not_found";
+    if (reached === 0 || reached === HELD) return "peer_not_found";
     const { emitter } = this.parts;
     if (sender) sender.peer.space.countMessage();
     else this.countMessage(app);

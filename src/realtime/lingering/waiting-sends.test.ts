@@ -104,6 +104,19 @@ test("other peers are sent to meanwhile, and messages of channels do not wait", 
   expect(ben.newFrames()).toEqual(["ack r3", "ack r4"]);
 });
 
+test("a peer that sends to itself waits for no one, although another node expects it back", async () => {
+  const world = new World({ nodes: 2 });
+  world.connect("ann", { expiresInMs: 3000 });
+  world.advance(3000);
+  const [ann, ben] = [world.connect("ann", { node: 1 }), world.connect("ben", { node: 1 })];
+  ann.send("ann", 1);
+  await pass(world, 50);
+  expect(ann.newFrames()).toEqual(["error peer_not_found r1"]);
+  ben.send("ann", 2);
+  await pass(world, 50);
+  expect(ann.newFrames()).toEqual(["direct ben 2"]);
+});
+
 test("a sender that has gone meanwhile has still sent", async () => {
   const { world, ben } = expired();
   ben.send("ann", 1);
