@@ -2,17 +2,25 @@ import { expect, test } from "bun:test";
 import { Metrics } from "../telemetry/metrics.ts";
 import { MeteredHistory } from "./metered.ts";
 import { messageBytes } from "./size.ts";
-import { batchOf, message } from "./testing/kit.ts";
+import { batchOf, KEEP, message } from "./testing/kit.ts";
 import { openMemoryHistory } from "./testing/memory.ts";
 import { UnreliableHistory } from "./testing/unreliable.ts";
 
 function setup() {
   const unreliable = new UnreliableHistory(openMemoryHistory());
   const metrics = new Metrics();
-  const history = new MeteredHistory(unreliable, metrics);
+  const changes: string[] = [];
+  let nowMs = 0;
+  const history = new MeteredHistory(unreliable, metrics, {
+    changed: (canStore, error) => changes.push(canStore ? "stores again" : `${error}`),
+    monotonicMs: () => nowMs,
+  });
+  const wait = (ms: number): void => {
+    nowMs += ms;
+  };
   const value = (name: string): number =>
     Number(new RegExp(`^parley_history_${name} (\\d+)$`, "m").exec(metrics.text())?.[1]);
-  return { unreliable, history, value };
+  return { unreliable, history, value, changes, wait };
 }
 
 test("stored messages, duplicates, bytes and batches are counted", async () => {
@@ -27,11 +35,36 @@ test("a store that fails is down until it answers again", async () => {
   const { unreliable, history, value } = setup();
   expect(value("up")).toBe(1);
   unreliable.fate = () => "fail";
-  await expect(history.append(batchOf({}))).rejects.toThrow();
+  await expect(history.open("app", "channel", KEEP)).rejects.toThrow();
   expect([value("up"), value("failures_total"), history.isUp]).toEqual([0, 1, false]);
   unreliable.fate = () => "answer";
   await history.trim(() => 0);
   expect([value("up"), history.isUp]).toEqual([1, true]);
+});
+
+test("a store that can be read but stores nothing, as on a full disk, is down, and that is reported once", async () => {
+  const { unreliable, history, value, changes } = setup();
+  unreliable.fate = (call) => (call === "append" ? "fail" : "answer");
+  for (let i = 0; i < 3; i++) {
+    await expect(history.append(batchOf({}))).rejects.toThrow();
+    await history.trim(() => 0);
+    expect(value("up")).toBe(0);
+  }
+  unreliable.fate = () => "answer";
+  await history.append(batchOf({}));
+  expect(value("up")).toBe(1);
+  expect(changes).toEqual([expect.stringContaining("made to fail"), "stores again"]);
+});
+
+test("a failure counts for a minute if nothing is published after it", async () => {
+  const { unreliable, history, wait } = setup();
+  unreliable.fate = (call) => (call === "append" ? "fail" : "answer");
+  await expect(history.append(batchOf({}))).rejects.toThrow();
+  await history.trim(() => 0);
+  wait(59_000);
+  expect(history.isUp).toBe(false);
+  wait(1000);
+  expect(history.isUp).toBe(true);
 });
 
 test("a batch that was stored without an answer is counted when it is settled", async () => {

@@ -4,9 +4,21 @@ import type { Metrics } from "../telemetry/metrics.ts";
 import type { Appended, Batch, HistoryStore, HistoryUsage, Page, Range, StreamState, Top } from "./history.ts";
 import { messageBytes } from "./size.ts";
 
+/** A failure to store counts for this long, unless something is stored meanwhile: then the store may be well, and only unused. */
+const FAILURE_COUNTS_MS = 60_000;
+
+export interface MeteredOptions {
+  /** Messages can no longer be stored, with the first error; or can be stored again. */
+  readonly changed?: (canStore: boolean, error?: unknown) => void;
+  readonly monotonicMs?: () => number;
+}
+
 export class MeteredHistory implements HistoryStore {
   readonly isShared: boolean;
   private lastAnswered = true;
+  /** Monotonic ms of the last failure to store messages, if nothing was stored since. A full disk can still be read. */
+  private notStoredMs: number | undefined;
+  private readonly monotonicMs: () => number;
   private readonly messages;
   private readonly duplicates;
   private readonly bytes;
@@ -16,7 +28,9 @@ export class MeteredHistory implements HistoryStore {
   constructor(
     private readonly inner: HistoryStore,
     metrics: Metrics,
+    private readonly options: MeteredOptions = {},
   ) {
+    this.monotonicMs = options.monotonicMs ?? (() => performance.now());
     this.isShared = inner.isShared;
     this.messages = metrics.counter("parley_history_messages_total", "Messages that were stored in histories.");
     this.duplicates = metrics.counter(
@@ -26,18 +40,28 @@ export class MeteredHistory implements HistoryStore {
     this.bytes = metrics.counter("parley_history_bytes_total", "Bytes of the messages that were stored in histories.");
     this.batches = metrics.counter("parley_history_batches_total", "Transactions that stored messages.");
     this.failures = metrics.counter("parley_history_failures_total", "Calls that the store of histories failed.");
-    metrics.gauge("parley_history_up", "Whether the store of histories answers.", () => Number(this.isUp));
+    metrics.gauge("parley_history_up", "Whether the store of histories answers, and stores messages.", () =>
+      Number(this.isUp),
+    );
   }
 
-  /** Whether the last call was answered. Trimming calls it every second, so this is never old. */
+  /** Whether the last call was answered, and the last messages were stored. Trimming calls it every second, so this is never old. */
   get isUp(): boolean {
-    return this.lastAnswered;
+    const { notStoredMs } = this;
+    return this.lastAnswered && (notStoredMs === undefined || this.monotonicMs() - notStoredMs >= FAILURE_COUNTS_MS);
   }
 
   append = async (batch: Batch): Promise<readonly Appended[]> => {
-    const results = await this.watch(this.inner.append(batch));
-    this.count(batch, results);
-    return results;
+    try {
+      const results = await this.watch(this.inner.append(batch));
+      this.count(batch, results);
+      this.stored();
+      return results;
+    } catch (error) {
+      if (this.notStoredMs === undefined) this.options.changed?.(false, error);
+      this.notStoredMs = this.monotonicMs();
+      throw error;
+    }
   };
 
   settle = async (batch: Batch): Promise<readonly Appended[] | undefined> => {
@@ -76,6 +100,12 @@ export class MeteredHistory implements HistoryStore {
         this.bytes.inc(messageBytes(message));
       }
     }
+  }
+
+  private stored(): void {
+    if (this.notStoredMs === undefined) return;
+    this.notStoredMs = undefined;
+    this.options.changed?.(true);
   }
 
   private async watch<T>(call: Promise<T>): Promise<T> {

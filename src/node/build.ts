@@ -151,7 +151,12 @@ function contextOf(options: BuildOptions): NodeContext {
   const { config, sources, nodeId, log, store } = options;
   const metrics = new Metrics();
   processMetrics(metrics, VERSION, nodeId);
-  const history = new MeteredHistory(options.history, metrics);
+  const history = new MeteredHistory(options.history, metrics, {
+    changed: (canStore, err) =>
+      canStore
+        ? log.info("messages of channels with history are stored again")
+        : log.error({ err }, "messages of channels with history cannot be stored; their publishers get backend_error"),
+  });
   return {
     config,
     sources,
