@@ -81,3 +81,16 @@ test("a publish is answered although the history was removed before its stream o
   await world.pass(100);
   expect(seen(ann).toSorted()).toEqual(["ack", "ack"]);
 });
+
+test("a publish is answered although its history was removed and its publisher has unsubscribed since", async () => {
+  const world = new StreamsWorld({ nodes: 2 });
+  const ann = await world.joined("ann");
+  world.history.hold("append");
+  await world.history.remove(world.app, ROOM);
+  ann.request({ type: "publish", channel: ROOM, data: 1 });
+  ann.request({ type: "unsubscribe", channel: ROOM });
+  await world.answers();
+  world.history.releaseAll();
+  await world.pass(60);
+  expect(seen(ann).toSorted()).toEqual(["ack", "ack"]);
+});

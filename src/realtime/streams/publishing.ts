@@ -117,6 +117,8 @@ export class Publishing {
         whenPassed(subscription, offset, () => answer(published));
       // A position of another epoch skips nothing: no one can recover from it.
       else if (subscription && (stream?.isOpen || subscription.isEnded)) answer(published);
+      // Its subscribers are closed at the end of this turn. One that has unsubscribed by then still waits for an answer.
+      else if (subscription) this.parts.clock.after(0, () => answer(published));
       this.finish(sender);
     };
     if (stream) stream.whenDelivered(epoch, offset, delivered);
