@@ -196,7 +196,7 @@ export class Delivery {
     const target = space?.peers.get(to);
     if (target && sender && sender.peer.lastReceiver !== target.peerId) sender.peer.sentTo(target.peerId);
     const isOwn = target !== undefined && target === sender?.peer;
-    if (target && !isOwn && this.mustAwaitRoster(target, envelope)) return HELD;
+    if (target && this.mustAwaitRoster(target, envelope)) return HELD;
     const isHere = target !== undefined && hasOther(target.connections, sender);
     const elsewhere = engine.send(
       app,
@@ -213,7 +213,7 @@ export class Delivery {
 
   /** The receiver has come back a moment ago: an offer that the public SDK receives before its roster is lost. */
   private mustAwaitRoster(target: Peer, envelope: Envelope): boolean {
-    if (target.lostMemberships === 0 && !envelope.awaitsRoster) return false;
+    if ((target.lostMemberships === 0 && !envelope.awaitsRoster) || envelope.from === target.peerId) return false;
     return awaitsRoster(target, this.parts.clock.nowMs());
   }
 

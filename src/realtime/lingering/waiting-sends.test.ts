@@ -106,7 +106,8 @@ test("other peers are sent to meanwhile, and messages of channels do not wait", 
 
 test("a peer that sends to itself waits for no one, although another node expects it back", async () => {
   const world = new World({ nodes: 2 });
-  world.connect("ann", { expiresInMs: 3000 });
+  world.join("ben", "c");
+  world.join("ann", "c", { expiresInMs: 2000 });
   world.advance(3000);
   const [ann, ben] = [world.connect("ann", { node: 1 }), world.connect("ben", { node: 1 })];
   ann.send("ann", 1);
@@ -115,6 +116,11 @@ test("a peer that sends to itself waits for no one, although another node expect
   ben.send("ann", 2);
   await pass(world, 50);
   expect(ann.newFrames()).toEqual(["direct ben 2"]);
+  const other = world.connect("ann").holdPongs();
+  other.subscribe("c");
+  ann.send("ann", 3);
+  await pass(world, 50);
+  expect(other.newFrames()).toEqual(["ack r1", "direct ann 3"]);
 });
 
 test("a sender that has gone meanwhile has still sent", async () => {
