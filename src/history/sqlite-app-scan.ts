@@ -26,7 +26,7 @@ interface Running {
 
 const better: Readonly<Record<Order, (a: Found, b: Found) => number>> = {
   largest: (a, b) => b.bytes - a.bytes,
-  // Whoever may subscribe can make streams, and must not push out the messages of others with them.
+  // A client that may only subscribe can make streams; these must not push out the messages of others.
   "most dispensable": (a, b) => Number(a.bytes > 0) - Number(b.bytes > 0) || a.used - b.used,
 };
 
