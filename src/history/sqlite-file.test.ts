@@ -1,8 +1,9 @@
 /** The file of the embedded history: damage, copies that are put back, and a second process. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { copyFileSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { StoreError } from "../store/store.ts";
 import { newFolders } from "../store/testing/places.ts";
 import { HistoryUnavailable } from "./history.ts";
 import { SqliteHistory } from "./sqlite.ts";
@@ -55,6 +56,13 @@ test("damage that a call finds costs that call, and later ones use a new file", 
   expect(second?.offset).toBe(1);
   expect(second?.epoch).not.toBe(first?.epoch as string);
   await store.close();
+});
+
+test("a file that cannot be opened is named", () => {
+  const path = newPath();
+  mkdirSync(path);
+  expect(() => open(path)).toThrow(StoreError);
+  expect(() => open(path)).toThrow(`${path} cannot be opened`);
 });
 
 test("a second process is refused", () => {

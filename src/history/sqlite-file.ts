@@ -122,7 +122,7 @@ export function setAside(path: string, damage: Error): string {
 
 function open({ path, sync }: HistoryFileOptions): Database {
   if (path !== ":memory:") prepare(path);
-  const db = closeStatementsWith(new Database(path, { create: true, strict: true }));
+  const db = closeStatementsWith(connect(path));
   try {
     // Locked, so that no second process works on this file.
     db.run("PRAGMA locking_mode = EXCLUSIVE");
@@ -142,9 +142,20 @@ function open({ path, sync }: HistoryFileOptions): Database {
       throw new StoreError(
         `another Parley process is using ${dirname(path)}; stop it first, or name another folder with --data`,
       );
-    throw new StoreError(`${path} cannot be opened: ${(error as Error).message}`);
+    throw notOpened(path, error);
   }
 }
+
+function connect(path: string): Database {
+  try {
+    return new Database(path, { create: true, strict: true });
+  } catch (error) {
+    throw isDamage(error) ? error : notOpened(path, error);
+  }
+}
+
+const notOpened = (path: string, error: unknown): StoreError =>
+  new StoreError(`${path} cannot be opened: ${(error as Error).message}`);
 
 function migrate(db: Database, path: string): void {
   const version = db.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version ?? 0;
