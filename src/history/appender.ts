@@ -78,6 +78,11 @@ export class Appender {
     return true;
   }
 
+  /** The check of the batch that the store has not answered for; `undefined` if there is none. */
+  get unanswered(): string | undefined {
+    return this.sent?.batch.check;
+  }
+
   /** Bytes of messages that wait for the store. */
   get waitingBytes(): number {
     return this.queuedBytes;

@@ -30,6 +30,8 @@ interface Held {
 export class UnreliableHistory implements HistoryStore {
   /** The fate of each call, which may depend on it; a promise delays it. */
   fate: (call: Call) => Fate | Promise<Fate> = () => "answer";
+  /** Awaited when a call has reached the store, before it is answered. */
+  beforeAnswer: (call: Call) => void | Promise<void> = () => undefined;
   /** How often each call was made. */
   readonly calls: Record<Call, number> = { append: 0, settle: 0, open: 0, read: 0, tops: 0, remove: 0 };
   private readonly held: Held[] = [];
@@ -115,6 +117,7 @@ export class UnreliableHistory implements HistoryStore {
     const fate = await this.fate(call);
     if (fate === "fail") throw new HistoryUnavailable(`${call} was made to fail`);
     const result = await work();
+    await this.beforeAnswer(call);
     if (fate === "lose") throw new HistoryUnavailable(`the answer to ${call} was made to be lost`);
     return result;
   }

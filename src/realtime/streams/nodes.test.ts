@@ -52,6 +52,22 @@ describe("one order", () => {
     expect(seen(ann)).toEqual(["ack", "ack", "ack"]);
   });
 
+  test("an own message is acked before later messages, although the store's answer comes after them", async () => {
+    const world = new StreamsWorld({ nodes: 2 });
+    const [ann, ben] = [await join(world, "ann", 0), await join(world, "ben", 1)];
+    const answer = Promise.withResolvers<void>();
+    world.history.beforeAnswer = (call) => (call === "append" ? answer.promise : undefined);
+    ann.publish(ROOM, 1);
+    await world.answers();
+    world.history.beforeAnswer = () => undefined;
+    await world.publish(ben, 2, 2);
+    await world.pass(100);
+    expect(seen(ann)).toEqual([]);
+    answer.resolve();
+    await world.pass(100);
+    expect(seen(ann)).toEqual(["ack", "2"]);
+  });
+
   test("a stored message that no node announces is found within about a second", async () => {
     const links = new Links();
     const world = new StreamsWorld({ nodes: 2, engine: links.between });

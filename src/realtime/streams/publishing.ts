@@ -65,6 +65,7 @@ export class Publishing {
       lateStored: (message, appended) => this.lateStored(message, appended),
       failed: (error) => faults.caught("history", error),
     });
+    parts.streams.unanswered = () => this.appender.unanswered;
   }
 
   /** `answer` is called once, later: or within this call, if the message is refused at once. */
@@ -107,22 +108,25 @@ export class Publishing {
     const stored = isDuplicate ? undefined : { ...envelope, stored: { epoch, offset, check, time, connection } };
     if (stored) this.parts.delivery.accept(app, channel, stored, sender);
     const stream = this.parts.spaces.channel(app, channel)?.stream;
-    if (stored) this.deliver(app, channel, stored);
     const published: Published = { epoch, offset, check, isDuplicate };
     const subscription = sender?.subscriptionTo(channel);
     if (!subscription) answer(published);
     const delivered = (): void => {
-      // In a stream that has begun anew, earlier messages were not delivered to it: it is closed, and must not know this position.
       if (subscription && stream?.isOpen && stream.epoch === epoch)
         whenPassed(subscription, offset, () => answer(published));
-      // A position of another epoch skips nothing: no one can recover from it.
-      else if (subscription && (stream?.isOpen || subscription.isEnded)) answer(published);
-      // Its subscribers are closed at the end of this turn. One that has unsubscribed by then still waits for an answer.
-      else if (subscription) this.parts.clock.after(0, () => answer(published));
+      else if (subscription?.isEnded) answer(published);
+      else if (subscription) {
+        // The store has begun another epoch: earlier messages of it were not delivered here, so subscribers must not know this
+        // position. They are closed at the end of this turn; one that has unsubscribed by then still waits for an answer.
+        if (stream) this.parts.streams.resync(stream);
+        this.parts.clock.after(0, () => answer(published));
+      }
       this.finish(sender);
     };
+    // Before the delivery, which also releases later messages that have waited for this one.
     if (stream) stream.whenDelivered(epoch, offset, delivered);
     else delivered();
+    if (stored) this.deliver(app, channel, stored);
   }
 
   private deliver(app: string, name: string, envelope: Envelope): void {

@@ -48,6 +48,8 @@ export class Streams {
   /** Bound: the channels with history that have subscribers here. */
   private readonly inUse = new Set<Stream>();
   private begun: () => void = () => undefined;
+  /** The check of what this node has appended and has no answer for. */
+  unanswered: () => string | undefined = () => undefined;
 
   constructor(private readonly parts: StreamsParts) {
     const { clock, faults, defer } = parts;
@@ -161,11 +163,15 @@ export class Streams {
     const page = await this.readBehind(stream, READ_MAX_MESSAGES);
     if (!page) return false;
     await this.joins.of(stream, page.messages);
+    // Its own messages are delivered when the store has answered for them: an ack must not come behind later messages.
+    const own = this.unanswered();
+    const end = own === undefined ? -1 : page.messages.findIndex(({ check }) => check === own);
     boundary.forChannel("history", stream.channel, () => {
-      for (const message of page.messages) if (stream.isOpen) stream.offer(page.state.epoch, message);
+      for (const message of end < 0 ? page.messages : page.messages.slice(0, end))
+        if (stream.isOpen) stream.offer(page.state.epoch, message);
     });
     stream.deliveredMs = this.parts.clock.monotonicMs();
-    if (!page.more) stream.endsAt(Math.max(page.state.top, stream.delivered));
+    if (!page.more && end < 0) stream.endsAt(Math.max(page.state.top, stream.delivered));
     return stream.delivered > delivered;
   }
 
