@@ -25,8 +25,8 @@ const EMBEDDED: readonly Load[] = [
 ];
 const ON_POSTGRES: readonly Load[] = [{ name: POSTGRES, isKept: true, channels: 1, inFlight: 32 }];
 
-const WHOLE = { runs: 9, unmeasured: 4, measured: 6, subscribing: 4 };
-const QUICK = { runs: 1, unmeasured: 1, measured: 2, subscribing: 2 };
+const WHOLE = { runs: 9, warmUp: 50_000, turns: 6, subscribing: 4 };
+const QUICK = { runs: 1, warmUp: 5000, turns: 2, subscribing: 2 };
 
 /** One run: the figures by name. */
 type Run = Readonly<Record<string, number>>;

@@ -21,8 +21,8 @@ export interface HistoryNode extends AsyncDisposable {
   readonly pids: readonly [number];
   readonly secretKey: string;
   readonly dialect: Dialect;
-  /** The longest stall of the event loop since the last call, in ms. */
-  longestStallMs(): Promise<number>;
+  /** The longest stall of the event loop during this work. */
+  longestStallMs(work: () => Promise<unknown>): Promise<number>;
 }
 
 export async function startNode(settings: Readonly<Record<string, string>> = {}): Promise<HistoryNode> {
@@ -39,8 +39,10 @@ export async function startNode(settings: Readonly<Record<string, string>> = {})
     pids: [server.pid],
     secretKey: server.secretKey,
     dialect: dialect(server.secretKey),
-    longestStallMs: async () => {
+    longestStallMs: async (work) => {
       rmSync(file, { force: true });
+      process.kill(server.pid, "SIGUSR2");
+      await work();
       process.kill(server.pid, "SIGUSR2");
       while (!existsSync(file)) await sleep(LOOK_EVERY_MS);
       return Number(readFileSync(file, "utf8"));

@@ -6,6 +6,8 @@ import { type HistoryNode, KEPT } from "./node.ts";
 const BYTES = 128;
 const SLICE_MS = 600;
 const SETTLE_MS = 200;
+const STALLS_MS = 400;
+const WARM_UP_SLICES_MAX = 50;
 
 export interface Load {
   readonly name: string;
@@ -43,24 +45,28 @@ function planOf({ dialect }: HistoryNode, { isKept, channels, inFlight }: Load, 
 export async function published(
   node: HistoryNode,
   loads: readonly Load[],
-  turns: { readonly unmeasured: number; readonly measured: number },
+  { warmUp, turns }: { readonly warmUp: number; readonly turns: number },
 ): Promise<Map<string, Published>> {
   await using stack = new AsyncDisposableStack();
   const sessions = new Map<Load, Session>();
   for (const [at, load] of loads.entries())
     sessions.set(load, stack.use(await open(planOf(node, load, at * 1000), node)));
+  // By messages, not by time: on a busy machine the runtime has compiled nothing after a second.
+  for (const session of sessions.values())
+    for (let sent = 0, slices = 0; sent < warmUp && slices < WARM_UP_SLICES_MAX; slices++)
+      sent += (await session.slice(SLICE_MS)).messages;
   const windows = new Map<Load, Deliveries[]>(loads.map((load) => [load, []]));
   const stalls = new Map<Load, number>();
   const order = [...loads];
-  for (let turn = 0; turn < turns.unmeasured + turns.measured; turn++) {
+  for (let turn = 0; turn < turns; turn++) {
     // Forwards and backwards, so that no load always follows the same one.
     order.reverse();
     for (const load of order) {
-      await sessions.get(load)?.slice(SETTLE_MS);
-      await node.longestStallMs();
-      const window = await sessions.get(load)?.slice(SLICE_MS);
-      const stallMs = await node.longestStallMs();
-      if (turn < turns.unmeasured || !window) continue;
+      const session = sessions.get(load);
+      await session?.slice(SETTLE_MS);
+      const window = await session?.slice(SLICE_MS);
+      const stallMs = await node.longestStallMs(async () => session?.slice(STALLS_MS));
+      if (!window) continue;
       windows.get(load)?.push(window);
       stalls.set(load, Math.max(stalls.get(load) ?? 0, stallMs));
     }

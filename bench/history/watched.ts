@@ -1,24 +1,33 @@
 /**
- * A node that measures the longest stall of its own event loop: a timer that should fire every millisecond. On SIGUSR2 it writes the
- * longest gap between two firings since the last SIGUSR2 to the file that STALLS names.
+ * A node that measures the longest stall of its own event loop. SIGUSR2 starts a timer that should fire every millisecond; the next
+ * SIGUSR2 stops it, and writes the longest time between two firings to the file that STALLS names. The timer costs CPU itself, so it
+ * does not run while CPU is measured.
  */
 import { renameSync, writeFileSync } from "node:fs";
 
 const EVERY_MS = 1;
 const file = process.env.STALLS ?? "";
-let last = performance.now();
+let timer: Timer | undefined;
+let last = 0;
 let longestMs = 0;
 
-setInterval(() => {
+function fired(): void {
   const now = performance.now();
   longestMs = Math.max(longestMs, now - last);
   last = now;
-}, EVERY_MS);
+}
 
 process.on("SIGUSR2", () => {
+  if (!timer) {
+    last = performance.now();
+    longestMs = 0;
+    timer = setInterval(fired, EVERY_MS);
+    return;
+  }
+  clearInterval(timer);
+  timer = undefined;
   writeFileSync(`${file}.new`, String(longestMs));
   renameSync(`${file}.new`, file);
-  longestMs = 0;
 });
 
 await import("../../src/main.ts");
