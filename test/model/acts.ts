@@ -47,6 +47,15 @@ export class Choices {
     return this.act[this.at++] ?? 0;
   }
 
+  /** The next number, which stays the next. */
+  peek(): number {
+    return this.act[this.at] ?? 0;
+  }
+
+  skip(): undefined {
+    this.at++;
+  }
+
   of<T>(list: readonly T[]): T {
     return list[this.number() % list.length] as T;
   }

@@ -1,5 +1,6 @@
 /** Connects, kicks and blocks. */
 import type { Claims } from "../../src/access/token.ts";
+import type { Action } from "../../src/protocol/actions.ts";
 import {
   APP_CHOICES,
   BLOCK_MS,
@@ -18,6 +19,22 @@ import { nameOf, RuleBroken, ruleBroken } from "./rule-broken.ts";
 
 const CONNECTIONS_MAX = 10;
 
+/** A connection to be made. */
+interface Wanted {
+  readonly app: string;
+  readonly key: KeyState;
+  readonly isStale: boolean;
+  readonly peerId: string;
+  readonly node: number;
+  readonly metadata: { readonly v: number } | undefined;
+  readonly patterns: readonly string[] | undefined;
+  readonly permissions: readonly Action[] | undefined;
+  readonly seconds: number;
+  readonly pongAfterMs: number | undefined;
+  /** Decides the rest. */
+  readonly more: number;
+}
+
 export class Admission {
   private readonly blockedUntil = new Map<string, number>();
 
@@ -30,13 +47,39 @@ export class Admission {
     const app = choices.of(APP_CHOICES);
     const { key, isStale } = this.keys.keyToUse(app, choices);
     const peerId = choices.of(PEERS);
-    const node = choices.number() % this.context.world.nodes.length;
+    const node = this.context.world.pick(choices.number());
     const metadata = choices.of(METADATA);
-    const patterns = choices.of(TOKEN_PATTERNS);
-    const permissions = choices.of(TOKEN_PERMISSIONS);
+    // With rules, most tokens allow everything: there is more to be found in what connections do than in what is refused to them.
+    const isWide = this.context.world.history !== undefined && choices.peek() % 4 > 0;
+    const patterns = isWide ? choices.skip() : choices.of(TOKEN_PATTERNS);
+    const permissions = isWide ? choices.skip() : choices.of(TOKEN_PERMISSIONS);
     const more = choices.number();
     const seconds = LIFE_SECONDS[more % LIFE_SECONDS.length] ?? 0;
     const pongAfterMs = PONG_AFTER_MS[Math.floor(more / 7) % PONG_AFTER_MS.length];
+    this.make({ app, key, isStale, peerId, node, metadata, patterns, permissions, more, seconds, pongAfterMs });
+  }
+
+  /** A peer whose connection has ended comes back, as it was. */
+  reconnect({ app, key, peerId, metadata, patterns, permissions }: Connection, node: number): Connection | undefined {
+    const before = this.context.connections.length;
+    this.make({
+      app,
+      key,
+      isStale: key.revoked,
+      peerId,
+      node,
+      metadata: metadata === "" ? undefined : (JSON.parse(metadata) as { v: number }),
+      patterns,
+      permissions,
+      more: 1,
+      seconds: LIFE_SECONDS[0],
+      pongAfterMs: PONG_AFTER_MS[0],
+    });
+    return this.context.connections[before];
+  }
+
+  private make(wanted: Wanted): void {
+    const { app, key, isStale, peerId, node, metadata, patterns, permissions, more, seconds, pongAfterMs } = wanted;
     if (this.context.open.length >= CONNECTIONS_MAX) return;
     // No two connections are made in the same millisecond, so that the order of their ages is known.
     this.context.world.advance(1);
@@ -63,6 +106,7 @@ export class Admission {
     const welcome = JSON.parse(socket.written[0] ?? "{}") as Record<string, unknown>;
     const connection: Connection = {
       number: this.context.connections.length,
+      id: String(welcome.connection),
       app,
       peerId: isPublishable ? String(welcome.peerId) : peerId,
       node,
@@ -89,6 +133,7 @@ export class Admission {
       drainedMs: 0,
     };
     this.context.connections.push(connection);
+    this.context.graces.connected(connection);
     this.context.note(
       `connect ${nameOf(connection)} in ${app} on node ${node} with ${key.id} ${JSON.stringify(claims)}`,
     );
@@ -112,11 +157,12 @@ export class Admission {
   kick(choices: Choices, blocks: boolean): void {
     const app = choices.of(APP_CHOICES);
     const peerId = choices.of(PEERS);
-    const node = choices.number() % this.context.world.nodes.length;
+    const node = this.context.world.pick(choices.number());
     const blockMs = choices.of(BLOCK_MS);
     this.context.note(`kick ${peerId} of ${app} on node ${node}${blocks ? ` and block it for ${blockMs} ms` : ""}`);
     for (const connection of this.context.open)
       if (connection.app === app && connection.peerId === peerId) connection.mustClose = 4020;
+    this.context.graces.kicked(app, peerId);
     if (blocks) {
       const untilMs = this.context.nowMs() + blockMs;
       this.blockedUntil.set(`${app} ${peerId}`, untilMs);

@@ -1,6 +1,7 @@
 /** After each act: all connections are read; those that must be closed are, and the others have all that is due. */
 
 import type { Context } from "./context.ts";
+import { KNOWN } from "./known.ts";
 import { type Connection, membersOf, type Roster } from "./model.ts";
 import { Reader } from "./reader.ts";
 import { nameOf, RuleBroken, ruleBroken } from "./rule-broken.ts";
@@ -9,6 +10,8 @@ import { nameOf, RuleBroken, ruleBroken } from "./rule-broken.ts";
 const ROSTER_WAIT_MS = 500;
 /** After this time everything that damping held back is shown (protocol, section 5), with some time for ticks. */
 const DAMPING_MS = 10_100;
+/** This long after the store of history is back, everything that waited for it is done. */
+const STORE_BACK_MS = 6000;
 /** Microtask turns until the answer to a send is written; more than enough. */
 const TURNS = 12;
 
@@ -22,8 +25,9 @@ export class Checks {
 
   async run(): Promise<void> {
     while (this.context.promised.length > 0) await this.context.promised.pop();
+    if (this.context.world.history) await this.context.world.quiet();
     this.readAll();
-    if (this.context.isOneNode) return;
+    if (this.context.isOneNode || this.context.world.history) return;
     const isWaiting = this.context.connections.some((connection) => connection.isOpen && hasSends(connection));
     if (!isWaiting) return;
     for (let i = 0; i < TURNS; i++) await undefined;
@@ -48,8 +52,11 @@ export class Checks {
       const number = request?.message ?? 0;
       const isReceived = this.context.connections.some((other) => other.received.has(number));
       const stayed = request?.targets?.find((other) => other.isOpen && !other.socket.closed);
+      const { to = "" } = this.context.messages.get(number) ?? {};
       if (code === "ack" ? !isReceived : code !== "peer_not_found" || isReceived || stayed)
         ruleBroken(connection, `send ${number} was answered ${code}; received: ${isReceived}`);
+      if (code !== "ack" && this.context.graces.mustHold(connection.app, to))
+        ruleBroken(connection, `send ${number} to ${to}, who is held, was answered ${code}`);
     }
   }
 
@@ -61,7 +68,8 @@ export class Checks {
     if (now >= connection.expiresAtMs) ruleBroken(connection, "open past its token's expiry");
     if (now >= (connection.secret?.endsMs ?? now) + 200) ruleBroken(connection, "open past the end of its secret");
     if (connection.errors.length > 0) ruleBroken(connection, `no error came: ${connection.errors.join()}`);
-    if (this.context.isOneNode && hasSends(connection)) ruleBroken(connection, "a send was not answered at once");
+    if (this.context.isOneNode && hasSends(connection, false))
+      ruleBroken(connection, "a send was not answered at once");
     // Rosters wait until a client reads.
     if (connection.stalledMs !== undefined) return;
     for (const subscription of connection.subscriptions.values())
@@ -81,8 +89,11 @@ export class Checks {
       ruleBroken(connection, `closed with 4002, ${hasReason ? "but its secret is valid" : "without a reason"}`);
     if (connection.mustClose && connection.mustClose !== code)
       ruleBroken(connection, `closed with ${code}, expected ${connection.mustClose}`);
-    if (code !== 4002 && !connection.mustClose) ruleBroken(connection, `closed with ${code} for no reason`);
+    const isResync = code === 1001 && this.context.histories.mayResync(connection);
+    if (code !== 4002 && !connection.mustClose && !isResync)
+      ruleBroken(connection, `closed with ${code} for no reason`);
     this.context.count(`closed ${code}`);
+    this.context.graces.ended(connection, code, code === 4002 || code === 1001);
     connection.isOpen = false;
     connection.subscriptions.clear();
     connection.due.clear();
@@ -97,10 +108,16 @@ export class Checks {
   async settle(isLast = false): Promise<void> {
     this.context.note("settle");
     for (const connection of this.context.open) this.drain(connection);
+    const { history } = this.context.world;
+    history?.turn("fine", 0);
+    while (history && history.badMs + STORE_BACK_MS > this.context.nowMs()) {
+      await this.pass(600);
+      await this.run();
+    }
     await this.untilQuiet();
     if (isLast && this.context.damping.isAnythingDamped) {
       this.context.count("damped at the end");
-      this.context.world.advance(DAMPING_MS);
+      await this.pass(DAMPING_MS);
       await this.untilQuiet();
     }
     if (this.context.world.connections !== this.context.open.length)
@@ -108,10 +125,22 @@ export class Checks {
     for (const connection of this.context.open) this.checkComplete(connection, isLast);
   }
 
+  async pass(ms: number): Promise<void> {
+    if (this.context.world.history) await this.context.world.pass(ms);
+    else this.context.world.advance(ms);
+  }
+
+  /** Nothing lingers any more. */
+  async untilGone(): Promise<void> {
+    const ms = this.context.graces.untilMs - this.context.nowMs();
+    if (ms > 0) await this.pass(ms);
+    await this.run();
+  }
+
   private async untilQuiet(): Promise<void> {
     for (let quiet = 0; quiet < 2; ) {
       const { closings } = this;
-      this.context.world.advance(600);
+      await this.pass(600);
       await this.run();
       quiet = this.closings === closings && this.context.world.underWay === 0 ? quiet + 1 : 0;
     }
@@ -128,7 +157,14 @@ export class Checks {
   }
 
   private checkComplete(connection: Connection, isLast: boolean): void {
-    for (const requestId of connection.unanswered.keys()) ruleBroken(connection, `${requestId} is not answered`);
+    for (const [requestId, { message = 0, channel }] of connection.unanswered) {
+      const { to } = this.context.messages.get(message) ?? {};
+      if (to !== undefined && this.context.graces.mayHold(connection.app, to)) continue;
+      if (KNOWN.removedIsUnanswered && this.context.histories.wasRemoved(connection, channel)) continue;
+      ruleBroken(connection, `${requestId} is not answered`);
+    }
+    this.context.histories.checkComplete(connection);
+    this.context.states.checkComplete(connection);
     for (const [number, channel] of connection.due)
       ruleBroken(connection, `${number} never came, on ${channel || "direct"}`);
     for (const { channel, presence, roster } of connection.subscriptions.values()) {
@@ -136,9 +172,25 @@ export class Checks {
       if (!(roster instanceof Map)) return ruleBroken(connection, `no roster of ${channel}`);
       const truth = membersOf(this.context.connections, connection.app, channel);
       truth.delete(connection.peerId);
+      this.addLingering(connection, channel, roster, truth);
       if (!isLast) this.allowDamped(connection, channel, roster, truth);
       const [known, real] = [roster, truth].map((of) => JSON.stringify([...of].sort()));
       if (known !== real) ruleBroken(connection, `on ${channel} it knows ${known}, correct is ${real}`);
+    }
+  }
+
+  /** Members without a connection: those that must be known, and those that may be. */
+  private addLingering({ app, peerId }: Connection, channel: string, roster: Roster, truth: Roster): void {
+    const { graces } = this.context;
+    for (const lingering of new Set(graces.peersIn(app, channel))) {
+      if (lingering === peerId) continue;
+      const known = roster.get(lingering);
+      const stays = graces.mustStay(app, channel, lingering);
+      const possible = graces.possible(app, channel, lingering);
+      const isHere = truth.has(lingering);
+      if (isHere ? known !== undefined && possible.includes(known) : possible.includes(known ?? NEVER))
+        truth.set(lingering, known ?? "");
+      else if (!isHere && stays) truth.set(lingering, stays.connection.metadata);
     }
   }
 
@@ -163,7 +215,12 @@ export class Checks {
   }
 }
 
-const hasSends = (connection: Connection): boolean => {
-  for (const { expect } of connection.unanswered.values()) if (expect === "sent") return true;
+/** `whichWait`: also those that may wait for a peer that is held. */
+const hasSends = (connection: Connection, whichWait = true): boolean => {
+  for (const { expect, mayWait } of connection.unanswered.values())
+    if (expect === "sent" && (whichWait || !mayWait)) return true;
   return false;
 };
+
+/** No metadata. */
+const NEVER = "\0";

@@ -56,6 +56,7 @@ export class Keys {
       this.context.note(`edit ${key.id}: ${key.patterns.join()} ${key.actions.join()}`);
     }
     for (const connection of holders) this.narrow(connection);
+    this.context.graces.narrowed();
     this.context.world.show(key);
   }
 
@@ -70,7 +71,9 @@ export class Keys {
       if (!may(connection, "subscribe") || !covers(connection, channel)) {
         endSubscription(connection, channel);
         subscription.isRevoked = true;
-        connection.errors.push("channel_not_authorized");
+        // A subscribe that waits for a message to be committed is refused when its turn comes.
+        if (subscription.acked || !this.context.isCommitting(connection))
+          connection.errors.push("channel_not_authorized");
       } else if (!may(connection, "presence")) {
         subscription.presence = false;
         subscription.roster = undefined;

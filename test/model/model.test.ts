@@ -5,8 +5,11 @@ import { NUMBER_MAX, NUMBERS } from "./acts.ts";
 import { walk, walks } from "./walks.ts";
 
 const SEED = 20_263;
+const RULES_SEED = 8200;
 /** The number of acts of the longer walks. */
 const STEPS = Number(process.env.PARLEY_TEST_MODEL_STEPS ?? 60_000);
+/** Those with channel rules wait for a store, and are slower. */
+const RULES_STEPS = STEPS / 15;
 const act = fc.array(fc.nat(NUMBER_MAX - 1), { minLength: NUMBERS, maxLength: NUMBERS });
 const acts = fc.array(act, { minLength: 20, maxLength: 150, size: "max" });
 
@@ -28,4 +31,15 @@ test("the same on longer walks, on which every kind of event happens", async () 
   expect(seen).toEqual(expect.arrayContaining([...closings, ...refusals, ...errors.map((code) => `error ${code}`)]));
   expect(seen).toEqual(expect.arrayContaining(["ack", "message", "direct", "roster", "presence"]));
   expect(seen).toEqual(expect.arrayContaining(["held back", "damped at the end"]));
+}, 900_000);
+
+test("with channel rules: histories, recoveries, states and graces", async () => {
+  const { found, counts } = await walks(RULES_SEED, RULES_STEPS, "rules");
+  expect(found && [found.message, ...found.trail].join("\n")).toBeUndefined();
+  const seen = [...counts.keys()];
+  expect(seen).toEqual(expect.arrayContaining(["stored", "duplicate", "recover true", "recover false", "rewind true"]));
+  expect(seen).toEqual(expect.arrayContaining(["replayed", "lost", "state of another", "node died", "closed 1001"]));
+  expect(seen).toEqual(
+    expect.arrayContaining(["store refusing", "store losing", "store hanging", "error backend_error"]),
+  );
 }, 900_000);

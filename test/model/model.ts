@@ -47,14 +47,39 @@ export interface Request {
   readonly expect: "ack" | "sent" | string;
   /** For a subscribe. */
   readonly subscription?: Subscription;
-  /** For a send: the number of its message. */
+  /** For a publish with history and a send: the number of its message. */
   readonly message?: number;
+  /** For a publish with history: its channel. */
+  readonly channel?: string;
+  /** For a publish under an id that was used before: the number of the first message. */
+  readonly first?: number;
+  /** For a subscribe: from where it is to begin. */
+  readonly start?: Start | undefined;
+  /** For a subscribe: it asks for states. */
+  readonly wantsStates?: boolean;
+  /** For an unsubscribe: the channel. */
+  readonly leaves?: string;
+  /** For a state: its JSON. */
+  readonly state?: string;
+  /** For a publish without history that waits for one with history: who must receive it once it is acked. */
+  readonly receivers?: readonly { readonly connection: Connection; readonly subscription: Subscription }[];
+  /** For a send: it may wait, because its receiver is held or an earlier message is not committed. */
+  readonly mayWait?: boolean;
+  /** When it was sent, where that matters. */
+  readonly sentMs?: number;
   /** For a send: the connections it must reach, unless they end before. */
   readonly targets?: readonly Connection[];
 }
 
+/** From where a subscription to a channel with history asks to begin. */
+export type Start =
+  | { readonly kind: "recover"; readonly position: string; readonly connection: string | undefined }
+  | { readonly kind: "rewind"; readonly count: number };
+
 export interface Connection {
   readonly number: number;
+  /** As `welcome` names it. */
+  readonly id: string;
   readonly app: string;
   readonly peerId: string;
   readonly node: number;
@@ -97,6 +122,14 @@ export interface Message {
   /** The sender was a member of that channel. */
   readonly wasMember: boolean;
   readonly atMs: number;
+  /** The `id` it was published or sent with. */
+  readonly id?: string | undefined;
+  /** With history: the subscription that made the sender a member of the channel. */
+  readonly memberAs?: Subscription | undefined;
+  /** It waits until earlier messages of its connection are committed. */
+  readonly isWaiting?: boolean;
+  /** It was answered with `backend_error`: it may come late, or never. */
+  hasFailed?: boolean;
 }
 
 /** Patterns here are `**`, `x/*` or a name. */
@@ -132,6 +165,19 @@ export const isShown = (connection: Connection, channel: string): boolean => {
   const subscription = connection.subscriptions.get(channel);
   return connection.isOpen && subscription?.acked === true && subscription.presence;
 };
+
+/** It has unsubscribed, from this channel or any, and is not answered yet: what comes meanwhile does not count. */
+export function isLeaving(connection: Connection, channel?: string): boolean {
+  for (const { leaves } of connection.unanswered.values())
+    if (leaves !== undefined && (channel === undefined || leaves === channel)) return true;
+  return false;
+}
+
+/** It has subscribed to this channel, for the first time or again, and is not answered yet. */
+export function isAsking(connection: Connection, channel: string): boolean {
+  for (const { subscription } of connection.unanswered.values()) if (subscription?.channel === channel) return true;
+  return false;
+}
 
 /** The members of a channel, with the metadata of their newest connection there. Connections are in the order they were made. */
 export function membersOf(connections: readonly Connection[], app: string, channel: string): Roster {

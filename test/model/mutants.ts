@@ -7,286 +7,16 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { BUGS, type Bug } from "./bugs.ts";
+import { RULES_BUGS } from "./rules-bugs.ts";
 
 const STEPS = 40_000;
-
-interface Mutant {
-  readonly name: string;
-  readonly file: string;
-  /** A text that is in the file exactly once. */
-  readonly find: string;
-  readonly replace: string;
-}
-
-const MUTANTS: readonly Mutant[] = [
-  {
-    name: "echo to sender",
-    file: "src/realtime/delivery.ts",
-    find: "const except = own && sender?.socket;",
-    replace: "const except = undefined;",
-  },
-  {
-    name: "lost left",
-    file: "src/realtime/rosters.ts",
-    find: "(after === undefined ? (before ?? []) : [])",
-    replace: "[]",
-  },
-  {
-    name: "left while a connection remains",
-    file: "src/realtime/member.ts",
-    find: "if (at >= 0) this.subscriptions.splice(at, 1);",
-    replace: "if (at >= 0) this.subscriptions.splice(at);",
-  },
-  {
-    name: "change before roster",
-    file: "src/realtime/subscription.ts",
-    find: 'if (next.kind === "listening") {',
-    replace: 'if (next.kind === "listening" || next.kind === "gated") {',
-  },
-  {
-    name: "change before roster, on a repeated subscribe only",
-    file: "src/realtime/subscription.ts",
-    find: 'if (current.kind === "listening") {',
-    replace: 'if (current.kind === "listening" && next.kind !== "gated") {',
-  },
-  {
-    name: "roster with self",
-    file: "src/realtime/rosters.ts",
-    find: "const start = starts.get(peerId);",
-    replace: "const start = undefined;",
-  },
-  {
-    name: "joined after direct",
-    file: "src/realtime/delivery.ts",
-    find: "if (from?.pending) presence.beforeDirect(from, target);",
-    replace: "",
-  },
-  {
-    name: "metadata leak: fromMetadata without asking",
-    file: "src/realtime/delivery.ts",
-    find: "encode.message(channel.json, fromJson, undefined, dataJson)",
-    replace: "encode.message(channel.json, fromJson, metadataJson, dataJson)",
-  },
-  {
-    name: "metadata leak: a token's own metadata to others",
-    file: "src/access/admit.ts",
-    find: "peerMetadataJson: verified.peerMetadataJson,",
-    replace: "peerMetadataJson: verified.peerMetadataJson ?? verified.metadataJson,",
-  },
-  {
-    name: "order swap: on the node",
-    file: "src/realtime/delivery.ts",
-    find: "if (channel) this.fanOut(channel, fromJsonOf(envelope, sender), envelope, sender);",
-    replace: `if (channel) {
-      const swap = this as unknown as { late?: (() => void) | undefined };
-      const late = swap.late;
-      const write = () => this.fanOut(channel, fromJsonOf(envelope, sender), envelope, sender);
-      swap.late = undefined;
-      if (!late && envelope.dataJson.length % 2 === 0) {
-        swap.late = write;
-        queueMicrotask(() => {
-          if (swap.late === write) write();
-          if (swap.late === write) swap.late = undefined;
-        });
-      } else write();
-      late?.();
-    }`,
-  },
-  {
-    name: "order swap: between nodes",
-    file: "src/engine/local.ts",
-    // Two sequences instead of one.
-    find: "key}`, (node) => {",
-    replace: "key}` + (globalThis.odd = !globalThis.odd), (node) => {",
-  },
-  {
-    name: "double delivery",
-    file: "src/realtime/channels.ts",
-    find: "    connection.socket.unsubscribe(withMetadata ? channel.plainTopic : channel.metadataTopic);\n",
-    replace: "",
-  },
-  {
-    name: "send across apps",
-    file: "src/realtime/delivery.ts",
-    find: "const target = space?.peers.get(to);\n    const isHere",
-    replace:
-      "const all = [space, ...spaces.all()];\n    const target = all.map((each) => each?.peers.get(to)).find((one) => one && one.connections.length > 0);\n    const isHere",
-  },
-  {
-    name: "scope kept after a key edit: its subscriptions",
-    file: "src/realtime/key-changes.ts",
-    find: "if (!connection.may(SUBSCRIBE) || !covers(edit, name)) this",
-    replace: "if (!connection.may(SUBSCRIBE) && !covers(edit, name)) this",
-  },
-  {
-    name: "scope kept after a key edit: what it may do",
-    file: "src/realtime/connection.ts",
-    find: "this.keyScope = key.scope;\n    this.actions = this.tokenActions",
-    replace: "this.actions = this.tokenActions",
-  },
-  {
-    name: "connection kept after its secret retired",
-    file: "src/realtime/key-changes.ts",
-    find: "connection.secretEndsMs = secret ? secret.ends : 0;",
-    replace: "",
-  },
-  {
-    name: "connection kept for a while after its secret retired",
-    file: "src/realtime/key-changes.ts",
-    find: "if (connection.secretEndsMs !== null && connection.secretEndsMs <= clock.nowMs())\n      return connections.expire(connection);",
-    replace: "",
-  },
-  {
-    name: "more: a blocked peer connects",
-    file: "src/access/admit.ts",
-    find: "if (blocks.isBlocked(key.app, peerId, nowMs))",
-    replace: "if (blocks.isBlocked(key.id, peerId, nowMs))",
-  },
-  {
-    name: "more: a kick ends one of two connections",
-    file: "src/realtime/kicks.ts",
-    find: "for (const connection of toClose) connections.close(connection, KICKED);",
-    replace: "for (const connection of toClose.slice(0, 1)) connections.close(connection, KICKED);",
-  },
-  {
-    name: "more: shown without the presence action",
-    file: "src/realtime/channels.ts",
-    find: "if (connection.may(PRESENCE)) subscription.join(",
-    replace: "subscription.join(",
-  },
-  {
-    name: "more: still shown when a key edit takes presence away",
-    file: "src/realtime/key-changes.ts",
-    find: "else if (subscription.member && !connection.may(PRESENCE)) channels.withdrawPresence(subscription);",
-    replace: "",
-  },
-  {
-    name: "more: a roster before its pong",
-    file: "src/realtime/presence.ts",
-    find: "connection.socket.ping(String(ping));",
-    replace: "connection.socket.ping(String(ping));\n    this.openGate(subscription);",
-  },
-  {
-    name: "more: a change of metadata is not shown",
-    file: "src/realtime/rosters.ts",
-    find: "changes.flatMap(({ after }) => after ?? [])",
-    replace: "changes.flatMap(({ before, after }) => (before === undefined ? (after ?? []) : []))",
-  },
-  {
-    name: "more: the oldest connection gives the metadata",
-    file: "src/realtime/member.ts",
-    find: "const newest = this.subscriptions.find((subscription) => subscription.isVisible)?.connection;",
-    replace: "const newest = this.subscriptions.findLast((subscription) => subscription.isVisible)?.connection;",
-  },
-  {
-    name: "more: a peer that is known is not kept by its next connection",
-    file: "src/realtime/member.ts",
-    find: "if (this.shown !== undefined) for (const other of this.subscriptions) other.show();",
-    replace: "for (const other of this.subscriptions) other.withdraw();",
-  },
-  {
-    name: "more: joined after a message from elsewhere",
-    file: "src/realtime/delivery.ts",
-    find: "if (from?.pending) this.parts.presence.beforeMessage(",
-    replace: "if (false) this.parts.presence.beforeMessage(",
-  },
-  {
-    name: "more: a token lives on",
-    file: "src/realtime/deadlines.ts",
-    find: "connection.expiresAtMs - EXPIRY_LEAD_MS",
-    replace: "connection.expiresAtMs + EXPIRY_LEAD_MS",
-  },
-  {
-    name: "more: the end of a secret is not reported",
-    file: "src/realtime/connections.ts",
-    find: 'connection.socket.send(encode.error("token_expired"));',
-    replace: "",
-  },
-  {
-    name: "damping: a change that was held back is never shown",
-    file: "src/realtime/damping.ts",
-    find: "this.release(channel, peerId);",
-    replace: "",
-  },
-  {
-    name: "damping: a change that was held back is forgotten",
-    file: "src/realtime/presence-writer.ts",
-    find: "if (!held.has(member)) this.shown(member);\n      else if (",
-    replace: "this.shown(member);\n      if (",
-  },
-  {
-    name: "damping: every change is shown",
-    file: "src/realtime/damping.ts",
-    find: "if (!recent || recent.count < CHANGES_SHOWN_MAX) return true;",
-    replace: "if (!recent || recent.count < 1000) return true;",
-  },
-  {
-    name: "damping: forgotten with the member",
-    file: "src/realtime/channel.ts",
-    find: "this.members.delete(member.peer.peerId);",
-    replace: "this.members.delete(member.peer.peerId);\n    this.recentChanges?.delete(member.peer.peerId);",
-  },
-  {
-    name: "damping: a join is held back before a message",
-    file: "src/realtime/damping.ts",
-    find: "if (beforeMessage && known === undefined && entry !== undefined) return true;",
-    replace: "",
-  },
-  {
-    name: "damping: a join that is held back no longer waits for a message",
-    file: "src/realtime/presence-writer.ts",
-    find: "return !member.isGone && (",
-    replace: "return member.isGone && (",
-  },
-  {
-    name: "shown alone, and not again after a change",
-    file: "src/realtime/member.ts",
-    find: "markChanged(): void {\n    this.upToDate = undefined;",
-    replace: "markChanged(): void {",
-  },
-  {
-    name: "shown alone, and again with the others",
-    file: "src/realtime/individual-changes.ts",
-    find: "this.write(subscription, [{ peerId, before, after }]);\n    subscription.recordOverride(peerId, after);",
-    replace: "this.write(subscription, [{ peerId, before, after }]);",
-  },
-  {
-    name: "shown alone, and further changes not any more",
-    file: "src/realtime/individual-changes.ts",
-    find: "changes.filter(({ peerId }) => !overrides.has(peerId))",
-    replace: "changes.slice(changes.length)",
-  },
-  {
-    name: "shown alone, and not that it left",
-    file: "src/realtime/individual-changes.ts",
-    find: "const after = before === undefined ? member?.entry() : member?.arrivedEntry();",
-    replace: "const after = before ?? member?.entry();",
-  },
-  {
-    name: "shown alone, and to all others too",
-    file: "src/realtime/delivery.ts",
-    find: "if (from?.pending) presence.beforeDirect(from, target);",
-    replace: "if (from?.pending) presence.beforeMessage(from, true);",
-  },
-  {
-    name: "rosters: one that had to wait never comes",
-    file: "src/realtime/roster-queue.ts",
-    find: "this.parts.proceed(queue.turn);",
-    replace: "",
-  },
-  {
-    name: "rosters: shown to the others before its own",
-    file: "src/realtime/presence.ts",
-    find: "subscription.gate(member, ping);",
-    replace: "subscription.gate(member, ping);\n    subscription.show();",
-  },
-];
 
 const { values, positionals } = parseArgs({
   options: { seed: { type: "string", default: "1" } },
   allowPositionals: true,
 });
-const chosen = MUTANTS.filter(({ name }) => positionals.every((part) => name.includes(part)));
+const chosen = [...BUGS, ...RULES_BUGS].filter(({ name }) => positionals.every((part) => name.includes(part)));
 const folder = mkdtempSync(join(tmpdir(), "parley-mutants-"));
 let survivors = 0;
 try {
@@ -302,7 +32,7 @@ console.log(`\n${chosen.length - survivors} of ${chosen.length} caught, seed ${v
 process.exit(survivors === 0 && chosen.length > 0 ? 0 : 1);
 
 /** How the bug was caught; undefined: it was not. */
-async function tried(mutant: Mutant, copy: string): Promise<string | undefined> {
+async function tried(mutant: Bug, copy: string): Promise<string | undefined> {
   cpSync("src", join(copy, "src"), { recursive: true });
   for (const part of ["model", "support"]) cpSync(join("test", part), join(copy, "test", part), { recursive: true });
   for (const file of ["package.json", "tsconfig.json"]) cpSync(file, join(copy, file));
@@ -311,15 +41,26 @@ async function tried(mutant: Mutant, copy: string): Promise<string | undefined> 
   const parts = readFileSync(path, "utf8").split(mutant.find);
   if (parts.length !== 2) throw new Error(`"${mutant.name}": its text is ${parts.length - 1} times in ${mutant.file}`);
   writeFileSync(path, parts.join(mutant.replace));
-  const args = ["test/model/run.ts", "--here", "--steps", String(STEPS), "--seed", values.seed];
+  const world = mutant.world ?? "plain";
+  const args = [
+    "test/model/run.ts",
+    "--here",
+    "--brief",
+    "--world",
+    world,
+    "--steps",
+    String(STEPS),
+    "--seed",
+    values.seed,
+  ];
   const child = Bun.spawn([process.execPath, "--no-env-file", ...args], {
     cwd: copy,
     stdio: ["ignore", "pipe", "pipe"],
   });
   const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
   if ((await child.exited) === 0) return undefined;
-  const caught = /^a counter-example: (.*)/m.exec(errors);
+  const caught = /^a counter-example (after \d+ steps: .*)/m.exec(errors);
   // A copy that does not even start would look like a bug that was caught.
   if (!caught) throw new Error(`"${mutant.name}" ended in another way:\n${output}${errors}`);
-  return `caught (${caught[1]})`;
+  return `caught ${caught[1]}`;
 }

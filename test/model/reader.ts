@@ -1,7 +1,16 @@
 /** Compares the frames that were written to a connection with what the model expects. The first broken rule throws. */
 import type { Entry, Received } from "../../src/realtime/testing/kit.ts";
-import type { DampingLog } from "./damping.ts";
-import { type Connection, isShown, type Message, membersOf, type Roster, type Subscription } from "./model.ts";
+import { COMMIT_MAX_MS, type Context } from "./context.ts";
+import {
+  type Connection,
+  isAsking,
+  isLeaving,
+  isShown,
+  type Message,
+  membersOf,
+  type Roster,
+  type Subscription,
+} from "./model.ts";
 import { nameOf, ruleBroken } from "./rule-broken.ts";
 
 /** Without a pong a roster is due 500 ms after its ack. It must not come much earlier. */
@@ -9,17 +18,6 @@ const GATE_WAIT_MIN_MS = 400;
 
 /** A peer that leaves and rejoins within a tick is not a newcomer. */
 const TICK_MAX_MS = 60;
-
-export interface ReaderContext {
-  readonly connections: readonly Connection[];
-  readonly messages: ReadonlyMap<number, Message>;
-  readonly isOneNode: boolean;
-  nowMs(): number;
-  /** When all connections were last read. */
-  readonly lastReadMs: number;
-  readonly damping: DampingLog;
-  count(what: string): void;
-}
 
 /** A connection was shown a peer that it did not know in that channel. */
 interface Join {
@@ -31,7 +29,7 @@ interface Join {
 export class Reader {
   private joins: Join[] = [];
 
-  constructor(private readonly context: ReaderContext) {}
+  constructor(private readonly context: Context) {}
 
   /** After all have read: a newcomer is shown only when it has its roster, or has sent a message to the connection that is shown it. */
   checkJoins(): void {
@@ -43,7 +41,9 @@ export class Reader {
         subscriptions.length > 0 && subscriptions.every(({ roster, presence }) => !presence || roster === "awaited");
       if (!isArriving || this.context.damping.isDamped(connection, channel, peerId)) continue;
       const sinceMs = Math.min(...subscriptions.map(({ ackedAfterMs }) => ackedAfterMs));
-      if (this.hasSentMessage(connection, peerId, sinceMs)) continue;
+      // With history, a message that was sent before may be delivered now.
+      const sentMs = this.context.world.history ? sinceMs - COMMIT_MAX_MS : sinceMs;
+      if (this.hasSentMessage(connection, peerId, sentMs)) continue;
       if (this.context.damping.hasLeft(connection, channel, peerId, sinceMs - TICK_MAX_MS)) continue;
       ruleBroken(connection, `${peerId} joined ${channel} before its own roster`);
     }
@@ -83,16 +83,22 @@ export class Reader {
         return this.received(connection, frame);
       case "presence":
         return this.presence(connection, frame);
+      case "state":
+        return isLeaving(connection, frame.channel ?? "") ? undefined : this.context.states.changed(connection, frame);
       default:
         return ruleBroken(connection, `an unexpected frame: ${JSON.stringify(frame)}`);
     }
   }
 
-  private answer(connection: Connection, { type, requestId, code }: Received): [string, string] | undefined {
+  private answer(connection: Connection, frame: Received): [string, string] | undefined {
+    const { type, requestId, code } = frame;
     const result = type === "ack" ? "ack" : (code ?? "");
     if (requestId === undefined) {
       // The error at the end of a secret's grace comes before the close; whether it had ended is checked with the close.
       if (result === "token_expired") return undefined;
+      // The nodes may end a subscription whose unsubscribe still waits.
+      const mayWait = isLeaving(connection) || this.context.isCommitting(connection);
+      if (connection.errors.length === 0 && result === "channel_not_authorized" && mayWait) return undefined;
       if (connection.errors.shift() !== result) ruleBroken(connection, `an unexpected error: ${result}`);
       return undefined;
     }
@@ -103,39 +109,58 @@ export class Reader {
       connection.unanswered.set(`${requestId} answered`, request);
       return [`${requestId} answered`, result];
     }
+    if (request.sentMs !== undefined && this.context.answers.answered(connection, request, frame)) return undefined;
     const { subscription } = request;
     // An edit of the key has ended the subscription before it was answered.
     const expected = subscription?.isRevoked ? "channel_not_authorized" : request.expect;
-    if (expected !== result) ruleBroken(connection, `${requestId} was answered ${result} instead of ${expected}`);
+    const isRefusedLater = result === "action_not_permitted" && this.context.isCommitting(connection);
+    if (expected !== result && !(subscription?.isRevoked && isRefusedLater))
+      ruleBroken(connection, `${requestId} was answered ${result} instead of ${expected}`);
+    for (const { connection: other, subscription: of } of (result === "ack" && request.receivers) || [])
+      if (
+        request.message !== undefined &&
+        other.subscriptions.get(of.channel) === of &&
+        !other.received.has(request.message)
+      )
+        other.due.set(request.message, of.channel);
     if (!subscription || subscription.isRevoked) return undefined;
     // A late ack changes nothing if the client has unsubscribed meanwhile.
     if (connection.subscriptions.get(subscription.channel) !== subscription) return undefined;
+    this.context.answers.subscribed(connection, subscription, request, frame);
     subscription.acked = true;
     subscription.ackedAfterMs = this.context.lastReadMs;
     subscription.ackedMs = this.context.nowMs();
     if (!subscription.presence) return undefined;
+    this.context.graces.returned(connection, subscription.channel, false);
     subscription.roster = "awaited";
     subscription.ping = ++connection.pings;
     return undefined;
   }
 
-  private received(connection: Connection, { type, channel, from, fromMetadata, data }: Received): undefined {
+  private received(connection: Connection, frame: Received): undefined {
+    const { type, channel, from, fromMetadata, data } = frame;
     const { n: number } = data as { n: number };
     const message = this.context.messages.get(number);
     const what = `${type} ${number} from ${from}`;
     if (!message) return ruleBroken(connection, `${what}, which no one sent`);
     const sender = message.connection;
     if (sender.app !== connection.app) ruleBroken(connection, `${what}: of another application`);
+    if (message.channel !== undefined && isLeaving(connection, message.channel)) return undefined;
     if (sender === connection) ruleBroken(connection, `${what}: its own`);
+    if (frame.id !== message.id) ruleBroken(connection, `${what}: id ${frame.id} instead of ${message.id}`);
     if (from !== sender.peerId) ruleBroken(connection, `${what}: sent by ${nameOf(sender)}`);
-    if (connection.received.has(number)) ruleBroken(connection, `${what}: twice`);
+    const isStored = message.channel !== undefined && this.context.histories.has(message.channel);
+    if (connection.received.has(number) && !isStored) ruleBroken(connection, `${what}: twice`);
     connection.received.add(number);
     connection.due.delete(number);
     const isSameNode = sender.node === connection.node;
     const sequence = `${sender.number} ${isSameNode ? "" : (message.channel ?? "direct")}`;
-    if ((connection.lastMessage.get(sequence) ?? 0) > number)
-      ruleBroken(connection, `${what}: after ${connection.lastMessage.get(sequence)}`);
-    connection.lastMessage.set(sequence, number);
+    // What waits for a peer to return may come behind what is on its way when it does.
+    const isHeldBack = message.to !== undefined && this.context.graces.mayHold(connection.app, message.to);
+    const isInOrder = isStored ? this.context.histories.isInOrder(connection, message, number) : !isHeldBack;
+    const before = connection.lastMessage.get(sequence) ?? 0;
+    if (before > number && isInOrder) ruleBroken(connection, `${what}: after ${before}`);
+    connection.lastMessage.set(sequence, Math.max(before, number));
     const subscription = message.channel === undefined ? undefined : connection.subscriptions.get(message.channel);
     if (message.channel === undefined) {
       if (type !== "direct" || message.to !== connection.peerId) ruleBroken(connection, `${what}: for another peer`);
@@ -143,17 +168,24 @@ export class Reader {
       if (type !== "message" || message.channel !== channel)
         ruleBroken(connection, `${what}: on the wrong channel ${channel}`);
       if (!subscription) return ruleBroken(connection, `${what}: on ${channel}, which it does not subscribe to`);
-      if (isSameNode && number <= subscription.afterMessage)
+      if (isStored) this.context.histories.received(connection, subscription, frame);
+      else if (frame.pos !== undefined) ruleBroken(connection, `${what}: a position on ${channel}, without history`);
+      else if (isSameNode && !message.isWaiting && number <= subscription.afterMessage)
         ruleBroken(connection, `${what}: published before it subscribed`);
     }
     const expected = !subscription || subscription.wantsMetadata ? sender.metadata : "";
-    if (textOf(fromMetadata) !== expected)
+    // A subscribe that waits may change it any time.
+    const mayChange =
+      this.context.world.history && message.channel !== undefined && isAsking(connection, message.channel);
+    if (textOf(fromMetadata) !== expected && !mayChange)
       ruleBroken(connection, `${what}: fromMetadata ${textOf(fromMetadata)}, not ${expected}`);
-    this.checkKnown(connection, message, what);
+    if (isStored) this.context.histories.checkKnown(connection, message, frame, what);
+    else this.checkKnown(connection, message, what);
   }
 
   /** Pending presence changes of the sender must be shown before its message. */
-  private checkKnown(connection: Connection, { connection: sender, channel, wasMember }: Message, what: string): void {
+  private checkKnown(connection: Connection, message: Message, what: string): void {
+    const { connection: sender, channel, wasMember, atMs } = message;
     const { peerId } = sender;
     if (peerId === connection.peerId) return;
     for (const subscription of connection.subscriptions.values()) {
@@ -163,19 +195,26 @@ export class Reader {
         const truth = membersOf(this.context.connections, connection.app, subscription.channel).get(peerId);
         // The receiver may know an older state of a damped member, but it must know the member.
         const mayBeOld = known !== undefined && this.context.damping.isDamped(connection, subscription.channel, peerId);
-        if (known !== truth && !mayBeOld)
+        const mayLinger = this.context.graces.possible(connection.app, subscription.channel, peerId).length > 0;
+        if (known !== truth && !mayBeOld && !mayLinger && !this.context.world.history)
           ruleBroken(connection, `${what}: it knows ${known} of it on ${subscription.channel}, correct is ${truth}`);
       } else if (known === undefined) {
         const must =
           sender.node === connection.node
-            ? isShown(sender, subscription.channel)
-            : wasMember && channel === subscription.channel;
+            ? isShown(sender, subscription.channel) && !this.isLater(sender, subscription.channel, atMs)
+            : wasMember && channel === subscription.channel && !this.context.world.history;
         if (must) ruleBroken(connection, `${what}: not yet known on ${subscription.channel}`);
       }
     }
   }
 
+  /** With history, what a connection sends may wait, and its subscribes with it: it was acked after the message. */
+  private isLater(sender: Connection, channel: string, atMs: number): boolean {
+    return this.context.world.history !== undefined && (sender.subscriptions.get(channel)?.ackedMs ?? 0) > atMs;
+  }
+
   private presence(connection: Connection, { channel = "", joined = [], left = [], snapshot }: Received): undefined {
+    if (isLeaving(connection, channel)) return undefined;
     const subscription = connection.subscriptions.get(channel);
     if (!subscription?.acked) return ruleBroken(connection, `presence of ${channel}, which it does not subscribe to`);
     if (!subscription.presence) return ruleBroken(connection, `presence of ${channel} without that action`);
@@ -184,11 +223,14 @@ export class Reader {
         subscription.ping > connection.ponged && this.context.nowMs() - subscription.ackedAfterMs < GATE_WAIT_MIN_MS;
       if (isEarly) ruleBroken(connection, `a roster of ${channel} before the pong behind its ack`);
       subscription.rosterMs = this.context.nowMs();
+      this.context.graces.returned(connection, channel, true);
+      this.context.states.entries(connection, subscription, joined, true);
       return readRoster(connection, subscription, joined, left);
     }
     const { roster } = subscription;
     if (!(roster instanceof Map)) return ruleBroken(connection, `a change of ${channel} between ack and roster`);
     if (joined.length + left.length === 0) ruleBroken(connection, `an empty change on ${channel}`);
+    this.context.states.entries(connection, subscription, joined, false);
     for (const { peerId, metadata } of joined) {
       this.context.damping.add(connection, channel, peerId, textOf(metadata));
       if (peerId === connection.peerId) continue;
@@ -204,8 +246,13 @@ export class Reader {
         ruleBroken(connection, `${peerId} left ${channel} with other metadata`);
       for (const other of this.staying(connection, peerId, channel)) {
         if (other.ackedMs > this.context.lastReadMs) continue;
+        // Peers that may be in a call are shown its end and its new beginning when one of them comes back.
+        if (this.context.graces.isCorrespondent(connection, peerId)) continue;
         ruleBroken(connection, `${peerId} left ${channel}, but still has a connection there`);
       }
+      const stays = this.context.graces.mustStay(connection.app, channel, peerId);
+      if (stays) ruleBroken(connection, `${peerId} left ${channel}, but is ${stays.why} until ${stays.untilMs}`);
+      this.context.states.left(subscription, peerId);
       roster.delete(peerId);
       this.context.damping.add(connection, channel, peerId, undefined);
     }

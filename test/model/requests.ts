@@ -2,6 +2,7 @@
 import { CHANNEL_CHOICES, type Choices, PEERS } from "./acts.ts";
 import type { Checks } from "./checks.ts";
 import type { Context } from "./context.ts";
+import { KNOWN } from "./known.ts";
 import {
   type Connection,
   covers,
@@ -10,17 +11,25 @@ import {
   type Message,
   may,
   type Request,
+  type Start,
   type Subscription,
 } from "./model.ts";
 import { nameOf } from "./rule-broken.ts";
 
+/** What a subscribe asks for beside its channel, in a world with rules. */
+export interface Asked {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly start: Start | undefined;
+  readonly wantsStates: boolean;
+}
+
 export class Requests {
   constructor(
-    private readonly context: Context,
+    protected readonly context: Context,
     private readonly checks: Checks,
   ) {}
 
-  private request(connection: Connection, frame: Readonly<Record<string, unknown>>, request: Request): void {
+  protected request(connection: Connection, frame: Readonly<Record<string, unknown>>, request: Request): void {
     const requestId = `r${++connection.requests}`;
     connection.unanswered.set(requestId, request);
     this.context.note(`${nameOf(connection)} ${requestId} ${JSON.stringify(frame)}`);
@@ -38,8 +47,9 @@ export class Requests {
     this.subscribeTo(connection, choices.of(CHANNEL_CHOICES), choices.of([false, true]));
   }
 
-  subscribeTo(connection: Connection, channel: string, includeSenderMetadata: boolean): void {
-    const frame = { type: "subscribe", channel, ...(includeSenderMetadata && { includeSenderMetadata }) };
+  subscribeTo(connection: Connection, channel: string, includeSenderMetadata: boolean, asked?: Asked): void {
+    const metadata = includeSenderMetadata && { includeSenderMetadata };
+    const frame = { type: "subscribe", channel, ...metadata, ...asked?.fields };
     const refusal = this.refusal(connection, "subscribe", channel);
     if (refusal || connection.mustClose) return this.request(connection, frame, { expect: refusal ?? "" });
     const subscription: Subscription = connection.subscriptions.get(channel) ?? {
@@ -58,7 +68,9 @@ export class Requests {
     connection.subscriptions.set(channel, subscription);
     subscription.wantsMetadata = includeSenderMetadata;
     subscription.presence ||= may(connection, "presence");
-    this.request(connection, frame, { expect: "ack", subscription });
+    this.context.graces.returned(connection, channel, false);
+    const start = asked && { start: asked.start, wantsStates: asked.wantsStates, sentMs: this.context.nowMs() };
+    this.request(connection, frame, { expect: "ack", subscription, ...start });
   }
 
   unsubscribe(connection: Connection, choices: Choices): void {
@@ -66,8 +78,12 @@ export class Requests {
   }
 
   unsubscribeFrom(connection: Connection, channel: string): void {
-    endSubscription(connection, channel);
-    this.request(connection, { type: "unsubscribe", channel }, { expect: "ack" });
+    // A connection that has expired does nothing more: it is closed, and its members are held.
+    if (!connection.mustClose) {
+      endSubscription(connection, channel);
+      this.context.graces.saidGoodbye(connection, channel);
+    }
+    this.request(connection, { type: "unsubscribe", channel }, { expect: "ack", leaves: channel });
   }
 
   private refusal(connection: Connection, action: "subscribe" | "publish", channel: string): string | undefined {
@@ -81,32 +97,81 @@ export class Requests {
     return number;
   }
 
+  /** The id that a message is published with. */
+  protected idFor(_choices: Choices, _number: number): string | undefined {
+    return undefined;
+  }
+
+  /** To a channel with history. It is committed some time, or refused with `backend_error`. */
+  private publishStored(connection: Connection, channel: string, choices: Choices): void {
+    const id = this.idFor(choices, this.context.messages.size + 1);
+    const wasMember = isShown(connection, channel);
+    const memberAs = wasMember ? connection.subscriptions.get(channel) : undefined;
+    const number = this.addMessage({ connection, channel, to: undefined, wasMember, memberAs, id });
+    const frame = { type: "publish", channel, data: { n: number }, ...(id !== undefined && { id }) };
+    const refusal = this.refusal(connection, "publish", channel);
+    const sentMs = this.context.nowMs();
+    if (!refusal) this.context.lastStoredMs.set(connection, sentMs);
+    const request = refusal ? { expect: refusal } : { expect: "ack", message: number, channel, sentMs };
+    this.request(connection, frame, request);
+  }
+
+  /** It may have published messages that are not committed and delivered yet: what it sends next waits for them. */
+  private isWaiting(connection: Connection): boolean {
+    return this.context.isCommitting(connection);
+  }
+
   publish(connection: Connection, choices: Choices): void {
     const channel = choices.of(CHANNEL_CHOICES);
-    const number = this.addMessage({ connection, channel, to: undefined, wasMember: isShown(connection, channel) });
+    if (this.context.histories.has(channel)) return this.publishStored(connection, channel, choices);
+    const isWaiting = this.isWaiting(connection);
+    const wasMember = isShown(connection, channel);
+    const number = this.addMessage({ connection, channel, to: undefined, wasMember, isWaiting });
     const expect = this.refusal(connection, "publish", channel) ?? "ack";
     const receivers = this.context.open.filter(
       (other) => other !== connection && other.app === connection.app && other.subscriptions.get(channel)?.acked,
     );
     const isReceived = expect === "ack" && !connection.mustClose;
-    if (isReceived) for (const other of receivers) other.due.set(number, channel);
+    if (isReceived && !isWaiting) for (const other of receivers) other.due.set(number, channel);
     const frame = { type: "publish", channel, data: { n: number } };
-    if (choices.number() % 8 === 7) this.sendWithoutId(connection, frame, expect);
+    if (isWaiting) this.publishWaiting(connection, frame, expect, receivers, number);
+    else if (choices.number() % 8 === 7) this.sendWithoutId(connection, frame, expect);
     else this.request(connection, frame, { expect });
-    if (isReceived) this.checks.mustHaveReceived(connection, receivers, number);
+    if (isReceived && !isWaiting) this.checks.mustHaveReceived(connection, receivers, number);
+  }
+
+  private publishWaiting(
+    connection: Connection,
+    frame: { readonly type: string; readonly channel: string },
+    expect: string,
+    to: readonly Connection[],
+    message: number,
+  ): void {
+    const receivers = to.flatMap((other) => {
+      const subscription = other.subscriptions.get(frame.channel);
+      return subscription ? { connection: other, subscription } : [];
+    });
+    this.request(connection, frame, { expect, message, receivers });
   }
 
   send(connection: Connection, choices: Choices): void {
+    const peer = choices.of(PEERS);
+    const sameApp = this.context.open.filter((one) => one.app === connection.app);
+    this.sendTo(connection, choices.of([peer, ...sameApp.map((one) => one.peerId)]));
+  }
+
+  private sendTo(connection: Connection, to: string): void {
     const { open } = this.context;
-    const sameApp = open.filter((one) => one.app === connection.app);
-    const to = choices.of([choices.of(PEERS), ...sameApp.map((one) => one.peerId)]);
     const number = this.addMessage({ connection, channel: undefined, to, wasMember: false });
     const frame = { type: "send", to, data: { n: number } };
     if (!may(connection, "send") || connection.mustClose)
       return this.request(connection, frame, { expect: "action_not_permitted" });
     const targets = open.filter((other) => other !== connection && other.app === connection.app && other.peerId === to);
-    for (const other of targets) other.due.set(number, "");
-    this.request(connection, frame, { expect: "sent", message: number, targets });
-    this.checks.mustHaveReceived(connection, targets, number);
+    const isWaiting = this.isWaiting(connection);
+    const mayWait = isWaiting || this.context.graces.mayHold(connection.app, to);
+    const isUncertain = isWaiting || (mayWait && KNOWN.heldSendMisses);
+    if (!isUncertain) for (const other of targets) other.due.set(number, "");
+    this.request(connection, frame, { expect: "sent", message: number, targets: isUncertain ? [] : targets, mayWait });
+    if (!mayWait) this.checks.mustHaveReceived(connection, targets, number);
   }
 }

@@ -14,20 +14,25 @@ const WALK_MAX_MS = 40_000;
 /** Shorter than the time after which connections that read no roster are cut. */
 const STALL_MAX_MS = 15_000;
 
+export type PlainKind = Exclude<ReturnType<Choices["kind"]>, "settle" | "flap">;
+
+const plainRequests = (context: Context, checks: Checks): Requests => new Requests(context, checks);
+
 export class Walk {
   readonly context: Context;
   private readonly keys: Keys;
-  private readonly admission: Admission;
-  private readonly checks: Checks;
-  private readonly requests: Requests;
+  protected readonly admission: Admission;
+  protected readonly checks: Checks;
+  protected readonly requests: Requests;
+  protected readonly maxMs: number = WALK_MAX_MS;
   private last: Connection | undefined;
 
-  constructor(options: WorldOptions) {
+  constructor(options: WorldOptions, makeRequests = plainRequests) {
     this.context = new Context(options);
     this.keys = new Keys(this.context);
     this.admission = new Admission(this.context, this.keys);
     this.checks = new Checks(this.context);
-    this.requests = new Requests(this.context, this.checks);
+    this.requests = makeRequests(this.context, this.checks);
   }
 
   async do(act: Act): Promise<void> {
@@ -39,7 +44,7 @@ export class Walk {
     await this.checks.run();
   }
 
-  private act(kind: Exclude<ReturnType<Choices["kind"]>, "settle" | "flap">, choices: Choices): void {
+  protected act(kind: PlainKind, choices: Choices): void {
     switch (kind) {
       case "connect":
         return this.admission.connect(choices);
@@ -62,14 +67,14 @@ export class Walk {
   }
 
   /** Often the connection that acted last: many bugs need two acts of one connection in a row. */
-  private actor(number: number): Connection | undefined {
+  protected actor(number: number): Connection | undefined {
     const { open } = this.context;
     if (number % 3 === 0 && this.last?.isOpen) return this.last;
     this.last = open[Math.floor(number / 3) % Math.max(1, open.length)];
     return this.last;
   }
 
-  private actOf(
+  protected actOf(
     connection: Connection,
     kind: "subscribe" | "unsubscribe" | "publish" | "send" | "drop" | "pong" | "stall" | "drain",
     choices: Choices,
@@ -86,7 +91,7 @@ export class Walk {
     this.requests[kind](connection, choices);
   }
 
-  private expire(connection: Connection): void {
+  protected expire(connection: Connection): void {
     if (deadlineOf(connection) <= this.context.nowMs()) connection.mustClose = 4002;
   }
 
@@ -126,12 +131,16 @@ export class Walk {
   }
 
   private pass(ms: number): void {
-    if (this.context.nowMs() - this.context.startMs > WALK_MAX_MS) return;
+    if (this.mayPass(ms)) this.context.world.advance(ms);
+  }
+
+  protected mayPass(ms: number): boolean {
+    if (this.context.nowMs() - this.context.startMs > this.maxMs) return false;
     for (const connection of this.context.open)
       if (this.context.nowMs() - (connection.stalledMs ?? this.context.nowMs()) > STALL_MAX_MS)
         this.checks.drain(connection);
     this.context.note(`${ms} ms pass`);
-    this.context.world.advance(ms);
+    return true;
   }
 
   /** All disconnect: nothing may be left in memory. */
@@ -142,10 +151,11 @@ export class Walk {
       connection.socket.terminate();
     }
     await this.checks.settle();
-    const left = this.context.world.nodes.reduce(
-      (sum, { hub, server }) => sum + hub.spaces.channelCount + server.sockets.size,
-      0,
-    );
+    await this.checks.untilGone();
+    const { world } = this.context;
+    const left = world.alive
+      .map((i) => world.nodeAt(i))
+      .reduce((sum, { hub, server }) => sum + hub.spaces.channelCount + server.sockets.size, 0);
     if (left > 0) throw new RuleBroken(`${left} channels and sockets are left after all have disconnected`);
   }
 }

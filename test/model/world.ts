@@ -8,16 +8,20 @@ import { type Claims, signToken } from "../../src/access/token.ts";
 import { keySecretIdentity, Vault } from "../../src/access/vault.ts";
 import { Exchange } from "../../src/engine/local.ts";
 import { atOnce, delayed, shuffled, type Traffic } from "../../src/engine/testing/traffic.ts";
+import type { ChannelRule } from "../../src/protocol/channel-rules.ts";
 import { Problem } from "../../src/protocol/codes.ts";
 import { RealtimeMetrics } from "../../src/realtime/metrics.ts";
 import type { SocketData } from "../../src/realtime/socket-handlers.ts";
 import { FakeClock } from "../../src/realtime/testing/fake-clock.ts";
 import { FakeSocket } from "../../src/realtime/testing/fake-socket.ts";
+import { turn } from "../../src/realtime/testing/kit.ts";
 import { slowly } from "../../src/realtime/testing/late-engine.ts";
 import { buildNode, NodeClock, type TestNode } from "../../src/realtime/testing/node.ts";
 import type { SecretRow } from "../../src/store/store.ts";
-import { keyRow } from "../../src/store/testing/rows.ts";
+import { appRow, keyRow } from "../../src/store/testing/rows.ts";
 import { Metrics } from "../../src/telemetry/metrics.ts";
+import { APPS } from "./acts.ts";
+import type { LateHistory } from "./late-history.ts";
 import type { KeyState } from "./model.ts";
 
 export interface WorldOptions {
@@ -29,6 +33,18 @@ export interface WorldOptions {
   readonly tickMs: number;
   /** How long the engine takes to answer `watch`. */
   readonly answerMs: number;
+  /** The applications have channel rules; absent: none. */
+  readonly rules?: RulesOptions;
+}
+
+export interface RulesOptions {
+  readonly rules: readonly ChannelRule[];
+  /** How long a call of the store of history takes at most. */
+  readonly storeMs: number;
+  /** As a store that other nodes may write to, also if there are none. */
+  readonly isShared: boolean;
+  /** For the times that calls take. */
+  readonly storeSeed: number;
 }
 
 // Shared: metrics are not part of the model, and a registry per node and walk would take most of a walk's time.
@@ -37,27 +53,59 @@ const vault = new Vault(Buffer.alloc(32, 7));
 const CLIENT = [192, 0, 2, 1];
 
 export class World {
-  readonly clock = new FakeClock();
   readonly blocks = new Blocks();
   readonly keyring = new Keyring(vault);
-  readonly nodes: readonly TestNode[];
+  readonly nodes: TestNode[] = [];
+  /** Nodes that have ended; others may have started since. */
+  private readonly ended = new Set<number>();
   private readonly traffic: Traffic;
+  private readonly exchange: Exchange;
   private readonly isSimple: boolean;
   private revision = 1;
 
-  constructor(options: WorldOptions) {
+  constructor(
+    private readonly options: WorldOptions,
+    readonly clock = new FakeClock(),
+    readonly history?: LateHistory,
+  ) {
     this.traffic = trafficOf(options);
     this.isSimple = options.nodes === 1;
-    const exchange = new Exchange(this.traffic.carry);
-    this.keyring.load({ revision: 1, apps: [], keys: [], secrets: [] });
-    this.nodes = Array.from({ length: options.nodes }, (_, i) => this.build(`n${i}`, exchange, options));
+    this.exchange = new Exchange(this.traffic.carry);
+    const apps = options.rules ? APPS.map((id) => appRow(id, { channelRules: options.rules?.rules ?? [] })) : [];
+    this.keyring.load({ revision: 1, apps, keys: [], secrets: [] });
+    for (let i = 0; i < options.nodes; i++) this.start();
   }
 
-  private build(id: string, exchange: Exchange, { tickMs, answerMs }: WorldOptions): TestNode {
-    const { keyring, blocks } = this;
+  /** One more node. */
+  start(): void {
+    const { keyring, blocks, history, exchange } = this;
+    const { tickMs, answerMs } = this.options;
+    const id = `n${this.nodes.length}`;
     const clock = new NodeClock(this.clock);
     const engine = answerMs > 0 ? slowly(exchange.engine(), clock, answerMs) : exchange.engine();
-    return buildNode({ id, clock, engine, keyring, blocks, metrics }, { tickMs });
+    const options = { tickMs, ...(history && { history: history.of(id) }) };
+    this.nodes.push(buildNode({ id, clock, engine, keyring, blocks, metrics }, options));
+  }
+
+  /** A node dies: its sockets end without a close frame, and the engine notices. */
+  kill(i: number): void {
+    const node = this.nodeAt(i);
+    this.ended.add(i);
+    node.clock.isStopped = true;
+    for (const socket of node.server.sockets) socket.closed = { code: 1006, reason: "" };
+    node.server.sockets.clear();
+    this.history?.end(`n${i}`);
+    void node.engine.close();
+  }
+
+  get alive(): number[] {
+    return [...this.nodes.keys()].filter((i) => !this.ended.has(i));
+  }
+
+  /** One of the nodes that are alive. */
+  pick(number: number): number {
+    const { alive } = this;
+    return alive[number % alive.length] ?? 0;
   }
 
   nodeAt(i: number): TestNode {
@@ -67,7 +115,7 @@ export class World {
   }
 
   get connections(): number {
-    return this.nodes.reduce((sum, node) => sum + node.hub.connections.count, 0);
+    return this.alive.reduce((sum, i) => sum + this.nodeAt(i).hub.connections.count, 0);
   }
 
   get underWay(): number {
@@ -79,6 +127,27 @@ export class World {
     for (let i = 0; i < ms; i++) {
       this.clock.advance(1);
       this.traffic.step();
+    }
+  }
+
+  /** As `advance`, in a world with a store of history: promises go on in between. */
+  async pass(ms: number): Promise<void> {
+    const { history, traffic } = this;
+    for (let i = 0; i < ms; i++) {
+      const isBusy = traffic.underWay > 0 || (history?.waiting ?? 0) > 0;
+      this.clock.advance(1);
+      traffic.step();
+      if (isBusy || (history?.waiting ?? 0) > 0) await this.quiet();
+    }
+    await this.quiet();
+  }
+
+  /** Until every promise that is decided has gone on, and the store has done what is due. */
+  async quiet(): Promise<void> {
+    // One turn more: what an answer has led to may have been put off to the next one.
+    for (let idle = 0; idle < 2; ) {
+      await turn();
+      idle = (await this.history?.step()) ? 0 : idle + 1;
     }
   }
 

@@ -1,0 +1,225 @@
+/**
+ * Members without a connection, as the model knows them: those that were lost without a goodbye in a channel with a grace period,
+ * and those whose connection the service itself has closed.
+ */
+import { HOLD_MS } from "../../src/protocol/limits.ts";
+import { COMMIT_MAX_MS, type Context } from "./context.ts";
+import { KNOWN } from "./known.ts";
+import { type Connection, covers, isLeaving, isShown, may } from "./model.ts";
+
+/** The nodes may be this much late, or early where they read another clock than the model. */
+const SLACK_MS = 700;
+
+/** Within this time the nodes notice that one of them is gone. */
+const NOTICED_MS = 1500;
+
+export interface Lingering {
+  /** The connection that has ended. */
+  readonly connection: Connection;
+  readonly channel: string;
+  readonly why: "lost" | "held";
+  readonly sinceMs: number;
+  /** It stays at least until the first, and at most until the second: connections may have ended some time before they are read. */
+  readonly untilMs: number;
+  readonly latestMs: number;
+  /** Its state in the channel, as JSON; several if it is not certain. */
+  readonly states: ReadonlySet<string>;
+  /** False: whether the others still see it is not decided, because it was never shown, or the peer has come back in part. */
+  isSure: boolean;
+  /** The peer has connected since. */
+  isBack: boolean;
+}
+
+const RESYNCHRONISED = 1001;
+const EXPIRED = 4002;
+/** What ends a connection without a goodbye and without the service's doing. */
+const LOST = [1001, 1006, 4000];
+
+export class Graces {
+  private entries: Lingering[] = [];
+  /** By application, peer and channel. */
+  private readonly goodbyeMs = new Map<string, number>();
+  private readonly endedMs = new Map<Connection, number>();
+  /** Peers that the service itself has closed a connection of, in any channel or in none. */
+  private readonly held: { readonly app: string; readonly peerId: string; readonly atMs: number }[] = [];
+
+  constructor(private readonly context: Context) {}
+
+  private nowMs(): number {
+    return this.context.nowMs();
+  }
+
+  /** Called while the model's connection is still open. `byService`: it was the service that closed it. */
+  ended(connection: Connection, code: number, byService: boolean): void {
+    const isHeld = byService && (code === RESYNCHRONISED || code === EXPIRED) && connection.key.type === "secret";
+    const { app, peerId } = connection;
+    this.endedMs.set(connection, this.nowMs());
+    const atMs = this.nowMs() + (this.context.isCommitting(connection) ? COMMIT_MAX_MS : 0);
+    if (isHeld) this.held.push({ app, peerId, atMs });
+    for (const [channel, subscription] of connection.subscriptions) {
+      if (!isShown(connection, channel)) continue;
+      const graceMs = LOST.includes(code) || isHeld ? this.context.graceMsOf(channel) : 0;
+      const ms = Math.max(graceMs, isHeld ? HOLD_MS : 0);
+      if (ms === 0) continue;
+      const isLast = this.isLast(connection, channel);
+      this.entries.push({
+        connection,
+        channel,
+        why: isHeld ? "held" : "lost",
+        sinceMs: this.nowMs(),
+        untilMs: this.context.lastReadMs + ms,
+        // Its time begins when its last message is committed.
+        latestMs:
+          this.nowMs() +
+          ms +
+          (this.context.isCommitting(connection) ? COMMIT_MAX_MS : 0) +
+          (KNOWN.inheritedStaysLonger && !this.context.world.alive.includes(connection.node) ? 5000 : 0),
+        states: this.context.states.statesOf(subscription),
+        isBack: this.hasOther(connection),
+        isSure: isLast && subscription.roster instanceof Map && this.isKnownElsewhere(connection, channel),
+      });
+    }
+  }
+
+  /** No other connection of the peer is a member, nor says goodbye about now: the last one decides. */
+  private isLast(connection: Connection, channel: string): boolean {
+    const goodbyeMs = this.goodbyeMs.get(`${connection.app} ${connection.peerId} ${channel}`) ?? 0;
+    if (this.nowMs() - goodbyeMs < NOTICED_MS) return false;
+    return !this.context.connections.some(
+      (one) => one !== connection && isSamePeer(one, connection) && (isShown(one, channel) || isLeaving(one, channel)),
+    );
+  }
+
+  /** One of its connections unsubscribes. */
+  saidGoodbye({ app, peerId }: Connection, channel: string): void {
+    this.goodbyeMs.set(`${app} ${peerId} ${channel}`, this.nowMs());
+  }
+
+  /** The peer has another connection, or had one until just now: what it has announced may still be in transit. */
+  private hasOther(connection: Connection): boolean {
+    const since = this.nowMs() - NOTICED_MS;
+    return this.context.connections.some(
+      (one) =>
+        one !== connection && isSamePeer(one, connection) && (one.isOpen || (this.endedMs.get(one) ?? 0) > since),
+    );
+  }
+
+  /** If its node is gone, only the others can keep it: those that had it in a roster. */
+  private isKnownElsewhere({ app, node, peerId }: Connection, channel: string): boolean {
+    const { world, open } = this.context;
+    if (world.alive.includes(node)) return true;
+    return open.some((one) => {
+      const roster = one.app === app && world.alive.includes(one.node) && one.subscriptions.get(channel)?.roster;
+      return roster instanceof Map && roster.has(peerId);
+    });
+  }
+
+  /** The peer has a subscription to the channel again; once it has its roster, nothing lingers any more. */
+  returned(connection: Connection, channel: string, isShown: boolean): void {
+    const isIts = (one: Lingering): boolean => one.channel === channel && isSamePeer(one.connection, connection);
+    const subscription = connection.subscriptions.get(channel);
+    for (const one of this.entries)
+      if (isIts(one) && subscription) this.context.states.inherit(subscription, one.states);
+    if (isShown) this.entries = this.entries.filter((one) => !isIts(one));
+    else for (const one of this.entries) if (isIts(one)) one.isSure = false;
+  }
+
+  /** The peer has connected again: sends to it wait no longer, wherever it is a member. */
+  connected({ app, peerId, number }: Connection): void {
+    for (const one of this.entries)
+      if (one.connection.app === app && one.connection.peerId === peerId && one.connection.number < number)
+        one.isBack = true;
+  }
+
+  /** A node has died: of those that it kept, the others know only those that they were shown. */
+  died(node: number): void {
+    for (const one of this.entries)
+      if (one.connection.node === node && !this.isKnownElsewhere(one.connection, one.channel)) one.isSure = false;
+  }
+
+  kicked(app: string, peerId: string): void {
+    this.entries = this.entries.filter((one) => {
+      if (one.connection.app !== app || one.connection.peerId !== peerId) return true;
+      // The others may not have noticed yet that its node is gone: there is nothing to end for them.
+      one.isSure = false;
+      if (this.context.world.alive.includes(one.connection.node)) return false;
+      return KNOWN.inheritedStaysLonger || this.nowMs() - one.sinceMs < NOTICED_MS;
+    });
+  }
+
+  /** A key was edited or revoked. */
+  narrowed(): void {
+    this.entries = this.entries.filter((one) => {
+      const { connection, channel } = one;
+      const isAllowed = may(connection, "subscribe") && may(connection, "presence") && covers(connection, channel);
+      if (!connection.key.revoked && isAllowed) return true;
+      one.isSure = false;
+      return KNOWN.inheritedStaysLonger && !this.context.world.alive.includes(connection.node);
+    });
+  }
+
+  private of(app: string, channel: string, peerId: string): Lingering[] {
+    return this.entries.filter(
+      ({ connection, channel: of, latestMs }) =>
+        connection.app === app && connection.peerId === peerId && of === channel && this.nowMs() < latestMs + SLACK_MS,
+    );
+  }
+
+  /** The metadata with which a peer may still be shown as a member. */
+  possible(app: string, channel: string, peerId: string): string[] {
+    return this.of(app, channel, peerId).map(({ connection }) => connection.metadata);
+  }
+
+  /** The peer must still be shown as a member, though it has no connection. */
+  mustStay(app: string, channel: string, peerId: string): Lingering | undefined {
+    return this.of(app, channel, peerId).find(({ isSure, untilMs }) => isSure && this.nowMs() < untilMs - SLACK_MS);
+  }
+
+  /** The two have sent each other direct messages. */
+  isCorrespondent({ app, peerId }: Connection, other: string): boolean {
+    let [isSent, isReceived] = [false, false];
+    for (const { connection, to } of this.context.messages.values()) {
+      if (connection.app !== app) continue;
+      isSent ||= connection.peerId === peerId && to === other;
+      isReceived ||= connection.peerId === other && to === peerId;
+    }
+    return isSent && isReceived;
+  }
+
+  /** Those of a channel that may be shown, or must be. */
+  peersIn(app: string, channel: string): string[] {
+    return this.entries.flatMap(({ connection, channel: of }) =>
+      connection.app === app && of === channel ? connection.peerId : [],
+    );
+  }
+
+  /** A send to that peer may wait for its return. It was held in any channel, or in none. */
+  mayHold(app: string, peerId: string): boolean {
+    return this.held.some(
+      (one) => one.app === app && one.peerId === peerId && this.nowMs() < one.atMs + HOLD_MS + SLACK_MS,
+    );
+  }
+
+  /** A send to that peer must wait for its return. */
+  mustHold(app: string, peerId: string): boolean {
+    return this.entries.some(
+      ({ connection, why, isSure, isBack, untilMs }) =>
+        connection.app === app &&
+        connection.peerId === peerId &&
+        why === "held" &&
+        isSure &&
+        !isBack &&
+        this.nowMs() < untilMs - SLACK_MS,
+    );
+  }
+
+  get untilMs(): number {
+    return Math.max(
+      0,
+      ...this.entries.map(({ latestMs }) => latestMs + SLACK_MS),
+      ...this.held.map(({ atMs }) => atMs + HOLD_MS + SLACK_MS),
+    );
+  }
+}
+
+const isSamePeer = (a: Connection, b: Connection): boolean => a.app === b.app && a.peerId === b.peerId;

@@ -1,0 +1,158 @@
+/** Bugs that the model test must find in worlds with channel rules: in histories, recoveries, states, graces and holds. */
+import type { Bug } from "./bugs.ts";
+
+const STREAM = "src/realtime/streams/stream.ts";
+const PUBLISHING = "src/realtime/streams/publishing.ts";
+const RECOVERY = "src/realtime/streams/recovery.ts";
+const REPLAYS = "src/realtime/streams/replays.ts";
+const LINGERING = "src/realtime/lingering/lingering.ts";
+const DEPARTURE = "src/realtime/lingering/departure.ts";
+
+const PLANTED: readonly Bug[] = [
+  {
+    name: "history: a hole, where a message arrives before an earlier one",
+    file: STREAM,
+    find: "if (offset > this.delivered + 1) {",
+    replace: "if (offset > this.delivered + 1000) {",
+  },
+  {
+    name: "history: a double, where a message arrives and is read",
+    file: STREAM,
+    find: "if (offset <= this.delivered) {",
+    replace: "if (offset < this.delivered) {",
+  },
+  {
+    name: "history: a wrong order over nodes",
+    file: STREAM,
+    find: "const next = this.ahead.get(this.delivered + 1);",
+    replace: "const [next] = this.ahead.values();",
+  },
+  {
+    name: "history: an ack's position ahead of deliveries",
+    file: PUBLISHING,
+    find: "if (stream) stream.whenDelivered(epoch, offset, delivered);",
+    replace: "if (stream) delivered();",
+  },
+  {
+    name: "history: a committed tail that no one announces",
+    file: "src/realtime/streams/tops.ts",
+    find: "else void this.compare();",
+    replace: "",
+  },
+  {
+    name: "history: the end of a batch whose answer was lost is never delivered",
+    file: "src/history/appender.ts",
+    find: "else if (one && !one.isDuplicate) this.call(() => this.parts.lateStored(message, one));",
+    replace: "",
+  },
+  {
+    name: "history: its own message, live",
+    file: "src/realtime/delivery.ts",
+    find: "isOnTopic ? own : undefined, fields);",
+    replace: "undefined, fields);",
+  },
+  {
+    name: "history: a send overtakes an uncommitted publish",
+    file: "src/realtime/message-frames.ts",
+    find: "if (connection.uncommitted === 0) return this.sendNow(",
+    replace: "if (connection.uncommitted >= 0) return this.sendNow(",
+  },
+  {
+    name: "history: an id counts for all peers",
+    file: "src/realtime/connection.ts",
+    find: "return this.secretSeq === undefined ? keyIdScope(this.keyId) : ",
+    replace: "if (this.secretSeq !== 0) return keyIdScope(this.peer.space.app);\n    return ",
+  },
+  {
+    name: "history: a duplicate is acked like a new message",
+    file: PUBLISHING,
+    find: "const published: Published = { epoch, offset, check, isDuplicate };",
+    replace: "const published: Published = { epoch, offset, check, isDuplicate: false };",
+  },
+  {
+    name: "recovery: own messages replayed",
+    file: REPLAYS,
+    find: "publisher === replay.without || publisher === connection.id;",
+    replace: "publisher === connection.id;",
+  },
+  {
+    name: "recovery: across an epoch",
+    file: RECOVERY,
+    find: "if (position?.epoch !== epoch) return notRecovered(stream);",
+    replace: "if (!position) return notRecovered(stream);",
+  },
+  {
+    name: "recovery: a replay from before what is stored",
+    file: RECOVERY,
+    find: "if (messages.length !== upTo - offset || bytesOf(messages) > REPLAY_MAX_BYTES) return notRecovered(stream);",
+    replace: "",
+  },
+  {
+    name: "recovery: live before it has caught up",
+    file: REPLAYS,
+    find: "if (replay.cursor >= stream.delivered) return this.goLive(replay);",
+    replace: "if (replay.cursor >= replay.upTo) return this.goLive(replay);",
+  },
+  {
+    name: "recovery: never, though it could be",
+    file: RECOVERY,
+    find: "if (ring.checkAt(offset) !== check) return notRecovered(stream);",
+    replace: "if (ring.checkAt(offset) !== check || offset % 2 === 1) return notRecovered(stream);",
+  },
+  {
+    name: "states: to a subscription that did not ask",
+    file: "src/realtime/subscription.ts",
+    find: 'this.setOnStateTopic(this.withStates && (next.kind === "listening" || next.kind === "offTopic"));',
+    replace: 'this.setOnStateTopic(next.kind === "listening" || next.kind === "offTopic");',
+  },
+  {
+    name: "states: in a roster that did not ask",
+    file: "src/realtime/presence-writer.ts",
+    find: "else plain ??= makeRoster(channel, partMaxBytes, false);",
+    replace: "else plain ??= makeRoster(channel, partMaxBytes, true);",
+  },
+  {
+    name: "states: a change is not sent",
+    file: "src/realtime/presence-writer.ts",
+    find: "if (members.length === 0 || channel.stateListeners === 0) return;",
+    replace: "if (members.length === 0 || channel.stateListeners < 2) return;",
+  },
+  {
+    name: "states: not shown that a member is lost",
+    file: "src/protocol/encode.ts",
+    find: 'isLost ? \',"lost":true\' : ""',
+    replace: 'isLost ? "" : ""',
+  },
+  {
+    name: "graces: a member that never leaves",
+    file: LINGERING,
+    find: "if (stay && lingers && lingers.untilMs <= nowMs) {",
+    replace: "if (stay && lingers && lingers.untilMs <= 0) {",
+  },
+  {
+    name: "graces: a lost member leaves at once",
+    file: DEPARTURE,
+    find: '(code === NORMAL ? "goodbye" : "lost")',
+    replace: '(code === NORMAL ? "lost" : "goodbye")',
+  },
+  {
+    name: "graces: a held member is shown as left and joined",
+    file: DEPARTURE,
+    find: "    case TOKEN_EXPIRED:\n",
+    replace: "",
+  },
+  {
+    name: "graces: a kick does not end them",
+    file: "src/realtime/kicks.ts",
+    find: "lingering.endPeer(app, peerId);",
+    replace: "",
+  },
+  {
+    name: "graces: left before an uncommitted message",
+    file: LINGERING,
+    find: "if (connection.uncommitted > 0 && isShown(member)) {",
+    replace: "if (connection.uncommitted < 0 && isShown(member)) {",
+  },
+];
+
+export const RULES_BUGS: readonly Bug[] = PLANTED.map((bug) => ({ ...bug, world: "rules" }));
