@@ -71,6 +71,8 @@ export class Connection implements Permissions {
   uncommittedIn: string | undefined;
   /** What it has sent since then (streams/backlog.ts); `undefined` if nothing. */
   backlog: Backlog | undefined;
+  /** Direct messages that wait for its first roster (lingering/early-directs.ts); `undefined` if none. */
+  earlyDirects: string[] | undefined;
   /** Its `history` frames (streams/history-frames.ts); `undefined` if there were none. */
   historyRequests: HistoryRequests | undefined;
   /** Called once when `uncommitted` is 0 again, and nothing is in the backlog. */

@@ -13,8 +13,8 @@ import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Emitter } from "./emitter.ts";
+import { EarlyDirects } from "./lingering/early-directs.ts";
 import type { Holds } from "./lingering/holds.ts";
-import { awaitsRoster } from "./lingering/returns.ts";
 import { WaitingSends } from "./lingering/waiting-sends.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import type { Peer } from "./peer.ts";
@@ -49,11 +49,14 @@ export class Delivery {
   private readonly quota: Quota;
   /** Direct messages to peers that are expected back. */
   readonly waiting: WaitingSends;
+  /** Direct messages to connections that are new after a loss. */
+  private readonly early: EarlyDirects;
   private lastSend = 0;
   private pressedMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly parts: DeliveryParts) {
     this.quota = new Quota(parts.keyring, parts.usage);
+    this.early = new EarlyDirects({ clock: parts.clock, write: (to, text) => this.writeDirect(to, text) });
     this.waiting = new WaitingSends({
       clock: parts.clock,
       attempt: ({ app, to, envelope, sender }) => this.reach(app, to, { ...envelope, awaitsRoster: true }, sender),
@@ -196,7 +199,6 @@ export class Delivery {
     const target = space?.peers.get(to);
     if (target && sender && sender.peer.lastReceiver !== target.peerId) sender.peer.sentTo(target.peerId);
     const isOwn = target !== undefined && target === sender?.peer;
-    if (target && this.mustAwaitRoster(target, envelope)) return HELD;
     const isHere = target !== undefined && hasOther(target.connections, sender);
     const elsewhere = engine.send(
       app,
@@ -209,12 +211,6 @@ export class Delivery {
     const here = target ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender) : 0;
     if (typeof elsewhere === "number") return this.orHeld(app, to, here, elsewhere);
     return elsewhere.then((count) => this.orHeld(app, to, here, count));
-  }
-
-  /** The receiver has come back a moment ago: an offer that the public SDK receives before its roster is lost. */
-  private mustAwaitRoster(target: Peer, envelope: Envelope): boolean {
-    if ((target.lostMemberships === 0 && !envelope.awaitsRoster) || envelope.from === target.peerId) return false;
-    return awaitsRoster(target, this.parts.clock.nowMs());
   }
 
   private orHeld(app: string, to: string, here: number, elsewhere: number): number {
@@ -241,7 +237,6 @@ export class Delivery {
   /** Delivers a direct message of another node; returns the number of connections here that it was written to, or HELD. */
   deliverTo(app: string, to: string, envelope: Envelope): number {
     const target = this.parts.spaces.peer(app, to);
-    if (target && this.mustAwaitRoster(target, envelope)) return HELD;
     const reached = target ? this.hand(target, JSON.stringify(envelope.from), envelope, undefined) : 0;
     return reached === 0 && this.parts.holds.isHeld(app, to) ? HELD : reached;
   }
@@ -253,14 +248,26 @@ export class Delivery {
     if (from && from.lastReceiver !== target.peerId) from.sentTo(target.peerId);
     if (from?.pending) presence.beforeDirect(from, target);
     const text = encode.direct(fromJson, envelope.metadataJson, envelope.dataJson, idField(envelope));
+    // From the return of a peer until its roster.
+    const isEarly = target.lostMemberships > 0 || envelope.awaitsRoster === true;
     let reached = 0;
     for (const connection of target.connections) {
       if (connection === sender) continue;
-      this.write(connection.outbox, text, undefined, 1, target.space.counters);
+      if (connection.earlyDirects || (isEarly && this.early.isTooEarly(connection))) this.early.add(connection, text);
+      else this.writeDirect(connection, text);
       reached++;
     }
     metrics.directs.inc(reached);
     return reached;
+  }
+
+  private writeDirect({ outbox, peer }: Connection, text: string): void {
+    this.write(outbox, text, undefined, 1, peer.space.counters);
+  }
+
+  /** The peer has a roster again, or has sent a message. */
+  returned({ connections }: Peer): void {
+    for (const connection of connections) this.early.returned(connection);
   }
 
   /** An accepted message in an application that may have no connection here. */

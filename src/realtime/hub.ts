@@ -118,7 +118,7 @@ export class Hub {
       boundary,
       emitter,
       holds,
-      returned: ({ space, peerId }) => delivery.waiting.returned(space.app, peerId),
+      returned: (peer) => delivery.returned(peer),
     });
     const { lingering } = presence;
     const notes = new Notes({ ...parts, spaces, holds, lingering });
@@ -149,6 +149,10 @@ export class Hub {
     const liveness = new Liveness(clock, boundary, connections, metrics);
     // In this order: subscriptions end before anything else of their connection is forgotten.
     for (const observer of [channels, deadlines, liveness]) connections.observe(observer);
+    connections.observe({
+      connected: ({ peer, peerId }) => delivery.waiting.returned(peer.space.app, peerId),
+      disconnected: () => {},
+    });
     const keyChanges = new KeyChanges({
       ...parts,
       deadlines,

@@ -28,6 +28,8 @@ export const NOTED_MEMBERS_MAX = 50_000;
 export const NOTED_MEMBERS_MAX_CHARS = 32 * 1024 * 1024;
 /** Direct messages that wait for one held peer, and the bytes of all that wait on a node. */
 export const WAITING_SENDS_PER_PEER_MAX = 64;
+/** Direct messages that wait for the first roster of one connection: with one more, all of them are written. */
+export const EARLY_DIRECTS_MAX = 64;
 export const WAITING_SENDS_MAX_BYTES = 32 * 1024 * 1024;
 
 /** A connection is closed this long before its token's expiry. */

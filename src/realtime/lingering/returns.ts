@@ -15,9 +15,6 @@ import type { Peer } from "../peer.ts";
 import type { Subscription } from "../subscription.ts";
 import { isLive } from "./stay.ts";
 
-/** A direct message waits this long for a connection that subscribes to nothing. */
-const SUBSCRIBES_WITHIN_MS = 1000;
-
 export interface Loss {
   /** Unix ms; 0 if the channel was not shown the member on this node before, so that no one has to be shown its return. */
   readonly sinceMs: number;
@@ -74,18 +71,3 @@ export class Returns {
 const isRostered = (member: Member): boolean =>
   member.hasRoster ||
   member.remote?.values().some((state) => isLive(state) && !state.isArriving && !state.isReturning) === true;
-
-/** Whether a direct message to this peer must wait: it has come back a moment ago, and waits for its first roster. */
-export function awaitsRoster({ connections }: Peer, nowMs: number): boolean {
-  return (
-    connections.length > 0 &&
-    connections.every(({ subscriptions, connectedMs }) => {
-      let hasRoster = false;
-      for (const subscription of subscriptions) {
-        if (subscription.awaitsRoster) return true;
-        hasRoster ||= subscription.hasRoster;
-      }
-      return !hasRoster && nowMs - connectedMs < SUBSCRIBES_WITHIN_MS;
-    })
-  );
-}

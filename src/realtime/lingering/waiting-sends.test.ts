@@ -22,7 +22,7 @@ async function pass(world: World, ms: number): Promise<void> {
 
 for (const nodes of [1, 2])
   describe(`direct messages to a held peer, ${nodes} ${nodes === 1 ? "node" : "nodes"}`, () => {
-    test("wait for the roster of the peer that is back, in their order, and are acked then", async () => {
+    test("wait for the roster of the peer that is back, in their order, and are acked", async () => {
       const { world, ben } = expired(nodes);
       for (const n of [1, 2, 3]) ben.send("ann", n);
       await pass(world, 1000);
@@ -34,7 +34,6 @@ for (const nodes of [1, 2])
       ben.send("ann", 5);
       await pass(world, 400);
       expect(ann.newFrames()).toEqual(["ack r1"]);
-      expect(ben.newFrames()).toEqual([]);
       await pass(world, 1000);
       expect(ann.newFrames()).toEqual(["roster: ben", ...[1, 2, 3, 4, 5].map((n) => `direct ben ${n}`)]);
       expect(ben.newFrames()).toEqual(["ack r2", "ack r3", "ack r4", "ack r5", "ack r6"]);
@@ -116,11 +115,11 @@ test("a peer that sends to itself waits for no one, although another node expect
   ben.send("ann", 2);
   await pass(world, 50);
   expect(ann.newFrames()).toEqual(["direct ben 2"]);
-  const other = world.connect("ann").holdPongs();
+  const other = world.connect("ann");
   other.subscribe("c");
   ann.send("ann", 3);
   await pass(world, 50);
-  expect(other.newFrames()).toEqual(["ack r1", "direct ann 3"]);
+  expect(other.newFrames()).toEqual(["ack r1", "roster: ben", "direct ann 3"]);
 });
 
 test("a sender that has gone meanwhile has still sent", async () => {

@@ -83,10 +83,10 @@ export class WaitingSends {
     });
   }
 
-  /** The peer has come back. */
+  /** The peer has connected here. */
   returned(app: string, peerId: string): void {
     const queue = this.queues.size === 0 ? undefined : this.queues.get(keyOf(app, peerId));
-    // Its roster is written in this turn.
+    // Its welcome comes first.
     if (queue) this.parts.clock.after(0, () => this.flush(keyOf(app, peerId), queue));
   }
 

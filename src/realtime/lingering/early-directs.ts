@@ -1,0 +1,78 @@
+/**
+ * Direct messages to a connection of a peer that has come back a moment ago. They wait for its first rosters: the public SDK gives
+ * an offer that comes before them to an RTCPeerConnection that it then replaces, and the call would never go on.
+ */
+import type { Clock } from "../clock.ts";
+import type { Connection } from "../connection.ts";
+import { EARLY_DIRECTS_MAX } from "../limits.ts";
+
+/** How long they wait for a connection that subscribes to nothing. */
+const SUBSCRIBES_WITHIN_MS = 1000;
+/** How long they wait for a connection whose rosters are late. */
+const ROSTERS_WITHIN_MS = 3000;
+const RETRY_MS = 150;
+
+export interface EarlyDirectsParts {
+  readonly clock: Clock;
+  readonly write: (connection: Connection, text: string) => void;
+}
+
+export class EarlyDirects {
+  /** Connections with messages that wait. Bound: the connections of this node. */
+  private readonly connections = new Set<Connection>();
+  private isTimerSet = false;
+
+  constructor(private readonly parts: EarlyDirectsParts) {}
+
+  /** Whether a message to this connection must wait, even if none waits before it. */
+  isTooEarly(connection: Connection): boolean {
+    return awaitsRoster(connection, this.parts.clock.nowMs());
+  }
+
+  add(connection: Connection, text: string): void {
+    connection.earlyDirects ??= [];
+    connection.earlyDirects.push(text);
+    this.connections.add(connection);
+    if (connection.earlyDirects.length >= EARLY_DIRECTS_MAX) return this.flush(connection);
+    this.setTimer();
+  }
+
+  /** The connection may have got a roster. */
+  returned(connection: Connection): void {
+    if (connection.earlyDirects && !this.isTooEarly(connection)) this.flush(connection);
+  }
+
+  private flush(connection: Connection): void {
+    const texts = connection.earlyDirects ?? [];
+    connection.earlyDirects = undefined;
+    this.connections.delete(connection);
+    if (connection.open) for (const text of texts) this.parts.write(connection, text);
+  }
+
+  private setTimer(): void {
+    if (this.isTimerSet || this.connections.size === 0) return;
+    this.isTimerSet = true;
+    this.parts.clock.after(RETRY_MS, () => {
+      this.isTimerSet = false;
+      try {
+        for (const connection of [...this.connections])
+          if (connection.open) this.returned(connection);
+          else this.flush(connection);
+      } finally {
+        // Even after an exception: without the next turn messages would wait without an end.
+        this.setTimer();
+      }
+    });
+  }
+}
+
+function awaitsRoster({ subscriptions, connectedMs }: Connection, nowMs: number): boolean {
+  const ageMs = nowMs - connectedMs;
+  if (ageMs >= ROSTERS_WITHIN_MS) return false;
+  let hasRoster = false;
+  for (const subscription of subscriptions) {
+    if (subscription.awaitsRoster) return true;
+    hasRoster ||= subscription.hasRoster;
+  }
+  return !hasRoster && ageMs < SUBSCRIBES_WITHIN_MS;
+}
