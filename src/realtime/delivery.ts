@@ -50,7 +50,7 @@ export class Delivery {
   /** Direct messages to peers that are expected back. */
   readonly waiting: WaitingSends;
   /** Direct messages to connections that are new after a loss. */
-  private readonly early: EarlyDirects;
+  readonly early: EarlyDirects;
   private lastSend = 0;
   private pressedMs = Number.NEGATIVE_INFINITY;
 

@@ -151,7 +151,7 @@ export class Hub {
     for (const observer of [channels, deadlines, liveness]) connections.observe(observer);
     connections.observe({
       connected: ({ peer, peerId }) => delivery.waiting.returned(peer.space.app, peerId),
-      disconnected: () => {},
+      disconnected: (connection) => delivery.early.ended(connection),
     });
     const keyChanges = new KeyChanges({
       ...parts,

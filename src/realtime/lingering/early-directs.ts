@@ -1,6 +1,7 @@
 /**
  * Direct messages to a connection of a peer that has come back a moment ago. They wait for its first rosters: the public SDK gives
- * an offer that comes before them to an RTCPeerConnection that it then replaces, and the call would never go on.
+ * an offer that comes before them to an RTCPeerConnection that it then replaces, and the call would never go on. To their senders
+ * they are delivered, like bytes that wait for a slow reader.
  */
 import type { Clock } from "../clock.ts";
 import type { Connection } from "../connection.ts";
@@ -42,11 +43,16 @@ export class EarlyDirects {
     if (connection.earlyDirects && !this.isTooEarly(connection)) this.flush(connection);
   }
 
+  /** The connection ends: where the service closes it, its client gets them before the close frame. */
+  ended(connection: Connection): void {
+    if (connection.earlyDirects) this.flush(connection);
+  }
+
   private flush(connection: Connection): void {
     const texts = connection.earlyDirects ?? [];
     connection.earlyDirects = undefined;
     this.connections.delete(connection);
-    if (connection.open) for (const text of texts) this.parts.write(connection, text);
+    for (const text of texts) this.parts.write(connection, text);
   }
 
   private setTimer(): void {
@@ -55,9 +61,7 @@ export class EarlyDirects {
     this.parts.clock.after(RETRY_MS, () => {
       this.isTimerSet = false;
       try {
-        for (const connection of [...this.connections])
-          if (connection.open) this.returned(connection);
-          else this.flush(connection);
+        for (const connection of [...this.connections]) this.returned(connection);
       } finally {
         // Even after an exception: without the next turn messages would wait without an end.
         this.setTimer();

@@ -142,6 +142,20 @@ test("a send to a peer that is back waits for its roster, even if none waited be
   expect(ann.newFrames()).toEqual(["roster: ben cat", "direct ben 1"]);
 });
 
+test("direct messages that wait for a roster are written before the service closes the connection, and beyond 64", async () => {
+  const { world, ben } = await called();
+  const ann = world.connect("ann", { expiresInMs: 500 });
+  ben.send("ann", 1);
+  world.advance(500);
+  expect([ann.newFrames(), ann.closeCode]).toEqual([["direct ben 1"], 4002]);
+  const returned = world.connect("ann");
+  for (let n = 0; n < 63; n++) ben.send("ann", n);
+  expect(returned.take()).toEqual([]);
+  ben.send("ann", 63);
+  expect(returned.take().map(({ data }) => data)).toEqual(Array.from({ length: 64 }, (_, n) => n));
+  await turn();
+});
+
 test("the peers that a peer has sent to are bounded, the first goes first", () => {
   const world = new World();
   const ann = world.connect("ann");
