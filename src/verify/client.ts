@@ -12,7 +12,6 @@ import {
   subscribeFrame,
   unsubscribeFrame,
 } from "./frames.ts";
-import { isBehind } from "./order.ts";
 import {
   FINAL_CODES,
   isMessage,
@@ -292,8 +291,7 @@ export class Client {
     const { channel, mark, isRetry } = request;
     const placed = ack?.pos === undefined ? undefined : { pos: ack.pos, isDuplicate: ack.isDuplicate };
     if (ack?.isDuplicate) tally.duplicates++;
-    else if (placed && channel === this.channel && this.isSubscribed && isBehind(this.position, placed.pos))
-      this.position = placed.pos;
+    else if (placed && channel === this.channel && this.isSubscribed) this.position = placed.pos;
     const outcome = ack ? "acked" : outcomeOf(code, checker.hasHistory(channel));
     if (outcome === "unknown") this.repeatLater(request);
     if (isRetry) {

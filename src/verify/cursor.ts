@@ -79,11 +79,15 @@ export class Cursor {
   }
 
   /**
-   * The ack of a publish on this connection: what has a smaller offset must have arrived before it. A later message may have arrived
-   * too, if it was faster than the store's answer.
+   * The ack of a publish on this connection: what has a smaller offset must have arrived before it, and nothing else. Clients cannot
+   * compare positions: they resume from the last one that they saw.
    */
   acked({ epoch, offset }: Position, isDuplicate: boolean): Wrong | undefined {
-    if (epoch !== this.epoch || offset <= this.last) return undefined;
+    if (epoch !== this.epoch) return undefined;
+    if (offset <= this.last)
+      return isDuplicate || offset <= this.start
+        ? undefined
+        : { kind: "ahead", how: ` at offset ${offset}, behind the message at offset ${this.last}` };
     // The first publish may have been on another connection: then the message is still to come.
     if (isDuplicate) {
       if (offset === this.last + 1) return undefined;

@@ -9,7 +9,7 @@ export const KINDS = {
   hole: "missing in a channel with history, between messages that were received, or after a recovery",
   stale: "received from before the position of a subscription, or before its ack",
   split: "a position that means two messages, or a message with two positions",
-  ahead: "acks of publishes whose position is ahead of messages that were still to come",
+  ahead: "acks of publishes whose position is not in line with the messages before and behind them",
   echoed: "own messages that a recovery replayed",
   miscounted: "replayed messages that were not announced, or announced and not replayed",
   backwards: "times that decrease within a channel, or differ for one message",

@@ -185,9 +185,3 @@ function agree(entry: Entry, offset: number, check: string, mark: Mark, timeMs: 
     return { kind: "backwards", how: ` with the time ${timeMs}, which was ${entry.timeMs} before` };
   return undefined;
 }
-
-/** Whether the second position is further than the first, or cannot be compared with it. */
-export function isBehind(first: string | undefined, second: string): boolean {
-  const [a, b] = [parsePosition(first ?? ""), parsePosition(second)];
-  return !a || !b || a.epoch !== b.epoch || a.offset < b.offset;
-}

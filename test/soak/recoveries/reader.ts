@@ -13,7 +13,6 @@ import {
   subscribeFrame,
   unsubscribeFrame,
 } from "../../../src/verify/frames.ts";
-import { isBehind } from "../../../src/verify/order.ts";
 import { idOf } from "../../../src/verify/retries.ts";
 
 export interface ReaderContext {
@@ -205,8 +204,6 @@ export class Reader {
   }
 
   private saw(pos: string): void {
-    // The ack of an own message may come behind a later message.
-    if (!isBehind(this.seen.at(-1), pos)) return;
     this.seen.push(pos);
     if (this.seen.length > 2 * FAR_MESSAGES) this.seen = this.seen.slice(-FAR_MESSAGES);
     const offset = parsePosition(pos)?.offset ?? 0;
