@@ -69,7 +69,7 @@ test("a publish before the subscribe of the same turn is answered, although the 
   expect(seen(ann)).toEqual(["error peer_not_found"]);
 });
 
-test("a publisher does not wait for ever if the history was removed before its stream opened", async () => {
+test("a publisher does not wait without an end if the history was removed before its stream opened", async () => {
   const world = new StreamsWorld({ nodes: 2 });
   const ann = world.connect("ann");
   world.history.hold("open");
