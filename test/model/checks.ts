@@ -1,7 +1,6 @@
 /** After each act: all connections are read; those that must be closed are, and the others have all that is due. */
 
 import type { Context } from "./context.ts";
-import { KNOWN } from "./known.ts";
 import { type Connection, membersOf, type Roster } from "./model.ts";
 import { Reader } from "./reader.ts";
 import { nameOf, RuleBroken, ruleBroken } from "./rule-broken.ts";
@@ -157,10 +156,9 @@ export class Checks {
   }
 
   private checkComplete(connection: Connection, isLast: boolean): void {
-    for (const [requestId, { message = 0, channel }] of connection.unanswered) {
+    for (const [requestId, { message = 0 }] of connection.unanswered) {
       const { to } = this.context.messages.get(message) ?? {};
       if (to !== undefined && this.context.graces.mayHold(connection.app, to)) continue;
-      if (KNOWN.removedIsUnanswered && this.context.histories.wasRemoved(connection, channel)) continue;
       ruleBroken(connection, `${requestId} is not answered`);
     }
     this.context.histories.checkComplete(connection);

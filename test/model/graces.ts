@@ -195,9 +195,19 @@ export class Graces {
 
   /** A send to that peer may wait for its return. It was held in any channel, or in none. */
   mayHold(app: string, peerId: string): boolean {
+    if (this.context.world.history && this.mayAwaitRoster(app, peerId)) return true;
     return this.held.some(
       (one) => one.app === app && one.peerId === peerId && this.nowMs() < one.atMs + HOLD_MS + SLACK_MS,
     );
+  }
+
+  /** It was lost, or has left behind messages that were not committed: when it is back, sends wait for its roster. */
+  private mayAwaitRoster(app: string, peerId: string): boolean {
+    const since = this.nowMs() - HOLD_MS - COMMIT_MAX_MS;
+    if (this.entries.some(({ connection }) => connection.app === app && connection.peerId === peerId)) return true;
+    for (const [connection, atMs] of this.endedMs)
+      if (connection.app === app && connection.peerId === peerId && atMs > since) return true;
+    return false;
   }
 
   /** A send to that peer must wait for its return. */

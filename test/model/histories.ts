@@ -290,11 +290,6 @@ export class Histories {
     return false;
   }
 
-  /** The history of that channel was removed at any time. */
-  wasRemoved({ app }: Connection, channel: string | undefined): boolean {
-    return this.removedMs.has(`${app} ${channel}`);
-  }
-
   private positionIn(connection: Connection, { pos }: Received, what: string): { epoch: string; offset: number } {
     const position = this.context.streams.known(pos);
     if (!position) return ruleBroken(connection, `${what}: its position ${String(pos)} is not one of the store`);

@@ -9,6 +9,6 @@ export const KNOWN = {
   inheritedStaysLonger: true as boolean,
   /** A send does not reach those connections of its receiver that wait for a roster after a hold, if it reaches others. */
   heldSendMisses: true as boolean,
-  /** A publish is not answered if the history was removed meanwhile and an unsubscribe of that channel waits behind it. */
-  removedIsUnanswered: true as boolean,
+  /** `state: null` does not clear the state of an earlier connection of the peer that was held or lost. */
+  nullKeepsInherited: true as boolean,
 };

@@ -1,6 +1,7 @@
 /** What members say about themselves, and which subscriptions must know it. The first broken rule throws. */
 import type { Received } from "../../src/realtime/testing/kit.ts";
 import type { Context } from "./context.ts";
+import { KNOWN } from "./known.ts";
 import { type Connection, isAsking, isShown, type Subscription } from "./model.ts";
 import { ruleBroken } from "./rule-broken.ts";
 
@@ -44,7 +45,8 @@ export class States {
   /** The state of a subscription; several if it has set none since it came back. */
   statesOf(subscription: Subscription | undefined): ReadonlySet<string> {
     const own = subscription && this.own.get(subscription);
-    if (own !== undefined || !subscription) return new Set([own ?? NONE]);
+    if ((own !== undefined && !(KNOWN.nullKeepsInherited && own === NONE)) || !subscription)
+      return new Set([own ?? NONE]);
     return new Set([NONE, ...(this.inherited.get(subscription) ?? [])]);
   }
 
