@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { delayed } from "../engine/testing/traffic.ts";
 import { type Client, PUBLISHABLE_KEY, SECRET_KEY, turn, World } from "./testing/kit.ts";
+import { LateAnswers } from "./testing/late-engine.ts";
 
 const states = (client: Client): unknown[] =>
   client
@@ -261,4 +262,16 @@ test("a state ends with the presence action, and does not come back with it", ()
   ann.subscribe("c");
   world.advance(600);
   expect(ben.newFrames()).toEqual(["state", "left: ann", "joined: ann"]);
+});
+
+test("a state before the ack of the subscribe is refused, also when the peer is shown already", () => {
+  const late = new LateAnswers();
+  const world = new World({ engine: late.between });
+  const [ben, ann] = [world.connect("ben"), world.connect("ann")];
+  ben.subscribe("a");
+  late.release();
+  for (const channel of ["a", "b"]) ann.subscribe(channel);
+  ann.publish("a", 1);
+  const requestId = ann.request({ type: "state", channel: "b", state: {} });
+  expect(ann.newFrames()).toContain(`error channel_not_authorized ${requestId}`);
 });

@@ -12,6 +12,7 @@ import type { Emitter } from "./emitter.ts";
 import type { Presence } from "./presence.ts";
 import { takeState } from "./rates.ts";
 import type { Spaces } from "./spaces.ts";
+import type { Subscription } from "./subscription.ts";
 
 export const PRESENCE = bitOf("presence");
 
@@ -42,6 +43,10 @@ const request = z.object({
   stateJson: z.string().max(STATE_MAX_BYTES).nullable(),
 });
 const response = z.boolean();
+
+/** Its peer may be shown before the subscribe is acked, if it publishes: a state is only for a client that knows of the ack. */
+const mayHaveState = ({ isVisible, state: { kind } }: Subscription): boolean =>
+  (isVisible && kind !== "opening") || kind === "awaitingTick";
 
 export interface StatesParts {
   readonly spaces: Spaces;
@@ -88,7 +93,7 @@ export class States {
     const refusal = channelRefusal(channel, PRESENCE, connection, subscription !== undefined);
     if (refusal) return { code: refusal };
     // A client with a roster cannot know that its join is shown with the next tick.
-    if (!subscription?.member || !(subscription.isVisible || subscription.state.kind === "awaitingTick"))
+    if (!subscription?.member || !mayHaveState(subscription))
       return { code: "channel_not_authorized", message: NOT_ANNOUNCED };
     this.parts.presence.setState(subscription, state ?? undefined);
     this.parts.emitter.stateSet(connection, channel, state ?? "null");
