@@ -75,7 +75,8 @@ export class Member {
   toAnnounce(): MemberState | undefined {
     const local = this.local();
     if (local) return this.isReturning && !this.hasRoster ? { ...local, isReturning: true } : local;
-    if (this.stay && !this.stay.isInherited) return this.stay.state;
+    // One that a node which is gone has left is announced only if this node has sent it to one that watches since then.
+    if (this.stay && (!this.stay.isInherited || this.announced?.lingers)) return this.stay.state;
     const [newest] = this.subscriptions;
     return newest && { ...stateOf(newest), isArriving: true };
   }

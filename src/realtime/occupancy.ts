@@ -12,8 +12,12 @@ export class Occupancy {
   localMembers(app: string, name: string): readonly MemberState[] {
     const channel = this.spaces.channel(app, name);
     if (!channel) return [];
-    // A node that asks only now has never been sent a member that a node that is gone has left to this one.
-    return [...channel.members.values()].flatMap(({ announced, stay }) => announced ?? stay?.state ?? []);
+    return [...channel.members.values()].flatMap((member) => {
+      // A node that asks only now has never been sent a member that a node that is gone has left to this one. It learns of its end
+      // from this one too.
+      member.announced ??= member.stay?.state;
+      return member.announced ?? [];
+    });
   }
 
   /** Including peers that wait for their roster, and members without a connection. */

@@ -47,6 +47,42 @@ describe("several nodes", () => {
     expect([cat.newFrames(), dan.newFrames()]).toEqual([["left: ann"], ["left: ann"]]);
   });
 
+  test("a node that watches the channel since a node has died shows the end of a grace in time", () => {
+    const world = graceWorld(3);
+    const cat = world.join("cat", CALL, { node: 1 });
+    world.join("ann", CALL);
+    world.settle();
+    world.kill(0);
+    world.advance(1000);
+    const dan = world.connect("dan", { node: 2 });
+    dan.subscribe(CALL);
+    world.advance(600);
+    expect(dan.newFrames().at(-1)).toBe("roster: ann cat");
+    cat.take();
+    world.advance(28_000);
+    expect([cat.take(), dan.take()]).toEqual([[], []]);
+    world.advance(600);
+    expect([cat.newFrames(), dan.newFrames()]).toEqual([["left: ann"], ["left: ann"]]);
+  });
+
+  test("a peer that is kicked before the others notice that its node has died has no grace, one that was back since has", async () => {
+    for (const isBack of [false, true]) {
+      const world = graceWorld(3);
+      const cat = world.join("cat", CALL, { node: 1 });
+      world.join("ann", CALL);
+      world.settle();
+      // The node still answers to the kick, but the connection is as one that the kick has not reached.
+      if (!isBack) world.nodeAt(0).hub.kicks.kickHere = () => 0;
+      await world.nodeAt(1).hub.kicks.kick("app", "ann");
+      world.advance(100);
+      if (isBack) world.join("ann", CALL);
+      cat.take();
+      world.kill(0);
+      world.advance(100);
+      expect(cat.newFrames()).toEqual(isBack ? [] : ["left: ann"]);
+    }
+  });
+
   test("a kick and a revocation end a grace that was left by a node that is gone", async () => {
     for (const end of [
       (world: World) => world.nodeAt(1).hub.kicks.kick("app", "ann"),

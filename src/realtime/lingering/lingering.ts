@@ -24,6 +24,10 @@ const SUBSCRIBE = bitOf("subscribe");
 /** How much longer than announced a member stays whose node is there and should have ended it. */
 const OVERDUE_MS = 5000;
 
+/** Within this time after a kick every node has noticed that a node is gone. */
+const KICKED_FOR_MS = 60_000;
+const KICKS_MAX = 10_000;
+
 export interface LingeringParts {
   readonly clock: Clock;
   readonly keyring: Keyring;
@@ -38,6 +42,8 @@ export class Lingering {
   /** Slot n holds the members with something to end by n × SLOT_MS. */
   private readonly slots = new Map<number, Set<Member>>();
   private turning = false;
+  /** When peers were kicked, Unix ms, oldest first. Bound: KICKS_MAX, of the last KICKED_FOR_MS. */
+  private readonly kicks = new Map<string, number>();
   /** Unix ms until which members are held at least: while a node drains, those it has closed first wait for the last. */
   heldAtLeastUntilMs = 0;
 
@@ -93,6 +99,8 @@ export class Lingering {
   inherit(member: Member, state: MemberState): boolean {
     const { channel } = member;
     const nowMs = this.parts.clock.nowMs();
+    // It was kicked before this node has noticed that its node is gone.
+    if ((this.kicks.get(keyOf(member.peer.space.app, state.peerId)) ?? 0) >= state.since) return false;
     const lingers = state.lingers ?? lostNow(state, nowMs + channel.graceSec * 1000);
     return this.keep(member, lingering(state, lingers));
   }
@@ -144,8 +152,18 @@ export class Lingering {
 
   /** The peer was kicked. */
   endPeer(app: string, peerId: string): void {
+    this.noteKick(keyOf(app, peerId), this.parts.clock.nowMs());
     for (const member of [...this.staying])
       if (member.peer.peerId === peerId && member.peer.space.app === app) this.endNow(member);
+  }
+
+  private noteKick(key: string, nowMs: number): void {
+    this.kicks.delete(key);
+    for (const [oldest, atMs] of this.kicks) {
+      if (this.kicks.size < KICKS_MAX && atMs > nowMs - KICKED_FOR_MS) break;
+      this.kicks.delete(oldest);
+    }
+    this.kicks.set(key, nowMs);
   }
 
   /** The key was revoked or narrowed. */
@@ -239,3 +257,6 @@ const isShown = ({ shown, announced }: Member): boolean =>
   shown !== undefined || (announced !== undefined && !announced.isArriving);
 
 const lostNow = ({ keyId }: MemberState, untilMs: number): Lingers => ({ why: "lost", untilMs, keyId: keyId ?? "" });
+
+/** Unambiguous: an application's id contains no space. */
+const keyOf = (app: string, peerId: string): string => `${app} ${peerId}`;
