@@ -17,6 +17,13 @@ const TURNS = 12;
 export class Checks {
   private readonly reader: Reader;
   private closings = 0;
+  /** Sends that were acked, and are not received yet. */
+  private readonly early: {
+    readonly number: number;
+    readonly app: string;
+    readonly to: string;
+    readonly atMs: number;
+  }[] = [];
 
   constructor(private readonly context: Context) {
     this.reader = new Reader(context);
@@ -52,6 +59,11 @@ export class Checks {
       const isReceived = this.context.connections.some((other) => other.received.has(number));
       const stayed = request?.targets?.find((other) => other.isOpen && !other.socket.closed);
       const { to = "" } = this.context.messages.get(number) ?? {};
+      // It may wait on the connection of a peer that is back, until that has its roster.
+      if (code === "ack" && !isReceived && this.context.graces.mayHold(connection.app, to)) {
+        this.early.push({ number, app: connection.app, to, atMs: this.context.nowMs() });
+        continue;
+      }
       if (code === "ack" ? !isReceived : code !== "peer_not_found" || isReceived || stayed)
         ruleBroken(connection, `send ${number} was answered ${code}; received: ${isReceived}`);
       if (code !== "ack" && this.context.graces.mustHold(connection.app, to))
@@ -81,7 +93,9 @@ export class Checks {
 
   private ended(connection: Connection, code: number): void {
     const now = this.context.nowMs();
-    const hasReason = connection.socket.written.at(-1)?.includes('"token_expired"') ?? false;
+    // Direct messages that waited for a roster may come between the error and the close.
+    const last = connection.socket.written.findLast((text) => !text.startsWith('{"type":"direct"'));
+    const hasReason = last?.includes('"token_expired"') ?? false;
     const secretEnded = (connection.secret?.endsMs ?? Number.POSITIVE_INFINITY) <= now;
     const isTime = code === 4002 && (hasReason ? secretEnded : connection.expiresAtMs - 250 <= now);
     if (code === 4002 && !isTime)
@@ -122,6 +136,7 @@ export class Checks {
     if (this.context.world.connections !== this.context.open.length)
       throw new RuleBroken(`${this.context.world.connections} connections, ${this.context.open.length} expected`);
     for (const connection of this.context.open) this.checkComplete(connection, isLast);
+    this.checkEarly();
   }
 
   async pass(ms: number): Promise<void> {
@@ -134,6 +149,15 @@ export class Checks {
     const ms = this.context.graces.untilMs - this.context.nowMs();
     if (ms > 0) await this.pass(ms);
     await this.run();
+  }
+
+  /** Sends that were acked before they were received have been received, unless a connection of the receiver has ended. */
+  private checkEarly(): void {
+    for (const { number, app, to, atMs } of this.early.splice(0)) {
+      const isReceived = this.context.connections.some((other) => other.received.has(number));
+      if (!isReceived && !this.context.graces.hasEndedSince(app, to, atMs - ROSTER_WAIT_MS))
+        throw new RuleBroken(`send ${number} to ${to} was acked, but never came`);
+    }
   }
 
   private async untilQuiet(): Promise<void> {

@@ -201,13 +201,18 @@ export class Graces {
     );
   }
 
+  /** A connection of that peer has ended since then. */
+  hasEndedSince(app: string, peerId: string, sinceMs: number): boolean {
+    for (const [connection, atMs] of this.endedMs)
+      if (connection.app === app && connection.peerId === peerId && atMs > sinceMs) return true;
+    return false;
+  }
+
   /** It was lost, or has left behind messages that were not committed: when it is back, sends wait for its roster. */
   private mayAwaitRoster(app: string, peerId: string): boolean {
     const since = this.nowMs() - HOLD_MS - COMMIT_MAX_MS;
     if (this.entries.some(({ connection }) => connection.app === app && connection.peerId === peerId)) return true;
-    for (const [connection, atMs] of this.endedMs)
-      if (connection.app === app && connection.peerId === peerId && atMs > since) return true;
-    return false;
+    return this.hasEndedSince(app, peerId, since);
   }
 
   /** A send to that peer must wait for its return. */

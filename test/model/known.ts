@@ -7,8 +7,6 @@ export const KNOWN = {
   stateOvertakes: true as boolean,
   /** A node that learns of a lost member of a dead node from another one keeps it five seconds too long. */
   inheritedStaysLonger: true as boolean,
-  /** A send does not reach those connections of its receiver that wait for a roster after a hold, if it reaches others. */
-  heldSendMisses: true as boolean,
   /** `state: null` does not clear the state of an earlier connection of the peer that was held or lost. */
   nullKeepsInherited: true as boolean,
 };

@@ -2,7 +2,6 @@
 import { CHANNEL_CHOICES, type Choices, PEERS } from "./acts.ts";
 import type { Checks } from "./checks.ts";
 import type { Context } from "./context.ts";
-import { KNOWN } from "./known.ts";
 import {
   type Connection,
   covers,
@@ -169,9 +168,8 @@ export class Requests {
     const targets = open.filter((other) => other !== connection && other.app === connection.app && other.peerId === to);
     const isWaiting = this.isWaiting(connection);
     const mayWait = isWaiting || this.context.graces.mayHold(connection.app, to);
-    const isUncertain = isWaiting || (mayWait && KNOWN.heldSendMisses);
-    if (!isUncertain) for (const other of targets) other.due.set(number, "");
-    this.request(connection, frame, { expect: "sent", message: number, targets: isUncertain ? [] : targets, mayWait });
+    if (!isWaiting) for (const other of targets) other.due.set(number, "");
+    this.request(connection, frame, { expect: "sent", message: number, targets: isWaiting ? [] : targets, mayWait });
     if (!mayWait) this.checks.mustHaveReceived(connection, targets, number);
   }
 }
