@@ -94,7 +94,7 @@ export class SqliteAppend {
     const size = messageBytes(message);
     const { from, connection = null, metadataJson = null, dataJson } = message;
     this.insert.run(row.id, offset, time, size, check, from, connection, id ?? null, metadataJson, dataJson);
-    if (id !== undefined) this.putId.run(row.id, message.idScope, id, offset, check, time);
+    if (id !== undefined) this.putId.run(row.id, message.idScope, id, offset, check, nowMs);
     if (row.expires === null) {
       row.expires = time + row.keep_ms;
       this.setExpires.run(row.expires, row.id);
@@ -168,4 +168,5 @@ export class SqliteAppend {
   }
 }
 
-const isRemembered = (time: number, nowMs: number): boolean => nowMs - time < MESSAGE_ID_REMEMBERED_MS;
+/** Either way: a clock that was ahead and was set back must not make an id last. */
+const isRemembered = (time: number, nowMs: number): boolean => Math.abs(nowMs - time) < MESSAGE_ID_REMEMBERED_MS;

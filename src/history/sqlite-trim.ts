@@ -58,7 +58,7 @@ export class SqliteTrim {
       `SELECT id, top, low, keep_messages, used FROM streams WHERE id > ? ORDER BY id LIMIT ${WALK_STREAMS}`,
     );
     this.deleteIds = db.prepare<undefined, [number]>(
-      `DELETE FROM ids WHERE seq IN (SELECT seq FROM ids ORDER BY seq LIMIT ${STEP_ROWS}) AND time <= ?`,
+      `DELETE FROM ids WHERE seq IN (SELECT seq FROM ids ORDER BY seq LIMIT ${STEP_ROWS}) AND ABS(? - time) >= ${MESSAGE_ID_REMEMBERED_MS}`,
     );
     this.oneGone = db.prepare<{ stream: number }, []>("SELECT stream FROM gone LIMIT 1");
     this.lastOfSlice = db.prepare<{ off: number }, [number]>(
@@ -82,7 +82,7 @@ export class SqliteTrim {
       () => this.trimOverfull(),
       () => this.trimExpired(),
       () => this.trimApps(maxBytesOf),
-      () => this.deleteIds.run(this.parts.nowMs() - MESSAGE_ID_REMEMBERED_MS).changes > 0,
+      () => this.deleteIds.run(this.parts.nowMs()).changes > 0,
       () => this.deleteGone(),
     ];
     // In turns, so that much work of one kind does not keep the others waiting.

@@ -53,7 +53,7 @@ BEGIN
         WITH ORDINALITY AS m (place, sender, connection, mid, scope, metadata, data, size, nr)
       JOIN streams s ON s.place = m.place
       LEFT JOIN history_ids d ON m.mid IS NOT NULL
-        AND d.stream = s.id AND d.scope = m.scope AND d.mid = m.mid AND d.time > now_ms - id_ms
+        AND d.stream = s.id AND d.scope = m.scope AND d.mid = m.mid AND abs(now_ms - d.time) < id_ms
   ), fresh AS MATERIALIZED (
     SELECT *, top + row_number() OVER (PARTITION BY stream ORDER BY nr) AS off FROM given WHERE old_off IS NULL
   ), stored AS (
@@ -61,7 +61,8 @@ BEGIN
       SELECT stream, off, new_time, size, batch_check, sender, connection, mid, metadata, data FROM fresh
   ), remembered AS (
     INSERT INTO history_ids (stream, scope, mid, off, batch, time)
-      SELECT stream, scope, mid, off, batch_check, new_time FROM fresh WHERE mid IS NOT NULL
+      -- Not the message's time: a clock that was ahead and was set back must not make an id last.
+      SELECT stream, scope, mid, off, batch_check, now_ms FROM fresh WHERE mid IS NOT NULL
     ON CONFLICT (stream, scope, mid) DO UPDATE SET off = excluded.off, batch = excluded.batch, time = excluded.time
   ), raised AS (
     UPDATE history_streams s SET

@@ -187,6 +187,22 @@ function idTests({ newHistory, reopen, wait }: SuiteContext): void {
     while (await reopened.trim(() => Number.POSITIVE_INFINITY));
     expect((await reopened.append(batchOf({ id: "i", keep })))[0]).toMatchObject({ offset: 4, isDuplicate: true });
   });
+
+  test("an id is remembered for two minutes also if the clock was ahead and was set back", async () => {
+    const store = await newHistory();
+    wait(86_400_000);
+    const [ahead] = await store.append(batchOf({ id: "ahead" }));
+    wait(-86_400_000);
+    const [first, second] = await store.append(batchOf({ id: "i" }, { id: "ahead" }));
+    // The time of messages does not decrease; that of ids is the clock's.
+    expect(first?.time).toBe(ahead?.time as number);
+    expect(second).toMatchObject({ offset: 3, isDuplicate: false });
+    wait(MESSAGE_ID_REMEMBERED_MS - 30_000);
+    expect((await store.append(batchOf({ id: "i" })))[0]).toMatchObject({ offset: 2, isDuplicate: true });
+    wait(31_000);
+    while (await store.trim(() => Number.POSITIVE_INFINITY));
+    expect((await store.append(batchOf({ id: "i" })))[0]).toMatchObject({ offset: 4, isDuplicate: false });
+  });
 }
 
 function settleTests({ newHistory }: SuiteContext): void {
