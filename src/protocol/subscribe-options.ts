@@ -33,13 +33,19 @@ export const PLAIN: SubscribeOptions = {
 const DURATION = /^([1-9][0-9]{0,6})([smh])$/;
 const SECONDS = { s: 1, m: 60, h: 3600 } as const;
 
-/** `undefined`: a field is not of its type. */
-export function subscribeOptions(fields: Readonly<Record<string, unknown>>): SubscribeOptions | undefined {
+/** A longer one is no position and no connection of ours, and is not kept while the subscribe waits. */
+const TEXT_MAX_CHARS = 128;
+
+/** A sentence if a field is not of its type. */
+export function subscribeOptions(fields: Readonly<Record<string, unknown>>): SubscribeOptions | string {
   const { includeSenderMetadata, recover, rewind, connection, state, occupancy, presence } = fields;
-  if (![includeSenderMetadata, state, occupancy, presence].every(isFlag)) return undefined;
-  if (recover !== undefined && rewind !== undefined) return undefined;
+  if (!isFlag(includeSenderMetadata)) return "includeSenderMetadata: must be true or false";
+  if (!isFlag(state)) return "state: must be true or false";
+  if (!isFlag(occupancy)) return "occupancy: must be true or false";
+  if (!isFlag(presence)) return "presence: must be true or false";
+  if (recover !== undefined && rewind !== undefined) return "recover, rewind: send at most one of them";
   const start = recover === undefined ? rewindOf(rewind) : recoverOf(recover, connection);
-  if (start === "malformed") return undefined;
+  if (typeof start === "string") return start;
   return {
     withMetadata: includeSenderMetadata === true,
     start,
@@ -51,19 +57,21 @@ export function subscribeOptions(fields: Readonly<Record<string, unknown>>): Sub
 
 const isFlag = (value: unknown): value is boolean | undefined => value === undefined || typeof value === "boolean";
 
-function recoverOf(recover: unknown, connection: unknown): Start | "malformed" {
-  if (typeof recover !== "string") return "malformed";
-  if (connection !== undefined && typeof connection !== "string") return "malformed";
-  return { kind: "recover", position: recover, connection };
+function recoverOf(recover: unknown, connection: unknown): Start | string {
+  if (typeof recover !== "string") return "recover: must be a position (`pos`)";
+  if (connection !== undefined && typeof connection !== "string")
+    return "connection: must be the id of the earlier connection";
+  return { kind: "recover", position: kept(recover), connection: connection && kept(connection) };
 }
 
-function rewindOf(rewind: unknown): Start | undefined | "malformed" {
+const kept = (text: string): string => (text.length > TEXT_MAX_CHARS ? "" : text);
+
+function rewindOf(rewind: unknown): Start | string | undefined {
   if (rewind === undefined) return undefined;
-  if (typeof rewind === "number")
-    return Number.isInteger(rewind) && rewind >= 1 && rewind <= REPLAY_MAX_MESSAGES
-      ? { kind: "messages", count: rewind }
-      : "malformed";
+  if (typeof rewind === "number" && Number.isInteger(rewind) && rewind >= 1 && rewind <= REPLAY_MAX_MESSAGES)
+    return { kind: "messages", count: rewind };
   const [, count, unit] = (typeof rewind === "string" && DURATION.exec(rewind)) || [];
-  if (count === undefined || unit === undefined) return "malformed";
+  if (count === undefined || unit === undefined)
+    return `rewind: must be a whole number from 1 to ${REPLAY_MAX_MESSAGES}, or a time such as "30s", "5m" or "2h"`;
   return { kind: "seconds", seconds: Number(count) * SECONDS[unit as keyof typeof SECONDS] };
 }

@@ -4,10 +4,10 @@ import { bitOf } from "../protocol/actions.ts";
 import type { ClientFrame } from "../protocol/frames.ts";
 import { CHANNELS_PER_CONNECTION_MAX } from "../protocol/limits.ts";
 import { isChannelName } from "../protocol/names.ts";
-import { subscribeOptions } from "../protocol/subscribe-options.ts";
+import { type SubscribeOptions, subscribeOptions } from "../protocol/subscribe-options.ts";
 import type { Connection } from "./connection.ts";
 import type { Hub } from "./hub.ts";
-import type { Replies } from "./replies.ts";
+import type { Replies, Request } from "./replies.ts";
 import { PRESENCE } from "./states.ts";
 import { putOff } from "./streams/backlog.ts";
 import type { HistoryFrames } from "./streams/history-frames.ts";
@@ -26,25 +26,29 @@ export class ChannelFrames {
   constructor(private readonly parts: ChannelFramesParts) {}
 
   subscribe(connection: Connection, frame: ClientFrame): void {
+    const { replies } = this.parts;
+    const options = subscribeOptions(frame.fields);
+    if (typeof options === "string") return replies.refuse(connection, "malformed_message", frame, options);
     // An unsubscribe of the same channel may wait there.
-    if (!connection.backlog) return this.subscribeNow(connection, frame);
-    if (!putOff(connection, 0, () => this.subscribeNow(connection, frame)))
-      this.parts.replies.refuse(connection, "backend_error", frame, TOO_MUCH_WAITS);
+    if (!connection.backlog) return this.subscribeNow(connection, frame, options);
+    if (!isChannelName(frame.channel)) return replies.refuse(connection, "invalid_channel", frame);
+    // Not the frame: its other fields may be of any length.
+    const { channel, requestId } = frame;
+    if (!putOff(connection, 0, () => this.subscribeNow(connection, { channel, requestId }, options)))
+      replies.refuse(connection, "backend_error", frame, TOO_MUCH_WAITS);
   }
 
-  private subscribeNow(connection: Connection, frame: ClientFrame): void {
-    const { channel, requestId } = frame;
+  private subscribeNow(connection: Connection, request: Request, options: SubscribeOptions): void {
+    const { channel, requestId } = request;
     const { hub, replies } = this.parts;
     if (!connection.open) return;
-    const options = subscribeOptions(frame.fields);
-    if (!options) return replies.refuse(connection, "malformed_message", frame);
-    if (!this.mayRead(connection, channel, frame)) return;
-    if (options.withOccupancy && !connection.may(PRESENCE)) return replies.refuseAction(connection, PRESENCE, frame);
+    if (!this.mayRead(connection, channel, request)) return;
+    if (options.withOccupancy && !connection.may(PRESENCE)) return replies.refuseAction(connection, PRESENCE, request);
     if (connection.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !connection.subscriptionTo(channel))
-      return replies.refuse(connection, "channel_limit_exceeded", frame);
+      return replies.refuse(connection, "channel_limit_exceeded", request);
     hub.channels.subscribe(connection, channel, options, (refused, fields) => {
-      if (refused === "backend_error") replies.refuse(connection, refused, frame, HISTORY_AWAY);
-      else if (refused) replies.refuse(connection, refused, frame);
+      if (refused === "backend_error") replies.refuse(connection, refused, request, HISTORY_AWAY);
+      else if (refused) replies.refuse(connection, refused, request);
       else replies.ack(connection, requestId, fields);
     });
   }
@@ -74,14 +78,14 @@ export class ChannelFrames {
   }
 
   /** Refuses the frame if not. */
-  private mayRead(connection: Connection, channel: unknown, frame: ClientFrame): channel is string {
+  private mayRead(connection: Connection, channel: unknown, request: Request): channel is string {
     const { replies } = this.parts;
     if (typeof channel !== "string") {
-      replies.refuse(connection, "invalid_channel", frame);
+      replies.refuse(connection, "invalid_channel", request);
       return false;
     }
     const refusal = channelRefusal(channel, SUBSCRIBE, connection, false);
-    if (refusal) replies.refuseChannel(connection, refusal, SUBSCRIBE, channel, frame);
+    if (refusal) replies.refuseChannel(connection, refusal, SUBSCRIBE, channel, request);
     return refusal === undefined;
   }
 }
