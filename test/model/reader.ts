@@ -180,12 +180,12 @@ export class Reader {
     if (textOf(fromMetadata) !== expected && !mayChange)
       ruleBroken(connection, `${what}: fromMetadata ${textOf(fromMetadata)}, not ${expected}`);
     if (isStored) this.context.histories.checkKnown(connection, message, frame, what);
-    else this.checkKnown(connection, message, what);
+    else this.checkKnown(connection, message, number, what);
   }
 
   /** Pending presence changes of the sender must be shown before its message. */
-  private checkKnown(connection: Connection, message: Message, what: string): void {
-    const { connection: sender, channel, wasMember, atMs } = message;
+  private checkKnown(connection: Connection, message: Message, number: number, what: string): void {
+    const { connection: sender, channel, wasMember } = message;
     const { peerId } = sender;
     if (peerId === connection.peerId) return;
     for (const subscription of connection.subscriptions.values()) {
@@ -201,16 +201,21 @@ export class Reader {
       } else if (known === undefined) {
         const must =
           sender.node === connection.node
-            ? isShown(sender, subscription.channel) && !this.isLater(sender, subscription.channel, atMs)
+            ? isShown(sender, subscription.channel) && !this.isLater(message, number, subscription.channel)
             : wasMember && channel === subscription.channel && !this.context.world.history;
         if (must) ruleBroken(connection, `${what}: not yet known on ${subscription.channel}`);
       }
     }
   }
 
-  /** With history, what a connection sends may wait, and its subscribes with it: it was acked after the message. */
-  private isLater(sender: Connection, channel: string, atMs: number): boolean {
-    return this.context.world.history !== undefined && (sender.subscriptions.get(channel)?.ackedMs ?? 0) > atMs;
+  /**
+   * The sender was acked in the channel after this message: with history, what a connection sends may wait, and its subscribes with
+   * it. A direct message that waits on the receiver's connection comes later still, and may have been sent in the same millisecond.
+   */
+  private isLater({ connection: sender, atMs }: Message, number: number, channel: string): boolean {
+    const subscription = sender.subscriptions.get(channel);
+    if (!this.context.world.history || !subscription) return false;
+    return subscription.ackedMs > atMs || subscription.afterMessage >= number;
   }
 
   private presence(connection: Connection, { channel = "", joined = [], left = [], snapshot }: Received): undefined {
