@@ -13,6 +13,9 @@ const SLACK_MS = 700;
 /** Within this time the nodes notice that one of them is gone. */
 const NOTICED_MS = 1500;
 
+/** Within this time a node that goes on announces what has changed. */
+const ANNOUNCED_MS = 150;
+
 export interface Lingering {
   /** The connection that has ended. */
   readonly connection: Connection;
@@ -42,6 +45,9 @@ export class Graces {
   private readonly endedMs = new Map<Connection, number>();
   /** Peers that the service itself has closed a connection of, in any channel or in none. */
   private readonly held: { readonly app: string; readonly peerId: string; readonly atMs: number }[] = [];
+
+  /** When a key was last edited or revoked. */
+  private narrowedMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly context: Context) {}
 
@@ -133,8 +139,12 @@ export class Graces {
 
   /** A node has died: of those that it kept, the others know only those that they were shown. */
   died(node: number): void {
-    for (const one of this.entries)
-      if (one.connection.node === node && !this.isKnownElsewhere(one.connection, one.channel)) one.isSure = false;
+    for (const one of this.entries) {
+      if (one.connection.node !== node) continue;
+      // That it was held is announced in a tick: to nodes that do not know it yet, the member was lost with its node.
+      const isAnnounced = one.why === "lost" || this.nowMs() - one.sinceMs > ANNOUNCED_MS;
+      if (!isAnnounced || !this.isKnownElsewhere(one.connection, one.channel)) one.isSure = false;
+    }
   }
 
   kicked(app: string, peerId: string): void {
@@ -149,6 +159,7 @@ export class Graces {
 
   /** A key was edited or revoked. */
   narrowed(): void {
+    this.narrowedMs = this.nowMs();
     this.entries = this.entries.filter((one) => {
       const { connection, channel } = one;
       const isAllowed = may(connection, "subscribe") && may(connection, "presence") && covers(connection, channel);
@@ -212,7 +223,13 @@ export class Graces {
   private mayAwaitRoster(app: string, peerId: string): boolean {
     const since = this.nowMs() - HOLD_MS - COMMIT_MAX_MS;
     if (this.entries.some(({ connection }) => connection.app === app && connection.peerId === peerId)) return true;
-    return this.hasEndedSince(app, peerId, since);
+    if (this.hasEndedSince(app, peerId, since)) return true;
+    // An edit of the key has ended a subscription of a connection that goes on: its member stays until its messages are committed.
+    const isCommitting = (one: Connection): boolean => this.context.isCommitting(one);
+    return (
+      this.narrowedMs > since &&
+      this.context.open.some((one) => one.app === app && one.peerId === peerId && isCommitting(one))
+    );
   }
 
   /** A send to that peer must wait for its return. */
