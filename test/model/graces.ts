@@ -141,8 +141,10 @@ export class Graces {
   died(node: number): void {
     for (const one of this.entries) {
       if (one.connection.node !== node) continue;
-      // That it was held is announced in a tick: to nodes that do not know it yet, the member was lost with its node.
-      const isAnnounced = one.why === "lost" || this.nowMs() - one.sinceMs > ANNOUNCED_MS;
+      // That it was held is announced in a tick, and when its messages are committed: to nodes that do not know it yet, the member
+      // was lost with its node.
+      const withinMs = ANNOUNCED_MS + (this.context.isCommitting(one.connection) ? COMMIT_MAX_MS : 0);
+      const isAnnounced = one.why === "lost" || this.nowMs() - one.sinceMs > withinMs;
       if (!isAnnounced || !this.isKnownElsewhere(one.connection, one.channel)) one.isSure = false;
     }
   }
@@ -165,6 +167,7 @@ export class Graces {
       const isAllowed = may(connection, "subscribe") && may(connection, "presence") && covers(connection, channel);
       if (!connection.key.revoked && isAllowed) return true;
       one.isSure = false;
+      if (KNOWN.revokedIsHeld && this.context.isCommitting(connection)) return true;
       return KNOWN.inheritedStaysLonger && !this.context.world.alive.includes(connection.node);
     });
   }

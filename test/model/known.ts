@@ -9,4 +9,6 @@ export const KNOWN = {
   inheritedStaysLonger: true as boolean,
   /** `state: null` does not clear the state of an earlier connection of the peer that was held or lost. */
   nullKeepsInherited: true as boolean,
+  /** A connection ends before its messages are committed, and its key is revoked or narrowed before they are: it is held then. */
+  revokedIsHeld: true as boolean,
 };

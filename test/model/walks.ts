@@ -92,7 +92,7 @@ export async function shortened(found: Found): Promise<Found> {
 }
 
 /** Which rule was broken, without names and numbers. */
-const sortOf = ({ message }: Fault): string =>
+export const sortOf = ({ message }: Pick<Fault, "message">): string =>
   message
     .replace(/^\S+#\d+ on node \d+: /, "")
     .replace(/[[{].*?[\]}]+|\d+|[0-9a-f]{8}-[0-9a-f-]{27}|ann|ben|cat|[ab]\/\d/g, "");
