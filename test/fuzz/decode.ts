@@ -65,8 +65,9 @@ function outermostKeys(text: string): string[] {
 
 function check(frame: ClientFrame, text: string): void {
   const truth = JSON.parse(text) as Record<string, unknown>;
-  const { data, ...fields } = frame;
-  for (const [name, value] of Object.entries(fields))
+  const { data, fields, ...named } = frame;
+  deepStrictEqual(fields, truth);
+  for (const [name, value] of Object.entries(named))
     if (typeof value === "object") deepStrictEqual(value, truth[name]);
     else if (value !== truth[name]) throw new Error(`${name} is ${String(value)}`);
   if (data === undefined) {

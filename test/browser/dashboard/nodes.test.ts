@@ -117,8 +117,11 @@ test("a session holds on another node, and signing out ends it there with its op
   expect(await sessionStatus(second.url, `${cookie?.name}=${cookie?.value}`)).toBe(401);
 });
 
-test("every page opens by clicking, on each node", async () => {
-  for (const at of [0, 1, 2]) {
+/** Another node every day; with PARLEY_TEST_FULL each of them. */
+const CLICKED = process.env.PARLEY_TEST_FULL ? [0, 1, 2] : [Math.floor(Date.now() / 86_400_000) % 3];
+
+test("every page opens by clicking, whatever the node", async () => {
+  for (const at of CLICKED) {
     // A peer of another node.
     const other = at === 0 ? 1 : 0;
     await using dashboard = await Dashboard.open(browser(), node(at).url);
