@@ -63,7 +63,9 @@ export class Graces {
     const atMs = this.nowMs() + (this.context.isCommitting(connection) ? COMMIT_MAX_MS : 0);
     if (isHeld) this.held.push({ app, peerId, atMs });
     for (const [channel, subscription] of connection.subscriptions) {
-      if (!isShown(connection, channel)) continue;
+      // Other nodes may know of a subscribe that a node has died before it could ack, because a message came behind it.
+      const isKnown = subscription.presence && !this.context.world.alive.includes(connection.node);
+      if (!isShown(connection, channel) && !isKnown) continue;
       const graceMs = LOST.includes(code) || isHeld ? this.context.graceMsOf(channel) : 0;
       const ms = Math.max(graceMs, isHeld ? HOLD_MS : 0);
       if (ms === 0) continue;

@@ -231,10 +231,13 @@ export class Histories {
   }
 
   /** Whether this message must come in the order in which its connection has sent it, also beside other messages of it. */
-  isInOrder(connection: Connection, { channel = "", connection: sender, hasFailed }: Message, number: number): boolean {
+  isInOrder(connection: Connection, message: Message, number: number): boolean {
+    const { channel = "", connection: sender, hasFailed, atMs } = message;
     const subscription = connection.subscriptions.get(channel);
     const follow = subscription && this.follows.get(subscription);
     if (!follow || follow.hasStart || number <= follow.afterMessage || hasFailed) return false;
+    // The answer that it has failed had no one to go to.
+    if (sender.socket.closed && !this.context.wasFine(atMs)) return false;
     // The error may be written, but not read yet.
     return !sender.socket.written.slice(sender.read).some((text) => text.includes('"backend_error"'));
   }

@@ -102,7 +102,7 @@ export class Requests {
   }
 
   /** To a channel with history. It is committed some time, or refused with `backend_error`. */
-  private publishStored(connection: Connection, channel: string, choices: Choices): void {
+  protected publishStored(connection: Connection, channel: string, choices: Choices): void {
     const id = this.idFor(choices, this.context.messages.size + 1);
     const wasMember = isShown(connection, channel);
     const memberAs = wasMember ? connection.subscriptions.get(channel) : undefined;

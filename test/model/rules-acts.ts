@@ -22,7 +22,8 @@ const WEIGHTS = {
   settle: 2,
   weather: 2,
   trim: 3,
-  kill: 1,
+  evict: 3,
+  kill: 3,
   remove: 1,
   kick: 1,
   block: 1,
@@ -35,6 +36,9 @@ export type RulesKind = keyof typeof WEIGHTS;
 export const RULES_KINDS = Object.entries(WEIGHTS).flatMap(([kind, weight]) =>
   new Array<RulesKind>(weight).fill(kind as RulesKind),
 );
+
+/** In the small one, a client that does not read gets a replay of a few messages in several parts; every roster fits. */
+const PENDING_BYTES = [1 << 20, 1200] as const;
 
 /** The first number of a setting is not used by the other options. */
 export function makeRules(setting: readonly number[], nodes: number): RulesOptions {
@@ -53,13 +57,16 @@ export function makeRules(setting: readonly number[], nodes: number): RulesOptio
   ];
   const storeMs = [0, 2, 12, 40][choices.number() % 4] ?? 0;
   const storeSeed = setting[0] ?? 0;
-  return { rules, storeMs, isShared: nodes > 1 || storeSeed % 2 === 1, storeSeed };
+  const maxPendingBytes = PENDING_BYTES[choices.number() % PENDING_BYTES.length] ?? 0;
+  return { rules, storeMs, isShared: nodes > 1 || storeSeed % 2 === 1, storeSeed, maxPendingBytes };
 }
 
 export const WEATHERS: readonly Weather[] = ["losing", "refusing", "hanging"];
 export const WEATHER_MS = [30, 200, 1500, 3500] as const;
 /** Long enough for rosters, now and then. */
 export const RULES_PASS_MS = [1, 2, 5, 11, 25, 60, 150] as const;
+/** Between the last message of a node and its death. */
+export const RULES_LAST_MS = [1, 2, 5, 11, 25] as const;
 export const RULES_WAIT_MS = [400, 1100, 2500, 6000] as const;
 /** Message ids, few: different peers use the same ones. */
 export const IDS = [undefined, undefined, undefined, "new", "new", "i1", "i2"] as const;

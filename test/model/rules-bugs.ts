@@ -84,8 +84,13 @@ const PLANTED: readonly Bug[] = [
   {
     name: "recovery: a replay from before what is stored",
     file: RECOVERY,
-    find: "if (messages.length !== upTo - offset || bytesOf(messages) > REPLAY_MAX_BYTES) return notRecovered(stream);",
-    replace: "",
+    // Either of the two checks alone finds it.
+    find: `if (page?.state.epoch !== epoch || page.check !== check) return notRecovered(stream);
+    const { messages } = page;
+    // Fewer: they are longer than a replay may be.
+    if (messages.length !== upTo - offset || bytesOf(messages) > REPLAY_MAX_BYTES) return notRecovered(stream);`,
+    replace: `if (page?.state.epoch !== epoch) return notRecovered(stream);
+    const { messages } = page;`,
   },
   {
     name: "recovery: live before it has caught up",

@@ -45,6 +45,11 @@ export class RulesRequests extends Requests {
     this.subscribeTo(connection, channel, false, { fields, start, wantsStates });
   }
 
+  /** To a channel with history, before the node of the connection dies. */
+  publishLast(connection: Connection, channel: string, choices: Choices): void {
+    this.publishStored(connection, channel, choices);
+  }
+
   /** An id that may have been used before, by this peer or another. */
   protected override idFor(choices: Choices, number: number): string | undefined {
     const id = choices.of(IDS);

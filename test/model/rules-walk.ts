@@ -4,7 +4,15 @@ import type { Checks } from "./checks.ts";
 import type { Context } from "./context.ts";
 import type { Connection } from "./model.ts";
 import { nameOf } from "./rule-broken.ts";
-import { RULES_KINDS, RULES_PASS_MS, RULES_WAIT_MS, type RulesKind, WEATHER_MS, WEATHERS } from "./rules-acts.ts";
+import {
+  RULES_KINDS,
+  RULES_LAST_MS,
+  RULES_PASS_MS,
+  RULES_WAIT_MS,
+  type RulesKind,
+  WEATHER_MS,
+  WEATHERS,
+} from "./rules-acts.ts";
 import { RulesRequests } from "./rules-requests.ts";
 import { Walk } from "./walk.ts";
 import type { WorldOptions } from "./world.ts";
@@ -35,6 +43,8 @@ export class RulesWalk extends Walk {
         return this.weather(choices);
       case "trim":
         return this.context.world.history?.trim();
+      case "evict":
+        return this.evict(choices);
       case "remove":
         return this.remove(choices);
       case "kill":
@@ -92,11 +102,46 @@ export class RulesWalk extends Walk {
       .catch(() => this.context.count("not removed"));
   }
 
-  /** A node dies, and another starts. */
-  private kill(choices: Choices): void {
+  /** A node needs the memory of its rings for other channels: recoveries have to ask the store. */
+  private evict(choices: Choices): void {
+    const node = this.context.world.pick(choices.number());
+    this.context.note(`node ${node} empties its rings`);
+    for (const stream of this.context.world.nodeAt(node).hub.streams.all) stream.ring.clear();
+  }
+
+  /** A node dies, often between a commit and its announcement, and another starts. */
+  private async kill(choices: Choices): Promise<void> {
     const { world } = this.context;
     if (world.alive.length < 2) return;
     const node = world.pick(choices.number());
+    await this.lastMessage(node, choices);
+    this.die(node);
+    // Nothing is published behind the last message that would show that it is there.
+    if (choices.number() % 2 === 0) await this.checks.settle();
+  }
+
+  /** A connection of the node publishes in a channel that is in use on another one. */
+  private async lastMessage(node: number, choices: Choices): Promise<void> {
+    const { histories, open } = this.context;
+    const senders = open.filter((one) => one.node === node && one.mustClose === undefined);
+    const sender = senders[choices.number() % Math.max(1, senders.length)];
+    if (!sender || !(this.requests instanceof RulesRequests)) return;
+    const followed = open.flatMap((one) =>
+      one.app === sender.app && one.node !== node
+        ? [...one.subscriptions.keys()].filter((it) => histories.has(it))
+        : [],
+    );
+    const channel = followed[choices.number() % Math.max(1, followed.length)];
+    if (channel === undefined) return;
+    this.expire(sender);
+    this.requests.publishLast(sender, channel, choices);
+    await this.checks.run();
+    await this.passSlowly(choices.of(RULES_LAST_MS));
+    await this.checks.run();
+  }
+
+  private die(node: number): void {
+    const { world } = this.context;
     this.context.note(`node ${node} dies, node ${world.nodes.length} starts`);
     this.context.count("node died");
     const { messages, open } = this.context;
@@ -120,6 +165,8 @@ export class RulesWalk extends Walk {
     if (!before || !saved || !(this.requests instanceof RulesRequests)) return;
     const connection = this.admission.reconnect(before, this.context.world.pick(choices.number()));
     if (!connection) return;
+    // A slow reader: what is published meanwhile has to wait for it, behind the replay.
+    if (choices.number() % 3 === 0) this.stall(connection);
     const start = { kind: "recover" as const, position: saved.position, connection: before.id };
     this.requests.recover(connection, saved.channel, start, choices.number() % 2 === 0);
   }

@@ -101,7 +101,7 @@ export class Walk {
     connection.socket.pong();
   }
 
-  private stall(connection: Connection): void {
+  protected stall(connection: Connection): void {
     this.context.note(`${nameOf(connection)} stops reading`);
     connection.stalledMs ??= this.context.nowMs();
     connection.socket.stalled = true;

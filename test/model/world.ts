@@ -45,6 +45,8 @@ export interface RulesOptions {
   readonly isShared: boolean;
   /** For the times that calls take. */
   readonly storeSeed: number;
+  /** How much may wait for a client; replays stop at half of it. */
+  readonly maxPendingBytes: number;
 }
 
 // Shared: metrics are not part of the model, and a registry per node and walk would take most of a walk's time.
@@ -79,11 +81,12 @@ export class World {
   /** One more node. */
   start(): void {
     const { keyring, blocks, history, exchange } = this;
-    const { tickMs, answerMs } = this.options;
+    const { tickMs, answerMs, rules } = this.options;
     const id = `n${this.nodes.length}`;
     const clock = new NodeClock(this.clock);
     const engine = answerMs > 0 ? slowly(exchange.engine(), clock, answerMs) : exchange.engine();
-    const options = { tickMs, ...(history && { history: history.of(id) }) };
+    const withHistory = history && rules && { history: history.of(id), maxPendingBytes: rules.maxPendingBytes };
+    const options = { tickMs, ...withHistory };
     this.nodes.push(buildNode({ id, clock, engine, keyring, blocks, metrics }, options));
   }
 
