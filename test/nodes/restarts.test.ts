@@ -43,7 +43,7 @@ describe("one node", () => {
       const ben = await enter(server, key, "ben");
       expect(ben.roster).toEqual(["ann"]);
       expect((await sent).body).toEqual({ peerId: "ben", delivered: true });
-      expect(ben.wire.frames.filter(({ type }) => type === "direct")).toHaveLength(1);
+      expect(await ben.wire.frame("direct")).toMatchObject({ data: "hello" });
       await ann.wire.sync();
       expect(presenceOf(ann.wire)).toEqual([]);
       ben.wire.close(1000);

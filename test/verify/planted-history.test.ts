@@ -61,11 +61,18 @@ test("without a planted fault nothing is reported, and clients that cut their co
 test.each([
   ["drop", "hole"],
   ["double", "doubled"],
-  ["swap", "disordered"],
 ] as const)("%s: each is found", async (fault, kind) => {
   const { report, planted } = await run(fault);
   expect(planted).toBe(FAULTS);
   expect(kinds(report)).toEqual({ [kind]: FAULTS });
+});
+
+test("swap: each is found", async () => {
+  const { report, planted } = await run("swap");
+  expect(planted).toBe(FAULTS);
+  // A message may be swapped with another one, or with the ack of an own one.
+  const { disordered = 0, ahead = 0, ...others } = kinds(report);
+  expect([disordered + ahead, others]).toEqual([FAULTS, {}]);
 });
 
 test("a message that is missing in a replay is found", async () => {
