@@ -40,7 +40,8 @@ export class Answers {
     const { state = "", channel = "", subscription } = request;
     const { roster } = subscription ?? {};
     const isHeld = subscription !== undefined && connection.subscriptions.get(channel) === subscription;
-    if (type === "ack" && !isHeld && KNOWN.stateOvertakes && isLeaving(connection, channel)) return true;
+    // It was that of the subscription that ends, also if another one follows.
+    if (type === "ack" && KNOWN.stateOvertakes && isLeaving(connection, channel)) return true;
     if (type === "ack") {
       if (!isHeld) ruleBroken(connection, `a state on ${channel}, where it is no member`);
       this.context.states.accepted(subscription as Subscription, state);

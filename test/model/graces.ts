@@ -5,7 +5,7 @@
 import { HOLD_MS } from "../../src/protocol/limits.ts";
 import { COMMIT_MAX_MS, type Context } from "./context.ts";
 import { KNOWN } from "./known.ts";
-import { type Connection, covers, isLeaving, isShown, may } from "./model.ts";
+import { type Connection, covers, isAsking, isLeaving, isShown, may } from "./model.ts";
 
 /** The nodes may be this much late, or early where they read another clock than the model. */
 const SLACK_MS = 700;
@@ -62,10 +62,16 @@ export class Graces {
     this.endedMs.set(connection, this.nowMs());
     const atMs = this.nowMs() + (this.context.isCommitting(connection) ? COMMIT_MAX_MS : 0);
     if (isHeld) this.held.push({ app, peerId, atMs });
-    for (const [channel, subscription] of connection.subscriptions) {
+    // An unsubscribe that waits for messages to be committed is not done any more.
+    const leaving = [...connection.unanswered.values()].flatMap(({ ends }) =>
+      ends?.acked && ends.presence ? [ends] : [],
+    );
+    for (const subscription of [...leaving, ...connection.subscriptions.values()]) {
+      const { channel } = subscription;
+      const isLeft = leaving.includes(subscription);
       // Other nodes may know of a subscribe that a node has died before it could ack, because a message came behind it.
       const isKnown = subscription.presence && !this.context.world.alive.includes(connection.node);
-      if (!isShown(connection, channel) && !isKnown) continue;
+      if (!isShown(connection, channel) && !isKnown && !isLeft) continue;
       const graceMs = LOST.includes(code) || isHeld ? this.context.graceMsOf(channel) : 0;
       const ms = Math.max(graceMs, isHeld ? HOLD_MS : 0);
       if (ms === 0) continue;
@@ -84,17 +90,20 @@ export class Graces {
           (KNOWN.inheritedStaysLonger && !this.context.world.alive.includes(connection.node) ? 5000 : 0),
         states: this.context.states.statesOf(subscription),
         isBack: this.hasOther(connection),
-        isSure: isLast && subscription.roster instanceof Map && this.isKnownElsewhere(connection, channel),
+        isSure: isLast && !isLeft && subscription.roster instanceof Map && this.isKnownElsewhere(connection, channel),
       });
     }
   }
 
-  /** No other connection of the peer is a member, nor says goodbye about now: the last one decides. */
+  /** No other connection of the peer is or becomes a member, nor says goodbye about now: the last one decides. */
   private isLast(connection: Connection, channel: string): boolean {
     const goodbyeMs = this.goodbyeMs.get(`${connection.app} ${connection.peerId} ${channel}`) ?? 0;
     if (this.nowMs() - goodbyeMs < NOTICED_MS) return false;
     return !this.context.connections.some(
-      (one) => one !== connection && isSamePeer(one, connection) && (isShown(one, channel) || isLeaving(one, channel)),
+      (one) =>
+        one !== connection &&
+        isSamePeer(one, connection) &&
+        (isShown(one, channel) || isLeaving(one, channel) || isAsking(one, channel)),
     );
   }
 

@@ -11,4 +11,6 @@ export const KNOWN = {
   nullKeepsInherited: true as boolean,
   /** A connection ends before its messages are committed, and its key is revoked or narrowed before they are: it is held then. */
   revokedIsHeld: true as boolean,
+  /** A direct message that has waited for the roster of its receiver comes before the join of its sender. */
+  earlyBeforeJoin: true as boolean,
 };

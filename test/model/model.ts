@@ -59,6 +59,8 @@ export interface Request {
   readonly wantsStates?: boolean;
   /** For an unsubscribe: the channel. */
   readonly leaves?: string;
+  /** For an unsubscribe: what it ends. */
+  readonly ends?: Subscription | undefined;
   /** For a state: its JSON. */
   readonly state?: string;
   /** For a publish without history that waits for one with history: who must receive it once it is acked. */

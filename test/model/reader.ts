@@ -1,6 +1,7 @@
 /** Compares the frames that were written to a connection with what the model expects. The first broken rule throws. */
 import type { Entry, Received } from "../../src/realtime/testing/kit.ts";
 import { COMMIT_MAX_MS, type Context } from "./context.ts";
+import { KNOWN } from "./known.ts";
 import {
   type Connection,
   covers,
@@ -199,6 +200,7 @@ export class Reader {
     const { connection: sender, channel, wasMember } = message;
     const { peerId } = sender;
     if (peerId === connection.peerId) return;
+    if (KNOWN.earlyBeforeJoin && message.to && this.context.graces.mayHold(connection.app, message.to)) return;
     for (const subscription of connection.subscriptions.values()) {
       if (!(subscription.roster instanceof Map)) continue;
       const known = subscription.roster.get(peerId);

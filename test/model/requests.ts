@@ -77,12 +77,13 @@ export class Requests {
   }
 
   unsubscribeFrom(connection: Connection, channel: string): void {
+    const ends = connection.mustClose ? undefined : connection.subscriptions.get(channel);
     // A connection that has expired does nothing more: it is closed, and its members are held.
     if (!connection.mustClose) {
       endSubscription(connection, channel);
       this.context.graces.saidGoodbye(connection, channel);
     }
-    this.request(connection, { type: "unsubscribe", channel }, { expect: "ack", leaves: channel });
+    this.request(connection, { type: "unsubscribe", channel }, { expect: "ack", leaves: channel, ends });
   }
 
   private refusal(connection: Connection, action: "subscribe" | "publish", channel: string): string | undefined {
