@@ -5,7 +5,7 @@
 import { HOLD_MS } from "../../src/protocol/limits.ts";
 import { COMMIT_MAX_MS, type Context } from "./context.ts";
 import { KNOWN } from "./known.ts";
-import { type Connection, covers, isAsking, isLeaving, isShown, may } from "./model.ts";
+import { type Connection, covers, isAsking, isLeaving, isShown, may, type Subscription } from "./model.ts";
 
 /** The nodes may be this much late, or early where they read another clock than the model. */
 const SLACK_MS = 700;
@@ -46,6 +46,12 @@ export class Graces {
   /** Peers that the service itself has closed a connection of, in any channel or in none. */
   private readonly held: { readonly app: string; readonly peerId: string; readonly atMs: number }[] = [];
 
+  /** Subscriptions that have ended. */
+  private readonly goodbyes: {
+    readonly connection: Connection;
+    readonly subscription: Subscription;
+    readonly atMs: number;
+  }[] = [];
   /** When a key was last edited or revoked. */
   private narrowedMs = Number.NEGATIVE_INFINITY;
 
@@ -69,6 +75,7 @@ export class Graces {
     for (const subscription of [...leaving, ...connection.subscriptions.values()]) {
       const { channel } = subscription;
       const isLeft = leaving.includes(subscription);
+      this.goodbyes.push({ connection, subscription, atMs: this.nowMs() });
       // Other nodes may know of a subscribe that a node has died before it could ack, because a message came behind it.
       const isKnown = subscription.presence && !this.context.world.alive.includes(connection.node);
       if (!isShown(connection, channel) && !isKnown && !isLeft) continue;
@@ -108,7 +115,9 @@ export class Graces {
   }
 
   /** One of its connections unsubscribes. */
-  saidGoodbye({ app, peerId }: Connection, channel: string): void {
+  saidGoodbye(connection: Connection, channel: string, subscription: Subscription | undefined): void {
+    const { app, peerId } = connection;
+    if (subscription) this.goodbyes.push({ connection, subscription, atMs: this.nowMs() });
     this.goodbyeMs.set(`${app} ${peerId} ${channel}`, this.nowMs());
   }
 
@@ -150,14 +159,36 @@ export class Graces {
 
   /** A node has died: of those that it kept, the others know only those that they were shown. */
   died(node: number): void {
+    // A goodbye is announced in the same way.
+    for (const { connection, subscription, atMs } of this.goodbyes)
+      if (subscription.presence && connection.node === node && this.nowMs() - atMs < this.announcedWithinMs(connection))
+        this.mayStay(connection, subscription, this.context.graceMsOf(subscription.channel));
     for (const one of this.entries) {
       if (one.connection.node !== node) continue;
       // That it was held is announced in a tick, and when its messages are committed: to nodes that do not know it yet, the member
       // was lost with its node.
-      const withinMs = ANNOUNCED_MS + (this.context.isCommitting(one.connection) ? COMMIT_MAX_MS : 0);
-      const isAnnounced = one.why === "lost" || this.nowMs() - one.sinceMs > withinMs;
+      const isAnnounced = one.why === "lost" || this.nowMs() - one.sinceMs > this.announcedWithinMs(one.connection);
       if (!isAnnounced || !this.isKnownElsewhere(one.connection, one.channel)) one.isSure = false;
     }
+  }
+
+  private announcedWithinMs(connection: Connection): number {
+    return ANNOUNCED_MS + (this.context.isCommitting(connection) ? COMMIT_MAX_MS : 0);
+  }
+
+  /** Others may see the member for this long, but need not. */
+  private mayStay(connection: Connection, subscription: Subscription, ms: number): void {
+    const nowMs = this.nowMs();
+    const states = this.context.states.statesOf(subscription);
+    const times = { sinceMs: nowMs, untilMs: nowMs, latestMs: nowMs + ms };
+    const { channel } = subscription;
+    this.entries.push({ connection, channel, why: "lost", ...times, states, isBack: true, isSure: false });
+  }
+
+  /** An edit of the key has ended a member. */
+  endedByKey(connection: Connection, subscription: Subscription): void {
+    if (!KNOWN.revokedIsHeld || !subscription.acked || !this.context.isCommitting(connection)) return;
+    this.mayStay(connection, subscription, COMMIT_MAX_MS + HOLD_MS);
   }
 
   kicked(app: string, peerId: string): void {

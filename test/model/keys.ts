@@ -38,6 +38,8 @@ export class Keys {
     const key = this.keys.get(`${app} ${slot}`);
     if (!key) throw new Error("every slot has a key");
     const holders = this.context.open.filter((connection) => connection.key === key);
+    // A subscribe that waits and was refused by an edit might be accepted again by the next one, when its turn comes.
+    if (kind === "edit" && holders.some((one) => this.context.isCommitting(one) && hasRefused(one))) return;
     if (kind === "revoke") {
       this.context.note(`revoke ${key.id}`);
       key.revoked = true;
@@ -69,15 +71,20 @@ export class Keys {
     }
     for (const [channel, subscription] of connection.subscriptions) {
       if (!may(connection, "subscribe") || !covers(connection, channel)) {
+        if (subscription.presence) this.context.graces.endedByKey(connection, subscription);
         endSubscription(connection, channel);
         subscription.isRevoked = true;
         // A subscribe that waits for a message to be committed is refused when its turn comes.
         if (subscription.acked || !this.context.isCommitting(connection))
           connection.errors.push("channel_not_authorized");
       } else if (!may(connection, "presence")) {
+        if (subscription.presence) this.context.graces.endedByKey(connection, subscription);
         subscription.presence = false;
         subscription.roster = undefined;
       }
     }
   }
 }
+
+const hasRefused = ({ unanswered }: Connection): boolean =>
+  unanswered.values().some(({ subscription }) => subscription?.isRevoked === true);

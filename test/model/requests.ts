@@ -50,6 +50,8 @@ export class Requests {
     const metadata = includeSenderMetadata && { includeSenderMetadata };
     const frame = { type: "subscribe", channel, ...metadata, ...asked?.fields };
     const refusal = this.refusal(connection, "subscribe", channel);
+    // When its turn comes, the key may allow it again.
+    if (refusal && this.isWaiting(connection)) return;
     if (refusal || connection.mustClose) return this.request(connection, frame, { expect: refusal ?? "" });
     const subscription: Subscription = connection.subscriptions.get(channel) ?? {
       channel,
@@ -81,7 +83,7 @@ export class Requests {
     // A connection that has expired does nothing more: it is closed, and its members are held.
     if (!connection.mustClose) {
       endSubscription(connection, channel);
-      this.context.graces.saidGoodbye(connection, channel);
+      this.context.graces.saidGoodbye(connection, channel, ends);
     }
     this.request(connection, { type: "unsubscribe", channel }, { expect: "ack", leaves: channel, ends });
   }

@@ -2,7 +2,7 @@
 import { type Act, APP_CHOICES, CHANNEL_CHOICES, Choices } from "./acts.ts";
 import type { Checks } from "./checks.ts";
 import type { Context } from "./context.ts";
-import type { Connection } from "./model.ts";
+import { type Connection, deadlineOf } from "./model.ts";
 import { nameOf } from "./rule-broken.ts";
 import {
   RULES_KINDS,
@@ -70,9 +70,12 @@ export class RulesWalk extends Walk {
   }
 
   private say(connection: Connection, kind: "state" | "bye", choices: Choices): void {
-    this.expire(connection);
-    if (kind === "state" && this.requests instanceof RulesRequests) return this.requests.state(connection, choices);
-    if (connection.mustClose) return;
+    if (kind === "state" && this.requests instanceof RulesRequests) {
+      this.expire(connection);
+      return this.requests.state(connection, choices);
+    }
+    // One that has expired is closed as such, with its next frame or by its timer.
+    if (connection.mustClose || deadlineOf(connection) <= this.context.nowMs()) return;
     this.context.note(`${nameOf(connection)} says goodbye`);
     connection.mustClose = 1000;
     connection.socket.close(1000, "");
