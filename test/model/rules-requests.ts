@@ -45,7 +45,7 @@ export class RulesRequests extends Requests {
     this.subscribeTo(connection, channel, false, { fields, start, wantsStates });
   }
 
-  /** To a channel with history, before the node of the connection dies. */
+  /** To a channel with history, before the connection or its node ends. */
   publishLast(connection: Connection, channel: string, choices: Choices): void {
     this.publishStored(connection, channel, choices);
   }

@@ -76,6 +76,12 @@ export class RulesWalk extends Walk {
     }
     // One that has expired is closed as such, with its next frame or by its timer.
     if (connection.mustClose || deadlineOf(connection) <= this.context.nowMs()) return;
+    // Often with a last message, behind which its leave must come.
+    const { histories } = this.context;
+    const own = [...connection.subscriptions.keys()].filter((channel) => histories.has(channel));
+    const last = own[choices.number() % Math.max(1, own.length)];
+    if (last !== undefined && choices.number() % 3 > 0 && this.requests instanceof RulesRequests)
+      this.requests.publishLast(connection, last, choices);
     this.context.note(`${nameOf(connection)} says goodbye`);
     connection.mustClose = 1000;
     connection.socket.close(1000, "");
