@@ -30,6 +30,8 @@ export const PLAIN: SubscribeOptions = {
   isPresent: true,
 };
 
+const WITH_METADATA: SubscribeOptions = { ...PLAIN, withMetadata: true };
+
 const DURATION = /^([1-9][0-9]{0,6})([smh])$/;
 const SECONDS = { s: 1, m: 60, h: 3600 } as const;
 
@@ -43,6 +45,9 @@ export function subscribeOptions(fields: Readonly<Record<string, unknown>>): Sub
   if (!isFlag(state)) return "state: must be true or false";
   if (!isFlag(occupancy)) return "occupancy: must be true or false";
   if (!isFlag(presence)) return "presence: must be true or false";
+  // Almost every subscribe, when thousands of clients come back at once.
+  if (recover === undefined && rewind === undefined && !state && !occupancy)
+    return includeSenderMetadata ? WITH_METADATA : PLAIN;
   if (recover !== undefined && rewind !== undefined) return "recover, rewind: send at most one of them";
   const start = recover === undefined ? rewindOf(rewind) : recoverOf(recover, connection);
   if (typeof start === "string") return start;

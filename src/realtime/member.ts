@@ -166,13 +166,13 @@ export class Member {
   }
 }
 
-export const stateOf = ({ connection, channel, stateJson }: Subscription): MemberState => ({
-  peerId: connection.peerId,
-  metadataJson: connection.metadataJson,
-  since: connection.connectedMs,
-  stateJson,
-  ...(channel.graceSec > 0 && { keyId: connection.keyId }),
-});
+/** Made for every member in every tick: the key is named only where it may be needed, and without a second object. */
+export function stateOf({ connection, channel, stateJson }: Subscription): MemberState {
+  const { peerId, metadataJson, connectedMs: since, keyId } = connection;
+  return channel.graceSec > 0
+    ? { peerId, metadataJson, since, stateJson, keyId }
+    : { peerId, metadataJson, since, stateJson };
+}
 
 /** What a member says about itself, as a field of an entry. */
 export const fieldOf = (state: MemberState | undefined): string =>
