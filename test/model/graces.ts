@@ -90,11 +90,7 @@ export class Graces {
         sinceMs: this.nowMs(),
         untilMs: this.context.lastReadMs + ms,
         // Its time begins when its last message is committed.
-        latestMs:
-          this.nowMs() +
-          ms +
-          (this.context.isCommitting(connection) ? COMMIT_MAX_MS : 0) +
-          (KNOWN.inheritedStaysLonger && !this.context.world.alive.includes(connection.node) ? 5000 : 0),
+        latestMs: this.nowMs() + ms + (this.context.isCommitting(connection) ? COMMIT_MAX_MS : 0),
         states: this.context.states.statesOf(subscription),
         isBack: this.hasOther(connection),
         isSure: isLast && !isLeft && subscription.roster instanceof Map && this.isKnownElsewhere(connection, channel),
@@ -197,7 +193,7 @@ export class Graces {
       // The others may not have noticed yet that its node is gone: there is nothing to end for them.
       one.isSure = false;
       if (this.context.world.alive.includes(one.connection.node)) return false;
-      return KNOWN.inheritedStaysLonger || this.nowMs() - one.sinceMs < NOTICED_MS;
+      return this.nowMs() - one.sinceMs < NOTICED_MS;
     });
   }
 
@@ -209,8 +205,7 @@ export class Graces {
       const isAllowed = may(connection, "subscribe") && may(connection, "presence") && covers(connection, channel);
       if (!connection.key.revoked && isAllowed) return true;
       one.isSure = false;
-      if (KNOWN.revokedIsHeld && this.context.isCommitting(connection)) return true;
-      return KNOWN.inheritedStaysLonger && !this.context.world.alive.includes(connection.node);
+      return KNOWN.revokedIsHeld && this.context.isCommitting(connection);
     });
   }
 

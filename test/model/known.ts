@@ -5,8 +5,6 @@
 export const KNOWN = {
   /** A state overtakes an unsubscribe of the same channel that waits for a message to be committed. */
   stateOvertakes: true as boolean,
-  /** A node that learns of a lost member of a dead node from another one keeps it five seconds too long. */
-  inheritedStaysLonger: true as boolean,
   /** `state: null` does not clear the state of an earlier connection of the peer that was held or lost. */
   nullKeepsInherited: true as boolean,
   /** A connection ends before its messages are committed, and its key is revoked or narrowed before they are: it is held then. */
