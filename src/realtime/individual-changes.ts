@@ -39,8 +39,10 @@ export class IndividualChanges {
       subscription.recordOverride(peerId, after);
     }
     const known = isShown ? after : before;
-    if (subscription.withStates && known !== undefined && after !== undefined)
-      this.writeStates(subscription, [[member, before === undefined ? NO_STATE : stateKnownTo(subscription, member)]]);
+    if (!subscription.withStates || known === undefined || after === undefined) return;
+    this.writeStates(subscription, [[member, before === undefined ? NO_STATE : stateKnownTo(subscription, member)]]);
+    // Even if the member has its former state again by the next tick: this receiver knows another one.
+    member.isStateAhead = true;
   }
 
   /**

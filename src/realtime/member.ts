@@ -18,6 +18,8 @@ export class Member {
   shown: string | undefined;
   /** The state, as a field of an entry, that subscriptions with states were shown last on this node. */
   shownState = NO_STATE;
+  /** Some subscription was written another state than that, before a direct message. */
+  isStateAhead = false;
   /** It has or had a connection here since it was last shown to have left: this node reports its changes to listeners. */
   isOurs = false;
   /** What other nodes were sent last. */

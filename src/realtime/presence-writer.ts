@@ -225,8 +225,9 @@ export class PresenceWriter {
 
 /** Marks this state of a member as shown; false if it was shown before. */
 function takeState(member: Member, field: string): boolean {
-  if (field === member.shownState) return false;
+  if (field === member.shownState && !member.isStateAhead) return false;
   member.shownState = field;
+  member.isStateAhead = false;
   return true;
 }
 

@@ -109,6 +109,17 @@ test("a state comes before the next message and the next direct message of its p
   expect(ben.newFrames()).toEqual(["state", 'direct ann "hi"', 'direct ann "again"']);
 });
 
+test("a state that was shown before a direct message is taken back", () => {
+  const world = new World();
+  const ann = world.join("ann", "c");
+  const ben = joinWithStates(world, "ben");
+  setState(ann, { n: 1 });
+  ann.send("ben", "hi");
+  setState(ann, null);
+  world.advance(20);
+  expect(states(ben).at(-1)).toEqual([{ peerId: "ann", state: null }]);
+});
+
 test("a state that is set before the join was shown comes behind the join", () => {
   const world = new World();
   const ben = joinWithStates(world, "ben");

@@ -86,6 +86,8 @@ export class Lingering {
     // The last connection decides: with its goodbye, those that were lost before it do not stay either.
     if (departure === "goodbye") return this.forget(member);
     if (!isShown(member) || !channel.isInUse || this.staying.size >= LINGERING_MAX) return;
+    // Messages that were stored late: the key may have been revoked since.
+    if (!this.isAllowed(member, connection.keyId)) return;
     const nowMs = this.parts.clock.nowMs();
     const graceUntilMs = nowMs + channel.graceSec * 1000;
     const isHeld = departure === "held" && connection.isFromToken;
