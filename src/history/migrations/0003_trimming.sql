@@ -72,7 +72,7 @@ END $$;
 
 -- The second transaction of a slice: deletes what is below `low`, messages of removed streams, old ids, and streams that nothing
 -- uses. It skips whatever is locked. `crowded` are applications with `surplus` streams too many: those
--- without messages go first, because whoever may subscribe can make such streams. Returns how many rows it deleted.
+-- without messages go first, because a client that may only subscribe can make such streams. Returns how many rows it deleted.
 CREATE FUNCTION history_sweep(
   lock_space INT, skew BIGINT, id_ms BIGINT, max_rows BIGINT, empty_ms BIGINT, expired_ms BIGINT,
   trimmed BIGINT[], crowded TEXT[], surplus BIGINT[]
