@@ -8,7 +8,7 @@
  * - other nodes: heartbeats.ts, nodes.ts
  * - requests: requests.ts, pending-requests.ts and response-parts.ts on this side, responder.ts and stream-state-responder.ts on the
  *   other; capacity-claims.ts for caps; node-texts.ts for what other parts of the nodes say to each other
- * - texts: messages.ts, encode.ts, decode.ts; payload.ts and fragments.ts for long ones
+ * - texts: messages.ts, encode.ts, decode.ts with decode-entries.ts; payload.ts and fragments.ts for long ones
  * - errors in callbacks and timers: failure-boundary.ts, node-callbacks.ts
  *
  * This file: state first, then the calls of the contract, then what happens when nodes or the transport come and go. Received

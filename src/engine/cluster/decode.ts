@@ -2,12 +2,10 @@
  * Reads messages between nodes. They have passed through a server that others may reach, so they are untrusted: every field is
  * checked, and a message that no node sends is undefined. encode.ts describes the format.
  */
-import { parseStrict } from "../../protocol/json.ts";
 import { CHANNEL_MAX_BYTES } from "../../protocol/limits.ts";
-import { isMessageId, isPeerId } from "../../protocol/names.ts";
-import { parsePosition } from "../../protocol/position.ts";
-import { parseBounded } from "../bounded-json.ts";
-import type { ChannelCount, Envelope, Lingers, MemberState, Stored } from "../engine.ts";
+import { isPeerId } from "../../protocol/names.ts";
+import type { ChannelCount, MemberState } from "../engine.ts";
+import { envelopeOf, type Fields, isCount, isNumber, isText, memberOf, parseJson } from "./decode-entries.ts";
 import { STREAMS_FIELD } from "./encode.ts";
 import {
   type ConnectionCount,
@@ -27,8 +25,6 @@ import {
 } from "./messages.ts";
 import { PARTS_MAX, PIECE_CHARS, REQUEST_TEXT_MAX_CHARS, RESPONSE_TEXT_MAX_CHARS, TEXT_MAX_BYTES } from "./payload.ts";
 
-type Fields = readonly unknown[];
-
 interface Parsed {
   readonly kind: string;
   readonly fields: Fields;
@@ -45,24 +41,15 @@ function parse(text: string): Parsed | undefined {
   return { kind: head[1], fields: head.slice(2), body: end < 0 ? "" : text.slice(end + 1) };
 }
 
-/** Messages of nodes nest six levels at most. */
-const DEPTH_MAX = 16;
-const parseJson = (text: string): unknown => parseBounded(text, DEPTH_MAX);
-
-const isText = (value: unknown): value is string => typeof value === "string";
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 /** Nodes use UUIDs. The name becomes part of a subject, and a server may close a connection over a long subject. */
 const NODE_NAME = /^[\w~-]{1,64}$/;
 const isNode = (value: unknown): value is string => isText(value) && NODE_NAME.test(value);
 /** An application's id has 24 characters; a channel name has at least as many bytes as characters. */
 const APP_MAX_CHARS = 128;
-/** The id of a key or of a connection. */
-const isName = (value: unknown): value is string => isText(value) && value.length <= APP_MAX_CHARS;
 const isApp = (value: unknown): value is string => isText(value) && value.length <= APP_MAX_CHARS;
 const isChannel = (value: unknown): value is string => isText(value) && value.length <= CHANNEL_MAX_BYTES;
 /** Bound: channels per request. Requests of nodes are split at ITEM_MAX_BYTES, where fewer channels fit. */
 export const REQUEST_CHANNELS_MAX = 4096;
-const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
 
 function partOf(part: unknown, parts: unknown): { readonly part: number; readonly parts: number } | undefined {
   return isCount(part) && isCount(parts) && part < parts && parts <= PARTS_MAX ? { part, parts } : undefined;
@@ -71,58 +58,6 @@ function partOf(part: unknown, parts: unknown): { readonly part: number; readonl
 function positionOf([node, app, channel, epoch, n]: Fields): Position | undefined {
   if (!isNode(node) || !isApp(app) || !isChannel(channel) || !isCount(epoch) || !isCount(n)) return undefined;
   return { node, app, channel, epoch, n };
-}
-
-/** Metadata and data are copied into frames unchanged, so each of them must be valid JSON. */
-function envelopeOf(from: unknown, metadataChars: unknown, body: string, [id, ...place]: Fields): Envelope | undefined {
-  if (!isPeerId(from) || !isNumber(metadataChars)) return undefined;
-  const stored = storedOf(place);
-  if (stored === "invalid" || (id !== undefined && id !== null && !isMessageId(id))) return undefined;
-  const metadataJson = metadataChars < 0 ? undefined : body.slice(0, metadataChars);
-  const dataJson = metadataChars < 0 ? body : body.slice(metadataChars);
-  if (parseJson(dataJson) === undefined || (metadataJson !== undefined && !isObjectText(metadataJson)))
-    return undefined;
-  return { from, metadataJson, dataJson, ...(isMessageId(id) && { id }), ...(stored && { stored }) };
-}
-
-/** Where a message is in the stream of its channel; `undefined` for a message of a channel without history. */
-function storedOf([epoch, offset, check, time, connection]: Fields): Stored | undefined | "invalid" {
-  if (epoch === undefined) return undefined;
-  const position = isText(epoch) && isText(check) && isCount(offset) && parsePosition(`${epoch}.${offset}.${check}`);
-  if (!position || !isCount(time) || (connection !== null && !isName(connection))) return "invalid";
-  return { ...position, time, connection: connection ?? undefined };
-}
-
-function isObjectText(text: string): boolean {
-  const parsed = parseStrict(text);
-  return parsed.ok && typeof parsed.value === "object" && parsed.value !== null && !Array.isArray(parsed.value);
-}
-
-function memberOf(value: unknown): MemberState | undefined {
-  if (!Array.isArray(value)) return undefined;
-  const [peerId, since, metadata, arriving, state, why, untilMs, keyId, returning] = value as Fields;
-  if (!isPeerId(peerId) || !isNumber(since)) return undefined;
-  const metadataJson = metadata ?? undefined;
-  if (metadataJson !== undefined && !(isText(metadataJson) && isObjectText(metadataJson))) return undefined;
-  const stateJson = state ?? undefined;
-  if (stateJson !== undefined && !(isText(stateJson) && isObjectText(stateJson))) return undefined;
-  const lingers = lingersOf(why, untilMs, keyId);
-  if (lingers === "invalid") return undefined;
-  return {
-    peerId,
-    since,
-    metadataJson,
-    ...(arriving === true && { isArriving: true }),
-    ...(returning === true && { isReturning: true }),
-    ...(stateJson !== undefined && { stateJson }),
-    ...(lingers ? { lingers } : isName(keyId) && { keyId }),
-  };
-}
-
-function lingersOf(why: unknown, untilMs: unknown, keyId: unknown): Lingers | undefined | "invalid" {
-  if (why === undefined || why === null) return undefined;
-  if ((why !== "lost" && why !== "held") || !isNumber(untilMs) || !isName(keyId)) return "invalid";
-  return { why, untilMs, keyId };
 }
 
 /** undefined when one entry is invalid. */
