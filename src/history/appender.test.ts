@@ -12,6 +12,7 @@ const message = (n: number, bytes = 1): NewMessage => ({
   connection: undefined,
   id: undefined,
   idScope: "",
+  bytes: bytes + 256,
 });
 
 const numberOf = ({ dataJson }: NewMessage): number => Number(dataJson);
@@ -51,9 +52,11 @@ class World {
   });
 
   append(n: number, bytes?: number): boolean {
-    return this.appender.append(message(n, bytes), (appended) =>
-      this.answers.push(`${n} ${appended ? appended.offset : "unknown"}`),
-    );
+    return this.appender.append({
+      message: message(n, bytes),
+      sinceMs: this.nowMs,
+      done: (appended) => this.answers.push(`${n} ${appended ? appended.offset : "unknown"}`),
+    });
   }
 
   /** The end of the turn. */
@@ -141,8 +144,12 @@ describe("batches", () => {
 
   test("a callback that throws costs the others nothing", async () => {
     const world = new World();
-    world.appender.append(message(1), () => {
-      throw new Error("planted");
+    world.appender.append({
+      message: message(1),
+      sinceMs: 0,
+      done: () => {
+        throw new Error("planted");
+      },
     });
     world.append(2);
     await world.turn();

@@ -8,7 +8,6 @@
  */
 import type { Appended, Batch, HistoryStore, NewMessage } from "./history.ts";
 import { randomBase36 } from "./random.ts";
-import { messageBytes } from "./size.ts";
 
 /** One batch: more would occupy an embedded store, and with it the event loop, for too long. */
 const BATCH_MAX_MESSAGES = 256;
@@ -22,8 +21,14 @@ const SETTLE_MAX_MS = 5000;
 const SETTLE_AGAIN_MIN_MS = 100;
 const SETTLE_AGAIN_MAX_MS = 2000;
 
-/** Gets `undefined` if it is not known whether the message is stored. Called once per message, never within `append` itself. */
-export type Done = (appended: Appended | undefined) => void;
+/** A message that is to be stored. */
+export interface Append {
+  readonly message: NewMessage;
+  /** When it arrived, monotonic ms. */
+  readonly sinceMs: number;
+  /** Gets `undefined` if it is not known whether the message is stored. Called once, never within `append` itself. */
+  done(appended: Appended | undefined): void;
+}
 
 export interface AppenderParts {
   readonly store: Pick<HistoryStore, "append" | "settle">;
@@ -36,18 +41,10 @@ export interface AppenderParts {
   readonly failed: (error: unknown) => void;
 }
 
-interface Queued {
-  readonly message: NewMessage;
-  readonly done: Done;
-  readonly bytes: number;
-  /** Monotonic ms. */
-  readonly sinceMs: number;
-}
-
 /** A batch that is at the store. */
 interface Sent {
   readonly batch: Batch;
-  readonly queued: readonly Queued[];
+  readonly appends: readonly Append[];
   readonly sinceMs: number;
   /** Its messages were reported as not known to be stored. */
   isUnknown: boolean;
@@ -58,7 +55,7 @@ const CHECK_EVERY_MS = 250;
 
 export class Appender {
   /** Bound: QUEUE_MAX_BYTES. */
-  private queue: Queued[] = [];
+  private queue: Append[] = [];
   private queuedBytes = 0;
   private sent: Sent | undefined;
   private isScheduled = false;
@@ -69,10 +66,10 @@ export class Appender {
   constructor(private readonly parts: AppenderParts) {}
 
   /** Returns false if too much waits already: `done` is not called then. */
-  append(message: NewMessage, done: Done): boolean {
-    const bytes = messageBytes(message);
+  append(one: Append): boolean {
+    const { bytes } = one.message;
     if (this.isClosed || this.queuedBytes + bytes > QUEUE_MAX_BYTES) return false;
-    this.queue.push({ message, done, bytes, sinceMs: this.parts.clock.monotonicMs() });
+    this.queue.push(one);
     this.queuedBytes += bytes;
     this.schedule();
     return true;
@@ -106,23 +103,28 @@ export class Appender {
 
   private flush(): void {
     if (this.sent || this.queue.length === 0) return;
-    const queued = this.take();
-    const batch: Batch = { check: randomBase36(), messages: queued.map(({ message }) => message) };
-    const sent: Sent = { batch, queued, sinceMs: this.parts.clock.monotonicMs(), isUnknown: false };
+    const appends = this.take();
+    const batch: Batch = { check: randomBase36(), messages: appends.map(({ message }) => message) };
+    const sent: Sent = { batch, appends, sinceMs: this.parts.clock.monotonicMs(), isUnknown: false };
     this.sent = sent;
     this.watch();
     void this.send(sent);
   }
 
-  private take(): Queued[] {
+  private take(): Append[] {
     let count = 0;
     let bytes = 0;
-    for (const one of this.queue) {
-      if (count === BATCH_MAX_MESSAGES || (count > 0 && bytes + one.bytes > BATCH_MAX_BYTES)) break;
-      bytes += one.bytes;
+    for (const { message } of this.queue) {
+      if (count === BATCH_MAX_MESSAGES || (count > 0 && bytes + message.bytes > BATCH_MAX_BYTES)) break;
+      bytes += message.bytes;
       count++;
     }
     this.queuedBytes -= bytes;
+    if (count === this.queue.length) {
+      const all = this.queue;
+      this.queue = [];
+      return all;
+    }
     return this.queue.splice(0, count);
   }
 
@@ -139,10 +141,11 @@ export class Appender {
   private known(sent: Sent, appended: readonly Appended[] | undefined): void {
     if (this.sent !== sent) return;
     this.sent = undefined;
-    for (const [i, { message, done }] of sent.queued.entries()) {
-      const one = appended?.[i];
-      if (!sent.isUnknown) this.call(() => done(one));
-      else if (one && !one.isDuplicate) this.call(() => this.parts.lateStored(message, one));
+    let at = 0;
+    for (const one of sent.appends) {
+      const result = appended?.[at++];
+      if (!sent.isUnknown) this.done(one, result);
+      else if (result && !result.isDuplicate) this.lateStored(one, result);
     }
     this.schedule();
     this.reportIdle();
@@ -151,7 +154,7 @@ export class Appender {
   private unknown(sent: Sent): void {
     if (this.sent !== sent || sent.isUnknown) return;
     sent.isUnknown = true;
-    for (const { done } of sent.queued) this.call(() => done(undefined));
+    for (const one of sent.appends) this.done(one, undefined);
     this.reportIdle();
     this.settle(sent, SETTLE_AGAIN_MIN_MS);
   }
@@ -191,17 +194,25 @@ export class Appender {
     let expired = 0;
     for (const one of this.queue) {
       if (one.sinceMs > sinceMs) break;
-      this.queuedBytes -= one.bytes;
+      this.queuedBytes -= one.message.bytes;
       expired++;
     }
-    for (const { done } of this.queue.splice(0, expired)) this.call(() => done(undefined));
+    for (const one of this.queue.splice(0, expired)) this.done(one, undefined);
     this.reportIdle();
   }
 
   /** A callback that throws must not cost the other messages of its batch their answer. */
-  private call(callback: () => void): void {
+  private done(one: Append, appended: Appended | undefined): void {
     try {
-      callback();
+      one.done(appended);
+    } catch (error) {
+      this.parts.failed(error);
+    }
+  }
+
+  private lateStored({ message }: Append, appended: Appended): void {
+    try {
+      this.parts.lateStored(message, appended);
     } catch (error) {
       this.parts.failed(error);
     }

@@ -33,6 +33,8 @@ export interface NewMessage {
   readonly id: string | undefined;
   /** Within which ids are unique: the peer id of a token, or the id of a key. Ignored without an id. */
   readonly idScope: string;
+  /** How much it counts: see size.ts. */
+  readonly bytes: number;
 }
 
 /** Messages that are appended in one transaction. */
@@ -60,6 +62,8 @@ export interface StoredMessage {
   readonly dataJson: string;
   readonly connection: string | undefined;
   readonly id: string | undefined;
+  /** As that of the new message. */
+  readonly bytes: number;
 }
 
 /** A stream without its messages. It holds the offsets from `first` to `top`; `first` is `top + 1` if it holds none. */

@@ -2,7 +2,6 @@
 import type { Retention } from "../protocol/channel-rules.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Appended, Batch, HistoryStore, HistoryUsage, Page, Range, StreamState, Top } from "./history.ts";
-import { messageBytes } from "./size.ts";
 
 /** A failure to store counts for this long, unless something is stored meanwhile: then the store may be well, and only unused. */
 const FAILURE_COUNTS_MS = 60_000;
@@ -97,7 +96,7 @@ export class MeteredHistory implements HistoryStore {
       if (isDuplicate || !message) this.duplicates.inc();
       else {
         this.messages.inc();
-        this.bytes.inc(messageBytes(message));
+        this.bytes.inc(message.bytes);
       }
     }
   }

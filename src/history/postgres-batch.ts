@@ -1,6 +1,5 @@
 /** A batch as parameters of `history_append`, and its result. */
 import type { Appended, Batch, NewMessage } from "./history.ts";
-import { messageBytes } from "./size.ts";
 
 type Cell = string | number | undefined;
 
@@ -51,7 +50,7 @@ export function prepare({ messages }: Batch): Prepared {
       column(({ idScope }) => idScope),
       column(({ metadataJson }) => metadataJson),
       column(({ dataJson }) => dataJson),
-      column(messageBytes),
+      column(({ bytes }) => bytes),
     ],
     results,
   };

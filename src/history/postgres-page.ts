@@ -1,5 +1,6 @@
 /** Decodes what `history_read` returns. */
 import type { Page, StoredMessage, StreamState } from "./history.ts";
+import { messageBytes } from "./size.ts";
 
 type Entry = readonly [
   offset: number,
@@ -25,13 +26,13 @@ export function pageOf(json: string): Page {
   return { state, check: check ?? undefined, messages: messages.map(storedMessage), more: messages.length < count };
 }
 
-const storedMessage = ([offset, check, time, from, metadata, dataJson, connection, id]: Entry): StoredMessage => ({
-  offset,
-  check,
-  time,
-  from,
-  metadataJson: metadata ?? undefined,
-  dataJson,
-  connection: connection ?? undefined,
-  id: id ?? undefined,
-});
+function storedMessage([offset, check, time, from, metadata, dataJson, connection, id]: Entry): StoredMessage {
+  const texts = {
+    from,
+    metadataJson: metadata ?? undefined,
+    dataJson,
+    connection: connection ?? undefined,
+    id: id ?? undefined,
+  };
+  return { offset, check, time, ...texts, bytes: messageBytes(texts) };
+}

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../protocol/limits.ts";
 import type { StoredMessage } from "./history.ts";
 import { Ring, RingBudget } from "./ring.ts";
-import { messageBytes } from "./size.ts";
 
 const message = (offset: number, bytes = 10): StoredMessage => ({
   offset,
@@ -13,6 +12,7 @@ const message = (offset: number, bytes = 10): StoredMessage => ({
   dataJson: "x".repeat(bytes),
   connection: undefined,
   id: undefined,
+  bytes: bytes + 256,
 });
 
 const ringOf = (from: number, to: number, budget = new RingBudget()): Ring => {
@@ -70,7 +70,7 @@ describe("a ring", () => {
 
 describe("all rings together", () => {
   test("have one budget: the ring used least recently is emptied, and can be filled again", () => {
-    const size = messageBytes(message(1));
+    const size = message(1).bytes;
     const budget = new RingBudget(size * 10);
     const [first, second] = [ringOf(1, 4, budget), ringOf(1, 4, budget)];
     first.touch();

@@ -6,7 +6,6 @@
  */
 import { REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../protocol/limits.ts";
 import type { StoredMessage } from "./history.ts";
-import { messageBytes } from "./size.ts";
 
 /** All rings of a node. */
 export const RINGS_MAX_BYTES = 64 * 1024 * 1024;
@@ -91,9 +90,8 @@ export class Ring {
   /** The message behind the newest. */
   add(message: StoredMessage): void {
     this.messages.push(message);
-    const bytes = messageBytes(message);
-    this.size += bytes;
-    this.budget.used(this, bytes);
+    this.size += message.bytes;
+    this.budget.used(this, message.bytes);
     this.keepWithinLimits();
   }
 
@@ -109,7 +107,7 @@ export class Ring {
     this.baseCheck = check ?? oldest.check;
     this.messages = [...older, ...this.messages.slice(this.head)];
     this.head = 0;
-    const bytes = older.reduce((sum, message) => sum + messageBytes(message), 0);
+    const bytes = older.reduce((sum, message) => sum + message.bytes, 0);
     this.size += bytes;
     this.budget.used(this, bytes);
     this.keepWithinLimits();
@@ -148,9 +146,8 @@ export class Ring {
     this.base = oldest.offset;
     this.baseCheck = oldest.check;
     this.messages[this.head++] = undefined;
-    const bytes = messageBytes(oldest);
-    this.size -= bytes;
-    this.budget.shrunk(this, bytes);
+    this.size -= oldest.bytes;
+    this.budget.shrunk(this, oldest.bytes);
     if (this.head < COMPACT_AT) return;
     this.messages = this.messages.slice(this.head);
     this.head = 0;

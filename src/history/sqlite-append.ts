@@ -2,7 +2,6 @@
 import type { Database } from "bun:sqlite";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
 import type { Appended, Batch, NewMessage } from "./history.ts";
-import { messageBytes } from "./size.ts";
 import type { SqliteStreams, StreamRow } from "./sqlite-streams.ts";
 
 /** A stream while a batch is appended to it. */
@@ -91,8 +90,7 @@ export class SqliteAppend {
     }
     const offset = ++row.top;
     const time = Math.max(row.last_time, nowMs);
-    const size = messageBytes(message);
-    const { from, connection = null, metadataJson = null, dataJson } = message;
+    const { from, connection = null, metadataJson = null, dataJson, bytes: size } = message;
     this.insert.run(row.id, offset, time, size, check, from, connection, id ?? null, metadataJson, dataJson);
     if (id !== undefined) this.putId.run(row.id, message.idScope, id, offset, check, nowMs);
     if (row.expires === null) {

@@ -78,4 +78,5 @@ const storedMessage = (row: MessageRow): StoredMessage => ({
   dataJson: row.data,
   connection: row.connection ?? undefined,
   id: row.mid ?? undefined,
+  bytes: row.size,
 });

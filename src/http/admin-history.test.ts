@@ -19,6 +19,7 @@ const stored = (offset: number, more: Partial<StoredMessage> = {}): StoredMessag
   dataJson: "12345678901234567890",
   connection: "hidden",
   id: undefined,
+  bytes: 300,
   ...more,
 });
 const STATE = { epoch: "e", top: 9, topCheck: "c9", first: 4, firstCheck: "c3" };

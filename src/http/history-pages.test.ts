@@ -26,6 +26,7 @@ async function publish(from: number, to: number): Promise<void> {
     connection: undefined,
     id: undefined,
     idScope: "key",
+    bytes: 300,
   }));
   await history.append({ check: `batch${from}`, messages });
 }

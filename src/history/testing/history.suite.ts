@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { MESSAGE_ID_REMEMBERED_MS } from "../../protocol/limits.ts";
 import type { HistoryStore } from "../history.ts";
-import { ALL, appendTexts, batchOf, type HistoryPlace, KEEP, readTexts, texts } from "./kit.ts";
+import { ALL, appendTexts, batchOf, type HistoryPlace, KEEP, message, readTexts, texts } from "./kit.ts";
 import { streamTests } from "./suite-streams.ts";
 import { trimTests } from "./suite-trimming.ts";
 
@@ -71,8 +71,16 @@ function appendTests({ newHistory, reopen, wait }: SuiteContext): void {
     const page = await store.read("app", "channel", ALL);
     const common = { check: batch.check, from: "ann", time: one?.time ?? 0 };
     expect(page?.messages).toEqual([
-      { ...common, ...full, offset: 1 },
-      { ...common, offset: 2, metadataJson: undefined, dataJson: '"hi"', connection: undefined, id: undefined },
+      { ...common, ...full, offset: 1, bytes: message(full).bytes },
+      {
+        ...common,
+        offset: 2,
+        metadataJson: undefined,
+        dataJson: '"hi"',
+        connection: undefined,
+        id: undefined,
+        bytes: message().bytes,
+      },
     ]);
     expect(two).toEqual({
       ...common,

@@ -1,6 +1,7 @@
 /** For tests: batches of messages, and a clock that tests can set forward. */
 import type { Batch, HistoryStore, NewMessage, Range, StoredMessage } from "../history.ts";
 import { randomBase36 } from "../random.ts";
+import { messageBytes } from "../size.ts";
 
 /** An empty place for a history, which can be opened more than once. `skewMs` is added to the store's clock. */
 export interface HistoryPlace {
@@ -12,18 +13,11 @@ export const STREAMS_MAX = 40;
 export const KEEP = { messages: 1000, seconds: 3600 };
 export const ALL: Range = { after: 0, limit: 100_000, maxBytes: Number.MAX_SAFE_INTEGER };
 
-export const message = (change: Partial<NewMessage> = {}): NewMessage => ({
-  app: "app",
-  channel: "channel",
-  keep: KEEP,
-  from: "ann",
-  metadataJson: undefined,
-  dataJson: '"hi"',
-  connection: undefined,
-  id: undefined,
-  idScope: "ann",
-  ...change,
-});
+export function message(change: Partial<NewMessage> = {}): NewMessage {
+  const texts = { from: "ann", metadataJson: undefined, dataJson: '"hi"', connection: undefined, id: undefined };
+  const all = { app: "app", channel: "channel", keep: KEEP, idScope: "ann", ...texts, ...change };
+  return { ...all, bytes: messageBytes(all) };
+}
 
 export const batchOf = (...messages: readonly Partial<NewMessage>[]): Batch => ({
   check: randomBase36(),

@@ -3,8 +3,9 @@
  * earlier messages of the channel: a client that reconnects with the position of an ack must have got everything before it.
  */
 import type { Envelope } from "../../engine/engine.ts";
-import { Appender } from "../../history/appender.ts";
-import type { Appended, HistoryStore, NewMessage } from "../../history/history.ts";
+import { type Append, Appender } from "../../history/appender.ts";
+import type { Appended, HistoryStore, NewMessage, StoredMessage } from "../../history/history.ts";
+import { messageBytes } from "../../history/size.ts";
 import type { Retention } from "../../protocol/channel-rules.ts";
 import type { Position } from "../../protocol/position.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
@@ -14,9 +15,10 @@ import type { Connection } from "../connection.ts";
 import type { Delivery, PublishRefusal } from "../delivery.ts";
 import { safely } from "../safely.ts";
 import type { Spaces } from "../spaces.ts";
+import type { Subscription } from "../subscription.ts";
 import { committed } from "./backlog.ts";
-import { whenPassed } from "./replay.ts";
-import { type Streams, storedMessage } from "./streams.ts";
+import type { Stream } from "./stream.ts";
+import type { Streams } from "./streams.ts";
 
 /** A message that is stored. `isDuplicate`: it was published before under the same id, and this is where it is. */
 export interface Published extends Position {
@@ -24,6 +26,7 @@ export interface Published extends Position {
 }
 
 export type Outcome = Published | PublishRefusal;
+type Answer = (outcome: Outcome) => void;
 
 export interface Publication {
   readonly app: string;
@@ -48,6 +51,21 @@ export interface PublishingParts {
   readonly defer: (callback: () => void) => void;
 }
 
+/** A message that the store has not answered for. One object per message: there is one for every publish. */
+class Pending implements Append {
+  constructor(
+    readonly message: NewMessage,
+    readonly sinceMs: number,
+    readonly sender: Connection | undefined,
+    readonly answer: Answer,
+    private readonly answered: (pending: Pending, appended: Appended | undefined) => void,
+  ) {}
+
+  done(appended: Appended | undefined): void {
+    this.answered(this, appended);
+  }
+}
+
 export class Publishing {
   private readonly appender: Appender;
   /** Messages by application that the store has not answered for. Bound: applications with such messages. */
@@ -69,18 +87,16 @@ export class Publishing {
   }
 
   /** `answer` is called once, later: or within this call, if the message is refused at once. */
-  publish(publication: Publication, answer: (outcome: Outcome) => void): void {
-    const { app, channel, keep, envelope, idScope, sender } = publication;
+  publish({ app, channel, keep, envelope, idScope, sender }: Publication, answer: Answer): void {
     const waiting = this.uncommitted.get(app) ?? 0;
     if (this.parts.delivery.isOverQuota(app, waiting)) return answer("over_message_quota");
     const { from, metadataJson, dataJson, id } = envelope;
     const connection = sender?.id;
-    const message: NewMessage = { app, channel, keep, from, metadataJson, dataJson, connection, id, idScope };
-    const isTaken = this.appender.append(message, (appended) => {
-      this.decrement(app);
-      this.answered(publication, connection, appended, answer);
-    });
-    if (!isTaken) return answer("backend_error");
+    const bytes = messageBytes({ from, metadataJson, dataJson, connection, id });
+    const message = { app, channel, keep, from, metadataJson, dataJson, connection, id, idScope, bytes };
+    const sinceMs = sender ? sender.lastSeenMs : this.parts.clock.monotonicMs();
+    if (!this.appender.append(new Pending(message, sinceMs, sender, answer, this.answered)))
+      return answer("backend_error");
     this.uncommitted.set(app, waiting + 1);
     if (!sender) return;
     sender.uncommitted++;
@@ -94,65 +110,83 @@ export class Publishing {
     return this.appender.close();
   }
 
-  private answered(
-    { app, channel, envelope, sender }: Publication,
-    connection: string | undefined,
-    appended: Appended | undefined,
-    answer: (outcome: Outcome) => void,
-  ): void {
+  private readonly answered = ({ message, sender, answer }: Pending, appended: Appended | undefined): void => {
+    const { app, channel } = message;
+    this.decrement(app);
     if (!appended) {
       answer("backend_error");
       return this.finish(sender);
     }
-    const { epoch, offset, check, time, isDuplicate } = appended;
-    const stored = isDuplicate ? undefined : { ...envelope, stored: { epoch, offset, check, time, connection } };
-    if (stored) this.parts.delivery.accept(app, channel, stored, sender);
+    const isNew = !appended.isDuplicate;
+    if (isNew) this.parts.delivery.accept(app, channel, envelopeOf(message, appended), sender);
     const stream = this.parts.spaces.channel(app, channel)?.stream;
-    const published: Published = { epoch, offset, check, isDuplicate };
     const subscription = sender?.subscriptionTo(channel);
-    if (!subscription) answer(published);
-    const delivered = (): void => {
-      if (subscription && stream?.isOpen && stream.epoch === epoch)
-        whenPassed(subscription, offset, () => answer(published));
-      else if (subscription?.isEnded) answer(published);
-      else if (subscription) {
+    if (!subscription) answer(appended);
+    // Almost always it is the next message of its stream.
+    if (isNew && stream?.isNext(appended)) {
+      this.offer(stream, message, appended);
+      return this.delivered(stream, sender, subscription, appended, answer);
+    }
+    const delivered = (): void => this.delivered(stream, sender, subscription, appended, answer);
+    // Before the delivery, which also releases later messages that have waited for this one.
+    if (stream) stream.whenDelivered(appended.epoch, appended.offset, delivered);
+    else delivered();
+    // The channel may have another stream by now, or none.
+    if (isNew) this.deliver(message, appended);
+  };
+
+  /** The subscribers here have the message, if they are to get it. */
+  private delivered(
+    stream: Stream | undefined,
+    sender: Connection | undefined,
+    subscription: Subscription | undefined,
+    appended: Appended,
+    answer: Answer,
+  ): void {
+    if (subscription) {
+      if (stream?.isOpen && stream.epoch === appended.epoch) {
+        if (subscription.replay) subscription.replay.whenPassed(appended.offset, () => answer(appended));
+        else answer(appended);
+      } else if (subscription.isEnded) answer(appended);
+      else {
         // The store has begun another epoch: earlier messages of it were not delivered here, so subscribers must not know this
         // position. They are closed at the end of this turn; one that has unsubscribed by then still waits for an answer.
         if (stream) this.parts.streams.resync(stream);
-        this.parts.clock.after(0, () => answer(published));
+        this.parts.clock.after(0, () => answer(appended));
       }
-      this.finish(sender);
-    };
-    // Before the delivery, which also releases later messages that have waited for this one.
-    if (stream) stream.whenDelivered(epoch, offset, delivered);
-    else delivered();
-    if (stored) this.deliver(app, channel, stored);
+    }
+    this.finish(sender);
   }
 
-  private deliver(app: string, name: string, envelope: Envelope): void {
-    const { spaces, streams, boundary } = this.parts;
-    const channel = spaces.channel(app, name);
-    const { stored } = envelope;
+  private deliver(message: NewMessage, appended: Appended): void {
     // Without a stream, the rule has ended meanwhile: the subscribers were closed.
-    if (!channel?.stream || !stored) return;
-    const { stream } = channel;
-    boundary.forChannel("history", channel, () => {
-      // The store has just said where it is: the stream is another one by now.
-      if (!streams.offer(stream, stored.epoch, storedMessage(envelope, stored))) streams.resync(stream);
-    });
+    const stream = this.parts.spaces.channel(message.app, message.channel)?.stream;
+    if (stream) this.offer(stream, message, appended);
+  }
+
+  private offer(stream: Stream, message: NewMessage, appended: Appended): void {
+    const { streams, boundary } = this.parts;
+    try {
+      // The store has just said where it is: if it does not fit, the stream is another one by now.
+      if (!streams.offer(stream, appended.epoch, storedMessage(message, appended))) streams.resync(stream);
+    } catch (error) {
+      boundary.channelFailed("history", stream.channel, error);
+    }
   }
 
   /** A message whose publisher got `backend_error` is stored all the same. */
-  private lateStored(message: NewMessage, { epoch, offset, check, time }: Appended): void {
-    const { app, channel, from, metadataJson, dataJson, id, connection } = message;
-    const stored = { epoch, offset, check, time, connection };
-    const envelope: Envelope = { from, metadataJson, dataJson, id, stored };
-    this.parts.delivery.accept(app, channel, envelope, undefined);
-    this.deliver(app, channel, envelope);
+  private lateStored(message: NewMessage, appended: Appended): void {
+    this.parts.delivery.accept(message.app, message.channel, envelopeOf(message, appended), undefined);
+    this.deliver(message, appended);
   }
 
   private finish(sender: Connection | undefined): void {
-    if (sender) this.parts.boundary.forConnection("history", sender, () => committed(sender, this.keepsOrder));
+    if (!sender) return;
+    try {
+      committed(sender, this.keepsOrder);
+    } catch (error) {
+      this.parts.boundary.connectionFailed("history", sender, error);
+    }
   }
 
   private decrement(app: string): void {
@@ -160,4 +194,14 @@ export class Publishing {
     if (left > 0) this.uncommitted.set(app, left);
     else this.uncommitted.delete(app);
   }
+}
+
+function envelopeOf(message: NewMessage, { epoch, offset, check, time }: Appended): Envelope {
+  const { from, metadataJson, dataJson, id, connection } = message;
+  return { from, metadataJson, dataJson, id, stored: { epoch, offset, check, time, connection } };
+}
+
+function storedMessage(message: NewMessage, { offset, check, time }: Appended): StoredMessage {
+  const { from, metadataJson, dataJson, id, connection, bytes } = message;
+  return { offset, check, time, from, metadataJson, dataJson, connection, id, bytes };
 }

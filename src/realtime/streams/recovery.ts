@@ -3,7 +3,6 @@
  * otherwise against the store. A position is recovered if every message behind it can be replayed, and not at all otherwise.
  */
 import type { HistoryStore, Page, Range, StoredMessage } from "../../history/history.ts";
-import { messageBytes } from "../../history/size.ts";
 import { REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";
 import { type Position, parsePosition } from "../../protocol/position.ts";
 import type { Clock } from "../clock.ts";
@@ -69,7 +68,7 @@ export class Recovery {
     for (let at = offset + 1; at <= delivered; at++) {
       const message = ring.at(at);
       if (!message) return undefined;
-      bytes += messageBytes(message);
+      bytes += message.bytes;
       if (isFor(replay, message)) count++;
     }
     if (bytes > REPLAY_MAX_BYTES) return notRecovered(stream);
@@ -85,7 +84,7 @@ export class Recovery {
     for (; at > ring.reachesBackTo && delivered - at < maxCount; at--) {
       const message = ring.at(at);
       if (!message || message.time < sinceMs || !this.isKept(stream, message)) break;
-      bytes += messageBytes(message);
+      bytes += message.bytes;
       if (bytes > REPLAY_MAX_BYTES) break;
       if (isFor(replay, message)) count++;
     }
@@ -186,7 +185,7 @@ function isFor(replay: Replay, { connection }: StoredMessage): boolean {
 }
 
 const bytesOf = (messages: readonly StoredMessage[]): number =>
-  messages.reduce((sum, message) => sum + messageBytes(message), 0);
+  messages.reduce((sum, message) => sum + message.bytes, 0);
 
 const countFor = (replay: Replay, messages: readonly StoredMessage[]): number =>
   messages.reduce((count, message) => count + Number(isFor(replay, message)), 0);

@@ -54,6 +54,7 @@ export class Replay {
     }
   }
 
+  /** Calls back when the subscription was sent all messages before this offset, or has ended. */
   whenPassed(offset: number, run: () => void): void {
     if (this.stage === "following" && offset <= this.cursor + 1) run();
     else this.passing.push({ offset, run });
@@ -64,10 +65,4 @@ export class Replay {
     this.buffer = [];
     for (const { run } of this.passing.splice(0)) run();
   }
-}
-
-/** Calls back when this subscription was sent all messages before this offset, or has ended. */
-export function whenPassed({ replay }: Subscription, offset: number, run: () => void): void {
-  if (replay) replay.whenPassed(offset, run);
-  else run();
 }

@@ -7,7 +7,6 @@
  */
 import type { StoredMessage, StreamState } from "../../history/history.ts";
 import { Ring, type RingBudget } from "../../history/ring.ts";
-import { messageBytes } from "../../history/size.ts";
 import type { Retention } from "../../protocol/channel-rules.ts";
 import type { Position } from "../../protocol/position.ts";
 import type { Channel } from "../channel.ts";
@@ -142,6 +141,17 @@ export class Stream {
     return "delivered";
   }
 
+  /** Whether a message at this place is the next one to be delivered, and nothing waits. */
+  isNext({ epoch, offset }: Position): boolean {
+    return (
+      this.state === "open" &&
+      offset === this.delivered + 1 &&
+      epoch === this.epoch &&
+      this.ahead.size === 0 &&
+      this.waiting.length === 0
+    );
+  }
+
   /** The store has no message behind this offset: those that were said to be there are not. */
   endsAt(top: number): void {
     for (const offset of [...this.ahead.keys()]) if (offset > top) this.removeAhead(offset);
@@ -184,7 +194,7 @@ export class Stream {
   }
 
   private keepAhead(epoch: string, message: StoredMessage): void {
-    const bytes = messageBytes(message);
+    const { bytes } = message;
     // The store has it: a read finds what is left out here.
     if (this.ahead.size >= AHEAD_MAX_MESSAGES || this.aheadBytes + bytes > AHEAD_MAX_BYTES) {
       if (epoch === this.epoch) this.knownTop = Math.max(this.knownTop, message.offset);
@@ -199,7 +209,7 @@ export class Stream {
     const one = this.ahead.get(offset);
     if (!one) return;
     this.ahead.delete(offset);
-    this.aheadBytes -= messageBytes(one.message);
+    this.aheadBytes -= one.message.bytes;
   }
 
   private forget(): void {

@@ -9,9 +9,10 @@
  *   come back; what they can recover is decided against the store as it is now.
  */
 import type { Keyring } from "../../access/keyring.ts";
-import type { Engine, Envelope } from "../../engine/engine.ts";
+import type { Engine, Envelope, Stored } from "../../engine/engine.ts";
 import type { HistoryStore, Page, StoredMessage } from "../../history/history.ts";
 import { RingBudget } from "../../history/ring.ts";
+import { messageBytes } from "../../history/size.ts";
 import type { ChannelRule, Retention } from "../../protocol/channel-rules.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import type { Boundary } from "../boundary.ts";
@@ -220,7 +221,8 @@ export class Streams {
   }
 }
 
-export const storedMessage = (
-  { from, metadataJson, dataJson, id }: Envelope,
-  { offset, check, time, connection }: NonNullable<Envelope["stored"]>,
-): StoredMessage => ({ offset, check, time, from, metadataJson, dataJson, connection, id });
+function storedMessage({ from, metadataJson, dataJson, id }: Envelope, stored: Stored): StoredMessage {
+  const { offset, check, time, connection } = stored;
+  const bytes = messageBytes({ from, metadataJson, dataJson, connection, id });
+  return { offset, check, time, from, metadataJson, dataJson, connection, id, bytes };
+}

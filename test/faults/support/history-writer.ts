@@ -28,6 +28,7 @@ for (let batches = 0; ; batches++) {
       connection: undefined,
       id: text,
       idScope: "ann",
+      bytes: 300,
     };
   });
   const results = await history.append({ check: randomBase36(), messages });
