@@ -33,9 +33,11 @@ export function openapiDocument(
   version: string,
   domain: string,
 ): (origin: string) => object {
+  // Made when it is asked for: some 100 ms, which a start need not take.
   const schemas: Schemas = {};
-  const operations = endpoints.map((one) => ({ one, made: operation(one, schemas) }));
+  let operations: readonly { readonly one: Endpoint; readonly made: object }[] | undefined;
   return (origin) => {
+    operations ??= endpoints.map((one) => ({ one, made: operation(one, schemas) }));
     const paths: Record<string, Record<string, object>> = {};
     const servers = applicationServers(origin, domain);
     for (const { one, made } of operations) {

@@ -20,14 +20,22 @@ export interface Bundle {
   /** The HTML of each page. */
   readonly pages: Readonly<Record<PageName, string>>;
   /** Scripts and styles by name. */
-  readonly assets: ReadonlyMap<string, string>;
+  readonly assets: ReadonlyMap<string, Asset>;
+}
+
+export interface Asset {
+  readonly text: string;
+  readonly gzip: Uint8Array<ArrayBuffer>;
 }
 
 interface Manifest {
   readonly sources: string;
   readonly pages: Bundle["pages"];
-  readonly assets: Readonly<Record<string, string>>;
+  readonly assets: Readonly<Record<string, { readonly text: string; readonly gzipBase64: string }>>;
 }
+
+/** Some 60 ms per build, and 3 % smaller than the best that zlib does. Higher levels gain nothing more. */
+const GZIP = { library: "libdeflate", level: 10 } as const;
 
 /** The bundle of the present sources: from the folder of the last build, or built now. */
 export async function loadBundle(): Promise<Bundle> {
@@ -35,7 +43,8 @@ export async function loadBundle(): Promise<Bundle> {
   const built = readBuilt(sources);
   if (built) return built;
   const bundle = await build();
-  keep({ sources, pages: bundle.pages, assets: Object.fromEntries(bundle.assets) });
+  const assets = [...bundle.assets].map(([name, { text, gzip }]) => [name, { text, gzipBase64: gzip.toBase64() }]);
+  keep({ sources, pages: bundle.pages, assets: Object.fromEntries(assets) });
   return bundle;
 }
 
@@ -57,9 +66,13 @@ async function build(): Promise<Bundle> {
   const htmlOf = (name: PageName): string => texts.find(([path]) => path === `${name}/index.html`)?.[1] ?? "";
   return {
     pages: Object.fromEntries(PAGES.map((name) => [name, htmlOf(name)])) as Bundle["pages"],
-    assets: new Map(texts.filter(([path]) => !path.endsWith(".html"))),
+    assets: new Map(
+      texts.filter(([path]) => !path.endsWith(".html")).map(([path, text]) => [path, { text, gzip: gzipOf(text) }]),
+    ),
   };
 }
+
+const gzipOf = (text: string): Asset["gzip"] => Bun.gzipSync(text, GZIP);
 
 const located = ({ message, position }: BuildMessage | ResolveMessage): string =>
   position ? `${position.file}:${position.line}:${position.column}: ${message}` : message;
@@ -85,7 +98,10 @@ function readBuilt(sources: string): Bundle | undefined {
   try {
     const manifest = JSON.parse(readFileSync(file, "utf8")) as Manifest;
     if (manifest.sources !== sources) return undefined;
-    return { pages: manifest.pages, assets: new Map(Object.entries(manifest.assets)) };
+    const assets = Object.entries(manifest.assets).map(
+      ([name, { text, gzipBase64 }]) => [name, { text, gzip: Uint8Array.fromBase64(gzipBase64) }] as const,
+    );
+    return { pages: manifest.pages, assets: new Map(assets) };
   } catch {
     return undefined;
   }
