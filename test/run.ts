@@ -4,7 +4,7 @@
  *   --full    the long suites completely, instead of a sample
  *   NAME…     only the suites whose names begin with one of these: npm test -- unit rest
  */
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -95,6 +95,8 @@ const chosen = asked.filter((suite) => names.length === 0 || names.some((name) =
 const folder = mkdtempSync(join(tmpdir(), "parley-test-"));
 let passed = 0;
 let failed = 0;
+/** What failed, to be read at the end of a long output. */
+const failures: string[] = [];
 
 install(chosen.flatMap((suite) => suite.needs ?? []));
 const all = [...chosen.entries()];
@@ -109,6 +111,7 @@ for (const [suites, atATime] of [
 }
 rmSync(folder, { recursive: true });
 if (passed + failed === 0) failed = 1;
+if (failures.length > 0) console.log(`\nfailed:\n${failures.map((one) => `  ${one}`).join("\n")}`);
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
 
@@ -127,9 +130,12 @@ async function run(at: number, suite: Suite): Promise<void> {
   const [good, bad] = suite.counts ? counted(report, exitCode) : exitCode === 0 ? [1, 0] : [0, 1];
   passed += good;
   failed += bad;
+  if (bad > 0) failures.push(...(suite.counts ? failedIn(report) : []).map((name) => `${suite.name}: ${name}`));
+  if (bad > 0 && !failures.some((one) => one.startsWith(`${suite.name}:`))) failures.push(`${suite.name}: see above`);
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  const cpu = (Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6).toFixed(0);
   process.stdout.write(`\n== ${suite.name}\n${readFileSync(log, "utf8")}`);
-  console.log(`== ${suite.name}: ${good} passed, ${bad} failed, ${seconds} s`);
+  console.log(`== ${suite.name}: ${good} passed, ${bad} failed, ${seconds} s, ${cpu} s of CPU`);
 }
 
 /** Installs missing packages if it may; otherwise prints the command, and the suites that need them fail with the same text. */
@@ -150,6 +156,13 @@ function install(packages: readonly DebianPackage[]): void {
 function isThere(program: string): boolean {
   if (!program.startsWith("/")) return Bun.which(program) !== null;
   return [...new Bun.Glob(program.slice(1)).scanSync("/")].length > 0;
+}
+
+/** The names of the tests that a JUnit report says have failed. */
+function failedIn(report: string): string[] {
+  if (!existsSync(report)) return [];
+  const cases = readFileSync(report, "utf8").matchAll(/<testcase name="([^"]*)"[^>]*?file="([^"]*)"[^>]*>\s*<failure/g);
+  return [...cases].map(([, name, file]) => `${file}: ${name}`);
 }
 
 /** [passed, failed] of a JUnit report. A runner that died without one, or failed outside a test, is a failure itself. */
