@@ -1,5 +1,6 @@
 /** Appends batches to the embedded history, and finds out which were stored. */
 import type { Database } from "bun:sqlite";
+import type { Retention } from "../protocol/channel-rules.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
 import type { Appended, Batch, NewMessage } from "./history.ts";
 import type { SqliteStreams, StreamRow } from "./sqlite-streams.ts";
@@ -29,6 +30,8 @@ export class SqliteAppend {
   private readonly raise;
   private readonly setExpires;
   private readonly newest;
+  /** The stream of the last message of the batch. */
+  private last: Touched | undefined;
 
   constructor(private readonly parts: AppendParts) {
     const { db } = parts;
@@ -60,6 +63,7 @@ export class SqliteAppend {
   append(batch: Batch): readonly Appended[] {
     const { db, streams, overfull } = this.parts;
     const touched = new Map<string, Touched>();
+    this.last = undefined;
     const results: Appended[] = [];
     const nowMs = this.parts.nowMs();
     this.begin.run();
@@ -105,17 +109,22 @@ export class SqliteAppend {
     return { epoch: row.epoch, offset, check, time, isDuplicate: false };
   }
 
-  private touch({ app, channel, keep }: NewMessage, touched: Map<string, Touched>, nowMs: number): Touched {
+  private touch(message: NewMessage, touched: Map<string, Touched>, nowMs: number): Touched {
+    const { app, channel, keep } = message;
+    // Most messages are of the channel that the one before was of.
+    if (this.last?.row.channel === channel && this.last.row.app === app) return this.last;
     const key = `${app} ${channel}`;
-    const known = touched.get(key);
-    if (known) return known;
+    this.last = touched.get(key) ?? this.touchFirst(app, channel, keep, nowMs);
+    touched.set(key, this.last);
+    return this.last;
+  }
+
+  private touchFirst(app: string, channel: string, keep: Retention, nowMs: number): Touched {
     const { streams } = this.parts;
     const found = streams.find(app, channel);
     const row = found ?? streams.insert(app, channel, keep, nowMs);
     streams.keep(row, keep);
-    const stream: Touched = { row, isNew: found === undefined, messages: 0, bytes: 0 };
-    touched.set(key, stream);
-    return stream;
+    return { row, isNew: found === undefined, messages: 0, bytes: 0 };
   }
 
   /**

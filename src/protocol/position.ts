@@ -15,7 +15,17 @@ export const NO_CHECK = "0";
 
 const POSITION = /^([a-z0-9]{1,16})\.(0|[1-9][0-9]{0,14})\.([a-z0-9]{1,16})$/;
 
-export const positionText = ({ epoch, offset, check }: Position): string => `${epoch}.${offset}.${check}`;
+let last: Position = { epoch: "", offset: -1, check: "" };
+let lastText = "";
+
+/** A message and its ack are written one after the other, so the last text is remembered. */
+export function positionText(position: Position): string {
+  const { epoch, offset, check } = position;
+  if (offset === last.offset && check === last.check && epoch === last.epoch) return lastText;
+  last = position;
+  lastText = `${epoch}.${offset}.${check}`;
+  return lastText;
+}
 
 /** `undefined`: not a position that this service has made. */
 export function parsePosition(text: string): Position | undefined {
