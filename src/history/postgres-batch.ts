@@ -4,14 +4,26 @@ import type { Appended, Batch, NewMessage } from "./history.ts";
 type Cell = string | number | undefined;
 
 /** An array as PostgreSQL reads it from a text. */
-export const arrayLiteral = (values: readonly Cell[]): string =>
-  `{${values.map((value) => (value === undefined ? "NULL" : `"${String(value).replaceAll(/["\\]/g, "\\$&")}"`)).join(",")}}`;
+export const arrayLiteral = (values: readonly Cell[]): string => `{${values.map(cellText).join(",")}}`;
+
+function cellText(value: Cell): string {
+  if (value === undefined) return "NULL";
+  return typeof value === "number" ? String(value) : `"${value.replaceAll(ESCAPED, "\\$&")}"`;
+}
+
+const ESCAPED = /["\\]/g;
+
+/** `unnest` fills up a shorter array with NULL. */
+const columnLiteral = (values: readonly Cell[]): string =>
+  values.every((value) => value === undefined) ? "{}" : arrayLiteral(values);
 
 export interface Prepared {
   /** Arrays with one element per stream: application, channel, messages and milliseconds to keep. */
   readonly streams: readonly [string, string, string, string];
   /** Arrays with one element per message: number of its stream, sender, connection, id, scope, metadata, data, size. */
   readonly messages: readonly [string, string, string, string, string, string, string, string];
+  /** For each message that is sent, the index of its stream. */
+  readonly places: readonly number[];
   /** For each message of the batch, which of those that are sent has its result; and whether it repeats that one's id. */
   readonly results: readonly { readonly at: number; readonly repeats: boolean }[];
 }
@@ -34,7 +46,7 @@ export function prepare({ messages }: Batch): Prepared {
   });
   const named = [...streams.values()].map(({ message }) => message);
   const column = (cell: (message: NewMessage) => Cell): string =>
-    arrayLiteral(sent.map(({ message }) => cell(message)));
+    columnLiteral(sent.map(({ message }) => cell(message)));
   return {
     streams: [
       arrayLiteral(named.map(({ app }) => app)),
@@ -47,21 +59,37 @@ export function prepare({ messages }: Batch): Prepared {
       column(({ from }) => from),
       column(({ connection }) => connection),
       column(({ id }) => id),
-      column(({ idScope }) => idScope),
+      column(({ id, idScope }) => (id === undefined ? undefined : idScope)),
       column(({ metadataJson }) => metadataJson),
       column(({ dataJson }) => dataJson),
       column(({ bytes }) => bytes),
     ],
+    places: sent.map(({ stream }) => stream - 1),
     results,
   };
 }
 
-type Row = readonly [epoch: string, offset: number, check: string, time: number, isDuplicate: boolean];
+/** What `history_append` returns. */
+interface Answer {
+  readonly streams: readonly (readonly [epoch: string, top: number, time: number])[];
+  readonly old: readonly (readonly [number: number, offset: number, check: string, time: number])[] | null;
+}
 
-export function resultsOf({ results }: Pick<Prepared, "results">, json: string): readonly Appended[] {
-  const rows = JSON.parse(json) as readonly Row[];
+/** New messages have the offsets behind the top of their stream, in the order of the batch. */
+export function resultsOf({ places, results }: Prepared, check: string, json: string): readonly Appended[] {
+  const { streams, old } = JSON.parse(json) as Answer;
+  const tops = streams.map(([, top]) => top);
+  const known = new Map(old?.map(([number, ...place]) => [number - 1, place]));
+  const sent = places.map((place, at): Appended => {
+    const [epoch = "", , time = 0] = streams[place] ?? [];
+    const earlier = known.get(at);
+    if (earlier) return { epoch, offset: earlier[0], check: earlier[1], time: earlier[2], isDuplicate: true };
+    const offset = (tops[place] ?? 0) + 1;
+    tops[place] = offset;
+    return { epoch, offset, check, time, isDuplicate: false };
+  });
   return results.map(({ at, repeats }) => {
-    const [epoch, offset, check, time, isDuplicate] = rows[at] as Row;
-    return { epoch, offset, check, time, isDuplicate: isDuplicate || repeats };
+    const one = sent[at] as Appended;
+    return repeats ? { ...one, isDuplicate: true } : one;
   });
 }

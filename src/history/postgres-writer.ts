@@ -10,7 +10,7 @@ import { type Appended, type Batch, HistoryUnavailable } from "./history.ts";
 import { type Prepared, prepare, resultsOf } from "./postgres-batch.ts";
 import { PostgresLink } from "./postgres-link.ts";
 
-/** A batch is sent again when one of its streams was removed at the same moment. */
+/** A batch is sent again when one of its streams is new, or was removed at the same moment. */
 const TRIES_MAX = 10;
 
 interface WriterRow {
@@ -59,9 +59,10 @@ export class PostgresWriter {
       const json = await this.send(batch.check, prepared);
       // A writer that has not written for a day is forgotten.
       if (json === null) this.generation = (await this.raise()).generation;
+      if (json === "") await this.begin(prepared);
       if (!json) continue;
       if (this.unsettled === batch.check) this.unsettled = undefined;
-      return resultsOf(prepared, json);
+      return resultsOf(prepared, batch.check, json);
     }
     throw new HistoryUnavailable("the batch was not accepted");
   }
@@ -74,7 +75,9 @@ export class PostgresWriter {
     const row = await this.raise();
     this.generation = row.generation;
     if (this.unsettled === batch.check) this.unsettled = undefined;
-    return row.batch === batch.check && row.result !== null ? resultsOf(prepare(batch), row.result) : undefined;
+    return row.batch === batch.check && row.result !== null
+      ? resultsOf(prepare(batch), batch.check, row.result)
+      : undefined;
   }
 
   close(): Promise<void> {
@@ -93,6 +96,15 @@ export class PostgresWriter {
           ${datas}::TEXT[], ${sizes}::BIGINT[]) AS result`;
       return rows[0]?.result ?? null;
     });
+  }
+
+  /** Creates the streams that are missing. */
+  private begin({ streams }: Prepared): Promise<unknown> {
+    const [apps, channels, keeps, keepsMs] = streams;
+    return this.link.run(
+      (sql) => sql`SELECT history_begin(${apps}::TEXT[], ${channels}::TEXT[], ${keeps}::BIGINT[], ${keepsMs}::BIGINT[],
+        ${this.skewMs()}::BIGINT)`,
+    );
   }
 
   /** Raises the generation. A new writer begins at a random one, so that a batch of a forgotten writer never fits. */

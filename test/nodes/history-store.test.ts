@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { SQL } from "bun";
 import { type Batch, HistoryUnavailable } from "../../src/history/history.ts";
 import { openPostgresHistory, type PostgresHistory } from "../../src/history/postgres.ts";
-import { ALL, batchOf, texts } from "../../src/history/testing/kit.ts";
+import { ALL, batchOf, KEEP, texts } from "../../src/history/testing/kit.ts";
 import { PostgresServer } from "../../src/store/testing/postgres.ts";
 import { LinkProxy } from "../support/link-proxy.ts";
 import { until } from "../support/wait.ts";
@@ -101,6 +101,7 @@ test("a batch whose connection breaks before it is stored is not stored", async 
 
 test("a batch that was stored but not answered is found, and appending goes on", async () => {
   await using kit = await setup();
+  await kit.history.open("app", "other", KEEP);
   kit.proxy.stall("down");
   const batch = batchOf({ dataJson: '"stored"', id: "i" }, { channel: "other", id: "j" });
   await expect(kit.history.append(batch)).rejects.toBeInstanceOf(HistoryUnavailable);

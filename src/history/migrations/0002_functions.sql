@@ -15,8 +15,11 @@ CREATE FUNCTION history_epoch() RETURNS TEXT LANGUAGE sql VOLATILE AS $$
 $$;
 
 -- The messages must not contain an id twice in one scope of one stream. `places` has, for each message, the index of its stream.
--- Streams are created and locked in the order of their names, so that two batches never wait for each other.
--- Returns NULL if the generation is not the writer's, and an empty text if the call is to be repeated; nothing is stored then.
+-- Streams are locked in the order of their names, so that two batches never wait for each other.
+-- Returns NULL if the generation is not the writer's, and an empty text if streams are missing: the call is to be repeated after
+-- `history_begin`, in a transaction of its own because streams are created in the same order. Nothing is stored then.
+-- Otherwise returns, for each stream, its epoch, its top before the batch, and the time of its new messages; and for each message
+-- whose id was used before its number, offset, check and time.
 CREATE FUNCTION history_append(
   writer TEXT, expected BIGINT, batch_check TEXT, skew BIGINT, id_ms BIGINT,
   apps TEXT[], channels TEXT[], keeps BIGINT[], keeps_ms BIGINT[],
@@ -29,17 +32,10 @@ DECLARE
 BEGIN
   PERFORM 1 FROM history_writers w WHERE w.id = writer AND w.generation = expected FOR UPDATE;
   IF NOT FOUND THEN RETURN NULL; END IF;
-  INSERT INTO history_streams (app, channel, epoch, keep_messages, keep_ms, changed, used)
-    SELECT n.app, n.channel, history_epoch(), n.keep, n.keep_ms, history_second(history_now(skew)), history_second(history_now(skew))
-      FROM unnest(apps, channels, keeps, keeps_ms) AS n (app, channel, keep, keep_ms)
-      WHERE NOT EXISTS (SELECT 1 FROM history_streams s WHERE s.app = n.app AND s.channel = n.channel)
-      ORDER BY n.app COLLATE "C", n.channel COLLATE "C"
-    ON CONFLICT (app, channel) DO NOTHING;
   SELECT count(*) INTO locked FROM (
     SELECT 1 FROM history_streams s
       JOIN unnest(apps, channels) AS n (app, channel) ON s.app = n.app AND s.channel = n.channel
       ORDER BY s.app, s.channel FOR UPDATE OF s) AS rows;
-  -- A stream was removed while this waited for its lock. Called again, because the locks must be released before streams are created.
   IF locked < cardinality(apps) THEN RETURN ''; END IF;
   now_ms := history_now(skew);
   WITH streams AS MATERIALIZED (
@@ -76,14 +72,23 @@ BEGIN
       JOIN streams n ON n.id = f.stream
       WHERE s.id = f.stream
   )
-  SELECT json_agg(json_build_array(epoch, off, batch, time, is_old) ORDER BY nr)::TEXT INTO answer FROM (
-    SELECT nr, epoch, off, batch_check AS batch, new_time AS time, false AS is_old FROM fresh
-    UNION ALL
-    SELECT nr, epoch, old_off, old_batch, old_time, true FROM given WHERE old_off IS NOT NULL
-  ) AS results;
+  SELECT json_build_object(
+    'streams', (SELECT json_agg(json_build_array(epoch, top, greatest(last_time, now_ms)) ORDER BY place) FROM streams),
+    'old', (SELECT json_agg(json_build_array(nr, old_off, old_batch, old_time)) FROM given WHERE old_off IS NOT NULL)
+  )::TEXT INTO answer;
   UPDATE history_writers w SET batch = batch_check, result = answer, used = now_ms WHERE w.id = writer;
   RETURN answer;
 END $$;
+
+CREATE FUNCTION history_begin(apps TEXT[], channels TEXT[], keeps BIGINT[], keeps_ms BIGINT[], skew BIGINT)
+RETURNS VOID LANGUAGE sql VOLATILE AS $$
+  INSERT INTO history_streams (app, channel, epoch, keep_messages, keep_ms, changed, used)
+    SELECT n.app, n.channel, history_epoch(), n.keep, n.keep_ms, history_second(history_now(skew)), history_second(history_now(skew))
+      FROM unnest(apps, channels, keeps, keeps_ms) AS n (app, channel, keep, keep_ms)
+      WHERE NOT EXISTS (SELECT 1 FROM history_streams s WHERE s.app = n.app AND s.channel = n.channel)
+      ORDER BY n.app COLLATE "C", n.channel COLLATE "C"
+    ON CONFLICT (app, channel) DO NOTHING
+$$;
 
 -- The first message that a stream holds: those that are too many or too old are no longer shown, although they may be stored.
 CREATE FUNCTION history_first(s history_streams, now_ms BIGINT) RETURNS BIGINT LANGUAGE sql STABLE AS $$
