@@ -177,7 +177,11 @@ describe("the series of an application", () => {
     expect(setup.last(1, "messages", "15m", "app149")).toEqual([null]);
     expect(Reflect.get(setup.series, "byApp").size).toBe(TRAFFIC_APPS_MAX);
     setup.traffic.of("app1").connections = 1;
-    setup.pass(24 * 3600 + 10);
+    // One sample per hour: idleness depends on the time only.
+    for (let hour = 0; hour <= 24; hour++) {
+      setup.nowMs += 3_600_000;
+      setup.pass(5);
+    }
     expect([...setup.traffic.apps()].map(([app]) => app)).toEqual(["app1"]);
     expect(setup.traffic.total().messages).toBe(5 * (TRAFFIC_APPS_MAX + 50));
     setup.traffic.of("app149").messages += 5;

@@ -7,6 +7,7 @@ import { engineSuite } from "../testing/engine.suite.ts";
 import { memoryCluster } from "../testing/memory-cluster.ts";
 import { natsCluster } from "../testing/nats-cluster.ts";
 import { type NatsServer, startNats } from "../testing/nats-server.ts";
+import { NATS_PAYLOAD_MAX_BYTES } from "../testing/suite-sizes.ts";
 import { APP, TestNode } from "../testing/test-node.ts";
 
 let server: NatsServer;
@@ -17,8 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([server?.stop(), narrow?.stop()]));
 
-engineSuite("NATS", (nodes) => natsCluster(server, nodes), { runs: 300 });
-engineSuite("NATS with payloads of 64 KiB", (nodes) => natsCluster(narrow, nodes), { runs: 20 });
+engineSuite("NATS", (nodes) => natsCluster(server, nodes), { runs: 300, payloadBytes: NATS_PAYLOAD_MAX_BYTES });
+engineSuite("NATS with payloads of 64 KiB", (nodes) => natsCluster(narrow, nodes), { runs: 20, payloadBytes: 65_536 });
 
 engineSuite("a transport in memory with payloads of 1 KiB", (nodes) => memoryCluster(nodes));
 

@@ -12,9 +12,16 @@ import { sizes } from "./suite-sizes.ts";
 import { texts } from "./suite-texts.ts";
 import { APP, plain, type TestNode } from "./test-node.ts";
 
-export function engineSuite(name: string, makeCluster: MakeCluster, { runs = 150 } = {}): void {
+interface SuiteOptions {
+  /** Random runs with PARLEY_TEST_FULL; a fifth of them without it. */
+  readonly runs?: number;
+  /** The payload limit of what the cluster runs on. */
+  readonly payloadBytes?: number;
+}
+
+export function engineSuite(name: string, makeCluster: MakeCluster, options: SuiteOptions = {}): void {
   describe(`${name}, one node`, () => alone(makeCluster));
-  for (const size of [2, 3]) describe(`${name}, ${size} nodes`, () => together(makeCluster, size, runs));
+  for (const size of [2, 3]) describe(`${name}, ${size} nodes`, () => together(makeCluster, size, options));
 }
 
 function alone(makeCluster: MakeCluster): void {
@@ -37,7 +44,7 @@ function alone(makeCluster: MakeCluster): void {
   });
 }
 
-function together(makeCluster: MakeCluster, size: number, runs: number): void {
+function together(makeCluster: MakeCluster, size: number, { runs = 150, payloadBytes = 0 }: SuiteOptions): void {
   let made: TestCluster | undefined;
   const start = async (): Promise<Started> => {
     const nodes = await TestCluster.of(makeCluster, size);
@@ -290,7 +297,7 @@ function together(makeCluster: MakeCluster, size: number, runs: number): void {
   describe("closing a node", () => departures(start));
   describe("requests", () => requests(start, size));
   describe("texts between parts of the nodes", () => texts(start));
-  describe("above the payload limit", () => sizes(start, size));
+  describe("above the payload limit", () => sizes(start, size, payloadBytes));
   test("random actions in random order lose, duplicate and reorder nothing", () =>
-    playAnyOrder(makeCluster, size, runs));
+    playAnyOrder(makeCluster, size, process.env.PARLEY_TEST_FULL ? runs : Math.ceil(runs / 5)));
 }

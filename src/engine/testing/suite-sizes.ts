@@ -6,11 +6,11 @@ import type { MemberState } from "../engine.ts";
 import { LATE, type Start } from "./cluster.ts";
 import { APP, plain } from "./test-node.ts";
 
-/** 1.2 MB of metadata: above 1 MiB, the default payload limit of NATS. */
-const WITH_METADATA = 300;
-/** 1.2 MB of names. */
-const NAMES = 9500;
-const APPLICATIONS = 9500;
+/** The default payload limit of NATS. */
+export const NATS_PAYLOAD_MAX_BYTES = 1024 * 1024;
+/** Texts have this many times the payload limit, and at least as many bytes as the smallest sample. */
+const ABOVE = 1.15;
+const SAMPLE_MIN_BYTES = 32 * 1024;
 
 const longName = (at: number): string => `${at} `.padEnd(PEER_ID_MAX_CHARS, "x");
 
@@ -20,17 +20,22 @@ const metadata = (at: number): string => {
   return `${text.slice(0, -2)}${"x".repeat(TOKEN_PEER_METADATA_MAX_BYTES - Buffer.byteLength(text))}"}`;
 };
 
-const withMetadata = (): MemberState[] =>
-  Array.from({ length: WITH_METADATA }, (_, at) => ({ peerId: `p${at}`, since: at, metadataJson: metadata(at) }));
+const withMetadata = (length: number): MemberState[] =>
+  Array.from({ length }, (_, at) => ({ peerId: `p${at}`, since: at, metadataJson: metadata(at) }));
 
-const withLongNames = (): MemberState[] =>
-  Array.from({ length: NAMES }, (_, at) => ({ peerId: longName(at), since: at, metadataJson: undefined }));
+const withLongNames = (length: number): MemberState[] =>
+  Array.from({ length }, (_, at) => ({ peerId: longName(at), since: at, metadataJson: undefined }));
 
-export function sizes(start: Start, size: number): void {
+/** `payloadBytes`: what the transport takes. With PARLEY_TEST_FULL all transports carry what is too large for the widest one. */
+export function sizes(start: Start, size: number, payloadBytes: number): void {
+  const limit = process.env.PARLEY_TEST_FULL ? NATS_PAYLOAD_MAX_BYTES : Math.max(payloadBytes, SAMPLE_MIN_BYTES);
+  const metadataCount = Math.ceil((ABOVE * limit) / TOKEN_PEER_METADATA_MAX_BYTES);
+  const nameCount = Math.ceil((ABOVE * limit) / PEER_ID_MAX_CHARS);
+
   test("an announcement arrives complete and in order", async () => {
     const { nodes, nodeA, nodeB } = await start();
     await nodeB.watch("c");
-    const states = withMetadata();
+    const states = withMetadata(metadataCount);
     nodeA.publish("c");
     nodeA.joinAll("c", states);
     const after = nodeA.publish("c");
@@ -41,9 +46,9 @@ export function sizes(start: Start, size: number): void {
 
   test("a leave of many members arrives complete", async () => {
     const { nodes, nodeA, nodeB } = await start();
-    nodeA.joinAll("c", withLongNames());
+    nodeA.joinAll("c", withLongNames(nameCount));
     await nodeB.watch("c");
-    expect(nodeB.roster("c")[nodeA.id]).toHaveLength(NAMES);
+    expect(nodeB.roster("c")[nodeA.id]).toHaveLength(nameCount);
     nodeA.leaveAll("c");
     await nodes.settle();
     expect(nodeB.roster("c")).toEqual({});
@@ -51,7 +56,7 @@ export function sizes(start: Start, size: number): void {
 
   test("the results of watch, channels and members arrive complete", async () => {
     const { nodes, nodeA, nodeB } = await start();
-    const [large, many] = [withMetadata(), withLongNames()];
+    const [large, many] = [withMetadata(metadataCount), withLongNames(nameCount)];
     nodeA.joinAll("large", large);
     nodeA.joinAll("many", many);
     await nodes.settle();
@@ -67,7 +72,7 @@ export function sizes(start: Start, size: number): void {
 
   test("the connections of very many applications arrive complete", async () => {
     const { nodes, nodeA } = await start();
-    const apps = Array.from({ length: APPLICATIONS }, (_, at) => longName(at).replaceAll(" ", "-"));
+    const apps = Array.from({ length: nameCount }, (_, at) => longName(at).replaceAll(" ", "-"));
     for (const node of nodes.others(nodeA)) for (const app of apps) node.setConnections("eve", 1, app);
     const isKnown = (app: string): boolean => nodeA.engine.connections(app) === size - 1;
     expect(await nodes.until(() => isKnown(apps[0] ?? "") && isKnown(apps.at(-1) ?? ""))).toBeTrue();
