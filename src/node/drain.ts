@@ -26,6 +26,8 @@ export async function drainNode(node: RunningNode): Promise<void> {
   await realtime.usage.stop();
   // After everything that waits for the store: the follower notices that the store is unreachable and ends those waits.
   await realtime.storeFollower?.stop();
+  // At the end: a member may have waited for its last message to be stored.
+  realtime.hub.announceChanges();
   await realtime.engine.close();
   await context.history.close();
   await context.store.close();

@@ -9,6 +9,7 @@ import type { HistoryStore } from "../history/history.ts";
 import type { HeldMemberStore } from "../store/held-members.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import { SAMPLE_EVERY_MS } from "../telemetry/series.ts";
+import { announce } from "./announce.ts";
 import { Boundary } from "./boundary.ts";
 import { Channels } from "./channels.ts";
 import type { Clock } from "./clock.ts";
@@ -99,8 +100,11 @@ export class Hub {
   readonly deadlines: Deadlines;
   readonly engineCallbacks: EngineCallbacks;
 
+  private readonly engine: Engine;
+
   constructor(parts: HubParts) {
     const { clock, engine, keyring, metrics } = parts;
+    this.engine = engine;
     const nodeRequests = new NodeRequests(engine, parts.id);
     const { traffic } = metrics;
     const rateWindow = new RateWindow(SAMPLE_EVERY_MS, clock.nowMs());
@@ -204,9 +208,21 @@ export class Hub {
     this.deadlines = deadlines;
     engine.attach(this.engineCallbacks);
   }
+
   /** Members and peers that the service closes from now on are expected back until then, Unix ms, or for as long as usual. */
   holdUntilMs(ms: number): void {
     this.holds.atLeastUntilMs = ms;
     this.presence.lingering.heldAtLeastUntilMs = ms;
+  }
+
+  /**
+   * This node leaves the others: they must know which of its members are expected back, or those would be seen to leave. The tick
+   * that would announce them may come too late, in a large channel by half a second.
+   */
+  announceChanges(): void {
+    for (const { channels } of this.spaces.all())
+      for (const channel of [...channels.values()])
+        if (channel.changed.size > 0)
+          this.boundary.forChannel("timer", channel, () => announce(this.engine, channel, [...channel.changed]));
   }
 }

@@ -120,6 +120,22 @@ describe("several nodes", () => {
     expect([cat.take(), dan.take()]).toEqual([[], []]);
   });
 
+  test("members of a node that leaves the others before its next tick stay too", async () => {
+    const world = new World({ nodes: 2 });
+    const cat = world.join("cat", "c", { node: 1 });
+    world.join("ann", "c");
+    world.settle();
+    cat.take();
+    drain(world);
+    world.nodeAt(0).hub.announceChanges();
+    await world.nodeAt(0).engine.close();
+    world.advance(5000);
+    expect(cat.take()).toEqual([]);
+    world.join("ann", "c", { node: 1 });
+    world.advance(20_000);
+    expect(cat.take()).toEqual([]);
+  });
+
   test("a member that does not come back leaves after 10 s", async () => {
     const world = new World({ nodes: 3 });
     const [cat, dan] = [world.join("cat", "c", { node: 1 }), world.join("dan", "c", { node: 2 })];
