@@ -1,14 +1,14 @@
-/** The frames `subscribe`, `unsubscribe` and `history`: their checks, in the order of the protocol. */
+/** The frames `subscribe`, `unsubscribe`, `state` and `history`: their checks, in the order of the protocol. */
 import { channelRefusal } from "../access/permissions.ts";
 import { bitOf } from "../protocol/actions.ts";
 import type { ClientFrame } from "../protocol/frames.ts";
 import { CHANNELS_PER_CONNECTION_MAX } from "../protocol/limits.ts";
-import { isChannelName } from "../protocol/names.ts";
+import { isChannelName, utf8Bytes } from "../protocol/names.ts";
 import { type SubscribeOptions, subscribeOptions } from "../protocol/subscribe-options.ts";
 import type { Connection } from "./connection.ts";
 import type { Hub } from "./hub.ts";
 import type { Replies, Request } from "./replies.ts";
-import { PRESENCE } from "./states.ts";
+import { PRESENCE, type StateRefusal } from "./states.ts";
 import { putOff } from "./streams/backlog.ts";
 import type { HistoryFrames } from "./streams/history-frames.ts";
 import { pageRequest } from "./streams/page-request.ts";
@@ -64,6 +64,30 @@ export class ChannelFrames {
     // The others see its messages before they see that it has left.
     if (connection.uncommitted === 0) unsubscribe();
     else if (!putOff(connection, 0, unsubscribe)) replies.refuse(connection, "backend_error", frame, TOO_MUCH_WAITS);
+  }
+
+  /** `text`: the frame as it came. */
+  state(connection: Connection, frame: ClientFrame, text: string): void {
+    const { channel, requestId, fields } = frame;
+    const { hub, replies } = this.parts;
+    const state = hub.states.read(connection, fields, text);
+    if (state !== null && typeof state !== "string") return this.refuseState(connection, state, frame);
+    const set = (): void => {
+      if (!connection.open) return;
+      const refusal = hub.states.set(connection, channel, state);
+      if (refusal) this.refuseState(connection, refusal, { channel, requestId });
+      else replies.ack(connection, requestId);
+    };
+    // An unsubscribe of the same channel may wait there. Counted whole: the state may keep the text of its frame in memory.
+    if (!connection.backlog) set();
+    else if (!putOff(connection, utf8Bytes(text), set))
+      replies.refuse(connection, "backend_error", frame, TOO_MUCH_WAITS);
+  }
+
+  private refuseState(connection: Connection, { code, message }: StateRefusal, request: Request): void {
+    const { replies } = this.parts;
+    if (code === "action_not_permitted") replies.refuseAction(connection, PRESENCE, request);
+    else replies.refuse(connection, code, request, message);
   }
 
   history(connection: Connection, frame: ClientFrame): void {

@@ -14,7 +14,6 @@ import { MessageFrames } from "./message-frames.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import { giveFrameBack, type Rates, refill, takeControl, takeFrame, takePing } from "./rates.ts";
 import { Replies } from "./replies.ts";
-import { PRESENCE } from "./states.ts";
 
 export interface DispatchParts {
   readonly hub: Hub;
@@ -70,13 +69,9 @@ export class Dispatch {
       case "history":
         framesIn.history.inc();
         return this.channels.history(connection, frame);
-      case "state": {
+      case "state":
         framesIn.state.inc();
-        const refusal = this.parts.hub.states.set(connection, frame, text);
-        if (!refusal) return this.replies.ack(connection, frame.requestId);
-        if (refusal.code === "action_not_permitted") return this.replies.refuseAction(connection, PRESENCE, frame);
-        return this.replies.refuse(connection, refusal.code, frame, refusal.message);
-      }
+        return this.channels.state(connection, frame, text);
       default:
         framesIn.other.inc();
         return this.replies.refuse(connection, "unknown_type", frame);

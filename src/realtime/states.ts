@@ -83,11 +83,15 @@ export class States {
     return presence.setStateOf(member, state ?? undefined);
   }
 
-  /** `text`: the frame as it came. Returns why the state is refused. */
-  set(connection: Connection, { channel, fields }: ClientFrame, text: string): StateRefusal | undefined {
+  /** `text`: the frame as it came. Returns its state, or why it is refused. */
+  read(connection: Connection, fields: ClientFrame["fields"], text: string): string | null | StateRefusal {
     if (!takeState(connection)) return { code: "rate_limited", message: TOO_MANY };
     const state = "state" in fields ? checkedState(rawValue(text, "state")) : undefined;
-    if (state === undefined) return { code: "malformed_message", message: MALFORMED };
+    return state === undefined ? { code: "malformed_message", message: MALFORMED } : state;
+  }
+
+  /** Returns why the state is refused. */
+  set(connection: Connection, channel: unknown, state: string | null): StateRefusal | undefined {
     if (typeof channel !== "string") return { code: "invalid_channel" };
     const subscription = connection.subscriptionTo(channel);
     const refusal = channelRefusal(channel, PRESENCE, connection, subscription !== undefined);

@@ -18,6 +18,37 @@ test("a subscribe does not overtake an unsubscribe that waits for a message to b
   expect(seen(ann)).toEqual(["2"]);
 });
 
+test("a state does not overtake an unsubscribe that waits for a message to be stored, nor the subscribe behind it", async () => {
+  const world = new StreamsWorld();
+  const [ann, ben] = [await world.joined("ann"), world.connect("ben")];
+  ben.subscribe(ROOM, { state: true });
+  await world.pass(60);
+  const leave = (): void => {
+    world.history.hold("append");
+    ann.publish(ROOM, 1);
+    ann.request({ type: "unsubscribe", channel: ROOM });
+  };
+  leave();
+  ann.request({ type: "state", channel: ROOM, state: { n: 1 } });
+  await world.answers();
+  expect(seen(ann)).toEqual([]);
+  world.history.releaseAll();
+  await world.pass(60);
+  expect(seen(ann)).toEqual(["ack", "ack", "error channel_not_authorized"]);
+  ann.request({ type: "subscribe", channel: ROOM });
+  await world.pass(60);
+  ben.take();
+  leave();
+  ann.request({ type: "subscribe", channel: ROOM });
+  ann.request({ type: "state", channel: ROOM, state: { n: 2 } });
+  await world.answers();
+  world.history.releaseAll();
+  await world.pass(60);
+  expect(ben.take().findLast(({ type }) => type === "state")).toMatchObject({
+    changed: [{ peerId: "ann", state: { n: 2 } }],
+  });
+});
+
 test("messages that were stored while the stream opened follow the ack", async () => {
   const world = new StreamsWorld({ nodes: 2 });
   const ben = world.connect("ben", { node: 1 });
