@@ -7,6 +7,7 @@ import type { Retention } from "../protocol/channel-rules.ts";
 import type { Scope } from "../protocol/glob.ts";
 import { CONTROL_FRAMES_BURST, PING_FRAMES_BURST, STATE_FRAMES_BURST } from "./limits.ts";
 import type { Departure } from "./lingering/departure.ts";
+import type { EarlyDirect } from "./lingering/early-directs.ts";
 import type { Peer } from "./peer.ts";
 import type { Socket } from "./socket.ts";
 import type { Backlog } from "./streams/backlog.ts";
@@ -72,7 +73,7 @@ export class Connection implements Permissions {
   /** What it has sent since then (streams/backlog.ts); `undefined` if nothing. */
   backlog: Backlog | undefined;
   /** Direct messages that wait for its first roster (lingering/early-directs.ts); `undefined` if none. */
-  earlyDirects: string[] | undefined;
+  earlyDirects: EarlyDirect[] | undefined;
   /** Its `history` frames (streams/history-frames.ts); `undefined` if there were none. */
   historyRequests: HistoryRequests | undefined;
   /** Called once when `uncommitted` is 0 again, and nothing is in the backlog. */

@@ -13,7 +13,7 @@ import type { Channel } from "./channel.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Emitter } from "./emitter.ts";
-import { EarlyDirects } from "./lingering/early-directs.ts";
+import { type EarlyDirect, EarlyDirects } from "./lingering/early-directs.ts";
 import type { Holds } from "./lingering/holds.ts";
 import { WaitingSends } from "./lingering/waiting-sends.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
@@ -56,7 +56,7 @@ export class Delivery {
 
   constructor(private readonly parts: DeliveryParts) {
     this.quota = new Quota(parts.keyring, parts.usage);
-    this.early = new EarlyDirects({ clock: parts.clock, write: (to, text) => this.writeDirect(to, text) });
+    this.early = new EarlyDirects({ clock: parts.clock, write: (to, direct) => this.writeEarly(to, direct) });
     this.waiting = new WaitingSends({
       clock: parts.clock,
       attempt: ({ app, to, envelope, sender }) => this.reach(app, to, { ...envelope, awaitsRoster: true }, sender),
@@ -253,7 +253,8 @@ export class Delivery {
     let reached = 0;
     for (const connection of target.connections) {
       if (connection === sender) continue;
-      if (connection.earlyDirects || (isEarly && this.early.isTooEarly(connection))) this.early.add(connection, text);
+      if (connection.earlyDirects || (isEarly && this.early.isTooEarly(connection)))
+        this.early.add(connection, envelope.from, text);
       else this.writeDirect(connection, text);
       reached++;
     }
@@ -263,6 +264,14 @@ export class Delivery {
 
   private writeDirect({ outbox, peer }: Connection, text: string): void {
     this.write(outbox, text, undefined, 1, peer.space.counters);
+  }
+
+  /** With its rosters the receiver has learnt who is there, but not of senders that are still arriving. */
+  private writeEarly(connection: Connection, { from, text }: EarlyDirect): void {
+    const { peer } = connection;
+    const sender = peer.space.peers.get(from);
+    if (sender?.pending) this.parts.presence.beforeDirect(sender, peer);
+    this.writeDirect(connection, text);
   }
 
   /** The peer has a roster again, or has sent a message. */

@@ -13,9 +13,15 @@ const SUBSCRIBES_WITHIN_MS = 1000;
 const ROSTERS_WITHIN_MS = 3000;
 const RETRY_MS = 150;
 
+export interface EarlyDirect {
+  /** The peer id of its sender. */
+  readonly from: string;
+  readonly text: string;
+}
+
 export interface EarlyDirectsParts {
   readonly clock: Clock;
-  readonly write: (connection: Connection, text: string) => void;
+  readonly write: (connection: Connection, direct: EarlyDirect) => void;
 }
 
 export class EarlyDirects {
@@ -30,9 +36,9 @@ export class EarlyDirects {
     return awaitsRoster(connection, this.parts.clock.nowMs());
   }
 
-  add(connection: Connection, text: string): void {
+  add(connection: Connection, from: string, text: string): void {
     connection.earlyDirects ??= [];
-    connection.earlyDirects.push(text);
+    connection.earlyDirects.push({ from, text });
     this.connections.add(connection);
     if (connection.earlyDirects.length >= EARLY_DIRECTS_MAX) return this.flush(connection);
     this.setTimer();
@@ -49,10 +55,10 @@ export class EarlyDirects {
   }
 
   private flush(connection: Connection): void {
-    const texts = connection.earlyDirects ?? [];
+    const directs = connection.earlyDirects ?? [];
     connection.earlyDirects = undefined;
     this.connections.delete(connection);
-    for (const text of texts) this.parts.write(connection, text);
+    for (const direct of directs) this.parts.write(connection, direct);
   }
 
   private setTimer(): void {

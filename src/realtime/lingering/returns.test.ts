@@ -142,6 +142,18 @@ test("a send to a peer that is back waits for its roster, even if none waited be
   expect(ann.newFrames()).toEqual(["roster: ben cat", "direct ben 1"]);
 });
 
+test("a direct message that has waited for a roster comes behind the join of its sender", async () => {
+  const { world } = await called();
+  const ann = world.connect("ann");
+  const dan = world.connect("dan").holdPongs();
+  dan.subscribe("c");
+  dan.send("ann", 1);
+  await turn();
+  ann.subscribe("c");
+  world.advance(100);
+  expect(ann.newFrames()).toEqual(["ack r1", "roster: ben cat", "joined: dan", "direct dan 1"]);
+});
+
 test("direct messages that wait for a roster are written before the service closes the connection, and beyond 64", async () => {
   const { world, ben } = await called();
   const ann = world.connect("ann", { expiresInMs: 500 });
