@@ -14,6 +14,8 @@ export interface Options {
   readonly flags?: readonly string[];
   /** The address it listens on; 127.0.0.1 unless a test needs another. */
   readonly host?: string;
+  /** Default: a free port. A node that is started again for clients without a proxy needs its old one. */
+  readonly port?: string;
   /** Prefix of the command: a tracer, or a shell that sets limits. It must exec the server, so that signals reach it. */
   readonly wrap?: readonly string[];
 }
@@ -160,8 +162,8 @@ export function launchParley(options: Options = {}): Server {
     ...options.env,
   };
   const data = options.data ?? tempFolder();
-  const { host = "127.0.0.1" } = options;
-  const flags = ["up", "--port", "0", "--host", host, "--data", data, ...(options.flags ?? [])];
+  const { host = "127.0.0.1", port = "0" } = options;
+  const flags = ["up", "--port", port, "--host", host, "--data", data, ...(options.flags ?? [])];
   const server = new Server([...(options.wrap ?? []), ...command(flags)], env, data, options.data === undefined);
   server.setToken = env.PARLEY_ADMIN_TOKEN;
   return server;
