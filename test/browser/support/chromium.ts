@@ -13,7 +13,8 @@ const ARGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
-  "--use-fake-device-for-media-stream",
+  // The fewest pictures per second that it generates: each one is encoded and decoded, without a graphics card.
+  "--use-fake-device-for-media-stream=fps=5",
   "--use-fake-ui-for-media-stream",
   `--disable-features=${[
     // Without multicast, two pages on this machine could not resolve each other's hidden (mDNS) address.
