@@ -125,3 +125,17 @@ test("a publish is answered although its history was removed and its publisher h
   await world.pass(60);
   expect(seen(ann).toSorted()).toEqual(["ack", "ack"]);
 });
+
+test("subscribers do not follow a history that was removed while its stream opened", async () => {
+  const world = new StreamsWorld();
+  await world.publish(world.connect("ann"), 1, 3);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.history.beforeAnswer = (call) => (call === "open" ? promise : undefined);
+  const ben = world.connect("ben");
+  ben.subscribe(ROOM);
+  await world.answers();
+  await world.node.hub.streams.remove(world.app, ROOM);
+  resolve();
+  await world.pass(60);
+  expect([seen(ben), ben.closeCode]).toEqual([["ack"], 1001]);
+});

@@ -208,6 +208,8 @@ export class Streams {
     const isRemoved = await this.calls.run(history.remove(app, name));
     const stream = spaces.channel(app, name)?.stream;
     if (stream?.isOpen) this.resync(stream);
+    // What it is opened with may be the history as it was before.
+    else if (stream?.state === "opening") stream.opening.push((isOpen) => void (isOpen && this.verify(stream)));
     return isRemoved;
   }
 
