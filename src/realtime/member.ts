@@ -60,6 +60,12 @@ export class Member {
     if (at >= 0) this.subscriptions.splice(at, 1);
   }
 
+  /** It has no connection on this node any more. */
+  removeRemote(node: NodeId): void {
+    this.remote?.delete(node);
+    if (this.remote?.size === 0) this.remote = undefined;
+  }
+
   /** The state may differ from what was shown: compared at the next tick, or before the next message of its peer. */
   markChanged(): void {
     this.upToDate = undefined;

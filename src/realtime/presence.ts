@@ -149,7 +149,9 @@ export class Presence {
   private returned(subscription: Subscription, member: Member): void {
     member.remove(subscription);
     const before = member.arrivedState();
-    if (before && (!isLive(before) || before === member.stay?.state)) subscription.stateJson ??= before.stateJson;
+    // Not when it subscribes again: it may have said that it has none.
+    if (before && !subscription.wasAcked && (!isLive(before) || before === member.stay?.state))
+      subscription.stateJson ??= before.stateJson;
     this.lingering.forget(member);
     member.add(subscription);
   }
@@ -238,7 +240,7 @@ export class Presence {
       const member = channel.members.get(peerId);
       const state = member?.remote?.get(node);
       if (!member || !state) continue;
-      removeRemote(member, node);
+      member.removeRemote(node);
       // A connection that ends otherwise is announced as lingering: this was a goodbye, and the last one counts.
       if (isLive(state) && !member.isConnected) this.lingering.forget(member);
       member.keepShown();
@@ -251,7 +253,7 @@ export class Presence {
     for (const member of [...channel.members.values()]) {
       const state = member.remote?.get(node);
       if (!state) continue;
-      removeRemote(member, node);
+      member.removeRemote(node);
       // The node that would have reported its leave is gone.
       member.isOurs = true;
       if (!member.isConnected && (member.shown !== undefined || !state.isArriving))
@@ -342,9 +344,4 @@ export class Presence {
     for (const subscription of [...newcomers, ...rostered]) subscription.tick();
     this.writer.write(channel, [...channel.changed], sender, { newcomers, rostered });
   }
-}
-
-function removeRemote(member: Member, node: NodeId): void {
-  member.remote?.delete(node);
-  if (member.remote?.size === 0) member.remote = undefined;
 }

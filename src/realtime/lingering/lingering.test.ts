@@ -73,6 +73,27 @@ describe("grace", () => {
     expect(ben.newFrames()).toEqual(["left: ann"]);
   });
 
+  test("a state that a peer has taken back stays so, also when it subscribes again", () => {
+    for (const isLater of [false, true]) {
+      const world = graceWorld(2);
+      const ben = withStates(world, "ben", CALL, 1);
+      const early = isLater ? world.join("ann", CALL) : undefined;
+      const other = world.join("ann", CALL, { node: 1 });
+      other.request({ type: "state", channel: CALL, state: { n: 1 } });
+      world.advance(50);
+      other.vanish();
+      world.advance(50);
+      const ann = early ?? world.join("ann", CALL);
+      ann.request({ type: "state", channel: CALL, state: null });
+      world.advance(50);
+      const states = ben.take().filter(({ type }) => type === "state");
+      expect(states.at(-1)?.changed).toEqual([{ peerId: "ann", state: null }]);
+      ann.subscribe(CALL);
+      world.advance(5000);
+      expect(ben.take()).toEqual([]);
+    }
+  });
+
   test("a newcomer finds lost members in its roster", () => {
     const world = graceWorld();
     world.join("ann", CALL).vanish();
