@@ -14,8 +14,12 @@ import { storeSuite } from "./testing/store.suite.ts";
 setDefaultTimeout(60_000);
 
 let server: PostgresServer;
+/** A database with the schema and nothing else, to copy: faster than one migration per test. */
+let migrated: string;
 beforeAll(async () => {
   server = await PostgresServer.start();
+  migrated = await server.newDatabase();
+  await (await open(migrated)).close();
 });
 afterAll(() => server.stop());
 
@@ -23,13 +27,13 @@ const open = (url: string): Promise<SqlStore> => openStore("", url);
 
 describe("PostgreSQL", () =>
   storeSuite(async () => {
-    const url = await server.newDatabase();
+    const url = await server.newDatabase(migrated);
     return () => open(url);
   }));
 
 /** Two nodes on one database. */
 async function two(): Promise<{ one: SqlStore; other: SqlStore; close: () => Promise<void> }> {
-  const url = await server.newDatabase();
+  const url = await server.newDatabase(migrated);
   const one = await withApps(() => open(url));
   const other = await open(url);
   return { one, other, close: async () => void (await Promise.all([one.close(), other.close()])) };

@@ -44,11 +44,12 @@ export class PostgresServer {
     return server;
   }
 
-  /** The URL of a new, empty database. */
-  async newDatabase(): Promise<string> {
+  /** The URL of a new database: empty, or a copy of one that has no connections. */
+  async newDatabase(copyOf?: string): Promise<string> {
     const name = `test_${++this.databases}`;
+    const template = copyOf === undefined ? "" : ` TEMPLATE ${new URL(copyOf).pathname.slice(1)}`;
     await using sql = new SQL({ url: this.url("postgres"), max: 1 });
-    await sql.unsafe(`CREATE DATABASE ${name}`);
+    await sql.unsafe(`CREATE DATABASE ${name}${template}`);
     return this.url(name);
   }
 
@@ -58,8 +59,9 @@ export class PostgresServer {
 
   /** Starts the server after `end`, with the same data and port. */
   begin(): Promise<void> {
-    // Without fsync: what a killed server has written is with the kernel, and these tests cut no power.
-    const options = `-p ${this.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${this.folder} -c max_connections=200 -c fsync=off`;
+    // Without fsync and whole pages in the log: what a killed server has written is with the kernel, and these tests cut no power.
+    const cheap = "-c fsync=off -c full_page_writes=off -c wal_level=minimal -c max_wal_senders=0";
+    const options = `-p ${this.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${this.folder} -c max_connections=200 ${cheap}`;
     return this.run(
       "pg_ctl",
       "-D",
