@@ -28,7 +28,7 @@ function archived(data: string): string[] {
   return rows.map((row) => String(row.name));
 }
 
-test("a room exists until its expiry, then is gone and its name is free; without deleteOnExp it stays", async () => {
+test.concurrent("a room exists until its expiry, then is gone and its name is free; without deleteOnExp it stays", async () => {
   await using server = await startParley();
   const demo = demoOf(server);
   const at = nowSeconds() + 2;
@@ -45,7 +45,7 @@ test("a room exists until its expiry, then is gone and its name is free; without
   await demo.must("POST", "/room", { roomName: "goes" });
 });
 
-test("edits set, move and remove the expiry", async () => {
+test.concurrent("edits set, move and remove the expiry", async () => {
   await using server = await startParley();
   const demo = demoOf(server);
   const at = nowSeconds() + 4;
@@ -64,7 +64,7 @@ test("edits set, move and remove the expiry", async () => {
   expect(names).toEqual(["never", "later"]);
 });
 
-test("a time that has passed already archives at once", async () => {
+test.concurrent("a time that has passed already archives at once", async () => {
   await using server = await startParley();
   const demo = demoOf(server);
   await demo.must("POST", "/room", { roomName: "old", expireUnixSec: nowSeconds() - 100, deleteOnExp: true });
@@ -75,7 +75,7 @@ test("a time that has passed already archives at once", async () => {
   await whenExpired(server, 2);
 });
 
-test("rooms that expired while the service was down are archived at its start", async () => {
+test.concurrent("rooms that expired while the service was down are archived at its start", async () => {
   const server = await startParley();
   const demo = demoOf(server);
   const at = nowSeconds() + 2;
