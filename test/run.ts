@@ -1,5 +1,5 @@
 /**
- * `npm test`: every check, two at a time, and a last line with the totals.
+ * `npm test`: every check, several at a time, and a last line with the totals.
  *   --check   format, lint and types only
  *   --full    the long suites completely, instead of a sample
  *   NAME…     only the suites whose names begin with one of these: npm test -- unit rest
@@ -45,25 +45,25 @@ const SUITES: readonly Suite[] = [
   ...CHECKS,
   // The longest first, so that the others fill the time beside it.
   { ...tests("browser", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }, POSTGRES, NATS] },
-  { ...tests("unit", "./src", "./web", "./test/house"), needs: [POSTGRES, NATS] },
   tests("rest", "./test/rest"),
+  { ...tests("unit", "./src", "./web", "./test/house"), needs: [POSTGRES, NATS] },
   tests("conformance", "./test/conformance"),
+  // Several processes on one PostgreSQL, joined by NATS.
+  { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
+  tests("faults", "./test/faults"),
+  tests("verify", "./test/verify", "./test/support"),
   // Against a real S3-compatible service, which its first run builds.
   { ...tests("storage", "./test/storage"), needs: [{ program: "go", name: "golang-go" }, POSTGRES] },
   tests("docs", "./test/docs"),
+  tests("attack", "./test/attack"),
   tests("deploy", "./test/deploy"),
   { ...tests("bench", "./bench"), needs: [{ program: "cc", name: "build-essential" }] },
-  tests("attack", "./test/attack"),
   tests("fuzz", "./test/fuzz"),
-  tests("faults", "./test/faults"),
-  // Several processes on one PostgreSQL, joined by NATS.
-  { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
-  // Three of them and three NATS servers, under load, with faults.
+  // Three nodes and three NATS servers, under load, with faults.
   { ...tests("cluster", "./test/cluster"), needs: [POSTGRES, NATS] },
   // The same for half an hour is `npm run soak`.
   { ...tests("soak", "./test/soak"), needs: [POSTGRES, NATS] },
   tests("model", "./test/model"),
-  tests("verify", "./test/verify", "./test/support"),
 ];
 
 /** What `--full` asks of the long suites; without it they take their own small defaults. */
@@ -76,10 +76,10 @@ const FULL = {
 };
 
 /**
- * Most suites wait for timers and processes more than they compute: three of them keep two cores busy. Suites under load come last,
+ * Most suites wait for timers and processes more than they compute: four of them keep two cores busy. Suites under load come last,
  * two at a time; in full they measure what a service does, and have the machine to themselves.
  */
-const SUITES_AT_A_TIME = 3;
+const SUITES_AT_A_TIME = 4;
 const LOADS_AT_A_TIME = 2;
 const isLoad = ({ name }: Suite): boolean => ["cluster", "soak"].includes(name);
 
@@ -115,7 +115,7 @@ if (failures.length > 0) console.log(`\nfailed:\n${failures.map((one) => `  ${on
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
 
-/** Its output is shown when it has ended, so that those of two suites do not mix. */
+/** Its output is shown when it has ended, so that those of several suites do not mix. */
 async function run(at: number, suite: Suite): Promise<void> {
   const started = performance.now();
   const [report, log] = [join(folder, `${at}.xml`), join(folder, `${at}.log`)];
