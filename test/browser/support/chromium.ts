@@ -16,7 +16,12 @@ const ARGS = [
   // The fewest pictures per second that it generates: each one is encoded and decoded, without a graphics card.
   "--use-fake-device-for-media-stream=fps=5",
   "--use-fake-ui-for-media-stream",
+  // Pages that may share a renderer do: starting one per page, and spare ones, takes more CPU than most tests.
+  "--renderer-process-limit=1",
+  "--disable-site-isolation-trials",
   `--disable-features=${[
+    "SpareRendererForSitePerProcess",
+    "ProactivelySwapBrowsingInstance",
     // Without multicast, two pages on this machine could not resolve each other's hidden (mDNS) address.
     "WebRtcHideLocalIpsWithMdns",
     // Our list replaces playwright's; these options of it keep Chromium from contacting its vendor.
