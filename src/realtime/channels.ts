@@ -220,11 +220,11 @@ export class Channels implements ConnectionObserver {
     const present = space.channels.get(name);
     if (present) return present;
     const channel = new Channel(space, name);
-    channel.graceSec = this.parts.keyring.rulesOf(space.app).ruleFor(name)?.graceSec ?? 0;
     space.channels.set(name, channel);
     const { engine, boundary, streams } = this.parts;
-    const keep = streams.ruleOf(space.app, name)?.history;
-    if (keep) streams.begin(channel, keep);
+    const rule = streams.ruleOf(space.app, name);
+    if (rule) channel.graceSec = rule.graceSec;
+    if (rule?.history) streams.begin(channel, rule.history);
     engine.watch(space.app, name, (remote) =>
       boundary.forChannel("engine", channel, () => this.opened(channel, remote)),
     );

@@ -147,6 +147,7 @@ export class Presence {
 
   /** Adds a subscription to its member. A peer that is back has not left: it keeps its state until it says something else. */
   private returned(subscription: Subscription, member: Member): void {
+    if (member.isGone) return member.add(subscription);
     member.remove(subscription);
     const before = member.arrivedState();
     // Not when it subscribes again: it may have said that it has none.

@@ -10,6 +10,8 @@ export interface Roster {
   readonly parts: readonly RosterPart[];
   /** By peer id, without states. */
   readonly entries: ReadonlyMap<string, string>;
+  /** By peer id, as they are in the parts. */
+  readonly written: ReadonlyMap<string, string>;
   /** By peer id: the states that it carries; `undefined` for a roster without states. */
   readonly states: ReadonlyMap<string, string> | undefined;
 }
@@ -17,8 +19,8 @@ export interface Roster {
 interface RosterPart {
   /** Entries, with commas between. */
   readonly text: string;
-  /** By peer id: where its entry begins in the text, and its length. */
-  readonly places: ReadonlyMap<string, readonly [start: number, length: number]>;
+  /** By peer id: where its entry begins in the text. */
+  readonly starts: ReadonlyMap<string, number>;
 }
 
 /** What a receiver was shown of one peer before and is shown now; `undefined` if the peer is not a member. */
@@ -29,7 +31,7 @@ export interface Change {
 }
 
 type Entry = readonly [peerId: string, entry: string];
-const EMPTY_PART: RosterPart = { text: "", places: new Map() };
+const EMPTY_PART: RosterPart = { text: "", starts: new Map() };
 
 /** The longest part that still leaves some room in the buffer of a connection for which at most `maxPendingBytes` may wait. */
 export const partMaxBytesOf = (maxPendingBytes: number): number =>
@@ -39,32 +41,34 @@ export const partMaxBytesOf = (maxPendingBytes: number): number =>
 export function makeRoster(channel: Channel, partMaxBytes: number, withStates: boolean): Roster {
   const entries = new Map<string, string>();
   for (const [peerId, { shown }] of channel.members) if (shown !== undefined) entries.set(peerId, shown);
-  if (!withStates) return { parts: portions([...entries], partMaxBytes).map(partOf), entries, states: undefined };
+  if (!withStates)
+    return { parts: portions([...entries], partMaxBytes).map(partOf), entries, written: entries, states: undefined };
   const states = new Map<string, string>();
-  const written = [...entries].map(([peerId, entry]): Entry => {
+  const written = new Map<string, string>();
+  for (const [peerId, entry] of entries) {
     const field = channel.members.get(peerId)?.shownState ?? NO_STATE;
     if (field !== NO_STATE) states.set(peerId, field);
-    return [peerId, withState(entry, field)];
-  });
-  return { parts: portions(written, partMaxBytes).map(partOf), entries, states };
+    written.set(peerId, withState(entry, field));
+  }
+  return { parts: portions([...written], partMaxBytes).map(partOf), entries, written, states };
 }
 
 function partOf(entries: readonly Entry[]): RosterPart {
-  const places = new Map<string, readonly [number, number]>();
+  const starts = new Map<string, number>();
   let length = 0;
   for (const [peerId, entry] of entries) {
-    places.set(peerId, [length, entry.length]);
+    starts.set(peerId, length);
     length += entry.length + 1;
   }
-  return { text: entries.map(([, entry]) => entry).join(), places };
+  return { text: entries.map(([, entry]) => entry).join(), starts };
 }
 
 /** The first part is written even when there are no members: a newcomer must learn that it is alone. */
-export function writePart({ connection, channel }: Subscription, { parts }: Roster, index: number): void {
+export function writePart({ connection, channel }: Subscription, { parts, written }: Roster, index: number): void {
   const { peerId, socket } = connection;
-  const { text, places } = parts[index] ?? EMPTY_PART;
-  const place = places.get(peerId);
-  const others = place ? without(text, ...place) : text;
+  const { text, starts } = parts[index] ?? EMPTY_PART;
+  const start = starts.get(peerId);
+  const others = start === undefined ? text : without(text, start, written.get(peerId)?.length ?? 0);
   socket.send(rosterFrame(channel.json, others));
 }
 
