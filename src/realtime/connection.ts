@@ -5,7 +5,6 @@ import { actionsOf, covers, type Permissions, permits } from "../access/permissi
 import type { ActionSet } from "../protocol/actions.ts";
 import type { Retention } from "../protocol/channel-rules.ts";
 import type { Scope } from "../protocol/glob.ts";
-import { CONTROL_FRAMES_BURST, PING_FRAMES_BURST, STATE_FRAMES_BURST } from "./limits.ts";
 import type { Departure } from "./lingering/departure.ts";
 import type { EarlyDirect } from "./lingering/early-directs.ts";
 import type { Peer } from "./peer.ts";
@@ -92,12 +91,13 @@ export class Connection implements Permissions {
   published = 0;
   /** Monotonic ms at which the last frame arrived. */
   lastSeenMs: number;
-  /** How many frames, pings, states and WebSocket control frames the client may still send, as of `refilledMs` (rates.ts). */
+  /** How many frames the client may still send, as of `refilledMs` (rates.ts). */
   frames: number;
-  pings: number;
-  states: number;
-  controls: number;
   refilledMs: number;
+  /** When the buckets of pings, states and WebSocket control frames are full, monotonic ms. */
+  pingsFullMs = 0;
+  statesFullMs = 0;
+  controlsFullMs = 0;
 
   constructor(
     readonly peer: Peer,
@@ -123,9 +123,6 @@ export class Connection implements Permissions {
     this.actions = actionsOf(grant.tokenActions, grant.key);
     this.lastSeenMs = nowMonotonicMs;
     this.frames = framesBurst;
-    this.pings = PING_FRAMES_BURST;
-    this.states = STATE_FRAMES_BURST;
-    this.controls = CONTROL_FRAMES_BURST;
     this.refilledMs = nowMonotonicMs;
   }
 

@@ -1,4 +1,7 @@
-/** How fast a connection may send: token buckets for frames, pings, states and WebSocket control frames, refilled together. */
+/**
+ * How fast a connection may send: token buckets for frames, pings, states and WebSocket control frames. That of frames is refilled
+ * with every frame. The others are used rarely, so of each only the time is kept at which it is full again.
+ */
 
 import type { Connection } from "./connection.ts";
 import {
@@ -21,9 +24,14 @@ export function refill(connection: Connection, rates: Rates, nowMs: number): voi
   if (seconds <= 0) return;
   connection.refilledMs = nowMs;
   connection.frames = Math.min(rates.framesBurst, connection.frames + seconds * rates.framesPerSecond);
-  connection.pings = Math.min(PING_FRAMES_BURST, connection.pings + seconds * PING_FRAMES_PER_SECOND);
-  connection.states = Math.min(STATE_FRAMES_BURST, connection.states + seconds * STATE_FRAMES_PER_SECOND);
-  connection.controls = Math.min(CONTROL_FRAMES_BURST, connection.controls + seconds * CONTROL_FRAMES_PER_SECOND);
+}
+
+/** When a bucket is full again after one more was taken from it now; `undefined` if it is empty. */
+function fullAgainMs(fullMs: number, nowMs: number, perSecond: number, burst: number): number | undefined {
+  const eachMs = 1000 / perSecond;
+  const next = Math.max(fullMs, nowMs) + eachMs;
+  // Times are sums of fractions: a bucket must not hold one less because of their rounding.
+  return next - nowMs > burst * eachMs + 0.01 ? undefined : next;
 }
 
 export function takeFrame(connection: Connection, rates: Rates): boolean {
@@ -39,22 +47,28 @@ export function giveFrameBack(connection: Connection): void {
 }
 
 export function takePing(connection: Connection): boolean {
-  if (connection.pings < 1) return false;
-  connection.pings -= 1;
+  const { pingsFullMs, lastSeenMs } = connection;
+  const next = fullAgainMs(pingsFullMs, lastSeenMs, PING_FRAMES_PER_SECOND, PING_FRAMES_BURST);
+  if (next === undefined) return false;
+  connection.pingsFullMs = next;
   return true;
 }
 
 /** For a `state` frame, besides the one it costs as a frame. Too many are refused, but do not end the connection. */
 export function takeState(connection: Connection): boolean {
-  if (connection.states < 1) return false;
-  connection.states -= 1;
+  const { statesFullMs, lastSeenMs } = connection;
+  const next = fullAgainMs(statesFullMs, lastSeenMs, STATE_FRAMES_PER_SECOND, STATE_FRAMES_BURST);
+  if (next === undefined) return false;
+  connection.statesFullMs = next;
   return true;
 }
 
 /** For a WebSocket ping, or an unsolicited pong. */
 export function takeControl(connection: Connection, rates: Rates): boolean {
   if (rates.framesPerSecond === 0) return true;
-  if (connection.controls < 1) return false;
-  connection.controls -= 1;
+  const { controlsFullMs, lastSeenMs } = connection;
+  const next = fullAgainMs(controlsFullMs, lastSeenMs, CONTROL_FRAMES_PER_SECOND, CONTROL_FRAMES_BURST);
+  if (next === undefined) return false;
+  connection.controlsFullMs = next;
   return true;
 }
