@@ -1,8 +1,7 @@
 /** Answers that a channel with history or a state gets, and which of them may be an error. */
 import type { Received } from "../../src/realtime/testing/kit.ts";
 import type { Context } from "./context.ts";
-import { KNOWN } from "./known.ts";
-import { type Connection, endSubscription, isLeaving, type Request, type Subscription } from "./model.ts";
+import { type Connection, endSubscription, type Request, type Subscription } from "./model.ts";
 import { ruleBroken } from "./rule-broken.ts";
 
 /** An error of the store may come this long after the store was away: a publish waits for two seconds. */
@@ -39,14 +38,16 @@ export class Answers {
   private stated(connection: Connection, request: Request, { type, code }: Received): boolean {
     const { state = "", channel = "", subscription } = request;
     const { roster } = subscription ?? {};
-    const isHeld = subscription !== undefined && connection.subscriptions.get(channel) === subscription;
-    // It was that of the subscription that ends, also if another one follows.
-    if (type === "ack" && KNOWN.stateOvertakes && isLeaving(connection, channel)) return true;
+    const isLeaving = connection.unanswered.values().some(({ ends }) => ends === subscription);
+    const isHeld = subscription !== undefined && (connection.subscriptions.get(channel) === subscription || isLeaving);
     if (type === "ack") {
       if (!isHeld) ruleBroken(connection, `a state on ${channel}, where it is no member`);
       this.context.states.accepted(subscription as Subscription, state);
       return true;
     }
+    // One that waits for messages to be committed is refused by what the key allows when its turn comes.
+    if (this.context.isCommitting(connection) && (code === "action_not_permitted" || code === "channel_not_authorized"))
+      return true;
     const isEarly = !isHeld || !(roster instanceof Map);
     if (code !== request.expect && !(isEarly && code === "channel_not_authorized") && code !== "rate_limited")
       ruleBroken(connection, `a state on ${channel} was answered ${code}`);

@@ -1,7 +1,7 @@
 /** After each act: all connections are read; those that must be closed are, and the others have all that is due. */
 
 import type { Context } from "./context.ts";
-import { type Connection, membersOf, type Roster } from "./model.ts";
+import { type Connection, membersOf, type Roster, type Subscription } from "./model.ts";
 import { Reader } from "./reader.ts";
 import { nameOf, RuleBroken, ruleBroken } from "./rule-broken.ts";
 
@@ -189,12 +189,13 @@ export class Checks {
     this.context.states.checkComplete(connection);
     for (const [number, channel] of connection.due)
       ruleBroken(connection, `${number} never came, on ${channel || "direct"}`);
-    for (const { channel, presence, roster } of connection.subscriptions.values()) {
+    for (const subscription of connection.subscriptions.values()) {
+      const { channel, presence, roster } = subscription;
       if (!presence) continue;
       if (!(roster instanceof Map)) return ruleBroken(connection, `no roster of ${channel}`);
       const truth = membersOf(this.context.connections, connection.app, channel);
       truth.delete(connection.peerId);
-      this.addLingering(connection, channel, roster, truth);
+      this.addLingering(connection, subscription, roster, truth);
       if (!isLast) this.allowDamped(connection, channel, roster, truth);
       const [known, real] = [roster, truth].map((of) => JSON.stringify([...of].sort()));
       if (known !== real) ruleBroken(connection, `on ${channel} it knows ${known}, correct is ${real}`);
@@ -202,7 +203,8 @@ export class Checks {
   }
 
   /** Members without a connection: those that must be known, and those that may be. */
-  private addLingering({ app, peerId }: Connection, channel: string, roster: Roster, truth: Roster): void {
+  private addLingering({ app, peerId }: Connection, subscription: Subscription, roster: Roster, truth: Roster): void {
+    const { channel } = subscription;
     const { graces } = this.context;
     for (const lingering of new Set(graces.peersIn(app, channel))) {
       if (lingering === peerId) continue;
@@ -212,7 +214,8 @@ export class Checks {
       const isHere = truth.has(lingering);
       if (isHere ? known !== undefined && possible.includes(known) : possible.includes(known ?? NEVER))
         truth.set(lingering, known ?? "");
-      else if (!isHere && stays) truth.set(lingering, stays.connection.metadata);
+      else if (!isHere && stays && !graces.mayBeMissed(stays, subscription))
+        truth.set(lingering, stays.connection.metadata);
     }
   }
 

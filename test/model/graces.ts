@@ -4,7 +4,6 @@
  */
 import { HOLD_MS } from "../../src/protocol/limits.ts";
 import { COMMIT_MAX_MS, type Context } from "./context.ts";
-import { KNOWN } from "./known.ts";
 import { type Connection, covers, isAsking, isLeaving, isShown, may, type Subscription } from "./model.ts";
 
 /** The nodes may be this much late, or early where they read another clock than the model. */
@@ -43,6 +42,7 @@ export class Graces {
   /** By application, peer and channel. */
   private readonly goodbyeMs = new Map<string, number>();
   private readonly endedMs = new Map<Connection, number>();
+  private readonly diedMs = new Map<number, number>();
   /** Peers that the service itself has closed a connection of, in any channel or in none. */
   private readonly held: { readonly app: string; readonly peerId: string; readonly atMs: number }[] = [];
 
@@ -81,6 +81,7 @@ export class Graces {
       if (!isShown(connection, channel) && !isKnown && !isLeft) continue;
       const graceMs = LOST.includes(code) || isHeld ? this.context.graceMsOf(channel) : 0;
       const ms = Math.max(graceMs, isHeld ? HOLD_MS : 0);
+      if (!isHeld && !LOST.includes(code)) this.noteGoodbye(connection, channel);
       if (ms === 0) continue;
       const isLast = this.isLast(connection, channel);
       this.entries.push({
@@ -91,11 +92,18 @@ export class Graces {
         untilMs: this.context.lastReadMs + ms,
         // Its time begins when its last message is committed.
         latestMs: this.nowMs() + ms + (this.context.isCommitting(connection) ? COMMIT_MAX_MS : 0),
-        states: this.context.states.statesOf(subscription),
+        states: this.statesOf(connection, subscription),
         isBack: this.hasOther(connection),
         isSure: isLast && !isLeft && subscription.roster instanceof Map && this.isKnownElsewhere(connection, channel),
       });
     }
+  }
+
+  private statesOf(connection: Connection, subscription: Subscription): ReadonlySet<string> {
+    const { states } = this.context;
+    const diedMs = this.diedMs.get(connection.node);
+    if (diedMs === undefined) return states.statesOf(subscription);
+    return states.statesBefore(connection, subscription, diedMs - this.announcedWithinMs(connection));
   }
 
   /** No other connection of the peer is or becomes a member, nor says goodbye about now: the last one decides. */
@@ -112,9 +120,8 @@ export class Graces {
 
   /** One of its connections unsubscribes. */
   saidGoodbye(connection: Connection, channel: string, subscription: Subscription | undefined): void {
-    const { app, peerId } = connection;
     if (subscription) this.goodbyes.push({ connection, subscription, atMs: this.nowMs() });
-    this.goodbyeMs.set(`${app} ${peerId} ${channel}`, this.nowMs());
+    this.noteGoodbye(connection, channel);
   }
 
   /** The peer has another connection, or had one until just now: what it has announced may still be in transit. */
@@ -155,6 +162,7 @@ export class Graces {
 
   /** A node has died: of those that it kept, the others know only those that they were shown. */
   died(node: number): void {
+    this.diedMs.set(node, this.nowMs());
     // A goodbye is announced in the same way.
     for (const { connection, subscription, atMs } of this.goodbyes)
       if (subscription.presence && connection.node === node && this.nowMs() - atMs < this.announcedWithinMs(connection))
@@ -181,10 +189,13 @@ export class Graces {
     this.entries.push({ connection, channel, why: "lost", ...times, states, isBack: true, isSure: false });
   }
 
-  /** An edit of the key has ended a member. */
-  endedByKey(connection: Connection, subscription: Subscription): void {
-    if (!KNOWN.revokedIsHeld || !subscription.acked || !this.context.isCommitting(connection)) return;
-    this.mayStay(connection, subscription, COMMIT_MAX_MS + HOLD_MS);
+  /** An edit of the key has ended a member: to the other nodes that is a goodbye. */
+  endedByKey(connection: Connection, channel: string): void {
+    this.noteGoodbye(connection, channel);
+  }
+
+  private noteGoodbye({ app, peerId }: Connection, channel: string): void {
+    this.goodbyeMs.set(`${app} ${peerId} ${channel}`, this.nowMs());
   }
 
   kicked(app: string, peerId: string): void {
@@ -203,9 +214,7 @@ export class Graces {
     this.entries = this.entries.filter((one) => {
       const { connection, channel } = one;
       const isAllowed = may(connection, "subscribe") && may(connection, "presence") && covers(connection, channel);
-      if (!connection.key.revoked && isAllowed) return true;
-      one.isSure = false;
-      return KNOWN.revokedIsHeld && this.context.isCommitting(connection);
+      return !connection.key.revoked && isAllowed;
     });
   }
 
@@ -224,6 +233,15 @@ export class Graces {
   /** The peer must still be shown as a member, though it has no connection. */
   mustStay(app: string, channel: string, peerId: string): Lingering | undefined {
     return this.of(app, channel, peerId).find(({ isSure, untilMs }) => isSure && this.nowMs() < untilMs - SLACK_MS);
+  }
+
+  /**
+   * Its node has died while this subscription was new: another node may have said who is there before it has noticed the death, and
+   * the dead one has said nothing.
+   */
+  mayBeMissed({ connection }: Lingering, { rosterMs, ackedAfterMs }: Subscription): boolean {
+    const diedMs = this.diedMs.get(connection.node);
+    return diedMs !== undefined && ackedAfterMs < diedMs + NOTICED_MS && rosterMs > diedMs - NOTICED_MS;
   }
 
   /** The two have sent each other direct messages. */

@@ -26,6 +26,8 @@ export interface Subscription {
   wantsMetadata: boolean;
   /** It has the presence action: it sees presence and is shown. */
   presence: boolean;
+  /** The key has got the action while the subscribe may have waited for messages to be committed. */
+  mayGainPresence?: boolean;
   acked: boolean;
   /** It was acked between these two times. */
   ackedAfterMs: number;

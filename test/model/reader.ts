@@ -1,7 +1,6 @@
 /** Compares the frames that were written to a connection with what the model expects. The first broken rule throws. */
 import type { Entry, Received } from "../../src/realtime/testing/kit.ts";
 import { COMMIT_MAX_MS, type Context } from "./context.ts";
-import { KNOWN } from "./known.ts";
 import {
   type Connection,
   covers,
@@ -40,8 +39,13 @@ export class Reader {
       const subscriptions = this.context.connections.flatMap((one) =>
         one.app === connection.app && one.peerId === peerId && one.isOpen ? (one.subscriptions.get(channel) ?? []) : [],
       );
+      // One that has subscribed again had its roster before.
       const isArriving =
-        subscriptions.length > 0 && subscriptions.every(({ roster, presence }) => !presence || roster === "awaited");
+        subscriptions.length > 0 &&
+        subscriptions.every(
+          ({ roster, rosterMs, presence }) =>
+            !presence || (roster === "awaited" && rosterMs === Number.POSITIVE_INFINITY),
+        );
       if (!isArriving || this.context.damping.isDamped(connection, channel, peerId)) continue;
       const sinceMs = Math.min(...subscriptions.map(({ ackedAfterMs }) => ackedAfterMs));
       // With history, a message that was sent before may be delivered now.
@@ -132,6 +136,8 @@ export class Reader {
     subscription.acked = true;
     subscription.ackedAfterMs = this.context.lastReadMs;
     subscription.ackedMs = this.context.nowMs();
+    // A ping follows the ack, for the roster.
+    if (subscription.mayGainPresence) subscription.presence ||= lastPing(connection) > connection.pings;
     if (!subscription.presence) return undefined;
     this.context.graces.returned(connection, subscription.channel, false);
     subscription.roster = "awaited";
@@ -200,7 +206,6 @@ export class Reader {
     const { connection: sender, channel, wasMember } = message;
     const { peerId } = sender;
     if (peerId === connection.peerId) return;
-    if (KNOWN.earlyBeforeJoin && message.to && this.context.graces.mayHold(connection.app, message.to)) return;
     for (const subscription of connection.subscriptions.values()) {
       if (!(subscription.roster instanceof Map)) continue;
       const known = subscription.roster.get(peerId);
@@ -306,5 +311,7 @@ function readRoster(
   if (roster.has(connection.peerId)) ruleBroken(connection, `itself in its roster of ${subscription.channel}`);
   subscription.roster = roster;
 }
+
+const lastPing = ({ socket }: Connection): number => Number(socket.pings.at(-1) ?? 0);
 
 const textOf = (metadata: unknown): string => (metadata === undefined ? "" : JSON.stringify(metadata));

@@ -17,7 +17,8 @@ export class RulesRequests extends Requests {
   /** One that asks for states, or for a replay, as the choices say. */
   subscribeFrom(connection: Connection, channel: string, choices: Choices, withMetadata: boolean): void {
     const known = connection.subscriptions.get(channel);
-    if (known && !known.acked) return;
+    // An expired connection is closed by any frame, so one must be sent.
+    if (known && !known.acked && !connection.mustClose) return;
     const wantsStates = choices.number() % 2 === 0;
     const start = this.startOf(connection, channel, choices);
     const fields = { ...(wantsStates && { state: true }), ...(start && frameOf(start)) };

@@ -1,7 +1,6 @@
 /** What members say about themselves, and which subscriptions must know it. The first broken rule throws. */
 import type { Received } from "../../src/realtime/testing/kit.ts";
 import type { Context } from "./context.ts";
-import { KNOWN } from "./known.ts";
 import { type Connection, isAsking, isShown, type Subscription } from "./model.ts";
 import { ruleBroken } from "./rule-broken.ts";
 
@@ -19,6 +18,7 @@ export class States {
   private readonly known = new WeakMap<Subscription, Map<string, Known>>();
   /** The state of a subscription, as JSON. */
   private readonly own = new WeakMap<Subscription, string>();
+  private readonly acceptedMs = new WeakMap<Subscription, number>();
   /** The states that a subscription may have without having set any. */
   private readonly inherited = new WeakMap<Subscription, Set<string>>();
   /** By application, channel and peer: all states there have ever been. */
@@ -40,13 +40,20 @@ export class States {
 
   accepted(subscription: Subscription, json: string): void {
     this.own.set(subscription, json);
+    this.acceptedMs.set(subscription, this.context.nowMs());
+  }
+
+  /** The states that other nodes may know of a member whose node has died: it may have set its own since it was announced. */
+  statesBefore({ app, peerId }: Connection, subscription: Subscription, announcedMs: number): ReadonlySet<string> {
+    if ((this.acceptedMs.get(subscription) ?? Number.NEGATIVE_INFINITY) < announcedMs)
+      return this.statesOf(subscription);
+    return new Set([NONE, ...(this.ever.get(`${app} ${subscription.channel} ${peerId}`) ?? [])]);
   }
 
   /** The state of a subscription; several if it has set none since it came back. */
   statesOf(subscription: Subscription | undefined): ReadonlySet<string> {
     const own = subscription && this.own.get(subscription);
-    if ((own !== undefined && !(KNOWN.nullKeepsInherited && own === NONE)) || !subscription)
-      return new Set([own ?? NONE]);
+    if (own !== undefined || !subscription) return new Set([own ?? NONE]);
     return new Set([NONE, ...(this.inherited.get(subscription) ?? [])]);
   }
 
