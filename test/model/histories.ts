@@ -288,6 +288,8 @@ export class Histories {
       const current = this.context.streams.currentOf(connection.app, subscription.channel);
       // What it needs next was trimmed before the node could read it.
       if (follow && follow.last < this.floorOf(subscription.channel, follow.epoch)) return true;
+      // The same where its ack waits: how far its node has come is not known.
+      if (!follow && current && this.floorOf(subscription.channel, current) > 0) return true;
       if (isRemoved(subscription.channel) || (follow && follow.epoch !== current)) return true;
     }
     return false;
