@@ -22,6 +22,7 @@ export class AckTimes {
   constructor(
     private readonly wire: Wire,
     private readonly channel: string,
+    private readonly nowMs: () => number = () => performance.now(),
   ) {
     this.done = this.measure();
     // Checked in stop(); a failure before that must not end the process.
@@ -39,10 +40,10 @@ export class AckTimes {
 
   private async measure(): Promise<void> {
     while (!this.isOver) {
-      const began = performance.now();
+      const beganMs = this.nowMs();
       const publish = this.wire.request({ type: "publish", channel: this.channel, data: 1 });
       const answer = await publish.catch(() => undefined);
-      this.tookMs.push(performance.now() - began);
+      this.tookMs.push(this.nowMs() - beganMs);
       if (answer?.type !== "ack") this.errors.push(answer?.code ?? "no answer");
       if (!answer) return;
       await Bun.sleep(EVERY_MS);

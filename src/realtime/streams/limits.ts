@@ -21,6 +21,10 @@ export const READ_MAX_BYTES = 256 * 1024;
 export const LONG_READS_MAX = 8;
 /** How much of a turn of the process they take. */
 export const LONG_READS_TURN_MS = 4;
+/** How much of a turn of the process replays take, and how much one of them writes before it is the turn of another connection. */
+export const REPLAYS_TURN_MS = 4;
+export const REPLAY_SLICE_MESSAGES = 50;
+export const REPLAY_SLICE_BYTES = 64 * 1024;
 /** A message that was read from the store waits this long for the join of its sender. */
 export const JOIN_WAIT_MS = 1000;
 /** Later messages of the same sender do not wait again within this time. */

@@ -5,26 +5,22 @@
  * The embedded store answers within the call. Without a pause, the reads of a thousand clients that come back would follow each other
  * in one turn of the process, for many seconds: once they have taken some of a turn, the rest waits for the next.
  */
-import type { Clock } from "../clock.ts";
 import { LONG_READS_MAX, LONG_READS_TURN_MS } from "./limits.ts";
+import { TurnShare, type TurnShareParts } from "./turn-share.ts";
 
 /** A connection; for calls over REST, the application. */
 export type Reader = object | string;
-
-export interface ReadQueueParts {
-  readonly clock: Clock;
-  /** Runs a callback after other events of this process had their turn. */
-  readonly defer: (callback: () => void) => void;
-}
 
 export class ReadQueue {
   /** In the order of their turns. Bound: one per connection and application, each with its subscriptions that begin and one page. */
   private readonly waiting = new Map<Reader, (() => Promise<void>)[]>();
   /** Bound: LONG_READS_MAX. */
   private readonly reading = new Set<Reader>();
-  private turnBeganMs: number | undefined;
+  private readonly share: TurnShare;
 
-  constructor(private readonly parts: ReadQueueParts) {}
+  constructor(parts: TurnShareParts) {
+    this.share = new TurnShare(parts, LONG_READS_TURN_MS, () => this.next());
+  }
 
   /** Calls `read` when it is its turn. */
   run<T>(reader: Reader, read: () => Promise<T>): Promise<T> {
@@ -38,7 +34,7 @@ export class ReadQueue {
   }
 
   private next(): void {
-    while (this.waiting.size > 0 && this.reading.size < LONG_READS_MAX && !this.isTurnOver()) {
+    while (this.waiting.size > 0 && this.reading.size < LONG_READS_MAX && !this.share.isOver()) {
       const reader = this.nextReader();
       const jobs = reader === undefined ? undefined : this.waiting.get(reader);
       const job = jobs?.shift();
@@ -56,18 +52,5 @@ export class ReadQueue {
   private nextReader(): Reader | undefined {
     for (const reader of this.waiting.keys()) if (!this.reading.has(reader)) return reader;
     return undefined;
-  }
-
-  private isTurnOver(): boolean {
-    const { clock, defer } = this.parts;
-    const nowMs = clock.monotonicMs();
-    if (this.turnBeganMs === undefined) {
-      this.turnBeganMs = nowMs;
-      defer(() => {
-        this.turnBeganMs = undefined;
-        this.next();
-      });
-    }
-    return nowMs - this.turnBeganMs >= LONG_READS_TURN_MS;
   }
 }

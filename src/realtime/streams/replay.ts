@@ -17,6 +17,8 @@ export class Replay {
   /** Messages up to this offset are replayed; those behind it were published meanwhile. */
   upTo = 0;
   isReading = false;
+  /** Decides from where it begins; `undefined` once that has been called. */
+  begin: (() => void) | undefined;
   /** The length of the frame that there was no room for; 0 if it is not known. */
   neededBytes = 0;
   /** What was read from the store, behind the cursor. Dropped when the client does not read. Bound: REPLAY_MAX_BYTES. */

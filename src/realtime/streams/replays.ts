@@ -3,7 +3,8 @@
  * subscription has caught up with the stream it joins the topic, in the same turn: nothing is missed and nothing comes twice.
  *
  * A replay keeps only its place in the stream: messages are taken from the ring, or read from the store again. It waits while half
- * of what may wait for a connection does, and is cut if it is not live in time, or if what it needs was removed meanwhile.
+ * of what may wait for a connection does, and is cut if it is not live in time, or if what it needs was removed meanwhile. All of
+ * them together take a few milliseconds of each turn of the process (pacer.ts).
  */
 
 import type { HistoryStore, StoredMessage } from "../../history/history.ts";
@@ -19,7 +20,8 @@ import type { Connection } from "../connection.ts";
 import type { Connections } from "../connections.ts";
 import type { RealtimeMetrics } from "../metrics.ts";
 import type { Subscription } from "../subscription.ts";
-import { READ_MAX_BYTES, READ_MAX_MESSAGES } from "./limits.ts";
+import { READ_MAX_BYTES, READ_MAX_MESSAGES, REPLAY_SLICE_BYTES, REPLAY_SLICE_MESSAGES } from "./limits.ts";
+import { Pacer } from "./pacer.ts";
 import { type Beginning, Recovery } from "./recovery.ts";
 import { Replay } from "./replay.ts";
 import type { Stream } from "./stream.ts";
@@ -52,10 +54,12 @@ export class Replays {
   /** Bound: subscriptions that have not caught up, each for REPLAY_MAX_MS. */
   private readonly active = new Map<Replay, ReplaySteps>();
   private readonly recovery: Recovery;
+  private readonly pacer: Pacer;
   private isTimerSet = false;
 
   constructor(private readonly parts: ReplaysParts) {
     this.recovery = new Recovery(parts);
+    this.pacer = new Pacer(parts.streams.turns, (replay) => this.work(replay));
   }
 
   get count(): number {
@@ -67,35 +71,51 @@ export class Replays {
     subscription.replay = new Replay(subscription, start, this.parts.clock.monotonicMs() + REPLAY_MAX_MS);
   }
 
-  /** The stream is open: decides from where the subscription begins. */
+  /** The stream is open: decides from where the subscription begins, when it is its turn. */
   start(replay: Replay, stream: Stream, steps: ReplaySteps): void {
     this.active.set(replay, steps);
     this.watch();
-    this.recovery.decide(replay, stream, (beginning) => {
-      const { subscription } = replay;
-      // The client has unsubscribed meanwhile, and still waits for an answer.
-      if (replay.stage !== "deciding") {
-        this.forConnection(replay, () => steps.refuse());
-        for (const run of replay.whenAcked.splice(0)) this.forConnection(replay, run);
-        return;
-      }
-      if (beginning === "unavailable") return this.forConnection(replay, () => steps.refuse());
-      // A stream that has begun anew has closed its subscribers.
-      if (subscription.channel.stream === stream)
-        this.forConnection(replay, () => this.follow(replay, stream, beginning));
-    });
+    replay.begin = () => this.decide(replay, stream, steps);
+    this.pacer.add(replay);
   }
 
   /** The subscription has ended, or is live. */
   end(replay: Replay): void {
     this.active.delete(replay);
+    // One that has not begun keeps its turn: its client waits for an answer.
+    if (!replay.begin) this.pacer.remove(replay);
     replay.end();
   }
 
   /** A client has read what was waiting for it. */
   onDrained(connection: Connection): void {
     if (this.active.size === 0) return;
-    for (const { replay } of connection.subscriptions) if (replay) this.pump(replay);
+    for (const { replay } of connection.subscriptions) if (replay) this.goOn(replay);
+  }
+
+  private work(replay: Replay): boolean {
+    const { begin } = replay;
+    if (!begin) return this.pump(replay);
+    replay.begin = undefined;
+    begin();
+    return false;
+  }
+
+  private decide(replay: Replay, stream: Stream, steps: ReplaySteps): void {
+    if (replay.stage === "ended") return this.refuse(replay, steps);
+    this.recovery.decide(replay, stream, (beginning) => {
+      if (replay.stage !== "deciding") return this.refuse(replay, steps);
+      if (beginning === "unavailable") return this.forConnection(replay, () => steps.refuse());
+      // A stream that has begun anew has closed its subscribers.
+      if (replay.subscription.channel.stream === stream)
+        this.forConnection(replay, () => this.follow(replay, stream, beginning));
+    });
+  }
+
+  /** The client has unsubscribed meanwhile, and still waits for an answer. */
+  private refuse(replay: Replay, steps: ReplaySteps): void {
+    this.forConnection(replay, () => steps.refuse());
+    for (const run of replay.whenAcked.splice(0)) this.forConnection(replay, run);
   }
 
   private follow(replay: Replay, stream: Stream, beginning: Beginning): void {
@@ -112,23 +132,57 @@ export class Replays {
       steps?.acknowledge(`,"pos":"${pos}","recovered":${isRecovered},"replay":${count}`);
       replay.passTo(cursor, check);
       for (const run of replay.whenAcked.splice(0)) run();
-      this.pump(replay);
+      if (this.writeSome(replay)) this.pacer.add(replay);
     });
   }
 
-  /** Writes what may be written now. */
-  private pump(replay: Replay): void {
-    if (replay.neededBytes > 0 && !this.hasRoom(replay, replay.neededBytes)) return;
-    this.forConnection(replay, () => {
-      const { stream } = replay.subscription.channel;
-      if (replay.stage !== "following" || !stream?.isOpen) return;
-      for (;;) {
-        if (replay.cursor >= stream.delivered) return this.goLive(replay);
-        const message = stream.ring.at(replay.cursor + 1) ?? replay.buffered;
-        if (!message) return this.hasRoom(replay, 0) ? void this.read(replay, stream) : undefined;
-        if (!this.write(replay, message, stream.epoch)) return;
+  /** Something has happened that may let it write more. */
+  private goOn(replay: Replay): void {
+    if (replay.stage === "following" && !replay.isReading && this.hasRoom(replay, replay.neededBytes))
+      this.pacer.add(replay);
+  }
+
+  /** Writes what may be written now. Returns true if there is more. */
+  private pump(replay: Replay): boolean {
+    const { connection } = replay.subscription;
+    if (!connection.open || !this.hasRoom(replay, replay.neededBytes)) {
+      replay.buffer = [];
+      return false;
+    }
+    let hasMore = false;
+    this.forConnection(replay, () =>
+      connection.socket.cork(() => {
+        hasMore = this.writeSome(replay);
+      }),
+    );
+    return hasMore;
+  }
+
+  private writeSome(replay: Replay): boolean {
+    const { stream } = replay.subscription.channel;
+    if (replay.stage !== "following" || !stream?.isOpen) return false;
+    let messages = 0;
+    let bytes = 0;
+    for (;;) {
+      if (replay.cursor >= stream.delivered) {
+        this.goLive(replay);
+        return false;
       }
-    });
+      const { buffered } = replay;
+      // What was read from the store is written or dropped at once: it would be too much memory if many waited with theirs.
+      if (!buffered && (messages >= REPLAY_SLICE_MESSAGES || bytes >= REPLAY_SLICE_BYTES)) {
+        replay.buffer = [];
+        return true;
+      }
+      const message = stream.ring.at(replay.cursor + 1) ?? buffered;
+      if (!message) {
+        if (this.hasRoom(replay, 0)) void this.read(replay, stream);
+        return false;
+      }
+      if (!this.write(replay, message, stream.epoch)) return false;
+      messages++;
+      bytes += message.bytes;
+    }
   }
 
   /** Returns false if the connection must read first, or has ended. */
@@ -201,7 +255,7 @@ export class Replays {
     } finally {
       replay.isReading = false;
     }
-    this.pump(replay);
+    if (this.pump(replay)) this.pacer.add(replay);
   }
 
   private cut(replay: Replay): void {
@@ -216,7 +270,7 @@ export class Replays {
       const nowMs = this.parts.clock.monotonicMs();
       for (const replay of [...this.active.keys()]) {
         if (nowMs >= replay.untilMs) this.forConnection(replay, () => this.cut(replay));
-        else this.pump(replay);
+        else this.goOn(replay);
       }
       this.watch();
     });

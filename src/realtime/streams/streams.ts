@@ -27,6 +27,7 @@ import { GAP_WAIT_MS, READ_AGAIN_MS, READ_MAX_BYTES, READ_MAX_MESSAGES } from ".
 import { ReadQueue } from "./read-queue.ts";
 import { StoreCalls } from "./store-calls.ts";
 import { Stream } from "./stream.ts";
+import type { TurnShareParts } from "./turn-share.ts";
 
 export interface StreamsParts {
   readonly history: HistoryStore;
@@ -44,6 +45,7 @@ export interface StreamsParts {
 export class Streams {
   readonly calls: StoreCalls;
   readonly reads: ReadQueue;
+  readonly turns: TurnShareParts;
   private readonly budget = new RingBudget();
   private readonly joins: Joins;
   /** Bound: the channels with history that have subscribers here. */
@@ -55,7 +57,8 @@ export class Streams {
   constructor(private readonly parts: StreamsParts) {
     const { clock, faults, defer } = parts;
     this.calls = new StoreCalls(clock);
-    this.reads = new ReadQueue({ clock, defer: (callback) => defer(() => safely(faults, "history", callback)) });
+    this.turns = { clock, defer: (callback) => defer(() => safely(faults, "history", callback)) };
+    this.reads = new ReadQueue(this.turns);
     this.joins = new Joins(parts);
   }
 
