@@ -1,7 +1,9 @@
-/** Replays of many clients at once: they wait for their turns. */
+/** Replays of many clients at once: they wait for their turns, and the store is read once for all of them. */
 import { expect, test } from "bun:test";
 import { REPLAYS_TURN_MS } from "./limits.ts";
-import { dataOf, numbers, ROOM, StreamsWorld, seen } from "./testing/streams-world.ts";
+import { dataOf, numbers, positionOf, ROOM, StreamsWorld, seen } from "./testing/streams-world.ts";
+
+const LONG = "x".repeat(63_000);
 
 /** A world in which this turn of the process has no time left for replays. */
 async function busy(messages: number): Promise<StreamsWorld> {
@@ -52,4 +54,24 @@ test("a client that is gone before its turn costs nothing", async () => {
   ben.vanish();
   await world.answers();
   expect(world.node.hub.replays.count).toBe(0);
+});
+
+test("the longest replays: one read of the store serves all who ask, also those who cannot recover", async () => {
+  const world = new StreamsWorld();
+  const ann = await world.joined("ann");
+  await world.publish(ann, 1, 1);
+  const position = positionOf(ann);
+  for (let i = 0; i < 30; i++) ann.publish(ROOM, LONG);
+  await world.answers();
+  ann.vanish();
+  await world.pass(10);
+  world.history.calls.read = 0;
+  const clients = ["a", "b", "c"].map((name) => world.connect(name));
+  for (const client of clients) client.subscribe(ROOM, { rewind: 1000 });
+  const late = world.connect("late");
+  late.subscribe(ROOM, { recover: position });
+  await world.pass(5);
+  for (const client of clients) expect(seen(client)[0]).toBe("ack recovered:true replay:15");
+  expect(seen(late)).toEqual(["ack recovered:false replay:0"]);
+  expect(world.history.calls.read).toBe(1);
 });

@@ -59,6 +59,8 @@ export class Recovery {
     if (position?.epoch !== epoch) return notRecovered(stream);
     const { offset, check } = position;
     if (delivered - offset > REPLAY_MAX_MESSAGES) return notRecovered(stream);
+    // What a full ring does not hold is more than a replay may have.
+    if (offset < ring.reachesBackTo && ring.isFull) return notRecovered(stream);
     if (offset > delivered || offset < ring.reachesBackTo) return undefined;
     if (ring.checkAt(offset) !== check) return notRecovered(stream);
     ring.touch();
@@ -88,9 +90,9 @@ export class Recovery {
       if (bytes > REPLAY_MAX_BYTES) break;
       if (isFor(replay, message)) count++;
     }
-    // Where the ring ends, there may be more in the store.
+    // Where the ring ends, there may be more in the store, unless it holds as much as a replay may have.
     const isEndOfRing = at === ring.reachesBackTo && delivered - at < maxCount;
-    if (isEndOfRing && at >= stream.first) return undefined;
+    if (isEndOfRing && at >= stream.first && !ring.isFull) return undefined;
     ring.touch();
     const check = ring.checkAt(at);
     return { isRecovered: true, cursor: at, check, upTo: delivered, upToCheck: stream.check, count };

@@ -1,8 +1,14 @@
 /** Fills rings from the store, once per ring for all who need it: after a restart, all clients of a channel come back at once. */
 import type { HistoryStore } from "../../history/history.ts";
-import { REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";
+import { MESSAGE_MAX_BYTES, REPLAY_MAX_BYTES, REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";
 import type { Stream } from "./stream.ts";
 import type { Streams } from "./streams.ts";
+
+/**
+ * More than a replay may have, by two messages with their metadata: only a ring that had to leave some out is full, and one that is
+ * not full would be filled again for every client that asks for the longest replay.
+ */
+const FILL_MAX_BYTES = REPLAY_MAX_BYTES + 4 * MESSAGE_MAX_BYTES;
 
 export class RingFills {
   /** Bound: streams whose ring is being filled. */
@@ -24,7 +30,7 @@ export class RingFills {
   private async read(stream: Stream): Promise<void> {
     const { history, streams } = this.parts;
     const { channel, ring } = stream;
-    const range = { before: ring.reachesBackTo + 1, limit: REPLAY_MAX_MESSAGES + 1, maxBytes: REPLAY_MAX_BYTES };
+    const range = { before: ring.reachesBackTo + 1, limit: REPLAY_MAX_MESSAGES + 1, maxBytes: FILL_MAX_BYTES };
     const page = await streams.calls.run(history.read(channel.space.app, channel.name, range));
     // It may have begun anew meanwhile, or may have been emptied.
     if (page?.state.epoch !== stream.epoch || stream.ring !== ring) return;
