@@ -3,7 +3,7 @@
  * response may be 500, and every response must be one that the document describes.
  *
  * Each operation has its own fixtures (an application with keys, a room, a recording), so that a deletion affects no other
- * operation. PARLEY_TEST_FULL=1 makes ten times as many requests.
+ * operation. PARLEY_TEST_FULL=1 makes many times as many requests.
  */
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
