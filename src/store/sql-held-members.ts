@@ -15,17 +15,23 @@ export class SqlHeldMembers implements HeldMemberStore {
     });
   }
 
-  async read(nowMs: number, node?: string): Promise<HeldMembersNote | undefined> {
-    const newest: DbRow[] = await this.database.run((sql) =>
-      node === undefined
-        ? sql`SELECT node, until_ms FROM held_members WHERE until_ms > ${nowMs} ORDER BY until_ms DESC, node LIMIT 1`
-        : sql`SELECT node, until_ms FROM held_members WHERE until_ms > ${nowMs} AND node = ${node} LIMIT 1`,
-    );
-    const [first] = newest;
-    if (!first) return undefined;
+  async read(nowMs: number, node: string): Promise<HeldMembersNote | undefined> {
     const rows: DbRow[] = await this.database.run(
-      (sql) => sql`SELECT members FROM held_members WHERE node = ${String(first.node)} ORDER BY part`,
+      (sql) =>
+        sql`SELECT until_ms, members FROM held_members WHERE until_ms > ${nowMs} AND node = ${node} ORDER BY part`,
     );
-    return { untilMs: Number(first.until_ms), texts: rows.map(({ members }) => String(members)) };
+    const [first] = rows;
+    return first && { untilMs: Number(first.until_ms), texts: rows.map(({ members }) => String(members)) };
+  }
+
+  async take(nowMs: number): Promise<HeldMembersNote | undefined> {
+    const [newest]: DbRow[] = await this.database.run(
+      (sql) => sql`SELECT node FROM held_members WHERE until_ms > ${nowMs} ORDER BY until_ms DESC, node LIMIT 1`,
+    );
+    if (!newest) return undefined;
+    const note = await this.read(nowMs, String(newest.node));
+    if (!this.database.isShared)
+      await this.database.transaction(async (tx) => void (await tx`DELETE FROM held_members`));
+    return note;
   }
 }

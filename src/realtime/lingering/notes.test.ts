@@ -89,6 +89,15 @@ test("a member that has said goodbye after the restart is not found again when i
   expect(lastRoster(ben)).toEqual([]);
 });
 
+test("a note is read once: after a crash, those who said goodbye since the restart are not expected back", async () => {
+  const { world, heldMembers } = await restarted();
+  clientCloses(subscribed(world, "ann", { metadata: { n: 1 } }), 1000);
+  const after = new World({ heldMembers });
+  after.advance(world.clock.nowMs() - after.clock.nowMs());
+  await after.node.hub.notes.readNewest();
+  expect(lastRoster(subscribed(after, "ben"))).toEqual([]);
+});
+
 test("other nodes read the note of a node that is gone, for channels that they did not watch", async () => {
   const heldMembers = new HeldMemory();
   const world = new World({ nodes: 2, heldMembers });

@@ -5,7 +5,7 @@
  */
 import type { MemberState, NodeId, RemoteMembers } from "../../engine/engine.ts";
 import { HOLD_MS } from "../../protocol/limits.ts";
-import type { HeldMemberStore } from "../../store/held-members.ts";
+import type { HeldMemberStore, HeldMembersNote } from "../../store/held-members.ts";
 import { StoreUnreachable } from "../../store/store.ts";
 import type { FaultLog } from "../../telemetry/faults.ts";
 import type { Channel } from "../channel.ts";
@@ -52,18 +52,22 @@ export class Notes {
 
   /** This node starts: from now on members of the note are expected back. Never rejects. */
   async readNewest(): Promise<void> {
-    await this.read(undefined, () => this.parts.clock.nowMs() + HOLD_MS);
+    const { heldMembers, clock } = this.parts;
+    await this.read(heldMembers?.take(clock.nowMs()), () => clock.nowMs() + HOLD_MS);
   }
 
   /** Another node is gone. Never rejects. */
   async nodeGone(node: NodeId): Promise<void> {
-    await this.read(node, (noteUntilMs) => noteUntilMs - NOTE_MS + HOLD_MS);
+    const { heldMembers, clock } = this.parts;
+    await this.read(heldMembers?.read(clock.nowMs(), node), (noteUntilMs) => noteUntilMs - NOTE_MS + HOLD_MS);
   }
 
-  private async read(node: NodeId | undefined, untilMs: (noteUntilMs: number) => number): Promise<void> {
-    const { heldMembers, clock } = this.parts;
+  private async read(
+    reading: Promise<HeldMembersNote | undefined> | undefined,
+    untilMs: (noteUntilMs: number) => number,
+  ): Promise<void> {
     try {
-      const note = await heldMembers?.read(clock.nowMs(), node);
+      const note = await reading;
       if (note) this.expect(readNote(note.texts, NOTED_MEMBERS_MAX), untilMs(note.untilMs));
     } catch (error) {
       this.failed(error);

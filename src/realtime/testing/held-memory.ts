@@ -10,9 +10,16 @@ export class HeldMemory implements HeldMemberStore {
     this.notes.set(node, note);
   }
 
-  async read(nowMs: number, node?: string): Promise<HeldMembersNote | undefined> {
+  async read(nowMs: number, node: string): Promise<HeldMembersNote | undefined> {
     if (this.failing) throw new Error("the disk is full");
-    const found = [...this.notes].filter(([name, note]) => (!node || name === node) && note.untilMs > nowMs);
-    return found.map(([, note]) => note).sort((a, b) => b.untilMs - a.untilMs)[0];
+    const note = this.notes.get(node);
+    return note && note.untilMs > nowMs ? note : undefined;
+  }
+
+  async take(nowMs: number): Promise<HeldMembersNote | undefined> {
+    if (this.failing) throw new Error("the disk is full");
+    const found = [...this.notes.values()].filter((note) => note.untilMs > nowMs);
+    this.notes.clear();
+    return found.sort((a, b) => b.untilMs - a.untilMs)[0];
   }
 }

@@ -14,11 +14,11 @@ export function heldMembersSuite(newPlace: NewPlace): void {
     afterAll(() => store.close());
 
     test("there is none at first", async () => {
-      expect(await store.heldMembers.read(NOW)).toBeUndefined();
+      expect(await store.heldMembers.take(NOW)).toBeUndefined();
       expect(await store.heldMembers.read(NOW, "n1")).toBeUndefined();
     });
 
-    test("a note is read whole, of one node or of the one that wrote last, until it has ended", async () => {
+    test("a note is read whole, of one node or of the one that wrote last, until it has ended; a store that no other node uses forgets it then", async () => {
       const [first, second] = [
         { untilMs: NOW + 100, texts: ['["ä","\\u0000"]', "[2]"] },
         { untilMs: NOW + 200, texts: Array.from({ length: 12 }, (_, i) => `[${i}]`) },
@@ -26,17 +26,19 @@ export function heldMembersSuite(newPlace: NewPlace): void {
       await store.heldMembers.put("n1", first, NOW);
       await store.heldMembers.put("n2", second, NOW);
       expect(await store.heldMembers.read(NOW, "n1")).toEqual(first);
-      expect(await store.heldMembers.read(NOW)).toEqual(second);
       expect(await store.heldMembers.read(NOW + 100, "n1")).toBeUndefined();
-      expect(await store.heldMembers.read(NOW + 200)).toBeUndefined();
+      expect(await store.heldMembers.take(NOW + 200)).toBeUndefined();
+      expect(await store.heldMembers.take(NOW)).toEqual(second);
+      expect(await store.heldMembers.take(NOW)).toEqual(store.isShared ? second : undefined);
+      expect(await store.heldMembers.read(NOW, "n1")).toEqual(store.isShared ? first : undefined);
     });
 
     test("a node's second note replaces its first; notes that have ended are removed", async () => {
       await store.heldMembers.put("n2", { untilMs: NOW + 300, texts: ["[]"] }, NOW + 150);
-      expect(await store.heldMembers.read(NOW)).toEqual({ untilMs: NOW + 300, texts: ["[]"] });
+      expect(await store.heldMembers.read(NOW, "n2")).toEqual({ untilMs: NOW + 300, texts: ["[]"] });
       expect(await store.heldMembers.read(NOW, "n1")).toBeUndefined();
       await store.heldMembers.put("n2", { untilMs: NOW + 300, texts: [] }, NOW + 150);
-      expect(await store.heldMembers.read(NOW)).toBeUndefined();
+      expect(await store.heldMembers.read(NOW, "n2")).toBeUndefined();
     });
   });
 }
