@@ -65,6 +65,24 @@ describe("several nodes", () => {
     expect([cat.newFrames(), dan.newFrames()]).toEqual([["left: ann"], ["left: ann"]]);
   });
 
+  test("of two connections that were lost one after the other, the last one counts, also if it was the older one", () => {
+    const world = graceWorld(2);
+    const cat = world.join("cat", CALL);
+    const older = world.connect("ann", { node: 1 });
+    const newer = world.join("ann", CALL);
+    world.advance(10);
+    older.subscribe(CALL);
+    world.settle();
+    cat.take();
+    newer.vanish();
+    world.advance(20_000);
+    world.kill(1);
+    world.advance(29_500);
+    expect(cat.take()).toEqual([]);
+    world.advance(1000);
+    expect(cat.newFrames()).toEqual(["left: ann"]);
+  });
+
   test("a peer that is kicked before the others notice that its node has died has no grace, one that was back since has", async () => {
     for (const isBack of [false, true]) {
       const world = graceWorld(3);

@@ -16,7 +16,7 @@ import { LINGERING_MAX } from "../limits.ts";
 import { type Member, stateOf } from "../member.ts";
 import type { Subscription } from "../subscription.ts";
 import type { Holds } from "./holds.ts";
-import { isLive, lingering, type Stay } from "./stay.ts";
+import { isLive, isLonger, lingering, type Stay } from "./stay.ts";
 
 const SLOT_MS = 50;
 const PRESENCE = bitOf("presence");
@@ -112,10 +112,11 @@ export class Lingering {
     const { lingers } = state;
     if (!lingers || lingers.untilMs <= this.parts.clock.nowMs() || this.staying.size >= LINGERING_MAX) return false;
     if (!this.isAllowed(member, lingers.keyId)) return false;
-    if (member.stay && member.stay.state.since >= state.since) return true;
     const isHeld = lingers.why === "held";
     const graceUntilMs = isHeld ? lingers.untilMs - HOLD_MS + member.channel.graceSec * 1000 : lingers.untilMs;
-    this.begin(member, { state, isInherited: true, graceUntilMs });
+    const stay = { state, isInherited: true, graceUntilMs };
+    if (member.stay && !isLonger(stay, member.stay)) return true;
+    this.begin(member, stay);
     const { space, peerId } = member.peer;
     if (isHeld) this.parts.holds.inherit(space.app, peerId, lingers.untilMs, lingers.keyId);
     return true;

@@ -12,6 +12,16 @@ export interface Stay {
 
 export const isLive = (state: MemberState): boolean => state.lingers === undefined;
 
+/** Unix ms; one that waits for messages to be stored has no end yet. */
+const endOf = ({ state: { lingers }, graceUntilMs }: Stay): number =>
+  lingers ? Math.max(lingers.untilMs, graceUntilMs) : Number.POSITIVE_INFINITY;
+
+/** A peer may have lost several connections. Every node must choose the same of two that end together. */
+export function isLonger(one: Stay, than: Stay): boolean {
+  const moreMs = endOf(one) - endOf(than);
+  return moreMs > 0 || (moreMs === 0 && one.state.since > than.state.since);
+}
+
 /** The same member from `untilMs` on with another reason. */
 export const lingering = (
   { isArriving: _, isReturning: __, ...state }: MemberState,
