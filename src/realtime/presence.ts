@@ -230,7 +230,7 @@ export class Presence {
     for (const state of joined) {
       const member = channel.member(channel.space.peer(state.peerId));
       const { lingers } = state;
-      if (!lingers) this.lingering.forget(member);
+      if (!lingers) this.lingering.returnedElsewhere(member);
       member.remote ??= new Map();
       member.remote.set(node, lingers ? this.lingering.announced(member, state, lingers) : state);
       this.returns.onChanged(member);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { delayed } from "../../engine/testing/traffic.ts";
 import { CALL, clientCloses, drain, graceWorld, withStates } from "../testing/grace.ts";
 import { PUBLISHABLE_KEY, SECRET_KEY, World } from "../testing/kit.ts";
 
@@ -196,6 +197,19 @@ describe("hold", () => {
     clientCloses(returned, 1000);
     world.advance(20);
     expect(ben.newFrames()).toEqual(["left: ann"]);
+  });
+
+  test("connections on two nodes that expire together, one of them new, are held", () => {
+    const world = new World({ nodes: 2, traffic: delayed(5) });
+    const ben = world.join("ben", "c", { node: 1 });
+    const ann = world.join("ann", "c");
+    const other = world.connect("ann", { node: 1 });
+    world.settle();
+    ben.take();
+    other.subscribe("c");
+    for (const { connection, node } of [ann, other]) node.hub.connections.expire(connection);
+    world.advance(5000);
+    expect(ben.take()).toEqual([]);
   });
 
   test("another token's metadata is shown as new metadata", () => {

@@ -7,9 +7,10 @@
  * keeps it until the same time.
  */
 import type { Keyring } from "../../access/keyring.ts";
-import type { Lingers, MemberState } from "../../engine/engine.ts";
+import type { Engine, Lingers, MemberState } from "../../engine/engine.ts";
 import { bitOf } from "../../protocol/actions.ts";
 import { GRACE_SECONDS_MAX, HOLD_MS } from "../../protocol/limits.ts";
+import { announce } from "../announce.ts";
 import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
 import { LINGERING_MAX } from "../limits.ts";
@@ -30,6 +31,7 @@ const KICKS_MAX = 10_000;
 
 export interface LingeringParts {
   readonly clock: Clock;
+  readonly engine: Engine;
   readonly keyring: Keyring;
   readonly holds: Pick<Holds, "end" | "inherit">;
   /** What is to be shown of this member may have changed. */
@@ -138,6 +140,13 @@ export class Lingering {
     const untilMs = Math.min(lingers.untilMs, latestMs);
     this.addToSlot(member, untilMs + OVERDUE_MS);
     return untilMs === lingers.untilMs ? state : lingering(state, { ...lingers, untilMs });
+  }
+
+  /** The member has a connection on another node. */
+  returnedElsewhere(member: Member): void {
+    // Nodes that do not know of its stay here would take its end for a goodbye.
+    if (member.stay) announce(this.parts.engine, member.channel, [member]);
+    this.forget(member);
   }
 
   /** The member has a connection again, or has said goodbye: nothing of its earlier connections counts any more. */
