@@ -79,6 +79,7 @@ export class Keys {
           connection.errors.push("channel_not_authorized");
       } else if (!may(connection, "presence")) {
         if (subscription.presence) this.context.graces.endedByKey(connection, channel);
+        this.context.states.withdrawn(subscription);
         subscription.presence = false;
         subscription.roster = undefined;
       } else if (!subscription.presence && !subscription.acked && this.context.isCommitting(connection))

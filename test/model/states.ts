@@ -43,6 +43,11 @@ export class States {
     this.acceptedMs.set(subscription, this.context.nowMs());
   }
 
+  /** A state ends with the presence action, and does not come back with it. */
+  withdrawn(subscription: Subscription): void {
+    this.accepted(subscription, NONE);
+  }
+
   /** The states that other nodes may know of a member whose node has died: it may have set its own since it was announced. */
   statesBefore({ app, peerId }: Connection, subscription: Subscription, announcedMs: number): ReadonlySet<string> {
     if ((this.acceptedMs.get(subscription) ?? Number.NEGATIVE_INFINITY) < announcedMs)
