@@ -52,6 +52,8 @@ export class Graces {
     readonly subscription: Subscription;
     readonly atMs: number;
   }[] = [];
+  /** Connections that have ended before their messages were committed: until then, a peer that comes back has not left. */
+  private readonly uncommitted: { readonly connection: Connection; readonly subscription: Subscription }[] = [];
   /** When a key was last edited or revoked. */
   private narrowedMs = Number.NEGATIVE_INFINITY;
 
@@ -82,6 +84,7 @@ export class Graces {
       const graceMs = LOST.includes(code) || isHeld ? this.context.graceMsOf(channel) : 0;
       const ms = Math.max(graceMs, isHeld ? HOLD_MS : 0);
       if (!isHeld && !LOST.includes(code)) this.noteGoodbye(connection, channel);
+      if (this.context.isCommitting(connection)) this.uncommitted.push({ connection, subscription });
       if (ms === 0) continue;
       const isLast = this.isLast(connection, channel);
       this.entries.push({
@@ -149,6 +152,14 @@ export class Graces {
     const subscription = connection.subscriptions.get(channel);
     for (const one of this.entries)
       if (isIts(one) && subscription) this.context.states.inherit(subscription, one.states);
+    for (const { connection: before, subscription: ended } of this.uncommitted)
+      if (
+        subscription &&
+        ended.channel === channel &&
+        isSamePeer(before, connection) &&
+        this.context.isCommitting(before)
+      )
+        this.context.states.inherit(subscription, this.context.states.statesOf(ended));
     if (isShown) this.entries = this.entries.filter((one) => !isIts(one));
     else for (const one of this.entries) if (isIts(one)) one.isSure = false;
   }
