@@ -51,7 +51,7 @@ export class Requests {
     const frame = { type: "subscribe", channel, ...metadata, ...asked?.fields };
     const refusal = this.refusal(connection, "subscribe", channel);
     // When its turn comes, the key may allow it again.
-    if (refusal && this.isWaiting(connection)) return;
+    if (refusal && this.isWaiting(connection) && !connection.mustClose) return;
     if (refusal || connection.mustClose) return this.request(connection, frame, { expect: refusal ?? "" });
     const subscription: Subscription = connection.subscriptions.get(channel) ?? {
       channel,
