@@ -30,7 +30,7 @@ const PLANTED: readonly Bug[] = [
   {
     name: "history: an ack's position ahead of deliveries",
     file: PUBLISHING,
-    find: "if (stream) stream.whenDelivered(epoch, offset, delivered);",
+    find: "if (stream) stream.whenDelivered(appended.epoch, appended.offset, delivered);",
     replace: "if (stream) delivered();",
   },
   {
@@ -42,7 +42,7 @@ const PLANTED: readonly Bug[] = [
   {
     name: "history: the end of a batch whose answer was lost is never delivered",
     file: "src/history/appender.ts",
-    find: "else if (one && !one.isDuplicate) this.call(() => this.parts.lateStored(message, one));",
+    find: "else if (result && !result.isDuplicate) this.lateStored(one, result);",
     replace: "",
   },
   {
@@ -65,9 +65,9 @@ const PLANTED: readonly Bug[] = [
   },
   {
     name: "history: a duplicate is acked like a new message",
-    file: PUBLISHING,
-    find: "const published: Published = { epoch, offset, check, isDuplicate };",
-    replace: "const published: Published = { epoch, offset, check, isDuplicate: false };",
+    file: "src/realtime/message-frames.ts",
+    find: `const duplicate = outcome.isDuplicate ? ',"duplicate":true' : "";`,
+    replace: 'const duplicate = "";',
   },
   {
     name: "recovery: own messages replayed",
