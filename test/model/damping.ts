@@ -24,8 +24,8 @@ export class DampingLog {
 
   constructor(private readonly nowMs: () => number) {}
 
-  /** A connection was shown a change of `peerId`. */
-  add(connection: Connection, channel: string, peerId: string, entry: string | undefined): void {
+  /** A connection was shown a change of `peerId`. `mayReturn`: it is shown its returns too, however many there are. */
+  add(connection: Connection, channel: string, peerId: string, entry: string | undefined, mayReturn: boolean): void {
     const name = nameOf(connection, channel, peerId);
     const since = this.nowMs() - WINDOW_MS - READ_LATE_MS;
     const log = (this.logs.get(name) ?? []).filter(({ atMs }) => atMs >= since);
@@ -37,7 +37,7 @@ export class DampingLog {
       connection.subscriptions.get(channel)?.rosterMs ?? 0,
     );
     const own = log.filter((one) => one.connection === connection && one.atMs > from);
-    if (own.length > CHANGES_MAX + 1)
+    if (own.length > CHANGES_MAX + 1 && !mayReturn)
       ruleBroken(connection, `${own.length} changes of ${peerId} on ${channel} within 10 s`);
   }
 

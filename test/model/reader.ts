@@ -151,8 +151,10 @@ export class Reader {
     if (subscription.isRevoked) return result === "action_not_permitted";
     // Its unsubscribe waits behind it: the edit has found nothing to end.
     if (!isLeaving(connection, subscription.channel)) return false;
-    if (!may(connection, "subscribe")) return result === "action_not_permitted";
-    return !covers(connection, subscription.channel) && result === "channel_not_authorized";
+    const isAllowed = may(connection, "subscribe") && covers(connection, subscription.channel);
+    // Or it had begun already, and the edit has ended it.
+    if (result === "channel_not_authorized") return !isAllowed;
+    return result === "action_not_permitted" && !may(connection, "subscribe");
   }
 
   private received(connection: Connection, frame: Received): undefined {
@@ -254,8 +256,9 @@ export class Reader {
     if (!(roster instanceof Map)) return ruleBroken(connection, `a change of ${channel} between ack and roster`);
     if (joined.length + left.length === 0) ruleBroken(connection, `an empty change on ${channel}`);
     this.context.states.entries(connection, subscription, joined, false);
+    const mayReturn = (peerId: string): boolean => this.context.graces.isCorrespondent(connection, peerId);
     for (const { peerId, metadata } of joined) {
-      this.context.damping.add(connection, channel, peerId, textOf(metadata));
+      this.context.damping.add(connection, channel, peerId, textOf(metadata), mayReturn(peerId));
       if (peerId === connection.peerId) continue;
       if (roster.get(peerId) === textOf(metadata))
         ruleBroken(connection, `${peerId} joined ${channel} twice, unchanged`);
@@ -277,7 +280,7 @@ export class Reader {
       if (stays) ruleBroken(connection, `${peerId} left ${channel}, but is ${stays.why} until ${stays.untilMs}`);
       this.context.states.left(subscription, peerId);
       roster.delete(peerId);
-      this.context.damping.add(connection, channel, peerId, undefined);
+      this.context.damping.add(connection, channel, peerId, undefined, mayReturn(peerId));
     }
   }
 
