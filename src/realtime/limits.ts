@@ -22,6 +22,8 @@ export const CHANGES_SHOWN_WINDOW_MS = 10_000;
  * and state, and clients with a publishable key can make new ones as fast as they may connect.
  */
 export const LINGERING_MAX = 100_000;
+/** One application may have this many of them, so that others have some left. */
+export const LINGERING_PER_APP_MAX = LINGERING_MAX / 2;
 
 /** Members in the note of a node that stops, and the characters of that note; the others leave and join. */
 export const NOTED_MEMBERS_MAX = 50_000;

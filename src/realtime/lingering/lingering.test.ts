@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { LINGERING_PER_APP_MAX } from "../limits.ts";
 import { Subscription } from "../subscription.ts";
 import { CALL, clientCloses, graceWorld, withStates } from "../testing/grace.ts";
 import { PUBLISHABLE_KEY, SECRET_KEY, World } from "../testing/kit.ts";
@@ -164,6 +165,20 @@ describe("grace", () => {
     expect(ben.take()).toEqual([]);
     world.advance(30_000);
     expect(ben.newFrames()).toEqual(["left: ann"]);
+  });
+
+  test("one application has no more than its share of the members that stay", () => {
+    const world = graceWorld();
+    const [ben, ann, dan] = [world.join("ben", CALL), world.join("ann", CALL), world.join("dan", CALL)];
+    ben.take();
+    const { space } = ben.connection.peer;
+    space.stays = LINGERING_PER_APP_MAX - 1;
+    ann.vanish();
+    dan.vanish();
+    world.advance(100);
+    expect(ben.newFrames()).toEqual(["left: dan"]);
+    world.advance(31_000);
+    expect([ben.newFrames(), space.stays]).toEqual([["left: ann"], LINGERING_PER_APP_MAX - 1]);
   });
 
   test("nothing is left of members whose time is over", () => {

@@ -13,7 +13,7 @@ import { GRACE_SECONDS_MAX, HOLD_MS } from "../../protocol/limits.ts";
 import { announce } from "../announce.ts";
 import type { Channel } from "../channel.ts";
 import type { Clock } from "../clock.ts";
-import { LINGERING_MAX } from "../limits.ts";
+import { LINGERING_MAX, LINGERING_PER_APP_MAX } from "../limits.ts";
 import { type Member, stateOf } from "../member.ts";
 import type { Subscription } from "../subscription.ts";
 import type { Holds } from "./holds.ts";
@@ -87,7 +87,7 @@ export class Lingering {
     const departure = connection.open ? "goodbye" : connection.departure;
     // The last connection decides: with its goodbye, those that were lost before it do not stay either.
     if (departure === "goodbye") return this.forget(member);
-    if (!isShown(member) || !channel.isInUse || this.staying.size >= LINGERING_MAX) return;
+    if (!isShown(member) || !channel.isInUse || this.isFull(member)) return;
     // Messages that were stored late: the key may have been revoked since.
     if (!this.isAllowed(member, connection.keyId)) return;
     const nowMs = this.parts.clock.nowMs();
@@ -112,7 +112,7 @@ export class Lingering {
   /** Keeps a member whose connection has ended on another node, or before this node started. */
   private keep(member: Member, state: MemberState): boolean {
     const { lingers } = state;
-    if (!lingers || lingers.untilMs <= this.parts.clock.nowMs() || this.staying.size >= LINGERING_MAX) return false;
+    if (!lingers || lingers.untilMs <= this.parts.clock.nowMs() || this.isFull(member)) return false;
     if (!this.isAllowed(member, lingers.keyId)) return false;
     const isHeld = lingers.why === "held";
     const graceUntilMs = isHeld ? lingers.untilMs - HOLD_MS + member.channel.graceSec * 1000 : lingers.untilMs;
@@ -197,17 +197,22 @@ export class Lingering {
     this.parts.changed(member);
   }
 
+  private isFull({ peer }: Member): boolean {
+    return this.staying.size >= LINGERING_MAX || peer.space.stays >= LINGERING_PER_APP_MAX;
+  }
+
   // Time
 
   private begin(member: Member, stay: Stay): void {
     member.stay = stay;
+    if (!this.staying.has(member)) member.peer.space.stays++;
     this.staying.add(member);
     if (stay.state.lingers) this.addToSlot(member, stay.state.lingers.untilMs);
   }
 
   private end(member: Member): void {
     member.stay = undefined;
-    this.staying.delete(member);
+    if (this.staying.delete(member)) member.peer.space.stays--;
   }
 
   private addToSlot(member: Member, atMs: number): void {
