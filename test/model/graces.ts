@@ -53,7 +53,11 @@ export class Graces {
     readonly atMs: number;
   }[] = [];
   /** Connections that have ended before their messages were committed: until then, a peer that comes back has not left. */
-  private readonly uncommitted: { readonly connection: Connection; readonly subscription: Subscription }[] = [];
+  private readonly uncommitted: {
+    readonly connection: Connection;
+    readonly channel: string;
+    readonly states: ReadonlySet<string>;
+  }[] = [];
   /** When a key was last edited or revoked. */
   private narrowedMs = Number.NEGATIVE_INFINITY;
 
@@ -84,7 +88,7 @@ export class Graces {
       const graceMs = LOST.includes(code) || isHeld ? this.context.graceMsOf(channel) : 0;
       const ms = Math.max(graceMs, isHeld ? HOLD_MS : 0);
       if (!isHeld && !LOST.includes(code)) this.noteGoodbye(connection, channel);
-      if (this.context.isCommitting(connection)) this.uncommitted.push({ connection, subscription });
+      this.noteUncommitted(connection, subscription);
       if (ms === 0) continue;
       const isLast = this.isLast(connection, channel);
       this.entries.push({
@@ -152,14 +156,9 @@ export class Graces {
     const subscription = connection.subscriptions.get(channel);
     for (const one of this.entries)
       if (isIts(one) && subscription) this.context.states.inherit(subscription, one.states);
-    for (const { connection: before, subscription: ended } of this.uncommitted)
-      if (
-        subscription &&
-        ended.channel === channel &&
-        isSamePeer(before, connection) &&
-        this.context.isCommitting(before)
-      )
-        this.context.states.inherit(subscription, this.context.states.statesOf(ended));
+    for (const { connection: before, channel: of, states } of this.uncommitted)
+      if (subscription && of === channel && isSamePeer(before, connection) && this.context.isCommitting(before))
+        this.context.states.inherit(subscription, states);
     if (isShown) this.entries = this.entries.filter((one) => !isIts(one));
     else for (const one of this.entries) if (isIts(one)) one.isSure = false;
   }
@@ -201,8 +200,15 @@ export class Graces {
   }
 
   /** An edit of the key has ended a member: to the other nodes that is a goodbye. */
-  endedByKey(connection: Connection, channel: string): void {
-    this.noteGoodbye(connection, channel);
+  endedByKey(connection: Connection, subscription: Subscription): void {
+    this.noteGoodbye(connection, subscription.channel);
+    this.noteUncommitted(connection, subscription);
+  }
+
+  private noteUncommitted(connection: Connection, subscription: Subscription): void {
+    if (!this.context.isCommitting(connection)) return;
+    const states = this.context.states.statesOf(subscription);
+    this.uncommitted.push({ connection, channel: subscription.channel, states });
   }
 
   private noteGoodbye({ app, peerId }: Connection, channel: string): void {

@@ -71,14 +71,14 @@ export class Keys {
     }
     for (const [channel, subscription] of connection.subscriptions) {
       if (!may(connection, "subscribe") || !covers(connection, channel)) {
-        if (subscription.presence) this.context.graces.endedByKey(connection, channel);
+        if (subscription.presence) this.context.graces.endedByKey(connection, subscription);
         endSubscription(connection, channel);
         subscription.isRevoked = true;
         // A subscribe that waits for a message to be committed is refused when its turn comes.
         if (subscription.acked || !this.context.isCommitting(connection))
           connection.errors.push("channel_not_authorized");
       } else if (!may(connection, "presence")) {
-        if (subscription.presence) this.context.graces.endedByKey(connection, channel);
+        if (subscription.presence) this.context.graces.endedByKey(connection, subscription);
         this.context.states.withdrawn(subscription);
         subscription.presence = false;
         subscription.roster = undefined;
