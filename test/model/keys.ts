@@ -2,7 +2,7 @@
 import { ACTIONS } from "../../src/protocol/actions.ts";
 import { APP_CHOICES, APPS, type Choices, GRACE_MS, KEY_ACTIONS, KEY_PATTERNS, KEY_SLOTS } from "./acts.ts";
 import type { Context } from "./context.ts";
-import { type Connection, covers, endSubscription, type KeyState, may } from "./model.ts";
+import { type Connection, covers, endSubscription, isAsking, type KeyState, may } from "./model.ts";
 
 export class Keys {
   private readonly keys = new Map<string, KeyState>();
@@ -82,7 +82,7 @@ export class Keys {
         this.context.states.withdrawn(subscription);
         subscription.presence = false;
         subscription.roster = undefined;
-      } else if (!subscription.presence && !subscription.acked && this.context.isCommitting(connection))
+      } else if (!subscription.presence && isAsking(connection, channel) && this.context.isCommitting(connection))
         subscription.mayGainPresence = true;
     }
   }
