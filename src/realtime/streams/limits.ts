@@ -19,10 +19,10 @@ export const READ_MAX_MESSAGES = 256;
 export const READ_MAX_BYTES = 256 * 1024;
 /** Long reads at the same time, for recoveries and pages: each may hold REPLAY_MAX_BYTES in memory. */
 export const LONG_READS_MAX = 8;
-/** How much of a turn of the process they take. */
-export const LONG_READS_TURN_MS = 4;
-/** How much of a turn of the process replays take, and how much one of them writes before it is the turn of another connection. */
-export const REPLAYS_TURN_MS = 4;
+/** How much of a turn of the process long reads take, and replays as well: the more, the longer everything else takes. */
+export const TURN_SHARE_MIN_MS = 4;
+export const TURN_SHARE_MAX_MS = 200;
+/** How much a replay writes before it is the turn of another connection. */
 export const REPLAY_SLICE_MESSAGES = 50;
 export const REPLAY_SLICE_BYTES = 64 * 1024;
 /** A message that was read from the store waits this long for the join of its sender. */

@@ -1,6 +1,6 @@
 /** Replays of many clients at once: they wait for their turns, and the store is read once for all of them. */
 import { expect, test } from "bun:test";
-import { REPLAYS_TURN_MS } from "./limits.ts";
+import { TURN_SHARE_MIN_MS } from "./limits.ts";
 import { dataOf, numbers, positionOf, ROOM, StreamsWorld, seen } from "./testing/streams-world.ts";
 
 const LONG = "x".repeat(63_000);
@@ -11,7 +11,7 @@ async function busy(messages: number): Promise<StreamsWorld> {
   const ann = await world.joined("ann");
   await world.publish(ann, 1, messages);
   world.connect("first").subscribe(ROOM, { rewind: 1 });
-  world.clock.advance(REPLAYS_TURN_MS);
+  world.clock.advance(TURN_SHARE_MIN_MS);
   return world;
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Connection } from "../connection.ts";
 import { FakeClock } from "../testing/fake-clock.ts";
-import { REPLAYS_TURN_MS } from "./limits.ts";
+import { TURN_SHARE_MIN_MS } from "./limits.ts";
 import { Pacer } from "./pacer.ts";
 import type { Replay } from "./replay.ts";
 
@@ -47,8 +47,8 @@ class Paced {
 
 test("one replay is worked on at once, for a few milliseconds of each turn", () => {
   const paced = new Paced();
-  paced.add("a", REPLAYS_TURN_MS + 2);
-  expect(paced.done).toHaveLength(REPLAYS_TURN_MS);
+  paced.add("a", TURN_SHARE_MIN_MS + 2);
+  expect(paced.done).toHaveLength(TURN_SHARE_MIN_MS);
   expect(paced.nextTurn()).toEqual(["a", "a"]);
   expect(paced.nextTurn()).toEqual([]);
   expect(paced.isIdle).toBe(true);
@@ -56,7 +56,7 @@ test("one replay is worked on at once, for a few milliseconds of each turn", () 
 
 test("connections take turns, whatever the number of their replays", () => {
   const paced = new Paced();
-  paced.add("-", REPLAYS_TURN_MS);
+  paced.add("-", TURN_SHARE_MIN_MS);
   for (const name of ["a1", "a2", "a3"]) paced.add(name, 2);
   paced.add("b", 3);
   expect([...paced.nextTurn(), ...paced.nextTurn()]).toEqual(["a1", "a2", "b", "a3", "b", "a1", "b", "a2"]);
@@ -82,7 +82,7 @@ test("those that have begun go on while more come all the time", () => {
 
 test("a replay that has ended is not worked on", () => {
   const paced = new Paced();
-  paced.add("-", REPLAYS_TURN_MS);
+  paced.add("-", TURN_SHARE_MIN_MS);
   const ended = paced.add("a", 2);
   paced.add("b", 1);
   paced.pacer.remove(ended);

@@ -4,7 +4,6 @@
  * and not the messages of the rest.
  */
 import type { Connection } from "../connection.ts";
-import { REPLAYS_TURN_MS } from "./limits.ts";
 import type { Replay } from "./replay.ts";
 import { TurnShare, type TurnShareParts } from "./turn-share.ts";
 
@@ -27,7 +26,7 @@ export class Pacer {
     /** A short piece of work; returns true if there is more to do now. */
     private readonly work: (replay: Replay) => boolean,
   ) {
-    this.share = new TurnShare(parts, REPLAYS_TURN_MS, () => this.run());
+    this.share = new TurnShare(parts, () => this.run());
   }
 
   /** There is something to do for this replay: now, or when it is its turn. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { FakeClock } from "../testing/fake-clock.ts";
-import { LONG_READS_MAX, LONG_READS_TURN_MS } from "./limits.ts";
+import { LONG_READS_MAX, TURN_SHARE_MIN_MS } from "./limits.ts";
 import { ReadQueue } from "./read-queue.ts";
 
 class Reads {
@@ -47,9 +47,9 @@ test("reads take a few milliseconds of each turn, however many wait", async () =
   const reads = new Reads();
   reads.embedded("a", 10);
   await reads.settled();
-  expect(reads.done).toHaveLength(LONG_READS_TURN_MS);
+  expect(reads.done).toHaveLength(TURN_SHARE_MIN_MS);
   await reads.nextTurn();
-  expect(reads.done).toHaveLength(2 * LONG_READS_TURN_MS);
+  expect(reads.done).toHaveLength(2 * TURN_SHARE_MIN_MS);
   await reads.nextTurn();
   expect(reads.done).toHaveLength(10);
   await reads.nextTurn();

@@ -5,7 +5,7 @@
  * The embedded store answers within the call. Without a pause, the reads of a thousand clients that come back would follow each other
  * in one turn of the process, for many seconds: once they have taken some of a turn, the rest waits for the next.
  */
-import { LONG_READS_MAX, LONG_READS_TURN_MS } from "./limits.ts";
+import { LONG_READS_MAX } from "./limits.ts";
 import { TurnShare, type TurnShareParts } from "./turn-share.ts";
 
 /** A connection; for calls over REST, the application. */
@@ -19,7 +19,7 @@ export class ReadQueue {
   private readonly share: TurnShare;
 
   constructor(parts: TurnShareParts) {
-    this.share = new TurnShare(parts, LONG_READS_TURN_MS, () => this.next());
+    this.share = new TurnShare(parts, () => this.next());
   }
 
   /** Calls `read` when it is its turn. */

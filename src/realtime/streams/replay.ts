@@ -16,6 +16,8 @@ export class Replay {
   check: string | undefined;
   /** Messages up to this offset are replayed; those behind it were published meanwhile. */
   upTo = 0;
+  /** Monotonic ms: it must be live by then. Not decided while it waits for its first turn, which is not its client's fault. */
+  untilMs = Number.POSITIVE_INFINITY;
   isReading = false;
   /** Decides from where it begins; `undefined` once that has been called. */
   begin: (() => void) | undefined;
@@ -31,8 +33,6 @@ export class Replay {
   constructor(
     readonly subscription: Subscription,
     readonly start: Start,
-    /** Monotonic ms: it must be live by then. */
-    readonly untilMs: number,
   ) {}
 
   /** Messages of this connection are left out: the client has them. */

@@ -68,7 +68,7 @@ export class Replays {
 
   /** A new subscription that begins with earlier messages. */
   begin(subscription: Subscription, start: Start): void {
-    subscription.replay = new Replay(subscription, start, this.parts.clock.monotonicMs() + REPLAY_MAX_MS);
+    subscription.replay = new Replay(subscription, start);
   }
 
   /** The stream is open: decides from where the subscription begins, when it is its turn. */
@@ -97,6 +97,7 @@ export class Replays {
     const { begin } = replay;
     if (!begin) return this.pump(replay);
     replay.begin = undefined;
+    replay.untilMs = this.parts.clock.monotonicMs() + REPLAY_MAX_MS;
     begin();
     return false;
   }
