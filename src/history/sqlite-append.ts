@@ -3,19 +3,21 @@ import type { Database } from "bun:sqlite";
 import type { Retention } from "../protocol/channel-rules.ts";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
 import type { Appended, Batch, NewMessage } from "./history.ts";
+import type { SqliteRuns } from "./sqlite-runs.ts";
 import type { SqliteStreams, StreamRow } from "./sqlite-streams.ts";
 
 /** A stream while a batch is appended to it. */
 interface Touched {
   readonly row: StreamRow;
   readonly isNew: boolean;
-  messages: number;
+  readonly messages: NewMessage[];
   bytes: number;
 }
 
 export interface AppendParts {
   readonly db: Database;
   readonly streams: SqliteStreams;
+  readonly runs: SqliteRuns;
   readonly nowMs: () => number;
   /** Called for a stream that holds more messages than it should. */
   readonly overfull: (stream: number) => void;
@@ -24,12 +26,10 @@ export interface AppendParts {
 export class SqliteAppend {
   private readonly begin;
   private readonly commit;
-  private readonly insert;
   private readonly findId;
   private readonly putId;
   private readonly raise;
   private readonly setExpires;
-  private readonly newest;
   /** The stream of the last message of the batch. */
   private last: Touched | undefined;
 
@@ -37,13 +37,6 @@ export class SqliteAppend {
     const { db } = parts;
     this.begin = db.prepare<undefined, []>("BEGIN IMMEDIATE");
     this.commit = db.prepare<undefined, []>("COMMIT");
-    this.insert = db.prepare<
-      undefined,
-      [number, number, number, number, string, string, string | null, string | null, string | null, string]
-    >(
-      `INSERT INTO messages (stream, off, time, size, batch, sender, connection, mid, metadata, data)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
     this.findId = db.prepare<{ off: number; batch: string; time: number }, [number, string, string]>(
       "SELECT off, batch, time FROM ids WHERE stream = ? AND scope = ? AND mid = ?",
     );
@@ -55,13 +48,10 @@ export class SqliteAppend {
       "UPDATE streams SET top = ?, top_check = ?, last_time = ?, bytes = ?, changed = ?, used = ? WHERE id = ?",
     );
     this.setExpires = db.prepare<undefined, [number, number]>("UPDATE streams SET expires = ? WHERE id = ?");
-    this.newest = db.prepare<{ off: number; time: number }, [number, string]>(
-      "SELECT off, time FROM messages WHERE stream = ? AND batch = ? ORDER BY off DESC LIMIT 1",
-    );
   }
 
   append(batch: Batch): readonly Appended[] {
-    const { db, streams, overfull } = this.parts;
+    const { db, streams, runs, overfull } = this.parts;
     const touched = new Map<string, Touched>();
     this.last = undefined;
     const results: Appended[] = [];
@@ -69,15 +59,18 @@ export class SqliteAppend {
     this.begin.run();
     try {
       for (const message of batch.messages) results.push(this.appendOne(batch.check, message, touched, nowMs));
-      for (const { row, messages } of touched.values())
-        if (messages > 0) this.raise.run(row.top, row.top_check, row.last_time, row.bytes, nowMs, nowMs, row.id);
+      for (const { row, messages } of touched.values()) {
+        if (messages.length === 0) continue;
+        runs.add(row.id, row.top, row.last_time, batch.check, messages);
+        this.raise.run(row.top, row.top_check, row.last_time, row.bytes, nowMs, nowMs, row.id);
+      }
       this.commit.run();
     } catch (error) {
       if (db.inTransaction) db.run("ROLLBACK");
       throw error;
     }
     for (const { row, isNew, messages, bytes } of touched.values()) {
-      streams.count(row.app, Number(isNew), messages, bytes);
+      streams.count(row.app, Number(isNew), messages.length, bytes);
       if (row.top - row.low + 1 > row.keep_messages) overfull(row.id);
     }
     return results;
@@ -94,8 +87,6 @@ export class SqliteAppend {
     }
     const offset = ++row.top;
     const time = Math.max(row.last_time, nowMs);
-    const { from, connection = null, metadataJson = null, dataJson, bytes: size } = message;
-    this.insert.run(row.id, offset, time, size, check, from, connection, id ?? null, metadataJson, dataJson);
     if (id !== undefined) this.putId.run(row.id, message.idScope, id, offset, check, nowMs);
     if (row.expires === null) {
       row.expires = time + row.keep_ms;
@@ -103,9 +94,9 @@ export class SqliteAppend {
     }
     row.top_check = check;
     row.last_time = time;
-    row.bytes += size;
-    stream.messages++;
-    stream.bytes += size;
+    row.bytes += message.bytes;
+    stream.messages.push(message);
+    stream.bytes += message.bytes;
     return { epoch: row.epoch, offset, check, time, isDuplicate: false };
   }
 
@@ -124,7 +115,7 @@ export class SqliteAppend {
     const found = streams.find(app, channel);
     const row = found ?? streams.insert(app, channel, keep, nowMs);
     streams.keep(row, keep);
-    return { row, isNew: found === undefined, messages: 0, bytes: 0 };
+    return { row, isNew: found === undefined, messages: [], bytes: 0 };
   }
 
   /**
@@ -132,7 +123,7 @@ export class SqliteAppend {
    * one stream has offsets without a gap, in the order of the batch; trimming may have removed the oldest.
    */
   settle(batch: Batch): readonly Appended[] | undefined {
-    const { streams } = this.parts;
+    const { streams, runs } = this.parts;
     const nowMs = this.parts.nowMs();
     const groups = Map.groupBy(batch.messages.keys(), (at) => {
       const { app, channel } = batch.messages[at] as NewMessage;
@@ -143,12 +134,12 @@ export class SqliteAppend {
       const { app, channel } = batch.messages[places[0] as number] as NewMessage;
       const row = streams.find(app, channel);
       if (!row) return undefined;
-      const newest = this.newest.get(row.id, batch.check);
+      const newest = runs.endOf(row.id, batch.check);
       const seen = new Set<string>();
       const stored = places.filter((at) => !this.placeDuplicate(batch, at, row, seen, results, nowMs));
       if (!newest && stored.length > 0) return undefined;
       for (const [index, at] of stored.entries()) {
-        const offset = (newest?.off ?? 0) - stored.length + 1 + index;
+        const offset = (newest?.last ?? 0) - stored.length + 1 + index;
         results[at] = { epoch: row.epoch, offset, check: batch.check, time: newest?.time ?? 0, isDuplicate: false };
       }
     }

@@ -34,7 +34,7 @@ const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
  * Ids of streams are never used again, so messages of a removed stream can be deleted later: `gone` names those streams.
  * `ids` is in the order of its rowid, which is nearly that of time.
  */
-const SCHEMA = `
+export const SCHEMA = `
 CREATE TABLE streams (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   app TEXT NOT NULL,
@@ -54,18 +54,15 @@ CREATE TABLE streams (
   UNIQUE (app, channel)
 );
 CREATE INDEX streams_expires ON streams (expires) WHERE expires IS NOT NULL;
-CREATE TABLE messages (
+CREATE TABLE runs (
   stream INTEGER NOT NULL,
-  off INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  first INTEGER NOT NULL,
   time INTEGER NOT NULL,
   size INTEGER NOT NULL,
   batch TEXT NOT NULL,
-  sender TEXT NOT NULL,
-  connection TEXT,
-  mid TEXT,
-  metadata TEXT,
-  data TEXT NOT NULL,
-  PRIMARY KEY (stream, off)
+  body TEXT NOT NULL,
+  PRIMARY KEY (stream, last)
 ) WITHOUT ROWID;
 CREATE TABLE ids (
   seq INTEGER PRIMARY KEY,

@@ -5,6 +5,7 @@ import { NO_CHECK } from "../protocol/position.ts";
 import type { HistoryUsage, StreamState } from "./history.ts";
 import { STREAM_USE_NOTED_MS } from "./limits.ts";
 import { randomBase36 } from "./random.ts";
+import type { SqliteRuns } from "./sqlite-runs.ts";
 
 export interface StreamRow {
   readonly id: number;
@@ -42,9 +43,11 @@ export class SqliteStreams {
   private readonly noteGone;
   private readonly noteUse;
   private readonly setKeep;
-  private readonly at;
 
-  constructor(db: Database) {
+  constructor(
+    db: Database,
+    private readonly runs: SqliteRuns,
+  ) {
     const columns =
       "id, app, channel, epoch, top, top_check, low, low_check, last_time, bytes, keep_messages, keep_ms, expires, used";
     this.byName = db.prepare<StreamRow, [string, string]>(
@@ -60,9 +63,6 @@ export class SqliteStreams {
     this.noteUse = db.prepare<undefined, [number, number]>("UPDATE streams SET used = ? WHERE id = ?");
     this.setKeep = db.prepare<undefined, [number, number, number | null, number]>(
       "UPDATE streams SET keep_messages = ?, keep_ms = ?, expires = ? WHERE id = ?",
-    );
-    this.at = db.prepare<{ time: number; batch: string }, [number, number]>(
-      "SELECT time, batch FROM messages WHERE stream = ? AND off = ?",
     );
     const sums = db.query<Totals & { app: string }, []>(
       "SELECT app, COUNT(*) AS streams, SUM(top - low + 1) AS messages, SUM(bytes) AS bytes FROM streams GROUP BY app",
@@ -107,7 +107,7 @@ export class SqliteStreams {
   }
 
   message(row: StreamRow, offset: number): { readonly time: number; readonly batch: string } | undefined {
-    return this.at.get(row.id, offset) ?? undefined;
+    return this.runs.at(row.id, offset);
   }
 
   /** The first message that the stream holds: those that are too many or too old are no longer shown, although they may be stored. */

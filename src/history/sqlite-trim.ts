@@ -3,11 +3,12 @@ import type { Database } from "bun:sqlite";
 import { MESSAGE_ID_REMEMBERED_MS } from "../protocol/limits.ts";
 import { EMPTY_STREAM_KEPT_MS, EXPIRED_STREAM_KEPT_MS } from "./limits.ts";
 import { AppScan, FOUND_MAX, type Found } from "./sqlite-app-scan.ts";
+import type { SqliteRuns } from "./sqlite-runs.ts";
 import type { SqliteStreams, StreamRow } from "./sqlite-streams.ts";
 
 /** A call of `trim` ends after this time, give or take one step. */
 const SLICE_MS = 4;
-/** Rows that one step deletes, about half a millisecond. */
+/** Messages that one step deletes, about half a millisecond. */
 const STEP_ROWS = 128;
 /** Streams that one step of the walk over all streams looks at. */
 const WALK_STREAMS = 100;
@@ -15,6 +16,7 @@ const WALK_STREAMS = 100;
 export interface TrimParts {
   readonly db: Database;
   readonly streams: SqliteStreams;
+  readonly runs: SqliteRuns;
   readonly nowMs: () => number;
   /** Streams per application. */
   readonly streamsMax: number;
@@ -31,23 +33,16 @@ export class SqliteTrim {
   /** The streams of one application that are being brought down to a level of bytes. */
   private cutting: { readonly found: readonly Found[]; at: number; readonly level: number } | undefined;
 
-  private readonly sum;
-  private readonly deleteMessages;
   private readonly raiseLow;
   private readonly expired;
   private readonly walk;
   private readonly deleteIds;
   private readonly oneGone;
-  private readonly lastOfSlice;
   private readonly forgetGone;
 
   constructor(private readonly parts: TrimParts) {
     const { db } = parts;
     this.scan = new AppScan(db);
-    this.sum = db.prepare<{ bytes: number }, [number, number]>(
-      "SELECT COALESCE(SUM(size), 0) AS bytes FROM messages WHERE stream = ? AND off <= ?",
-    );
-    this.deleteMessages = db.prepare<undefined, [number, number]>("DELETE FROM messages WHERE stream = ? AND off <= ?");
     this.raiseLow = db.prepare<undefined, [number, string, number, number | null, number]>(
       "UPDATE streams SET low = ?, low_check = ?, bytes = ?, expires = ? WHERE id = ?",
     );
@@ -61,9 +56,6 @@ export class SqliteTrim {
       `DELETE FROM ids WHERE seq IN (SELECT seq FROM ids ORDER BY seq LIMIT ${STEP_ROWS}) AND ABS(? - time) >= ${MESSAGE_ID_REMEMBERED_MS}`,
     );
     this.oneGone = db.prepare<{ stream: number }, []>("SELECT stream FROM gone LIMIT 1");
-    this.lastOfSlice = db.prepare<{ off: number }, [number]>(
-      `SELECT off FROM messages WHERE stream = ? ORDER BY off LIMIT 1 OFFSET ${STEP_ROWS - 1}`,
-    );
     // What an earlier process has left overfull. At the start all streams are read anyway, to add them up.
     const overfull = db.query<{ id: number }, []>("SELECT id FROM streams WHERE top - low + 1 > keep_messages");
     for (const { id } of overfull.all()) this.overfull.add(id);
@@ -162,16 +154,16 @@ export class SqliteTrim {
 
   /** False: a slice of it is done. The caller's limit may be lower than what is stored. */
   private deleteUpTo(row: StreamRow, last: number): boolean {
-    const { db, streams } = this.parts;
+    const { db, streams, runs } = this.parts;
     if (last < row.low) return true;
     const end = Math.min(last, row.low + STEP_ROWS - 1);
     const check = streams.check(row, end);
-    const bytes = this.sum.get(row.id, end)?.bytes ?? 0;
     const next = streams.message(row, end + 1);
-    db.transaction(() => {
-      this.deleteMessages.run(row.id, end);
+    const bytes = db.transaction(() => {
+      const deleted = runs.deleteUpTo(row.id, end);
       const expires = next ? next.time + row.keep_ms : null;
-      this.raiseLow.run(end + 1, check ?? row.low_check, row.bytes - bytes, expires, row.id);
+      this.raiseLow.run(end + 1, check ?? row.low_check, row.bytes - deleted, expires, row.id);
+      return deleted;
     })();
     streams.count(row.app, 0, row.low - end - 1, -bytes);
     return end === last;
@@ -202,11 +194,10 @@ export class SqliteTrim {
   private deleteGone(): boolean {
     const gone = this.oneGone.get();
     if (!gone) return false;
-    const last = this.lastOfSlice.get(gone.stream)?.off;
-    this.parts.db.transaction(() => {
-      this.deleteMessages.run(gone.stream, last ?? Number.MAX_SAFE_INTEGER);
+    const { db, runs } = this.parts;
+    db.transaction(() => {
       // Its ids expire with all the others.
-      if (last === undefined) this.forgetGone.run(gone.stream);
+      if (!runs.deleteSome(gone.stream)) this.forgetGone.run(gone.stream);
     })();
     return true;
   }

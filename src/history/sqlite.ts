@@ -16,6 +16,7 @@ import { STREAMS_PER_APP_MAX } from "./limits.ts";
 import { SqliteAppend } from "./sqlite-append.ts";
 import { type HistoryFileOptions, isDamage, openHistoryFile, setAside } from "./sqlite-file.ts";
 import { SqliteRead } from "./sqlite-read.ts";
+import { SqliteRuns } from "./sqlite-runs.ts";
 import { SqliteStreams, type StreamRow } from "./sqlite-streams.ts";
 import { SqliteTrim } from "./sqlite-trim.ts";
 
@@ -163,13 +164,21 @@ export class SqliteHistory implements HistoryStore {
   private openFile(): Opened {
     const db = openHistoryFile(this.options);
     const { nowMs } = this;
-    const streams = new SqliteStreams(db);
-    const trimming = new SqliteTrim({ db, streams, nowMs, streamsMax: this.options.streamsMax ?? STREAMS_PER_APP_MAX });
-    const appending = new SqliteAppend({ db, streams, nowMs, overfull: (stream) => trimming.noteOverfull(stream) });
+    const runs = new SqliteRuns(db);
+    const streams = new SqliteStreams(db, runs);
+    const { streamsMax = STREAMS_PER_APP_MAX } = this.options;
+    const trimming = new SqliteTrim({ db, streams, runs, nowMs, streamsMax });
+    const appending = new SqliteAppend({
+      db,
+      streams,
+      runs,
+      nowMs,
+      overfull: (stream) => trimming.noteOverfull(stream),
+    });
     const channels = db.prepare<{ channel: string }, [string, string]>(
       `SELECT channel FROM streams WHERE app = ? AND channel > ? ORDER BY channel LIMIT ${VISIT_STREAMS}`,
     );
     const channelsAfter = (app: string, channel: string) => channels.all(app, channel);
-    return { db, streams, appending, reading: new SqliteRead(db, streams, nowMs), trimming, channelsAfter };
+    return { db, streams, appending, reading: new SqliteRead(db, streams, runs, nowMs), trimming, channelsAfter };
   }
 }
