@@ -44,8 +44,8 @@ export const BUGS: readonly Bug[] = [
   {
     name: "roster with self",
     file: "src/realtime/rosters.ts",
-    find: "const place = places.get(peerId);",
-    replace: "const place = undefined;",
+    find: "const start = starts.get(peerId);",
+    replace: "const start: number | undefined = undefined;",
   },
   {
     name: "joined after direct",

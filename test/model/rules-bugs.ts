@@ -95,8 +95,8 @@ const PLANTED: readonly Bug[] = [
   {
     name: "recovery: live before it has caught up",
     file: REPLAYS,
-    find: "if (replay.cursor >= stream.delivered) return this.goLive(replay);",
-    replace: "if (replay.cursor >= replay.upTo) return this.goLive(replay);",
+    find: "if (replay.cursor >= stream.delivered) {",
+    replace: "if (replay.cursor >= replay.upTo) {",
   },
   {
     name: "recovery: never, though it could be",

@@ -58,13 +58,18 @@ test("without a planted fault nothing is reported, and clients that cut their co
   expect(replayed).toBeGreaterThan(0);
 });
 
-test.each([
-  ["drop", "hole"],
-  ["double", "doubled"],
-] as const)("%s: each is found", async (fault, kind) => {
-  const { report, planted } = await run(fault);
+test("drop: each is found", async () => {
+  const { report, planted } = await run("drop");
   expect(planted).toBe(FAULTS);
-  expect(kinds(report)).toEqual({ [kind]: FAULTS });
+  // The client that misses a message may see that first by the position of its own ack.
+  const { hole = 0, ahead = 0, ...others } = kinds(report);
+  expect([hole + ahead, others]).toEqual([FAULTS, {}]);
+});
+
+test("double: each is found", async () => {
+  const { report, planted } = await run("double");
+  expect(planted).toBe(FAULTS);
+  expect(kinds(report)).toEqual({ doubled: FAULTS });
 });
 
 test("swap: each is found", async () => {
