@@ -40,12 +40,6 @@ const PLANTED: readonly Bug[] = [
     replace: "if (offset > stream.delivered + 1000) {",
   },
   {
-    name: "history: the end of a batch whose answer was lost is never delivered",
-    file: "src/history/appender.ts",
-    find: "else if (result && !result.isDuplicate) this.lateStored(one, result);",
-    replace: "",
-  },
-  {
     name: "history: its own message, live",
     file: "src/realtime/delivery.ts",
     find: "isOnTopic ? own : undefined, fields);",
