@@ -26,8 +26,11 @@ export interface Append {
   readonly message: NewMessage;
   /** When it arrived, monotonic ms. */
   readonly sinceMs: number;
-  /** Gets `undefined` if it is not known whether the message is stored. Called once, never within `append` itself. */
-  done(appended: Appended | undefined): void;
+  /**
+   * Gets `undefined` if it is not known whether the message is stored. Called once, never within `append` itself. `nowMs`: read once
+   * for all messages of a batch.
+   */
+  done(appended: Appended | undefined, nowMs: number): void;
 }
 
 export interface AppenderParts {
@@ -142,9 +145,10 @@ export class Appender {
     if (this.sent !== sent) return;
     this.sent = undefined;
     let at = 0;
+    const nowMs = this.parts.clock.monotonicMs();
     for (const one of sent.appends) {
       const result = appended?.[at++];
-      if (!sent.isUnknown) this.done(one, result);
+      if (!sent.isUnknown) this.done(one, result, nowMs);
       else if (result && !result.isDuplicate) this.lateStored(one, result);
     }
     this.schedule();
@@ -154,7 +158,8 @@ export class Appender {
   private unknown(sent: Sent): void {
     if (this.sent !== sent || sent.isUnknown) return;
     sent.isUnknown = true;
-    for (const one of sent.appends) this.done(one, undefined);
+    const nowMs = this.parts.clock.monotonicMs();
+    for (const one of sent.appends) this.done(one, undefined, nowMs);
     this.reportIdle();
     this.settle(sent, SETTLE_AGAIN_MIN_MS);
   }
@@ -188,7 +193,8 @@ export class Appender {
   }
 
   private check(): void {
-    const sinceMs = this.parts.clock.monotonicMs() - APPEND_MAX_MS;
+    const nowMs = this.parts.clock.monotonicMs();
+    const sinceMs = nowMs - APPEND_MAX_MS;
     const { sent } = this;
     if (sent && sent.sinceMs <= sinceMs) this.unknown(sent);
     let expired = 0;
@@ -197,14 +203,14 @@ export class Appender {
       this.queuedBytes -= one.message.bytes;
       expired++;
     }
-    for (const one of this.queue.splice(0, expired)) this.done(one, undefined);
+    for (const one of this.queue.splice(0, expired)) this.done(one, undefined, nowMs);
     this.reportIdle();
   }
 
   /** A callback that throws must not cost the other messages of its batch their answer. */
-  private done(one: Append, appended: Appended | undefined): void {
+  private done(one: Append, appended: Appended | undefined, nowMs: number): void {
     try {
-      one.done(appended);
+      one.done(appended, nowMs);
     } catch (error) {
       this.parts.failed(error);
     }

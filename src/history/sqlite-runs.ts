@@ -73,6 +73,11 @@ export class SqliteRuns {
     return run && run.first <= offset ? run : undefined;
   }
 
+  /** Where the run of this message ends. */
+  endOfRun(stream: number, offset: number): number | undefined {
+    return this.covering.get(stream, offset)?.last;
+  }
+
   /** Where the newest messages of a batch end, and their time. */
   endOf(stream: number, batch: string): { readonly last: number; readonly time: number } | undefined {
     return this.newest.get(stream, batch) ?? undefined;

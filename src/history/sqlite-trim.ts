@@ -9,7 +9,7 @@ import type { SqliteStreams, StreamRow } from "./sqlite-streams.ts";
 /** A call of `trim` ends after this time, give or take one step. */
 const SLICE_MS = 4;
 /** Messages that one step deletes, about half a millisecond. */
-const STEP_ROWS = 128;
+const STEP_ROWS = 256;
 /** Streams that one step of the walk over all streams looks at. */
 const WALK_STREAMS = 100;
 
@@ -156,7 +156,8 @@ export class SqliteTrim {
   private deleteUpTo(row: StreamRow, last: number): boolean {
     const { db, streams, runs } = this.parts;
     if (last < row.low) return true;
-    const end = Math.min(last, row.low + STEP_ROWS - 1);
+    // A run is cut only where the last step ends: what is left of it has to be written anew.
+    const end = Math.min(last, runs.endOfRun(row.id, row.low + STEP_ROWS - 1) ?? last);
     const check = streams.check(row, end);
     const next = streams.message(row, end + 1);
     const bytes = db.transaction(() => {

@@ -58,11 +58,11 @@ class Pending implements Append {
     readonly sinceMs: number,
     readonly sender: Connection | undefined,
     readonly answer: Answer,
-    private readonly answered: (pending: Pending, appended: Appended | undefined) => void,
+    private readonly answered: (pending: Pending, appended: Appended | undefined, nowMs: number) => void,
   ) {}
 
-  done(appended: Appended | undefined): void {
-    this.answered(this, appended);
+  done(appended: Appended | undefined, nowMs: number): void {
+    this.answered(this, appended, nowMs);
   }
 }
 
@@ -110,7 +110,11 @@ export class Publishing {
     return this.appender.close();
   }
 
-  private readonly answered = ({ message, sender, answer }: Pending, appended: Appended | undefined): void => {
+  private readonly answered = (
+    { message, sender, answer }: Pending,
+    appended: Appended | undefined,
+    nowMs: number,
+  ): void => {
     const { app, channel } = message;
     this.decrement(app);
     if (!appended) {
@@ -124,7 +128,7 @@ export class Publishing {
     if (!subscription) answer(appended);
     // Almost always it is the next message of its stream.
     if (isNew && stream?.isNext(appended)) {
-      this.offer(stream, message, appended);
+      this.offer(stream, message, appended, nowMs);
       return this.delivered(stream, sender, subscription, appended, answer);
     }
     const delivered = (): void => this.delivered(stream, sender, subscription, appended, answer);
@@ -132,7 +136,7 @@ export class Publishing {
     if (stream) stream.whenDelivered(appended.epoch, appended.offset, delivered);
     else delivered();
     // The channel may have another stream by now, or none.
-    if (isNew) this.deliver(message, appended);
+    if (isNew) this.deliver(message, appended, nowMs);
   };
 
   /** The subscribers here have the message, if they are to get it. */
@@ -158,17 +162,17 @@ export class Publishing {
     this.finish(sender);
   }
 
-  private deliver(message: NewMessage, appended: Appended): void {
+  private deliver(message: NewMessage, appended: Appended, nowMs: number): void {
     // Without a stream, the rule has ended meanwhile: the subscribers were closed.
     const stream = this.parts.spaces.channel(message.app, message.channel)?.stream;
-    if (stream) this.offer(stream, message, appended);
+    if (stream) this.offer(stream, message, appended, nowMs);
   }
 
-  private offer(stream: Stream, message: NewMessage, appended: Appended): void {
+  private offer(stream: Stream, message: NewMessage, appended: Appended, nowMs: number): void {
     const { streams, boundary } = this.parts;
     try {
       // The store has just said where it is: if it does not fit, the stream is another one by now.
-      if (!streams.offer(stream, appended.epoch, storedMessage(message, appended))) streams.resync(stream);
+      if (!streams.offer(stream, appended.epoch, storedMessage(message, appended), nowMs)) streams.resync(stream);
     } catch (error) {
       boundary.channelFailed("history", stream.channel, error);
     }
@@ -177,7 +181,7 @@ export class Publishing {
   /** A message whose publisher got `backend_error` is stored all the same. */
   private lateStored(message: NewMessage, appended: Appended): void {
     this.parts.delivery.accept(message.app, message.channel, envelopeOf(message, appended), undefined);
-    this.deliver(message, appended);
+    this.deliver(message, appended, this.parts.clock.monotonicMs());
   }
 
   private finish(sender: Connection | undefined): void {

@@ -133,9 +133,9 @@ export class Streams {
   }
 
   /** A message that is stored, wherever it comes from. Returns false if it does not belong to the stream as this node knows it. */
-  offer(stream: Stream, epoch: string, message: StoredMessage): boolean {
+  offer(stream: Stream, epoch: string, message: StoredMessage, nowMs = this.parts.clock.monotonicMs()): boolean {
     const offered = stream.offer(epoch, message);
-    if (offered === "delivered") stream.deliveredMs = this.parts.clock.monotonicMs();
+    if (offered === "delivered") stream.deliveredMs = nowMs;
     else if (offered === "ahead") this.catchUp(stream, GAP_WAIT_MS);
     return offered !== "foreign";
   }
