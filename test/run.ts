@@ -60,9 +60,13 @@ const SUITES: readonly Suite[] = [
   { ...tests("bench", "./bench"), needs: [{ program: "cc", name: "build-essential" }] },
   tests("fuzz", "./test/fuzz"),
   // Three nodes and three NATS servers, under load, with faults.
-  { ...tests("cluster", "./test/cluster"), needs: [POSTGRES, NATS] },
+  {
+    ...tests("cluster", "./test/cluster/faults.test.ts", "./test/cluster/conformance.test.ts"),
+    needs: [POSTGRES, NATS],
+  },
   // The same for half an hour is `npm run soak`.
   { ...tests("soak", "./test/soak"), needs: [POSTGRES, NATS] },
+  { ...tests("cluster partition", "./test/cluster/partition.test.ts"), needs: [POSTGRES, NATS] },
   tests("model", "./test/model"),
 ];
 
@@ -81,7 +85,7 @@ const FULL = {
  */
 const SUITES_AT_A_TIME = 4;
 const LOADS_AT_A_TIME = 2;
-const isLoad = ({ name }: Suite): boolean => ["cluster", "soak"].includes(name);
+const isLoad = ({ name }: Suite): boolean => ["cluster", "soak", "cluster partition"].includes(name);
 
 const args = process.argv.slice(2);
 const names = args.filter((arg) => !arg.startsWith("--"));
