@@ -63,6 +63,7 @@ export class Boundary {
       // Other nodes know these members through us only.
       if (announced.length > 0) safely(faults, where, () => engine.announce(space.app, name, [], announced));
       safely(faults, where, () => engine.unwatch(space.app, name));
+      safely(faults, where, () => channel.stream?.end());
       // At once: the state of a channel that had a fault must not be used until the end of the turn.
       safely(faults, where, () => this.closeSubscribers([channel]));
     }

@@ -55,12 +55,14 @@ export class Spaces {
     if ([...channel.members.values()].some((member) => member.announced || member.stay)) return;
     this.detach(channel);
     this.engine.unwatch(channel.space.app, channel.name);
+    // Behind `unwatch`: a subscribe that has waited for this stream begins, and watches the same name again.
+    channel.stream?.end();
     this.forgetIfEmpty(channel.space);
   }
 
   /**
-   * Takes a channel out of use: the next subscriber of that name gets a new one. Returns the members that other nodes know through
-   * this one; `undefined` if the channel was detached before.
+   * Takes a channel out of use: the next subscriber of that name gets a new one. The caller ends its stream, when nothing else is
+   * left to do. Returns the members that other nodes know through this one; `undefined` if the channel was detached before.
    */
   detach(channel: Channel): string[] | undefined {
     if (!channel.isInUse) return undefined;
@@ -72,7 +74,6 @@ export class Spaces {
       member.peer.removePending(member);
       channel.forget(member);
     }
-    channel.stream?.end();
     return announced;
   }
 

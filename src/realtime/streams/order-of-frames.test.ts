@@ -139,3 +139,21 @@ test("subscribers do not follow a history that was removed while its stream open
   await world.pass(60);
   expect([seen(ben), ben.closeCode]).toEqual([["ack"], 1001]);
 });
+
+test("a subscribe that waited for the end of a channel's stream sees what other nodes send", async () => {
+  const world = new StreamsWorld({ nodes: 2 });
+  const [cat, ben] = [world.connect("cat", { node: 0 }), world.connect("ben", { node: 0 })];
+  world.history.hold("open");
+  cat.subscribe(ROOM);
+  ben.publish(ROOM, 1);
+  await world.answers();
+  // Behind the message, which waits for the stream: with its end, the channel gets a new one.
+  ben.send("cat", 2);
+  ben.subscribe(ROOM);
+  cat.vanish();
+  world.history.releaseAll();
+  await world.pass(600);
+  ben.take();
+  await world.joined("dan", { node: 1 });
+  expect(ben.newFrames()).toEqual(["joined: dan"]);
+});
