@@ -1,0 +1,15 @@
+export type {
+  Channel,
+  ChannelEvents,
+  ChannelOptions,
+  Gap,
+  Message,
+  Published,
+  Subscribed,
+} from "./channel.ts";
+export { type ClientCode, type ErrorCode, ParleyError, type ServiceCode } from "./errors.ts";
+export type { Welcome } from "./frames.ts";
+export type { Status, TokenReason } from "./link.ts";
+export type { SendOptions } from "./outbox.ts";
+export { type Direct, Parley, type ParleyEvents, type ParleyOptions } from "./parley.ts";
+export type { Member, Presence, PresenceEvents } from "./presence.ts";

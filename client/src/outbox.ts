@@ -1,0 +1,22 @@
+/** What the core asks of a queue for messages (queue.ts is one). Without one, a message that cannot be sent now is rejected. */
+import type { Frame } from "./frames.ts";
+
+export interface SendOptions {
+  /** Of the message: random if the channel keeps history. */
+  readonly id?: string;
+  /** How long it may wait, in ms. Only with a queue. */
+  readonly ttl?: number;
+}
+
+export interface QueuedOptions extends SendOptions {
+  /** Whether it can be sent again after a connection that ended before the answer. */
+  isIdempotent(): boolean;
+}
+
+export interface Outbox {
+  add(send: () => Promise<Frame>, options: QueuedOptions): Promise<Frame>;
+  /** There is a connection, or none any more. */
+  connected(isConnected: boolean): void;
+  /** The client has ended: everything that waits is rejected. */
+  ended(error: Error): void;
+}

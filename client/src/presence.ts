@@ -1,0 +1,92 @@
+/** The members of a channel, as this client sees them: without itself. */
+import { Emitter } from "./emitter.ts";
+import type { Entry, Frame } from "./frames.ts";
+
+export interface Member<M = unknown> {
+  readonly peerId: string;
+  readonly metadata?: M;
+}
+
+export interface PresenceEvents<M = unknown> {
+  joined: Member<M>;
+  left: Member<M>;
+  /** The list has changed, also by new metadata. */
+  changed: readonly Member<M>[];
+}
+
+/** A shorter roster is complete; a longer one may be the first of several parts, which follow each other closely. */
+const ONE_PART_MAX_CHARS = 16_000;
+const NEXT_PART_WITHIN_MS = 1000;
+
+export class Presence<M = unknown> extends Emitter<PresenceEvents<M>> {
+  private readonly byId = new Map<string, Member<M>>();
+  private list: readonly Member<M>[] | undefined = [];
+  /** Members of the time before this subscription that its roster has not confirmed. */
+  private stale: Set<string> | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly used: () => void) {
+    super();
+  }
+
+  /** The same array until something changes. */
+  get members(): readonly Member<M>[] {
+    this.list ??= [...this.byId.values()];
+    return this.list;
+  }
+
+  get(peerId: string): Member<M> | undefined {
+    return this.byId.get(peerId);
+  }
+
+  /** @internal A new subscription begins: its roster replaces what is known. */
+  begin(): void {
+    this.stale = new Set(this.byId.keys());
+  }
+
+  /** @internal */
+  received({ joined = [], left = [], snapshot }: Frame, length: number): void {
+    clearTimeout(this.timer);
+    for (const entry of joined) this.add(entry as Member<M>);
+    for (const { peerId } of left) this.remove(peerId);
+    if (!snapshot || length < ONE_PART_MAX_CHARS) this.settle();
+    else this.timer = setTimeout(() => this.settle(), NEXT_PART_WITHIN_MS);
+    if (!this.list) this.emit("changed", this.members);
+  }
+
+  /** @internal */
+  clear(): void {
+    clearTimeout(this.timer);
+    this.stale = undefined;
+    this.byId.clear();
+    this.list = [];
+  }
+
+  protected override changed(): void {
+    this.used();
+  }
+
+  private settle(): void {
+    const { stale = [] } = this;
+    this.stale = undefined;
+    for (const peerId of stale) this.remove(peerId);
+    if (!this.list) this.emit("changed", this.members);
+  }
+
+  private add({ peerId, metadata }: Entry & Member<M>): void {
+    const isNew = !this.byId.has(peerId);
+    this.stale?.delete(peerId);
+    const member: Member<M> = metadata === undefined ? { peerId } : { peerId, metadata };
+    this.byId.set(peerId, member);
+    this.list = undefined;
+    if (isNew) this.emit("joined", member);
+  }
+
+  private remove(peerId: string): void {
+    const member = this.byId.get(peerId);
+    if (!member) return;
+    this.byId.delete(peerId);
+    this.list = undefined;
+    this.emit("left", member);
+  }
+}

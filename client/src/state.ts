@@ -1,0 +1,111 @@
+/**
+ * `parley-client/state`: what members say about themselves, such as "typing".
+ *
+ *     const typing = stateOf<{ typing: boolean }>(chat);
+ *     await typing.set({ typing: true });
+ *     typing.on("changed", ({ peerId, state }) => …);
+ */
+import type { Channel } from "./channel.ts";
+import { Emitter } from "./emitter.ts";
+import { ParleyError } from "./errors.ts";
+import type { Entry, Frame } from "./frames.ts";
+
+export interface MemberState<S> {
+  readonly peerId: string;
+  readonly state: S | null;
+  /** Its connection was lost; it may come back. */
+  readonly lost?: true;
+}
+
+export interface StateEvents<S> {
+  changed: MemberState<S>;
+}
+
+/** A roster comes at most half a second after its subscribe, and later if many are sent. */
+const AGAIN_MS = 200;
+const TRIES_MAX = 10;
+
+export class States<S extends object> extends Emitter<StateEvents<S>> {
+  private readonly byId = new Map<string, MemberState<S>>();
+  private own: S | null = null;
+  private readonly end: () => void;
+  private view: ReadonlyMap<string, MemberState<S>> | undefined;
+
+  constructor(private readonly channel: Channel) {
+    super();
+    this.end = channel.extend({
+      fields: { state: true },
+      // A new connection has no state.
+      subscribed: () => this.repeat(),
+      received: (frame) => this.received(frame),
+    });
+  }
+
+  /** States of other members. The same map until something changes. */
+  get all(): ReadonlyMap<string, MemberState<S>> {
+    this.view ??= new Map(this.byId);
+    return this.view;
+  }
+
+  get(peerId: string): S | null {
+    return this.byId.get(peerId)?.state ?? null;
+  }
+
+  /** At most 4 KB; `null` removes it. It is set again after a reconnect. */
+  async set(state: S | null): Promise<void> {
+    this.own = state;
+    await this.channel.subscribed;
+    await this.send();
+  }
+
+  /** No longer asks for states. */
+  close(): void {
+    this.end();
+  }
+
+  private repeat(): void {
+    // An error of the channel is reported there.
+    if (this.own !== null) this.send().catch(() => undefined);
+  }
+
+  /** A subscription has a state from its announcement on, which follows its roster. */
+  private async send(): Promise<void> {
+    for (let tries = 1; ; tries++)
+      try {
+        await this.channel.request({ type: "state", state: this.own });
+        return;
+      } catch (error) {
+        if (tries === TRIES_MAX || !(error instanceof ParleyError) || error.code !== "channel_not_authorized")
+          throw error;
+        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+      }
+  }
+
+  private received({ type, joined = [], left = [], changed = [], snapshot }: Frame): void {
+    if (type === "presence") {
+      if (snapshot)
+        for (const peerId of this.byId.keys()) if (!joined.some((one) => one.peerId === peerId)) this.put({ peerId });
+      for (const entry of joined) this.put(entry);
+      for (const { peerId } of left) this.put({ peerId });
+    } else if (type === "state") for (const entry of changed) this.put(entry);
+  }
+
+  private put({ peerId, state = null, lost }: Entry): void {
+    const before = this.byId.get(peerId);
+    if (state === null && !lost) {
+      if (!this.byId.delete(peerId)) return;
+    } else this.byId.set(peerId, { peerId, state: state as S | null, ...(lost && { lost }) });
+    if (before?.state === state && before?.lost === lost) return;
+    this.view = undefined;
+    this.emit("changed", { peerId, state: state as S | null, ...(lost && { lost }) });
+  }
+}
+
+const made = new WeakMap<object, States<object>>();
+
+/** The same object for the same channel. */
+export function stateOf<S extends object>(channel: Channel<never, never> | Channel): States<S> {
+  const states = made.get(channel) ?? new States<object>(channel as Channel);
+  made.set(channel, states);
+  return states as unknown as States<S>;
+}

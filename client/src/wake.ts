@@ -1,0 +1,26 @@
+/** Notices that the network, the page or the machine is back. */
+const LOOK_EVERY_MS = 2000;
+/** A timer that is late by this much was asleep; a busy page is late by less. */
+const ASLEEP_MS = 10_000;
+
+/** Returns a function that stops it. */
+export function onWake(awake: () => void): () => void {
+  let lastMs = Date.now();
+  const timer = setInterval(() => {
+    const nowMs = Date.now();
+    const isLate = nowMs - lastMs > LOOK_EVERY_MS + ASLEEP_MS;
+    lastMs = nowMs;
+    if (isLate) awake();
+  }, LOOK_EVERY_MS);
+  const page = globalThis.document;
+  const visible = (): void => {
+    if (page.visibilityState === "visible") awake();
+  };
+  globalThis.addEventListener?.("online", awake);
+  page?.addEventListener("visibilitychange", visible);
+  return () => {
+    clearInterval(timer);
+    globalThis.removeEventListener?.("online", awake);
+    page?.removeEventListener("visibilitychange", visible);
+  };
+}
