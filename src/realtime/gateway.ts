@@ -2,7 +2,7 @@
  * Decides which connect attempts become WebSockets. Checks run in the order of the protocol; a refusal is an HTTP response, before
  * any upgrade. When the node stops, the gateway refuses all attempts and closes the open connections.
  */
-import { type Address, rateKey } from "../access/address.ts";
+import type { Address } from "../access/address.ts";
 import { admit, type Grant, Refusal } from "../access/admit.ts";
 import type { Blocks } from "../access/blocks.ts";
 import type { KeyRate } from "../access/coverage.ts";
@@ -12,13 +12,13 @@ import type { Throttle } from "../access/throttle.ts";
 import type { KnownOfClient } from "../access/token.ts";
 import type { Claim, Engine } from "../engine/engine.ts";
 import { GOING_AWAY } from "../protocol/close.ts";
-import { CODES, type Code, Problem } from "../protocol/codes.ts";
+import { type Code, Problem } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
 import { HOLD_MS, RETRY_AFTER_MS, WEBSOCKET_VERSION } from "../protocol/limits.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
+import { ConnectCosts, isRefused } from "./connect-costs.ts";
 import type { Hub } from "./hub.ts";
-import { REFUSED_CONNECT_COST } from "./limits.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
 import { safely } from "./safely.ts";
 import type { PendingSocket, SocketData } from "./socket-handlers.ts";
@@ -61,8 +61,11 @@ const WRONG_VERSION = `The credential is good, but this service speaks WebSocket
 
 export class Gateway {
   private draining = false;
+  private readonly costs: ConnectCosts;
 
-  constructor(private readonly parts: GatewayParts) {}
+  constructor(private readonly parts: GatewayParts) {
+    this.costs = new ConnectCosts(parts.connects);
+  }
 
   get isDraining(): boolean {
     return this.draining;
@@ -71,13 +74,12 @@ export class Gateway {
   /** Returns true if the attempt becomes a connection, otherwise throws why not, also for a plain GET that would be admitted. */
   connect(attempt: ConnectAttempt): true | Promise<true> {
     this.refuseIfDraining(attempt);
-    const { connects, storeFollower } = this.parts;
-    const address = rateKey(attempt.client);
-    const wait = connects.take(address);
+    const { storeFollower } = this.parts;
+    const wait = this.costs.take(attempt.client);
     if (wait > 0) throw this.refused(attempt, "rate_limited", "Too many connects from this address.", wait);
     const admitted = this.admit(attempt);
     // Charged before anything is waited for: other attempts from that address may come meanwhile.
-    if (isRefused(admitted)) connects.charge(address, REFUSED_CONNECT_COST - 1);
+    if (isRefused(admitted)) this.costs.chargeRefusal(attempt.client);
     return storeFollower && admitted instanceof Refusal && admitted.mayBeStale
       ? this.retry(attempt, storeFollower)
       : this.enter(attempt, admitted);
@@ -88,7 +90,7 @@ export class Gateway {
     const isKnown = await storeFollower.catchUp();
     this.refuseIfDraining(attempt);
     const admitted = this.admit(attempt);
-    if (!isKnown || !isRefused(admitted)) this.parts.connects.charge(rateKey(attempt.client), 1 - REFUSED_CONNECT_COST);
+    if (!isKnown || !isRefused(admitted)) this.costs.giveRefusalBack(attempt.client);
     if (admitted instanceof Refusal && !isKnown)
       throw this.refused(attempt, "internal_error", CANNOT_BE_CHECKED, 1, admitted.known);
     return this.enter(attempt, admitted);
@@ -137,10 +139,8 @@ export class Gateway {
   }
 
   private admit(attempt: ConnectAttempt): Grant | Refusal {
-    const { connects, clock } = this.parts;
-    const admitted = admit(attempt, this.parts, clock.nowMs());
-    // A self-signed token with costly patterns must not be a cheap way to use up our CPU.
-    if (admitted.extraConnects > 0) connects.charge(rateKey(attempt.client), admitted.extraConnects);
+    const admitted = admit(attempt, this.parts, this.parts.clock.nowMs());
+    this.costs.chargeWork(attempt.client, admitted);
     return admitted;
   }
 
@@ -181,9 +181,5 @@ export class Gateway {
     }
   }
 }
-
-/** The credential itself is refused, not for a reason of our own. */
-const isRefused = (admitted: Grant | Refusal): boolean =>
-  admitted instanceof Refusal && CODES[admitted.code].status === 401;
 
 const knownOf = ({ app, key, peerId }: Grant): KnownOfClient => ({ app, keyId: key.id, peerId });

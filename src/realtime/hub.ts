@@ -26,6 +26,7 @@ import { Holds } from "./lingering/holds.ts";
 import { Notes } from "./lingering/notes.ts";
 import { Liveness } from "./liveness.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
+import { Narrowing } from "./narrowing.ts";
 import { Occupancy } from "./occupancy.ts";
 import { OccupancyFrames } from "./occupancy-frames.ts";
 import { Presence } from "./presence.ts";
@@ -157,16 +158,8 @@ export class Hub {
       connected: ({ peer, peerId }) => delivery.waiting.returned(peer.space.app, peerId),
       disconnected: (connection) => delivery.early.ended(connection),
     });
-    const keyChanges = new KeyChanges({
-      ...parts,
-      deadlines,
-      boundary,
-      connections,
-      channels,
-      lingering,
-      holds,
-      emitter,
-    });
+    const narrowing = new Narrowing({ ...parts, channels, emitter });
+    const keyChanges = new KeyChanges({ ...parts, deadlines, boundary, connections, lingering, holds, narrowing });
     keyring.onRulesChange((app) => channels.rulesChanged(app));
     keyring.onChange((keyId) => keyChanges.apply(keyId));
     const streamRules = new StreamRules({ ...parts, streams, spaces, connections, boundary });

@@ -1,23 +1,15 @@
 /** After a change of a key, its connections may do what both their token and the changed key allow. */
 import type { Grant } from "../access/admit.ts";
 import type { Keyring } from "../access/keyring.ts";
-import { bitOf } from "../protocol/actions.ts";
 import { KEY_REVOKED } from "../protocol/close.ts";
-import * as encode from "../protocol/encode.ts";
 import type { Boundary } from "./boundary.ts";
-import type { Channels } from "./channels.ts";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Connections } from "./connections.ts";
 import type { Deadlines } from "./deadlines.ts";
-import type { Emitter } from "./emitter.ts";
 import type { Holds } from "./lingering/holds.ts";
 import type { Lingering } from "./lingering/lingering.ts";
-import type { RealtimeMetrics } from "./metrics.ts";
-import type { Subscription } from "./subscription.ts";
-
-const PRESENCE = bitOf("presence");
-const SUBSCRIBE = bitOf("subscribe");
+import type { Narrowing } from "./narrowing.ts";
 
 /** Channels compared with the key plus subscriptions ended in one turn; ending one takes about 20 µs. */
 const STEPS_PER_TURN = 1000;
@@ -27,14 +19,12 @@ const TURN_MAX_MS = 20;
 export interface KeyChangesParts {
   readonly clock: Clock;
   readonly keyring: Keyring;
-  readonly metrics: RealtimeMetrics;
   readonly deadlines: Deadlines;
   readonly boundary: Boundary;
   readonly connections: Connections;
   readonly lingering: Pick<Lingering, "endKey">;
   readonly holds: Pick<Holds, "endKey">;
-  readonly channels: Channels;
-  readonly emitter: Emitter;
+  readonly narrowing: Narrowing;
 }
 
 /** An edit of a key that is being applied to its connections. */
@@ -81,43 +71,23 @@ export class KeyChanges {
 
   /** Ends what the key no longer allows; if that is much, in several turns, so that the event loop is not blocked. */
   private endSome(edit: Edit): void {
-    const { boundary, clock } = this.parts;
+    const { boundary, clock, narrowing } = this.parts;
     const untilMs = clock.monotonicMs() + TURN_MAX_MS;
     edit.stepsLeft = STEPS_PER_TURN;
     for (; edit.at < edit.connections.length && edit.stepsLeft > 0 && clock.monotonicMs() < untilMs; edit.at++) {
       const connection = edit.connections[edit.at];
       // A connection with another scope is already part of a later edit of the key.
       if (connection?.open && connection.keyScope === edit.key.scope)
-        boundary.forConnection("socket", connection, () => this.endFor(connection, edit));
+        boundary.forConnection("socket", connection, () => {
+          const changed = narrowing.endFor(connection, "key", (channel) => covers(edit, channel));
+          edit.stepsLeft -= changed;
+        });
     }
     if (edit.at < edit.connections.length) clock.after(0, () => this.endSome(edit));
   }
-
-  private endFor(connection: Connection, edit: Edit): void {
-    const { channels } = this.parts;
-    for (const subscription of [...connection.subscriptions]) {
-      // A fault may have closed the connection meanwhile.
-      if (subscription.isEnded) continue;
-      const { name } = subscription.channel;
-      edit.stepsLeft--;
-      if (!connection.may(SUBSCRIBE) || !covers(edit, name)) this.revoke(subscription);
-      else if ((subscription.member || subscription.withOccupancy) && !connection.may(PRESENCE))
-        channels.withdrawPresence(subscription);
-      else edit.stepsLeft++;
-    }
-  }
-
-  private revoke(subscription: Subscription): void {
-    const { connection, channel } = subscription;
-    this.parts.channels.end(subscription, "revoked");
-    this.parts.metrics.errors.inc();
-    const message = `The key no longer covers the channel ${channel.json}.`;
-    connection.socket.send(encode.error("channel_not_authorized", undefined, message));
-    this.parts.emitter.failed(connection, "channel_not_authorized", channel.name);
-  }
 }
 
-/** Cached, because many connections hold the same channels. Only the key is checked: tokens do not change after the subscribe. */
+/** Cached, because many connections hold the same channels. Only the key is checked: a new token is compared when it comes. */
 function covers(edit: Edit, channel: string): boolean {
   const { key, covered } = edit;
   let isCovered = covered.get(channel);

@@ -1,0 +1,46 @@
+/** Ends what a connection holds and may hold no longer, because its key was edited or its token replaced. */
+import { bitOf } from "../protocol/actions.ts";
+import * as encode from "../protocol/encode.ts";
+import type { Channels } from "./channels.ts";
+import type { Connection } from "./connection.ts";
+import type { Emitter } from "./emitter.ts";
+import type { RealtimeMetrics } from "./metrics.ts";
+import type { Subscription } from "./subscription.ts";
+
+const PRESENCE = bitOf("presence");
+const SUBSCRIBE = bitOf("subscribe");
+
+export interface NarrowingParts {
+  readonly channels: Channels;
+  readonly metrics: RealtimeMetrics;
+  readonly emitter: Emitter;
+}
+
+export class Narrowing {
+  constructor(private readonly parts: NarrowingParts) {}
+
+  /** `narrow` has changed, and is named in the errors. Returns how many subscriptions have ended or lost their presence. */
+  endFor(connection: Connection, narrow: "key" | "token", covers: (channel: string) => boolean): number {
+    const { channels } = this.parts;
+    let changed = 0;
+    for (const subscription of [...connection.subscriptions]) {
+      // A fault may have closed the connection meanwhile.
+      if (subscription.isEnded) continue;
+      changed++;
+      if (!connection.may(SUBSCRIBE) || !covers(subscription.channel.name)) this.revoke(subscription, narrow);
+      else if ((subscription.member || subscription.withOccupancy) && !connection.may(PRESENCE))
+        channels.withdrawPresence(subscription);
+      else changed--;
+    }
+    return changed;
+  }
+
+  private revoke(subscription: Subscription, narrow: "key" | "token"): void {
+    const { connection, channel } = subscription;
+    this.parts.channels.end(subscription, "revoked");
+    this.parts.metrics.errors.inc();
+    const message = `The ${narrow} no longer covers the channel ${channel.json}.`;
+    connection.socket.send(encode.error("channel_not_authorized", undefined, message));
+    this.parts.emitter.failed(connection, "channel_not_authorized", channel.name);
+  }
+}
