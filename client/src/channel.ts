@@ -81,6 +81,8 @@ const OWN_IDS_MAX = 256;
 
 export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>> {
   readonly presence: Presence<M> = new Presence(() => this.changed());
+  /** @internal */
+  readonly options: ChannelOptions = {};
   private readonly extensions = new Set<Extension>();
   private readonly ownIds = new Set<string>();
   /** `subscribe()` calls without an `unsubscribe()`. */
@@ -94,7 +96,6 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   constructor(
     readonly name: string,
     private readonly host: Host,
-    private options: ChannelOptions,
   ) {
     super();
   }

@@ -85,10 +85,11 @@ export class Parley extends Emitter<ParleyEvents> {
     return this.welcomed?.metadata;
   }
 
-  /** The same object for the same name; `options` count with its first call. */
+  /** The same object for the same name. Options of later calls are added; they count when the channel is subscribed to next. */
   channel<T = unknown, M = unknown>(name: string, options: ChannelOptions = {}): Channel<T, M> {
-    const channel = this.channels.get(name) ?? new Channel(name, this, options);
+    const channel = this.channels.get(name) ?? new Channel(name, this);
     this.channels.set(name, channel);
+    Object.assign(channel.options, options);
     return channel as unknown as Channel<T, M>;
   }
 
