@@ -28,17 +28,11 @@ const TRIES_MAX = 10;
 export class States<S extends object> extends Emitter<StateEvents<S>> {
   private readonly byId = new Map<string, MemberState<S>>();
   private own: S | null = null;
-  private readonly end: () => void;
+  private end: (() => void) | undefined;
   private view: ReadonlyMap<string, MemberState<S>> | undefined;
 
   constructor(private readonly channel: Channel) {
     super();
-    this.end = channel.extend({
-      fields: { state: true },
-      // A new connection has no state.
-      subscribed: () => this.repeat(),
-      received: (frame) => this.received(frame),
-    });
   }
 
   /** States of other members. The same map until something changes. */
@@ -53,14 +47,41 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
 
   /** At most 4 KB; `null` removes it. It is set again after a reconnect. */
   async set(state: S | null): Promise<void> {
+    const hadNone = this.own === null;
     this.own = state;
-    await this.channel.subscribed;
+    this.changed();
+    if (state !== null) await this.channel.subscribed;
+    else if (hadNone) return;
     await this.send();
   }
 
-  /** No longer asks for states. */
+  /** Removes one's own state, without waiting for it. */
   close(): void {
-    this.end();
+    this.set(null).catch(() => undefined);
+  }
+
+  private get isUsed(): boolean {
+    return this.own !== null || this.has("changed");
+  }
+
+  /** The channel is subscribed to with states while something listens to them, or one's own is set. */
+  protected override changed(): void {
+    if (this.isUsed)
+      this.end ??= this.channel.extend({
+        fields: { state: true },
+        // A new connection has no state.
+        subscribed: () => this.repeat(),
+        received: (frame) => this.received(frame),
+      });
+    // At the end of the turn: a listener that is replaced by another costs no new subscription.
+    else queueMicrotask(() => this.isUsed || this.stop());
+  }
+
+  private stop(): void {
+    this.end?.();
+    this.end = undefined;
+    this.byId.clear();
+    this.view = undefined;
   }
 
   private repeat(): void {
@@ -75,8 +96,10 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
         await this.channel.request({ type: "state", state: this.own });
         return;
       } catch (error) {
-        if (tries === TRIES_MAX || !(error instanceof ParleyError) || error.code !== "channel_not_authorized")
-          throw error;
+        const code = error instanceof ParleyError ? error.code : "";
+        // A state ends with its connection.
+        if (this.own === null && (code === "not_connected" || code === "connection_lost")) return;
+        if (tries === TRIES_MAX || code !== "channel_not_authorized") throw error;
         await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       }
   }
@@ -103,7 +126,7 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
 
 const made = new WeakMap<object, States<object>>();
 
-/** The same object for the same channel. */
+/** The same object for the same channel. It asks for states while something listens to it, or a state is set. */
 export function stateOf<S extends object>(channel: Channel<never, never> | Channel): States<S> {
   const states = made.get(channel) ?? new States<object>(channel as Channel);
   made.set(channel, states);
