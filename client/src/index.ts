@@ -9,7 +9,8 @@ export type {
 } from "./channel.ts";
 export { type ClientCode, type ErrorCode, ParleyError, type ServiceCode } from "./errors.ts";
 export type { Welcome } from "./frames.ts";
-export type { Status, TokenReason } from "./link.ts";
+export type { Status } from "./link.ts";
+export type { Credential, TokenReason, TokenSource, WebSocketClass } from "./options.ts";
 export type { SendOptions } from "./outbox.ts";
 export { type Direct, Parley, type ParleyEvents, type ParleyOptions } from "./parley.ts";
 export type { Member, Presence, PresenceEvents } from "./presence.ts";

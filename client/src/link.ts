@@ -9,24 +9,8 @@
 import { isFinalClose, KEY_REVOKED, KICKED, PUT_OUT_CODE } from "../../src/protocol/close.ts";
 import { type ErrorCode, ParleyError } from "./errors.ts";
 import type { Frame, Request, Welcome } from "./frames.ts";
+import type { LinkOptions, Socket, TokenReason } from "./options.ts";
 import { onWake } from "./wake.ts";
-
-/** Why a token is needed: for a connect, because the last one was refused, or because it ends soon. */
-export type TokenReason = "connect" | "refused" | "renew";
-
-export interface Credential {
-  readonly key?: string | undefined;
-  /** Returns a signed connect token. `null` ends the connection for good. */
-  readonly token?: ((request: { readonly reason: TokenReason }) => Promise<string | null> | string | null) | undefined;
-}
-
-export type WebSocketClass = new (url: string) => WebSocket;
-
-export interface LinkOptions extends Credential {
-  /** Of the service: https://parley.example.com; ws: and wss: work too. */
-  readonly url: string;
-  readonly WebSocket?: WebSocketClass | undefined;
-}
 
 export interface Status {
   readonly state: "connecting" | "connected" | "reconnecting" | "closed";
@@ -73,7 +57,7 @@ interface Refusal {
 
 export class Link {
   status: Status = { state: "connecting" };
-  private socket: WebSocket | undefined;
+  private socket: Socket | undefined;
   private isReady = false;
   /** Failed attempts in a row. */
   private failures = 0;
@@ -133,7 +117,7 @@ export class Link {
     if (query === undefined || this.status.state === "closed" || this.socket) return;
     const { WebSocket = globalThis.WebSocket } = this.options;
     const url = `${this.options.url.replace(/^http/, "ws").replace(/\/+$/, "")}/v1?${query}`;
-    let socket: WebSocket;
+    let socket: Socket;
     try {
       socket = new WebSocket(url);
     } catch (error) {
@@ -142,8 +126,8 @@ export class Link {
     this.socket = socket;
     const isCurrent = (): boolean => this.socket === socket;
     this.connectTimer = setTimeout(() => isCurrent() && this.giveUp(), CONNECT_MAX_MS);
-    socket.onmessage = ({ data }) => isCurrent() && this.received(String(data));
-    socket.onclose = ({ code }) => isCurrent() && void this.ended(code, url);
+    socket.onmessage = ({ data }: { readonly data: unknown }) => isCurrent() && this.received(String(data));
+    socket.onclose = ({ code }: { readonly code: number }) => isCurrent() && void this.ended(code, url);
     // A close follows.
     socket.onerror = () => undefined;
   }

@@ -1,12 +1,11 @@
 /** `parley-client/node`: the same client for Node 20, which has no WebSocket of its own. It needs the package `ws`. */
 import { WebSocket as NodeWebSocket } from "ws";
-import type { WebSocketClass } from "./link.ts";
 import { type ParleyOptions, Parley as PlainParley } from "./parley.ts";
 
 export * from "./index.ts";
 
 export class Parley extends PlainParley {
   constructor(options: ParleyOptions) {
-    super({ WebSocket: NodeWebSocket as unknown as WebSocketClass, ...options });
+    super({ WebSocket: NodeWebSocket, ...options });
   }
 }

@@ -3,7 +3,8 @@ import { Channel, type ChannelOptions } from "./channel.ts";
 import { Emitter } from "./emitter.ts";
 import { type ErrorCode, ParleyError } from "./errors.ts";
 import type { Frame, Request, Welcome } from "./frames.ts";
-import { Link, type LinkOptions, type Status } from "./link.ts";
+import { Link, type Status } from "./link.ts";
+import type { LinkOptions } from "./options.ts";
 import type { Outbox, SendOptions } from "./outbox.ts";
 
 export interface Direct<T = unknown> {
@@ -22,12 +23,12 @@ export interface ParleyEvents {
   error: ParleyError;
 }
 
-export interface ParleyOptions extends LinkOptions {
+export type ParleyOptions = LinkOptions & {
   /** Keeps messages while there is no connection: see parley-client/queue. */
   readonly queue?: Outbox;
   /** False: `connect()` connects. */
   readonly autoConnect?: boolean;
-}
+};
 
 const ANSWER_MAX_MS = 15_000;
 /** Requests that wait for an answer. */

@@ -1,0 +1,30 @@
+/** What a connection needs to know: where the service is, and with what credential. */
+
+/** Why a token is needed: for a connect, because the last one was refused, or because it ends soon. */
+export type TokenReason = "connect" | "refused" | "renew";
+
+/** Returns a signed connect token. `null` ends the connection for good. */
+export type TokenSource = (request: { readonly reason: TokenReason }) => Promise<string | null> | string | null;
+
+/** One of the two, and never both. */
+export type Credential =
+  | { readonly key: string; readonly token?: undefined }
+  | { readonly key?: undefined; readonly token: TokenSource };
+
+/** What the client uses of a WebSocket: those of browsers, Node, Bun and the package `ws` have it. */
+export interface Socket {
+  // `never`: each of them has its own types of events, and programs without those of the DOM must compile too.
+  onmessage: ((event: never) => void) | null;
+  onclose: ((event: never) => void) | null;
+  onerror: ((event: never) => void) | null;
+  send(text: string): void;
+  close(code?: number): void;
+}
+
+export type WebSocketClass = new (url: string) => Socket;
+
+export type LinkOptions = Credential & {
+  /** Of the service: https://parley.example.com; ws: and wss: work too. */
+  readonly url: string;
+  readonly WebSocket?: WebSocketClass | undefined;
+};
