@@ -37,7 +37,9 @@ const NAMES: readonly Rule[] = [
 ];
 
 const scan = (pattern: string): string[] =>
-  [...new Bun.Glob(pattern).scanSync(ROOT)].filter((file) => !/node_modules|\.build|language\.test/.test(file)).sort();
+  [...new Bun.Glob(pattern).scanSync(ROOT)]
+    .filter((file) => !/node_modules|\.build|client\/dist|language\.test/.test(file))
+    .sort();
 
 const CODE = ["src", "web", "client", "bench", "scripts"].flatMap((folder) => scan(`${folder}/**/*.{ts,tsx,html}`));
 const PAGES = [...scan("docs/**/*.md"), ...scan("*.md").filter((file) => file !== "CHANGELOG.md")];
