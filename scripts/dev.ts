@@ -10,6 +10,7 @@ import { runUp } from "../src/cli/up.ts";
 import type { Call } from "../src/http/call.ts";
 import { loadBundle, type PageName } from "../src/http/pages/bundle.ts";
 import { type PageServer, Pages } from "../src/http/pages/pages.ts";
+import { VERSION } from "../src/version.ts";
 
 /** Looks at the sources with every page that is requested. Watching them instead could serve a reload before the build has ended. */
 class FreshPages implements PageServer {
@@ -17,7 +18,7 @@ class FreshPages implements PageServer {
 
   async page(name: PageName, call: Call, fill?: (html: string) => string): Promise<Response> {
     try {
-      this.built = new Pages(await loadBundle());
+      this.built = new Pages(await loadBundle(), VERSION);
       return this.built.page(name, call, fill);
     } catch (error) {
       // Where the change was made, in the browser too: the next reload after a correction shows the page.
@@ -30,13 +31,17 @@ class FreshPages implements PageServer {
   asset(call: Call): Response {
     return this.built.asset(call);
   }
+
+  client(call: Call): Response {
+    return this.built.client(call);
+  }
 }
 
 try {
   const { command, operands, flags, repeated } = parseCommand(["up", ...process.argv.slice(2)]);
   const input = new Input(operands, flags, process.env, repeated);
   // Anything but "up" is its help.
-  if (command.name === "up") await runUp(input, async () => new FreshPages(new Pages(await loadBundle())));
+  if (command.name === "up") await runUp(input, async () => new FreshPages(new Pages(await loadBundle(), VERSION)));
   else await new Output(false).result((await (await command.load())(input)) ?? { value: {}, text: "" });
 } catch (error) {
   const report = reportOf(error);

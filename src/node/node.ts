@@ -6,6 +6,7 @@ import { loadBundle } from "../http/pages/bundle.ts";
 import { type PageServer, Pages } from "../http/pages/pages.ts";
 import { openStore } from "../store/open.ts";
 import type { Log } from "../telemetry/log.ts";
+import { VERSION } from "../version.ts";
 import { buildNode } from "./build.ts";
 import { drainNode } from "./drain.ts";
 import { type FirstRun, finishFirstRun } from "./first-run.ts";
@@ -30,7 +31,7 @@ export interface Node {
 
 export type LoadPages = () => Promise<PageServer>;
 
-const builtPages: LoadPages = async () => new Pages(await loadBundle());
+const builtPages: LoadPages = async () => new Pages(await loadBundle(), VERSION);
 
 export async function startNode(
   { config, sources }: Pick<Loaded, "config" | "sources">,

@@ -1,8 +1,8 @@
-/** The pages that browsers open: the start page, the API reference, the dashboard. */
+/** The pages that browsers open: the start page, the API reference, the dashboard; and the client that other pages import. */
 import type { Config } from "../config/settings.ts";
 import type { Call } from "../http/call.ts";
 import { ASSETS_PATH } from "../http/pages/bundle.ts";
-import type { PageServer } from "../http/pages/pages.ts";
+import { CLIENT_PATH, type PageServer } from "../http/pages/pages.ts";
 import type { RequestPipeline, Routes } from "../http/pipeline.ts";
 import { startPage } from "../http/start.ts";
 import { Problem } from "../protocol/codes.ts";
@@ -28,6 +28,7 @@ export function pageRoutes({ config, pipeline, pages, demoKey, isOwnHost }: Page
   const start = startPage({ pages, demoKey, linksDashboard: config.dashboard && config.adminListen === "" });
   const publicPages = {
     ...assets,
+    [CLIENT_PATH]: pipeline.handler(pipeline.publicRoute(CLIENT_PATH, (call) => pages.client(call))),
     "/docs": pipeline.handler(pipeline.publicRoute("/docs", (call) => pages.page("docs", call))),
     "/": pipeline.handler(pipeline.publicRoute("/", start, { hosts: "own" })),
   };

@@ -63,6 +63,7 @@ describe("the Dockerfile", () => {
       "bin/setup.sh",
       "src/main.ts",
       "web/start/index.html",
+      "client/src/all.ts",
       "deploy/health.ts",
     ])
       expect([kept, reachesBuild(ignore, kept)]).toEqual([kept, true]);

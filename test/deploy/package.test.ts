@@ -27,7 +27,7 @@ describe("the package", () => {
 
   test("holds the same sources and pages as the image", () => {
     const ignore = read(".dockerignore");
-    for (const folder of ["src", "web", "bin"]) {
+    for (const folder of ["src", "web", "client", "bin"]) {
       const inImage = filesOf(folder).filter((path) => reachesBuild(ignore, path));
       const inPackage = packed.filter((path) => path.startsWith(`${folder}/`));
       expect(inPackage.sort()).toEqual(inImage.sort());

@@ -1,6 +1,7 @@
 /**
  * Builds the pages of web/ with Bun's bundler: each index.html with the scripts and styles that it names, under names that contain
- * a hash of their content. The result is kept in web/.build and used again as long as no source has changed.
+ * a hash of their content; and parley-client as one module. The result is kept in web/.build and used again as long as no source
+ * has changed.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -8,6 +9,7 @@ import { dirname, join } from "node:path";
 
 const WEB = join(import.meta.dir, "../../../web");
 const BUILT = join(WEB, ".build");
+const CLIENT = join(WEB, "../client/src");
 const MANIFEST = "manifest.json";
 /** Every page's folder, which is also its name. */
 export const PAGES = ["start", "docs", "dashboard"] as const;
@@ -21,6 +23,8 @@ export interface Bundle {
   readonly pages: Readonly<Record<PageName, string>>;
   /** Scripts and styles by name. */
   readonly assets: ReadonlyMap<string, Asset>;
+  /** parley-client without React. */
+  readonly client: Asset;
 }
 
 export interface Asset {
@@ -31,7 +35,13 @@ export interface Asset {
 interface Manifest {
   readonly sources: string;
   readonly pages: Bundle["pages"];
-  readonly assets: Readonly<Record<string, { readonly text: string; readonly gzipBase64: string }>>;
+  readonly assets: Readonly<Record<string, KeptAsset>>;
+  readonly client: KeptAsset;
+}
+
+interface KeptAsset {
+  readonly text: string;
+  readonly gzipBase64: string;
 }
 
 /** Some 60 ms per build, and 3 % smaller than the best that zlib does. Higher levels gain nothing more. */
@@ -43,36 +53,42 @@ export async function loadBundle(): Promise<Bundle> {
   const built = readBuilt(sources);
   if (built) return built;
   const bundle = await build();
-  const assets = [...bundle.assets].map(([name, { text, gzip }]) => [name, { text, gzipBase64: gzip.toBase64() }]);
-  keep({ sources, pages: bundle.pages, assets: Object.fromEntries(assets) });
+  const assets = [...bundle.assets].map(([name, asset]) => [name, toKeep(asset)]);
+  keep({ sources, pages: bundle.pages, assets: Object.fromEntries(assets), client: toKeep(bundle.client) });
   return bundle;
 }
 
 async function build(): Promise<Bundle> {
-  const { success, logs, outputs } = await Bun.build({
-    entrypoints: PAGES.map((name) => join(WEB, name, "index.html")),
-    root: WEB,
-    target: "browser",
-    publicPath: ASSETS_PATH,
-    minify: true,
-    naming: { entry: "[dir]/[name].[ext]", chunk: "[name]-[hash].[ext]", asset: "[name]-[hash].[ext]" },
-    define: { "process.env.NODE_ENV": '"production"' },
-    throw: false,
-  });
-  if (!success) throw new Error(`the pages of web/ cannot be built:\n${logs.map(located).join("\n")}`);
-  const texts = await Promise.all(
-    outputs.map(async (one) => [one.path.replace(/^\.\//, ""), await one.text()] as const),
-  );
+  const [texts, [client]] = await Promise.all([
+    bundled("the pages of web/", {
+      entrypoints: PAGES.map((name) => join(WEB, name, "index.html")),
+      root: WEB,
+      publicPath: ASSETS_PATH,
+      naming: { entry: "[dir]/[name].[ext]", chunk: "[name]-[hash].[ext]", asset: "[name]-[hash].[ext]" },
+      define: { "process.env.NODE_ENV": '"production"' },
+    }),
+    bundled("parley-client", { entrypoints: [join(CLIENT, "all.ts")] }),
+  ]);
   const htmlOf = (name: PageName): string => texts.find(([path]) => path === `${name}/index.html`)?.[1] ?? "";
   return {
     pages: Object.fromEntries(PAGES.map((name) => [name, htmlOf(name)])) as Bundle["pages"],
-    assets: new Map(
-      texts.filter(([path]) => !path.endsWith(".html")).map(([path, text]) => [path, { text, gzip: gzipOf(text) }]),
-    ),
+    assets: new Map(texts.filter(([path]) => !path.endsWith(".html")).map(([path, text]) => [path, assetOf(text)])),
+    client: assetOf(client?.[1] ?? ""),
   };
 }
 
-const gzipOf = (text: string): Asset["gzip"] => Bun.gzipSync(text, GZIP);
+/** The files that the bundler makes: path and text. */
+async function bundled(what: string, config: Bun.BuildConfig): Promise<(readonly [string, string])[]> {
+  const { success, logs, outputs } = await Bun.build({ ...config, target: "browser", minify: true, throw: false });
+  if (!success) throw new Error(`${what} cannot be built:\n${logs.map(located).join("\n")}`);
+  return Promise.all(outputs.map(async (one) => [one.path.replace(/^\.\//, ""), await one.text()] as const));
+}
+
+const assetOf = (text: string): Asset => ({ text, gzip: Bun.gzipSync(text, GZIP) });
+
+const toKeep = ({ text, gzip }: Asset): KeptAsset => ({ text, gzipBase64: gzip.toBase64() });
+
+const kept = ({ text, gzipBase64 }: KeptAsset): Asset => ({ text, gzip: Uint8Array.fromBase64(gzipBase64) });
 
 const located = ({ message, position }: BuildMessage | ResolveMessage): string =>
   position ? `${position.file}:${position.line}:${position.column}: ${message}` : message;
@@ -83,7 +99,7 @@ function sourcesHash(): string {
     .update(Bun.version)
     .update(readFileSync(join(WEB, "../package.json")));
   const protocol = join(WEB, "../src/protocol");
-  for (const root of [WEB, protocol])
+  for (const root of [WEB, protocol, CLIENT])
     for (const file of (readdirSync(root, { recursive: true }) as string[]).sort())
       if (/\.(html|css|tsx?)$/.test(file) && !file.startsWith(".build")) {
         hash.update(file);
@@ -98,10 +114,8 @@ function readBuilt(sources: string): Bundle | undefined {
   try {
     const manifest = JSON.parse(readFileSync(file, "utf8")) as Manifest;
     if (manifest.sources !== sources) return undefined;
-    const assets = Object.entries(manifest.assets).map(
-      ([name, { text, gzipBase64 }]) => [name, { text, gzip: Uint8Array.fromBase64(gzipBase64) }] as const,
-    );
-    return { pages: manifest.pages, assets: new Map(assets) };
+    const assets = Object.entries(manifest.assets).map(([name, asset]) => [name, kept(asset)] as const);
+    return { pages: manifest.pages, assets: new Map(assets), client: kept(manifest.client) };
   } catch {
     return undefined;
   }

@@ -1,8 +1,12 @@
-/** Serves the pages of web/ with a strict policy, and their scripts and styles, which never change under one name. */
+/**
+ * Serves the pages of web/ with a strict policy, their scripts and styles, which never change under one name, and parley-client,
+ * which changes with the version of the service.
+ */
+import { createHash } from "node:crypto";
 import { Problem } from "../../protocol/codes.ts";
 import type { Call } from "../call.ts";
 import { throwMethodNotAllowed } from "../pipeline.ts";
-import type { Bundle, PageName } from "./bundle.ts";
+import type { Asset, Bundle, PageName } from "./bundle.ts";
 
 /** Nothing is loaded from another host, nothing inline runs, and no page may be framed. 'self' covers WebSockets too. */
 export const CONTENT_SECURITY_POLICY = [
@@ -27,10 +31,24 @@ export interface PageServer {
   /** `fill` replaces parts of the page's HTML, such as the demo's key. */
   page(name: PageName, call: Call, fill?: (html: string) => string): Response | Promise<Response>;
   asset(call: Call): Response;
+  /** The file at CLIENT_PATH. */
+  client(call: Call): Response;
 }
 
+/** parley-client as one module, for pages without a bundler. */
+export const CLIENT_PATH = "/client.js";
+
 export class Pages implements PageServer {
-  constructor(private readonly bundle: Bundle) {}
+  private readonly clientTag: string;
+
+  constructor(
+    private readonly bundle: Bundle,
+    version: string,
+  ) {
+    const hash = createHash("sha256").update(bundle.client.text).digest("hex").slice(0, 16);
+    // Weak, because it is the same for the compressed and for the plain file.
+    this.clientTag = `W/"${version}-${hash}"`;
+  }
 
   page(name: PageName, call: Call, fill: (html: string) => string = (html) => html): Response {
     onlyRead(call);
@@ -49,17 +67,41 @@ export class Pages implements PageServer {
     const { name = "" } = call.params;
     const asset = this.bundle.assets.get(name);
     if (!asset) throw new Problem("not_found");
-    const isGzip = /\bgzip\b/.test(call.request.headers.get("accept-encoding") ?? "");
-    return new Response(isGzip ? asset.gzip : asset.text, {
-      headers: {
-        "Content-Type": TYPES[name.split(".").at(-1) ?? ""] ?? "application/octet-stream",
-        ...(isGzip && { "Content-Encoding": "gzip" }),
-        Vary: "Accept-Encoding",
-        // The name contains a hash of the content.
-        "Cache-Control": "public, max-age=31536000, immutable",
-      },
+    return fileResponse(call, asset, {
+      "Content-Type": TYPES[name.split(".").at(-1) ?? ""] ?? "application/octet-stream",
+      // The name contains a hash of the content.
+      "Cache-Control": "public, max-age=31536000, immutable",
     });
   }
+
+  client(call: Call): Response {
+    onlyRead(call);
+    const headers = {
+      "Content-Type": "text/javascript; charset=utf-8",
+      ETag: this.clientTag,
+      // Kept, and asked for again before each use: a new version of the service has its client at the same address.
+      "Cache-Control": "no-cache",
+      // Pages of every origin may import it.
+      "Access-Control-Allow-Origin": "*",
+      "Cross-Origin-Resource-Policy": "cross-origin",
+    };
+    if (hasTag(call.request.headers.get("if-none-match"), this.clientTag))
+      return new Response(null, { status: 304, headers: { ...headers, Vary: "Accept-Encoding" } });
+    return fileResponse(call, this.bundle.client, headers);
+  }
+}
+
+function fileResponse(call: Call, { text, gzip }: Asset, headers: Readonly<Record<string, string>>): Response {
+  const isGzip = /\bgzip\b/.test(call.request.headers.get("accept-encoding") ?? "");
+  return new Response(isGzip ? gzip : text, {
+    headers: { ...headers, ...(isGzip && { "Content-Encoding": "gzip" }), Vary: "Accept-Encoding" },
+  });
+}
+
+/** Whether an If-None-Match names this tag. Proxies that compress make strong tags weak, so that does not count. */
+function hasTag(header: string | null, tag: string): boolean {
+  const opaque = (one: string): string => one.trim().replace(/^W\//, "");
+  return header !== null && (header.trim() === "*" || header.split(",").some((one) => opaque(one) === opaque(tag)));
 }
 
 function onlyRead(call: Call): void {
