@@ -6,7 +6,8 @@
  *
  * The first connect is retried by the same rule as every later one. Only a close code or a refusal that is final ends it.
  */
-import { isFinalClose, KEY_REVOKED, KICKED, PUT_OUT_CODE } from "../../src/protocol/close.ts";
+import { KEY_REVOKED, KICKED } from "../../src/protocol/close.ts";
+import { isFinalClose, PUT_OUT_CODE } from "../../src/protocol/final-close.ts";
 import { type ErrorCode, ParleyError } from "./errors.ts";
 import type { Frame, Request, Welcome } from "./frames.ts";
 import type { LinkOptions, Socket, TokenReason } from "./options.ts";

@@ -15,10 +15,3 @@ export const TOKEN_EXPIRED = closing(4002, "token expired");
 export const OVER_CONCURRENT = closing(4010, "over concurrent limit");
 export const OVER_RATE = closing(4011, "over message rate");
 export const KICKED = closing(4020, "disconnected by the backend");
-/** The end of a stay in a room, with one of several reasons. */
-export const PUT_OUT_CODE = 4021;
-
-const FINAL: readonly number[] = [KEY_REVOKED.code, KICKED.code, PUT_OUT_CODE];
-
-/** Whether a client stays away after this code: after all others it comes back by itself. */
-export const isFinalClose = (code: number): boolean => FINAL.includes(code);
