@@ -66,7 +66,7 @@ export function admit(request: ConnectRequest, parts: AdmitParts, nowMs: number)
   if (keys.length + tokens.length !== 1)
     return new Refusal("unauthorized", "not exactly one of key and token", "credential");
   return keys[0] === undefined
-    ? withToken(tokens[0] ?? "", parts, nowMs)
+    ? admitToken(tokens[0] ?? "", parts, nowMs)
     : withKey(keys[0], request.origin, parts.keyring);
 }
 
@@ -95,7 +95,8 @@ function withKey(id: string, origin: string | null, keyring: Keyring): Grant | R
   };
 }
 
-function withToken(token: string, { keyring, blocks, keyRate }: AdmitParts, nowMs: number): Grant | Refusal {
+/** Checks 7 to 13, of a connect or of a renewal. */
+export function admitToken(token: string, { keyring, blocks, keyRate }: AdmitParts, nowMs: number): Grant | Refusal {
   const verified = verifyToken(token, keyring, nowMs, keyRate);
   const { extraRequests } = verified;
   if (verified instanceof TokenRefusal) {

@@ -1,5 +1,5 @@
 /** One connection of a peer: its socket, its permissions, its subscriptions and its rates. */
-import { type Address, addressText } from "../access/address.ts";
+import { type Address, addressText, parseAddress } from "../access/address.ts";
 import type { Grant } from "../access/admit.ts";
 import { actionsOf, covers, type Permissions, permits } from "../access/permissions.ts";
 import type { ActionSet } from "../protocol/actions.ts";
@@ -8,6 +8,7 @@ import type { Scope } from "../protocol/glob.ts";
 import type { Departure } from "./lingering/departure.ts";
 import type { EarlyDirect } from "./lingering/early-directs.ts";
 import type { Peer } from "./peer.ts";
+import type { RenewalRequests } from "./renewals.ts";
 import type { Socket } from "./socket.ts";
 import type { Backlog } from "./streams/backlog.ts";
 import type { HistoryRequests } from "./streams/history-frames.ts";
@@ -35,15 +36,16 @@ export class Connection implements Permissions {
   private shownId: string | undefined;
   /** An IPv4 address as a number, which costs no memory of its own; IPv6 as text. */
   private readonly packedAddress: number | string;
-  readonly keyId: string;
   readonly peerId: string;
   /** False: the peer id was made for this connection, so that the peer cannot come back under it. */
   readonly isFromToken: boolean;
-  readonly metadataJson: string | undefined;
-  readonly tokenScope: Scope | undefined;
-  readonly tokenActions: ActionSet | undefined;
-  readonly secretSeq: number | undefined;
-  readonly expiresAtMs: number | null;
+  // From its token and key; all of them change when the token is renewed, the last three also when the key is edited.
+  keyId: string;
+  metadataJson: string | undefined;
+  tokenScope: Scope | undefined;
+  tokenActions: ActionSet | undefined;
+  secretSeq: number | undefined;
+  expiresAtMs: number | null;
   secretEndsMs: number | null;
   keyScope: Scope;
   actions: ActionSet;
@@ -75,6 +77,8 @@ export class Connection implements Permissions {
   earlyDirects: EarlyDirect[] | undefined;
   /** Its `history` frames (streams/history-frames.ts); `undefined` if there were none. */
   historyRequests: HistoryRequests | undefined;
+  /** Its `renew` frames (renewals.ts); `undefined` if there were none. */
+  renewals: RenewalRequests | undefined;
   /** Called once when `uncommitted` is 0 again, and nothing is in the backlog. */
   whenCommitted: (() => void)[] | undefined;
   /** Unix ms at which this connection must be closed; Infinity for never. */
@@ -141,6 +145,11 @@ export class Connection implements Permissions {
     return typeof this.packedAddress === "string" ? this.packedAddress : addressText(unpacked(this.packedAddress));
   }
 
+  get client(): Address {
+    const { packedAddress } = this;
+    return typeof packedAddress === "number" ? unpacked(packedAddress) : (parseAddress(packedAddress) ?? []);
+  }
+
   /**
    * A native topic that only this connection is on, made with its first use. A send to the socket is written at once, but what is
    * published to topics leaves at the end of the turn in one write: better for frames that come often.
@@ -178,6 +187,18 @@ export class Connection implements Permissions {
     if (String(seq) !== payload || seq <= this.pongSeq || seq > this.pingSeq) return undefined;
     this.pongSeq = seq;
     return seq;
+  }
+
+  /** Its token is replaced by another one of the same peer: checks that passed before are done anew. */
+  renewTo(grant: Grant): void {
+    this.keyId = grant.key.id;
+    this.metadataJson = grant.peerMetadataJson;
+    this.tokenScope = grant.tokenScope;
+    this.tokenActions = grant.tokenActions;
+    this.secretSeq = grant.secretSeq;
+    this.secretEndsMs = grant.secretEndsMs;
+    this.expiresAtMs = grant.expiresAtMs;
+    this.narrowTo(grant.key);
   }
 
   /** The key has changed: checks that passed before are done anew. */

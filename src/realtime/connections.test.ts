@@ -11,7 +11,13 @@ describe("a connection", () => {
     const key = world.connect("random", { key: PUBLISHABLE_KEY });
     const serverTime = Math.floor(world.clock.nowMs() / 1000);
     const connection = expect.any(String);
-    const common = { type: "welcome", serverTime, maxMessageSize: 65_536, features: ["history", "state"], connection };
+    const common = {
+      type: "welcome",
+      serverTime,
+      maxMessageSize: 65_536,
+      features: ["history", "state", "renew"],
+      connection,
+    };
     expect(token.received).toEqual([{ ...common, peerId: "ann", expiresAt: serverTime + 10 }]);
     expect(key.received).toEqual([{ ...common, peerId: "random", expiresAt: null }]);
   });

@@ -63,7 +63,7 @@ export class Connections {
     for (const connections of this.byKey.values()) yield* connections;
   }
 
-  /** The connections that were made with this key. */
+  /** The connections that were made with this key, or with a token of it. */
   ofKey(keyId: string): readonly Connection[] {
     return [...(this.byKey.get(keyId) ?? [])];
   }
@@ -133,13 +133,20 @@ export class Connections {
     peer.connections.splice(peer.connections.indexOf(connection), 1);
     if (peer.connections.length === 0 && (isElsewhere || !holds.disconnected(connection)))
       safely(faults, "socket", () => engine.release(space.app, connection.peerId));
-    const sameKey = this.byKey.get(keyId);
-    sameKey?.delete(connection);
-    if (sameKey?.size === 0) this.byKey.delete(keyId);
+    this.removeOfKey(keyId, connection);
     safely(faults, "socket", () => this.countBy(space, -1));
     usage.disconnected(space.app);
     space.forgetIfUnused(peer);
     spaces.forgetIfEmpty(space);
+  }
+
+  /** The connection goes on with another token, which another key may have signed. */
+  renew(connection: Connection, grant: Grant): void {
+    const { keyId } = connection;
+    connection.renewTo(grant);
+    if (connection.keyId === keyId) return;
+    this.removeOfKey(keyId, connection);
+    this.keyConnections(connection.keyId).add(connection);
   }
 
   close(connection: Connection, closing: Closing): void {
@@ -170,6 +177,12 @@ export class Connections {
     space.counters.connections += by;
     this.connected += by;
     this.parts.engine.counted(space.app, space.connectionCount);
+  }
+
+  private removeOfKey(keyId: string, connection: Connection): void {
+    const connections = this.byKey.get(keyId);
+    connections?.delete(connection);
+    if (connections?.size === 0) this.byKey.delete(keyId);
   }
 
   private keyConnections(keyId: string): Set<Connection> {

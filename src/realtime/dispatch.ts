@@ -7,25 +7,22 @@ import * as encode from "../protocol/encode.ts";
 import { decodeFrame, PLAIN_PING } from "../protocol/frames.ts";
 import { utf8Bytes } from "../protocol/names.ts";
 import { ChannelFrames } from "./channel-frames.ts";
-import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
-import type { Hub } from "./hub.ts";
 import { MessageFrames } from "./message-frames.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
-import { giveFrameBack, type Rates, refill, takeControl, takeFrame, takePing } from "./rates.ts";
+import { giveFrameBack, refill, takeControl, takeFrame, takePing } from "./rates.ts";
+import { Renewals, type RenewalsParts } from "./renewals.ts";
 import { Replies } from "./replies.ts";
 
-export interface DispatchParts {
-  readonly hub: Hub;
+export interface DispatchParts extends Omit<RenewalsParts, "replies"> {
   readonly metrics: RealtimeMetrics;
-  readonly clock: Clock;
-  readonly rates: Rates;
 }
 
 export class Dispatch {
   private readonly replies: Replies;
   private readonly messages: MessageFrames;
   private readonly channels: ChannelFrames;
+  private readonly renewals: Renewals;
 
   constructor(private readonly parts: DispatchParts) {
     const { hub } = parts;
@@ -33,6 +30,7 @@ export class Dispatch {
     this.replies = replies;
     this.messages = new MessageFrames({ ...parts, replies });
     this.channels = new ChannelFrames({ hub, replies, historyFrames: hub.historyFrames });
+    this.renewals = new Renewals({ ...parts, replies });
   }
 
   /** A text frame. */
@@ -72,6 +70,9 @@ export class Dispatch {
       case "state":
         framesIn.state.inc();
         return this.channels.state(connection, frame, text);
+      case "renew":
+        framesIn.renew.inc();
+        return this.renewals.request(connection, frame);
       default:
         framesIn.other.inc();
         return this.replies.refuse(connection, "unknown_type", frame);

@@ -99,6 +99,7 @@ export class Hub {
   readonly kicks: Kicks;
   readonly liveness: Liveness;
   readonly deadlines: Deadlines;
+  readonly narrowing: Narrowing;
   readonly engineCallbacks: EngineCallbacks;
 
   private readonly engine: Engine;
@@ -199,6 +200,7 @@ export class Hub {
     this.kicks = kicks;
     this.liveness = liveness;
     this.deadlines = deadlines;
+    this.narrowing = narrowing;
     engine.attach(this.engineCallbacks);
   }
 

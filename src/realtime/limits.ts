@@ -4,6 +4,9 @@ export const PING_FRAMES_PER_SECOND = 10;
 export const PING_FRAMES_BURST = 20;
 export const STATE_FRAMES_PER_SECOND = 10;
 export const STATE_FRAMES_BURST = 20;
+/** Each `renew` frame is a token to verify, and clients renew once in minutes. */
+export const RENEW_FRAMES_PER_SECOND = 1;
+export const RENEW_FRAMES_BURST = 5;
 /**
  * WebSocket pings of a client, and pongs that answer none of our numbered pings. Libraries send at most one every few seconds;
  * the burst allows for those that have accumulated while a network stalled.

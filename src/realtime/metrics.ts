@@ -45,6 +45,7 @@ export class RealtimeMetrics {
       send: framesIn({ type: "send" }),
       state: framesIn({ type: "state" }),
       history: framesIn({ type: "history" }),
+      renew: framesIn({ type: "renew" }),
       ping: framesIn({ type: "ping" }),
       other: framesIn({ type: "other" }),
     };

@@ -306,7 +306,7 @@ export class Presence {
     this.schedule(channel);
   }
 
-  private onChanged(member: Member): void {
+  onChanged(member: Member): void {
     this.returns.onChanged(member);
     member.markChanged();
     this.schedule(member.channel);

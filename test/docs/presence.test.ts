@@ -1,6 +1,6 @@
 /** docs/presence-and-reconnect.md: what other members see, observed by a bystander. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Admin, mintToken } from "../support/admin.ts";
+import { type Admin, mint, mintToken } from "../support/admin.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { Listener } from "./support/listener.ts";
 import { runModule } from "./support/module.ts";
@@ -85,6 +85,18 @@ test("replacing a token by a second connection is not visible to other members",
   expect(await changesSeen(bystander, channel)).toEqual(["joined alice", LAST]);
   await bystander.request({ type: "publish", channel, data: "once" });
   expect((await fresher.next("message")).data).toBe("once");
+});
+
+test("renewing a token is not visible to other members", async () => {
+  const channel = fresh();
+  using bystander = await joined(channel, "bystander");
+  using alice = await joined(channel, "alice", { expiresInSec: 60 });
+  await bystander.next("presence");
+  const { body } = await mint(server.url, server.keys.secretKey, { peerId: "alice" });
+  const { token, expiresAt } = body;
+  const answer = await alice.request({ type: "renew", token });
+  expect(answer).toMatchObject({ type: "ack", expiresAt });
+  expect(await changesSeen(bystander, channel)).toEqual(["joined alice", LAST]);
 });
 
 test("with a publishable key the peer id is new on each connect", async () => {

@@ -1,6 +1,7 @@
 /** For tests: one application and its keys, shown to a keyring as the store would. */
 import type { Grant } from "../../access/admit.ts";
 import { Keyring } from "../../access/keyring.ts";
+import { signToken } from "../../access/token.ts";
 import { keySecretIdentity, Vault } from "../../access/vault.ts";
 import { ACTIONS, type Action, actionSet } from "../../protocol/actions.ts";
 import { type Glob, parseGlob, Scope } from "../../protocol/glob.ts";
@@ -11,8 +12,11 @@ import type { Clock } from "../clock.ts";
 export const APP = "app";
 export const SECRET_KEY = "sk_id_1";
 export const PUBLISHABLE_KEY = "pk_live_1";
-/** A key of another application. */
+/** Another secret key of the same application. */
+export const SECOND_KEY = "sk_id_2";
+/** Keys of another application. */
 export const OTHER_KEY = "pk_live_2";
+export const OTHER_SECRET_KEY = "sk_id_3";
 
 export interface GrantOptions {
   readonly key?: string;
@@ -33,9 +37,14 @@ export class TestKeys {
 
   constructor(private readonly clock: Clock) {
     this.keyring = new Keyring(this.vault);
-    this.keys.set(SECRET_KEY, { row: keyOf(SECRET_KEY, "secret"), secrets: [this.secret(1)] });
+    this.keys.set(SECRET_KEY, { row: keyOf(SECRET_KEY, "secret"), secrets: [this.secret(SECRET_KEY, 1)] });
+    this.keys.set(SECOND_KEY, { row: keyOf(SECOND_KEY, "secret"), secrets: [this.secret(SECOND_KEY, 1)] });
     this.keys.set(PUBLISHABLE_KEY, { row: keyOf(PUBLISHABLE_KEY, "publishable"), secrets: [] });
     this.keys.set(OTHER_KEY, { row: { ...keyOf(OTHER_KEY, "publishable"), app: "other" }, secrets: [] });
+    this.keys.set(OTHER_SECRET_KEY, {
+      row: { ...keyOf(OTHER_SECRET_KEY, "secret"), app: "other" },
+      secrets: [this.secret(OTHER_SECRET_KEY, 1)],
+    });
     this.keyring.load({
       revision: 1,
       apps: [this.app],
@@ -64,6 +73,25 @@ export class TestKeys {
     };
   }
 
+  /** The same as a signed token; without `expiresInMs` it is good for an hour. `seq`: which of the key's secrets signs it. */
+  token(peerId: string, options: GrantOptions & { readonly seq?: number } = {}): string {
+    const { key: id = SECRET_KEY, metadata, actions, channels, expiresInMs = 3_600_000, seq } = options;
+    const key = this.keyring.key(id);
+    const secret = key?.type === "secret" && key.secrets.find((one) => seq === undefined || one.seq === seq);
+    if (!secret) throw new Error(`the key ${id} has no such secret`);
+    const nowMs = this.clock.nowMs();
+    const claims = {
+      sub: peerId,
+      iat: Math.floor(nowMs / 1000),
+      exp: Math.ceil((nowMs + expiresInMs) / 1000),
+      ...(channels && { channels }),
+      ...(actions && { permissions: actions }),
+    };
+    return signToken(claims, id, secret, {
+      peerMetadata: metadata === undefined ? undefined : JSON.stringify(metadata),
+    });
+  }
+
   editApp(edit: Partial<AppRow>): void {
     this.app = { ...this.app, ...edit };
     this.keyring.apply({ apps: [this.app] }, ++this.revision);
@@ -80,7 +108,7 @@ export class TestKeys {
     const key = this.keyOf(id);
     const ends = this.clock.nowMs() + graceMs;
     key.secrets = [
-      this.secret((key.secrets[0]?.seq ?? 0) + 1),
+      this.secret(id, (key.secrets[0]?.seq ?? 0) + 1),
       ...key.secrets.map((secret) => ({ ...secret, ends: secret.ends ?? ends })),
     ];
     this.keyring.apply({ keys: [key] }, ++this.revision);
@@ -92,9 +120,9 @@ export class TestKeys {
     return key;
   }
 
-  private secret(seq: number): SecretRow {
-    const sealed = this.vault.seal(`sk_secret_${seq}`, keySecretIdentity(SECRET_KEY, seq));
-    return { keyId: SECRET_KEY, seq, sealed, digest: `digest ${seq}`, created: 0, ends: null };
+  private secret(keyId: string, seq: number): SecretRow {
+    const sealed = this.vault.seal(`sk_secret_${keyId}_${seq}`, keySecretIdentity(keyId, seq));
+    return { keyId, seq, sealed, digest: `digest ${seq}`, created: 0, ends: null };
   }
 }
 

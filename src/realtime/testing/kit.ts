@@ -13,7 +13,7 @@ import { type GrantOptions, TestKeys } from "./keys.ts";
 import { buildNode, NodeClock, type NodeOptions, type TestNode } from "./node.ts";
 
 export { Client, type Entry, inShort, type Received } from "./client.ts";
-export { APP, OTHER_KEY, PUBLISHABLE_KEY, SECRET_KEY } from "./keys.ts";
+export { APP, OTHER_KEY, OTHER_SECRET_KEY, PUBLISHABLE_KEY, SECOND_KEY, SECRET_KEY } from "./keys.ts";
 export { leftovers } from "./leftovers.ts";
 
 /** Lets promises that are decided go on. */

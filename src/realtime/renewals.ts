@@ -1,0 +1,141 @@
+/**
+ * The frame `renew`: an open connection goes on with a new token of the same peer, as if its key had been edited. A token that is refused
+ * changes nothing. Verifying costs as much as for a connect, so it is charged to the same address, and each connection has a rate.
+ *
+ * A signature is checked at once. Only a token that may be newer than this node's copy of its key waits for the store; frames that come
+ * meanwhile are handled under the token before it.
+ */
+import { type AdmitParts, type Grant, Refusal } from "../access/admit.ts";
+import { OTHER_PEER, renew } from "../access/renew.ts";
+import type { Follower } from "../access/store-follower.ts";
+import type { Throttle } from "../access/throttle.ts";
+import type { ClientFrame } from "../protocol/frames.ts";
+import type { Clock } from "./clock.ts";
+import { ConnectCosts, isRefused } from "./connect-costs.ts";
+import type { Connection } from "./connection.ts";
+import type { Hub } from "./hub.ts";
+import { RENEW_FRAMES_BURST, RENEW_FRAMES_PER_SECOND } from "./limits.ts";
+import type { Rates } from "./rates.ts";
+import type { Replies, Request } from "./replies.ts";
+
+/** How many renewals a connection may still ask for, and whether one waits for the store. */
+export interface RenewalRequests {
+  left: number;
+  /** Monotonic ms as of which `left` is. */
+  refilledMs: number;
+  isBusy: boolean;
+}
+
+export interface RenewalsParts extends AdmitParts {
+  readonly hub: Hub;
+  readonly clock: Clock;
+  readonly rates: Rates;
+  readonly connects: Throttle;
+  readonly storeFollower: Follower | undefined;
+  readonly replies: Replies;
+}
+
+const NOT_A_STRING = "token: must be a string, the new connect token";
+const NO_TOKEN = "This connection was made with a publishable key, which does not expire: there is no token to renew.";
+const TOO_MANY = `At most ${RENEW_FRAMES_PER_SECOND} renewal per second, and one at a time: wait a moment.`;
+const CANNOT_BE_CHECKED = "The token cannot be checked at the moment; try again.";
+const tooManyConnects = (seconds: number): string => `Too many connects from this address: wait ${seconds} s.`;
+
+export class Renewals {
+  private readonly costs: ConnectCosts;
+
+  constructor(private readonly parts: RenewalsParts) {
+    this.costs = new ConnectCosts(parts.connects);
+  }
+
+  request(connection: Connection, frame: ClientFrame): void {
+    const { replies, storeFollower } = this.parts;
+    const { token } = frame.fields;
+    if (typeof token !== "string") return replies.refuse(connection, "malformed_message", frame, NOT_A_STRING);
+    if (!connection.isFromToken) return replies.refuse(connection, "invalid_token", frame, NO_TOKEN);
+    const requests = this.requestsOf(connection);
+    if (requests.isBusy || !this.take(requests)) return replies.refuse(connection, "rate_limited", frame, TOO_MANY);
+    const { client } = connection;
+    const waitSeconds = this.costs.take(client);
+    if (waitSeconds > 0) return replies.refuse(connection, "rate_limited", frame, tooManyConnects(waitSeconds));
+    const renewed = this.verify(connection, token);
+    // Charged before anything is waited for, as with a connect.
+    if (isRefused(renewed)) this.costs.chargeRefusal(client);
+    if (!storeFollower || !(renewed instanceof Refusal) || !renewed.mayBeStale)
+      return this.finish(connection, renewed, frame);
+    requests.isBusy = true;
+    const { requestId, channel } = frame;
+    this.retry(connection, token, storeFollower, { requestId, channel })
+      .catch((error) => this.parts.hub.boundary.connectionFailed("socket", connection, error))
+      .finally(() => {
+        requests.isBusy = false;
+      });
+  }
+
+  /** Another node may have made or changed the key a moment ago: no token is refused before that is known. */
+  private async retry(connection: Connection, token: string, storeFollower: Follower, request: Request): Promise<void> {
+    const { client } = connection;
+    const isKnown = await storeFollower.catchUp();
+    if (!connection.open) return;
+    const renewed = this.verify(connection, token);
+    if (!isKnown || !isRefused(renewed)) this.costs.giveRefusalBack(client);
+    if (renewed instanceof Refusal && !isKnown)
+      return this.parts.replies.refuse(connection, "internal_error", request, CANNOT_BE_CHECKED);
+    this.finish(connection, renewed, request);
+  }
+
+  private verify(connection: Connection, token: string): Grant | Refusal {
+    const { peerId, peer, client } = connection;
+    const renewed = renew(token, { app: peer.space.app, peerId }, this.parts, this.parts.clock.nowMs());
+    this.costs.chargeWork(client, renewed);
+    return renewed;
+  }
+
+  private finish(connection: Connection, renewed: Grant | Refusal, request: Request): void {
+    const { replies } = this.parts;
+    if (renewed instanceof Refusal) {
+      const { code, reason, retryAfterSeconds } = renewed;
+      const message = retryAfterSeconds === undefined ? undefined : tooManyChecks(retryAfterSeconds);
+      return replies.refuse(connection, code, request, reason === OTHER_PEER ? OTHER_PEER : message);
+    }
+    this.apply(connection, renewed);
+    const { expiresAtMs } = renewed;
+    const expiresAt = expiresAtMs === null ? null : Math.floor(expiresAtMs / 1000);
+    replies.ack(connection, request.requestId, `,"expiresAt":${expiresAt}`);
+  }
+
+  private apply(connection: Connection, grant: Grant): void {
+    const { connections, deadlines, narrowing, presence } = this.parts.hub;
+    const { metadataJson, keyId } = connection;
+    connections.renew(connection, grant);
+    deadlines.set(connection);
+    narrowing.endFor(connection, "token", (channel) => connection.covers(channel));
+    // Other nodes know the key of members that may outlive their connection.
+    if (connection.metadataJson === metadataJson && connection.keyId === keyId) return;
+    for (const { member } of connection.subscriptions) if (member) presence.onChanged(member);
+  }
+
+  private take(requests: RenewalRequests): boolean {
+    const { clock, rates } = this.parts;
+    if (rates.framesPerSecond === 0) return true;
+    const nowMs = clock.monotonicMs();
+    const refilled = ((nowMs - requests.refilledMs) / 1000) * RENEW_FRAMES_PER_SECOND;
+    requests.left = Math.min(RENEW_FRAMES_BURST, requests.left + refilled);
+    requests.refilledMs = nowMs;
+    if (requests.left < 1) return false;
+    requests.left--;
+    return true;
+  }
+
+  private requestsOf(connection: Connection): RenewalRequests {
+    connection.renewals ??= {
+      left: RENEW_FRAMES_BURST,
+      refilledMs: this.parts.clock.monotonicMs(),
+      isBusy: false,
+    };
+    return connection.renewals;
+  }
+}
+
+const tooManyChecks = (seconds: number): string =>
+  `The key's rate limit is used up by checking tokens: wait ${seconds} s.`;
