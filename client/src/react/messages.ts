@@ -1,0 +1,152 @@
+import { useCallback, useMemo, useSyncExternalStore } from "react";
+import type { Channel, Gap, Message } from "../channel.ts";
+import type { history } from "../history.ts";
+import type { Parley } from "../parley.ts";
+import { type UseChannelOptions, type UsedChannel, useChannel } from "./channel.ts";
+import { shared } from "./hold.ts";
+import { useParley } from "./provider.ts";
+
+/** A message, or the place where some are missing. */
+export type Entry<T> = { readonly key: number } & (
+  | { readonly message: Message<T>; readonly isOwn: boolean; readonly gap?: undefined }
+  | { readonly gap: Gap; readonly message?: undefined }
+);
+
+export interface UseMessagesOptions<T> extends UseChannelOptions<T> {
+  /** How many newer ones are kept besides those that `earlier` has loaded; 500 by default. The largest of a channel counts. */
+  readonly limit?: number;
+  /** From parley-client/history: for `earlier`. */
+  readonly history?: typeof history;
+}
+
+export interface UsedMessages<T, M> extends UsedChannel<T, M> {
+  /** From the oldest to the newest, those that this client has published included. All components have the same list. */
+  readonly entries: readonly Entry<T>[];
+  /** The list may begin later than the history of the channel. */
+  readonly hasEarlier: boolean;
+  /** Loads earlier messages, 50 by default. */
+  readonly earlier: (limit?: number) => Promise<void>;
+}
+
+const LIMIT = 500;
+
+interface List<T> {
+  readonly entries: readonly Entry<T>[];
+  readonly hasEarlier: boolean;
+}
+
+const EMPTY: List<never> = { entries: [], hasEarlier: true };
+
+/** The messages of a channel while a component shows them. */
+class Messages<T> {
+  list: List<T> = EMPTY;
+  limit = LIMIT;
+  private loaded = 0;
+  private lastKey = 0;
+  private firstKey = 0;
+  private readonly shown = new Set<() => void>();
+  private stops: readonly (() => void)[] = [];
+
+  constructor(
+    private readonly parley: Parley,
+    private readonly channel: Channel<T>,
+  ) {}
+
+  subscribe = (changed: () => void): (() => void) => {
+    const release = this.hold();
+    this.shown.add(changed);
+    return () => {
+      this.shown.delete(changed);
+      release();
+    };
+  };
+
+  publish: Channel<T>["publish"] = async (data, options) => {
+    const published = await this.channel.publish(data, options);
+    const { name: channel } = this.channel;
+    const { duplicate: _, ...place } = published;
+    // The service does not send it back to the connection that has published it.
+    if (this.stops.length > 0) this.add({ channel, from: this.parley.peerId ?? "", data, time: Date.now(), ...place });
+    return published;
+  };
+
+  async earlier(ask: typeof history, limit = 50): Promise<void> {
+    const before = this.list.entries.find(({ message }) => message)?.message?.pos;
+    const { messages, more } = await ask(this.channel, { limit, ...(before !== undefined && { before }) });
+    if (this.stops.length === 0) return;
+    const known = new Set(this.list.entries.map(({ message }) => message?.pos));
+    const older = messages.filter(({ pos }) => !known.has(pos)).map((message) => this.entry(message, --this.firstKey));
+    this.loaded += older.length;
+    this.show({ entries: [...older.reverse(), ...this.list.entries], hasEarlier: more });
+  }
+
+  private readonly hold = shared(
+    () => {
+      this.stops = [
+        this.channel.on("message", (message) => this.add(message)),
+        this.channel.on("gap", (gap) => this.push({ key: ++this.lastKey, gap })),
+      ];
+    },
+    () => {
+      for (const stop of this.stops) stop();
+      this.stops = [];
+      this.loaded = 0;
+      this.list = EMPTY;
+    },
+  );
+
+  private entry = (message: Message<T>, key: number): Entry<T> => ({
+    key,
+    message,
+    isOwn: message.from === this.parley.peerId,
+  });
+
+  private add(message: Message<T>): void {
+    this.push(this.entry(message, ++this.lastKey));
+  }
+
+  private push(entry: Entry<T>): void {
+    const { entries, hasEarlier } = this.list;
+    const over = Math.max(0, entries.length + 1 - this.limit - this.loaded);
+    this.show({ entries: [...entries.slice(over), entry], hasEarlier: hasEarlier || over > 0 });
+  }
+
+  private show(list: List<T>): void {
+    this.list = list;
+    for (const changed of this.shown) changed();
+  }
+}
+
+const made = /* @__PURE__ */ new WeakMap<object, Messages<never>>();
+
+function messagesOf<T>(parley: Parley, channel: Channel<T>): Messages<T> {
+  const messages = (made.get(channel) as unknown as Messages<T> | undefined) ?? new Messages(parley, channel);
+  made.set(channel, messages as unknown as Messages<never>);
+  return messages;
+}
+
+/** The messages of a channel as a list that is bounded, and in which gaps are marked. */
+export function useMessages<T = unknown, M = unknown>(
+  name: string,
+  { limit = LIMIT, history: ask, ...options }: UseMessagesOptions<T> = {},
+): UsedMessages<T, M> {
+  const { channel } = useChannel<T, M>(name, options);
+  const messages = messagesOf<T>(useParley(), channel as unknown as Channel<T>);
+  messages.limit = Math.max(messages.limit, limit);
+  const list = useSyncExternalStore(
+    messages.subscribe,
+    () => messages.list,
+    () => EMPTY,
+  );
+  const earlier = useCallback(
+    async (count?: number) => {
+      if (!ask) throw new TypeError("parley: give useMessages the option `history` from parley-client/history");
+      await messages.earlier(ask, count);
+    },
+    [messages, ask],
+  );
+  return useMemo(
+    () => ({ ...list, hasEarlier: !!ask && list.hasEarlier, channel, publish: messages.publish, earlier }),
+    [list, ask, channel, messages, earlier],
+  );
+}

@@ -1,0 +1,77 @@
+import {
+  createContext,
+  createElement,
+  type ReactElement,
+  type ReactNode,
+  useCallback,
+  useContext,
+  useEffect,
+  useState,
+  useSyncExternalStore,
+} from "react";
+import type { Status } from "../link.ts";
+import { Parley, type ParleyOptions } from "../parley.ts";
+import { shared } from "./hold.ts";
+import { useNewest } from "./listener.ts";
+
+const Context = /* @__PURE__ */ createContext<Parley | undefined>(undefined);
+
+export type ParleyProviderProps = { readonly children?: ReactNode } & (
+  | { readonly client: Parley; readonly options?: undefined }
+  | { readonly options: ParleyOptions; readonly client?: undefined }
+);
+
+/**
+ * With `client`: your own, which you close. With `options`: one that connects while the provider is shown, and is closed with it.
+ * Of changed options only a new `token` function counts; give the provider another `key` for another user or address.
+ */
+export function ParleyProvider({ client, options, children }: ParleyProviderProps): ReactElement {
+  return options
+    ? createElement(Owner, { options }, children)
+    : createElement(Context.Provider, { value: client }, children);
+}
+
+function Owner({ options, children }: { options: ParleyOptions; children?: ReactNode }): ReactElement {
+  const newest = useNewest(options);
+  const make = (): { client: Parley; hold: () => () => void } => {
+    // It connects with the effect: a render may be thrown away, and must leave nothing behind.
+    const client = new Parley({
+      ...options,
+      ...(options.token && { token: (request) => newest.current.token?.(request) ?? null }),
+      autoConnect: false,
+    } as ParleyOptions);
+    let isOver = false;
+    const begin = (): void => {
+      // It was hidden for a while, and is shown again.
+      if (isOver) setOwned(make());
+      else if (options.autoConnect !== false) client.connect();
+    };
+    const end = (): void => {
+      isOver = true;
+      client.close();
+    };
+    return { client, hold: shared(begin, end) };
+  };
+  const [owned, setOwned] = useState(make);
+  useEffect(() => owned.hold(), [owned]);
+  return createElement(Context.Provider, { value: owned.client }, children);
+}
+
+/** The client of the nearest provider. */
+export function useParley(): Parley {
+  const client = useContext(Context);
+  if (!client) throw new Error("parley: there is no <ParleyProvider> around this component");
+  return client;
+}
+
+/** What a page shows that was rendered by a server: no connection yet. */
+const AT_FIRST: Status = { state: "connecting" };
+
+export function useStatus(): Status {
+  const parley = useParley();
+  return useSyncExternalStore(
+    useCallback((changed) => parley.on("status", changed), [parley]),
+    () => parley.status,
+    () => AT_FIRST,
+  );
+}

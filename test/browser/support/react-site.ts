@@ -1,0 +1,35 @@
+/** A web site with the page of client/testing, made with React, and a backend that issues connect tokens. */
+import { join } from "node:path";
+import { mintToken } from "../../support/admin.ts";
+import type { Backend } from "./site.ts";
+
+const PAGE = join(import.meta.dir, "../../../client/testing/react-page.tsx");
+const HTML = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Hooks</title><link rel="icon" href="data:,">
+<div id="root"></div><script type="module" src="/page.js"></script></html>`;
+
+/** React's own warnings are in its development build. */
+async function script(): Promise<string> {
+  const built = await Bun.build({
+    entrypoints: [PAGE],
+    target: "browser",
+    define: { "process.env.NODE_ENV": '"development"' },
+  });
+  return built.outputs[0]?.text() ?? "";
+}
+
+export async function startReactSite({ url, secretKey }: Backend): Promise<Bun.Server<undefined>> {
+  const page = await script();
+  return Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    routes: {
+      "/": new Response(HTML, { headers: { "Content-Type": "text/html" } }),
+      "/page.js": new Response(page, { headers: { "Content-Type": "text/javascript" } }),
+      "/token": async (request) => {
+        const { searchParams } = new URL(request.url);
+        const wanted = { peerId: searchParams.get("peer"), channels: ["room/*"], expiresInSec: 3600 };
+        return new Response(await mintToken(url, secretKey, wanted));
+      },
+    },
+  });
+}
