@@ -3,6 +3,13 @@ const LOOK_EVERY_MS = 2000;
 /** A timer that is late by this much was asleep; a busy page is late by less. */
 const ASLEEP_MS = 10_000;
 
+/** As much of a browser's page as is used: the service's command line is compiled without the types of browsers. */
+interface Page {
+  readonly visibilityState: string;
+  addEventListener(event: "visibilitychange", listener: () => void): void;
+  removeEventListener(event: "visibilitychange", listener: () => void): void;
+}
+
 /** Returns a function that stops it. */
 export function onWake(awake: () => void): () => void {
   let lastMs = Date.now();
@@ -12,9 +19,9 @@ export function onWake(awake: () => void): () => void {
     lastMs = nowMs;
     if (isLate) awake();
   }, LOOK_EVERY_MS);
-  const page = globalThis.document;
+  const { document: page } = globalThis as { document?: Page };
   const visible = (): void => {
-    if (page.visibilityState === "visible") awake();
+    if (page?.visibilityState === "visible") awake();
   };
   globalThis.addEventListener?.("online", awake);
   page?.addEventListener("visibilitychange", visible);
