@@ -24,7 +24,7 @@ export interface Socket {
 export type WebSocketClass = new (url: string) => Socket;
 
 export type LinkOptions = Credential & {
-  /** Of the service: https://parley.example.com; ws: and wss: work too. */
+  /** Where the service is: https://parley.example.com; ws: and wss: work too. */
   readonly url: string;
   readonly WebSocket?: WebSocketClass | undefined;
 };

@@ -36,10 +36,10 @@ describe("/client.js", () => {
     const etag = response.headers.get("etag") ?? "";
     expect(etag).toMatch(new RegExp(`^W/"${version.replaceAll(".", "\\.")}-[0-9a-f]{16}"$`));
     for (const known of [etag, etag.slice(2), `"other", ${etag}`, "*"]) {
-      const again = await get({ "If-None-Match": known });
-      expect([known, again.status, await again.text()]).toEqual([known, 304, ""]);
-      expect(again.headers.get("etag")).toBe(etag);
-      expect(again.headers.get("access-control-allow-origin")).toBe("*");
+      const repeated = await get({ "If-None-Match": known });
+      expect([known, repeated.status, await repeated.text()]).toEqual([known, 304, ""]);
+      expect(repeated.headers.get("etag")).toBe(etag);
+      expect(repeated.headers.get("access-control-allow-origin")).toBe("*");
     }
     for (const other of ['"other"', `"${version}"`, ""])
       expect((await get({ "If-None-Match": other })).status).toBe(200);
