@@ -48,6 +48,7 @@ const TOKEN_LEFT_MS = 5000;
 const GIVEN_UP = 4000;
 const GOODBYE = 1000;
 const ABNORMAL = 1006;
+const NO_WEBSOCKET = "There is no WebSocket here. In Node 20, import Parley from parley-client/node.";
 
 interface Refusal {
   readonly code: ErrorCode;
@@ -117,6 +118,7 @@ export class Link {
     const query = await this.query();
     if (query === undefined || this.status.state === "closed" || this.socket) return;
     const { WebSocket = globalThis.WebSocket } = this.options;
+    if (!WebSocket) return this.end(new ParleyError("unreachable", NO_WEBSOCKET));
     const url = `${this.options.url.replace(/^http/, "ws").replace(/\/+$/, "")}/v1?${query}`;
     let socket: Socket;
     try {
