@@ -1,0 +1,68 @@
+/** How many bytes an application loads, minified and compressed, for each part of the package. */
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { type EmptyProject, emptyProject } from "./support/project.ts";
+
+setDefaultTimeout(60_000);
+
+const CORE_MAX_BYTES = 6144;
+
+let project: EmptyProject;
+
+beforeAll(async () => {
+  project = await emptyProject();
+});
+
+interface Bundled {
+  readonly text: string;
+  readonly gzipBytes: number;
+}
+
+/** What a bundler makes of an application with these imports and nothing else. */
+async function bundled(name: string, imports: string, external: readonly string[] = []): Promise<Bundled> {
+  const entry = `${name}.js`;
+  project.write(entry, imports);
+  const { outputs } = await Bun.build({
+    entrypoints: [join(project.folder, entry)],
+    target: "browser",
+    minify: true,
+    external: [...external],
+    throw: true,
+  });
+  const text = (await outputs[0]?.text()) ?? "";
+  return { text, gzipBytes: Bun.gzipSync(text, { level: 9 }).length };
+}
+
+const CORE = 'import { Parley } from "parley-client"; globalThis.parley = new Parley(globalThis.options);';
+/** A name of each part that survives the minifier. */
+const PARTS = {
+  queue: {
+    imports: 'import { OfflineQueue } from "parley-client/queue"; new OfflineQueue();',
+    sign: "message_expired",
+  },
+  history: { imports: 'import { messagesOf } from "parley-client/history"; messagesOf(parley);', sign: "before:" },
+  state: { imports: 'import { stateOf } from "parley-client/state"; stateOf(parley);', sign: "channel_not_authorized" },
+} as const;
+
+describe("the size of an application", () => {
+  test(`with the core is at most ${CORE_MAX_BYTES} bytes`, async () => {
+    const { gzipBytes } = await bundled("core", CORE);
+    console.log(`core: ${gzipBytes} bytes`);
+    expect(gzipBytes).toBeLessThanOrEqual(CORE_MAX_BYTES);
+  });
+
+  test("grows by a part only if the part is imported", async () => {
+    const core = await bundled("core", CORE);
+    for (const [name, { imports, sign }] of Object.entries(PARTS)) {
+      expect([name, core.text.includes(sign)]).toEqual([name, false]);
+      const more = await bundled(name, `${CORE} ${imports}`);
+      expect([name, more.text.includes(sign)]).toEqual([name, true]);
+      console.log(`core with ${name}: ${more.gzipBytes} bytes, ${more.gzipBytes - core.gzipBytes} more`);
+    }
+  });
+
+  test("is zero if nothing of the package is used", async () => {
+    const all = ["", "/queue", "/history", "/state"].map((part) => `import "parley-client${part}";`);
+    expect((await bundled("unused", all.join("\n"))).text.trim()).toBe("");
+  });
+});
