@@ -1,62 +1,11 @@
 /** One channel. It is subscribed to as long as something listens to it. */
 import { Emitter } from "./emitter.ts";
-import { ParleyError } from "./errors.ts";
+import type { ParleyError } from "./errors.ts";
 import type { Frame, Request } from "./frames.ts";
+import { loopOver } from "./loop.ts";
+import type { ChannelEvents, ChannelOptions, Message, Published } from "./message.ts";
 import type { Outbox, SendOptions } from "./outbox.ts";
 import { Presence } from "./presence.ts";
-
-export interface Message<T = unknown> {
-  readonly channel: string;
-  readonly from: string;
-  readonly data: T;
-  /** Only with the option `senderMetadata`. */
-  readonly fromMetadata?: unknown;
-  /** On channels with history: where it is, and when it was stored (Unix ms). */
-  readonly pos?: string;
-  readonly time?: number;
-  readonly id?: string;
-  /** It was published before this subscription, or while the client was away. */
-  readonly replay?: boolean;
-}
-
-/** Messages were missed, and cannot be got back: read what you need anew. */
-export interface Gap {
-  /** `no_history`: the channel keeps none. `not_recovered`: too much was missed, or the history begins anew. */
-  readonly reason: "no_history" | "not_recovered";
-}
-
-export interface Subscribed {
-  /** Whether everything since the last connection follows; `undefined` for the first subscription. */
-  readonly recovered?: boolean;
-  /** How many earlier messages follow. */
-  readonly replay: number;
-}
-
-export interface Published {
-  readonly id?: string;
-  readonly pos?: string;
-  /** The service had accepted a message with this id before, and has not published this one. */
-  readonly duplicate?: boolean;
-}
-
-export interface ChannelEvents<T> {
-  message: Message<T>;
-  gap: Gap;
-  subscribed: Subscribed;
-  /** The channel is subscribed to by `occupancy`: how many are in it. */
-  occupancy: { readonly peers: number; readonly connections: number };
-  error: ParleyError;
-}
-
-export interface ChannelOptions {
-  /** The first subscription begins with that many earlier messages, or with those of this time: 50, "30s", "5m", "2h". */
-  readonly rewind?: number | string;
-  /** Messages carry the metadata of their senders. */
-  readonly senderMetadata?: boolean;
-  /** Counts of peers and connections; with `presence: false` instead of members. */
-  readonly occupancy?: boolean;
-  readonly presence?: false;
-}
 
 /** What parts of the package that are loaded on demand add to a channel. */
 export interface Extension {
@@ -69,28 +18,42 @@ export interface Extension {
 /** What a channel needs of its client. */
 export interface Host {
   readonly isConnected: boolean;
+  readonly ended: ParleyError | undefined;
   readonly peerId: string | undefined;
   readonly outbox: Outbox | undefined;
-  request(frame: Request): Promise<Frame>;
+  /** `answered` is called before the next frame is read. */
+  request(frame: Request, answered?: (ack: Frame) => void): Promise<Frame>;
+  report(error: ParleyError): void;
+  restart(error: ParleyError): void;
 }
 
-/** A loop over a channel may fall behind by this many messages. */
-const BUFFER_MAX_MESSAGES = 1000;
 /** Ids of own messages that may still come, because their connection ended before the ack. */
-const OWN_IDS_MAX = 256;
+const OWN_IDS_MAX = 1000;
+const AGAIN_MS = 2000;
+const MAY_PASS: readonly string[] = ["backend_error", "internal_error"];
 
 export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>> {
   readonly presence: Presence<M> = new Presence(() => this.changed());
   /** @internal */
   readonly options: ChannelOptions = {};
   private readonly extensions = new Set<Extension>();
-  private readonly ownIds = new Set<string>();
+  /** Peer and id of own messages; with a publishable key each connection is another peer. */
+  private readonly own = new Set<string>();
   /** `subscribe()` calls without an `unsubscribe()`. */
   private holders = 0;
-  private isSubscribed = false;
+  /** On this connection. */
+  private state: "none" | "asked" | "held" = "none";
+  /** What answers an earlier subscribe changes nothing. */
+  private turn = 0;
   private isLooking = false;
   private isFirst = true;
+  private hasHistory = false;
+  /** Of the last message: recovery begins behind it. */
   private pos: string | undefined;
+  /** The one before: a replay leaves out what was published on it. */
+  private connection: string | undefined;
+  private againTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Settled if the channel is held. */
   private ready = quietResolvers();
 
   constructor(
@@ -121,53 +84,20 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   /** Resolves when the service has accepted the message; with history, when it is stored. */
   async publish(data: T, options: SendOptions = {}): Promise<Published> {
     const { outbox } = this.host;
-    const hasHistory = this.pos !== undefined;
-    const id = options.id ?? (outbox || hasHistory ? randomId() : undefined);
-    const send = async (): Promise<Frame> => {
-      if (id !== undefined) this.noteOwn(id);
-      const ack = await this.host.request({
-        type: "publish",
-        channel: this.name,
-        data,
-        ...(id !== undefined && { id }),
-      });
-      // The ack comes behind all earlier messages.
-      if (ack.pos !== undefined && this.isSubscribed) this.pos = ack.pos;
-      if (id !== undefined) this.ownIds.delete(id);
-      return ack;
+    const id = options.id ?? (outbox || this.hasHistory ? randomId() : undefined);
+    const frame = { type: "publish", data, ...(id !== undefined && { id }) };
+    const send = (): Promise<Frame> => {
+      if (id !== undefined && this.state !== "none") this.noteOwn(id);
+      return this.request(frame, (ack) => this.accepted(ack, id));
     };
-    const ack = await (outbox ? outbox.add(send, { ...options, isIdempotent: () => this.pos !== undefined }) : send());
+    const ack = await (outbox ? outbox.add(send, { ...options, isIdempotent: () => this.hasHistory }) : send());
     const { pos, duplicate } = ack;
     return { ...(id !== undefined && { id }), ...(pos !== undefined && { pos }), ...(duplicate && { duplicate }) };
   }
 
-  /** Messages as they come. Ends with the error if the client is closed, or the loop falls too far behind. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<Message<T>, void> {
-    const waiting: Message<T>[] = [];
-    let wake: (() => void) | undefined;
-    let failure: ParleyError | undefined;
-    const stop = [
-      this.on("message", (message) => {
-        if (waiting.length < BUFFER_MAX_MESSAGES) waiting.push(message);
-        else failure = new ParleyError("slow_reader", `More than ${BUFFER_MAX_MESSAGES} messages wait for the loop.`);
-        wake?.();
-      }),
-      this.on("error", (error) => {
-        failure = error;
-        wake?.();
-      }),
-    ];
-    try {
-      for (;;) {
-        const next = waiting.shift();
-        if (next) yield next;
-        else if (failure?.code === "closed") return;
-        else if (failure) throw failure;
-        else await new Promise<void>((resolve) => (wake = resolve));
-      }
-    } finally {
-      for (const off of stop) off();
-    }
+  /** Messages as they come. It ends when the client is closed, and throws if the subscription is refused or the loop falls too far behind. */
+  [Symbol.asyncIterator](): AsyncIterableIterator<Message<T>, void> {
+    return loopOver(this, this.host.ended);
   }
 
   // Used by the client and by its other parts
@@ -176,7 +106,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   extend(extension: Extension): () => void {
     this.extensions.add(extension);
     // What the extension asks for is in the next subscribe.
-    if (extension.fields && this.isSubscribed) void this.join(false);
+    if (extension.fields && this.state !== "none") this.join(false);
     this.changed();
     return () => {
       this.extensions.delete(extension);
@@ -185,44 +115,51 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   }
 
   /** @internal */
-  request(frame: Request): Promise<Frame> {
-    return this.host.request({ ...frame, channel: this.name });
+  request(frame: Request, answered?: (ack: Frame) => void): Promise<Frame> {
+    return this.host.request({ ...frame, channel: this.name }, answered);
   }
 
   /** @internal There is a connection: `connection` is the id of the one before. */
   connected(connection: string | undefined): void {
-    this.isSubscribed = false;
-    if (this.isWanted) void this.join(true, connection);
+    this.connection = connection;
+    if (this.isWanted) this.join(true);
   }
 
   /** @internal */
   lost(): void {
-    this.isSubscribed = false;
-    // Those who wait for it wait on: they get the result of the next connection.
-    const { resolve, reject } = this.ready;
-    this.ready = quietResolvers();
-    this.ready.promise.then(resolve, reject);
+    this.detach();
+    this.presence.pause();
   }
 
   /** @internal The client has ended. */
-  ended(error: ParleyError): void {
+  end(error: ParleyError): void {
     this.ready.reject(error);
     this.emit("error", error);
   }
 
-  /** @internal */
+  /** @internal The service does not allow the subscription, or not any more. */
+  refused(error: ParleyError): void {
+    this.detach();
+    this.presence.clear();
+    this.ready.reject(error);
+    this.ready = quietResolvers();
+    this.emit("error", error);
+  }
+
+  /** @internal Before the ack, frames are of an earlier subscription. */
   received(frame: Frame, length: number): void {
-    if (frame.type === "message") this.receivedMessage(frame);
-    else if (frame.type === "presence") this.presence.received(frame, length);
-    else if (frame.type === "occupancy") this.emit("occupancy", frame as ChannelEvents<T>["occupancy"]);
+    if (this.state !== "held") return;
+    const { type, peers = 0, connections = 0 } = frame;
+    if (type === "message") this.receivedMessage(frame);
+    else if (type === "presence") this.presence.received(frame, length);
+    else if (type === "occupancy") this.emit("occupancy", { peers, connections });
     for (const extension of this.extensions) extension.received?.(frame);
   }
 
   private receivedMessage({ type: _, ...frame }: Frame): void {
     if (frame.pos !== undefined) this.pos = frame.pos;
     // It was being stored when the connection that published it ended.
-    if (frame.id !== undefined && frame.from === this.host.peerId && this.ownIds.delete(frame.id)) return;
-    this.emit("message", frame as Message<T>);
+    if (!this.own.delete(`${frame.from} ${frame.id}`)) this.emit("message", frame as Message<T>);
   }
 
   private get isWanted(): boolean {
@@ -240,63 +177,94 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
     this.isLooking = true;
     queueMicrotask(() => {
       this.isLooking = false;
-      if (!this.host.isConnected || this.isWanted === this.isSubscribed) return;
-      if (this.isWanted) void this.join(true);
+      if (!this.host.isConnected || this.isWanted === (this.state !== "none")) return;
+      if (this.isWanted) this.join(true);
       else this.leave();
     });
   }
 
   /** `isNew`: of this connection; otherwise only its options change. */
-  private async join(isNew: boolean, connection?: string): Promise<void> {
-    this.isSubscribed = true;
+  private join(isNew: boolean): void {
     const { rewind, senderMetadata, occupancy, presence } = this.options;
+    const { pos, connection } = this;
     const fields: Record<string, unknown> = {};
     if (senderMetadata) fields.includeSenderMetadata = true;
     if (occupancy) fields.occupancy = true;
     if (presence === false) fields.presence = false;
-    if (isNew && this.pos !== undefined) Object.assign(fields, { recover: this.pos, connection });
+    if (isNew && pos !== undefined) Object.assign(fields, { recover: pos, connection });
     else if (isNew && rewind !== undefined) fields.rewind = rewind;
     for (const extension of this.extensions) Object.assign(fields, extension.fields);
-    this.presence.begin();
-    const { ready } = this;
-    try {
-      const ack = await this.request({ type: "subscribe", ...fields });
-      if (isNew) this.joined(ack);
-      ready.resolve();
-    } catch (error) {
-      // A lost connection is followed by the next attempt.
-      if (!this.host.isConnected) return;
-      this.isSubscribed = false;
-      ready.reject(error);
-      this.emit("error", error as ParleyError);
+    clearTimeout(this.againTimer);
+    if (isNew) {
+      this.turn++;
+      this.state = "asked";
+    }
+    const { turn } = this;
+    this.request({ type: "subscribe", ...fields }, (ack) => {
+      if (turn !== this.turn) return;
+      this.presence.begin();
+      if (isNew) this.joined(ack, pos !== undefined);
+    }).catch((error: ParleyError) => turn === this.turn && this.notJoined(error, isNew));
+  }
+
+  private joined({ pos, recovered, replay }: Frame, isRecovery: boolean): void {
+    const { isFirst } = this;
+    const hasGap = recovered === undefined ? !isFirst : !recovered;
+    this.isFirst = false;
+    this.state = "held";
+    this.hasHistory = pos !== undefined;
+    // What is replayed has positions of its own, from which it can be continued.
+    if (!isRecovery || !recovered) this.pos = replay ? undefined : pos;
+    this.ready.resolve();
+    for (const extension of this.extensions) extension.subscribed?.();
+    this.emit("subscribed", { ...(recovered !== undefined && { recovered }), replay: Number(replay ?? 0) });
+    if (hasGap) this.emit("gap", { reason: pos === undefined ? "no_history" : "not_recovered" });
+  }
+
+  private notJoined(error: ParleyError, isNew: boolean): void {
+    // If it was accepted after all, a second subscribe would not recover.
+    if (error.code === "timeout") this.host.restart(error);
+    else if (isNew && !MAY_PASS.includes(error.code)) this.refused(error);
+    else {
+      if (isNew) {
+        this.detach();
+        this.againTimer = setTimeout(() => this.changed(), AGAIN_MS);
+      }
+      this.host.report(error);
     }
   }
 
-  private joined({ pos, recovered, replay }: Frame): void {
-    const wasFirst = this.isFirst;
-    this.isFirst = false;
-    if (pos !== undefined && (recovered !== true || this.pos === undefined)) this.pos ??= pos;
-    if (recovered === false && pos !== undefined) this.pos = pos;
-    for (const extension of this.extensions) extension.subscribed?.();
-    this.emit("subscribed", { ...(wasFirst ? {} : { recovered: recovered === true }), replay: Number(replay ?? 0) });
-    if (!wasFirst && recovered !== true)
-      this.emit("gap", { reason: pos === undefined ? "no_history" : "not_recovered" });
+  /** The ack comes behind all earlier messages. */
+  private accepted({ pos, duplicate }: Frame, id: string | undefined): void {
+    this.hasHistory = pos !== undefined;
+    const isHeld = pos !== undefined && this.state === "held";
+    // The position of a duplicate is that of the first one, which other messages may have followed. A later replay may contain it.
+    if (isHeld && !duplicate) this.pos = pos;
+    if (!(isHeld && duplicate)) this.own.delete(`${this.host.peerId} ${id}`);
   }
 
   private leave(): void {
-    this.isSubscribed = false;
+    this.detach();
     this.isFirst = true;
     this.pos = undefined;
-    this.ready = quietResolvers();
+    this.own.clear();
     this.presence.clear();
     // If the connection ends meanwhile, so does the subscription.
     this.request({ type: "unsubscribe" }).catch(() => undefined);
   }
 
+  /** Those who wait for a subscription wait on: they get the result of the next one. */
+  private detach(): void {
+    if (this.state === "held") this.ready = quietResolvers();
+    this.state = "none";
+    this.turn++;
+    clearTimeout(this.againTimer);
+  }
+
   private noteOwn(id: string): void {
-    const [first] = this.ownIds;
-    if (first !== undefined && this.ownIds.size >= OWN_IDS_MAX) this.ownIds.delete(first);
-    this.ownIds.add(id);
+    const [first] = this.own;
+    if (first !== undefined && this.own.size >= OWN_IDS_MAX) this.own.delete(first);
+    this.own.add(`${this.host.peerId} ${id}`);
   }
 }
 
@@ -314,9 +282,8 @@ function quietResolvers(): Resolvers {
     resolve = onResolve;
     reject = onReject;
   });
-  const made = { promise, resolve, reject };
-  made.promise.catch(() => undefined);
-  return made;
+  promise.catch(() => undefined);
+  return { promise, resolve, reject };
 }
 
 const randomId = (): string => btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(12))));

@@ -12,9 +12,12 @@ export type ServiceCode = Exclude<Code, "crash" | "body_too_large">;
  * - `queue_full`: too much waits already.
  * - `message_expired`: the message waited longer than its `ttl`.
  * - `slow_reader`: a loop over a channel read more slowly than messages came.
+ * - `message_too_large`: the service would end the connection for it.
  * - `token_failed`: the function that gets tokens has failed.
+ * - `no_token`: it has returned `null`.
  * - `closed`: `close()` was called.
  * - `key_revoked`, `kicked`, `put_out`: the service has ended the connection for good.
+ * - `over_connection_limit`: the application has as many connections as its plan allows.
  * - `unreachable`: there was no answer from the service.
  */
 export type ClientCode =
@@ -24,11 +27,14 @@ export type ClientCode =
   | "queue_full"
   | "message_expired"
   | "slow_reader"
+  | "message_too_large"
   | "token_failed"
+  | "no_token"
   | "closed"
   | "key_revoked"
   | "kicked"
   | "put_out"
+  | "over_connection_limit"
   | "unreachable";
 
 export type ErrorCode = ServiceCode | ClientCode;

@@ -5,9 +5,10 @@
  *     if (page.more) page = await page.next();
  *     for await (const message of messagesOf(chat)) …
  */
-import type { Channel, Message } from "./channel.ts";
+import type { Channel } from "./channel.ts";
 import { ParleyError } from "./errors.ts";
 import type { Frame } from "./frames.ts";
+import type { Message } from "./message.ts";
 
 export interface HistoryOptions {
   /** 1 to 100; 50 by default. */

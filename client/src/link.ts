@@ -6,11 +6,13 @@
  *
  * The first connect is retried by the same rule as every later one. Only a close code or a refusal that is final ends it.
  */
-import { KEY_REVOKED, KICKED } from "../../src/protocol/close.ts";
-import { isFinalClose, PUT_OUT_CODE } from "../../src/protocol/final-close.ts";
-import { type ErrorCode, ParleyError } from "./errors.ts";
-import type { Frame, Request, Welcome } from "./frames.ts";
+import type { Closing } from "../../src/protocol/close.ts";
+import { isFinalClose } from "../../src/protocol/final-close.ts";
+import { ParleyError } from "./errors.ts";
+import type { Frame, Welcome } from "./frames.ts";
 import type { LinkOptions, Socket, TokenReason } from "./options.ts";
+import { boundedRetryAfter, closeError, whyRefused } from "./refusal.ts";
+import { Tokens } from "./tokens.ts";
 import { onWake } from "./wake.ts";
 
 export interface Status {
@@ -24,7 +26,7 @@ export interface LinkEvents {
   welcome(welcome: Welcome): void;
   frame(frame: Frame, length: number): void;
   /** The connection has ended: nothing that was sent will be answered. */
-  lost(): void;
+  lost(error: ParleyError): void;
   /** Something went wrong that does not end the client. */
   error(error: ParleyError): void;
   renew(token: string): Promise<Frame>;
@@ -32,300 +34,282 @@ export interface LinkEvents {
 
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 20_000;
+/** A connection that ends sooner counts as a failed attempt: otherwise a client that is cut at once would never wait longer. */
+const STABLE_MS = 5000;
 /** From the attempt to the welcome. */
-const CONNECT_MAX_MS = 15_000;
-const CHECK_EVERY_MS = 5000;
+const CONNECT_WITHIN_MS = 15_000;
 /** Silence after which the client pings: the service does so every 30 s, but browsers hide that. */
 const PING_AFTER_MS = 25_000;
 const PONG_WITHIN_MS = 10_000;
 /** After a sleep the connection is probably dead. */
 const PONG_AFTER_WAKE_MS = 4000;
-/** A token is renewed this long before it ends, or when three quarters of its life are over. */
+const LATE_MS = 2000;
+/** A token is renewed this long before it ends, or when two thirds of its life are over. */
 const RENEW_BEFORE_MS = 60_000;
-/** A token of which less is left is not used for a connect. */
-const TOKEN_LEFT_MS = 5000;
+const RENEW_AGAIN_MIN_MS = 1000;
+const RENEW_AGAIN_MAX_MS = 10_000;
 /** Sent when the client itself gives up a connection: not a goodbye, so that members stay where the service allows it. */
 const GIVEN_UP = 4000;
 const GOODBYE = 1000;
-const ABNORMAL = 1006;
 const NO_WEBSOCKET = "There is no WebSocket here. In Node 20, import Parley from parley-client/node.";
+/** Below it are the codes of WebSocket itself, which runtimes also use for a refused handshake. */
+const SERVICE_CODES_FROM = 4000;
 
-interface Refusal {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly retryAfterMs: number;
-  readonly status: number;
-}
+type Timer = ReturnType<typeof setTimeout>;
 
 export class Link {
   status: Status = { state: "connecting" };
+  isConnected = false;
+  private readonly tokens: Tokens | undefined;
   private socket: Socket | undefined;
-  private isReady = false;
+  /** What belongs to an earlier attempt, and ends late, changes nothing. */
+  private attempt = 0;
+  private endWake: (() => void) | undefined;
+  private asking: AbortController | undefined;
   /** Failed attempts in a row. */
   private failures = 0;
   private retryAfterMs = 0;
-  private retryTimer: ReturnType<typeof setTimeout> | undefined;
-  private connectTimer: ReturnType<typeof setTimeout> | undefined;
-  private renewTimer: ReturnType<typeof setTimeout> | undefined;
-  private checkTimer: ReturnType<typeof setInterval> | undefined;
+  private retryTimer: Timer | undefined;
+  private connectTimer: Timer | undefined;
+  private renewTimer: Timer | undefined;
+  private pongTimer: Timer | undefined;
+  // Times of a clock that is never set: a change of the clock on the wall must not keep a dead connection alive.
+  private notBeforeMs = 0;
+  private welcomedMs = 0;
   private heardMs = 0;
-  /** When the answer to a ping must have come; 0 if none is awaited. */
-  private pongByMs = 0;
-  private token: string | undefined;
-  /** By this client's clock; not known before a welcome. */
-  private tokenEndsMs = Number.POSITIVE_INFINITY;
-  /** The last token was refused: the next refusal is final. */
-  private wasRefused = false;
-  private serverAheadMs = 0;
-  private features: readonly string[] = [];
-  private endWake: (() => void) | undefined;
+  private welcome: Welcome | undefined;
 
   constructor(
     private readonly options: LinkOptions,
     private readonly events: LinkEvents,
   ) {
-    if ((options.key === undefined) === (options.token === undefined))
-      throw new TypeError("parley: give either `key` or `token`");
+    const { key, token } = options;
+    if ((key === undefined) === (token === undefined)) throw new TypeError("parley: give either `key` or `token`");
+    if (!(options.WebSocket ?? globalThis.WebSocket))
+      throw new TypeError("parley: this runtime has no WebSocket; import parley-client/node");
+    if (token) this.tokens = new Tokens(token);
   }
 
   open(): void {
-    if (this.checkTimer || this.status.state === "closed") return;
-    this.checkTimer = setInterval(() => this.check(), CHECK_EVERY_MS);
-    this.endWake = onWake(() => this.wake());
+    if (this.endWake || this.status.state === "closed") return;
+    this.endWake = onWake(
+      () => this.look(),
+      () => this.wake(),
+    );
     void this.connect();
   }
 
-  get isConnected(): boolean {
-    return this.isReady;
-  }
-
-  has(feature: string): boolean {
-    return this.features.includes(feature);
-  }
-
-  send(frame: Request): void {
-    this.socket?.send(JSON.stringify(frame));
+  send(text: string): void {
+    this.socket?.send(text);
   }
 
   close(): void {
-    this.end(new ParleyError("closed", "The client was closed."), GOODBYE);
+    this.end(new ParleyError("closed", "The client was closed."));
+  }
+
+  /** Gives up this connection, and makes another. */
+  restart(error: ParleyError): void {
+    const { socket } = this;
+    this.forget(error);
+    socket?.close(GIVEN_UP);
+    this.retry(error);
   }
 
   // Connecting
 
   private async connect(): Promise<void> {
     this.retryTimer = undefined;
-    const query = await this.query();
-    if (query === undefined || this.status.state === "closed" || this.socket) return;
+    const attempt = ++this.attempt;
+    let credential = `key=${encodeURIComponent(this.options.key ?? "")}`;
+    if (this.tokens)
+      try {
+        credential = `token=${encodeURIComponent(await this.tokens.forConnect())}`;
+      } catch (error) {
+        if (attempt === this.attempt) this.noToken(error as ParleyError);
+        return;
+      }
+    if (attempt === this.attempt)
+      this.dial(`${this.options.url.replace(/^http/, "ws").replace(/\/+$/, "")}/v1?${credential}`);
+  }
+
+  private dial(url: string): void {
     const { WebSocket = globalThis.WebSocket } = this.options;
     if (!WebSocket) return this.end(new ParleyError("unreachable", NO_WEBSOCKET));
-    const url = `${this.options.url.replace(/^http/, "ws").replace(/\/+$/, "")}/v1?${query}`;
     let socket: Socket;
     try {
       socket = new WebSocket(url);
-    } catch (error) {
-      return this.end(new ParleyError("unreachable", `${this.options.url} is not an address.`, { cause: error }));
+    } catch (cause) {
+      return this.end(new ParleyError("unreachable", `${this.options.url} is not an address.`, { cause }));
     }
     this.socket = socket;
-    const isCurrent = (): boolean => this.socket === socket;
-    this.connectTimer = setTimeout(() => isCurrent() && this.giveUp(), CONNECT_MAX_MS);
-    socket.onmessage = ({ data }: { readonly data: unknown }) => isCurrent() && this.received(String(data));
-    socket.onclose = ({ code }: { readonly code: number }) => isCurrent() && void this.ended(code, url);
+    this.connectTimer = setTimeout(
+      () => this.restart(new ParleyError("unreachable", "The service has not answered in time.")),
+      CONNECT_WITHIN_MS,
+    );
+    socket.onmessage = ({ data }: { readonly data: unknown }) => this.socket === socket && this.received(data);
+    socket.onclose = ({ code, reason }: Closing) =>
+      this.socket === socket && void this.closed(code, closeError(code, reason), url);
     // A close follows.
     socket.onerror = () => undefined;
   }
 
-  /** `undefined`: there is no token, and what follows from that is arranged. */
-  private async query(): Promise<string | undefined> {
-    const { key } = this.options;
-    if (key !== undefined) return `key=${encodeURIComponent(key)}`;
-    // The same token serves for several connects: it is asked for when there is none, or too little of it is left.
-    if (this.token === undefined || Date.now() > this.tokenEndsMs - TOKEN_LEFT_MS) {
-      this.token = await this.newToken(this.wasRefused ? "refused" : "connect");
-      this.tokenEndsMs = Number.POSITIVE_INFINITY;
-    }
-    return this.token && `token=${encodeURIComponent(this.token)}`;
+  private noToken(error: ParleyError): void {
+    if (error.code === "no_token") return this.end(error);
+    this.events.error(error);
+    this.retry(error);
   }
 
-  private async newToken(reason: TokenReason): Promise<string | undefined> {
+  private received(data: unknown): void {
+    this.heardMs = performance.now();
+    clearTimeout(this.pongTimer);
+    this.pongTimer = undefined;
+    let frame: Frame | null;
     try {
-      const token = await this.options.token?.({ reason });
-      if (typeof token === "string") return token;
-      this.end(new ParleyError("unauthorized", "There is no token for this client any more."));
-    } catch (error) {
-      const failure = new ParleyError("token_failed", "The function that gets tokens has failed.", { cause: error });
-      this.events.error(failure);
-      if (!this.isReady) this.retry(failure);
-    }
-    return undefined;
-  }
-
-  private received(text: string): void {
-    this.heardMs = Date.now();
-    this.pongByMs = 0;
-    let frame: Frame;
-    try {
-      frame = JSON.parse(text) as Frame;
+      frame = JSON.parse(String(data));
     } catch {
       return;
     }
-    if (frame.type === "welcome") return this.welcomed(frame as unknown as Welcome);
-    if (frame.type === "going_away") this.retryAfterMs = frame.retryAfterMs ?? 0;
-    this.events.frame(frame, text.length);
+    if (!frame?.type) return;
+    if (frame.type === "welcome") this.welcomed(frame as unknown as Welcome);
+    else {
+      if (frame.type === "going_away") this.retryAfterMs = boundedRetryAfter(Number(frame.retryAfterMs));
+      if (this.isConnected) this.events.frame(frame, String(data).length);
+    }
   }
 
   private welcomed(welcome: Welcome): void {
+    if (this.isConnected) return;
     clearTimeout(this.connectTimer);
-    this.isReady = true;
-    this.failures = 0;
-    this.retryAfterMs = 0;
-    this.wasRefused = false;
-    this.features = welcome.features ?? [];
+    this.isConnected = true;
+    this.welcomedMs = this.heardMs;
+    this.welcome = welcome;
+    if (welcome.expiresAt !== null) this.tokenLasts(welcome.expiresAt);
     this.events.welcome(welcome);
-    this.show({ state: "connected" });
-    this.serverAheadMs = welcome.serverTime * 1000 - Date.now();
-    if (welcome.expiresAt !== null) this.tokenLasts((welcome.expiresAt - welcome.serverTime) * 1000);
+    if (this.isConnected) this.show({ state: "connected" });
   }
 
   // Ending
 
-  private async ended(code: number, url: string): Promise<void> {
-    const wasReady = this.isReady;
-    this.forget();
-    if (isFinalClose(code)) return this.end(finalError(code));
-    if (wasReady || code !== ABNORMAL) return this.retry(lostError(code));
-    // Browsers do not say why a WebSocket was refused.
-    const refusal = await whyRefused(url);
-    if (this.status.state === "closed" || this.socket) return;
-    if (!refusal) return this.retry(new ParleyError("unreachable", "The service cannot be reached."));
-    const error = new ParleyError(refusal.code, refusal.message);
-    // With a function for tokens, one refusal may be a token that has ended meanwhile.
-    if (refusal.status === 401) {
-      if (this.wasRefused || !this.options.token) return this.end(error);
-      this.wasRefused = true;
-      this.token = undefined;
-    }
+  private async closed(code: number, error: ParleyError, url: string): Promise<void> {
+    const { isConnected, attempt } = this;
+    this.forget(error);
+    if (isFinalClose(code)) return this.end(error);
+    if (isConnected || code >= SERVICE_CODES_FROM) return this.retry(error);
+    this.asking = new AbortController();
+    const timer = setTimeout(() => this.asking?.abort(), CONNECT_WITHIN_MS);
+    const refusal = await whyRefused(url, this.asking.signal);
+    clearTimeout(timer);
+    if (attempt !== this.attempt) return;
+    if (refusal.isCredential && !this.tokens?.refused()) return this.end(refusal.error);
     this.retryAfterMs = refusal.retryAfterMs;
-    this.retry(error);
+    this.retry(refusal.error);
   }
 
   private retry(error: ParleyError): void {
     if (this.status.state === "closed" || this.retryTimer) return;
-    const most = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** this.failures++);
+    const mostMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** this.failures++);
+    this.notBeforeMs = performance.now() + this.retryAfterMs;
     // Full jitter, so that the clients of a node that has restarted do not come back at the same moment.
-    const waitMs = this.retryAfterMs + Math.random() * most;
+    this.retryTimer = setTimeout(() => void this.connect(), this.retryAfterMs + Math.random() * mostMs);
     this.retryAfterMs = 0;
-    this.retryTimer = setTimeout(() => void this.connect(), waitMs);
     const state = this.status.state === "connecting" ? "connecting" : "reconnecting";
     this.show({ state, error });
   }
 
-  private end(error: ParleyError, code = GOODBYE): void {
+  private end(error: ParleyError): void {
     if (this.status.state === "closed") return;
     const { socket } = this;
-    this.forget();
+    this.attempt++;
+    this.status = { state: "closed", error };
     clearTimeout(this.retryTimer);
-    clearInterval(this.checkTimer);
     this.endWake?.();
-    this.show({ state: "closed", error });
-    socket?.close(code);
-  }
-
-  private giveUp(): void {
-    const { socket } = this;
-    this.forget();
-    socket?.close(GIVEN_UP);
-    this.retry(new ParleyError("connection_lost", "The connection was silent for too long."));
+    this.asking?.abort();
+    this.tokens?.close();
+    this.forget(error);
+    this.show(this.status);
+    socket?.close(GOODBYE);
   }
 
   /** From here on the socket is none of ours. */
-  private forget(): void {
-    const wasReady = this.isReady;
+  private forget(error: ParleyError): void {
+    const { isConnected } = this;
     this.socket = undefined;
-    this.isReady = false;
-    this.pongByMs = 0;
-    clearTimeout(this.connectTimer);
-    clearTimeout(this.renewTimer);
-    if (wasReady) this.events.lost();
+    this.isConnected = false;
+    for (const timer of [this.connectTimer, this.renewTimer, this.pongTimer]) clearTimeout(timer);
+    this.pongTimer = undefined;
+    if (!isConnected) return;
+    if (performance.now() - this.welcomedMs > STABLE_MS) this.failures = 0;
+    this.events.lost(error);
   }
 
   // Staying connected
 
-  private check(): void {
-    if (!this.isReady) return;
-    const nowMs = Date.now();
-    if (this.pongByMs > 0 && nowMs > this.pongByMs) this.giveUp();
-    else if (this.pongByMs === 0 && nowMs - this.heardMs > PING_AFTER_MS) this.ping(PONG_WITHIN_MS);
+  private look(): void {
+    if (this.isConnected && performance.now() - this.heardMs > PING_AFTER_MS) this.ping(PONG_WITHIN_MS);
   }
 
   private ping(withinMs: number): void {
-    this.pongByMs = Date.now() + withinMs;
-    this.send({ type: "ping" });
+    if (this.pongTimer) return;
+    this.send('{"type":"ping"}');
+    const byMs = Date.now() + withinMs;
+    const error = new ParleyError("connection_lost", "The connection was silent for too long.");
+    // A timer that is late itself was asleep: the pong may have come, and wait to be read.
+    this.pongTimer = setTimeout(() => (Date.now() - byMs > LATE_MS ? this.wake() : this.restart(error)), withinMs);
   }
 
   /** The network is back, the page is visible again, or the machine has slept. */
   private wake(): void {
-    if (this.isReady) {
+    if (this.isConnected) {
+      // A timer of before the sleep would end the connection before the pong can come.
+      clearTimeout(this.pongTimer);
+      this.pongTimer = undefined;
       this.ping(PONG_AFTER_WAKE_MS);
-      setTimeout(() => this.check(), PONG_AFTER_WAKE_MS + 1);
     } else if (this.retryTimer) {
       clearTimeout(this.retryTimer);
-      void this.connect();
+      this.failures = 0;
+      this.retryTimer = setTimeout(() => void this.connect(), this.notBeforeMs - performance.now());
     }
   }
 
-  private tokenLasts(lifeMs: number): void {
-    this.tokenEndsMs = Date.now() + lifeMs;
+  /** `expiresAt` is in seconds of the service's clock. */
+  private tokenLasts(expiresAt: number): void {
+    const leftMs = this.leftMs(expiresAt);
+    this.tokens?.accepted(leftMs);
+    // A little earlier by chance, because many tokens may have been made in the same moment.
+    this.renewIn(leftMs - Math.min(RENEW_BEFORE_MS, leftMs / 3) * (1 + Math.random() / 4), "renew", expiresAt);
+  }
+
+  private leftMs(expiresAt: number): number {
+    return (expiresAt - (this.welcome?.serverTime ?? 0)) * 1000 - (performance.now() - this.welcomedMs);
+  }
+
+  private renewIn(ms: number, reason: TokenReason, expiresAt: number): void {
     clearTimeout(this.renewTimer);
-    this.renewTimer = setTimeout(() => void this.renew(), lifeMs - Math.min(RENEW_BEFORE_MS, lifeMs / 4));
+    this.renewTimer = setTimeout(() => void this.renew(reason, expiresAt), ms);
   }
 
-  private async renew(): Promise<void> {
-    const { socket } = this;
-    const token = await this.newToken("renew");
-    if (!token || this.socket !== socket) return;
+  private async renew(reason: TokenReason, expiresAt: number): Promise<void> {
+    const { socket, tokens } = this;
+    let isRefused = false;
     try {
+      const token = await tokens?.ask(reason);
       // Without this feature the service ends the connection when the old token ends, and the new one is used to come back.
-      const renewed = this.has("renew") ? await this.events.renew(token) : undefined;
-      if (this.socket !== socket) return;
-      this.token = token;
-      if (typeof renewed?.expiresAt === "number") this.tokenLasts(renewed.expiresAt * 1000 - this.serverNowMs());
-      else this.tokenEndsMs = Number.POSITIVE_INFINITY;
+      if (token === undefined || this.socket !== socket || !this.welcome?.features?.includes("renew")) return;
+      isRefused = true;
+      const renewed = await this.events.renew(token);
+      if (this.socket === socket && typeof renewed.expiresAt === "number") this.tokenLasts(renewed.expiresAt);
     } catch (error) {
-      if (this.socket === socket) this.events.error(error as ParleyError);
+      if (this.socket !== socket || !socket) return;
+      if ((error as ParleyError).code === "no_token") return this.end(error as ParleyError);
+      if (isRefused) tokens?.refused();
+      this.events.error(error as ParleyError);
+      const againMs = Math.max(RENEW_AGAIN_MIN_MS, Math.min(RENEW_AGAIN_MAX_MS, this.leftMs(expiresAt) / 3));
+      this.renewIn(againMs, isRefused ? "refused" : "renew", expiresAt);
     }
-  }
-
-  private serverNowMs(): number {
-    return Date.now() + this.serverAheadMs;
   }
 
   private show(status: Status): void {
     this.status = status;
     this.events.status(status);
-  }
-}
-
-function finalError(code: number): ParleyError {
-  if (code === KEY_REVOKED.code) return new ParleyError("key_revoked", "The key was revoked.");
-  if (code === KICKED.code) return new ParleyError("kicked", "The backend has disconnected this peer.");
-  if (code === PUT_OUT_CODE) return new ParleyError("put_out", "This stay in the room has ended.");
-  return new ParleyError("closed", `The service has closed the connection for good (${code}).`);
-}
-
-const lostError = (code: number): ParleyError =>
-  new ParleyError("connection_lost", `The connection has ended (${code}).`);
-
-/** Asks the same address over HTTP. `undefined`: there is no answer, or the service would let this client in now. */
-async function whyRefused(url: string): Promise<Refusal | undefined> {
-  try {
-    const response = await fetch(url.replace(/^ws/, "http"), { signal: AbortSignal.timeout(CONNECT_MAX_MS) });
-    const { status, headers } = response;
-    if (status < 400 || status === 426) return undefined;
-    const { error, message } = (await response.json()) as { error: ErrorCode; message: string };
-    const seconds = Number(headers.get("Retry-After") ?? 0);
-    return { code: error, message, status, retryAfterMs: seconds > 0 ? seconds * 1000 : 0 };
-  } catch {
-    return undefined;
   }
 }

@@ -1,9 +1,10 @@
 /** The client: one connection, its channels, and direct messages. */
-import { Channel, type ChannelOptions } from "./channel.ts";
+import { Channel } from "./channel.ts";
 import { Emitter } from "./emitter.ts";
 import { type ErrorCode, ParleyError } from "./errors.ts";
 import type { Frame, Request, Welcome } from "./frames.ts";
 import { Link, type Status } from "./link.ts";
+import type { ChannelOptions } from "./message.ts";
 import type { LinkOptions } from "./options.ts";
 import type { Outbox, SendOptions } from "./outbox.ts";
 
@@ -30,11 +31,15 @@ export type ParleyOptions = LinkOptions & {
   readonly autoConnect?: boolean;
 };
 
-const ANSWER_MAX_MS = 15_000;
+const ANSWER_WITHIN_MS = 15_000;
 /** Requests that wait for an answer. */
 const PENDING_MAX = 1000;
+/** The service ends a connection whose frame is larger than a message and this. */
+const ENVELOPE_BYTES = 2048;
 
 interface Pending {
+  /** Called before the next frame is read, which a promise is not in every runtime. */
+  readonly answered: ((frame: Frame) => void) | undefined;
   readonly resolve: (frame: Frame) => void;
   readonly reject: (error: ParleyError) => void;
   readonly timer: ReturnType<typeof setTimeout>;
@@ -56,8 +61,8 @@ export class Parley extends Emitter<ParleyEvents> {
       status: (status) => this.showStatus(status),
       welcome: (welcome) => this.begin(welcome),
       frame: (frame, length) => this.received(frame, length),
-      lost: () => this.lost(),
-      error: (error) => this.emit("error", error),
+      lost: (error) => this.lost(error),
+      error: (error) => this.report(error),
       renew: (token) => this.request({ type: "renew", token }),
     });
     if (options.autoConnect !== false) this.link.open();
@@ -88,8 +93,12 @@ export class Parley extends Emitter<ParleyEvents> {
 
   /** The same object for the same name. Options of later calls are added; they count when the channel is subscribed to next. */
   channel<T = unknown, M = unknown>(name: string, options: ChannelOptions = {}): Channel<T, M> {
-    const channel = this.channels.get(name) ?? new Channel(name, this);
-    this.channels.set(name, channel);
+    let channel = this.channels.get(name);
+    if (!channel) {
+      channel = new Channel(name, this);
+      this.channels.set(name, channel);
+      if (this.ended) channel.end(this.ended);
+    }
     Object.assign(channel.options, options);
     return channel as unknown as Channel<T, M>;
   }
@@ -107,24 +116,42 @@ export class Parley extends Emitter<ParleyEvents> {
     this.link.close();
   }
 
+  /** @internal Why there will be no connection any more. */
+  get ended(): ParleyError | undefined {
+    return this.status.state === "closed" ? this.status.error : undefined;
+  }
+
+  /** @internal */
+  report(error: ParleyError): void {
+    this.emit("error", error);
+  }
+
+  /** @internal */
+  restart(error: ParleyError): void {
+    this.link.restart(error);
+  }
+
   /** @internal The answer of the service: its ack, or the frame that carries this request's id. */
-  request(frame: Request): Promise<Frame> {
-    if (!this.link.isConnected)
-      return Promise.reject(
-        this.link.status.state === "closed"
-          ? (this.link.status.error ?? closed())
-          : new ParleyError("not_connected", "There is no connection at the moment."),
-      );
+  async request(frame: Request, answered?: (answer: Frame) => void): Promise<Frame> {
+    if (!this.isConnected)
+      throw this.ended ?? new ParleyError("not_connected", "There is no connection at the moment.");
     if (this.pending.size >= PENDING_MAX)
-      return Promise.reject(new ParleyError("queue_full", `${PENDING_MAX} requests wait for their answers.`));
+      throw new ParleyError("queue_full", "Too many requests wait for their answers.");
     const requestId = (++this.lastRequest).toString(36);
+    const text = JSON.stringify({ ...frame, requestId });
+    const maxBytes = (this.welcomed?.maxMessageSize ?? 0) + ENVELOPE_BYTES;
+    if (text.length > maxBytes / 3 && new TextEncoder().encode(text).length > maxBytes)
+      throw new ParleyError(
+        "message_too_large",
+        `A message has at most ${this.welcomed?.maxMessageSize} bytes as JSON.`,
+      );
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.pending.delete(requestId);
-        reject(new ParleyError("timeout", `The service has not answered for ${ANSWER_MAX_MS / 1000} s.`));
-      }, ANSWER_MAX_MS);
-      this.pending.set(requestId, { resolve, reject, timer });
-      this.link.send({ ...frame, requestId });
+        reject(new ParleyError("timeout", "The service has not answered in time."));
+      }, ANSWER_WITHIN_MS);
+      this.pending.set(requestId, { answered, resolve, reject, timer });
+      this.link.send(text);
     });
   }
 
@@ -136,40 +163,46 @@ export class Parley extends Emitter<ParleyEvents> {
   }
 
   private received(frame: Frame, length: number): void {
-    const { type, requestId, channel } = frame;
-    const pending = requestId === undefined ? undefined : this.pending.get(requestId);
-    if (pending && requestId !== undefined) {
-      this.pending.delete(requestId);
-      clearTimeout(pending.timer);
-      if (type === "error") pending.reject(errorOf(frame));
-      else pending.resolve(frame);
-    } else if (type === "direct") this.emit("direct", frame as unknown as Direct);
-    else if (type === "error") this.emit("error", errorOf(frame));
-    else if (channel !== undefined) this.channels.get(channel)?.received(frame, length);
+    const { type, requestId } = frame;
+    const channel = this.channels.get(frame.channel ?? "");
+    if (requestId !== undefined) this.answered(requestId, frame);
+    else if (type === "direct") this.emit("direct", frame as unknown as Direct);
+    else if (type !== "error") channel?.received(frame, length);
+    // A key or token that was narrowed: the subscription has ended.
+    else if (channel) channel.refused(errorOf(frame));
+    else this.emit("error", errorOf(frame));
   }
 
-  private lost(): void {
+  private answered(requestId: string, frame: Frame): void {
+    const pending = this.pending.get(requestId);
+    if (!pending) return;
+    this.pending.delete(requestId);
+    clearTimeout(pending.timer);
+    if (frame.type === "error") return pending.reject(errorOf(frame));
+    pending.answered?.(frame);
+    pending.resolve(frame);
+  }
+
+  private lost(error: ParleyError): void {
     const all = [...this.pending.values()];
     this.pending.clear();
     for (const channel of this.channels.values()) channel.lost();
+    const failure = this.ended ?? new ParleyError("connection_lost", error.message);
     for (const { reject, timer } of all) {
       clearTimeout(timer);
-      reject(new ParleyError("connection_lost", "The connection ended before the answer came."));
+      reject(failure);
     }
   }
 
   private showStatus(status: Status): void {
-    const { state, error } = status;
-    if (state === "closed") {
-      const failure = error ?? closed();
-      this.outbox?.ended(failure);
-      for (const channel of this.channels.values()) channel.ended(failure);
-    } else this.outbox?.connected(state === "connected");
+    const { ended } = this;
+    if (ended) {
+      this.outbox?.ended(ended);
+      for (const channel of this.channels.values()) channel.end(ended);
+    } else this.outbox?.connected(this.isConnected);
     this.emit("status", status);
   }
 }
-
-const closed = (): ParleyError => new ParleyError("closed", "The client was closed.");
 
 const errorOf = ({ code, message }: Frame): ParleyError =>
   new ParleyError((code ?? "internal_error") as ErrorCode, message ?? "The service has refused this.");

@@ -41,7 +41,13 @@ export class Presence<M = unknown> extends Emitter<PresenceEvents<M>> {
 
   /** @internal A new subscription begins: its roster replaces what is known. */
   begin(): void {
+    this.pause();
     this.stale = new Set(this.byId.keys());
+  }
+
+  /** @internal There is no subscription at the moment: members stay until the next roster says otherwise. */
+  pause(): void {
+    clearTimeout(this.timer);
   }
 
   /** @internal */
@@ -54,12 +60,14 @@ export class Presence<M = unknown> extends Emitter<PresenceEvents<M>> {
     if (!this.list) this.emit("changed", this.members);
   }
 
-  /** @internal */
+  /** @internal It is not known any more who is there: no one has left because of that. */
   clear(): void {
-    clearTimeout(this.timer);
+    this.pause();
     this.stale = undefined;
+    if (this.byId.size === 0) return;
     this.byId.clear();
     this.list = [];
+    this.emit("changed", this.list);
   }
 
   protected override changed(): void {
@@ -74,12 +82,13 @@ export class Presence<M = unknown> extends Emitter<PresenceEvents<M>> {
   }
 
   private add({ peerId, metadata }: Entry & Member<M>): void {
-    const isNew = !this.byId.has(peerId);
+    const before = this.byId.get(peerId);
     this.stale?.delete(peerId);
+    if (before && JSON.stringify(before.metadata) === JSON.stringify(metadata)) return;
     const member: Member<M> = metadata === undefined ? { peerId } : { peerId, metadata };
     this.byId.set(peerId, member);
     this.list = undefined;
-    if (isNew) this.emit("joined", member);
+    if (!before) this.emit("joined", member);
   }
 
   private remove(peerId: string): void {

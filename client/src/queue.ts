@@ -24,18 +24,29 @@ interface Waiting {
   readonly resolve: (ack: Frame) => void;
   readonly reject: (error: unknown) => void;
   readonly untilMs: number;
+  /** Its fate is not known. */
+  wasSent: boolean;
 }
 
 const MESSAGES_MAX = 1000;
+/** Timers cannot wait for as long as a ttl may be. */
+const LOOK_MAX_MS = 3_600_000;
 /** After an error that may pass. */
 const AGAIN_MS = 500;
 const MAY_PASS: readonly string[] = ["backend_error", "timeout", "rate_limited"];
+/** The service ends connections that send more than 100 frames per second, after a burst of 500: the application sends some, too. */
+const PER_SECOND = 80;
+const BURST = 250;
 
 export class OfflineQueue implements Outbox {
   private readonly waiting: Waiting[] = [];
   private isConnected = false;
   private isSending = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  /** Nothing is sent before. */
+  private notBeforeMs = 0;
+  /** When the burst is available again, in the time of the messages that were sent. */
+  private paidUntilMs = 0;
   private end: Error | undefined;
 
   constructor(private readonly options: QueueOptions = {}) {}
@@ -52,14 +63,14 @@ export class OfflineQueue implements Outbox {
       return Promise.reject(new ParleyError("queue_full", `${messages} messages wait already.`));
     return new Promise((resolve, reject) => {
       const untilMs = ttl === undefined ? Number.POSITIVE_INFINITY : Date.now() + ttl;
-      this.waiting.push({ send, isIdempotent, resolve, reject, untilMs });
-      this.work();
+      this.waiting.push({ send, isIdempotent, resolve, reject, untilMs, wasSent: false });
+      void this.work();
     });
   }
 
   connected(isConnected: boolean): void {
     this.isConnected = isConnected;
-    this.work();
+    void this.work();
   }
 
   ended(error: Error): void {
@@ -68,51 +79,63 @@ export class OfflineQueue implements Outbox {
     for (const { reject } of this.waiting.splice(0)) reject(error);
   }
 
-  private work(): void {
-    clearTimeout(this.timer);
-    if (this.isConnected) void this.sendAll();
-    this.expire();
-  }
-
   /** One after the other: the next is sent when this one is answered, so that their order stays when one has to be sent again. */
-  private async sendAll(): Promise<void> {
+  private async work(): Promise<void> {
     if (this.isSending) return;
     this.isSending = true;
-    while (this.isConnected && this.waiting.length > 0 && (await this.sendFirst()));
+    for (let first = this.next(); first; first = this.next()) await this.sendOne(first);
     this.isSending = false;
+    this.lookAgain();
   }
 
-  /** Returns false if the queue has to wait. */
-  private async sendFirst(): Promise<boolean> {
+  /** `undefined`: nothing can be sent now. */
+  private next(): Waiting | undefined {
+    this.expire();
+    const nowMs = Date.now();
+    if (!this.isConnected || nowMs < this.notBeforeMs) return undefined;
     const [first] = this.waiting;
-    if (!first) return false;
+    if (!first) return undefined;
+    this.paidUntilMs = Math.max(this.paidUntilMs, nowMs - (BURST * 1000) / PER_SECOND) + 1000 / PER_SECOND;
+    this.notBeforeMs = this.paidUntilMs;
+    return first;
+  }
+
+  private async sendOne(first: Waiting): Promise<void> {
+    first.wasSent = true;
     try {
       const ack = await first.send();
       this.remove(first);
       first.resolve(ack);
     } catch (error) {
       const code = error instanceof ParleyError ? error.code : "";
-      if (code === "not_connected") return false;
-      if (code === "connection_lost" && first.isIdempotent()) return false;
-      if (MAY_PASS.includes(code) && first.isIdempotent()) {
-        this.timer = setTimeout(() => this.work(), AGAIN_MS);
-        return false;
+      if (code === "not_connected") this.isConnected = false;
+      else if (MAY_PASS.includes(code) && first.isIdempotent()) this.notBeforeMs = Date.now() + AGAIN_MS;
+      else if (code !== "connection_lost" || !first.isIdempotent()) {
+        this.remove(first);
+        first.reject(error);
       }
-      this.remove(first);
-      first.reject(error);
     }
-    return true;
   }
 
   private expire(): void {
     const nowMs = Date.now();
-    const late = this.waiting.filter((one, at) => one.untilMs <= nowMs && !(this.isSending && at === 0));
-    for (const one of late) {
+    for (const one of this.waiting.filter(({ untilMs }) => untilMs <= nowMs)) {
       this.remove(one);
-      one.reject(new ParleyError("message_expired", "The message waited longer than its ttl."));
+      one.reject(
+        one.wasSent
+          ? new ParleyError("connection_lost", "The message waited longer than its ttl for an answer.")
+          : new ParleyError("message_expired", "The message waited longer than its ttl."),
+      );
     }
-    const nextMs = Math.min(...this.waiting.map(({ untilMs }) => untilMs));
-    if (Number.isFinite(nextMs)) this.timer = setTimeout(() => this.work(), Math.max(1, nextMs - nowMs));
+  }
+
+  private lookAgain(): void {
+    clearTimeout(this.timer);
+    const times = this.waiting.map(({ untilMs }) => untilMs).filter(Number.isFinite);
+    if (this.isConnected && this.waiting.length > 0) times.push(this.notBeforeMs);
+    if (times.length === 0) return;
+    const waitMs = Math.min(LOOK_MAX_MS, Math.max(1, Math.min(...times) - Date.now()));
+    this.timer = setTimeout(() => void this.work(), waitMs);
   }
 
   private remove(one: Waiting): void {

@@ -4,14 +4,15 @@ export interface Closing {
   readonly reason: string;
 }
 
+// Marked as pure, so that the client's package leaves out what it does not use.
 const closing = (code: number, reason: string): Closing => ({ code, reason });
 
-export const GOING_AWAY = closing(1001, "going away");
-export const RESYNC = closing(1001, "resynchronise");
+export const GOING_AWAY = /* @__PURE__ */ closing(1001, "going away");
+export const RESYNC = /* @__PURE__ */ closing(1001, "resynchronise");
 /** The service threw an exception on this connection; the log has the cause. */
-export const FAULT = closing(1011, "internal error");
-export const KEY_REVOKED = closing(4001, "key revoked");
-export const TOKEN_EXPIRED = closing(4002, "token expired");
-export const OVER_CONCURRENT = closing(4010, "over concurrent limit");
-export const OVER_RATE = closing(4011, "over message rate");
-export const KICKED = closing(4020, "disconnected by the backend");
+export const FAULT = /* @__PURE__ */ closing(1011, "internal error");
+export const KEY_REVOKED = /* @__PURE__ */ closing(4001, "key revoked");
+export const TOKEN_EXPIRED = /* @__PURE__ */ closing(4002, "token expired");
+export const OVER_CONCURRENT = /* @__PURE__ */ closing(4010, "over concurrent limit");
+export const OVER_RATE = /* @__PURE__ */ closing(4011, "over message rate");
+export const KICKED = /* @__PURE__ */ closing(4020, "disconnected by the backend");

@@ -1,0 +1,58 @@
+/** `for await (const message of channel)`. Not a generator: that could not be ended while it waits for the next message. */
+import type { Emitter } from "./emitter.ts";
+import { ParleyError } from "./errors.ts";
+import type { ChannelEvents, Message } from "./message.ts";
+
+/** A loop over a channel may fall behind by this many messages. */
+const WAITING_MAX = 1000;
+
+type Result<T> = IteratorResult<Message<T>, void>;
+
+export function loopOver<T>(
+  channel: Emitter<ChannelEvents<T>>,
+  ended: ParleyError | undefined,
+): AsyncIterableIterator<Message<T>, void> {
+  const waiting: Message<T>[] = [];
+  let readers: { resolve(result: Result<T>): void; reject(error: ParleyError): void }[] = [];
+  let failure = ended;
+  let isDone = false;
+  const stop = [
+    channel.on("message", (message) => {
+      const reader = readers.shift();
+      if (reader) reader.resolve({ value: message, done: false });
+      else if (waiting.length < WAITING_MAX) waiting.push(message);
+      else fail(new ParleyError("slow_reader", `More than ${WAITING_MAX} messages wait for the loop.`));
+    }),
+    channel.on("error", (error) => fail(error)),
+  ];
+
+  const finish = (): void => {
+    isDone = true;
+    for (const off of stop) off();
+    for (const reader of readers) reader.resolve({ value: undefined, done: true });
+    readers = [];
+  };
+  /** What came before is still read. */
+  const fail = (error: ParleyError): void => {
+    failure ??= error;
+    for (const off of stop) off();
+    const [reader] = readers;
+    if (!reader) return;
+    readers.shift();
+    next().then(reader.resolve, reader.reject);
+  };
+  const next = (): Promise<Result<T>> => {
+    const message = waiting.shift();
+    if (message && !isDone) return Promise.resolve({ value: message, done: false });
+    if (!isDone && !failure) return new Promise((resolve, reject) => readers.push({ resolve, reject }));
+    const error = isDone || failure?.code === "closed" ? undefined : failure;
+    finish();
+    return error ? Promise.reject(error) : Promise.resolve({ value: undefined, done: true });
+  };
+  const end = (): Promise<Result<T>> => {
+    finish();
+    return Promise.resolve({ value: undefined, done: true });
+  };
+  const loop = { next, return: end, [Symbol.asyncIterator]: () => loop };
+  return loop as AsyncIterableIterator<Message<T>, void>;
+}

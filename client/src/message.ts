@@ -1,0 +1,56 @@
+/** What a channel gives to the application. */
+import type { ParleyError } from "./errors.ts";
+
+export interface Message<T = unknown> {
+  readonly channel: string;
+  readonly from: string;
+  readonly data: T;
+  /** Only with the option `senderMetadata`. */
+  readonly fromMetadata?: unknown;
+  /** On channels with history: where it is, and when it was stored (Unix ms). */
+  readonly pos?: string;
+  readonly time?: number;
+  readonly id?: string;
+  /** It was published before this subscription, or while the client was away. */
+  readonly replay?: boolean;
+}
+
+/** Messages were missed, and cannot be got back: read what you need anew. */
+export interface Gap {
+  /** `no_history`: the channel keeps none. `not_recovered`: too much was missed, or the history begins anew. */
+  readonly reason: "no_history" | "not_recovered";
+}
+
+export interface Subscribed {
+  /** Whether everything since the last connection follows, or everything that `rewind` asks for; absent on a plain first subscription. */
+  readonly recovered?: boolean;
+  /** How many earlier messages follow. */
+  readonly replay: number;
+}
+
+export interface Published {
+  readonly id?: string;
+  readonly pos?: string;
+  /** The service had accepted a message with this id before, and has not published this one. */
+  readonly duplicate?: boolean;
+}
+
+export interface ChannelEvents<T> {
+  message: Message<T>;
+  gap: Gap;
+  subscribed: Subscribed;
+  /** The channel is subscribed to by `occupancy`: how many are in it. */
+  occupancy: { readonly peers: number; readonly connections: number };
+  /** The service does not allow the subscription, or not any more; or the client has ended. */
+  error: ParleyError;
+}
+
+export interface ChannelOptions {
+  /** The first subscription begins with that many earlier messages, or with those of this time: 50, "30s", "5m", "2h". */
+  readonly rewind?: number | string;
+  /** Messages carry the metadata of their senders. */
+  readonly senderMetadata?: boolean;
+  /** Counts of peers and connections; with `presence: false` instead of members. */
+  readonly occupancy?: boolean;
+  readonly presence?: false;
+}
