@@ -85,14 +85,13 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   async publish(data: T, options: SendOptions = {}): Promise<Published> {
     const { outbox } = this.host;
     const id = options.id ?? (outbox || this.hasHistory ? randomId() : undefined);
-    const frame = { type: "publish", data, ...(id !== undefined && { id }) };
+    const frame = { type: "publish", data, id };
     const send = (): Promise<Frame> => {
       if (id !== undefined && this.state !== "none") this.noteOwn(id);
       return this.request(frame, (ack) => this.accepted(ack, id));
     };
     const ack = await (outbox ? outbox.add(send, { ...options, isIdempotent: () => this.hasHistory }) : send());
-    const { pos, duplicate } = ack;
-    return { ...(id !== undefined && { id }), ...(pos !== undefined && { pos }), ...(duplicate && { duplicate }) };
+    return { id, pos: ack.pos, duplicate: ack.duplicate };
   }
 
   /** Messages as they come. It ends when the client is closed, and throws if the subscription is refused or the loop falls too far behind. */
@@ -187,20 +186,16 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   private join(isNew: boolean): void {
     const { rewind, senderMetadata, occupancy, presence } = this.options;
     const { pos, connection } = this;
-    const fields: Record<string, unknown> = {};
-    if (senderMetadata) fields.includeSenderMetadata = true;
-    if (occupancy) fields.occupancy = true;
-    if (presence === false) fields.presence = false;
-    if (isNew && pos !== undefined) Object.assign(fields, { recover: pos, connection });
-    else if (isNew && rewind !== undefined) fields.rewind = rewind;
-    for (const extension of this.extensions) Object.assign(fields, extension.fields);
+    const from = pos === undefined ? { rewind } : { recover: pos, connection };
+    const frame = { type: "subscribe", includeSenderMetadata: senderMetadata, occupancy, presence, ...(isNew && from) };
+    for (const extension of this.extensions) Object.assign(frame, extension.fields);
     clearTimeout(this.againTimer);
     if (isNew) {
       this.turn++;
       this.state = "asked";
     }
     const { turn } = this;
-    this.request({ type: "subscribe", ...fields }, (ack) => {
+    this.request(frame, (ack) => {
       if (turn !== this.turn) return;
       this.presence.begin();
       if (isNew) this.joined(ack, pos !== undefined);
@@ -217,7 +212,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
     if (!isRecovery || !recovered) this.pos = replay ? undefined : pos;
     this.ready.resolve();
     for (const extension of this.extensions) extension.subscribed?.();
-    this.emit("subscribed", { ...(recovered !== undefined && { recovered }), replay: Number(replay ?? 0) });
+    this.emit("subscribed", { recovered, replay: Number(replay ?? 0) });
     if (hasGap) this.emit("gap", { reason: pos === undefined ? "no_history" : "not_recovered" });
   }
 

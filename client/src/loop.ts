@@ -6,6 +6,8 @@ import type { ChannelEvents, Message } from "./message.ts";
 /** A loop over a channel may fall behind by this many messages. */
 const WAITING_MAX = 1000;
 
+const DONE = { value: undefined, done: true } as const;
+
 type Result<T> = IteratorResult<Message<T>, void>;
 
 export function loopOver<T>(
@@ -29,7 +31,7 @@ export function loopOver<T>(
   const finish = (): void => {
     isDone = true;
     for (const off of stop) off();
-    for (const reader of readers) reader.resolve({ value: undefined, done: true });
+    for (const reader of readers) reader.resolve(DONE);
     readers = [];
   };
   /** What came before is still read. */
@@ -47,11 +49,11 @@ export function loopOver<T>(
     if (!isDone && !failure) return new Promise((resolve, reject) => readers.push({ resolve, reject }));
     const error = isDone || failure?.code === "closed" ? undefined : failure;
     finish();
-    return error ? Promise.reject(error) : Promise.resolve({ value: undefined, done: true });
+    return error ? Promise.reject(error) : Promise.resolve(DONE);
   };
   const end = (): Promise<Result<T>> => {
     finish();
-    return Promise.resolve({ value: undefined, done: true });
+    return Promise.resolve(DONE);
   };
   const loop = { next, return: end, [Symbol.asyncIterator]: () => loop };
   return loop as AsyncIterableIterator<Message<T>, void>;

@@ -23,16 +23,16 @@ export interface Gap {
 
 export interface Subscribed {
   /** Whether everything since the last connection follows, or everything that `rewind` asks for; absent on a plain first subscription. */
-  readonly recovered?: boolean;
+  readonly recovered?: boolean | undefined;
   /** How many earlier messages follow. */
   readonly replay: number;
 }
 
 export interface Published {
-  readonly id?: string;
-  readonly pos?: string;
+  readonly id?: string | undefined;
+  readonly pos?: string | undefined;
   /** The service had accepted a message with this id before, and has not published this one. */
-  readonly duplicate?: boolean;
+  readonly duplicate?: boolean | undefined;
 }
 
 export interface ChannelEvents<T> {

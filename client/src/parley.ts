@@ -106,8 +106,7 @@ export class Parley extends Emitter<ParleyEvents> {
   /** Resolves when the message was handed to a connection of that peer. */
   async send<T = unknown>(peerId: string, data: T, options: SendOptions = {}): Promise<void> {
     const { id } = options;
-    const send = (): Promise<Frame> =>
-      this.request({ type: "send", to: peerId, data, ...(id !== undefined && { id }) });
+    const send = (): Promise<Frame> => this.request({ type: "send", to: peerId, data, id });
     await (this.outbox ? this.outbox.add(send, { ...options, isIdempotent: () => false }) : send());
   }
 

@@ -60,14 +60,14 @@ export class Tokens {
 
   private async call(reason: TokenReason): Promise<string> {
     const late = new Promise<never>((_, reject) => {
-      this.timer = setTimeout(() => reject(new Error(`No token after ${TOKEN_WITHIN_MS / 1000} s.`)), TOKEN_WITHIN_MS);
+      this.timer = setTimeout(() => reject(new Error("It took too long.")), TOKEN_WITHIN_MS);
     });
     let token: string | null;
     try {
       token = await Promise.race([this.get({ reason }), late]);
       if (token !== null && typeof token !== "string") throw new TypeError("A token is a string.");
     } catch (cause) {
-      throw new ParleyError("token_failed", `The function that gets tokens has failed: ${String(cause)}`, { cause });
+      throw new ParleyError("token_failed", "The function that gets tokens has failed.", { cause });
     }
     if (token === null) throw new ParleyError("no_token", "The application has no token for this client any more.");
     return token;

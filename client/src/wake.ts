@@ -28,11 +28,11 @@ export function onWake(look: () => void, awake: () => void): () => void {
   const visible = (): void => {
     if (page?.visibilityState === "visible") awake();
   };
-  globalThis.addEventListener?.("online", awake);
-  page?.addEventListener("visibilitychange", visible);
+  const until = new AbortController();
+  globalThis.addEventListener?.("online", awake, until);
+  page?.addEventListener("visibilitychange", visible, until);
   return () => {
     clearInterval(timer);
-    globalThis.removeEventListener?.("online", awake);
-    page?.removeEventListener("visibilitychange", visible);
+    until.abort();
   };
 }
