@@ -8,9 +8,9 @@ export interface Message<T = unknown> {
   /** Only with the option `senderMetadata`. */
   readonly fromMetadata?: unknown;
   /** On channels with history: where it is, and when it was stored (Unix ms). */
-  readonly pos?: string;
+  readonly pos?: string | undefined;
   readonly time?: number;
-  readonly id?: string;
+  readonly id?: string | undefined;
   /** It was published before this subscription, or while the client was away. */
   readonly replay?: boolean;
 }

@@ -6,8 +6,7 @@ const ASLEEP_MS = 10_000;
 /** As much of a browser's page as is used: the service's command line is compiled without the types of browsers. */
 interface Page {
   readonly visibilityState: string;
-  addEventListener(event: "visibilitychange", listener: () => void): void;
-  removeEventListener(event: "visibilitychange", listener: () => void): void;
+  addEventListener(event: "visibilitychange", listener: () => void, options: { readonly signal: AbortSignal }): void;
 }
 
 /**

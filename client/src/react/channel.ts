@@ -1,5 +1,6 @@
 import { useEffect, useMemo } from "react";
-import type { Channel, ChannelEvents, ChannelOptions } from "../channel.ts";
+import type { Channel } from "../channel.ts";
+import type { ChannelEvents, ChannelOptions } from "../message.ts";
 import { useNewest } from "./listener.ts";
 import { useParley } from "./provider.ts";
 
