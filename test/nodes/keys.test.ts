@@ -1,6 +1,6 @@
 /** Keys, applications and blocks: a change on one node takes effect on the other, with or without a notification. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { tokenQuery } from "../conformance/raw/support/world.ts";
+import { fresh, join, tokenQuery } from "../conformance/raw/support/world.ts";
 import { mint, mintToken } from "../support/admin.ts";
 import { call } from "../support/http.ts";
 import { selfSigned } from "../support/jwt.ts";
@@ -132,6 +132,41 @@ describe.each([
     await one.admin.rotate(key.keyId, { retirePrevious: true });
     expect((await wire.closed()).code).toBe(4002);
   });
+
+  test("a connection is renewed at once with a key that was made on the other node, and ends with that key", async () => {
+    const key = await one.admin.createKey(app);
+    const first = selfSigned(key.keyId, key.secret);
+    const wire = await connect(other, tokenQuery(first));
+    await wire.frame("welcome");
+    const next = await one.admin.createKey(app);
+    const token = selfSigned(next.keyId, next.secret);
+    expect(await wire.request({ type: "renew", token })).toMatchObject({ expiresAt: expect.any(Number) });
+    await one.admin.revoke(key.keyId);
+    await until("the other node knows", async () => !(await other.admin.check(first)).valid);
+    expect(await wire.sync()).toEqual([]);
+    await one.admin.revoke(next.keyId);
+    expect((await wire.closed()).code).toBe(4001);
+  });
+
+  test.skipIf(!joined)(
+    "renewed metadata is shown on the other node, and a renewal without a change is not",
+    async () => {
+      const key = await one.admin.createKey(app);
+      const tokenOf = (sub: string, name: string): string =>
+        selfSigned(key.keyId, key.secret, { sub, peerMetadata: { name } });
+      const channel = fresh("renewed");
+      const watcher = await connect(one, tokenQuery(tokenOf("watcher", "W")));
+      await join(watcher, channel);
+      const wire = await connect(other, tokenQuery(tokenOf("ann", "Ann")));
+      await join(wire, channel);
+      await watcher.until("presence", ({ joined }) => joined.length === 1);
+      for (const name of ["Ann", "Ann", "Anna"])
+        expect(await wire.request({ type: "renew", token: tokenOf("ann", name) })).toMatchObject({ type: "ack" });
+      const changed = await watcher.frame("presence");
+      expect(changed).toMatchObject({ joined: [{ peerId: "ann", metadata: { name: "Anna" } }], left: [] });
+      for (const one of [watcher, wire]) one.drop();
+    },
+  );
 
   test("a deleted application ends on the other node", async () => {
     const made = await one.admin.createApp();

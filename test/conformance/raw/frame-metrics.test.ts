@@ -22,6 +22,7 @@ describe("client frames", () => {
     ["unsubscribe", { type: "unsubscribe", channel: "x" }],
     ["publish", { type: "publish", channel: "x", data: 1 }],
     ["send", { type: "send", to: "nobody", data: 1 }],
+    ["renew", { type: "renew", token: "x" }],
     ["ping", { type: "ping" }],
     ["ping", { type: "ping", requestId: "r" }],
     ["other", { type: "nonsense" }],

@@ -30,6 +30,7 @@ interface Shapes {
     readonly recovered?: boolean;
     readonly replay?: number;
     readonly duplicate?: true;
+    readonly expiresAt?: number;
   };
   readonly error: { readonly requestId?: string; readonly code: string; readonly message: string };
   readonly message: {

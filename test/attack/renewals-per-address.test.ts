@@ -1,0 +1,24 @@
+/** A renewal counts as a connect of its address: tokens cannot be guessed on open connections faster than by connecting. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { refusal } from "../conformance/raw/support/connect.ts";
+import { tokenQuery, worldForTests } from "../conformance/raw/support/world.ts";
+
+setDefaultTimeout(60_000);
+
+const world = await worldForTests({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "60" } });
+
+test("refused renewals on several connections use up the connects of the address", async () => {
+  const guests = [await world.guest(), await world.guest(), await world.guest()];
+  const codes: string[] = [];
+  for (let i = 0; i < 4; i++)
+    for (const { wire } of guests) {
+      const answer = await wire.request({ type: "renew", token: "forged" });
+      codes.push(answer.type === "error" ? answer.code : answer.type);
+    }
+  // 60 connects: three were made, each refusal counts as ten, and one comes back per second.
+  expect(codes.slice(0, 5)).toEqual(new Array(5).fill("invalid_token"));
+  expect(codes.slice(-4)).toEqual(new Array(4).fill("rate_limited"));
+  const refused = await refusal(world.url, { query: tokenQuery(world.token()) });
+  expect(refused).toMatchObject({ status: 429, body: { error: "rate_limited" } });
+  for (const { wire } of guests) expect(await wire.sync()).toEqual([]);
+});
