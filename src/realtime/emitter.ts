@@ -81,6 +81,12 @@ export class Emitter {
     this.report((listener) => listener.stateSet(connection, channel, stateJson));
   }
 
+  /** `keyId`: the key before. */
+  renewed(connection: Connection, keyId: string): void {
+    this.recorder.renewed(connection, keyId);
+    this.report((listener) => listener.renewed(connection));
+  }
+
   failed(connection: Connection, code: Code, channel: string | undefined): void {
     connection.peer.space.counters.errors++;
     this.recorder.failed(connection, code, channel);

@@ -6,7 +6,16 @@ import { Problem } from "../protocol/codes.ts";
 import type { RealtimeListener } from "./events.ts";
 import type { SocketData } from "./socket-handlers.ts";
 import { Heard } from "./testing/heard.ts";
-import { APP, OTHER_KEY, PUBLISHABLE_KEY, SECRET_KEY, turn, World, type WorldOptions } from "./testing/kit.ts";
+import {
+  APP,
+  OTHER_KEY,
+  PUBLISHABLE_KEY,
+  SECOND_KEY,
+  SECRET_KEY,
+  turn,
+  World,
+  type WorldOptions,
+} from "./testing/kit.ts";
 
 function heardWorld(options?: WorldOptions): { world: World; heard: Heard } {
   const world = new World(options);
@@ -45,6 +54,20 @@ describe("a connection is reported", () => {
     // Its subscriptions end with it, without an event each.
     world.node.hub.connections.close(ann.connection, KICKED);
     expect(heard.take()).toEqual(["close ben 1006", "close ann 4020"]);
+  });
+
+  test("when its token is renewed, with the key that signed the new one, and not when that is refused", () => {
+    const { world, heard } = heardWorld();
+    const ann = world.join("ann", "c");
+    heard.take();
+    ann.request({ type: "renew", token: world.keys.token("ann", { key: SECOND_KEY, channels: [] }) });
+    ann.request({ type: "renew", token: world.keys.token("ben") });
+    expect(heard.take()).toEqual([
+      `renew ann ${SECOND_KEY}`,
+      "unsubscribe ann c",
+      "error ann channel_not_authorized c",
+      "error ann invalid_token",
+    ]);
   });
 
   test("as a member where its connections are, once, and not again for new metadata", () => {

@@ -30,6 +30,8 @@ export interface RealtimeListener {
   presence(app: string, channel: string, peerId: string, change: "joined" | "left"): void;
   /** A member has said something else about itself. */
   stateSet(connection: Connection, channel: string, stateJson: string): void;
+  /** It goes on with a new token, which the key `connection.keyId` has signed. */
+  renewed(connection: Connection): void;
   /** An error frame was sent. */
   failed(connection: Connection, code: Code, channel: string | undefined): void;
   /** `code`: the one we closed with, otherwise what the socket reported. */

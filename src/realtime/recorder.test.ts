@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { EventRing, RING_ENTRIES_MAX } from "./event-ring.ts";
 import { MEMORY_MAX_BYTES, type RecordedEvent } from "./recorder.ts";
-import { APP, SECRET_KEY, World } from "./testing/kit.ts";
+import { APP, SECOND_KEY, SECRET_KEY, World } from "./testing/kit.ts";
 
 const MB = 1_000_000;
 
@@ -54,6 +54,17 @@ describe("the events of a peer", () => {
       "error c missing_data",
       "error d missing_data",
     ]);
+  });
+
+  test("renewals with the same key are one event with its count, and events are shown with the key of their time", () => {
+    const world = new World();
+    const ann = world.connect("ann");
+    for (const key of [SECRET_KEY, SECRET_KEY, SECOND_KEY, SECOND_KEY])
+      ann.request({ type: "renew", token: world.keys.token("ann", { key }) });
+    ann.subscribe("c");
+    expect(recorded(world, "ann")).toEqual(["connect", "renew 2", "renew", "renew", "subscribe c"]);
+    const keys = world.node.hub.recorder.ofPeer(APP, "ann").map(({ keyId }) => keyId);
+    expect(keys).toEqual([SECRET_KEY, SECRET_KEY, SECOND_KEY, SECOND_KEY, SECOND_KEY]);
   });
 
   test("are the last 32 per connection", () => {

@@ -25,8 +25,8 @@ const READABLE_AFTER_END_MS = 60_000;
 const ENDED_BYTES = 6 * 8 + nameBytes("x".repeat(PEER_ID_MAX_CHARS));
 export const MEMORY_MAX_BYTES = RING_ENTRIES_MAX * ENTRY_BYTES + NAMES_MAX_BYTES + ENDED_MAX * ENDED_BYTES;
 
-const KINDS = ["connect", "refuse", "subscribe", "unsubscribe", "error", "close", "state"] as const;
-const [CONNECT, REFUSE, SUBSCRIBE, UNSUBSCRIBE, ERROR, CLOSE, STATE] = [0, 1, 2, 3, 4, 5, 6];
+const KINDS = ["connect", "refuse", "subscribe", "unsubscribe", "error", "close", "state", "renew"] as const;
+const [CONNECT, REFUSE, SUBSCRIBE, UNSUBSCRIBE, ERROR, CLOSE, STATE, RENEW] = [0, 1, 2, 3, 4, 5, 6, 7];
 const CODE_NAMES: readonly string[] = [...Object.keys(CODES), "over_concurrent"];
 const CODE_NUMBERS: ReadonlyMap<string, number> = new Map(CODE_NAMES.map((code, i) => [code, i]));
 
@@ -40,7 +40,7 @@ export interface RecordedEvent {
   readonly channel?: string;
   /** The code of an error or of a refusal, or the close code. */
   readonly code?: string | number;
-  /** `publish`: the messages, published or sent, since the event before. `error`, `state`: how often in a row, if more than once. */
+  /** `publish`: the messages, published or sent, since the event before. `error`, `state`, `renew`: how often in a row, if more than once. */
   readonly count?: number;
 }
 
@@ -69,6 +69,13 @@ export class Recorder {
   stateSet(connection: Connection, channel: string): void {
     if (this.ring.repeat(connection.lastEvent, STATE, this.clock.nowMs(), 0, channel)) return;
     this.add(connection, STATE, 0, channel);
+  }
+
+  /** `keyId`: the key before. It stands in place of a channel's name, because the events before this one are shown with it. */
+  renewed(connection: Connection, keyId: string): void {
+    const before = keyId === connection.keyId ? undefined : keyId;
+    if (!before && this.ring.repeat(connection.lastEvent, RENEW, this.clock.nowMs(), 0, undefined)) return;
+    this.add(connection, RENEW, 0, before);
   }
 
   /** A client that repeats a mistake with every frame must not push the events of all others out of the ring. */
@@ -117,7 +124,7 @@ export class Recorder {
   /** `until`: what an open connection has sent by now. */
   private chain(id: string, keyId: string, from: number, until?: { published: number; at: number }): RecordedEvent[] {
     const newestFirst: RecordedEvent[] = [];
-    const base = { connectionId: id, keyId };
+    let base = { connectionId: id, keyId };
     let later = until;
     let entry = this.ring.read(from);
     for (let shown = 0; entry && shown < SHOWN_PER_CONNECTION; shown++) {
@@ -128,11 +135,12 @@ export class Recorder {
         ...base,
         at,
         kind: KINDS[kind] ?? "error",
-        ...(name !== undefined && { channel: name }),
+        ...(name !== undefined && kind !== RENEW && { channel: name }),
         ...(kind === CLOSE && { code }),
         ...((kind === ERROR || kind === REFUSE) && { code: CODE_NAMES[code] ?? "" }),
         ...(repeats > 0 && { count: repeats + 1 }),
       });
+      if (kind === RENEW && name !== undefined) base = { connectionId: id, keyId: name };
       later = { published, at };
       entry = this.ring.read(previous);
     }

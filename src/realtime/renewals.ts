@@ -105,10 +105,11 @@ export class Renewals {
   }
 
   private apply(connection: Connection, grant: Grant): void {
-    const { connections, deadlines, narrowing, presence } = this.parts.hub;
+    const { connections, deadlines, narrowing, presence, emitter } = this.parts.hub;
     const { metadataJson, keyId } = connection;
     connections.renew(connection, grant);
     deadlines.set(connection);
+    emitter.renewed(connection, keyId);
     narrowing.endFor(connection, "token", (channel) => connection.covers(channel));
     // Other nodes know the key of members that may outlive their connection.
     if (connection.metadataJson === metadataJson && connection.keyId === keyId) return;

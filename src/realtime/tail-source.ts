@@ -15,6 +15,7 @@ const PRESENCE = kindBit("presence");
 const ERROR = kindBit("error");
 const CLOSE = kindBit("close");
 const STATE = kindBit("state");
+const RENEW = kindBit("renew");
 
 export class TailSource implements RealtimeListener {
   constructor(
@@ -73,6 +74,10 @@ export class TailSource implements RealtimeListener {
   stateSet(connection: Connection, channel: string, stateJson: string): void {
     if (!this.selects(STATE, connection, channel)) return;
     this.write("state", { ...of(connection), channel, bytes: Buffer.byteLength(stateJson) }, stateJson);
+  }
+
+  renewed(connection: Connection): void {
+    if (this.selects(RENEW, connection, undefined)) this.write("renew", of(connection));
   }
 
   failed(connection: Connection, code: Code, channel: string | undefined): void {

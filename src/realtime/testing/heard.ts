@@ -27,6 +27,7 @@ export class Heard implements RealtimeListener {
     this.note("presence", app, channel, peerId, change);
   stateSet: RealtimeListener["stateSet"] = ({ peerId }, channel, stateJson) =>
     this.note("state", peerId, channel, stateJson);
+  renewed: RealtimeListener["renewed"] = ({ peerId, keyId }) => this.note("renew", peerId, keyId);
   failed: RealtimeListener["failed"] = ({ peerId }, code, channel) => this.note("error", peerId, code, channel);
   closed: RealtimeListener["closed"] = ({ peerId }, code) => this.note("close", peerId, code);
 }

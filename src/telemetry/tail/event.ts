@@ -14,6 +14,7 @@ export const TAIL_KINDS = [
   "close",
   // New kinds at the end: nodes send each other the kinds that a reader wants as bits.
   "state",
+  "renew",
 ] as const;
 
 export type TailKind = (typeof TAIL_KINDS)[number];

@@ -57,6 +57,8 @@ export function detailOf(event: TailEvent): string {
       return change ?? "";
     case "connect":
       return joined([address && `from ${address}`, keyId && `with ${keyId}`]);
+    case "renew":
+      return keyId ? `token of ${keyId}` : "";
     case "publish":
     case "send":
     case "state":
@@ -90,6 +92,8 @@ export function sentenceOf({ kind, channel, code, count, keyId }: RecordedEvent)
       return `${requests(count)}${on && ` for${on}`} ${(count ?? 1) > 1 ? "were" : "was"} refused${why}`;
     case "state":
       return `Set its state${on && ` in${on}`}${(count ?? 1) > 1 ? ` ${whole(count ?? 1)} times` : ""}.`;
+    case "renew":
+      return `Renewed its token${keyId ? ` with key ${keyId}` : ""}${(count ?? 1) > 1 ? ` ${whole(count ?? 1)} times` : ""}.`;
     case "close":
       return `The connection ended${why}`;
     case "publish":

@@ -17,6 +17,7 @@ export const TAIL_KINDS = [
   "error",
   "close",
   "state",
+  "renew",
 ] as const;
 
 /** The most events that a page keeps; the oldest go first. */
