@@ -117,7 +117,7 @@ describe("a new token", () => {
     const guest = await world.guest();
     const first = await acked(guest.wire, { type: "publish", channel, data: 1, id: "once" });
     await renewed(guest, {}, await world.admin.createKey(world.app._id));
-    const again = await acked(guest.wire, { type: "publish", channel, data: 1, id: "once" });
+    const second = await acked(guest.wire, { type: "publish", channel, data: 1, id: "once" });
     expect(again).toMatchObject({ duplicate: true, pos: String(first.pos) });
   });
 });
