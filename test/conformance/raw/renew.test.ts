@@ -118,7 +118,7 @@ describe("a new token", () => {
     const first = await acked(guest.wire, { type: "publish", channel, data: 1, id: "once" });
     await renewed(guest, {}, await world.admin.createKey(world.app._id));
     const second = await acked(guest.wire, { type: "publish", channel, data: 1, id: "once" });
-    expect(again).toMatchObject({ duplicate: true, pos: String(first.pos) });
+    expect(second).toMatchObject({ duplicate: true, pos: String(first.pos) });
   });
 });
 
