@@ -107,9 +107,9 @@ export const BUGS: readonly Bug[] = [
   },
   {
     name: "scope kept after a key edit: its subscriptions",
-    file: "src/realtime/key-changes.ts",
-    find: "if (!connection.may(SUBSCRIBE) || !covers(edit, name)) this",
-    replace: "if (!connection.may(SUBSCRIBE) && !covers(edit, name)) this",
+    file: "src/realtime/narrowing.ts",
+    find: "if (!connection.may(SUBSCRIBE) || !covers(subscription.channel.name)) this",
+    replace: "if (!connection.may(SUBSCRIBE) && !covers(subscription.channel.name)) this",
   },
   {
     name: "scope kept after a key edit: what it may do",
@@ -149,7 +149,7 @@ export const BUGS: readonly Bug[] = [
   },
   {
     name: "more: still shown when a key edit takes presence away",
-    file: "src/realtime/key-changes.ts",
+    file: "src/realtime/narrowing.ts",
     find: "else if ((subscription.member || subscription.withOccupancy) && !connection.may(PRESENCE))\n        channels.withdrawPresence(subscription);",
     replace: "",
   },
