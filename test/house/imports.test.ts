@@ -63,6 +63,9 @@ const BESIDE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   web: ["src/protocol", "client"],
 };
 
+/** Parts of src/ that import client/: the command line talks as an application does, so it uses the same client. */
+const MAY_IMPORT_CLIENT: readonly string[] = ["cli"];
+
 const partOf = (file: string): string => {
   const [folder, rest] = relative(SRC, file).split("/");
   return rest === undefined ? "top" : (folder as string);
@@ -89,6 +92,16 @@ test("imports point one way", () => {
       .filter((target) => !MAY_IMPORT[from]?.includes(partOf(join(SRC, target))))
       .map((target) => `${file} imports ${target}`);
   });
+  expect(wrong).toEqual([]);
+});
+
+test("of src/, only the command line imports client/, and nothing imports web/", () => {
+  const wrong = product.flatMap((file) =>
+    importsOf(SRC, file)
+      .filter((target) => target.startsWith(".."))
+      .filter((target) => !(target.startsWith("../client/src/") && MAY_IMPORT_CLIENT.includes(partOf(join(SRC, file)))))
+      .map((target) => `${file} imports ${target}`),
+  );
   expect(wrong).toEqual([]);
 });
 
