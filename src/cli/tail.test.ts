@@ -1,55 +1,15 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { join } from "node:path";
 import { TailText } from "./tail-text.ts";
 import { withServer } from "./testing/kit.ts";
+import { Running } from "./testing/running.ts";
 
 setDefaultTimeout(60_000);
-
-const MAIN = join(import.meta.dir, "../main.ts");
-
-/** `parley tail`, while it runs. */
-class Running {
-  stdout = "";
-  stderr = "";
-  readonly exited: Promise<number>;
-  private readonly child;
-
-  constructor(args: readonly string[], env: Readonly<Record<string, string>>) {
-    this.child = Bun.spawn([process.execPath, "--no-env-file", MAIN, "tail", ...args], {
-      env: { PATH: process.env.PATH ?? "", ...env },
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const read = async (stream: ReadableStream<Uint8Array>, name: "stdout" | "stderr"): Promise<void> => {
-      for await (const bytes of stream) this[name] += new TextDecoder().decode(bytes);
-    };
-    const all = Promise.all([read(this.child.stdout, "stdout"), read(this.child.stderr, "stderr")]);
-    this.exited = this.child.exited.then(async (code) => {
-      await all;
-      return code;
-    });
-  }
-
-  /** Waits until stdout or stderr has it. */
-  async has(name: "stdout" | "stderr", text: string): Promise<void> {
-    while (!this[name].includes(text)) {
-      if (this.child.exitCode !== null) throw new Error(`it ended without ${text}: ${this.stdout}${this.stderr}`);
-      await Bun.sleep(10);
-    }
-  }
-
-  stop(signal: "SIGINT" | "SIGTERM" | "SIGKILL" = "SIGINT"): Promise<number> {
-    this.child.kill(signal);
-    return this.exited;
-  }
-}
 
 describe("parley tail", () => {
   const kit = withServer();
   const running: Running[] = [];
   const tail = (...args: string[]): Running => {
-    const one = new Running(args, kit.server.env);
+    const one = new Running(["tail", ...args], kit.server.env);
     running.push(one);
     return one;
   };

@@ -54,12 +54,14 @@ export interface TestServer {
   stop(signal?: "SIGTERM" | "SIGKILL"): Promise<number>;
 }
 
+/** `port` 0: any free one. */
 export async function startServer(
   data: string,
   extra: readonly string[] = [],
   host = "127.0.0.1",
+  port = 0,
 ): Promise<TestServer> {
-  const args = ["up", "--port", "0", "--host", host, "--data", data, ...extra];
+  const args = ["up", "--port", String(port), "--host", host, "--data", data, ...extra];
   const child = Bun.spawn([process.execPath, "--no-env-file", MAIN, ...args], {
     env: environment({}),
     stdin: "ignore",
