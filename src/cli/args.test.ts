@@ -6,6 +6,7 @@ const KINDS = new Map<string, FlagKind>([
   ["label", "value"],
   ["json", "switch"],
   ["help", "switch"],
+  ["history", "either"],
 ]);
 const parse = (...argv: string[]) => {
   const { positionals, flags, unknown } = parseArgs(argv, KINDS);
@@ -55,4 +56,9 @@ test("a switch with a value is refused", () => {
 
 test("unknown flags are collected, with their dashes and without their values", () => {
   expect(parse("keys", "--ap=x", "-x").unknown).toEqual(["--ap", "-x"]);
+});
+
+test("a flag of both kinds has a value only behind =", () => {
+  expect(parse("--history", "50")).toMatchObject({ positionals: ["50"], flags: { history: "on" } });
+  expect(parse("--history=50").flags).toEqual({ history: "50" });
 });

@@ -11,13 +11,14 @@ export interface Args {
   readonly unknown: readonly string[];
 }
 
-export type FlagKind = "switch" | "value";
+/** "either": a switch in some commands, in others it has a value. Before the command is known, only `--name=value` has one. */
+export type FlagKind = "switch" | "value" | "either";
 
 const isFlag = (arg: string): boolean => arg.startsWith("-") && arg !== "-";
 
 /**
- * `kinds` are the flags of all commands, because the command is known only after the positional arguments are. After `--` all
- * arguments are positional.
+ * `kinds` are the flags of all commands, because the command is known only after the positional arguments are; where commands differ,
+ * the caller parses a second time with those of the command. After `--` all arguments are positional.
  */
 export function parseArgs(argv: readonly string[], kinds: ReadonlyMap<string, FlagKind>): Args {
   const positionals: string[] = [];
@@ -44,7 +45,7 @@ export function parseArgs(argv: readonly string[], kinds: ReadonlyMap<string, Fl
       continue;
     }
     if (kind === "switch" && equals >= 0) throw new UsageError(`${flag} takes no value`);
-    const value = kind === "switch" ? "on" : equals >= 0 ? arg.slice(equals + 1) : nextValue(flag, args[++i]);
+    const value = equals >= 0 ? arg.slice(equals + 1) : kind === "value" ? nextValue(flag, args[++i]) : "on";
     const before = flags.get(name);
     if (before === undefined) flags.set(name, value);
     else repeated.set(name, [...(repeated.get(name) ?? [before]), value]);

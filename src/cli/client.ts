@@ -12,20 +12,16 @@ const RESPONSE_TIMEOUT_MS = 30_000;
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** The control plane, with the admin token or an operator's. */
-export const controlPlane = (input: Input): Server =>
+export const controlPlane = (input: Input, credential: Credential = adminToken(input)): Server =>
   new Server(
     `${serverUrl(input)}/api/internal/v1`,
-    adminToken(input),
+    credential,
     "the hosts of applications have no control plane, and with PARLEY_ADMIN_LISTEN it has a separate address",
   );
 
 /** The REST API for the backend of an application, with its secret key. */
-export const backendApi = (input: Input): Server =>
-  new Server(
-    `${serverUrl(input)}/v1`,
-    secretKey(input),
-    "the address of PARLEY_ADMIN_LISTEN has the control plane only",
-  );
+export const backendApi = (input: Input, credential: Credential = secretKey(input)): Server =>
+  new Server(`${serverUrl(input)}/v1`, credential, "the address of PARLEY_ADMIN_LISTEN has the control plane only");
 
 /** The API at the application's own host: rooms, access tokens, recordings. */
 export const applicationApi = (input: Input): Server => applicationServer(input, appSecret(input));
@@ -61,10 +57,12 @@ export function applicationHost(input: Input): { base: string; host: string } {
   return { base: base.replace(/\/+$/, ""), host };
 }
 
-function serverUrl({ flags, env }: Input): string {
-  const [text, from] = flags.has("url")
+/** Without a slash at its end. ws: and wss: are accepted too, because clients are given those. */
+export function serverUrl({ flags, env }: Input): string {
+  const [given, from] = flags.has("url")
     ? [flags.get("url") ?? "", "--url"]
     : [env.PARLEY_URL || DEFAULT_URL, "PARLEY_URL"];
+  const text = given.replace(/^ws(?=s?:)/i, "http");
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (
     !url ||

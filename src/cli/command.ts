@@ -39,6 +39,8 @@ export type Run = (input: Input) => Promise<CommandResult | undefined>;
 export interface CommandResult {
   /** For --json. */
   readonly value: object;
+  /** For --json instead of `value`: one object per line. */
+  readonly lines?: readonly object[];
   /** For people, in whole lines. */
   readonly text: string;
   /** For people, in addition to the result, on stderr. */

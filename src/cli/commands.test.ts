@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { COMMANDS, FLAG_KINDS, GROUPS } from "./commands/all.ts";
+import { COMMANDS, GROUPS } from "./commands/all.ts";
 import { parseCommand } from "./dispatch.ts";
 import { help } from "./help.ts";
 import { Input } from "./input.ts";
@@ -11,12 +11,9 @@ const helpText = async (command: string): Promise<string> =>
 const split = (line: string): string[] =>
   [...line.matchAll(/(?:'[^']*'|[^\s'])+/g)].map(([word]) => word.replaceAll("'", ""));
 
-test("names of commands are unique, and a flag is a switch in all commands or in none", () => {
+test("names of commands are unique", () => {
   const names = COMMANDS.map((command) => command.name);
   expect(new Set(names).size).toBe(names.length);
-  for (const command of COMMANDS)
-    for (const flag of command.flags)
-      expect([flag.name, FLAG_KINDS.get(flag.name)]).toEqual([flag.name, flag.value ? "value" : "switch"]);
 });
 
 test.each(COMMANDS.map((command) => [command.name, command] as const))(
@@ -87,4 +84,14 @@ test("flags may come before the command", () => {
   expect(parseCommand(["--json", "--url", "http://a", "keys", "list"])).toMatchObject({
     command: { name: "keys list" },
   });
+});
+
+test("a flag may be a switch in one command and have a value in another", () => {
+  expect(parseCommand(["verify", "--history", "--json"]).flags.get("history")).toBe("on");
+  expect(parseCommand(["listen", "--history", "50", "chat/1"])).toMatchObject({
+    operands: ["chat/1"],
+    flags: new Map([["history", "50"]]),
+  });
+  expect(() => parseCommand(["listen", "chat/1", "--history"])).toThrow("--history needs a value");
+  expect(() => parseCommand(["verify", "--history=50"])).toThrow("--history takes no value");
 });

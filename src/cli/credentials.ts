@@ -48,7 +48,7 @@ export function keyFromFile(input: Input): Credential {
   return keyCredential(value, file === undefined ? "PARLEY_KEY" : `--secret-key-file ${file}`);
 }
 
-function keyCredential(value: string, from: string): Credential {
+export function keyCredential(value: string, from: string): Credential {
   if (!/^sk_id_[^:]+:[^:]+$/.test(value) || !HEADER_SAFE.test(value))
     throw new UsageError(`${from} must be a secret key's id and its secret, separated by a colon: sk_id_…:sk_secret_…`);
   return { value, refused: `the secret key of ${from} was refused: it is unknown or revoked, or its secret is wrong` };

@@ -2,7 +2,7 @@
 import { didYouMean } from "../protocol/did-you-mean.ts";
 import { type Args, parseArgs } from "./args.ts";
 import type { Command } from "./command.ts";
-import { commandAt, commandsOf, FLAG_KINDS } from "./commands/all.ts";
+import { commandAt, commandsOf, FLAG_KINDS, flagKindsOf } from "./commands/all.ts";
 import { reportOf, UsageError } from "./errors.ts";
 import { HELP } from "./flags.ts";
 import { noSuchCommand, overview } from "./help.ts";
@@ -40,7 +40,7 @@ export interface ParsedCommand {
 
 /** Throws a UsageError for arguments that the command does not have, and for required ones that are missing. */
 export function parseCommand(argv: readonly string[]): ParsedCommand {
-  const { positionals, flags, repeated, unknown } = expandAliases(parseArgs(argv, FLAG_KINDS));
+  const { positionals, flags, repeated, unknown } = expandAliases(parsed(argv));
   const command = commandAt(positionals);
   if (!command) {
     // After an unknown flag in front, the next argument may be its value instead of a command.
@@ -53,6 +53,14 @@ export function parseCommand(argv: readonly string[]): ParsedCommand {
   const twice = [...repeated.keys()].find((name) => !command.flags.some((flag) => flag.name === name && flag.many));
   if (twice !== undefined) throw new UsageError(`--${twice} is given twice`);
   return { command, operands, flags, repeated };
+}
+
+/** Parsed with the flags of all commands first: they show which command it is. */
+function parsed(argv: readonly string[]): Args {
+  const args = parseArgs(argv, FLAG_KINDS);
+  const command = commandAt(args.positionals);
+  const isAmbiguous = command?.flags.some(({ name }) => args.flags.has(name) && FLAG_KINDS.get(name) === "either");
+  return command && isAmbiguous && !args.flags.has("help") ? parseArgs(argv, flagKindsOf(command)) : args;
 }
 
 /** `parley keys list --help` means `parley help keys list`, and `parley --version` means `parley version`. */

@@ -59,3 +59,30 @@ export const YES: Flag = {
   meaning: "do not ask for confirmation; without a terminal nothing is asked anyway",
 };
 export const FORCE: Flag = { name: "force", meaning: "replace an existing file" };
+
+const JSON_LINES: Flag = { name: "json", meaning: "print one JSON object per line, and errors as JSON" };
+const PREFER_KEY_VARIABLE = `prefer PARLEY_KEY, because ${VISIBLE}`;
+/** On the machine of the service a key is found by these. */
+const HERE: readonly Flag[] = [
+  { name: "app", value: "APP", meaning: "the application; default PARLEY_APP, else demo" },
+  {
+    ...settingFlag("data"),
+    meaning: "the data folder of a service on this machine, for its key; default PARLEY_DATA, else ./data",
+  },
+  ADMIN_TOKEN_FILE,
+];
+/** Flags of every command that calls the REST API as a backend, and finds its key itself. */
+export const REST: readonly Flag[] = [
+  { name: "key", value: "KEY", meaning: `a secret key, SK_ID:SK_SECRET; ${PREFER_KEY_VARIABLE}` },
+  ...HERE,
+  URL_FLAG,
+  JSON_LINES,
+];
+/** Flags of every command that connects as a peer. */
+export const TALK: readonly Flag[] = [
+  { name: "key", value: "KEY", meaning: `a secret key, SK_ID:SK_SECRET, or a publishable key; ${PREFER_KEY_VARIABLE}` },
+  { name: "token", value: "TOKEN", meaning: `a connect token; prefer PARLEY_TOKEN, because ${VISIBLE}` },
+  ...HERE,
+  URL_FLAG,
+  JSON_LINES,
+];

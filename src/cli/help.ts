@@ -47,11 +47,12 @@ Start with "parley up". "parley help COMMAND" explains a command, with examples;
 Environment
 ${entry("PARLEY_URL", `the server to call (${DEFAULT_URL})`)}\
 ${entry("PARLEY_ADMIN_TOKEN", "credential of the control plane (admin's or an operator's token): apps, keys, token check, operators, audit")}\
-${entry("PARLEY_APP", "an application's name (demo), for rooms and recordings")}\
+${entry("PARLEY_APP", "an application's name (demo), for messages, rooms and recordings")}\
 ${entry("PARLEY_APP_SECRET", "that application's secret key")}\
-${entry("PARLEY_KEY", "a secret key, SK_ID:SK_SECRET, for token mint and verify")}\
+${entry("PARLEY_KEY", "a secret key, SK_ID:SK_SECRET, for messages, token mint and verify; a publishable one to connect")}\
+${entry("PARLEY_TOKEN", "a connect token, for listen, publish and send")}\
 
---json prints one JSON value on stdout, and errors as {"error","message"} on stderr.
+--json prints JSON on stdout, one value per line, and errors as {"error","message"} on stderr.
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage or settings.
 `;
 }
@@ -86,7 +87,10 @@ const exampleLines = (examples: readonly string[]): string =>
   `Example${examples.length > 1 ? "s" : ""}\n${examples.map((example) => `  ${example}\n`).join("")}`;
 
 function usage({ name, operands = [], flags }: Command): string {
-  const shown = operands.map((one) => (one.optional ? `[${one.name}${one.many ? " …" : ""}]` : one.name));
+  const shown = operands.map((one) => {
+    const name = `${one.name}${one.many ? " …" : ""}`;
+    return one.optional ? `[${name}]` : name;
+  });
   const required = flags.filter((flag) => flag.required).map((flag) => `--${flag.name} ${flag.value}`);
   return ["parley", name, ...shown, ...required, "[flags]"].join(" ");
 }

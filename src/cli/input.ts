@@ -12,6 +12,10 @@ export class Input {
     private readonly repeated: ReadonlyMap<string, readonly string[]> = new Map(),
   ) {}
 
+  withEnv(env: Env): Input {
+    return new Input(this.operands, this.flags, env, this.repeated);
+  }
+
   /** An operand, or "" if it is optional and absent. */
   operand(at: number): string {
     return this.operands[at] ?? "";

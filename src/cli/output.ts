@@ -5,8 +5,8 @@ import type { FailureReport } from "./errors.ts";
 export class Output {
   constructor(private readonly json: boolean) {}
 
-  async result({ value, text, notes = [] }: CommandResult): Promise<void> {
-    await write(Bun.stdout, this.json ? `${JSON.stringify(value)}\n` : text);
+  async result({ value, lines = [value], text, notes = [] }: CommandResult): Promise<void> {
+    await write(Bun.stdout, this.json ? lines.map(jsonLine).join("") : text);
     for (const note of notes) await write(Bun.stderr, `${escaped(note)}\n`);
   }
 
@@ -41,6 +41,9 @@ export type Cell = string | number | null | undefined;
 const UNSAFE_CHARACTERS = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 export const escaped = (text: string): string =>
   text.replaceAll(UNSAFE_CHARACTERS, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+/** JSON that is as safe to print as text: an escape within a string does not change its value. */
+export const jsonLine = (value: object): string => `${escaped(JSON.stringify(value))}\n`;
 
 const cellText = (cell: Cell): string => (cell == null || cell === "" ? "-" : escaped(String(cell)));
 

@@ -1,6 +1,6 @@
 /** The table of all commands. */
 import type { FlagKind } from "../args.ts";
-import type { Command } from "../command.ts";
+import type { Command, Flag } from "../command.ts";
 import { HELP } from "../flags.ts";
 import { ABOUT } from "./about.ts";
 import { APPS } from "./apps.ts";
@@ -10,6 +10,7 @@ import { RECORDINGS } from "./recordings.ts";
 import { ROOMS } from "./rooms.ts";
 import { SERVER } from "./server.ts";
 import { TAIL } from "./tail.ts";
+import { TALKING } from "./talk.ts";
 import { TOKEN } from "./token.ts";
 import { VERIFY } from "./verify.ts";
 
@@ -23,6 +24,7 @@ export const GROUPS: readonly Group[] = [
   { title: "Applications", commands: APPS },
   { title: "Keys", commands: KEYS },
   { title: "Connect tokens", commands: TOKEN },
+  { title: "Messages", commands: TALKING },
   { title: "Rooms", commands: ROOMS },
   { title: "Recordings", commands: RECORDINGS },
   { title: "Live tail", commands: TAIL },
@@ -33,13 +35,23 @@ export const GROUPS: readonly Group[] = [
 
 export const COMMANDS: readonly Command[] = GROUPS.flatMap((group) => group.commands);
 
-/** All flags. A name is a switch in all commands or in none; a test checks that. */
-export const FLAG_KINDS: ReadonlyMap<string, FlagKind> = new Map(
-  [HELP, { name: "version", meaning: "" }, ...COMMANDS.flatMap((command) => command.flags)].map((flag) => [
-    flag.name,
-    "value" in flag ? "value" : "switch",
-  ]),
-);
+const kindOf = (flag: Flag): FlagKind => (flag.value === undefined ? "switch" : "value");
+
+/** All flags. */
+export const FLAG_KINDS: ReadonlyMap<string, FlagKind> = flagKinds();
+
+function flagKinds(): Map<string, FlagKind> {
+  const kinds = new Map<string, FlagKind>();
+  for (const flag of [HELP, { name: "version", meaning: "" }, ...COMMANDS.flatMap((command) => command.flags)]) {
+    const kind = kindOf(flag);
+    kinds.set(flag.name, (kinds.get(flag.name) ?? kind) === kind ? kind : "either");
+  }
+  return kinds;
+}
+
+/** The same, with those of one command as it has them. */
+export const flagKindsOf = (command: Command): ReadonlyMap<string, FlagKind> =>
+  new Map([...FLAG_KINDS, ...command.flags.map((flag) => [flag.name, kindOf(flag)] as const)]);
 
 /** The command that these arguments start with; the longest matching name wins. */
 export const commandAt = (positionals: readonly string[]): Command | undefined =>

@@ -1,0 +1,151 @@
+/** `parley listen`: prints the messages of channels until it is interrupted. */
+import { randomBytes } from "node:crypto";
+
+import { history } from "../../client/src/history.ts";
+import { type Channel, type Gap, ParleyError } from "../../client/src/index.ts";
+import { REPLAY_MAX_MESSAGES } from "../protocol/limits.ts";
+import { TALK_DEFAULTS } from "./defaults.ts";
+import { UsageError } from "./errors.ts";
+import type { Input } from "./input.ts";
+import { LineWriter } from "./line-writer.ts";
+import { asJsonLine, type Heard, ListenText } from "./listen-lines.ts";
+import { channelName, connect, note, noteOutages, type Talk } from "./talk.ts";
+
+/** A subscribe that the service could not answer is repeated after this time. */
+const RETRY_MS = 2000;
+const PASSING = ["backend_error", "internal_error", "timeout", "rate_limited"];
+/** The service may not answer the goodbye. */
+const GOODBYE_MAX_MS = 2000;
+
+const WHY_MISSING: Readonly<Record<Gap["reason"], string>> = {
+  no_history: "the channel keeps no history",
+  not_recovered: "too many were published, or its history began anew",
+};
+
+export async function listen(input: Input): Promise<undefined> {
+  const names = [...new Set(input.operands.map(channelName))];
+  const rewind = rewindOf(input);
+  const count = input.whole("count");
+  if (count === 0) throw new UsageError("--count must be at least 1");
+  const withPresence = input.isOn("presence");
+  const talk = await connect(input, {
+    channels: names,
+    // Each listener is a peer of its own, which direct messages can be sent to.
+    peerId: `${TALK_DEFAULTS.peerId}-${randomBytes(3).toString("hex")}`,
+    permissions: withPresence ? ["subscribe", "presence"] : ["subscribe"],
+  });
+  const listener = new Listener(talk, input, names, count);
+  try {
+    for (const name of names) {
+      const channel = talk.client.channel(name, rewind === undefined ? {} : { rewind });
+      listener.listen(channel, { withPresence, asksForHistory: rewind !== undefined });
+    }
+    await listener.ended;
+  } finally {
+    talk.client.close();
+    await listener.writer.done();
+  }
+  setTimeout(() => process.exit(0), GOODBYE_MAX_MS).unref();
+  return undefined;
+}
+
+function rewindOf(input: Input): number | string | undefined {
+  const text = input.text("history");
+  if (text === undefined || /^\d+[smh]$/.test(text)) return text;
+  const messages = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (messages < 1 || messages > REPLAY_MAX_MESSAGES)
+    throw new UsageError(
+      `--history is ${JSON.stringify(text)}; it must be 1 to ${REPLAY_MAX_MESSAGES} messages, or a time such as 30s, 5m or 2h`,
+    );
+  return messages;
+}
+
+class Listener {
+  readonly writer = new LineWriter(Bun.stdout);
+  private readonly end = Promise.withResolvers<void>();
+  /** Resolves when it is interrupted or has printed enough; rejects if it cannot go on. */
+  readonly ended = this.end.promise;
+  private readonly isJson: boolean;
+  private readonly text: ListenText;
+  private readonly notSubscribed: Set<string>;
+  private printed = 0;
+
+  constructor(
+    private readonly talk: Talk,
+    input: Input,
+    private readonly names: readonly string[],
+    private readonly count = Number.POSITIVE_INFINITY,
+  ) {
+    this.isJson = input.isOn("json");
+    this.text = new ListenText(names, Boolean(process.stdout.isTTY) && !input.env.NO_COLOR);
+    this.notSubscribed = new Set(names);
+    for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => this.end.resolve());
+    const { client } = talk;
+    noteOutages(talk);
+    client.on("direct", (direct) => this.print({ type: "direct", direct }));
+    // A key that was narrowed ends a subscription. A token that cannot be renewed ends the connection, which is reported then.
+    client.on("error", (error) => {
+      if (error.code === "channel_not_authorized") this.fail(error);
+    });
+    client.on("status", ({ state, error }) => {
+      if (state === "closed" && error?.code !== "closed") this.fail(error);
+    });
+  }
+
+  listen(channel: Channel, { withPresence, asksForHistory }: { withPresence: boolean; asksForHistory: boolean }): void {
+    const { name } = channel;
+    channel.on("message", (message) => this.print({ type: "message", message }));
+    channel.on("gap", ({ reason }) => {
+      void note(`reconnected; messages of ${name} are missing: ${WHY_MISSING[reason]}`);
+      this.print({ type: "gap", channel: name, reason });
+    });
+    channel.on("subscribed", ({ recovered, replay }) => {
+      if (recovered === undefined) void this.subscribed(channel, asksForHistory && replay === 0);
+      else if (recovered) void note(`reconnected; nothing of ${name} is missing (${replay} published meanwhile)`);
+    });
+    channel.on("error", (error) => this.channelFailed(channel, error));
+    if (!withPresence) return;
+    channel.presence.on("joined", (member) => this.print({ type: "joined", channel: name, member }));
+    channel.presence.on("left", (member) => this.print({ type: "left", channel: name, member }));
+  }
+
+  private print(heard: Heard): void {
+    if (this.printed >= this.count) return;
+    try {
+      this.writer.add(this.isJson ? asJsonLine(heard) : this.text.of(heard));
+    } catch (error) {
+      this.end.reject(error);
+    }
+    if (heard.type === "message" || heard.type === "direct") this.printed++;
+    if (this.printed >= this.count) this.end.resolve();
+  }
+
+  private async subscribed(channel: Channel, isWithoutMessages: boolean): Promise<void> {
+    this.notSubscribed.delete(channel.name);
+    if (this.notSubscribed.size === 0 && !this.isJson) {
+      const { client, origin } = this.talk;
+      await note(`listening to ${this.names.join(", ")} at ${origin} as ${client.peerId}; Ctrl-C ends it`);
+    }
+    if (!isWithoutMessages) return;
+    const page = await history(channel, { limit: 1 }).catch(() => undefined);
+    if (page && page.pos === undefined)
+      await note(`${channel.name} keeps no history; "parley apps rules" says which channels do`);
+  }
+
+  private channelFailed(channel: Channel, error: ParleyError): void {
+    // The end of the client is reported as such, not per channel.
+    if (this.talk.client.status.state === "closed") return;
+    if (this.notSubscribed.has(channel.name) || !PASSING.includes(error.code)) return this.fail(error, channel.name);
+    void note(`${channel.name}: ${error.message} It is repeated`);
+    // What counts is that the channel looks at its subscription again.
+    setTimeout(() => channel.subscribe().catch(() => undefined), RETRY_MS);
+  }
+
+  private fail(error: unknown, channel?: string): void {
+    const known =
+      channel !== undefined && error instanceof ParleyError
+        ? new ParleyError(error.code, `${channel}: ${error.message}`)
+        : error;
+    this.end.reject(this.talk.failure(known));
+  }
+}

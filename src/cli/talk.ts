@@ -1,0 +1,149 @@
+/** Connects a command to a service as a peer, with the client that applications use. */
+import { type ErrorCode, Parley, ParleyError, type ParleyOptions } from "../../client/src/index.ts";
+import type { Action } from "../protocol/actions.ts";
+import { isChannelName, isPeerId } from "../protocol/names.ts";
+import { backendApi, serverUrl } from "./client.ts";
+import { Failure, UsageError } from "./errors.ts";
+import type { Input } from "./input.ts";
+import { escaped, write } from "./output.ts";
+import { type TalkCredential, talkCredential } from "./talk-credential.ts";
+
+export interface Wanted {
+  readonly channels: readonly string[];
+  readonly permissions: readonly Action[];
+  /** The peer id for a secret key, unless --as names another. */
+  readonly peerId: string;
+  /** Keeps messages while there is no connection. */
+  readonly queue?: NonNullable<ParleyOptions["queue"]>;
+}
+
+export interface Talk {
+  readonly client: Parley;
+  /** The address of the service. */
+  readonly origin: string;
+  failure(error: unknown): unknown;
+}
+
+/** Resolves when the connection is made. The first attempt counts: a command that can do nothing says so at once. */
+export async function connect(input: Input, wanted: Wanted): Promise<Talk> {
+  const url = serverUrl(input);
+  const credential = await talkCredential(input);
+  const { origin } = new URL(url);
+  const failure = (error: unknown): unknown => failureOf(error, origin, credential);
+  const options = await connectOptions(input, credential, wanted);
+  const client = new Parley({ url, ...options, ...(wanted.queue && { queue: wanted.queue }) });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const end = client.on("status", ({ state, error }) => {
+    if (state === "connected") resolve();
+    else if (error) reject(failure(error));
+  });
+  try {
+    await promise;
+  } catch (error) {
+    client.close();
+    throw error;
+  } finally {
+    end();
+  }
+  return { client, origin, failure };
+}
+
+type ConnectOptions = Pick<ParleyOptions, "key" | "token">;
+
+/** A token of a secret key permits no more than the command needs. */
+async function connectOptions(input: Input, found: TalkCredential, wanted: Wanted): Promise<ConnectOptions> {
+  if (found.kind !== "secret" && input.isOn("as"))
+    throw new UsageError(`--as needs a secret key: with ${found.from} the peer id is given`);
+  if (found.kind === "publishable") return { key: found.key };
+  if (found.kind === "token") {
+    const { token } = found;
+    return { token: ({ reason }) => (reason === "renew" ? notRenewed() : token) };
+  }
+  const peerId = input.text("as") ?? wanted.peerId;
+  if (!isPeerId(peerId)) throw new UsageError("--as must be a peer id: at most 128 printable ASCII characters");
+  const api = backendApi(input, found.credential);
+  const channels = wanted.channels.map(asPattern);
+  const mint = async (): Promise<string> => {
+    try {
+      return (await api.post<{ token: string }>("/tokens", { peerId, channels, permissions: wanted.permissions }))
+        .token;
+    } catch (error) {
+      throw error instanceof Failure ? withNext(error.code, error.message) : error;
+    }
+  };
+  // Minted before the client asks for it: what the service refuses here is reported as it is.
+  let first: string | undefined = await mint();
+  return {
+    token: async () => {
+      const token = first ?? (await mint());
+      first = undefined;
+      return token;
+    },
+  };
+}
+
+function notRenewed(): never {
+  throw new Error("this token is the only one");
+}
+
+/** The channels of tokens are patterns, in which a backslash quotes. */
+const asPattern = (channel: string): string => channel.replaceAll("\\", "\\\\");
+
+export function channelName(text: string): string {
+  if (text.includes("*"))
+    throw new UsageError(
+      `${JSON.stringify(text)} is a pattern, and a channel's name is needed; "parley channels" lists the active ones, "parley tail --channel" follows a pattern`,
+    );
+  if (!isChannelName(text))
+    throw new UsageError(`${JSON.stringify(text)} is not a channel name: 1 to 256 bytes without control characters`);
+  return text;
+}
+
+/** What to do next about an error of the service. */
+const NEXT: Readonly<Record<string, string>> = {
+  channel_not_authorized: 'The key or token must cover it: "parley keys show" and "parley keys edit --channels".',
+  action_not_permitted: 'The key or token must permit it: "parley keys show" and "parley keys edit --actions".',
+  peer_not_found: '"parley peers CHANNEL" lists who is in a channel.',
+  over_message_quota: '"parley usage" shows what is used.',
+  kicked: "It may connect again unless it is blocked.",
+};
+const REFUSED: readonly ErrorCode[] = ["unauthorized", "invalid_token", "token_expired", "origin_not_allowed"];
+
+/** A ParleyError as a failure of the command; everything else as it is. */
+function failureOf(error: unknown, origin: string, found: TalkCredential): unknown {
+  if (!(error instanceof ParleyError)) return error;
+  const { code, message } = error;
+  if (code === "unreachable")
+    return new Failure(
+      code,
+      `no connection to ${origin} can be made; start a server with "parley up", or name another with --url or PARLEY_URL. Behind a proxy: does it pass WebSockets on?`,
+    );
+  if (code === "token_failed" && error.cause instanceof Failure) return error.cause;
+  if (REFUSED.includes(code) && found.kind !== "secret")
+    return new Failure(
+      code,
+      `the ${found.kind === "token" ? "token" : "publishable key"} of ${found.from} was refused: ${message} (${origin})`,
+    );
+  return withNext(code, message);
+}
+
+function withNext(code: string, message: string): Failure {
+  const next = NEXT[code];
+  return new Failure(code, next === undefined ? message : `${message} ${next}`);
+}
+
+/** A note for people, on stderr. */
+export const note = (message: string): Promise<void> => write(Bun.stderr, `parley: ${escaped(message)}\n`);
+
+/** Says when the connection is lost, once per outage. */
+export function noteOutages({ client }: Talk): void {
+  let isAway = false;
+  client.on("status", ({ state, error }) => {
+    if (state === "reconnecting" && !isAway) void note(`${asClause(error?.message)}; reconnecting`);
+    isAway = state === "reconnecting";
+  });
+}
+
+/** A sentence as the beginning of another one. */
+const asClause = (sentence = "The connection has ended."): string =>
+  sentence.replace(/^[A-Z]/, (first) => first.toLowerCase()).replace(/\.$/, "");
