@@ -8,5 +8,5 @@ export const LOW_OPEN_FILES = 4096;
 /** The number of clients fits the default connect rate of a server. */
 export const VERIFY_DEFAULTS = { clients: 50, channels: 10, rate: 500, seconds: 10, settle: 10, prefix: "verify" };
 export const VERIFY_PREFIX_MAX_CHARS = 200;
-/** The peer id of commands with a secret key; messages per second and burst, below the service's defaults per connection. */
-export const TALK_DEFAULTS = { peerId: "cli", messagesPerSecond: 90, burst: 400 };
+/** The peer id of commands with a secret key. */
+export const TALK_PEER_ID = "cli";

@@ -4,16 +4,13 @@ import { randomBytes } from "node:crypto";
 import { history } from "../../client/src/history.ts";
 import { type Channel, type Gap, ParleyError } from "../../client/src/index.ts";
 import { REPLAY_MAX_MESSAGES } from "../protocol/limits.ts";
-import { TALK_DEFAULTS } from "./defaults.ts";
+import { TALK_PEER_ID } from "./defaults.ts";
 import { UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 import { LineWriter } from "./line-writer.ts";
 import { asJsonLine, type Heard, ListenText } from "./listen-lines.ts";
-import { channelName, connect, note, noteOutages, type Talk } from "./talk.ts";
+import { channelName, connect, note, noteTroubles, type Talk } from "./talk.ts";
 
-/** A subscribe that the service could not answer is repeated after this time. */
-const RETRY_MS = 2000;
-const PASSING = ["backend_error", "internal_error", "timeout", "rate_limited"];
 /** The service may not answer the goodbye. */
 const GOODBYE_MAX_MS = 2000;
 
@@ -31,7 +28,7 @@ export async function listen(input: Input): Promise<undefined> {
   const talk = await connect(input, {
     channels: names,
     // Each listener is a peer of its own, which direct messages can be sent to.
-    peerId: `${TALK_DEFAULTS.peerId}-${randomBytes(3).toString("hex")}`,
+    peerId: `${TALK_PEER_ID}-${randomBytes(3).toString("hex")}`,
     permissions: withPresence ? ["subscribe", "presence"] : ["subscribe"],
   });
   const listener = new Listener(talk, input, names, count);
@@ -81,12 +78,8 @@ class Listener {
     this.notSubscribed = new Set(names);
     for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => this.end.resolve());
     const { client } = talk;
-    noteOutages(talk);
+    noteTroubles(talk);
     client.on("direct", (direct) => this.print({ type: "direct", direct }));
-    // A key that was narrowed ends a subscription. A token that cannot be renewed ends the connection, which is reported then.
-    client.on("error", (error) => {
-      if (error.code === "channel_not_authorized") this.fail(error);
-    });
     client.on("status", ({ state, error }) => {
       if (state === "closed" && error?.code !== "closed") this.fail(error);
     });
@@ -95,15 +88,22 @@ class Listener {
   listen(channel: Channel, { withPresence, asksForHistory }: { withPresence: boolean; asksForHistory: boolean }): void {
     const { name } = channel;
     channel.on("message", (message) => this.print({ type: "message", message }));
-    channel.on("gap", ({ reason }) => {
-      void note(`reconnected; messages of ${name} are missing: ${WHY_MISSING[reason]}`);
-      this.print({ type: "gap", channel: name, reason });
-    });
+    let isFirst = true;
     channel.on("subscribed", ({ recovered, replay }) => {
-      if (recovered === undefined) void this.subscribed(channel, asksForHistory && replay === 0);
+      isFirst = this.notSubscribed.delete(name);
+      if (isFirst) void this.begun(channel, asksForHistory && replay === 0);
       else if (recovered) void note(`reconnected; nothing of ${name} is missing (${replay} published meanwhile)`);
     });
-    channel.on("error", (error) => this.channelFailed(channel, error));
+    channel.on("gap", ({ reason }) => {
+      const what = isFirst ? `earlier messages of ${name}` : `reconnected; messages of ${name}`;
+      void note(`${what} are missing: ${WHY_MISSING[reason]}`);
+      this.print({ type: "gap", channel: name, reason });
+    });
+    channel.on("error", (error) => {
+      // The end of the client is reported as such, not per channel.
+      if (this.talk.client.status.state !== "closed")
+        this.fail(new ParleyError(error.code, `${name}: ${error.message}`));
+    });
     if (!withPresence) return;
     channel.presence.on("joined", (member) => this.print({ type: "joined", channel: name, member }));
     channel.presence.on("left", (member) => this.print({ type: "left", channel: name, member }));
@@ -120,8 +120,8 @@ class Listener {
     if (this.printed >= this.count) this.end.resolve();
   }
 
-  private async subscribed(channel: Channel, isWithoutMessages: boolean): Promise<void> {
-    this.notSubscribed.delete(channel.name);
+  /** The first subscription of a channel. */
+  private async begun(channel: Channel, isWithoutMessages: boolean): Promise<void> {
     if (this.notSubscribed.size === 0 && !this.isJson) {
       const { client, origin } = this.talk;
       await note(`listening to ${this.names.join(", ")} at ${origin} as ${client.peerId}; Ctrl-C ends it`);
@@ -132,20 +132,7 @@ class Listener {
       await note(`${channel.name} keeps no history; "parley apps rules" says which channels do`);
   }
 
-  private channelFailed(channel: Channel, error: ParleyError): void {
-    // The end of the client is reported as such, not per channel.
-    if (this.talk.client.status.state === "closed") return;
-    if (this.notSubscribed.has(channel.name) || !PASSING.includes(error.code)) return this.fail(error, channel.name);
-    void note(`${channel.name}: ${error.message} It is repeated`);
-    // What counts is that the channel looks at its subscription again.
-    setTimeout(() => channel.subscribe().catch(() => undefined), RETRY_MS);
-  }
-
-  private fail(error: unknown, channel?: string): void {
-    const known =
-      channel !== undefined && error instanceof ParleyError
-        ? new ParleyError(error.code, `${channel}: ${error.message}`)
-        : error;
-    this.end.reject(this.talk.failure(known));
+  private fail(error: unknown): void {
+    this.end.reject(this.talk.failure(error));
   }
 }

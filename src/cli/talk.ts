@@ -1,5 +1,5 @@
 /** Connects a command to a service as a peer, with the client that applications use. */
-import { type ErrorCode, Parley, ParleyError, type ParleyOptions } from "../../client/src/index.ts";
+import { type Credential, type ErrorCode, Parley, ParleyError, type ParleyOptions } from "../../client/src/index.ts";
 import type { Action } from "../protocol/actions.ts";
 import { isChannelName, isPeerId } from "../protocol/names.ts";
 import { backendApi, serverUrl } from "./client.ts";
@@ -21,6 +21,7 @@ export interface Talk {
   readonly client: Parley;
   /** The address of the service. */
   readonly origin: string;
+  /** A ParleyError as a failure of the command, with what to do next; everything else as it is. */
   failure(error: unknown): unknown;
 }
 
@@ -30,8 +31,8 @@ export async function connect(input: Input, wanted: Wanted): Promise<Talk> {
   const credential = await talkCredential(input);
   const { origin } = new URL(url);
   const failure = (error: unknown): unknown => failureOf(error, origin, credential);
-  const options = await connectOptions(input, credential, wanted);
-  const client = new Parley({ url, ...options, ...(wanted.queue && { queue: wanted.queue }) });
+  const given = await clientCredential(input, credential, wanted);
+  const client = new Parley({ url, ...given, ...(wanted.queue && { queue: wanted.queue }) });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const end = client.on("status", ({ state, error }) => {
     if (state === "connected") resolve();
@@ -48,10 +49,8 @@ export async function connect(input: Input, wanted: Wanted): Promise<Talk> {
   return { client, origin, failure };
 }
 
-type ConnectOptions = Pick<ParleyOptions, "key" | "token">;
-
 /** A token of a secret key permits no more than the command needs. */
-async function connectOptions(input: Input, found: TalkCredential, wanted: Wanted): Promise<ConnectOptions> {
+async function clientCredential(input: Input, found: TalkCredential, wanted: Wanted): Promise<Credential> {
   if (found.kind !== "secret" && input.isOn("as"))
     throw new UsageError(`--as needs a secret key: with ${found.from} the peer id is given`);
   if (found.kind === "publishable") return { key: found.key };
@@ -106,6 +105,7 @@ const NEXT: Readonly<Record<string, string>> = {
   peer_not_found: '"parley peers CHANNEL" lists who is in a channel.',
   over_message_quota: '"parley usage" shows what is used.',
   kicked: "It may connect again unless it is blocked.",
+  over_connection_limit: '"parley usage" shows the limit, "parley apps plan" changes it.',
 };
 const REFUSED: readonly ErrorCode[] = ["unauthorized", "invalid_token", "token_expired", "origin_not_allowed"];
 
@@ -135,9 +135,14 @@ function withNext(code: string, message: string): Failure {
 /** A note for people, on stderr. */
 export const note = (message: string): Promise<void> => write(Bun.stderr, `parley: ${escaped(message)}\n`);
 
-/** Says when the connection is lost, once per outage. */
-export function noteOutages({ client }: Talk): void {
+/** Says when the connection is lost, once per outage, and what else goes wrong meanwhile. */
+export function noteTroubles({ client }: Talk): void {
   let isAway = false;
+  client.on("error", ({ code, message, cause }) => {
+    if (code !== "token_failed") void note(message);
+    // The one token of --token cannot be renewed. When it has ended, so has the connection.
+    else if (cause instanceof Failure) void note(`the token cannot be renewed: ${cause.message}`);
+  });
   client.on("status", ({ state, error }) => {
     if (state === "reconnecting" && !isAway) void note(`${asClause(error?.message)}; reconnecting`);
     isAway = state === "reconnecting";

@@ -1,7 +1,7 @@
 /** Messages, members and connections of an application. */
 import { REPLAY_MAX_MESSAGES } from "../../protocol/limits.ts";
 import type { Command, Flag, Operand } from "../command.ts";
-import { TALK_DEFAULTS } from "../defaults.ts";
+import { TALK_PEER_ID } from "../defaults.ts";
 import { REST, TALK } from "../flags.ts";
 
 const CHANNEL: Operand = { name: "CHANNEL", meaning: "the channel's name, such as chat/1" };
@@ -10,16 +10,11 @@ const DATA: Operand = { name: "DATA", meaning: "JSON, or text; - sends each line
 const AS: Flag = {
   name: "as",
   value: "PEER",
-  meaning: `the peer id to connect with, for a secret key (${TALK_DEFAULTS.peerId}; for listen with a random end)`,
+  meaning: `the peer id to connect with, for a secret key (${TALK_PEER_ID}; for listen with a random end)`,
 };
 const SENDING: readonly Flag[] = [
   { name: "text", meaning: "send DATA as text, even if it is JSON" },
   { name: "id", value: "ID", meaning: "of the message, for receivers; a history keeps it once within two minutes" },
-  {
-    name: "rate",
-    value: "N",
-    meaning: `with -: at most N lines per second, after the first ${TALK_DEFAULTS.burst} (${TALK_DEFAULTS.messagesPerSecond})`,
-  },
 ];
 
 const WHERE = `On the machine of the service its data folder has the key: that of the demo, or with --app one that is made with the admin token.
@@ -56,7 +51,7 @@ Ctrl-C ends it. ${WHERE}`,
     operands: [CHANNEL, DATA],
     flags: [...SENDING, AS, ...TALK],
     details: `It succeeds when the service has accepted the message; on a channel with history it is stored then. With - the lines keep
-their order, wait while there is no connection, and end at the first that is refused. ${WHERE}`,
+their order, about 80 per second, and wait while there is no connection; the first that is refused ends it. ${WHERE}`,
     examples: [
       "parley publish chat/1 'hello from the terminal'",
       `parley publish chat/1 '{"text":"hello"}'`,
