@@ -1,6 +1,6 @@
 /**
- * `npm run dev`: `parley up`, with pages that are built again when a file of web/ has changed, so that a reload in the browser shows
- * the change. Arguments are those of `parley up`.
+ * `npm run dev`: `parley up`, with pages that are built again when a file of web/ or client/src has changed, so that a reload in the
+ * browser shows the change. Arguments are those of `parley up`.
  */
 import { parseCommand } from "../src/cli/dispatch.ts";
 import { reportOf } from "../src/cli/errors.ts";
@@ -16,24 +16,28 @@ import { VERSION } from "../src/version.ts";
 class FreshPages implements PageServer {
   constructor(private built: Pages) {}
 
-  async page(name: PageName, call: Call, fill?: (html: string) => string): Promise<Response> {
-    try {
-      this.built = new Pages(await loadBundle(), VERSION);
-      return this.built.page(name, call, fill);
-    } catch (error) {
-      // Where the change was made, in the browser too: the next reload after a correction shows the page.
-      const text = error instanceof Error ? error.message : String(error);
-      console.error(text);
-      return new Response(text, { status: 500, headers: { "Content-Type": "text/plain; charset=utf-8" } });
-    }
+  page(name: PageName, call: Call, fill?: (html: string) => string): Promise<Response> {
+    return this.fresh((pages) => pages.page(name, call, fill));
   }
 
   asset(call: Call): Response {
     return this.built.asset(call);
   }
 
-  client(call: Call): Response {
-    return this.built.client(call);
+  client(call: Call): Promise<Response> {
+    return this.fresh((pages) => pages.client(call));
+  }
+
+  private async fresh(serve: (pages: Pages) => Response): Promise<Response> {
+    try {
+      this.built = new Pages(await loadBundle(), VERSION);
+    } catch (error) {
+      // Where the change was made, in the browser too: the next reload after a correction shows the page.
+      const text = error instanceof Error ? error.message : String(error);
+      console.error(text);
+      return new Response(text, { status: 500, headers: { "Content-Type": "text/plain; charset=utf-8" } });
+    }
+    return serve(this.built);
   }
 }
 

@@ -39,6 +39,9 @@ const CHECKS: readonly Suite[] = [
   { name: "types", command: [tool("tsc"), "--noEmit"], counts: false },
   // Pages run in a browser, so they have other types than the service.
   { name: "types of pages", command: [tool("tsc"), "--noEmit", "-p", "web"], counts: false },
+  // The client runs in browsers, Node and Bun, so it has the types of none of them; its tests run in Bun.
+  { name: "types of the client", command: [tool("tsc"), "--noEmit", "-p", "client"], counts: false },
+  { name: "types of its tests", command: [tool("tsc"), "--noEmit", "-p", "client/tsconfig.test.json"], counts: false },
 ];
 
 const SUITES: readonly Suite[] = [
@@ -46,12 +49,13 @@ const SUITES: readonly Suite[] = [
   // The longest first, so that the others fill the time beside it.
   { ...tests("browser", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }, POSTGRES, NATS] },
   tests("rest", "./test/rest"),
-  { ...tests("unit", "./src", "./web", "./test/house"), needs: [POSTGRES, NATS] },
+  { ...tests("unit", "./src", "./web", "./client", "./test/house"), needs: [POSTGRES, NATS] },
   tests("conformance", "./test/conformance"),
   // Several processes on one PostgreSQL, joined by NATS.
   { ...tests("nodes", "./test/nodes"), needs: [POSTGRES, NATS] },
   tests("faults", "./test/faults"),
   tests("verify", "./test/verify", "./test/support"),
+  { ...tests("client", "./test/client"), needs: [{ program: "chromium", name: "chromium" }] },
   // Against a real S3-compatible service, which its first run builds.
   { ...tests("storage", "./test/storage"), needs: [{ program: "go", name: "golang-go" }, POSTGRES] },
   tests("docs", "./test/docs"),

@@ -1,4 +1,4 @@
-/** How many bytes an application loads, minified and compressed, for each part of the package. */
+/** The size of the package in an application, minified and compressed, for each of its parts. */
 import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { type EmptyProject, emptyProject } from "./support/project.ts";

@@ -12,7 +12,7 @@ let child: Bun.Subprocess<"ignore", "pipe", "inherit">;
 let url = "";
 
 beforeAll(async () => {
-  for (const part of ["src", "web", "scripts", "package.json"])
+  for (const part of ["src", "web", "client/src", "scripts", "package.json"])
     cpSync(join(PROJECT, part), join(folder, part), { recursive: true });
   symlinkSync(join(PROJECT, "node_modules"), join(folder, "node_modules"));
   child = Bun.spawn([process.execPath, "scripts/dev.ts", "--port", "0", "--data", join(folder, "data")], {

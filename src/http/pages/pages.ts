@@ -32,7 +32,7 @@ export interface PageServer {
   page(name: PageName, call: Call, fill?: (html: string) => string): Response | Promise<Response>;
   asset(call: Call): Response;
   /** The file at CLIENT_PATH. */
-  client(call: Call): Response;
+  client(call: Call): Response | Promise<Response>;
 }
 
 /** parley-client as one module, for pages without a bundler. */
