@@ -51,7 +51,6 @@ const RENEW_AGAIN_MAX_MS = 10_000;
 /** Sent when the client itself gives up a connection: not a goodbye, so that members stay where the service allows it. */
 const GIVEN_UP = 4000;
 const GOODBYE = 1000;
-const NO_WEBSOCKET = "There is no WebSocket here. In Node 20, import Parley from parley-client/node.";
 /** Below it are the codes of WebSocket itself, which runtimes also use for a refused handshake. */
 const SERVICE_CODES_FROM = 4000;
 
@@ -85,13 +84,14 @@ export class Link {
   ) {
     const { key, token } = options;
     if ((key === undefined) === (token === undefined)) throw new TypeError("parley: give either `key` or `token`");
-    if (!(options.WebSocket ?? globalThis.WebSocket))
-      throw new TypeError("parley: this runtime has no WebSocket; import parley-client/node");
     if (token) this.tokens = new Tokens(token);
   }
 
   open(): void {
     if (this.endWake || this.status.state === "closed") return;
+    // Not in the constructor: pages that Node 20 renders make a client, and only their browsers connect it.
+    if (!(this.options.WebSocket ?? globalThis.WebSocket))
+      throw new TypeError("parley: this runtime has no WebSocket; import parley-client/node");
     this.endWake = onWake(
       () => this.look(),
       () => this.wake(),
@@ -134,7 +134,6 @@ export class Link {
 
   private dial(url: string): void {
     const { WebSocket = globalThis.WebSocket } = this.options;
-    if (!WebSocket) return this.end(new ParleyError("unreachable", NO_WEBSOCKET));
     let socket: Socket;
     try {
       socket = new WebSocket(url);

@@ -93,7 +93,7 @@ describe("the package", () => {
     const name = "without-websocket.mjs";
     project.write(name, readFileSync(join(import.meta.dir, "apps", name), "utf8"));
     expect(JSON.parse(await project.run(["node", name]))).toEqual({
-      state: "closed",
+      ofServer: "connecting",
       message: expect.stringContaining("parley-client/node"),
     });
   });
