@@ -6,6 +6,8 @@ import { type EmptyProject, emptyProject } from "./support/project.ts";
 setDefaultTimeout(60_000);
 
 const CORE_MAX_BYTES = 6144;
+/** Without the core and React. */
+const REACT_MAX_BYTES = 2048;
 
 let project: EmptyProject;
 
@@ -19,9 +21,12 @@ interface Bundled {
 }
 
 /** What a bundler makes of an application with these imports and nothing else. */
-async function bundled(name: string, imports: string, external: readonly string[] = []): Promise<Bundled> {
-  const entry = `${name}.js`;
-  project.write(entry, imports);
+async function bundled(name: string, imports: string): Promise<Bundled> {
+  project.write(`${name}.js`, imports);
+  return measured(`${name}.js`);
+}
+
+async function measured(entry: string, external: readonly string[] = []): Promise<Bundled> {
   const { outputs } = await Bun.build({
     entrypoints: [join(project.folder, entry)],
     target: "browser",
@@ -64,5 +69,13 @@ describe("the size of an application", () => {
   test("is zero if nothing of the package is used", async () => {
     const all = ["", "/queue", "/history", "/state"].map((part) => `import "parley-client${part}";`);
     expect((await bundled("unused", all.join("\n"))).text.trim()).toBe("");
+  });
+
+  test(`grows by at most ${REACT_MAX_BYTES} bytes with React's hooks`, async () => {
+    // The hooks import modules of the core from the folder above theirs.
+    const hooks = await measured("node_modules/parley-client/dist/react.js", ["react", "../*"]);
+    expect(hooks.text).toMatch(/from"\.\.\/parley\.js"/);
+    console.log(`react: ${hooks.gzipBytes} bytes`);
+    expect(hooks.gzipBytes).toBeLessThanOrEqual(REACT_MAX_BYTES);
   });
 });

@@ -23,6 +23,11 @@ const KINDS: readonly Kind[] = [
     files: ["good.ts", "bad.ts", "good-dom.ts"],
   },
   {
+    name: "React",
+    options: { ...ES2022, module: "Preserve", moduleResolution: "bundler", lib: ["ES2022", "DOM"], jsx: "react-jsx" },
+    files: ["good-react.tsx", "bad-react.tsx"],
+  },
+  {
     name: "Node, without types of the DOM or of Node",
     options: { ...ES2022, module: "Node16", moduleResolution: "node16", lib: ["ES2020"] },
     files: ["good.ts", "bad.ts"],
@@ -37,7 +42,7 @@ const KINDS: readonly Kind[] = [
 let project: EmptyProject;
 
 beforeAll(async () => {
-  project = await emptyProject(["ws", "@types/ws", "@types/node"]);
+  project = await emptyProject(["ws", "@types/ws", "@types/node", "react", "@types/react"]);
 });
 
 /** `file:line code` of every error. The declarations of the package are checked too, except where those of Node would be as well. */
@@ -52,14 +57,19 @@ async function errorsOf({ options, files }: Kind): Promise<string[]> {
   return lines.map((line) => line.replace(/^(\S+)\((\d+),\d+\): error (TS\d+): .*$/, "$1:$2 $3"));
 }
 
-/** The mistakes are marked with the compiler's code at the end of their lines. */
-const mistakes = readFileSync(join(TYPES, "bad.ts"), "utf8")
-  .split("\n")
-  .flatMap((line, at) => [...line.matchAll(/\/\/ (TS\d+)$/g)].map(([, code]) => `bad.ts:${at + 1} ${code}`));
+/** Mistakes are marked with the compiler's code at the end of their lines. */
+const mistakesIn = (file: string): string[] =>
+  readFileSync(join(TYPES, file), "utf8")
+    .split("\n")
+    .flatMap((line, at) => [...line.matchAll(/\/\/ (TS\d+)$/g)].map(([, code]) => `${file}:${at + 1} ${code}`));
 
 describe("the types", () => {
   test.each([...KINDS])("accept what is right and refuse what is wrong in an application for $name", async (kind) => {
-    expect(mistakes.length).toBeGreaterThan(25);
-    expect(await errorsOf(kind)).toEqual(kind.files.includes("bad.ts") ? mistakes : []);
+    expect(await errorsOf(kind)).toEqual(kind.files.flatMap(mistakesIn));
+  });
+
+  test("are tried with mistakes", () => {
+    expect(mistakesIn("bad.ts").length).toBeGreaterThan(25);
+    expect(mistakesIn("bad-react.tsx").length).toBeGreaterThan(5);
   });
 });
