@@ -120,16 +120,17 @@ export class Link {
   private async connect(): Promise<void> {
     this.retryTimer = undefined;
     const attempt = ++this.attempt;
-    let credential = `key=${encodeURIComponent(this.options.key ?? "")}`;
-    if (this.tokens)
-      try {
-        credential = `token=${encodeURIComponent(await this.tokens.forConnect())}`;
-      } catch (error) {
-        if (attempt === this.attempt) this.noToken(error as ParleyError);
-        return;
-      }
-    if (attempt === this.attempt)
-      this.dial(`${this.options.url.replace(/^http/, "ws").replace(/\/+$/, "")}/v1?${credential}`);
+    let token: string | undefined;
+    try {
+      // Also without one this is not the turn of the constructor: there are listeners now.
+      token = await this.tokens?.forConnect();
+    } catch (error) {
+      if (attempt === this.attempt) this.noToken(error as ParleyError);
+      return;
+    }
+    const { url, key = "" } = this.options;
+    const credential = token === undefined ? `key=${encodeURIComponent(key)}` : `token=${encodeURIComponent(token)}`;
+    if (attempt === this.attempt) this.dial(`${url.replace(/^http/, "ws").replace(/\/+$/, "")}/v1?${credential}`);
   }
 
   private dial(url: string): void {

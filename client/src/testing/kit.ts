@@ -1,0 +1,51 @@
+/** A client, its clock and its service, for one test. */
+import { Parley, type ParleyOptions } from "../parley.ts";
+import { FakeClock, settled } from "./clock.ts";
+import { FakeService } from "./service.ts";
+
+type Options = Partial<Omit<ParleyOptions, "key" | "token">> & {
+  readonly token?: (request: { readonly reason: string }) => Promise<string | null> | string | null;
+};
+
+export class Kit {
+  readonly clock: FakeClock = new FakeClock().install();
+  readonly service: FakeService = new FakeService().install();
+  readonly statuses: string[] = [];
+  readonly errors: string[] = [];
+
+  restore(): void {
+    this.clock.restore();
+    this.service.restore();
+  }
+
+  client({ token, ...options }: Options = {}): Parley {
+    const credential = token ? { token } : { key: "pk" };
+    const parley = new Parley({ url: "https://service", WebSocket: this.service.WebSocket, ...credential, ...options });
+    parley.on("status", ({ state, error }) => this.statuses.push(error ? `${state} ${error.code}` : state));
+    parley.on("error", ({ code }) => this.errors.push(code));
+    return parley;
+  }
+
+  async connected(options: Options = {}): Promise<Parley> {
+    const parley = this.client(options);
+    await settled();
+    await this.service.socket.welcome();
+    return parley;
+  }
+
+  /** The connection is lost, and made again. */
+  async again(code = 1006, fields: object = { connection: "c2" }): Promise<void> {
+    await this.service.socket.end(code);
+    await this.comesBack();
+    await this.service.socket.welcome(fields);
+  }
+
+  /** Waits for the next attempt. */
+  async comesBack(): Promise<void> {
+    const before = this.service.sockets.length;
+    for (let waited = 0; this.service.sockets.length === before; waited += 100) {
+      if (waited > 60_000) throw new Error("the client does not come back");
+      await this.clock.advance(100);
+    }
+  }
+}
