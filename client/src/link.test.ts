@@ -162,7 +162,11 @@ describe("a refused connect", () => {
 
   test.each([
     ["an answer of something else", () => new Response("<html>", { status: 502 }), "502"],
-    ["a service that would accept it", () => Response.json({ error: "upgrade_required" }, { status: 426 }), "WebSocket"],
+    [
+      "a service that would accept it",
+      () => Response.json({ error: "upgrade_required" }, { status: 426 }),
+      "WebSocket",
+    ],
   ])("%s is told, and retried", async (_, answer, text) => {
     kit.service.answer = answer;
     const parley = kit.client();

@@ -51,7 +51,7 @@ describe("for a connect", () => {
     await settled();
     expect(kit.errors).toEqual(["token_failed"]);
     expect(kit.statuses).toEqual(["connecting token_failed"]);
-    expect((parley.status.error?.cause as Error).message).toBe("offline");
+    expect(parley.status.error?.cause).toEqual(new Error("offline"));
     await kit.clock.advance(500);
     expect(kit.service.socket.url).toContain("token=t2");
   });
