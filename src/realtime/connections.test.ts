@@ -2,7 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Connection } from "./connection.ts";
 import type { Space } from "./space.ts";
-import { APP, leftovers, PUBLISHABLE_KEY, SECRET_KEY, turn, World } from "./testing/kit.ts";
+import { FakeSocket } from "./testing/fake-socket.ts";
+import { APP, leftovers, PUBLISHABLE_KEY, SECOND_KEY, SECRET_KEY, turn, World } from "./testing/kit.ts";
 
 describe("a connection", () => {
   test("is welcomed once, before anything else, with its expiry in whole seconds", () => {
@@ -60,6 +61,16 @@ describe("a connection", () => {
   });
 });
 
+test.each([
+  ["192.0.2.255", [192, 0, 2, 255]],
+  ["2001:db8::1", [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]],
+])("the client's address is kept as it was: %s", (text, client) => {
+  const { node, keys } = new World();
+  const socket = new FakeSocket(node.server, node.handlers, node.clock, { grant: keys.grant("ann"), client });
+  socket.open();
+  expect(socket.data).toMatchObject({ address: text, client });
+});
+
 describe("nothing is left in memory", () => {
   test("of channels, when all have unsubscribed", () => {
     const world = new World();
@@ -101,6 +112,8 @@ describe("nothing is left in memory", () => {
         if (i % 2 === 0) one.subscribe("all", { includeSenderMetadata: i % 4 === 0 });
         if (i % 6 === 0) one.publish("all", i);
         if (i % 7 === 0) one.unsubscribe("all");
+        const key = i % 8 < 4 ? SECRET_KEY : SECOND_KEY;
+        if (i % 3 === 0) one.request({ type: "renew", token: world.keys.token(one.connection.peerId, { key }) });
       }
       world.advance(round * 3);
       world.keys.editKey(PUBLISHABLE_KEY, { actions: round % 2 === 0 ? ["subscribe"] : ["subscribe", "presence"] });
