@@ -41,11 +41,11 @@ const EMPTY: List<never> = { entries: [], hasEarlier: true };
 /** The messages of a channel while a component shows them. */
 class Messages<T> {
   list: List<T> = EMPTY;
-  limit = LIMIT;
   private loaded = 0;
   private lastKey = 0;
   private firstKey = 0;
-  private readonly shown = new Set<() => void>();
+  /** Who shows it, with the limit of each. */
+  private readonly shown = new Map<() => void, number>();
   private stops: readonly (() => void)[] = [];
 
   constructor(
@@ -53,14 +53,14 @@ class Messages<T> {
     private readonly channel: Channel<T>,
   ) {}
 
-  subscribe = (changed: () => void): (() => void) => {
+  subscribe(changed: () => void, limit: number): () => void {
     const release = this.hold();
-    this.shown.add(changed);
+    this.shown.set(changed, limit);
     return () => {
       this.shown.delete(changed);
       release();
     };
-  };
+  }
 
   publish: Channel<T>["publish"] = async (data, options) => {
     const published = await this.channel.publish(data, options);
@@ -108,13 +108,14 @@ class Messages<T> {
 
   private push(entry: Entry<T>): void {
     const { entries, hasEarlier } = this.list;
-    const over = Math.max(0, entries.length + 1 - this.limit - this.loaded);
+    const limit = Math.max(...this.shown.values());
+    const over = Math.max(0, entries.length + 1 - limit - this.loaded);
     this.show({ entries: [...entries.slice(over), entry], hasEarlier: hasEarlier || over > 0 });
   }
 
   private show(list: List<T>): void {
     this.list = list;
-    for (const changed of this.shown) changed();
+    for (const changed of this.shown.keys()) changed();
   }
 }
 
@@ -133,9 +134,8 @@ export function useMessages<T = unknown, M = unknown>(
 ): UsedMessages<T, M> {
   const { channel } = useChannel<T, M>(name, options);
   const messages = messagesOf<T>(useParley(), channel as unknown as Channel<T>);
-  messages.limit = Math.max(messages.limit, limit);
   const list = useSyncExternalStore(
-    messages.subscribe,
+    useCallback((changed) => messages.subscribe(changed, limit), [messages, limit]),
     () => messages.list,
     () => EMPTY,
   );

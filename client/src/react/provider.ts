@@ -35,16 +35,17 @@ function Owner({ options, children }: { options: ParleyOptions; children?: React
   const newest = useNewest(options);
   const make = (): { client: Parley; hold: () => () => void } => {
     // It connects with the effect: a render may be thrown away, and must leave nothing behind.
+    const { current } = newest;
     const client = new Parley({
-      ...options,
-      ...(options.token && { token: (request) => newest.current.token?.(request) ?? null }),
+      ...current,
+      ...(current.token && { token: (request) => newest.current.token?.(request) ?? null }),
       autoConnect: false,
     } as ParleyOptions);
     let isOver = false;
     const begin = (): void => {
       // It was hidden for a while, and is shown again.
       if (isOver) setOwned(make());
-      else if (options.autoConnect !== false) client.connect();
+      else if (current.autoConnect !== false) client.connect();
     };
     const end = (): void => {
       isOver = true;
