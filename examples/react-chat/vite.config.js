@@ -1,0 +1,18 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+/** The backend answers under /api, on the same port as the pages. */
+const backend = {
+  name: "backend",
+  async configureServer({ middlewares }) {
+    const { backend: handler } = await import("./server.mjs");
+    middlewares.use(handler);
+  },
+};
+
+export default defineConfig({
+  plugins: [react(), backend],
+  server: { host: "127.0.0.1", port: Number(process.env.PORT ?? 5173) },
+  // A linked parley-client must use the React of this folder.
+  resolve: { dedupe: ["react"] },
+});
