@@ -28,6 +28,8 @@ const TRIES_MAX = 10;
 export class States<S extends object> extends Emitter<StateEvents<S>> {
   private readonly byId = new Map<string, MemberState<S>>();
   private own: S | null = null;
+  /** Calls of `set` that wait for the subscription, and send the state themselves. */
+  private settings = 0;
   private end: (() => void) | undefined;
   private view: ReadonlyMap<string, MemberState<S>> | undefined;
 
@@ -50,8 +52,10 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
     const hadNone = this.own === null;
     this.own = state;
     this.changed();
-    if (state !== null) await this.channel.subscribed;
-    else if (hadNone) return;
+    if (state !== null) {
+      this.settings++;
+      await this.channel.subscribed.finally(() => this.settings--);
+    } else if (hadNone) return;
     await this.send();
   }
 
@@ -86,7 +90,7 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
 
   private repeat(): void {
     // An error of the channel is reported there.
-    if (this.own !== null) this.send().catch(() => undefined);
+    if (this.own !== null && this.settings === 0) this.send().catch(() => undefined);
   }
 
   /** A subscription has a state from its announcement on, which follows its roster. */

@@ -1,9 +1,9 @@
-/** A web site with the page of client/testing, made with React, and a backend that issues connect tokens. */
+/** A web site with the page of client/src/testing, made with React, and a backend that issues connect tokens. */
 import { join } from "node:path";
 import { mintToken } from "../../support/admin.ts";
 import type { Backend } from "./site.ts";
 
-const PAGE = join(import.meta.dir, "../../../client/testing/react-page.tsx");
+const PAGE = join(import.meta.dir, "../../../client/src/testing/react-page.tsx");
 const HTML = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Hooks</title><link rel="icon" href="data:,">
 <div id="root"></div><script type="module" src="/page.js"></script></html>`;
 

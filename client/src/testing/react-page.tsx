@@ -3,8 +3,8 @@
 import { Activity, type ReactNode, StrictMode, startTransition, useLayoutEffect, useState } from "react";
 import { flushSync } from "react-dom";
 import { createRoot, type Root } from "react-dom/client";
-import { history } from "../src/history.ts";
-import { Parley, type ParleyOptions } from "../src/index.ts";
+import { history } from "../history.ts";
+import { Parley, type ParleyOptions } from "../index.ts";
 import {
   ParleyProvider,
   useChannel,
@@ -14,8 +14,8 @@ import {
   useParley,
   usePresence,
   useStatus,
-} from "../src/react.ts";
-import { stateOf } from "../src/state.ts";
+} from "../react.ts";
+import { stateOf } from "../state.ts";
 import { listenersOf, sent, sockets, socketsMade, timers } from "./watch.ts";
 
 interface Credential {

@@ -1,5 +1,5 @@
 /** Counts what a page has open: sockets, timers, listeners. */
-import type { Parley } from "../src/index.ts";
+import type { Parley } from "../index.ts";
 
 export const sockets = new Set<WebSocket>();
 /** Frames that were sent, by their type. */

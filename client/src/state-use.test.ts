@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { Channel } from "./channel.ts";
+import { stateOf } from "./state.ts";
+import { settled } from "./testing/clock.ts";
+import { Kit } from "./testing/kit.ts";
+
+let kit: Kit;
+let chat: Channel;
+
+beforeEach(async () => {
+  kit = new Kit();
+  chat = (await kit.connected()).channel("chat");
+});
+afterEach(() => kit.restore());
+
+const types = (): string[] => kit.service.socket.sent.map(({ type }) => type);
+
+test("states are asked for while something listens to them, and one turn is one decision", async () => {
+  const states = stateOf<{ typing: boolean }>(chat);
+  await settled();
+  expect(types()).toEqual([]);
+  const off = states.on("changed", () => undefined);
+  await settled();
+  await kit.service.socket.ack("subscribe");
+  expect(kit.service.socket.last("subscribe")).toMatchObject({ channel: "chat", state: true });
+  off();
+  const offLater = states.on("changed", () => undefined);
+  await settled();
+  expect(types()).toEqual(["subscribe"]);
+  offLater();
+  await settled();
+  expect(types()).toEqual(["subscribe", "unsubscribe"]);
+});
+
+test("a state that is set keeps the channel; close() removes it before the subscription ends", async () => {
+  const states = stateOf<{ typing: boolean }>(chat);
+  const set = states.set({ typing: true });
+  await settled();
+  await kit.service.socket.ack("subscribe");
+  await settled();
+  await kit.service.socket.ack("state");
+  await set;
+  states.close();
+  await settled();
+  expect(types()).toEqual(["subscribe", "state", "state", "unsubscribe"]);
+  expect(kit.service.socket.last("state")).toMatchObject({ state: null });
+});
+
+test("what is known of others ends with the interest in it, and the same object can be used again", async () => {
+  const states = stateOf<{ typing: boolean }>(chat);
+  const off = states.on("changed", () => undefined);
+  await settled();
+  await kit.service.socket.ack("subscribe");
+  kit.service.socket.frames({ type: "state", channel: "chat", changed: [{ peerId: "bob", state: { typing: true } }] });
+  expect([...states.all.keys()]).toEqual(["bob"]);
+  off();
+  await settled();
+  expect(states.all.size).toBe(0);
+  expect(stateOf<{ typing: boolean }>(chat)).toBe(states);
+  states.on("changed", () => undefined);
+  await settled();
+  expect(types()).toEqual(["subscribe", "unsubscribe", "subscribe"]);
+});
+
+test("to remove a state without a connection is no error: it has ended with its connection", async () => {
+  const states = stateOf<{ typing: boolean }>(chat);
+  const set = states.set({ typing: true });
+  await settled();
+  await kit.service.socket.ack("subscribe");
+  await settled();
+  await kit.service.socket.ack("state");
+  await set;
+  await kit.service.socket.end(1006);
+  await states.set(null);
+});
