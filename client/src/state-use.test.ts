@@ -62,6 +62,27 @@ test("what is known of others ends with the interest in it, and the same object 
   expect(types()).toEqual(["subscribe", "unsubscribe", "subscribe"]);
 });
 
+test("a roster in several parts keeps the states of all of them; who is in none of them has left", async () => {
+  const states = stateOf<{ typing: boolean }>(chat);
+  states.on("changed", () => undefined);
+  await settled();
+  await kit.service.socket.ack("subscribe");
+  const roster = (...peerIds: string[]): object => ({
+    type: "presence",
+    channel: "chat",
+    snapshot: true,
+    left: [],
+    joined: peerIds.map((peerId) => ({ peerId, state: { typing: true }, metadata: "x".repeat(20_000) })),
+  });
+  kit.service.socket.frames(roster("ann"), roster("bob"));
+  expect([...states.all.keys()]).toEqual(["ann", "bob"]);
+  await kit.again();
+  await kit.service.socket.ack("subscribe");
+  kit.service.socket.frames(roster("bob"));
+  await kit.clock.advance(5000);
+  expect([...states.all.keys()]).toEqual(["bob"]);
+});
+
 test("to remove a state without a connection is no error: it has ended with its connection", async () => {
   const states = stateOf<{ typing: boolean }>(chat);
   const set = states.set({ typing: true });

@@ -70,15 +70,25 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
 
   /** The channel is subscribed to with states while something listens to them, or one's own is set. */
   protected override changed(): void {
-    if (this.isUsed)
-      this.end ??= this.channel.extend({
+    if (this.isUsed) this.end ??= this.begin();
+    // At the end of the turn: a listener that is replaced by another costs no new subscription.
+    else queueMicrotask(() => this.isUsed || this.stop());
+  }
+
+  private begin(): () => void {
+    const ends = [
+      this.channel.extend({
         fields: { state: true },
         // A new connection has no state.
         subscribed: () => this.repeat(),
         received: (frame) => this.received(frame),
-      });
-    // At the end of the turn: a listener that is replaced by another costs no new subscription.
-    else queueMicrotask(() => this.isUsed || this.stop());
+      }),
+      // Presence decides who has left, because a long roster comes in several parts.
+      this.channel.presence.on("left", ({ peerId }) => this.put({ peerId })),
+    ];
+    return () => {
+      for (const end of ends) end();
+    };
   }
 
   private stop(): void {
@@ -108,13 +118,9 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
       }
   }
 
-  private received({ type, joined = [], left = [], changed = [], snapshot }: Frame): void {
-    if (type === "presence") {
-      if (snapshot)
-        for (const peerId of this.byId.keys()) if (!joined.some((one) => one.peerId === peerId)) this.put({ peerId });
-      for (const entry of joined) this.put(entry);
-      for (const { peerId } of left) this.put({ peerId });
-    } else if (type === "state") for (const entry of changed) this.put(entry);
+  private received({ type, joined = [], changed = [] }: Frame): void {
+    if (type === "presence") for (const entry of joined) this.put(entry);
+    else if (type === "state") for (const entry of changed) this.put(entry);
   }
 
   private put({ peerId, state = null, lost }: Entry): void {
