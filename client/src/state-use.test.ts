@@ -76,7 +76,9 @@ test("a roster in several parts keeps the states of all of them; who is in none 
   });
   kit.service.socket.frames(roster("ann"), roster("bob"));
   expect([...states.all.keys()]).toEqual(["ann", "bob"]);
-  await kit.again();
+  await kit.service.socket.end(1006);
+  await kit.comesBack();
+  await kit.service.socket.welcome({ connection: "c2" });
   await kit.service.socket.ack("subscribe");
   kit.service.socket.frames(roster("bob"));
   await kit.clock.advance(5000);

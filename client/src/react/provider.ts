@@ -23,7 +23,8 @@ export type ParleyProviderProps = { readonly children?: ReactNode } & (
 
 /**
  * With `client`: your own, which you close. With `options`: one that connects while the provider is shown, and is closed with it.
- * Of changed options only a new `token` function counts; give the provider another `key` for another user or address.
+ * A new `token` function is used from then on; any other change of the options is not. For another user or another address, give the
+ * provider another `key`.
  */
 export function ParleyProvider({ client, options, children }: ParleyProviderProps): ReactElement {
   return options

@@ -42,7 +42,7 @@ export function Composer({ room, publish }: Props) {
     void send(text.trim());
   };
 
-  const again = ({ key, text: said }: Waiting) => {
+  const resend = ({ key, text: said }: Waiting) => {
     setWaiting((all) => all.filter((one) => one.key !== key));
     void send(said);
   };
@@ -57,7 +57,7 @@ export function Composer({ room, publish }: Props) {
               {one.error ? (
                 <span role="alert">
                   Not sent: {one.error}{" "}
-                  <button type="button" className="plain" onClick={() => again(one)}>
+                  <button type="button" className="plain" onClick={() => resend(one)}>
                     Send again
                   </button>
                 </span>
