@@ -21,7 +21,7 @@ export function Room({ name, user, onLeave }: Props) {
     onSubscribed: () => setError(undefined),
   });
   return (
-    <div className="room">
+    <main className="room">
       <header>
         <h1>{name}</h1>
         <People room={name} user={user} />
@@ -33,7 +33,7 @@ export function Room({ name, user, onLeave }: Props) {
       {error && <p role="alert">{error}</p>}
       <Messages entries={entries} earlier={hasEarlier ? earlier : undefined} />
       <Composer room={name} publish={publish} />
-    </div>
+    </main>
   );
 }
 
