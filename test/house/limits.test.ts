@@ -8,7 +8,7 @@ const SRC = join(ROOT, "src");
 const PAGE = "docs/limits.md";
 
 /** Programs that an operator runs and that end: their memory ends with them. */
-const NO_SERVER = ["cli/", "verify/", "config/"];
+const NO_SERVER = ["cli/", "verify/", "config/", "../client/"];
 
 /** Files of src that a running server loads: the imports of main.ts, and theirs. */
 function serverFiles(): string[] {

@@ -1,0 +1,55 @@
+/** docs/cli.md and the line of README.md about it: what they show, done in two terminals. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type Server, startParley } from "../support/parley.ts";
+import { blocks, readPage } from "./support/page.ts";
+import { hold, paste, stay } from "./support/shell.ts";
+
+const PAGE = "docs/cli.md";
+
+let server: Server;
+/** As in the folder where the service was started; only its port and its data folder differ. */
+let env: Record<string, string>;
+beforeAll(async () => {
+  server = await startParley({ env: { PARLEY_ADMIN_TOKEN: "" } });
+  env = { PARLEY_URL: server.url, PARLEY_DATA: server.data };
+});
+afterAll(() => server.stop());
+
+const under = (heading: string): string[] =>
+  blocks(PAGE)
+    .filter((one) => one.heading === heading)
+    .map(({ text }) => text);
+
+test("two terminals talk, without a key", async () => {
+  const [listen = "", publish = ""] = under("Two terminals");
+  await using listener = stay(listen, env);
+  await listener.writes(/listening to chat\/1 .*Ctrl-C ends it/);
+  hold(await paste(publish, env), [
+    { command: /hello from/, holds: ({ out }) => expect(out).toBe("published to chat/1\n") },
+    { command: /"text"/, holds: ({ out }) => expect(out).toBe("published to chat/1\n") },
+    { command: /channels/, holds: ({ out }) => expect(out).toMatch(/^chat\/1 +0 +1$/m) },
+    { command: /usage/, holds: ({ out }) => expect(out).toMatch(/^messages +2, unlimited$/m) },
+  ]);
+  await listener.writes(/chat\/1 +cli +hello from the terminal\n/);
+  await listener.writes(/chat\/1 +cli +\{"text":"hello","lang":"en"\}\n/);
+  expect(await listener.stop("SIGINT")).toBe(0);
+});
+
+test("a service is used with its address and a key", async () => {
+  const [remote = ""] = under("Which key, which service");
+  const script = remote
+    .replace("https://parley.example.com", server.url)
+    .replace("sk_id_…:sk_secret_…", server.keys.secretKey);
+  await using listener = stay(script, {});
+  await listener.writes(/chat\/1 keeps no history/);
+});
+
+test("the two commands of README.md do it too", async () => {
+  const [, listen = "", publish = ""] =
+    /run `(bin\/parley listen[^`]*)`.* and `(bin\/parley publish[^`]*)`/.exec(readPage("README.md")) ?? [];
+  await using listener = stay(listen, env);
+  await listener.writes(/Ctrl-C ends it/);
+  const [outcome] = await paste(publish, env);
+  expect(outcome).toMatchObject({ code: 0, out: "published to chat/1\n" });
+  await listener.writes(/hello\n/);
+});
