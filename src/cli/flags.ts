@@ -66,7 +66,8 @@ const PREFER_KEY_VARIABLE = `prefer PARLEY_KEY, because ${VISIBLE}`;
 const HERE: readonly Flag[] = [
   { name: "app", value: "APP", meaning: "the application; default PARLEY_APP, else demo" },
   {
-    ...settingFlag("data"),
+    name: "data",
+    value: "FOLDER",
     meaning: "the data folder of a service on this machine, for its key; default PARLEY_DATA, else ./data",
   },
   ADMIN_TOKEN_FILE,

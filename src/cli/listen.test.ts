@@ -50,14 +50,15 @@ test("prints messages of several channels and direct messages for people, and en
 test("--json prints one object per line, and with --presence who is there", async () => {
   const one = await listen("l/json", "--json", "--presence", "--as", "ann");
   const two = await listen("l/json", "--presence", "--as", "bob");
-  await publish("l/json", "[1,null]", "--id", "m1");
+  const minted = await cli.run("token mint --peer cli --channels l/*", "--peer-metadata", '{"name":"Ann"}');
+  await cli.runWith({ PARLEY_TOKEN: minted.stdout.trim() }, "publish l/json [1,null] --id m1");
   await one.has("stdout", '"message"');
   await two.stop("SIGTERM");
   await one.has("stdout", '"left"');
   expect(await one.stop()).toBe(0);
   expect(one.json).toEqual([
     { type: "joined", channel: "l/json", peerId: "bob" },
-    { type: "message", channel: "l/json", from: "cli", data: [1, null], id: "m1" },
+    { type: "message", channel: "l/json", from: "cli", data: [1, null], fromMetadata: { name: "Ann" }, id: "m1" },
     { type: "left", channel: "l/json", peerId: "bob" },
   ]);
   expect(one.stderr).toBe("");

@@ -34,7 +34,10 @@ export async function listen(input: Input): Promise<undefined> {
   const listener = new Listener(talk, input, names, count);
   try {
     for (const name of names) {
-      const channel = talk.client.channel(name, rewind === undefined ? {} : { rewind });
+      const channel = talk.client.channel(name, {
+        senderMetadata: input.isOn("json"),
+        ...(rewind !== undefined && { rewind }),
+      });
       listener.listen(channel, { withPresence, asksForHistory: rewind !== undefined });
     }
     await listener.ended;

@@ -5,7 +5,8 @@ import { isChannelName, isPeerId } from "../protocol/names.ts";
 import { backendApi, serverUrl } from "./client.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
-import { escaped, write } from "./output.ts";
+import { LineWriter } from "./line-writer.ts";
+import { escaped } from "./output.ts";
 import { type TalkCredential, talkCredential } from "./talk-credential.ts";
 
 export interface Wanted {
@@ -132,8 +133,13 @@ function withNext(code: string, message: string): Failure {
   return new Failure(code, next === undefined ? message : `${message} ${next}`);
 }
 
-/** A note for people, on stderr. */
-export const note = (message: string): Promise<void> => write(Bun.stderr, `parley: ${escaped(message)}\n`);
+const stderr = new LineWriter(Bun.stderr);
+
+/** A note for people, on stderr, behind those before it. */
+export function note(message: string): Promise<void> {
+  stderr.add(`parley: ${escaped(message)}\n`);
+  return stderr.done();
+}
 
 /** Says when the connection is lost, once per outage, and what else goes wrong meanwhile. */
 export function noteTroubles({ client }: Talk): void {

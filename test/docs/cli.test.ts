@@ -46,7 +46,7 @@ test("a service is used with its address and a key", async () => {
 
 test("the two commands of README.md do it too", async () => {
   const [, listen = "", publish = ""] =
-    /run `(bin\/parley listen[^`]*)`.* and `(bin\/parley publish[^`]*)`/.exec(readPage("README.md")) ?? [];
+    /`(bin\/parley listen[^`]*)`[^`]*`(bin\/parley publish[^`]*)`/.exec(readPage("README.md")) ?? [];
   await using listener = stay(listen, env);
   await listener.writes(/Ctrl-C ends it/);
   const [outcome] = await paste(publish, env);

@@ -7,14 +7,14 @@ import { REST, TALK } from "../flags.ts";
 const CHANNEL: Operand = { name: "CHANNEL", meaning: "the channel's name, such as chat/1" };
 const PEER: Operand = { name: "PEER", meaning: "the peer's id" };
 const DATA: Operand = { name: "DATA", meaning: "JSON, or text; - sends each line of stdin as one message" };
-const AS: Flag = {
+const as = (peerId: string): Flag => ({
   name: "as",
   value: "PEER",
-  meaning: `the peer id to connect with, for a secret key (${TALK_PEER_ID}; for listen with a random end)`,
-};
+  meaning: `with a secret key: the peer id to connect as (${peerId})`,
+});
 const SENDING: readonly Flag[] = [
   { name: "text", meaning: "send DATA as text, even if it is JSON" },
-  { name: "id", value: "ID", meaning: "of the message, for receivers; a history keeps it once within two minutes" },
+  { name: "id", value: "ID", meaning: "id of the message; a history stores it only once within two minutes" },
 ];
 
 const WHERE = `On the machine of the service its data folder has the key: that of the demo, or with --app one that is made with the admin token.
@@ -33,11 +33,12 @@ export const TALKING: readonly Command[] = [
       },
       { name: "presence", meaning: "print who is there, joins and leaves too; the listener is shown as well" },
       { name: "count", value: "N", meaning: "end after N messages" },
-      AS,
+      as(`${TALK_PEER_ID}-…, with a random end`),
       ...TALK,
     ],
     details: `It reconnects when the connection is lost, and says on stderr whether messages are missing. Direct messages to it are printed too.
-Ctrl-C ends it. ${WHERE}`,
+Ctrl-C ends it.
+${WHERE}`,
     examples: [
       "parley listen chat/1",
       "parley listen chat/1 chat/2 --history 50 --presence",
@@ -49,9 +50,10 @@ Ctrl-C ends it. ${WHERE}`,
     name: "publish",
     summary: "publish a message, or each line of stdin, to a channel",
     operands: [CHANNEL, DATA],
-    flags: [...SENDING, AS, ...TALK],
+    flags: [...SENDING, as(TALK_PEER_ID), ...TALK],
     details: `It succeeds when the service has accepted the message; on a channel with history it is stored then. With - the lines keep
-their order, about 80 per second, and wait while there is no connection; the first that is refused ends it. ${WHERE}`,
+their order, about 80 per second, and wait while there is no connection; the first that is refused ends it.
+${WHERE}`,
     examples: [
       "parley publish chat/1 'hello from the terminal'",
       `parley publish chat/1 '{"text":"hello"}'`,
@@ -63,8 +65,9 @@ their order, about 80 per second, and wait while there is no connection; the fir
     name: "send",
     summary: "send a direct message, or each line of stdin, to a peer",
     operands: [PEER, DATA],
-    flags: [...SENDING, AS, ...TALK],
-    details: `It succeeds when a connection of that peer has been given the message. ${WHERE}`,
+    flags: [...SENDING, as(TALK_PEER_ID), ...TALK],
+    details: `It succeeds when a connection of that peer has been given the message.
+${WHERE}`,
     examples: ["parley send alice 'hello alice'", `parley send alice '{"ring":true}' --as switchboard`],
     load: async () => (await import("../publish.ts")).send,
   },
