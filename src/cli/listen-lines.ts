@@ -79,6 +79,8 @@ export class ListenText {
   }
 }
 
-const payloadText = (data: unknown): string => (typeof data === "string" ? data : JSON.stringify(data));
+/** A text with several lines stays one line. */
+const payloadText = (data: unknown): string =>
+  typeof data === "string" ? data.replaceAll("\n", "\\n").replaceAll("\t", "\\t") : JSON.stringify(data);
 
 const pad = (shown: string, width: number): string => shown + " ".repeat(Math.max(0, width - Bun.stringWidth(shown)));

@@ -119,7 +119,7 @@ test("survives a restart of the service: it says what is missing, and recovers w
   await server.stop();
 });
 
-test("a kick and a revoked key end it with 1 and the reason", async () => {
+test("a kick and a revoked key end it with 1 and the reason, also a publish that waits for its next line", async () => {
   const one = await listen("l/kick", "--as", "ann");
   expect((await cli.run("kick ann")).stdout).toMatch(/^closed +1 connection$/m);
   expect([await one.exited, one.stderr]).toEqual([1, expect.stringContaining("disconnected by the backend (4020)")]);
@@ -127,6 +127,11 @@ test("a kick and a revoked key end it with 1 and the reason", async () => {
     "keys create --app demo --type publishable --channels l/* --actions subscribe --origins *",
   );
   const two = await listen("l/revoked", "--key", key.keyId);
+  const sender = start(cli.server.env, ["publish", "l/revoked", "-", "--as", "sender"]);
+  sender.type("one\n");
+  await two.has("stdout", "one");
+  await cli.run("kick sender");
+  expect([await sender.exited, sender.stderr]).toEqual([1, expect.stringContaining("by the backend (4020)")]);
   await cli.run(`keys revoke ${key.keyId}`);
   expect([await two.exited, two.stderr]).toEqual([1, expect.stringContaining("key revoked (4001)")]);
 });
@@ -147,6 +152,7 @@ describe("a line", () => {
     const data = "\x1b[2Jred\x07\u009b31m\u202ex";
     const line = plain.of({ type: "message", message: { channel: "a", from: "a\x1b", data } });
     expect(line).toBe("03:04:05  a       a\\u001b       \\u001b[2Jred\\u0007\\u009b31m\\u202ex\n");
+    expect(plain.of({ type: "message", message: { ...message, data: "a\nb\tc" } })).toEndWith("a\\nb\\tc\n");
     const coloured = new ListenText(["a"], true, () => nowMs);
     expect(coloured.of({ type: "left", channel: "a", member: { peerId: "ann" } })).toContain("\x1b[33mann");
   });

@@ -1,6 +1,5 @@
 /** `parley listen`: prints the messages of channels until it is interrupted. */
 import { randomBytes } from "node:crypto";
-
 import { history } from "../../client/src/history.ts";
 import { type Channel, type Gap, ParleyError } from "../../client/src/index.ts";
 import { REPLAY_MAX_MESSAGES } from "../protocol/limits.ts";
@@ -11,6 +10,8 @@ import { LineWriter } from "./line-writer.ts";
 import { asJsonLine, type Heard, ListenText } from "./listen-lines.ts";
 import { channelName, connect, note, noteTroubles, type Talk } from "./talk.ts";
 
+/** What reads the output may have stopped reading. */
+const LAST_LINES_MAX_MS = 2000;
 /** The service may not answer the goodbye. */
 const GOODBYE_MAX_MS = 2000;
 
@@ -40,10 +41,10 @@ export async function listen(input: Input): Promise<undefined> {
       });
       listener.listen(channel, { withPresence, asksForHistory: rewind !== undefined });
     }
-    await listener.ended;
+    await Promise.race([listener.ended, talk.ended]);
   } finally {
     talk.client.close();
-    await listener.writer.done();
+    await Promise.race([listener.writer.done(), Bun.sleep(LAST_LINES_MAX_MS)]);
   }
   setTimeout(() => process.exit(0), GOODBYE_MAX_MS).unref();
   return undefined;
@@ -80,12 +81,8 @@ class Listener {
     this.text = new ListenText(names, Boolean(process.stdout.isTTY) && !input.env.NO_COLOR);
     this.notSubscribed = new Set(names);
     for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => this.end.resolve());
-    const { client } = talk;
     noteTroubles(talk);
-    client.on("direct", (direct) => this.print({ type: "direct", direct }));
-    client.on("status", ({ state, error }) => {
-      if (state === "closed" && error?.code !== "closed") this.fail(error);
-    });
+    talk.client.on("direct", (direct) => this.print({ type: "direct", direct }));
   }
 
   listen(channel: Channel, { withPresence, asksForHistory }: { withPresence: boolean; asksForHistory: boolean }): void {
@@ -105,7 +102,7 @@ class Listener {
     channel.on("error", (error) => {
       // The end of the client is reported as such, not per channel.
       if (this.talk.client.status.state !== "closed")
-        this.fail(new ParleyError(error.code, `${name}: ${error.message}`));
+        this.end.reject(this.talk.failure(new ParleyError(error.code, `${name}: ${error.message}`)));
     });
     if (!withPresence) return;
     channel.presence.on("joined", (member) => this.print({ type: "joined", channel: name, member }));
@@ -133,9 +130,5 @@ class Listener {
     const page = await history(channel, { limit: 1 }).catch(() => undefined);
     if (page && page.pos === undefined)
       await note(`${channel.name} keeps no history; "parley apps rules" says which channels do`);
-  }
-
-  private fail(error: unknown): void {
-    this.end.reject(this.talk.failure(error));
   }
 }

@@ -32,8 +32,14 @@ const exact: Reviver = (_key, value, { source }) =>
 
 const shortened = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text);
 
-/** The lines of a stream without their ends; empty ones are left out. `at` counts all lines from 1. */
-export async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<{ text: string; at: number }> {
+export interface Line {
+  readonly text: string;
+  /** Its number; the first line of the stream is 1. */
+  readonly at: number;
+}
+
+/** The lines of a stream without their ends; empty ones are left out. */
+export async function* linesOf(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Line, void> {
   const decoder = new TextDecoder();
   let rest = "";
   let at = 0;

@@ -7,7 +7,7 @@ import { TALK_PEER_ID } from "./defaults.ts";
 import { Failure, UsageError } from "./errors.ts";
 import type { Input } from "./input.ts";
 import { escaped, jsonLine, write } from "./output.ts";
-import { linesOf, payloadOf } from "./payload.ts";
+import { type Line, linesOf, payloadOf } from "./payload.ts";
 import { channelName, connect, noteTroubles, type Talk, type Wanted } from "./talk.ts";
 
 /** What the service has answered, for --json. */
@@ -79,7 +79,11 @@ async function deliverLines(input: Input, { wanted, done, prepare }: Delivery): 
   const sendOne = prepare(talk);
   let count = 0;
   try {
-    for await (const { text, at } of linesOf(Bun.stdin.stream())) {
+    const lines = linesOf(Bun.stdin.stream());
+    // The end of the connection is reported at once, although the next line may come much later.
+    const next = (): Promise<IteratorResult<Line>> => Promise.race([lines.next(), talk.ended]);
+    for (let read = await next(); !read.done; read = await next()) {
+      const { text, at } = read.value;
       const sent = await atLine(at, count, talk, () => sendOne(payloadOf(text, input.isOn("text"))));
       count++;
       if (input.isOn("json")) await write(Bun.stdout, jsonLine(sent));

@@ -24,6 +24,8 @@ export interface Talk {
   readonly origin: string;
   /** A ParleyError as a failure of the command, with what to do next; everything else as it is. */
   failure(error: unknown): unknown;
+  /** Rejects when the service has ended the connection for good, with the reason; never resolves. */
+  readonly ended: Promise<never>;
 }
 
 /** Resolves when the connection is made. The first attempt counts: a command that can do nothing says so at once. */
@@ -47,7 +49,17 @@ export async function connect(input: Input, wanted: Wanted): Promise<Talk> {
   } finally {
     end();
   }
-  return { client, origin, failure };
+  return { client, origin, failure, ended: endOf(client, failure) };
+}
+
+function endOf(client: Parley, failure: Talk["failure"]): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  client.on("status", ({ state, error }) => {
+    if (state === "closed" && error?.code !== "closed") reject(failure(error));
+  });
+  // A command that has just ended does not wait for it any more.
+  promise.catch(() => undefined);
+  return promise;
 }
 
 /** A token of a secret key permits no more than the command needs. */
@@ -117,7 +129,7 @@ function failureOf(error: unknown, origin: string, found: TalkCredential): unkno
   if (code === "unreachable")
     return new Failure(
       code,
-      `no connection to ${origin} can be made; start a server with "parley up", or name another with --url or PARLEY_URL. Behind a proxy: does it pass WebSockets on?`,
+      `no connection to ${origin} can be made: ${asClause(message)}; start a server with "parley up", or name another with --url or PARLEY_URL`,
     );
   if (code === "token_failed" && error.cause instanceof Failure) return error.cause;
   if (REFUSED.includes(code) && found.kind !== "secret")
