@@ -5,9 +5,12 @@ import { join } from "node:path";
 import manifest from "../../client/package.json" with { type: "json" };
 import service from "../../package.json" with { type: "json" };
 import { serverForTests } from "../support/for-tests.ts";
+import { scratch } from "../support/temp.ts";
 import { type EmptyProject, emptyProject, PROJECT } from "./support/project.ts";
 
 setDefaultTimeout(60_000);
+
+const IS_FULL = process.env.PARLEY_TEST_FULL === "1";
 
 const server = await serverForTests();
 let project: EmptyProject;
@@ -40,6 +43,13 @@ describe("the package", () => {
       typeof entry === "string" ? [entry] : [entry.types, entry.default],
     );
     expect(entries.filter((entry) => !files.includes(entry.slice(2)))).toEqual([]);
+  });
+
+  test("names each of its subpaths in its README", () => {
+    const page = readFileSync(join(installed, "README.md"), "utf8");
+    const named = [...page.matchAll(/^\| `(parley-client[^`]*)` \|/gm)].map(([, name = ""]) => name);
+    const offered = Object.keys(manifest.exports).filter((subpath) => subpath !== "./package.json");
+    expect(named.sort()).toEqual(offered.map((subpath) => subpath.replace(/^\./, "parley-client")).sort());
   });
 
   test("depends on nothing, and asks for peers only where a subpath needs one", () => {
@@ -96,5 +106,15 @@ describe("the package", () => {
       ofServer: "connecting",
       message: expect.stringContaining("parley-client/node"),
     });
+  });
+
+  test.skipIf(!IS_FULL)("is built by npm pack itself", async () => {
+    using folder = scratch();
+    const command = ["npm", "pack", "./client", "--pack-destination", folder.path];
+    const child = Bun.spawn(command, { cwd: PROJECT, stdio: ["ignore", "ignore", "ignore"] });
+    expect(await child.exited).toBe(0);
+    const contents = Bun.spawn(["tar", "-tzf", join(folder.path, `parley-client-${service.version}.tgz`)]);
+    const paths = (await new Response(contents.stdout).text()).trim().split("\n");
+    expect(paths.sort()).toEqual(files.map((file) => `package/${file}`).sort());
   });
 });
