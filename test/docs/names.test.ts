@@ -39,6 +39,8 @@ describe("parley commands", () => {
   const calls = (page: string): string[][] =>
     codeOn(page)
       .flatMap((code) => callsOf(/(?:bin\/)?parley/, code))
+      // `const parley = new Parley(…)` of programs that use the client.
+      .filter(([first]) => first !== "=")
       .filter((argv) => argv.length > 0 && !NOT_COMMANDS.includes(argv.join(" ")));
 
   /** A bare name (`parley keys create`) stands for the command; with arguments it must be complete and understood. */
