@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { launchChromium } from "../browser/support/chromium.ts";
 import { serverForTests } from "../support/for-tests.ts";
-import { type EmptyProject, emptyProject } from "./support/project.ts";
+import { EmptyProject } from "./support/project.ts";
 import { StaticSite } from "./support/site.ts";
 
 setDefaultTimeout(120_000);
@@ -70,9 +70,11 @@ describe.skipIf(!IS_FULL)("an application that Vite has built", () => {
   let project: EmptyProject;
 
   beforeAll(async () => {
-    project = await emptyProject();
+    project = await EmptyProject.withPackage();
     await project.run(["npm", "install", "--no-audit", "--no-fund", "--save-dev", VITE]);
   });
+
+  afterAll(() => project?.remove());
 
   test("works", async () => {
     expect(

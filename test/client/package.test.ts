@@ -1,12 +1,12 @@
 /** The file that `npm pack` makes of parley-client, installed into an empty project and used there under Node and Bun. */
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import manifest from "../../client/package.json" with { type: "json" };
 import service from "../../package.json" with { type: "json" };
 import { serverForTests } from "../support/for-tests.ts";
 import { scratch } from "../support/temp.ts";
-import { type EmptyProject, emptyProject, PROJECT } from "./support/project.ts";
+import { EmptyProject, PROJECT } from "./support/project.ts";
 
 setDefaultTimeout(60_000);
 
@@ -18,12 +18,15 @@ let installed: string;
 let files: string[];
 
 beforeAll(async () => {
-  project = await emptyProject(["ws"]);
+  project = await EmptyProject.withPackage();
+  project.link("ws");
   installed = join(project.folder, "node_modules/parley-client");
   files = (readdirSync(installed, { recursive: true, withFileTypes: true }) ?? [])
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(installed.length + 1));
 });
+
+afterAll(() => project?.remove());
 
 describe("the package", () => {
   test("has the version and the licence of the service", () => {

@@ -1,7 +1,7 @@
 /** The size of the package in an application, minified and compressed, for each of its parts. */
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { type EmptyProject, emptyProject } from "./support/project.ts";
+import { EmptyProject } from "./support/project.ts";
 
 setDefaultTimeout(60_000);
 
@@ -12,8 +12,10 @@ const REACT_MAX_BYTES = 2048;
 let project: EmptyProject;
 
 beforeAll(async () => {
-  project = await emptyProject();
+  project = await EmptyProject.withBuild();
 });
+
+afterAll(() => project?.remove());
 
 interface Bundled {
   readonly text: string;

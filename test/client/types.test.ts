@@ -1,8 +1,8 @@
 /** The package's types, as the compiler of an application reads them from the installed package. */
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type EmptyProject, emptyProject, PROJECT } from "./support/project.ts";
+import { EmptyProject, PROJECT } from "./support/project.ts";
 
 setDefaultTimeout(60_000);
 
@@ -42,8 +42,11 @@ const KINDS: readonly Kind[] = [
 let project: EmptyProject;
 
 beforeAll(async () => {
-  project = await emptyProject(["ws", "@types/ws", "@types/node", "react", "@types/react"]);
+  project = await EmptyProject.withBuild();
+  project.link("ws", "@types/ws", "@types/node", "react", "@types/react");
 });
+
+afterAll(() => project?.remove());
 
 /** `file:line code` of every error. The declarations of the package are checked too, except where those of Node would be as well. */
 async function errorsOf({ options, files }: Kind): Promise<string[]> {

@@ -1,59 +1,47 @@
-/** An empty project into which the package was installed from the file that `npm pack` makes, as a user would do it. */
+/** Empty projects of applications that use the package. */
 import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { buildPackage } from "../../../client/build.ts";
-import { removeFolder, tempFolder } from "../../support/temp.ts";
+import { removeFolder, scratch, tempFolder } from "../../support/temp.ts";
 
 export const PROJECT = join(import.meta.dir, "../../..");
 const CLIENT = join(PROJECT, "client");
 
-const folders: string[] = [];
-process.on("exit", () => {
-  for (const folder of folders) removeFolder(folder);
-});
-
-const freshFolder = (): string => {
-  const folder = tempFolder();
-  folders.push(folder);
-  return folder;
-};
-
-let packing: Promise<string> | undefined;
-
-/** The path of the package file; it is made once for all tests of a run. */
-export function packedClient(): Promise<string> {
-  packing ??= pack();
-  return packing;
-}
-
-/** From a copy, so that two runs at once do not build into the same folder. */
-async function pack(): Promise<string> {
-  const copy = freshFolder();
-  for (const file of ["package.json", "README.md", "LICENSE"]) cpSync(join(CLIENT, file), join(copy, file));
-  await buildPackage(join(copy, "dist"));
-  await run(copy, ["npm", "pack", "--ignore-scripts", "--offline"]);
-  const [name] = readdirSync(copy).filter((file) => file.endsWith(".tgz"));
-  if (!name) throw new Error("npm pack has made no file");
-  return join(copy, name);
-}
-
-/** A project with the package and, from our own folder, with the packages named `also`. */
-export async function emptyProject(also: readonly string[] = []): Promise<EmptyProject> {
-  const project = new EmptyProject(freshFolder());
-  project.write("package.json", JSON.stringify({ name: "app", private: true, type: "module" }));
-  const file = await packedClient();
-  // The package has no dependencies, so nothing has to be downloaded. Optional peers are left out, as npm does.
-  await project.run(["npm", "install", "--offline", "--no-audit", "--no-fund", file]);
-  for (const name of also) {
-    const link = join(project.folder, "node_modules", name);
-    mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(join(PROJECT, "node_modules", name), link);
-  }
-  return project;
-}
-
+/** Remove it at the end of the tests. */
 export class EmptyProject {
-  constructor(readonly folder: string) {}
+  readonly folder = tempFolder();
+
+  private constructor() {
+    this.write("package.json", JSON.stringify({ name: "app", private: true, type: "module" }));
+  }
+
+  /** With the package as it is built, without npm. */
+  static async withBuild(): Promise<EmptyProject> {
+    const project = new EmptyProject();
+    await buildInto(join(project.folder, "node_modules/parley-client"));
+    return project;
+  }
+
+  /** With the package as a user installs it, from the file that `npm pack` makes. */
+  static async withPackage(): Promise<EmptyProject> {
+    using copy = scratch();
+    await buildInto(copy.path);
+    await run(copy.path, ["npm", "pack", "--ignore-scripts", "--offline"]);
+    const [file = ""] = readdirSync(copy.path).filter((name) => name.endsWith(".tgz"));
+    const project = new EmptyProject();
+    // It has no dependencies, so nothing has to be downloaded. Optional peers are left out, as npm does.
+    await project.run(["npm", "install", "--offline", "--no-audit", "--no-fund", join(copy.path, file)]);
+    return project;
+  }
+
+  /** Packages of our own folder, for peers of the package and types. */
+  link(...names: readonly string[]): void {
+    for (const name of names) {
+      const link = join(this.folder, "node_modules", name);
+      mkdirSync(dirname(link), { recursive: true });
+      symlinkSync(join(PROJECT, "node_modules", name), link);
+    }
+  }
 
   write(path: string, text: string): void {
     const file = join(this.folder, path);
@@ -65,6 +53,17 @@ export class EmptyProject {
   run(command: readonly string[]): Promise<string> {
     return run(this.folder, command);
   }
+
+  remove(): void {
+    removeFolder(this.folder);
+  }
+}
+
+/** Not in client/ itself, where another run may build at the same time. */
+async function buildInto(folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  for (const file of ["package.json", "README.md", "LICENSE"]) cpSync(join(CLIENT, file), join(folder, file));
+  await buildPackage(join(folder, "dist"));
 }
 
 async function run(cwd: string, command: readonly string[]): Promise<string> {
