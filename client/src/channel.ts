@@ -33,138 +33,140 @@ const AGAIN_MS = 2000;
 const MAY_PASS: readonly string[] = ["backend_error", "internal_error"];
 
 export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>> {
+  readonly #host: Host;
   readonly presence: Presence<M> = new Presence(() => this.changed());
   /** @internal */
   readonly options: ChannelOptions = {};
-  private readonly extensions = new Set<Extension>();
+  readonly #extensions = new Set<Extension>();
   /** Peer and id of own messages; with a publishable key each connection is another peer. */
-  private readonly own = new Set<string>();
+  readonly #own = new Set<string>();
   /** `subscribe()` calls without an `unsubscribe()`. */
-  private holders = 0;
+  #holders = 0;
   /** On this connection. */
-  private state: "none" | "asked" | "held" = "none";
+  #state: "none" | "asked" | "held" = "none";
   /** What answers an earlier subscribe changes nothing. */
-  private turn = 0;
-  private isLooking = false;
-  private isFirst = true;
-  private hasHistory = false;
+  #turn = 0;
+  #isLooking = false;
+  #isFirst = true;
+  #hasHistory = false;
   /** Of the last message: recovery begins behind it. */
-  private pos: string | undefined;
+  #pos: string | undefined;
   /** The one before: a replay leaves out what was published on it. */
-  private connection: string | undefined;
-  private againTimer: ReturnType<typeof setTimeout> | undefined;
+  #connection: string | undefined;
+  #againTimer: ReturnType<typeof setTimeout> | undefined;
   /** Settled if the channel is held. */
-  private ready = quietResolvers();
+  #ready = quietResolvers();
 
   constructor(
     readonly name: string,
-    private readonly host: Host,
+    host: Host,
   ) {
     super();
+    this.#host = host;
   }
 
   /** Resolves when the service has accepted the subscription of the present connection, or of the next one. */
   get subscribed(): Promise<void> {
-    return this.ready.promise;
+    return this.#ready.promise;
   }
 
   /** Subscribes although nothing listens yet. Resolves when the service has accepted it. */
   subscribe(): Promise<void> {
-    this.holders++;
+    this.#holders++;
     this.changed();
-    return this.ready.promise;
+    return this.#ready.promise;
   }
 
   /** Takes back one `subscribe()`. */
   unsubscribe(): void {
-    this.holders = Math.max(0, this.holders - 1);
+    this.#holders = Math.max(0, this.#holders - 1);
     this.changed();
   }
 
   /** Resolves when the service has accepted the message; with history, when it is stored. */
   async publish(data: T, options: SendOptions = {}): Promise<Published> {
-    const { outbox } = this.host;
-    const id = options.id ?? (outbox || this.hasHistory ? randomId() : undefined);
+    const { outbox } = this.#host;
+    const id = options.id ?? (outbox || this.#hasHistory ? randomId() : undefined);
     const frame = { type: "publish", data, id };
     const send = (): Promise<Frame> => {
-      if (id !== undefined && this.state !== "none") this.noteOwn(id);
-      return this.request(frame, (ack) => this.accepted(ack, id));
+      if (id !== undefined && this.#state !== "none") this.#noteOwn(id);
+      return this.request(frame, (ack) => this.#accepted(ack, id));
     };
-    const ack = await (outbox ? outbox.add(send, { ...options, isIdempotent: () => this.hasHistory }) : send());
+    const ack = await (outbox ? outbox.add(send, { ...options, isIdempotent: () => this.#hasHistory }) : send());
     return { id, pos: ack.pos, duplicate: ack.duplicate };
   }
 
   /** Messages as they come. It ends when the client is closed, and throws if the subscription is refused or the loop falls too far behind. */
   [Symbol.asyncIterator](): AsyncIterableIterator<Message<T>, void> {
-    return loopOver(this, this.host.ended);
+    return loopOver(this, this.#host.ended);
   }
 
   // Used by the client and by its other parts
 
   /** @internal */
   extend(extension: Extension): () => void {
-    this.extensions.add(extension);
+    this.#extensions.add(extension);
     // What the extension asks for is in the next subscribe.
-    if (extension.fields && this.state !== "none") this.join(false);
+    if (extension.fields && this.#state !== "none") this.#join(false);
     this.changed();
     return () => {
-      this.extensions.delete(extension);
+      this.#extensions.delete(extension);
       this.changed();
     };
   }
 
   /** @internal */
   request(frame: Request, answered?: (ack: Frame) => void): Promise<Frame> {
-    return this.host.request({ ...frame, channel: this.name }, answered);
+    return this.#host.request({ ...frame, channel: this.name }, answered);
   }
 
   /** @internal There is a connection: `connection` is the id of the one before. */
   connected(connection: string | undefined): void {
-    this.connection = connection;
-    if (this.isWanted) this.join(true);
+    this.#connection = connection;
+    if (this.#isWanted) this.#join(true);
   }
 
   /** @internal */
   lost(): void {
-    this.detach();
+    this.#detach();
     this.presence.pause();
   }
 
   /** @internal The client has ended. */
   end(error: ParleyError): void {
-    this.ready.reject(error);
+    this.#ready.reject(error);
     this.emit("error", error);
   }
 
   /** @internal The service does not allow the subscription, or not any more. */
   refused(error: ParleyError): void {
-    this.detach();
+    this.#detach();
     this.presence.clear();
-    this.ready.reject(error);
-    this.ready = quietResolvers();
+    this.#ready.reject(error);
+    this.#ready = quietResolvers();
     this.emit("error", error);
   }
 
   /** @internal Before the ack, frames are of an earlier subscription. */
   received(frame: Frame, length: number): void {
-    if (this.state !== "held") return;
+    if (this.#state !== "held") return;
     const { type, peers = 0, connections = 0 } = frame;
-    if (type === "message") this.receivedMessage(frame);
+    if (type === "message") this.#receivedMessage(frame);
     else if (type === "presence") this.presence.received(frame, length);
     else if (type === "occupancy") this.emit("occupancy", { peers, connections });
-    for (const extension of this.extensions) extension.received?.(frame);
+    for (const extension of this.#extensions) extension.received?.(frame);
   }
 
-  private receivedMessage({ type: _, ...frame }: Frame): void {
-    if (frame.pos !== undefined) this.pos = frame.pos;
+  #receivedMessage({ type: _, ...frame }: Frame): void {
+    if (frame.pos !== undefined) this.#pos = frame.pos;
     // It was being stored when the connection that published it ended.
-    if (!this.own.delete(`${frame.from} ${frame.id}`)) this.emit("message", frame as Message<T>);
+    if (!this.#own.delete(`${frame.from} ${frame.id}`)) this.emit("message", frame as Message<T>);
   }
 
-  private get isWanted(): boolean {
+  get #isWanted(): boolean {
     return (
-      this.holders > 0 ||
-      this.extensions.size > 0 ||
+      this.#holders > 0 ||
+      this.#extensions.size > 0 ||
       (["message", "gap", "subscribed", "occupancy"] as const).some((event) => this.has(event)) ||
       (["joined", "left", "changed"] as const).some((event) => this.presence.has(event))
     );
@@ -172,94 +174,95 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
 
   /** At the end of the turn: a listener that is replaced by another costs no new subscription. */
   protected override changed(): void {
-    if (this.isLooking) return;
-    this.isLooking = true;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
     queueMicrotask(() => {
-      this.isLooking = false;
-      if (!this.host.isConnected || this.isWanted === (this.state !== "none")) return;
-      if (this.isWanted) this.join(true);
-      else this.leave();
+      this.#isLooking = false;
+      if (!this.#host.isConnected || this.#isWanted === (this.#state !== "none")) return;
+      if (this.#isWanted) this.#join(true);
+      else this.#leave();
     });
   }
 
   /** `isNew`: of this connection; otherwise only its options change. */
-  private join(isNew: boolean): void {
+  #join(isNew: boolean): void {
     const { rewind, senderMetadata, occupancy, presence } = this.options;
-    const { pos, connection } = this;
+    const pos = this.#pos;
+    const connection = this.#connection;
     const from = pos === undefined ? { rewind } : { recover: pos, connection };
     const frame = { type: "subscribe", includeSenderMetadata: senderMetadata, occupancy, presence, ...(isNew && from) };
-    for (const extension of this.extensions) Object.assign(frame, extension.fields);
-    clearTimeout(this.againTimer);
+    for (const extension of this.#extensions) Object.assign(frame, extension.fields);
+    clearTimeout(this.#againTimer);
     if (isNew) {
-      this.turn++;
-      this.state = "asked";
+      this.#turn++;
+      this.#state = "asked";
     }
-    const { turn } = this;
+    const turn = this.#turn;
     this.request(frame, (ack) => {
-      if (turn !== this.turn) return;
+      if (turn !== this.#turn) return;
       this.presence.begin();
-      if (isNew) this.joined(ack, pos !== undefined);
-    }).catch((error: ParleyError) => turn === this.turn && this.notJoined(error, isNew));
+      if (isNew) this.#joined(ack, pos !== undefined);
+    }).catch((error: ParleyError) => turn === this.#turn && this.#notJoined(error, isNew));
   }
 
-  private joined({ pos, recovered, replay }: Frame, isRecovery: boolean): void {
-    const { isFirst } = this;
+  #joined({ pos, recovered, replay }: Frame, isRecovery: boolean): void {
+    const isFirst = this.#isFirst;
     const hasGap = recovered === undefined ? !isFirst : !recovered;
-    this.isFirst = false;
-    this.state = "held";
-    this.hasHistory = pos !== undefined;
+    this.#isFirst = false;
+    this.#state = "held";
+    this.#hasHistory = pos !== undefined;
     // What is replayed has positions of its own, from which it can be continued.
-    if (!isRecovery || !recovered) this.pos = replay ? undefined : pos;
-    this.ready.resolve();
-    for (const extension of this.extensions) extension.subscribed?.();
+    if (!isRecovery || !recovered) this.#pos = replay ? undefined : pos;
+    this.#ready.resolve();
+    for (const extension of this.#extensions) extension.subscribed?.();
     this.emit("subscribed", { recovered, replay: Number(replay ?? 0) });
     if (hasGap) this.emit("gap", { reason: pos === undefined ? "no_history" : "not_recovered" });
   }
 
-  private notJoined(error: ParleyError, isNew: boolean): void {
+  #notJoined(error: ParleyError, isNew: boolean): void {
     // If it was accepted after all, a second subscribe would not recover.
-    if (error.code === "timeout") this.host.restart(error);
+    if (error.code === "timeout") this.#host.restart(error);
     else if (isNew && !MAY_PASS.includes(error.code)) this.refused(error);
     else {
       if (isNew) {
-        this.detach();
-        this.againTimer = setTimeout(() => this.changed(), AGAIN_MS);
+        this.#detach();
+        this.#againTimer = setTimeout(() => this.changed(), AGAIN_MS);
       }
-      this.host.report(error);
+      this.#host.report(error);
     }
   }
 
   /** The ack comes behind all earlier messages. */
-  private accepted({ pos, duplicate }: Frame, id: string | undefined): void {
-    this.hasHistory = pos !== undefined;
-    const isHeld = pos !== undefined && this.state === "held";
+  #accepted({ pos, duplicate }: Frame, id: string | undefined): void {
+    this.#hasHistory = pos !== undefined;
+    const isHeld = pos !== undefined && this.#state === "held";
     // The position of a duplicate is that of the first one, which other messages may have followed. A later replay may contain it.
-    if (isHeld && !duplicate) this.pos = pos;
-    if (!(isHeld && duplicate)) this.own.delete(`${this.host.peerId} ${id}`);
+    if (isHeld && !duplicate) this.#pos = pos;
+    if (!(isHeld && duplicate)) this.#own.delete(`${this.#host.peerId} ${id}`);
   }
 
-  private leave(): void {
-    this.detach();
-    this.isFirst = true;
-    this.pos = undefined;
-    this.own.clear();
+  #leave(): void {
+    this.#detach();
+    this.#isFirst = true;
+    this.#pos = undefined;
+    this.#own.clear();
     this.presence.clear();
     // If the connection ends meanwhile, so does the subscription.
     this.request({ type: "unsubscribe" }).catch(() => undefined);
   }
 
   /** Those who wait for a subscription wait on: they get the result of the next one. */
-  private detach(): void {
-    if (this.state === "held") this.ready = quietResolvers();
-    this.state = "none";
-    this.turn++;
-    clearTimeout(this.againTimer);
+  #detach(): void {
+    if (this.#state === "held") this.#ready = quietResolvers();
+    this.#state = "none";
+    this.#turn++;
+    clearTimeout(this.#againTimer);
   }
 
-  private noteOwn(id: string): void {
-    const [first] = this.own;
-    if (first !== undefined && this.own.size >= OWN_IDS_MAX) this.own.delete(first);
-    this.own.add(`${this.host.peerId} ${id}`);
+  #noteOwn(id: string): void {
+    const [first] = this.#own;
+    if (first !== undefined && this.#own.size >= OWN_IDS_MAX) this.#own.delete(first);
+    this.#own.add(`${this.#host.peerId} ${id}`);
   }
 }
 

@@ -3,12 +3,12 @@ export type Listener<T> = (value: T) => void;
 
 // biome-ignore lint/suspicious/noExplicitAny: an interface of events has no index signature, and any is what both have in common.
 export class Emitter<Events extends Record<keyof Events, any>> {
-  private readonly listeners = new Map<keyof Events, Set<Listener<never>>>();
+  readonly #listeners = new Map<keyof Events, Set<Listener<never>>>();
 
   /** Returns a function that removes the listener. */
   on<K extends keyof Events>(event: K, listener: Listener<Events[K]>): () => void {
-    const set = this.listeners.get(event) ?? new Set();
-    this.listeners.set(event, set);
+    const set = this.#listeners.get(event) ?? new Set();
+    this.#listeners.set(event, set);
     // Wrapped, so that the same function can be added twice and removed once.
     const own: Listener<Events[K]> = (value) => listener(value);
     set.add(own);
@@ -20,11 +20,11 @@ export class Emitter<Events extends Record<keyof Events, any>> {
   }
 
   has(event: keyof Events): boolean {
-    return (this.listeners.get(event)?.size ?? 0) > 0;
+    return (this.#listeners.get(event)?.size ?? 0) > 0;
   }
 
   protected emit<K extends keyof Events>(event: K, value: Events[K]): void {
-    for (const listener of [...(this.listeners.get(event) ?? [])])
+    for (const listener of [...(this.#listeners.get(event) ?? [])])
       try {
         (listener as Listener<Events[K]>)(value);
       } catch (error) {

@@ -15,7 +15,7 @@ describe("close() leaves no timer, no socket and no listener", () => {
   const isQuiet = async (): Promise<void> => {
     const { sockets } = kit.service;
     const before = sockets.length;
-    globalThis.dispatchEvent(new Event("online"));
+    kit.online();
     await settled();
     expect(kit.clock.waiting).toBe(0);
     await kit.clock.advance(100_000);
@@ -85,7 +85,7 @@ describe("close() leaves no timer, no socket and no listener", () => {
   test("while it is connected, with a goodbye; what waits for an answer is rejected", async () => {
     const parley = await kit.connected();
     const waiting = parley.channel("chat").publish(1);
-    globalThis.dispatchEvent(new Event("online"));
+    kit.online();
     parley.close();
     expect(kit.service.socket.closedWith).toBe(1000);
     expect(await waiting.catch((error) => error.code)).toBe("closed");

@@ -142,7 +142,7 @@ describe("a refused connect", () => {
     await settled();
     await kit.service.socket.end();
     expect(kit.statuses).toEqual(["connecting internal_error"]);
-    globalThis.dispatchEvent(new Event("online"));
+    kit.online();
     await kit.clock.advance(6999);
     expect(attempts()).toBe(1);
     await kit.clock.advance(1);
@@ -238,7 +238,7 @@ describe("waking", () => {
   });
 
   test.each([
-    ["online", () => globalThis.dispatchEvent(new Event("online"))],
+    ["online", () => kit.online()],
     ["visibilitychange", () => page.dispatchEvent(new Event("visibilitychange"))],
   ])("%s: pings a connection, and gives it up after 4 s", async (_, happens) => {
     Object.assign(globalThis, { document: page });

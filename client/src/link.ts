@@ -57,112 +57,113 @@ const SERVICE_CODES_FROM = 4000;
 type Timer = ReturnType<typeof setTimeout>;
 
 export class Link {
+  readonly #options: LinkOptions;
+  readonly #events: LinkEvents;
   status: Status = { state: "connecting" };
   isConnected = false;
-  private readonly tokens: Tokens | undefined;
-  private socket: Socket | undefined;
+  readonly #tokens: Tokens | undefined;
+  #socket: Socket | undefined;
   /** What belongs to an earlier attempt, and ends late, changes nothing. */
-  private attempt = 0;
-  private endWake: (() => void) | undefined;
-  private asking: AbortController | undefined;
+  #attempt = 0;
+  #endWake: (() => void) | undefined;
+  #asking: AbortController | undefined;
   /** Failed attempts in a row. */
-  private failures = 0;
-  private retryAfterMs = 0;
-  private retryTimer: Timer | undefined;
-  private connectTimer: Timer | undefined;
-  private renewTimer: Timer | undefined;
-  private pongTimer: Timer | undefined;
+  #failures = 0;
+  #retryAfterMs = 0;
+  #retryTimer: Timer | undefined;
+  #connectTimer: Timer | undefined;
+  #renewTimer: Timer | undefined;
+  #pongTimer: Timer | undefined;
   // Times of a clock that is never set: a change of the clock on the wall must not keep a dead connection alive.
-  private notBeforeMs = 0;
-  private welcomedMs = 0;
-  private heardMs = 0;
-  private welcome: Welcome | undefined;
+  #notBeforeMs = 0;
+  #welcomedMs = 0;
+  #heardMs = 0;
+  #welcome: Welcome | undefined;
 
-  constructor(
-    private readonly options: LinkOptions,
-    private readonly events: LinkEvents,
-  ) {
+  constructor(options: LinkOptions, events: LinkEvents) {
+    this.#options = options;
+    this.#events = events;
     const { key, token } = options;
     if ((key === undefined) === (token === undefined)) throw new TypeError("parley: give either `key` or `token`");
-    if (token) this.tokens = new Tokens(token);
+    if (token) this.#tokens = new Tokens(token);
   }
 
   open(): void {
-    if (this.endWake || this.status.state === "closed") return;
+    if (this.#endWake || this.status.state === "closed") return;
     // Not in the constructor: pages that Node 20 renders make a client, and only their browsers connect it.
-    if (!(this.options.WebSocket ?? globalThis.WebSocket))
+    if (!(this.#options.WebSocket ?? globalThis.WebSocket))
       throw new TypeError("parley: this runtime has no WebSocket; import parley-client/node");
-    this.endWake = onWake(
-      () => this.look(),
-      () => this.wake(),
+    this.#endWake = onWake(
+      () => this.#look(),
+      () => this.#wake(),
     );
-    void this.connect();
+    void this.#connect();
   }
 
   send(text: string): void {
-    this.socket?.send(text);
+    this.#socket?.send(text);
   }
 
   close(): void {
-    this.end(new ParleyError("closed", "The client was closed."));
+    this.#end(new ParleyError("closed", "The client was closed."));
   }
 
   /** Gives up this connection, and makes another. */
   restart(error: ParleyError): void {
-    const { socket } = this;
-    this.forget(error);
+    const socket = this.#socket;
+    this.#forget(error);
     socket?.close(GIVEN_UP);
-    this.retry(error);
+    this.#retry(error);
   }
 
   // Connecting
 
-  private async connect(): Promise<void> {
-    this.retryTimer = undefined;
-    const attempt = ++this.attempt;
+  async #connect(): Promise<void> {
+    this.#retryTimer = undefined;
+    const attempt = ++this.#attempt;
     let token: string | undefined;
     try {
       // Also without one this is not the turn of the constructor: there are listeners now.
-      token = await this.tokens?.forConnect();
+      token = await this.#tokens?.forConnect();
     } catch (error) {
-      if (attempt === this.attempt) this.noToken(error as ParleyError);
+      if (attempt === this.#attempt) this.#noToken(error as ParleyError);
       return;
     }
-    const { url, key = "" } = this.options;
+    const { url, key = "" } = this.#options;
     const credential = token === undefined ? `key=${encodeURIComponent(key)}` : `token=${encodeURIComponent(token)}`;
-    if (attempt === this.attempt) this.dial(`${url.replace(/^http/, "ws").replace(/\/+$/, "")}/v1?${credential}`);
+    if (attempt === this.#attempt) this.#dial(`${url.replace(/^http/, "ws").replace(/\/+$/, "")}/v1?${credential}`);
   }
 
-  private dial(url: string): void {
-    const { WebSocket = globalThis.WebSocket } = this.options;
+  #dial(url: string): void {
+    const { WebSocket = globalThis.WebSocket } = this.#options;
     let socket: Socket;
     try {
       socket = new WebSocket(url);
     } catch (cause) {
-      return this.end(new ParleyError("unreachable", `${this.options.url} is not an address.`, { cause }));
+      return this.#end(new ParleyError("unreachable", `${this.#options.url} is not an address.`, { cause }));
     }
-    this.socket = socket;
-    this.connectTimer = setTimeout(
+    this.#socket = socket;
+    this.#connectTimer = setTimeout(
       () => this.restart(new ParleyError("unreachable", "The service has not answered in time.")),
       CONNECT_WITHIN_MS,
     );
-    socket.onmessage = ({ data }: { readonly data: unknown }) => this.socket === socket && this.received(data);
+    socket.onmessage = ({ data }: { readonly data: unknown }) => this.#socket === socket && this.#received(data);
     socket.onclose = ({ code, reason }: Closing) =>
-      this.socket === socket && void this.closed(code, closeError(code, reason), url);
+      this.#socket === socket && void this.#closed(code, closeError(code, reason), url);
     // A close follows.
     socket.onerror = () => undefined;
   }
 
-  private noToken(error: ParleyError): void {
-    if (error.code === "no_token") return this.end(error);
-    this.events.error(error);
-    this.retry(error);
+  #noToken(error: ParleyError): void {
+    if (error.code === "no_token") return this.#end(error);
+    this.#events.error(error);
+    this.#retry(error);
   }
 
-  private received(data: unknown): void {
-    this.heardMs = performance.now();
-    clearTimeout(this.pongTimer);
-    this.pongTimer = undefined;
+  #received(data: unknown): void {
+    this.#heardMs = performance.now();
+    clearTimeout(this.#pongTimer);
+    this.#pongTimer = undefined;
     let frame: Frame | null;
     try {
       frame = JSON.parse(String(data));
@@ -170,146 +171,148 @@ export class Link {
       return;
     }
     if (!frame?.type) return;
-    if (frame.type === "welcome") this.welcomed(frame as unknown as Welcome);
+    if (frame.type === "welcome") this.#welcomed(frame as unknown as Welcome);
     else {
-      if (frame.type === "going_away") this.retryAfterMs = boundedRetryAfter(Number(frame.retryAfterMs));
-      if (this.isConnected) this.events.frame(frame, String(data).length);
+      if (frame.type === "going_away") this.#retryAfterMs = boundedRetryAfter(Number(frame.retryAfterMs));
+      if (this.isConnected) this.#events.frame(frame, String(data).length);
     }
   }
 
-  private welcomed(welcome: Welcome): void {
+  #welcomed(welcome: Welcome): void {
     if (this.isConnected) return;
-    clearTimeout(this.connectTimer);
+    clearTimeout(this.#connectTimer);
     this.isConnected = true;
-    this.welcomedMs = this.heardMs;
-    this.welcome = welcome;
-    if (welcome.expiresAt !== null) this.tokenLasts(welcome.expiresAt);
-    this.events.welcome(welcome);
-    if (this.isConnected) this.show({ state: "connected" });
+    this.#welcomedMs = this.#heardMs;
+    this.#welcome = welcome;
+    if (welcome.expiresAt !== null) this.#tokenLasts(welcome.expiresAt);
+    this.#events.welcome(welcome);
+    if (this.isConnected) this.#show({ state: "connected" });
   }
 
   // Ending
 
-  private async closed(code: number, error: ParleyError, url: string): Promise<void> {
-    const { isConnected, attempt } = this;
-    this.forget(error);
-    if (isFinalClose(code)) return this.end(error);
-    if (isConnected || code >= SERVICE_CODES_FROM) return this.retry(error);
-    this.asking = new AbortController();
-    const timer = setTimeout(() => this.asking?.abort(), CONNECT_WITHIN_MS);
-    const refusal = await whyRefused(url, this.asking.signal);
+  async #closed(code: number, error: ParleyError, url: string): Promise<void> {
+    const attempt = this.#attempt;
+    const { isConnected } = this;
+    this.#forget(error);
+    if (isFinalClose(code)) return this.#end(error);
+    if (isConnected || code >= SERVICE_CODES_FROM) return this.#retry(error);
+    this.#asking = new AbortController();
+    const timer = setTimeout(() => this.#asking?.abort(), CONNECT_WITHIN_MS);
+    const refusal = await whyRefused(url, this.#asking.signal);
     clearTimeout(timer);
-    if (attempt !== this.attempt) return;
-    if (refusal.isCredential && !this.tokens?.refused()) return this.end(refusal.error);
-    this.retryAfterMs = refusal.retryAfterMs;
-    this.retry(refusal.error);
+    if (attempt !== this.#attempt) return;
+    if (refusal.isCredential && !this.#tokens?.refused()) return this.#end(refusal.error);
+    this.#retryAfterMs = refusal.retryAfterMs;
+    this.#retry(refusal.error);
   }
 
-  private retry(error: ParleyError): void {
-    if (this.status.state === "closed" || this.retryTimer) return;
-    const mostMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** this.failures++);
-    this.notBeforeMs = performance.now() + this.retryAfterMs;
+  #retry(error: ParleyError): void {
+    if (this.status.state === "closed" || this.#retryTimer) return;
+    const mostMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** this.#failures++);
+    this.#notBeforeMs = performance.now() + this.#retryAfterMs;
     // Full jitter, so that the clients of a node that has restarted do not come back at the same moment.
-    this.retryTimer = setTimeout(() => void this.connect(), this.retryAfterMs + Math.random() * mostMs);
-    this.retryAfterMs = 0;
+    this.#retryTimer = setTimeout(() => void this.#connect(), this.#retryAfterMs + Math.random() * mostMs);
+    this.#retryAfterMs = 0;
     const state = this.status.state === "connecting" ? "connecting" : "reconnecting";
-    this.show({ state, error });
+    this.#show({ state, error });
   }
 
-  private end(error: ParleyError): void {
+  #end(error: ParleyError): void {
     if (this.status.state === "closed") return;
-    const { socket } = this;
-    this.attempt++;
+    const socket = this.#socket;
+    this.#attempt++;
     this.status = { state: "closed", error };
-    clearTimeout(this.retryTimer);
-    this.endWake?.();
-    this.asking?.abort();
-    this.tokens?.close();
-    this.forget(error);
-    this.show(this.status);
+    clearTimeout(this.#retryTimer);
+    this.#endWake?.();
+    this.#asking?.abort();
+    this.#tokens?.close();
+    this.#forget(error);
+    this.#show(this.status);
     socket?.close(GOODBYE);
   }
 
   /** From here on the socket is none of ours. */
-  private forget(error: ParleyError): void {
+  #forget(error: ParleyError): void {
     const { isConnected } = this;
-    this.socket = undefined;
+    this.#socket = undefined;
     this.isConnected = false;
-    for (const timer of [this.connectTimer, this.renewTimer, this.pongTimer]) clearTimeout(timer);
-    this.pongTimer = undefined;
+    for (const timer of [this.#connectTimer, this.#renewTimer, this.#pongTimer]) clearTimeout(timer);
+    this.#pongTimer = undefined;
     if (!isConnected) return;
-    if (performance.now() - this.welcomedMs > STABLE_MS) this.failures = 0;
-    this.events.lost(error);
+    if (performance.now() - this.#welcomedMs > STABLE_MS) this.#failures = 0;
+    this.#events.lost(error);
   }
 
   // Staying connected
 
-  private look(): void {
-    if (this.isConnected && performance.now() - this.heardMs > PING_AFTER_MS) this.ping(PONG_WITHIN_MS);
+  #look(): void {
+    if (this.isConnected && performance.now() - this.#heardMs > PING_AFTER_MS) this.#ping(PONG_WITHIN_MS);
   }
 
-  private ping(withinMs: number): void {
-    if (this.pongTimer) return;
+  #ping(withinMs: number): void {
+    if (this.#pongTimer) return;
     this.send('{"type":"ping"}');
     const byMs = Date.now() + withinMs;
     const error = new ParleyError("connection_lost", "The connection was silent for too long.");
     // A timer that is late itself was asleep: the pong may have come, and wait to be read.
-    this.pongTimer = setTimeout(() => (Date.now() - byMs > LATE_MS ? this.wake() : this.restart(error)), withinMs);
+    this.#pongTimer = setTimeout(() => (Date.now() - byMs > LATE_MS ? this.#wake() : this.restart(error)), withinMs);
   }
 
   /** The network is back, the page is visible again, or the machine has slept. */
-  private wake(): void {
+  #wake(): void {
     if (this.isConnected) {
       // A timer of before the sleep would end the connection before the pong can come.
-      clearTimeout(this.pongTimer);
-      this.pongTimer = undefined;
-      this.ping(PONG_AFTER_WAKE_MS);
-    } else if (this.retryTimer) {
-      clearTimeout(this.retryTimer);
-      this.failures = 0;
-      this.retryTimer = setTimeout(() => void this.connect(), this.notBeforeMs - performance.now());
+      clearTimeout(this.#pongTimer);
+      this.#pongTimer = undefined;
+      this.#ping(PONG_AFTER_WAKE_MS);
+    } else if (this.#retryTimer) {
+      clearTimeout(this.#retryTimer);
+      this.#failures = 0;
+      this.#retryTimer = setTimeout(() => void this.#connect(), this.#notBeforeMs - performance.now());
     }
   }
 
   /** `expiresAt` is in seconds of the service's clock. */
-  private tokenLasts(expiresAt: number): void {
-    const leftMs = this.leftMs(expiresAt);
-    this.tokens?.accepted(leftMs);
+  #tokenLasts(expiresAt: number): void {
+    const leftMs = this.#leftMs(expiresAt);
+    this.#tokens?.accepted(leftMs);
     // A little earlier by chance, because many tokens may have been made in the same moment.
-    this.renewIn(leftMs - Math.min(RENEW_BEFORE_MS, leftMs / 3) * (1 + Math.random() / 4), "renew", expiresAt);
+    this.#renewIn(leftMs - Math.min(RENEW_BEFORE_MS, leftMs / 3) * (1 + Math.random() / 4), "renew", expiresAt);
   }
 
-  private leftMs(expiresAt: number): number {
-    return (expiresAt - (this.welcome?.serverTime ?? 0)) * 1000 - (performance.now() - this.welcomedMs);
+  #leftMs(expiresAt: number): number {
+    return (expiresAt - (this.#welcome?.serverTime ?? 0)) * 1000 - (performance.now() - this.#welcomedMs);
   }
 
-  private renewIn(ms: number, reason: TokenReason, expiresAt: number): void {
-    clearTimeout(this.renewTimer);
-    this.renewTimer = setTimeout(() => void this.renew(reason, expiresAt), ms);
+  #renewIn(ms: number, reason: TokenReason, expiresAt: number): void {
+    clearTimeout(this.#renewTimer);
+    this.#renewTimer = setTimeout(() => void this.#renew(reason, expiresAt), ms);
   }
 
-  private async renew(reason: TokenReason, expiresAt: number): Promise<void> {
-    const { socket, tokens } = this;
+  async #renew(reason: TokenReason, expiresAt: number): Promise<void> {
+    const socket = this.#socket;
+    const tokens = this.#tokens;
     let isRefused = false;
     try {
       const token = await tokens?.ask(reason);
       // Without this feature the service ends the connection when the old token ends, and the new one is used to come back.
-      if (token === undefined || this.socket !== socket || !this.welcome?.features?.includes("renew")) return;
+      if (token === undefined || this.#socket !== socket || !this.#welcome?.features?.includes("renew")) return;
       isRefused = true;
-      const renewed = await this.events.renew(token);
-      if (this.socket === socket && typeof renewed.expiresAt === "number") this.tokenLasts(renewed.expiresAt);
+      const renewed = await this.#events.renew(token);
+      if (this.#socket === socket && typeof renewed.expiresAt === "number") this.#tokenLasts(renewed.expiresAt);
     } catch (error) {
-      if (this.socket !== socket || !socket) return;
-      if ((error as ParleyError).code === "no_token") return this.end(error as ParleyError);
+      if (this.#socket !== socket || !socket) return;
+      if ((error as ParleyError).code === "no_token") return this.#end(error as ParleyError);
       if (isRefused) tokens?.refused();
-      this.events.error(error as ParleyError);
-      const againMs = Math.max(RENEW_AGAIN_MIN_MS, Math.min(RENEW_AGAIN_MAX_MS, this.leftMs(expiresAt) / 3));
-      this.renewIn(againMs, isRefused ? "refused" : "renew", expiresAt);
+      this.#events.error(error as ParleyError);
+      const againMs = Math.max(RENEW_AGAIN_MIN_MS, Math.min(RENEW_AGAIN_MAX_MS, this.#leftMs(expiresAt) / 3));
+      this.#renewIn(againMs, isRefused ? "refused" : "renew", expiresAt);
     }
   }
 
-  private show(status: Status): void {
+  #show(status: Status): void {
     this.status = status;
-    this.events.status(status);
+    this.#events.status(status);
   }
 }

@@ -9,7 +9,7 @@ export interface Message<T = unknown> {
   readonly fromMetadata?: unknown;
   /** On channels with history: where it is, and when it was stored (Unix ms). */
   readonly pos?: string | undefined;
-  readonly time?: number;
+  readonly time?: number | undefined;
   readonly id?: string | undefined;
   /** It was published before this subscription, or while the client was away. */
   readonly replay?: boolean;

@@ -46,57 +46,57 @@ interface Pending {
 }
 
 export class Parley extends Emitter<ParleyEvents> {
-  private readonly link: Link;
-  private readonly channels = new Map<string, Channel>();
-  private readonly pending = new Map<string, Pending>();
-  private lastRequest = 0;
-  private welcomed: Welcome | undefined;
+  readonly #link: Link;
+  readonly #channels = new Map<string, Channel>();
+  readonly #pending = new Map<string, Pending>();
+  #lastRequest = 0;
+  #welcomed: Welcome | undefined;
   /** @internal */
   readonly outbox: Outbox | undefined;
 
   constructor(options: ParleyOptions) {
     super();
     this.outbox = options.queue;
-    this.link = new Link(options, {
-      status: (status) => this.showStatus(status),
-      welcome: (welcome) => this.begin(welcome),
-      frame: (frame, length) => this.received(frame, length),
-      lost: (error) => this.lost(error),
+    this.#link = new Link(options, {
+      status: (status) => this.#showStatus(status),
+      welcome: (welcome) => this.#begin(welcome),
+      frame: (frame, length) => this.#received(frame, length),
+      lost: (error) => this.#lost(error),
       error: (error) => this.report(error),
       renew: (token) => this.request({ type: "renew", token }),
     });
-    if (options.autoConnect !== false) this.link.open();
+    if (options.autoConnect !== false) this.#link.open();
   }
 
   connect(): void {
-    this.link.open();
+    this.#link.open();
   }
 
   /** The same object until it changes. */
   get status(): Status {
-    return this.link.status;
+    return this.#link.status;
   }
 
   get isConnected(): boolean {
-    return this.link.isConnected;
+    return this.#link.isConnected;
   }
 
   /** Of the last connection; a publishable key gets a new one with each. */
   get peerId(): string | undefined {
-    return this.welcomed?.peerId;
+    return this.#welcomed?.peerId;
   }
 
   /** What the token carries for this peer alone, such as TURN servers. */
   get metadata(): unknown {
-    return this.welcomed?.metadata;
+    return this.#welcomed?.metadata;
   }
 
   /** The same object for the same name. Options of later calls are added; they count when the channel is subscribed to next. */
   channel<T = unknown, M = unknown>(name: string, options: ChannelOptions = {}): Channel<T, M> {
-    let channel = this.channels.get(name);
+    let channel = this.#channels.get(name);
     if (!channel) {
       channel = new Channel(name, this);
-      this.channels.set(name, channel);
+      this.#channels.set(name, channel);
       if (this.ended) channel.end(this.ended);
     }
     Object.assign(channel.options, options);
@@ -112,7 +112,7 @@ export class Parley extends Emitter<ParleyEvents> {
 
   /** For good. What waits for an answer is rejected. */
   close(): void {
-    this.link.close();
+    this.#link.close();
   }
 
   /** @internal Why there will be no connection any more. */
@@ -127,44 +127,44 @@ export class Parley extends Emitter<ParleyEvents> {
 
   /** @internal */
   restart(error: ParleyError): void {
-    this.link.restart(error);
+    this.#link.restart(error);
   }
 
   /** @internal The answer of the service: its ack, or the frame that carries this request's id. */
   async request(frame: Request, answered?: (answer: Frame) => void): Promise<Frame> {
     if (!this.isConnected)
       throw this.ended ?? new ParleyError("not_connected", "There is no connection at the moment.");
-    if (this.pending.size >= PENDING_MAX)
+    if (this.#pending.size >= PENDING_MAX)
       throw new ParleyError("queue_full", "Too many requests wait for their answers.");
-    const requestId = (++this.lastRequest).toString(36);
+    const requestId = (++this.#lastRequest).toString(36);
     const text = JSON.stringify({ ...frame, requestId });
-    const maxBytes = (this.welcomed?.maxMessageSize ?? 0) + ENVELOPE_BYTES;
+    const maxBytes = (this.#welcomed?.maxMessageSize ?? 0) + ENVELOPE_BYTES;
     if (text.length > maxBytes / 3 && new TextEncoder().encode(text).length > maxBytes)
       throw new ParleyError(
         "message_too_large",
-        `A message has at most ${this.welcomed?.maxMessageSize} bytes as JSON.`,
+        `A message has at most ${this.#welcomed?.maxMessageSize} bytes as JSON.`,
       );
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.pending.delete(requestId);
+        this.#pending.delete(requestId);
         reject(new ParleyError("timeout", "The service has not answered in time."));
       }, ANSWER_WITHIN_MS);
-      this.pending.set(requestId, { answered, resolve, reject, timer });
-      this.link.send(text);
+      this.#pending.set(requestId, { answered, resolve, reject, timer });
+      this.#link.send(text);
     });
   }
 
-  private begin(welcome: Welcome): void {
-    const before = this.welcomed?.connection;
-    this.welcomed = welcome;
-    for (const channel of this.channels.values()) channel.connected(before);
+  #begin(welcome: Welcome): void {
+    const before = this.#welcomed?.connection;
+    this.#welcomed = welcome;
+    for (const channel of this.#channels.values()) channel.connected(before);
     this.emit("welcome", welcome);
   }
 
-  private received(frame: Frame, length: number): void {
+  #received(frame: Frame, length: number): void {
     const { type, requestId } = frame;
-    const channel = this.channels.get(frame.channel ?? "");
-    if (requestId !== undefined) this.answered(requestId, frame);
+    const channel = this.#channels.get(frame.channel ?? "");
+    if (requestId !== undefined) this.#answered(requestId, frame);
     else if (type === "direct") this.emit("direct", frame as unknown as Direct);
     else if (type !== "error") channel?.received(frame, length);
     // A key or token that was narrowed: the subscription has ended.
@@ -172,20 +172,20 @@ export class Parley extends Emitter<ParleyEvents> {
     else this.emit("error", errorOf(frame));
   }
 
-  private answered(requestId: string, frame: Frame): void {
-    const pending = this.pending.get(requestId);
+  #answered(requestId: string, frame: Frame): void {
+    const pending = this.#pending.get(requestId);
     if (!pending) return;
-    this.pending.delete(requestId);
+    this.#pending.delete(requestId);
     clearTimeout(pending.timer);
     if (frame.type === "error") return pending.reject(errorOf(frame));
     pending.answered?.(frame);
     pending.resolve(frame);
   }
 
-  private lost(error: ParleyError): void {
-    const all = [...this.pending.values()];
-    this.pending.clear();
-    for (const channel of this.channels.values()) channel.lost();
+  #lost(error: ParleyError): void {
+    const all = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const channel of this.#channels.values()) channel.lost();
     const failure = this.ended ?? new ParleyError("connection_lost", error.message);
     for (const { reject, timer } of all) {
       clearTimeout(timer);
@@ -193,11 +193,11 @@ export class Parley extends Emitter<ParleyEvents> {
     }
   }
 
-  private showStatus(status: Status): void {
+  #showStatus(status: Status): void {
     const { ended } = this;
     if (ended) {
       this.outbox?.ended(ended);
-      for (const channel of this.channels.values()) channel.end(ended);
+      for (const channel of this.#channels.values()) channel.end(ended);
     } else this.outbox?.connected(this.isConnected);
     this.emit("status", status);
   }

@@ -19,83 +19,85 @@ const ONE_PART_MAX_CHARS = 16_000;
 const NEXT_PART_WITHIN_MS = 1000;
 
 export class Presence<M = unknown> extends Emitter<PresenceEvents<M>> {
-  private readonly byId = new Map<string, Member<M>>();
-  private list: readonly Member<M>[] | undefined = [];
+  readonly #used: () => void;
+  readonly #byId = new Map<string, Member<M>>();
+  #list: readonly Member<M>[] | undefined = [];
   /** Members of the time before this subscription that its roster has not confirmed. */
-  private stale: Set<string> | undefined;
-  private timer: ReturnType<typeof setTimeout> | undefined;
+  #stale: Set<string> | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly used: () => void) {
+  constructor(used: () => void) {
     super();
+    this.#used = used;
   }
 
   /** The same array until something changes. */
   get members(): readonly Member<M>[] {
-    this.list ??= [...this.byId.values()];
-    return this.list;
+    this.#list ??= [...this.#byId.values()];
+    return this.#list;
   }
 
   get(peerId: string): Member<M> | undefined {
-    return this.byId.get(peerId);
+    return this.#byId.get(peerId);
   }
 
   /** @internal A new subscription begins: its roster replaces what is known. */
   begin(): void {
     this.pause();
-    this.stale = new Set(this.byId.keys());
+    this.#stale = new Set(this.#byId.keys());
   }
 
   /** @internal There is no subscription at the moment: members stay until the next roster says otherwise. */
   pause(): void {
-    clearTimeout(this.timer);
+    clearTimeout(this.#timer);
   }
 
   /** @internal */
   received({ joined = [], left = [], snapshot }: Frame, length: number): void {
-    clearTimeout(this.timer);
-    for (const entry of joined) this.add(entry as Member<M>);
-    for (const { peerId } of left) this.remove(peerId);
-    if (!snapshot || length < ONE_PART_MAX_CHARS) this.settle();
-    else this.timer = setTimeout(() => this.settle(), NEXT_PART_WITHIN_MS);
-    if (!this.list) this.emit("changed", this.members);
+    clearTimeout(this.#timer);
+    for (const entry of joined) this.#add(entry as Member<M>);
+    for (const { peerId } of left) this.#remove(peerId);
+    if (!snapshot || length < ONE_PART_MAX_CHARS) this.#settle();
+    else this.#timer = setTimeout(() => this.#settle(), NEXT_PART_WITHIN_MS);
+    if (!this.#list) this.emit("changed", this.members);
   }
 
   /** @internal It is not known any more who is there: no one has left because of that. */
   clear(): void {
     this.pause();
-    this.stale = undefined;
-    if (this.byId.size === 0) return;
-    this.byId.clear();
-    this.list = [];
-    this.emit("changed", this.list);
+    this.#stale = undefined;
+    if (this.#byId.size === 0) return;
+    this.#byId.clear();
+    this.#list = [];
+    this.emit("changed", this.#list);
   }
 
   protected override changed(): void {
-    this.used();
+    this.#used();
   }
 
-  private settle(): void {
-    const { stale = [] } = this;
-    this.stale = undefined;
-    for (const peerId of stale) this.remove(peerId);
-    if (!this.list) this.emit("changed", this.members);
+  #settle(): void {
+    const stale = this.#stale ?? [];
+    this.#stale = undefined;
+    for (const peerId of stale) this.#remove(peerId);
+    if (!this.#list) this.emit("changed", this.members);
   }
 
-  private add({ peerId, metadata }: Entry & Member<M>): void {
-    const before = this.byId.get(peerId);
-    this.stale?.delete(peerId);
+  #add({ peerId, metadata }: Entry & Member<M>): void {
+    const before = this.#byId.get(peerId);
+    this.#stale?.delete(peerId);
     if (before && JSON.stringify(before.metadata) === JSON.stringify(metadata)) return;
     const member: Member<M> = metadata === undefined ? { peerId } : { peerId, metadata };
-    this.byId.set(peerId, member);
-    this.list = undefined;
+    this.#byId.set(peerId, member);
+    this.#list = undefined;
     if (!before) this.emit("joined", member);
   }
 
-  private remove(peerId: string): void {
-    const member = this.byId.get(peerId);
+  #remove(peerId: string): void {
+    const member = this.#byId.get(peerId);
     if (!member) return;
-    this.byId.delete(peerId);
-    this.list = undefined;
+    this.#byId.delete(peerId);
+    this.#list = undefined;
     this.emit("left", member);
   }
 }

@@ -8,63 +8,66 @@ const TOKEN_WITHIN_MS = 30_000;
 const LEFT_MIN_MS = 5000;
 
 export class Tokens {
-  private token: string | undefined;
+  readonly #get: TokenSource;
+  #token: string | undefined;
   /** By this client's clock; not known before a welcome. */
-  private endsMs = Number.POSITIVE_INFINITY;
-  private asking: Promise<string> | undefined;
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  private wasRefused = false;
+  #endsMs = Number.POSITIVE_INFINITY;
+  #asking: Promise<string> | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #wasRefused = false;
   /** The token of this connect was asked for because the one before was refused: there is no better one. */
-  private isLastTry = false;
+  #isLastTry = false;
 
-  constructor(private readonly get: TokenSource) {}
+  constructor(get: TokenSource) {
+    this.#get = get;
+  }
 
   /** For a connect: the one at hand, if there is one and enough of it is left. */
   async forConnect(): Promise<string> {
-    const isAtHand = this.token !== undefined && Date.now() <= this.endsMs - LEFT_MIN_MS;
-    this.isLastTry = this.wasRefused && !isAtHand;
-    return isAtHand && this.token !== undefined ? this.token : this.ask(this.wasRefused ? "refused" : "connect");
+    const isAtHand = this.#token !== undefined && Date.now() <= this.#endsMs - LEFT_MIN_MS;
+    this.#isLastTry = this.#wasRefused && !isAtHand;
+    return isAtHand && this.#token !== undefined ? this.#token : this.ask(this.#wasRefused ? "refused" : "connect");
   }
 
   /** A new one, which is also used for the next connect. */
   ask(reason: TokenReason): Promise<string> {
-    this.asking ??= this.call(reason)
+    this.#asking ??= this.#call(reason)
       .then((token) => {
-        this.endsMs = Number.POSITIVE_INFINITY;
-        this.token = token;
+        this.#endsMs = Number.POSITIVE_INFINITY;
+        this.#token = token;
         return token;
       })
       .finally(() => {
-        this.asking = undefined;
-        clearTimeout(this.timer);
+        this.#asking = undefined;
+        clearTimeout(this.#timer);
       });
-    return this.asking;
+    return this.#asking;
   }
 
   /** The service has accepted the token: it is good for that long. */
   accepted(lifeMs: number): void {
-    this.wasRefused = false;
-    this.endsMs = Date.now() + lifeMs;
+    this.#wasRefused = false;
+    this.#endsMs = Date.now() + lifeMs;
   }
 
   /** Returns whether another token may help. */
   refused(): boolean {
-    this.token = undefined;
-    this.wasRefused = true;
-    return !this.isLastTry;
+    this.#token = undefined;
+    this.#wasRefused = true;
+    return !this.#isLastTry;
   }
 
   close(): void {
-    clearTimeout(this.timer);
+    clearTimeout(this.#timer);
   }
 
-  private async call(reason: TokenReason): Promise<string> {
+  async #call(reason: TokenReason): Promise<string> {
     const late = new Promise<never>((_, reject) => {
-      this.timer = setTimeout(() => reject(new Error("It took too long.")), TOKEN_WITHIN_MS);
+      this.#timer = setTimeout(() => reject(new Error("It took too long.")), TOKEN_WITHIN_MS);
     });
     let token: string | null;
     try {
-      token = await Promise.race([this.get({ reason }), late]);
+      token = await Promise.race([this.#get({ reason }), late]);
       if (token !== null && typeof token !== "string") throw new TypeError("A token is a string.");
     } catch (cause) {
       throw new ParleyError("token_failed", "The function that gets tokens has failed.", { cause });

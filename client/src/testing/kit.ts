@@ -40,6 +40,11 @@ export class Kit {
     await this.service.socket.welcome(fields);
   }
 
+  /** The network is back. */
+  online(): void {
+    (globalThis as unknown as EventTarget).dispatchEvent(new Event("online"));
+  }
+
   /** Waits for the next attempt. */
   async comesBack(): Promise<void> {
     const before = this.service.sockets.length;
