@@ -31,6 +31,8 @@ function addRefusalHeaders({ request, headers }: Call): void {
   if (request.method !== "GET") return;
   if (!isUpgrade(request)) {
     headers["Access-Control-Allow-Origin"] = "*";
+    // Scripts of other origins see no other header than the few that are always safe.
+    headers["Access-Control-Expose-Headers"] = "Retry-After";
     headers.Upgrade = "websocket";
   }
   // With any refusal; the one for a wrong version must have it (RFC 6455, 4.4).

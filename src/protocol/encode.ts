@@ -20,6 +20,11 @@ export function error(code: Code, requestId?: string, message: string = CODES[co
   return `{"type":"error",${id}"code":"${wireCode(code)}","message":${JSON.stringify(message)}}`;
 }
 
+/** The service itself has ended a subscription: without a request, only the channel says which. */
+export function channelError(code: Code, channelJson: string, message: string): string {
+  return `{"type":"error","channel":${channelJson},"code":"${wireCode(code)}","message":${JSON.stringify(message)}}`;
+}
+
 export function welcome(
   peerId: string,
   expiresAt: number | null,

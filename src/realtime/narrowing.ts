@@ -40,7 +40,7 @@ export class Narrowing {
     this.parts.channels.end(subscription, "revoked");
     this.parts.metrics.errors.inc();
     const message = `The ${narrow} no longer covers the channel ${channel.json}.`;
-    connection.socket.send(encode.error("channel_not_authorized", undefined, message));
+    connection.socket.send(encode.channelError("channel_not_authorized", channel.json, message));
     this.parts.emitter.failed(connection, "channel_not_authorized", channel.name);
   }
 }

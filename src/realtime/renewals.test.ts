@@ -62,6 +62,7 @@ describe("a renewed token", () => {
       "channel_not_authorized",
       "ack",
     ]);
+    expect(frames[0]?.channel).toBe("a/1");
     expect(frames[0]?.message).toBe('The token no longer covers the channel "a/1".');
     world.advance(10);
     expect(ann.take().map((frame) => [frame.channel, frame.left])).toEqual([

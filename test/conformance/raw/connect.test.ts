@@ -206,6 +206,7 @@ describe("a plain GET", () => {
     ]) {
       expect(codeOf(answer)).toBe("426 upgrade_required");
       expect(answer.headers.get("access-control-allow-origin")).toBe("*");
+      expect(answer.headers.get("access-control-expose-headers")).toBe("Retry-After");
       expect(answer.headers.get("upgrade")).toBe("websocket");
       expect(answer.headers.get("cache-control")).toBe("no-store");
       expect(answer.headers.get("x-request-id")).toBeTruthy();

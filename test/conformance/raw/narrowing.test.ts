@@ -2,7 +2,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { SecretKey } from "../../support/admin.ts";
 import { refusal } from "./support/connect.ts";
-import { errorFrame, leaveOf } from "./support/expected.ts";
+import { leaveOf, revoked } from "./support/expected.ts";
 import { ALL_ACTIONS, type Claims, fresh, join, tokenQuery, worldForTests } from "./support/world.ts";
 
 setDefaultTimeout(60_000);
@@ -26,10 +26,7 @@ describe("an edit that removes channels", () => {
     await join(guest.wire, also);
     await keptWatcher.wire.until("presence");
     await world.admin.patchKey(key.keyId, { channelPatterns: ["kept/*"] });
-    expect(await guest.wire.sync()).toEqual([
-      errorFrame("channel_not_authorized"),
-      errorFrame("channel_not_authorized"),
-    ]);
+    expect(await guest.wire.sync()).toEqual([revoked(), revoked()]);
     expect(await watcher.wire.frame()).toEqual(leaveOf(channel, guest.peerId));
     await watcher.wire.request({ type: "publish", channel, data: 1 });
     const late = await world.member(channel);
@@ -47,12 +44,13 @@ describe("an edit that removes channels", () => {
     expect(await guest.wire.request({ type: "publish", channel: kept, data: 3 })).toMatchObject({ type: "ack" });
   });
 
-  test("sends errors that name the channel in their text and have no requestId", async () => {
+  test("sends errors that name the channel and have no requestId", async () => {
     const key = await makeKey();
     const { channel, guest } = await pair(key);
     await world.admin.patchKey(key.keyId, { channelPatterns: [] });
     const error = await guest.wire.frame("error");
-    expect(Object.keys(error).sort()).toEqual(["code", "message", "type"]);
+    expect(Object.keys(error).sort()).toEqual(["channel", "code", "message", "type"]);
+    expect(error.channel).toBe(channel);
     expect(error.message).toContain(channel);
   });
 
@@ -63,7 +61,7 @@ describe("an edit that removes channels", () => {
     const { wire } = await world.welcomed({ query: tokenQuery(token) });
     for (const channel of [kept, gone]) await wire.request({ type: "subscribe", channel });
     await world.admin.patchKey(key.keyId, { channelPatterns: ["kept*"] });
-    expect(await wire.sync()).toEqual([errorFrame("channel_not_authorized")]);
+    expect(await wire.sync()).toEqual([revoked()]);
     expect(await wire.request({ type: "publish", channel: kept, data: 1 })).toMatchObject({ type: "ack" });
     expect(await wire.request({ type: "publish", channel: gone, data: 1 })).toMatchObject({
       code: "channel_not_authorized",
@@ -79,7 +77,7 @@ describe("an edit that removes channels", () => {
     const key = await makeKey();
     const { channel, watcher, guest } = await pair(key);
     await world.admin.patchKey(key.keyId, { channelPatterns: [] });
-    expect(await guest.wire.frame()).toEqual(errorFrame("channel_not_authorized"));
+    expect(await guest.wire.frame()).toEqual(revoked());
     await watcher.wire.until("presence");
     await world.admin.patchKey(key.keyId, { channelPatterns: ["**"] });
     await watcher.wire.request({ type: "publish", channel, data: 1 });
@@ -97,7 +95,7 @@ describe("an edit that removes channels", () => {
     await wire.request({ type: "subscribe", channel });
     await wire.request({ type: "subscribe", channel: other });
     await world.admin.patchKey(key.keyId, { channelPatterns: ["other*"] });
-    expect(await wire.frame()).toEqual(errorFrame("channel_not_authorized"));
+    expect(await wire.frame()).toEqual(revoked());
     expect(await wire.frame()).toMatchObject({ type: "presence", channel: other });
     expect(await wire.sync()).toEqual([]);
     expect(await watcher.wire.sync()).toEqual([]);
@@ -111,7 +109,7 @@ describe("an edit that removes channels", () => {
     await join(wire, channel);
     await watcher.wire.until("presence");
     await world.admin.patchKey(keyId, { channelPatterns: ["other"] });
-    expect(await wire.sync()).toEqual([errorFrame("channel_not_authorized")]);
+    expect(await wire.sync()).toEqual([revoked()]);
     expect(await watcher.wire.frame()).toEqual(leaveOf(channel, peerId));
   });
 
@@ -125,7 +123,7 @@ describe("an edit that removes channels", () => {
     await world.admin.patchKey(key.keyId, { channelPatterns: ["**"] });
     for (const { wire } of [guest, watcher, bystander]) expect(await wire.sync()).toEqual([]);
     await world.admin.patchKey(key.keyId, { channelPatterns: [] });
-    expect(await guest.wire.sync()).toEqual([errorFrame("channel_not_authorized")]);
+    expect(await guest.wire.sync()).toEqual([revoked()]);
     for (const { wire } of [watcher, bystander]) expect(await wire.frame()).toEqual(leaveOf(channel, guest.peerId));
   });
 
@@ -134,7 +132,7 @@ describe("an edit that removes channels", () => {
     const { channel, watcher, guest } = await pair(key);
     const twin = await world.member(channel, { sub: guest.peerId });
     await world.admin.patchKey(key.keyId, { channelPatterns: [] });
-    expect(await guest.wire.frame()).toEqual(errorFrame("channel_not_authorized"));
+    expect(await guest.wire.frame()).toEqual(revoked());
     twin.wire.close();
     expect(await watcher.wire.frame()).toEqual(leaveOf(channel, guest.peerId));
   });
@@ -169,7 +167,7 @@ describe("an edit that removes actions", () => {
     await world.admin.patchKey(key.keyId, { actions: without("subscribe") });
     expect(await watcher.wire.frame()).toEqual(leaveOf(channel, guest.peerId));
     await watcher.wire.request({ type: "publish", channel, data: 1 });
-    expect(await guest.wire.sync()).toEqual([errorFrame("channel_not_authorized")]);
+    expect(await guest.wire.sync()).toEqual([revoked()]);
     expect(await guest.wire.request({ type: "subscribe", channel })).toMatchObject({ code: "action_not_permitted" });
   });
 

@@ -9,6 +9,12 @@ export const errorFrame = (code: string, requestId?: string): Frame<"error"> => 
   message: expect.any(String) as unknown as string,
 });
 
+/** A key or a token that was narrowed has ended a subscription. */
+export const revoked = (): Frame<"error"> => ({
+  ...errorFrame("channel_not_authorized"),
+  channel: expect.any(String) as unknown as string,
+});
+
 export const presenceChange = (channel: string, joined: object[], left: object[]): Frame<"presence"> =>
   ({ type: "presence", channel, joined, left }) as Frame<"presence">;
 

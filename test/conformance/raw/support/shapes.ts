@@ -32,7 +32,12 @@ interface Shapes {
     readonly duplicate?: true;
     readonly expiresAt?: number;
   };
-  readonly error: { readonly requestId?: string; readonly code: string; readonly message: string };
+  readonly error: {
+    readonly requestId?: string;
+    readonly channel?: string;
+    readonly code: string;
+    readonly message: string;
+  };
   readonly message: {
     readonly channel: string;
     readonly from: string;
