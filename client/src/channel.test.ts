@@ -40,7 +40,7 @@ describe("a subscription", () => {
     const ready = codeOf(chat.subscribe());
     await settled();
     await kit.service.socket.welcome();
-    await kit.again();
+    await kit.reconnected();
     expect(await Promise.race([ready, settled().then(() => "waits")])).toBe("waits");
     await kit.service.socket.ack("subscribe");
     expect(await ready).toBe("resolved");
@@ -102,7 +102,7 @@ describe("a subscription", () => {
     await kit.service.socket.receive(frame, { type: "message", channel: "chat", data: 1, pos: "p2" });
     expect(seen).toEqual(["channel_not_authorized"]);
     expect(kit.errors).toEqual([]);
-    await kit.again();
+    await kit.reconnected();
     expect(kit.service.socket.last("subscribe")).toMatchObject({ recover: "p1" });
   });
 
@@ -122,9 +122,9 @@ describe("a subscription", () => {
     expect(counts).toEqual([{ peers: 2, connections: 3 }]);
     const end = chat.extend({ fields: { state: true } });
     await settled();
-    const again = kit.service.socket.last("subscribe");
-    expect(again).toMatchObject({ state: true });
-    expect(again).not.toHaveProperty("recover");
+    const repeated = kit.service.socket.last("subscribe");
+    expect(repeated).toMatchObject({ state: true });
+    expect(repeated).not.toHaveProperty("recover");
     end();
   });
 });
@@ -143,7 +143,7 @@ describe("requests", () => {
     await kit.service.socket.end();
     expect(await publish).toBe("connection_lost");
     expect(await send).toBe("connection_lost");
-    await kit.again();
+    await kit.reconnected();
     expect(kit.service.socket.sent).toEqual([]);
   });
 

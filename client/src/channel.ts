@@ -49,7 +49,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   #isLooking = false;
   #isFirst = true;
   #hasHistory = false;
-  /** Of the last message: recovery begins behind it. */
+  /** The position of the last message: recovery begins behind it. */
   #pos: string | undefined;
   /** The one before: a replay leaves out what was published on it. */
   #connection: string | undefined;

@@ -32,7 +32,7 @@ export interface Frame {
   readonly pos?: string;
   readonly time?: number;
   readonly id?: string;
-  /** Of a message: it is replayed. Of the ack of a subscribe: how many are. */
+  /** A message says that it is replayed; the ack of a subscribe says how many are. */
   readonly replay?: boolean | number;
   readonly recovered?: boolean;
   readonly duplicate?: boolean;

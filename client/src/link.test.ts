@@ -112,7 +112,7 @@ describe("close codes", () => {
     expect(kit.service.asked).toEqual([]);
   });
 
-  test("the limit of connections closes before the welcome, and is told as such", async () => {
+  test("the limit of connections closes before the welcome, and is shown as such", async () => {
     const parley = kit.client();
     await settled();
     await kit.service.socket.end(4010, "over concurrent limit");
@@ -167,7 +167,7 @@ describe("a refused connect", () => {
       () => Response.json({ error: "upgrade_required" }, { status: 426 }),
       "WebSocket",
     ],
-  ])("%s is told, and retried", async (_, answer, text) => {
+  ])("%s is shown, and retried", async (_, answer, text) => {
     kit.service.answer = answer;
     const parley = kit.client();
     await settled();

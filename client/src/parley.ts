@@ -81,7 +81,7 @@ export class Parley extends Emitter<ParleyEvents> {
     return this.#link.isConnected;
   }
 
-  /** Of the last connection; a publishable key gets a new one with each. */
+  /** The id of the last connection; a publishable key gets a new one with each. */
   get peerId(): string | undefined {
     return this.#welcomed?.peerId;
   }

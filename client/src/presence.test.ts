@@ -27,8 +27,8 @@ const send = (fields: object): Promise<void> =>
 const part = (...peers: string[]): Promise<void> =>
   send({ joined: entries(...peers), snapshot: true, filling: "x".repeat(20_000) });
 
-const again = async (): Promise<void> => {
-  await kit.again();
+const reconnected = async (): Promise<void> => {
+  await kit.reconnected();
   await kit.service.socket.ack("subscribe");
 };
 
@@ -55,7 +55,7 @@ describe("after a reconnect", () => {
     const before = chat.presence.members;
     let changes = 0;
     chat.presence.on("changed", () => changes++);
-    await again();
+    await reconnected();
     expect(chat.presence.members).toBe(before);
     await roster("a", "b");
     expect(chat.presence.members).toBe(before);
@@ -65,17 +65,17 @@ describe("after a reconnect", () => {
 
   test("who has come or gone meanwhile has", async () => {
     await roster("a", "b");
-    await again();
+    await reconnected();
     await roster("b", "c");
     expect(seen).toEqual(["+a", "+b", "+c", "-a"]);
-    await again();
+    await reconnected();
     await roster();
     expect(names()).toBe("");
   });
 
   test("a roster in parts is complete with its last part", async () => {
     await roster("a", "b", "c");
-    await again();
+    await reconnected();
     await part("a");
     await kit.clock.advance(900);
     await part("b");
@@ -87,7 +87,7 @@ describe("after a reconnect", () => {
 
   test("or when no other part follows", async () => {
     await roster("a", "b");
-    await again();
+    await reconnected();
     await part("a");
     await kit.clock.advance(1000);
     expect(names()).toBe("a");
@@ -95,7 +95,7 @@ describe("after a reconnect", () => {
 
   test("a connection that ends within a roster makes no one leave", async () => {
     await roster("a", "b");
-    await again();
+    await reconnected();
     await part("a");
     await kit.service.socket.end();
     await kit.clock.advance(5000);

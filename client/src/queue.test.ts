@@ -98,7 +98,7 @@ describe("accepted once", () => {
     await settled();
     const { id } = kit.service.socket.last("publish");
     expect(String(id)).toHaveLength(16);
-    await kit.again();
+    await kit.reconnected();
     expect(kit.service.socket.of("publish")).toMatchObject([{ data: "a", id }]);
     await ack({ pos: "p", duplicate: true });
     await ack();
@@ -131,7 +131,7 @@ describe("accepted once", () => {
     publish(parley, "b");
     await settled();
     await kit.service.socket.welcome();
-    await kit.again();
+    await kit.reconnected();
     expect(results).toEqual(["a connection_lost"]);
     expect(sent()).toEqual(["b"]);
     await ack({});

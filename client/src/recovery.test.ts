@@ -48,42 +48,42 @@ describe("with history", () => {
     await listening();
     expect(subscribe()).not.toHaveProperty("recover");
     await kit.service.socket.receive(message("p1"), message("p2"));
-    await kit.again();
+    await kit.reconnected();
     expect(subscribe()).toMatchObject({ recover: "p2", connection: "c1" });
     await kit.service.socket.ack("subscribe", { pos: "p9", recovered: true, replay: 1 });
     await kit.service.socket.receive(message("p3", { replay: true }));
     expect(seen).toEqual(["p1", "p2", "subscribed true 1", "p3"]);
     // Not behind the end of the stream, which the replay may not have reached.
-    await kit.again(1006, { connection: "c3" });
+    await kit.reconnected(1006, { connection: "c3" });
     expect(subscribe()).toMatchObject({ recover: "p3", connection: "c2" });
   });
 
   test("a connection without any message recovers from where it began", async () => {
     await listening();
-    await kit.again(1001);
+    await kit.reconnected(1001);
     expect(subscribe()).toMatchObject({ recover: "p0" });
     await kit.service.socket.ack("subscribe", { pos: "p5", recovered: true, replay: 5 });
-    await kit.again(1001);
+    await kit.reconnected(1001);
     expect(subscribe()).toMatchObject({ recover: "p0" });
   });
 
   test("what cannot be recovered is one gap, and the next recovery begins at the new position", async () => {
     await listening();
-    await kit.again();
+    await kit.reconnected();
     // In one turn: a message behind the ack must not be taken back by it.
     const ack = kit.service.socket.ackOf("subscribe", { pos: "q7", recovered: false, replay: 0 });
     await kit.service.socket.receive(ack, message("q8"));
     expect(seen).toEqual(["subscribed false 0", "not_recovered", "q8"]);
-    await kit.again();
+    await kit.reconnected();
     expect(subscribe()).toMatchObject({ recover: "q8" });
   });
 
   test("a history that was switched off is a gap, and is not asked for again", async () => {
     await listening();
-    await kit.again();
+    await kit.reconnected();
     await kit.service.socket.ack("subscribe");
     expect(seen).toEqual(["subscribed undefined 0", "no_history"]);
-    await kit.again();
+    await kit.reconnected();
     expect(subscribe()).not.toHaveProperty("recover");
   });
 });
@@ -92,7 +92,7 @@ test("without history every connection but the first begins with a gap", async (
   await listening({}, {});
   await kit.service.socket.receive(plain("a"));
   for (let round = 0; round < 2; round++) {
-    await kit.again();
+    await kit.reconnected();
     await kit.service.socket.ack("subscribe");
   }
   expect(seen).toEqual(["a", "subscribed undefined 0", "no_history", "subscribed undefined 0", "no_history"]);
@@ -103,14 +103,14 @@ describe("rewind", () => {
     await listening({ rewind: 50 }, { pos: "p9", recovered: true, replay: 2 });
     expect(subscribe()).toMatchObject({ rewind: 50 });
     await kit.service.socket.receive(message("p8", { replay: true }));
-    await kit.again();
+    await kit.reconnected();
     expect(subscribe()).toMatchObject({ recover: "p8" });
     expect(subscribe()).not.toHaveProperty("rewind");
   });
 
   test("again, if nothing of it came; that is no gap", async () => {
     await listening({ rewind: "5m" }, { pos: "p9", recovered: true, replay: 2 });
-    await kit.again();
+    await kit.reconnected();
     expect(subscribe()).toMatchObject({ rewind: "5m" });
     await kit.service.socket.ack("subscribe", { pos: "p9", recovered: true, replay: 2 });
     expect(seen).toEqual(["subscribed true 2"]);
@@ -118,7 +118,7 @@ describe("rewind", () => {
 
   test("of an empty history is over at once", async () => {
     await listening({ rewind: 50 }, { pos: "p0", recovered: true, replay: 0 });
-    await kit.again();
+    await kit.reconnected();
     expect(subscribe()).toMatchObject({ recover: "p0" });
   });
 
@@ -156,13 +156,13 @@ describe("own messages", () => {
     const first = chat.publish("mine");
     socket.frames(socket.ackOf("publish", { pos: "p1" }), message("p2"));
     expect(await first).toMatchObject({ pos: "p1" });
-    await kit.again();
+    await kit.reconnected();
     expect(subscribe()).toMatchObject({ recover: "p2" });
     await kit.service.socket.ack("subscribe", { pos: "p2", recovered: true, replay: 0 });
     const second = chat.publish("mine", { id: "x" });
     await kit.service.socket.ack("publish", { pos: "p1", duplicate: true });
     expect(await second).toEqual({ id: "x", pos: "p1", duplicate: true });
-    await kit.again();
+    await kit.reconnected();
     expect(subscribe()).toMatchObject({ recover: "p2" });
   });
 
@@ -170,15 +170,15 @@ describe("own messages", () => {
     const chat = await listening();
     const publish = chat.publish("mine");
     const { id } = kit.service.socket.last("publish");
-    await kit.again(1006, { peerId: "me again", connection: "c2" });
+    await kit.reconnected(1006, { peerId: "me again", connection: "c2" });
     expect(await publish.catch((error) => error.code)).toBe("connection_lost");
     await kit.service.socket.ack("subscribe", { pos: "p0", recovered: true, replay: 0 });
-    await kit.again(1006, { peerId: "me a third time", connection: "c3" });
+    await kit.reconnected(1006, { peerId: "me a third time", connection: "c3" });
     await kit.service.socket.ack("subscribe", { pos: "p1", recovered: true, replay: 1 });
     await kit.service.socket.receive(message("p1", { id, from: "me", replay: true }), message("p2", { id }));
     // The second one has the same id, and is of someone else.
     expect(seen.filter((one) => !one.startsWith("subscribed"))).toEqual(["p2"]);
-    await kit.again();
+    await kit.reconnected();
     expect(subscribe()).toMatchObject({ recover: "p2" });
   });
 

@@ -29,7 +29,7 @@ describe("for a connect", () => {
     kit.clock.random = 0;
     await connectedFor(3600, token, []);
     for (let round = 0; round < 5; round++) {
-      await kit.again(1006, { expiresAt: NOW + 3600, features: [] });
+      await kit.reconnected(1006, { expiresAt: NOW + 3600, features: [] });
       await kit.clock.advance(6000);
     }
     expect(reasons).toEqual(["connect"]);
@@ -40,7 +40,7 @@ describe("for a connect", () => {
     expect(reasons).toEqual(["connect", "connect"]);
   });
 
-  test("a function that throws is called again after a wait, and told", async () => {
+  test("a function that throws is called again after a wait, and reported", async () => {
     const parley = kit.client({
       token: (request) => {
         if (reasons.length > 0) return token(request);
@@ -145,7 +145,7 @@ describe("renewal", () => {
     await connectedFor(120, token, []);
     await kit.clock.advance(100_000);
     expect(kit.service.socket.of("renew")).toHaveLength(0);
-    await kit.again(4002);
+    await kit.reconnected(4002);
     expect(kit.service.socket.url).toContain("token=t2");
     expect(reasons).toEqual(["connect", "renew"]);
   });
@@ -163,7 +163,7 @@ describe("renewal", () => {
     expect(kit.statuses).toEqual(["connected"]);
   });
 
-  test("a token that the service refuses is told and replaced; the connection goes on", async () => {
+  test("a token that the service refuses is reported and replaced; the connection goes on", async () => {
     await connectedFor(120);
     const { socket } = kit.service;
     await kit.clock.advance(71_000);

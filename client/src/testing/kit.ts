@@ -34,7 +34,7 @@ export class Kit {
   }
 
   /** The connection is lost, and made again. */
-  async again(code = 1006, fields: object = { connection: "c2" }): Promise<void> {
+  async reconnected(code = 1006, fields: object = { connection: "c2" }): Promise<void> {
     await this.service.socket.end(code);
     await this.comesBack();
     await this.service.socket.welcome(fields);
