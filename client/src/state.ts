@@ -118,9 +118,10 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
       }
   }
 
-  private received({ type, joined = [], changed = [] }: Frame): void {
-    if (type === "presence") for (const entry of joined) this.put(entry);
-    else if (type === "state") for (const entry of changed) this.put(entry);
+  private received({ joined = [], changed = [], snapshot }: Frame): void {
+    // New metadata comes as a join without a state, and changes no state.
+    for (const entry of joined) if (snapshot || entry.state !== undefined) this.put(entry);
+    for (const entry of changed) this.put(entry);
   }
 
   private put({ peerId, state = null, lost }: Entry): void {
