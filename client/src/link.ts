@@ -293,17 +293,19 @@ export class Link {
   async #renew(reason: TokenReason, expiresAt: number): Promise<void> {
     const socket = this.#socket;
     const tokens = this.#tokens;
-    let isRefused = false;
     try {
       const token = await tokens?.ask(reason);
       // Without this feature the service ends the connection when the old token ends, and the new one is used to come back.
       if (token === undefined || this.#socket !== socket || !this.#welcome?.features?.includes("renew")) return;
-      isRefused = true;
       const renewed = await this.#events.renew(token);
       if (this.#socket === socket && typeof renewed.expiresAt === "number") this.#tokenLasts(renewed.expiresAt);
     } catch (error) {
       if (this.#socket !== socket || !socket) return;
-      if ((error as ParleyError).code === "no_token") return this.#end(error as ParleyError);
+      const { code } = error as ParleyError;
+      if (code === "no_token") return this.#end(error as ParleyError);
+      // It is used for a connect instead.
+      if (code === "message_too_large") return;
+      const isRefused = code === "invalid_token" || code === "token_expired";
       if (isRefused) tokens?.refused();
       this.#events.error(error as ParleyError);
       const againMs = Math.max(RENEW_AGAIN_MIN_MS, Math.min(RENEW_AGAIN_MAX_MS, this.#leftMs(expiresAt) / 3));

@@ -178,6 +178,27 @@ describe("renewal", () => {
     expect(kit.errors).toHaveLength(1);
   });
 
+  test.each(["rate_limited", "internal_error"])("%s says nothing about the token", async (code) => {
+    await connectedFor(120);
+    await kit.clock.advance(71_000);
+    await kit.service.socket.refuse("renew", code);
+    await kit.clock.advance(10_000);
+    expect(reasons).toEqual(["connect", "renew", "renew"]);
+    expect(kit.service.socket.of("renew")).toHaveLength(2);
+  });
+
+  test("a token that is too long for a frame waits for the reconnect", async () => {
+    const long = "x".repeat(68_000);
+    await connectedFor(120, ({ reason }) => {
+      reasons.push(reason);
+      return long;
+    });
+    await kit.clock.advance(110_000);
+    expect(kit.errors).toEqual([]);
+    await kit.reconnected(4002);
+    expect(reasons).toEqual(["connect", "renew"]);
+  });
+
   test("a token that was refused for a renewal is not used for a connect", async () => {
     await connectedFor(120);
     await kit.clock.advance(71_000);
