@@ -48,7 +48,8 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   #turn = 0;
   #isLooking = false;
   #isFirst = true;
-  #hasHistory = false;
+  /** Not known before the first ack. */
+  #hasHistory: boolean | undefined;
   /** The position of the last message: recovery begins behind it. */
   #pos: string | undefined;
   /** The one before: a replay leaves out what was published on it. */
@@ -92,7 +93,9 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
       if (id !== undefined && this.#state !== "none") this.#noteOwn(id);
       return this.request(frame, (ack) => this.#accepted(ack, id));
     };
-    const ack = await (outbox ? outbox.add(send, { ...options, isIdempotent: () => this.#hasHistory }) : send());
+    const ack = await (outbox
+      ? outbox.add(send, { ...options, isIdempotent: () => this.#hasHistory, findOut: () => this.#findHistory() })
+      : send());
     return { id, pos: ack.pos, duplicate: ack.duplicate };
   }
 
@@ -207,7 +210,8 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
 
   #joined({ pos, recovered, replay }: Frame, isRecovery: boolean): void {
     const isFirst = this.#isFirst;
-    const hasGap = recovered === undefined ? !isFirst : !recovered;
+    // A rewind that is repeated because nothing of it came misses nothing; one that comes after the rules have changed does.
+    const hasGap = recovered ? !(isFirst || isRecovery || this.#hasHistory) : recovered === false || !isFirst;
     this.#isFirst = false;
     this.#state = "held";
     this.#hasHistory = pos !== undefined;
@@ -230,6 +234,12 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
       }
       this.#host.report(error);
     }
+  }
+
+  async #findHistory(): Promise<boolean> {
+    const { pos } = await this.request({ type: "history", limit: 1 });
+    this.#hasHistory = pos !== undefined;
+    return this.#hasHistory;
   }
 
   /** The ack comes behind all earlier messages. */

@@ -9,8 +9,10 @@ export interface SendOptions {
 }
 
 export interface QueuedOptions extends SendOptions {
-  /** Whether it can be sent again after a connection that ended before the answer. */
-  isIdempotent(): boolean;
+  /** Whether it can be sent again after a connection that ended before the answer; `undefined`: that is not known yet. */
+  isIdempotent(): boolean | undefined;
+  /** Asks the service. */
+  findOut?(): Promise<boolean>;
 }
 
 export interface Outbox {

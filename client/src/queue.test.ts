@@ -127,14 +127,54 @@ describe("accepted once", () => {
 
   test("without history it is rejected, and not sent again", async () => {
     const parley = offline();
+    publish(parley, "known");
+    await settled();
+    await kit.service.socket.welcome();
+    await ack({});
+    publish(parley, "a");
+    publish(parley, "b");
+    await settled();
+    await kit.reconnected();
+    expect(results).toEqual(["known", "a connection_lost"]);
+    expect(sent()).toEqual(["b"]);
+    await ack({});
+  });
+
+  test.each([
+    ["it is sent again, if the channel has history", { pos: "p" }, ["a", "b"]],
+    ["it is rejected, if the channel has none", {}, ["a connection_lost", "b"]],
+  ])("if that is not known yet, the service is asked: %s", async (_, page, expected) => {
+    const parley = offline();
     publish(parley, "a");
     publish(parley, "b");
     await settled();
     await kit.service.socket.welcome();
     await kit.reconnected();
+    expect(sent()).toEqual([]);
+    // That connection ends before the answer, too.
+    await kit.reconnected();
+    expect(results).toEqual([]);
+    const { requestId } = kit.service.socket.last("history");
+    await kit.service.socket.receive({
+      type: "history",
+      requestId,
+      channel: "chat",
+      messages: [],
+      more: false,
+      ...page,
+    });
+    for (const one of expected) if (!one.includes(" ")) await ack(page);
+    expect(results).toEqual(expected);
+  });
+
+  test("who may not read the history cannot know, and gets a rejection", async () => {
+    const parley = offline();
+    publish(parley, "a");
+    await settled();
+    await kit.service.socket.welcome();
+    await kit.reconnected();
+    await kit.service.socket.refuse("history", "action_not_permitted");
     expect(results).toEqual(["a connection_lost"]);
-    expect(sent()).toEqual(["b"]);
-    await ack({});
   });
 
   test("direct messages have no memory of ids: they are rejected too", async () => {

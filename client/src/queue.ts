@@ -20,12 +20,12 @@ export interface QueueOptions {
 
 interface Waiting {
   readonly send: () => Promise<Frame>;
-  readonly isIdempotent: () => boolean;
+  readonly options: QueuedOptions;
   readonly resolve: (ack: Frame) => void;
   readonly reject: (error: unknown) => void;
   readonly untilMs: number;
-  /** Its fate is not known. */
-  wasSent: boolean;
+  /** Why its fate is not known, if it was sent. */
+  failure: ParleyError | undefined;
 }
 
 const MESSAGES_MAX = 1000;
@@ -33,7 +33,8 @@ const MESSAGES_MAX = 1000;
 const LOOK_MAX_MS = 3_600_000;
 /** After an error that may pass. */
 const AGAIN_MS = 500;
-const MAY_PASS: readonly string[] = ["backend_error", "timeout", "rate_limited"];
+/** The service may have accepted the message, or accept it later. */
+const IS_UNKNOWN: readonly string[] = ["connection_lost", "timeout", "backend_error", "rate_limited"];
 /** The service ends connections that send more than 100 frames per second, after a burst of 500: the application sends some, too. */
 const PER_SECOND = 80;
 const BURST = 250;
@@ -56,14 +57,15 @@ export class OfflineQueue implements Outbox {
     return this.waiting.length;
   }
 
-  add(send: () => Promise<Frame>, { ttl = this.options.ttl, isIdempotent }: QueuedOptions): Promise<Frame> {
+  add(send: () => Promise<Frame>, options: QueuedOptions): Promise<Frame> {
     if (this.end) return Promise.reject(this.end);
     const { messages = MESSAGES_MAX } = this.options;
+    const { ttl = this.options.ttl } = options;
     if (this.waiting.length >= messages)
       return Promise.reject(new ParleyError("queue_full", `${messages} messages wait already.`));
     return new Promise((resolve, reject) => {
       const untilMs = ttl === undefined ? Number.POSITIVE_INFINITY : Date.now() + ttl;
-      this.waiting.push({ send, isIdempotent, resolve, reject, untilMs, wasSent: false });
+      this.waiting.push({ send, options, resolve, reject, untilMs, failure: undefined });
       void this.work();
     });
   }
@@ -101,31 +103,33 @@ export class OfflineQueue implements Outbox {
   }
 
   private async sendOne(first: Waiting): Promise<void> {
-    first.wasSent = true;
+    const { failure } = first;
     try {
+      if (failure && !(await isRepeatable(first))) return this.refuse(first, failure);
       const ack = await first.send();
       this.remove(first);
       first.resolve(ack);
     } catch (error) {
-      const code = error instanceof ParleyError ? error.code : "";
+      const code = codeOf(error);
       if (code === "not_connected") this.isConnected = false;
-      else if (MAY_PASS.includes(code) && first.isIdempotent()) this.notBeforeMs = Date.now() + AGAIN_MS;
-      else if (code !== "connection_lost" || !first.isIdempotent()) {
-        this.remove(first);
-        first.reject(error);
+      else if (!IS_UNKNOWN.includes(code) || first.options.isIdempotent() === false) this.refuse(first, error);
+      else {
+        first.failure ??= error as ParleyError;
+        if (code !== "connection_lost") this.notBeforeMs = Date.now() + AGAIN_MS;
       }
     }
+  }
+
+  private refuse(one: Waiting, error: unknown): void {
+    this.remove(one);
+    one.reject(error);
   }
 
   private expire(): void {
     const nowMs = Date.now();
     for (const one of this.waiting.filter(({ untilMs }) => untilMs <= nowMs)) {
       this.remove(one);
-      one.reject(
-        one.wasSent
-          ? new ParleyError("connection_lost", "The message waited longer than its ttl for an answer.")
-          : new ParleyError("message_expired", "The message waited longer than its ttl."),
-      );
+      one.reject(one.failure ?? new ParleyError("message_expired", "The message waited longer than its ttl."));
     }
   }
 
@@ -141,5 +145,18 @@ export class OfflineQueue implements Outbox {
   private remove(one: Waiting): void {
     const at = this.waiting.indexOf(one);
     if (at >= 0) this.waiting.splice(at, 1);
+  }
+}
+
+const codeOf = (error: unknown): string => (error instanceof ParleyError ? error.code : "");
+
+/** Throws if that cannot be found out now. */
+async function isRepeatable({ options }: Waiting): Promise<boolean> {
+  try {
+    return options.isIdempotent() ?? (await options.findOut?.()) ?? false;
+  } catch (error) {
+    if (codeOf(error) === "not_connected" || IS_UNKNOWN.includes(codeOf(error))) throw error;
+    // Whoever may not read the history cannot know.
+    return false;
   }
 }

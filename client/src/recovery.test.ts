@@ -122,6 +122,14 @@ describe("rewind", () => {
     expect(subscribe()).toMatchObject({ recover: "p0" });
   });
 
+  test("of a channel whose history begins while the client is away is a gap", async () => {
+    await listening({ rewind: 50 }, {});
+    await kit.reconnected();
+    expect(subscribe()).toMatchObject({ rewind: 50 });
+    await kit.service.socket.ack("subscribe", { pos: "p1", recovered: true, replay: 1 });
+    expect(seen).toEqual(["subscribed true 1", "not_recovered"]);
+  });
+
   test("that the service cannot give is a gap", async () => {
     listen(await kit.connected(), { rewind: 50 });
     await settled();
