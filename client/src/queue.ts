@@ -156,7 +156,7 @@ async function isRepeatable({ options }: Waiting): Promise<boolean> {
     return options.isIdempotent() ?? (await options.findOut?.()) ?? false;
   } catch (error) {
     if (codeOf(error) === "not_connected" || IS_UNKNOWN.includes(codeOf(error))) throw error;
-    // Whoever may not read the history cannot know.
+    // A client that may not read the history cannot know.
     return false;
   }
 }
