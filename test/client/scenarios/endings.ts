@@ -91,6 +91,22 @@ export const endings: readonly Scenario[] = [
     },
   },
   {
+    name: "4010 does not end the client: it learns that the plan's connections are used up, and connects when one is free",
+    run: async (stage) => {
+      const plan = { maxConcurrentConnections: 1 };
+      const { publishableKey } = await stage.ask<{ publishableKey: string }>("app", { plan });
+      const first = stage.enter({ key: publishableKey });
+      await stage.until("it does not connect", () => first.parley.isConnected);
+      const second = stage.enter({ key: publishableKey });
+      await stage.until("it is not refused", () => second.states.length > 0);
+      first.parley.close();
+      await stage.until("it does not connect", () => second.parley.isConnected);
+      same(new Set(second.states).size, 2);
+      same(second.states.at(0), "connecting over_connection_limit");
+      same(second.states.at(-1), "connected");
+    },
+  },
+  {
     name: "in a channel with a grace, the others do not see that a member drops and comes back, but see its goodbye",
     run: async (stage) => {
       const { credential } = await stage.ask<{ credential: string }>("app", {

@@ -70,7 +70,7 @@ export class Backstage {
       case "revoke":
         return service.admin.revoke(String(asked.keyId));
       case "app":
-        return this.makeApp(asked.channelRules as Json[] | undefined);
+        return this.makeApp(asked as Json);
       case "line":
         return this.makeLine();
       case "cut":
@@ -84,10 +84,11 @@ export class Backstage {
     }
   }
 
-  private async makeApp(channelRules: readonly Json[] = []): Promise<object> {
+  /** An application of its own with these fields. */
+  private async makeApp(fields: Json): Promise<object> {
     const { admin } = this.service;
     const app = await admin.createApp();
-    await admin.must("PATCH", `/apps/${app._id}`, { channelRules });
+    await admin.must("PATCH", `/apps/${app._id}`, { channelRules: [], ...fields });
     const { keyId, credential } = await admin.createKey(app._id);
     return { keyId, credential, publishableKey: (await admin.createPublishable(app._id)).keyId };
   }
