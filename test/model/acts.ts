@@ -21,6 +21,7 @@ const WEIGHTS = {
   kick: 1,
   block: 1,
   revoke: 1,
+  renew: 5,
 } as const;
 
 export type Kind = keyof typeof WEIGHTS;

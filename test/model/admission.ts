@@ -104,6 +104,7 @@ export class Admission {
     this.context.count(result ? `refused ${result}` : "connected");
     if (typeof socket === "string") return this.context.note(`connect of ${peerId} in ${app} is refused: ${socket}`);
     const welcome = JSON.parse(socket.written[0] ?? "{}") as Record<string, unknown>;
+    const shown = isPublishable || !metadata ? "" : JSON.stringify(metadata);
     const connection: Connection = {
       number: this.context.connections.length,
       id: String(welcome.connection),
@@ -115,7 +116,8 @@ export class Admission {
       expiresAtMs: isPublishable ? Number.POSITIVE_INFINITY : (second + seconds) * 1000,
       patterns: isPublishable ? undefined : patterns,
       permissions: isPublishable ? undefined : permissions,
-      metadata: isPublishable || !metadata ? "" : JSON.stringify(metadata),
+      metadata: shown,
+      shownAs: new Set([shown]),
       socket,
       isOpen: true,
       pings: 0,
@@ -141,12 +143,7 @@ export class Admission {
   }
 
   /** Why a token is refused, in the order of the protocol's checks (section 1). */
-  private refusal(
-    key: KeyState,
-    isStale: boolean,
-    secret: SecretState | undefined,
-    claims: Claims,
-  ): string | undefined {
+  refusal(key: KeyState, isStale: boolean, secret: SecretState | undefined, claims: Claims): string | undefined {
     const now = this.context.nowMs();
     if (isStale) return "invalid_token";
     if (secret && secret.endsMs !== null && secret.endsMs <= now) return "token_expired";

@@ -273,4 +273,41 @@ export const BUGS: readonly Bug[] = [
     find: "subscription.gate(member, ping);",
     replace: "subscription.gate(member, ping);\n    subscription.show();",
   },
+  {
+    name: "renew: the end of the old token counts",
+    file: "src/realtime/renewals.ts",
+    find: "deadlines.set(connection);",
+    replace: "",
+  },
+  {
+    name: "renew: subscriptions are kept",
+    file: "src/realtime/renewals.ts",
+    find: 'narrowing.endFor(connection, "token", (channel) => connection.covers(channel));',
+    replace: "",
+  },
+  {
+    name: "renew: what it may do is kept",
+    file: "src/realtime/connection.ts",
+    find: "this.tokenScope = grant.tokenScope;\n    this.tokenActions = grant.tokenActions;\n    this.secretSeq = grant.secretSeq;\n    this.secretEndsMs = grant.secretEndsMs;\n    this.expiresAtMs = grant.expiresAtMs;\n    this.narrowTo",
+    replace:
+      "this.secretSeq = grant.secretSeq;\n    this.secretEndsMs = grant.secretEndsMs;\n    this.expiresAtMs = grant.expiresAtMs;\n    this.narrowTo",
+  },
+  {
+    name: "renew: new metadata is not shown",
+    file: "src/realtime/renewals.ts",
+    find: "if (member) presence.onChanged(member);",
+    replace: "member?.channel;",
+  },
+  {
+    name: "renew: the key before counts",
+    file: "src/realtime/connections.ts",
+    find: "if (connection.keyId === keyId) return;",
+    replace: "if (connection.open) return;",
+  },
+  {
+    name: "renew: with a token of another peer",
+    file: "src/access/renew.ts",
+    find: "admitted.app === app && admitted.peerId === peerId",
+    replace: "admitted.app === app",
+  },
 ];

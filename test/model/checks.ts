@@ -95,7 +95,8 @@ export class Checks {
     const now = this.context.nowMs();
     // Direct messages that waited for a roster may come between the error and the close.
     const last = connection.socket.written.findLast((text) => !text.startsWith('{"type":"direct"'));
-    const hasReason = last?.includes('"token_expired"') ?? false;
+    // One with a request id is the answer to a renewal.
+    const hasReason = last?.startsWith('{"type":"error","code":"token_expired"') ?? false;
     const secretEnded = (connection.secret?.endsMs ?? Number.POSITIVE_INFINITY) <= now;
     const isTime = code === 4002 && (hasReason ? secretEnded : connection.expiresAtMs - 250 <= now);
     if (code === 4002 && !isTime)

@@ -62,7 +62,8 @@ export class Keys {
     this.context.world.show(key);
   }
 
-  private narrow(connection: Connection): void {
+  /** Ends what the connection may not have any more. */
+  narrow(connection: Connection): void {
     if (connection.key.revoked) return;
     // A secret whose grace is over ends the connection now; the expiry of a token may wait for its timer.
     if ((connection.secret?.endsMs ?? Number.POSITIVE_INFINITY) <= this.context.nowMs()) {

@@ -27,9 +27,9 @@ test("the same on longer walks, on which every kind of event happens", async () 
   const seen = [...counts.keys()];
   const closings = ["closed 1006", "closed 4001", "closed 4002", "closed 4020"];
   const refusals = ["refused invalid_token", "refused token_expired", "refused unauthorized"];
-  const errors = ["action_not_permitted", "channel_not_authorized", "peer_not_found", "token_expired"];
+  const errors = ["action_not_permitted", "channel_not_authorized", "peer_not_found", "token_expired", "invalid_token"];
   expect(seen).toEqual(expect.arrayContaining([...closings, ...refusals, ...errors.map((code) => `error ${code}`)]));
-  expect(seen).toEqual(expect.arrayContaining(["ack", "message", "direct", "roster", "presence"]));
+  expect(seen).toEqual(expect.arrayContaining(["ack", "message", "direct", "roster", "presence", "renewed"]));
   expect(seen).toEqual(expect.arrayContaining(["held back", "damped at the end"]));
 }, 900_000);
 

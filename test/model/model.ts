@@ -87,13 +87,16 @@ export interface Connection {
   readonly app: string;
   readonly peerId: string;
   readonly node: number;
-  readonly key: KeyState;
-  readonly secret: SecretState | undefined;
-  readonly expiresAtMs: number;
-  readonly patterns: readonly string[] | undefined;
-  readonly permissions: readonly Action[] | undefined;
+  // Until its token is renewed.
+  key: KeyState;
+  secret: SecretState | undefined;
+  expiresAtMs: number;
+  patterns: readonly string[] | undefined;
+  permissions: readonly Action[] | undefined;
   /** peerMetadata as JSON, "" for none. */
-  readonly metadata: string;
+  metadata: string;
+  /** Every metadata that it has had. */
+  readonly shownAs: Set<string>;
   readonly socket: FakeSocket;
   isOpen: boolean;
   /** The number of pings that have followed acks, and the highest of them that was answered. */
@@ -123,6 +126,8 @@ export interface Message {
   readonly connection: Connection;
   readonly channel: string | undefined;
   readonly to: string | undefined;
+  /** That of the sender when it sent the message. */
+  readonly metadata: string;
   /** The sender was a member of that channel. */
   readonly wasMember: boolean;
   readonly atMs: number;

@@ -193,7 +193,7 @@ export class Reader {
       else if (isSameNode && !message.isWaiting && number <= subscription.afterMessage)
         ruleBroken(connection, `${what}: published before it subscribed`);
     }
-    const expected = !subscription || subscription.wantsMetadata ? sender.metadata : "";
+    const expected = !subscription || subscription.wantsMetadata ? message.metadata : "";
     // A subscribe that waits may change it any time.
     const mayChange =
       this.context.world.history && message.channel !== undefined && isAsking(connection, message.channel);
@@ -291,12 +291,12 @@ export class Reader {
       .flatMap((one) => (isShown(one, channel) ? (one.subscriptions.get(channel) ?? []) : []));
   }
 
-  /** A peer with that metadata must have connected to this application. */
+  /** A peer of this application must have connected or renewed its token with that metadata. */
   private checkEntry(connection: Connection, peerId: string, metadata: unknown): void {
     const isKnown = this.context.connections.some(
-      (one) => one.app === connection.app && one.peerId === peerId && one.metadata === textOf(metadata),
+      (one) => one.app === connection.app && one.peerId === peerId && one.shownAs.has(textOf(metadata)),
     );
-    if (!isKnown) ruleBroken(connection, `${peerId} ${textOf(metadata)} is shown, but has never connected`);
+    if (!isKnown) ruleBroken(connection, `${peerId} ${textOf(metadata)} is shown, but has never been that`);
   }
 }
 

@@ -93,9 +93,10 @@ export class Requests {
     return covers(connection, channel) ? undefined : "channel_not_authorized";
   }
 
-  private addMessage(message: Omit<Message, "atMs">): number {
+  private addMessage(message: Omit<Message, "atMs" | "metadata">): number {
     const number = this.context.messages.size + 1;
-    this.context.messages.set(number, { ...message, atMs: this.context.nowMs() });
+    const { metadata } = message.connection;
+    this.context.messages.set(number, { ...message, metadata, atMs: this.context.nowMs() });
     return number;
   }
 

@@ -5,6 +5,7 @@ import { Checks } from "./checks.ts";
 import { Context } from "./context.ts";
 import { Keys } from "./keys.ts";
 import { type Connection, deadlineOf } from "./model.ts";
+import { Renewals } from "./renewals.ts";
 import { Requests } from "./requests.ts";
 import { nameOf, RuleBroken } from "./rule-broken.ts";
 import type { WorldOptions } from "./world.ts";
@@ -22,6 +23,7 @@ export class Walk {
   readonly context: Context;
   private readonly keys: Keys;
   protected readonly admission: Admission;
+  private readonly renewals: Renewals;
   protected readonly checks: Checks;
   protected readonly requests: Requests;
   protected readonly maxMs: number = WALK_MAX_MS;
@@ -31,6 +33,7 @@ export class Walk {
     this.context = new Context(options);
     this.keys = new Keys(this.context);
     this.admission = new Admission(this.context, this.keys);
+    this.renewals = new Renewals(this.context, this.keys, this.admission);
     this.checks = new Checks(this.context);
     this.requests = makeRequests(this.context, this.checks);
   }
@@ -55,6 +58,11 @@ export class Walk {
       case "kick":
       case "block":
         return this.admission.kick(choices, kind === "block");
+      case "renew": {
+        const connection = this.actor(choices.number());
+        if (connection) this.renewals.renew(connection, choices, () => this.expire(connection));
+        return;
+      }
       case "pass":
         return this.pass(choices.of(PASS_MS));
       case "wait":
