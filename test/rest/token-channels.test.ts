@@ -1,5 +1,6 @@
 /** Which channels a token may name (protocol.md 1): decided exactly for every legal request, with its cost charged to the key. */
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { Listener } from "../docs/support/listener.ts";
 import { mint, type SecretKey } from "../support/admin.ts";
 import { expectRefusal } from "../support/checks.ts";
 import { serverForTests } from "../support/for-tests.ts";
@@ -121,4 +122,22 @@ test("a costly self-signed token counts against its address's connects", async (
   for (let i = 0; i < 10; i++) statuses.push((await call(`${own.url}/v1?token=${token}`)).status);
   expect(statuses[0]).toBe(401);
   expect(statuses.at(-1)).toBe(429);
+});
+
+test("a costly self-signed token counts the same when an open connection is renewed with it", async () => {
+  const env = { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "600", PARLEY_REST_REQUESTS_PER_SECOND: "0" };
+  await using own = await startParley({ env });
+  const { patterns, part } = oddGraph(24);
+  const app = (await own.admin.createApp())._id;
+  const key = await own.admin.createKey(app, { channelPatterns: [...patterns, "x/*"] });
+  const cheap = selfSigned(key.keyId, key.secret, { channels: ["x/y"] });
+  using open = await Listener.connect(own.url, `token=${cheap}`);
+  const codes: unknown[] = [];
+  for (let i = 0; i < 5; i++) {
+    const token = selfSigned(key.keyId, key.secret, { channels: [part] });
+    codes.push((await open.request({ type: "renew", token })).code);
+  }
+  // Each costs 200 connects, and ten for the refusal.
+  expect(codes).toEqual(["invalid_token", "invalid_token", "invalid_token", "rate_limited", "rate_limited"]);
+  expectRefusal(await call(`${own.url}/v1?token=${cheap}`), 429, "rate_limited");
 });
