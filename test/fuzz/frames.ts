@@ -1,12 +1,25 @@
 /** Texts that are frames, nearly frames, or nothing like them. */
 import type { Chance } from "../support/random.ts";
 
-const TYPES = ["subscribe", "unsubscribe", "publish", "send", "ping", "welcome", "ack", "", "constructor", "__proto__"];
+const TYPES = [
+  "subscribe",
+  "unsubscribe",
+  "publish",
+  "send",
+  "renew",
+  "ping",
+  "welcome",
+  "ack",
+  "",
+  "constructor",
+  "__proto__",
+];
 const KEYS = [
   "type",
   "channel",
   "to",
   "data",
+  "token",
   "requestId",
   "includeSenderMetadata",
   "__proto__",
