@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import type { Browser, BrowserContext } from "playwright-core";
 import { freePort } from "../../src/testing/ports.ts";
 import { Line } from "../browser/support/line.ts";
+import type { EmptyProject } from "../client/support/project.ts";
 import { call } from "../support/http.ts";
 import { type Server, startParley } from "../support/parley.ts";
 import { tempFolder } from "../support/temp.ts";
@@ -20,19 +21,22 @@ const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "u
 
 let server: Server;
 let line: Line;
-let folder: string;
+let folder = "";
+let project: EmptyProject;
 
 beforeAll(async () => {
   server = await startParley({ env: { PARLEY_CONNECTS_PER_MINUTE_PER_IP: "0" } });
   const channelRules = [{ pattern: "rooms/*", history: { messages: 50, seconds: 3600 } }];
   await server.admin.must("PATCH", "/apps/demo", { channelRules });
   line = await Line.to(Number(new URL(server.url).port));
-  folder = await copyOfExample();
+  project = await copyOfExample();
+  folder = project.folder;
 });
 
 afterAll(async () => {
   await line?.close();
   await server?.stop();
+  project?.remove();
 });
 
 /** The page connects through the line, which the tests cut. */

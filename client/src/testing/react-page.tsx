@@ -16,7 +16,7 @@ import {
   useStatus,
 } from "../react.ts";
 import { stateOf } from "../state.ts";
-import { listenersOf, sent, sockets, socketsMade, timers } from "./watch.ts";
+import { listeners, sent, sockets, socketsMade, timers } from "./watch.ts";
 
 interface Credential {
   readonly url: string;
@@ -253,7 +253,7 @@ Object.assign(globalThis, {
     open: () => ({
       sockets: sockets.size,
       timers: timers.size,
-      listeners: [...clients].reduce((sum, parley) => sum + listenersOf(parley), 0),
+      listeners,
     }),
     closeAll: () => {
       for (const parley of clients) parley.close();

@@ -1,5 +1,6 @@
 /** Counts what a page has open: sockets, timers, listeners. */
-import type { Parley } from "../index.ts";
+import { Channel } from "../channel.ts";
+import { Emitter } from "../emitter.ts";
 
 export const sockets = new Set<WebSocket>();
 /** Frames that were sent, by their type. */
@@ -45,23 +46,22 @@ for (const kind of ["clearTimeout", "clearInterval"] as const) {
   Object.assign(globalThis, { [kind]: watched });
 }
 
-interface WithListeners {
-  readonly listeners: ReadonlyMap<string, ReadonlySet<unknown>>;
-}
+/** Listeners and extensions of all clients and channels that have not been taken back. */
+export let listeners = 0;
 
-interface Inside extends WithListeners {
-  readonly channels: ReadonlyMap<string, WithListeners & { presence: WithListeners; extensions: ReadonlySet<unknown> }>;
+function watch(part: object, method: string): void {
+  const methods = part as Record<string, ((...args: unknown[]) => () => void) | undefined>;
+  const original = methods[method];
+  methods[method] = function (this: unknown, ...args) {
+    const end = original?.apply(this, args);
+    let isOn = true;
+    listeners++;
+    return () => {
+      if (isOn) listeners--;
+      isOn = false;
+      end?.();
+    };
+  };
 }
-
-const count = ({ listeners }: WithListeners): number =>
-  [...listeners.values()].reduce((sum, { size }) => sum + size, 0);
-
-/** All listeners of a client and of its channels. */
-export function listenersOf(parley: Parley): number {
-  const inside = parley as unknown as Inside;
-  const channels = [...inside.channels.values()];
-  return channels.reduce(
-    (sum, channel) => sum + count(channel) + count(channel.presence) + channel.extensions.size,
-    count(inside),
-  );
-}
+watch(Emitter.prototype, "on");
+watch(Channel.prototype, "extend");

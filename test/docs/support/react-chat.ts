@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
-import { emptyProject } from "../../client/support/project.ts";
+import { EmptyProject } from "../../client/support/project.ts";
 import { until } from "../../support/wait.ts";
 import { Child } from "./child.ts";
 import { PROJECT } from "./page.ts";
@@ -10,12 +10,13 @@ import { PROJECT } from "./page.ts";
 const EXAMPLE = join(PROJECT, "examples/react-chat");
 const PACKAGES = ["react", "react-dom", "scheduler", "@types/react", "@types/react-dom", "csstype"];
 
-/** A copy of the example; what npm would download for it is linked from our own folder. */
-export async function copyOfExample(): Promise<string> {
-  const { folder } = await emptyProject(PACKAGES);
+/** A copy of the example; what npm would download for it is linked from our own folder. Remove it at the end of the tests. */
+export async function copyOfExample(): Promise<EmptyProject> {
+  const project = await EmptyProject.withBuild();
+  project.link(...PACKAGES);
   for (const name of ["src", "server.mjs", "index.html", "tsconfig.json"])
-    cpSync(join(EXAMPLE, name), join(folder, name), { recursive: true });
-  return folder;
+    cpSync(join(EXAMPLE, name), join(project.folder, name), { recursive: true });
+  return project;
 }
 
 /** As `npm run build` does, but without Vite, and with the warnings of React's development build. */
