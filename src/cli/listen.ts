@@ -89,12 +89,18 @@ class Listener {
     const { name } = channel;
     channel.on("message", (message) => this.print({ type: "message", message }));
     let isFirst = true;
-    channel.on("subscribed", ({ recovered, replay }) => {
+    let hasGap = false;
+    channel.on("subscribed", ({ replay }) => {
       isFirst = this.notSubscribed.delete(name);
-      if (isFirst) void this.begun(channel, asksForHistory && replay === 0);
-      else if (recovered) void note(`reconnected; nothing of ${name} is missing (${replay} published meanwhile)`);
+      hasGap = false;
+      if (isFirst) return void this.begun(channel, asksForHistory && replay === 0);
+      // A gap is emitted right behind this event.
+      queueMicrotask(() => {
+        if (!hasGap) void note(`reconnected; nothing of ${name} is missing (${replay} published meanwhile)`);
+      });
     });
     channel.on("gap", ({ reason }) => {
+      hasGap = true;
       const what = isFirst ? `earlier messages of ${name}` : `reconnected; messages of ${name}`;
       void note(`${what} are missing: ${WHY_MISSING[reason]}`);
       this.print({ type: "gap", channel: name, reason });

@@ -1,6 +1,7 @@
 /** docs/cli.md and the line of README.md about it: what they show, done in two terminals. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Server, startParley } from "../support/parley.ts";
+import { Terminal } from "../support/terminal.ts";
 import { blocks, readPage } from "./support/page.ts";
 import { hold, paste, stay } from "./support/shell.ts";
 
@@ -52,4 +53,13 @@ test("the two commands of README.md do it too", async () => {
   const [outcome] = await paste(publish, env);
   expect(outcome).toMatchObject({ code: 0, out: "published to chat/1\n" });
   await listener.writes(/hello\n/);
+});
+
+test("on a terminal it has colours, what peers send has none, and Ctrl-C ends it", async () => {
+  await using listener = new Terminal(["sh", "bin/parley", "listen", "chat/2"], env);
+  await listener.shows(/Ctrl-C ends it/);
+  await paste("bin/parley publish chat/2 '\"\\u001b[31mred\"'", env);
+  expect(await listener.shows(/red/)).toContain(`\x1b[36m${"cli".padEnd(12)}\x1b[0m  \\u001b[31mred`);
+  listener.type("\x03");
+  expect(await listener.exited).toBe(0);
 });
