@@ -3,7 +3,17 @@
  * into a folder and run from there, without npm and Node, by another user, with its own health check.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, cpSync, existsSync, linkSync, mkdirSync, readdirSync, statSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { freePort } from "../../src/testing/ports.ts";
@@ -192,6 +202,20 @@ describe("the contents of the image", () => {
     expect(filesOf("src").filter((path) => path.includes("/testing/")).length).toBeGreaterThan(10);
     expect([...new Bun.Glob("src/**/{*.test.ts,testing/*}").scanSync(app)]).toEqual([]);
     expect(readdirSync(join(app, "node_modules"))).not.toContain("typescript");
+  });
+
+  test("talk, with a key that the data folder keeps for an application", async () => {
+    const adminToken = /admin token +(\S+)/.exec(readFileSync(join(data, "first-run.txt"), "utf8"))?.[1] ?? "";
+    const url = `http://127.0.0.1:${port}`;
+    const headers = { Authorization: `Bearer ${adminToken}` };
+    const body = JSON.stringify({ name: "shop" });
+    await fetch(`${url}/api/internal/v1/apps`, { method: "POST", headers, body });
+    const parley = ["/bin/sh", join(app, "bin/parley")];
+    for (const once of ["makes the key", "uses it"])
+      expect([once, await run(asUser([...parley, "publish", "a", once, "--app", "shop", "--url", url]))]).toEqual([
+        once,
+        { code: 0, output: "published to a\n" },
+      ]);
   });
 
   test.skipIf(process.getuid?.() !== 0)("run as the image's user, who owns what it wrote", () => {
