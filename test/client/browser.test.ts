@@ -17,7 +17,8 @@ const CORE_MAX_BYTES = 6144;
 
 const server = await serverForTests();
 const file = `${server.url}/client.js`;
-const app = readFileSync(join(import.meta.dir, "apps/page.mjs"), "utf8");
+const readApp = (name: string): string => readFileSync(join(import.meta.dir, "apps", name), "utf8");
+const app = readApp("page.mjs");
 const call = `talk(${JSON.stringify(server.url)}, ${JSON.stringify(server.keys.publishableKey)});`;
 let browser: Browser;
 
@@ -72,14 +73,18 @@ describe.skipIf(!IS_FULL)("an application that Vite has built", () => {
   beforeAll(async () => {
     project = await EmptyProject.withPackage();
     await project.run(["npm", "install", "--no-audit", "--no-fund", "--save-dev", VITE]);
+    project.link("react", "react-dom");
   });
 
   afterAll(() => project?.remove());
 
   test("works", async () => {
-    expect(
-      await shownBy(await built({ "app.mjs": app, "main.js": `import { talk } from "./app.mjs"; ${call}` })),
-    ).toEqual(talked);
+    expect(await shownBy(await built(calling(app)))).toEqual(talked);
+  });
+
+  test("works with React", async () => {
+    const shown = await shownBy(await built(calling(readApp("react.mjs"))));
+    expect(shown).toEqual({ state: "connected", heard: { text: "hello" } });
   });
 
   test(`has at most ${CORE_MAX_BYTES} bytes with the core`, async () => {
@@ -89,6 +94,11 @@ describe.skipIf(!IS_FULL)("an application that Vite has built", () => {
     console.log(`core, built by Vite: ${bytes} bytes`);
     expect(bytes).toBeLessThanOrEqual(CORE_MAX_BYTES);
     expect(script?.[1]).not.toContain("message_expired");
+  });
+
+  const calling = (module: string): Record<string, string> => ({
+    "app.mjs": module,
+    "main.js": `import { talk } from "./app.mjs"; ${call}`,
   });
 
   /** The files that Vite makes of these. */
