@@ -41,7 +41,7 @@ describe("coming back", () => {
     expect(kit.clock.waits).toContain(4000);
     await kit.comesBack();
     await kit.service.socket.welcome();
-    await kit.clock.advance(5001);
+    await kit.clock.advance(2001);
     await kit.service.socket.end();
     expect(kit.clock.waits).toContain(500);
   });

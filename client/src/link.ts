@@ -35,7 +35,7 @@ export interface LinkEvents {
 const RETRY_MIN_MS = 500;
 const RETRY_MAX_MS = 20_000;
 /** A connection that ends sooner counts as a failed attempt: otherwise a client that is cut at once would never wait longer. */
-const STABLE_MS = 5000;
+const STABLE_MS = 2000;
 /** From the attempt to the welcome. */
 const CONNECT_WITHIN_MS = 15_000;
 /** Silence after which the client pings: the service does so every 30 s, but browsers hide that. */

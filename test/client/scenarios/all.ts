@@ -1,3 +1,4 @@
+import { hurry } from "../support/hurry.ts";
 import { connect } from "./connect.ts";
 import { endings } from "./endings.ts";
 import { members } from "./members.ts";
@@ -19,9 +20,11 @@ export async function play(name: string, facts: Facts, make: MakeClient): Promis
   const scenario = SCENARIOS.find((one) => one.name === name);
   if (!scenario) throw new Error(`there is no scenario ${name}`);
   const stage = new Stage(facts, make);
+  const unhurry = hurry(0.1);
   try {
     await scenario.run(stage);
   } finally {
     stage.close();
+    unhurry();
   }
 }

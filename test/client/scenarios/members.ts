@@ -62,19 +62,18 @@ export const members: readonly Scenario[] = [
       const channel = stage.channel();
       const listener = (await stage.connected({ name: "listener" })).view(channel);
       await listener.channel.subscribed;
+      // Its roster is there: before that, it knows no one.
+      await stage.joinLast(channel, [listener]);
+      const { log } = listener.person;
+      log.length = 0;
       const whisper = await stage.connected({ name: "whisper" });
       await whisper.parley.channel(channel).subscribe();
       await whisper.parley.send(listener.person.id, "first message");
       const shout = await stage.connected({ name: "shout" });
       await shout.parley.channel(channel).subscribe();
       await shout.parley.channel(channel).publish("first message");
-      await stage.until("the first messages do not arrive", () => listener.person.log.length === 4);
-      same(listener.person.log, [
-        `joined ${whisper.id}`,
-        `direct ${whisper.id}`,
-        `joined ${shout.id}`,
-        `message ${shout.id}`,
-      ]);
+      await stage.until("the first messages do not arrive", () => log.length === 4);
+      same(log, [`joined ${whisper.id}`, `direct ${whisper.id}`, `joined ${shout.id}`, `message ${shout.id}`]);
     },
   },
   {
