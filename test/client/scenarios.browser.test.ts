@@ -3,9 +3,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { launchChromium } from "../browser/support/chromium.ts";
-import { SCENARIOS } from "./scenarios/all.ts";
+import { SAMPLE, SCENARIOS } from "./scenarios/all.ts";
 import type { Facts } from "./scenarios/stage.ts";
 import { Backstage } from "./support/backstage.ts";
+import { IS_FULL } from "./support/service.ts";
 
 setDefaultTimeout(90_000);
 
@@ -33,7 +34,7 @@ describe("parley-client in Chromium", () => {
     await backstage?.stop();
   });
 
-  for (const { name } of SCENARIOS)
+  for (const { name } of IS_FULL ? SCENARIOS : SAMPLE)
     test(name, async () => {
       const page = await browser.newPage();
       const faults: string[] = [];

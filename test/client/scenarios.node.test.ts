@@ -3,15 +3,13 @@ import { afterAll, beforeAll, describe, setDefaultTimeout, test } from "bun:test
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { removeFolder, tempFolder } from "../support/temp.ts";
-import { SCENARIOS } from "./scenarios/all.ts";
+import { SAMPLE, SCENARIOS } from "./scenarios/all.ts";
 import { Backstage } from "./support/backstage.ts";
 import { IS_FULL } from "./support/service.ts";
 
 setDefaultTimeout(90_000);
 
 const PROJECT = join(import.meta.dir, "../..");
-/** Every runtime plays them all in the full run; otherwise Node plays those that differ between runtimes. */
-const CHOSEN = SCENARIOS.filter(({ name }) => IS_FULL || /invalid|restart|while a client|too large|4020/.test(name));
 /** A client that was not closed keeps the process alive. */
 const END_MS = 10_000;
 
@@ -41,7 +39,7 @@ describe("parley-client under Node", () => {
     await backstage.stop();
   });
 
-  for (const { name } of CHOSEN)
+  for (const { name } of IS_FULL ? SCENARIOS : SAMPLE)
     test(name, async () => {
       const node = Bun.which("node");
       if (!node) throw new Error("these tests need Node 20 or later: there is no `node` on the PATH");

@@ -16,6 +16,11 @@ export const SCENARIOS: readonly Scenario[] = [
   ...endings,
 ];
 
+/** Those that show most of what differs between runtimes; the full run plays them all in each. */
+export const SAMPLE: readonly Scenario[] = SCENARIOS.filter(({ name }) =>
+  /invalid|restart|while a client|too large|4020/.test(name),
+);
+
 export async function play(name: string, facts: Facts, make: MakeClient): Promise<void> {
   const scenario = SCENARIOS.find((one) => one.name === name);
   if (!scenario) throw new Error(`there is no scenario ${name}`);
