@@ -14,6 +14,7 @@ const NEAR_PX = 40;
 export function Messages({ entries, earlier }: Props) {
   const list = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
+  const height = useRef(0);
   const before = useRef<{ firstKey: number | undefined; height: number }>({ firstKey: undefined, height: 0 });
   useLayoutEffect(() => {
     const { current: box } = list;
@@ -31,6 +32,7 @@ export function Messages({ entries, earlier }: Props) {
     if (!box) return;
     const observer = new ResizeObserver(() => {
       if (isAtEnd.current) box.scrollTop = box.scrollHeight;
+      height.current = box.clientHeight;
     });
     observer.observe(box);
     return () => observer.disconnect();
@@ -44,6 +46,8 @@ export function Messages({ entries, earlier }: Props) {
       tabIndex={0}
       ref={list}
       onScroll={({ currentTarget: box }) => {
+        // After a change of its height it is moved back to the end; this is not a person who scrolls.
+        if (box.clientHeight !== height.current) return;
         isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_PX;
       }}
     >

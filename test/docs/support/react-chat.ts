@@ -83,6 +83,13 @@ export class ChatTab {
   isConnected = () => this.page.waitForSelector('[data-state="connected"]', { state: "attached" });
   isReconnecting = () => this.page.waitForSelector('[data-state="reconnecting"]');
 
+  /** The newest message is seen. */
+  async isAtEnd(): Promise<void> {
+    await this.page.waitForFunction(
+      '(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight < 2)(document.querySelector(".messages"))',
+    );
+  }
+
   async type(text: string): Promise<void> {
     await this.page.focus("[aria-label=Message]");
     await this.page.keyboard.type(text);
