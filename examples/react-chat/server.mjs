@@ -1,6 +1,6 @@
 // The backend: it knows who its users are and signs a connect token for each. The secret key never leaves it.
-//   npm run dev     part of Vite's server
-//   npm start       with what `npm run build` has made
+//   npm run dev     as a part of Vite's server
+//   npm start       alone, with the page as Vite has built it
 import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
