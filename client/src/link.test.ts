@@ -56,6 +56,16 @@ describe("coming back", () => {
     expect(attempts()).toBe(2);
   });
 
+  test("a wait that was asked for is over with the next attempt", async () => {
+    await kit.connected();
+    await kit.service.socket.receive({ type: "going_away", retryAfterMs: 3000 });
+    await kit.service.socket.end(1001);
+    await kit.comesBack();
+    await kit.clock.advance(15_000);
+    await kit.clock.advance(1000);
+    expect(attempts()).toBe(3);
+  });
+
   test("a wait that no timer can keep does not become none", async () => {
     await kit.connected();
     await kit.service.socket.receive({ type: "going_away", retryAfterMs: 1e12 });
@@ -220,7 +230,10 @@ describe("a dead connection", () => {
 
   test("a frozen page does not judge by a ping of before: the pong may wait to be read", async () => {
     await kit.connected();
-    await kit.clock.advance(28_000);
+    await kit.clock.advance(1000);
+    kit.online();
+    // The ping is due before the next look.
+    await kit.clock.advance(3500);
     kit.clock.freeze(60_000);
     await kit.clock.advance(0);
     expect(kit.service.socket.closedWith).toBeUndefined();
@@ -271,5 +284,9 @@ describe("waking", () => {
     kit.clock.sleep(600_000);
     await kit.clock.advance(2000);
     expect(attempts()).toBe(8);
+    // And the waits begin anew: the network may need a moment.
+    await kit.service.socket.end();
+    await kit.clock.advance(500);
+    expect(attempts()).toBe(9);
   });
 });

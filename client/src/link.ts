@@ -174,7 +174,7 @@ export class Link {
     if (frame.type === "welcome") this.#welcomed(frame as unknown as Welcome);
     else {
       if (frame.type === "going_away") this.#retryAfterMs = boundedRetryAfter(Number(frame.retryAfterMs));
-      if (this.isConnected) this.#events.frame(frame, String(data).length);
+      this.#events.frame(frame, String(data).length);
     }
   }
 
@@ -192,7 +192,6 @@ export class Link {
   // Ending
 
   async #closed(code: number, error: ParleyError, url: string): Promise<void> {
-    const attempt = this.#attempt;
     const { isConnected } = this;
     this.#forget(error);
     if (isFinalClose(code)) return this.#end(error);
@@ -201,7 +200,6 @@ export class Link {
     const timer = setTimeout(() => this.#asking?.abort(), CONNECT_WITHIN_MS);
     const refusal = await whyRefused(url, this.#asking.signal);
     clearTimeout(timer);
-    if (attempt !== this.#attempt) return;
     if (refusal.isCredential && !this.#tokens?.refused()) return this.#end(refusal.error);
     this.#retryAfterMs = refusal.retryAfterMs;
     this.#retry(refusal.error);
@@ -296,7 +294,7 @@ export class Link {
     try {
       const token = await tokens?.ask(reason);
       // Without this feature the service ends the connection when the old token ends, and the new one is used to come back.
-      if (token === undefined || this.#socket !== socket || !this.#welcome?.features?.includes("renew")) return;
+      if (token === undefined || !this.#welcome?.features?.includes("renew")) return;
       const renewed = await this.#events.renew(token);
       if (this.#socket === socket && typeof renewed.expiresAt === "number") this.#tokenLasts(renewed.expiresAt);
     } catch (error) {

@@ -107,6 +107,18 @@ describe("after a reconnect", () => {
   });
 });
 
+test("a repeated subscribe begins a new roster, also within one that comes in parts", async () => {
+  await roster("a", "b");
+  await reconnected();
+  await part("a");
+  await kit.clock.advance(500);
+  chat.extend({ fields: { state: true } });
+  await settled();
+  await kit.service.socket.ack("subscribe");
+  await kit.clock.advance(600);
+  expect(names()).toBe("a b");
+});
+
 test("changes before the ack of a repeated subscribe are not the new roster", async () => {
   await roster("a", "b");
   chat.extend({ fields: { state: true } });

@@ -157,8 +157,47 @@ describe("rewind", () => {
   });
 });
 
+test("an ack of a subscribe that was taken back does not count", async () => {
+  const parley = await kit.connected();
+  const chat = parley.channel("chat");
+  chat.on("message", () => undefined)();
+  const off = chat.on("message", () => undefined);
+  await settled();
+  const { socket } = kit.service;
+  const early = socket.ackOf("subscribe", { pos: "p0" });
+  off();
+  await settled();
+  chat.on("message", ({ data }) => seen.push(String(data)));
+  await settled();
+  await socket.receive(early, message("p1"));
+  await socket.receive(socket.ackOf("subscribe", { pos: "p1" }), message("p2"));
+  expect(seen).toEqual(["p2"]);
+});
+
+test("without history, a channel that is left and taken again has no gap", async () => {
+  const parley = await kit.connected();
+  const chat = parley.channel("chat");
+  for (let round = 0; round < 2; round++) {
+    const off = chat.on("gap", ({ reason }) => seen.push(reason));
+    await settled();
+    await kit.service.socket.ack("subscribe");
+    off();
+    await settled();
+  }
+  expect(seen).toEqual([]);
+});
+
 describe("own messages", () => {
-  test("the ack of a publish is a position; that of a duplicate is an old one", async () => {
+  test("the ack of a publish is a position", async () => {
+    const chat = await listening();
+    const publish = chat.publish("mine");
+    await kit.service.socket.ack("publish", { pos: "p1" });
+    await publish;
+    await kit.reconnected();
+    expect(subscribe()).toMatchObject({ recover: "p1" });
+  });
+
+  test("that of a message which was followed by others, or of a duplicate, is an old one", async () => {
     const chat = await listening();
     const { socket } = kit.service;
     const first = chat.publish("mine");

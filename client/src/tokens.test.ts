@@ -115,6 +115,19 @@ describe("a refused token", () => {
   });
 });
 
+test("a refusal is forgotten with the next welcome", async () => {
+  kit.service.refuses(401, "token_expired");
+  kit.client({ token });
+  await settled();
+  await kit.service.socket.end();
+  await kit.comesBack();
+  await kit.service.socket.welcome({ expiresAt: NOW + 3600 });
+  await kit.service.socket.end();
+  kit.clock.sleep(3_600_000);
+  await kit.comesBack();
+  expect(reasons).toEqual(["connect", "refused", "connect"]);
+});
+
 describe("renewal", () => {
   test("60 s before the end, on the open connection", async () => {
     kit.clock.random = 0;
