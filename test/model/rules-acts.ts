@@ -29,7 +29,6 @@ const WEIGHTS = {
   block: 1,
   rotate: 1,
   revoke: 1,
-  renew: 4,
 } as const;
 
 export type RulesKind = keyof typeof WEIGHTS;
