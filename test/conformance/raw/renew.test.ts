@@ -62,7 +62,7 @@ describe("a new token", () => {
     for (const channel of [gone, stays]) await watcher.wire.until("presence", (frame) => frame.channel === channel);
     expect(await renewed(guest, { channels: [stays] })).toMatchObject(RENEWED);
     const error = await guest.wire.until("error");
-    expect(error).toEqual(errorFrame("channel_not_authorized"));
+    expect(error).toMatchObject({ code: "channel_not_authorized", channel: gone });
     expect(error.message).toContain(gone);
     expect(await watcher.wire.frame()).toEqual(leaveOf(gone, guest.peerId));
     for (const channel of [gone, stays]) await watcher.wire.request({ type: "publish", channel, data: channel });
