@@ -5,8 +5,12 @@ const ROOM = "rooms/lobby";
 const element = (id) => document.getElementById(id);
 const people = new Map();
 
+// In the storage of the tab: two tabs are two users, and stay so after a reload and after a restart of the backend.
+const session = () => JSON.parse(sessionStorage.getItem("session") ?? "{}");
+
 async function post(path, body = {}) {
-  const response = await fetch(path, { method: "POST", body: JSON.stringify(body) });
+  const headers = { Authorization: `Bearer ${session().session ?? ""}` };
+  const response = await fetch(path, { method: "POST", body: JSON.stringify(body), headers });
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
   return response.json();
 }
@@ -22,10 +26,15 @@ function showPeople({ channel, joined, left }) {
   for (const { peerId, metadata } of joined) people.set(peerId, metadata?.name ?? peerId);
   for (const { peerId } of left) people.delete(peerId);
   element("people").textContent = [...people.values()].join(", ") || "nobody else";
+  const { value } = element("to");
+  const option = ([peerId, name]) => new Option(`to ${name}`, peerId);
+  element("to").replaceChildren(new Option("to all", ""), ...[...people].map(option));
+  // Who was chosen and has left is not replaced by another.
+  element("to").value = people.has(value) ? value : "";
 }
 
-async function comeIn(name) {
-  const { url } = await post("/login", { name });
+async function comeIn() {
+  const { url } = session();
   const client = new SignallingClient({ url, tokenProvider: async () => (await post("/token")).token });
   client.on("state-change", ({ to }) => {
     element("state").textContent = to;
@@ -34,6 +43,7 @@ async function comeIn(name) {
   client.on("connected", () => people.clear());
   client.on("presence", showPeople);
   client.on("message", ({ data, fromMetadata, from }) => line(`${fromMetadata?.name ?? from}: ${data.text}`));
+  client.on("direct", ({ data, fromMetadata, from }) => line(`${fromMetadata?.name ?? from}, to you: ${data.text}`));
   element("login").hidden = true;
   element("room").hidden = false;
   await client.connect();
@@ -41,13 +51,28 @@ async function comeIn(name) {
   element("say").addEventListener("submit", async (event) => {
     event.preventDefault();
     const text = element("text").value;
+    const to = element("to").value;
     element("text").value = "";
-    await client.publish(ROOM, { text });
-    line(`you: ${text}`);
+    try {
+      await (to ? client.send(to, { text }) : client.publish(ROOM, { text }));
+      line(to ? `you, to ${people.get(to) ?? to}: ${text}` : `you: ${text}`);
+    } catch (error) {
+      line(`not sent: ${text} (${error.message})`);
+    }
   });
 }
 
-element("login").addEventListener("submit", (event) => {
+const failed = (error) => line(`it went wrong: ${error.message}`);
+
+element("login").addEventListener("submit", async (event) => {
   event.preventDefault();
-  comeIn(element("name").value).catch((error) => line(`it went wrong: ${error.message}`));
+  try {
+    const answer = await post("/login", { name: element("name").value });
+    sessionStorage.setItem("session", JSON.stringify(answer));
+    await comeIn();
+  } catch (error) {
+    failed(error);
+  }
 });
+
+if (session().session) comeIn().catch(failed);

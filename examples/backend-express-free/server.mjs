@@ -1,6 +1,6 @@
 // A backend in plain Node: it knows who its users are and gives each a connect token. The secret key never leaves it.
 //   PARLEY_KEY=sk_id_…:sk_secret_… node server.mjs
-import { createHmac, randomUUID } from "node:crypto";
+import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 
@@ -11,23 +11,33 @@ const port = Number(process.env.PORT ?? 3000);
 const TOKEN_SECONDS = 600;
 const BODY_MAX_CHARS = 1000;
 
-/** Session id → user. A real backend has its own sessions. */
-const sessions = new Map();
-
 const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
+const sign = (text, key) => createHmac("sha256", key).update(text).digest("base64url");
 
 /** A user may use the rooms of this application and no other channel. */
 function connectToken({ id, name }) {
   const now = Math.floor(Date.now() / 1000);
   const claims = { sub: id, iat: now, exp: now + TOKEN_SECONDS, channels: ["rooms/*"], peerMetadata: { name } };
   const input = `${part({ alg: "HS256", kid: keyId, typ: "JWT" })}.${part(claims)}`;
-  return `${input}.${createHmac("sha256", secret).update(input).digest("base64url")}`;
+  return `${input}.${sign(input, secret)}`;
+}
+
+// A session is the user, signed: it needs no store, so it outlives a restart of this backend. A real one has its own sessions.
+const sessionKey = createHmac("sha256", secret).update("session").digest();
+const sessionOf = (user) => `${part(user)}.${sign(part(user), sessionKey)}`;
+
+function userOf(request) {
+  const [user = "", signature = ""] = (request.headers.authorization ?? "").replace("Bearer ", "").split(".");
+  const wanted = Buffer.from(sign(user, sessionKey));
+  const given = Buffer.from(signature);
+  if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) return undefined;
+  return JSON.parse(Buffer.from(user, "base64url").toString());
 }
 
 const file = async (url, type) => ({ body: await readFile(url), headers: { "Content-Type": type } });
-const json = (value, headers = {}) => ({
+const json = (value) => ({
   body: JSON.stringify(value),
-  headers: { "Content-Type": "application/json", "Cache-Control": "no-store", ...headers },
+  headers: { "Content-Type": "application/json", "Cache-Control": "no-store" },
 });
 
 const ROUTES = {
@@ -36,14 +46,12 @@ const ROUTES = {
   "GET /realtime.js": () => file(new URL(import.meta.resolve("@metered-ca/realtime")), "text/javascript"),
   "POST /login": async (request) => {
     const name = (JSON.parse(await bodyOf(request)).name ?? "").trim().slice(0, 40) || "Somebody";
-    const session = randomUUID();
-    sessions.set(session, { id: `user-${randomUUID()}`, name });
-    const cookie = `session=${session}; HttpOnly; SameSite=Strict; Path=/`;
-    return json({ url: parley.replace(/^http/, "ws") }, { "Set-Cookie": cookie });
+    const session = sessionOf({ id: `user-${randomUUID()}`, name });
+    return json({ session, url: parley.replace(/^http/, "ws") });
   },
   // The session identifies the user, never the request: otherwise any client could claim to be another user.
   "POST /token": (request) => {
-    const user = sessions.get(/(?:^|; )session=([^;]+)/.exec(request.headers.cookie ?? "")?.[1]);
+    const user = userOf(request);
     return user ? json({ token: connectToken(user) }) : { status: 401, ...json({ error: "log in first" }) };
   },
 };

@@ -1,6 +1,7 @@
 /** Every example, run as its README says, against a real server. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
+import type { Page } from "playwright-core";
 import { freePort } from "../../src/testing/ports.ts";
 import { mintToken } from "../support/admin.ts";
 import { type Server, startParley } from "../support/parley.ts";
@@ -240,23 +241,27 @@ describe("iot-signals", () => {
 });
 
 describe("backend-express-free", () => {
-  const backend = async (): Promise<{ child: Child; url: string }> => {
-    const env = { PARLEY_URL: server.url, PARLEY_KEY: server.keys.secretKey, PORT: "0" };
+  const backend = async (onPort = "0"): Promise<{ child: Child; url: string; port: string }> => {
+    const env = { PARLEY_URL: server.url, PARLEY_KEY: server.keys.secretKey, PORT: onPort };
     const child = new Child(["node", example("backend-express-free/server.mjs")], { env });
-    const [, port] = await child.writes(/open http:\/\/localhost:(\d+)/);
-    return { child, url: `http://127.0.0.1:${port}` };
+    const [, port = ""] = await child.writes(/open http:\/\/localhost:(\d+)/);
+    return { child, url: `http://127.0.0.1:${port}`, port };
   };
 
   test("it issues tokens only to users who are logged in", async () => {
     const { child, url } = await backend();
     await using _ = child;
-    const post = (path: string, body: object, cookie = "") =>
-      fetch(url + path, { method: "POST", body: JSON.stringify(body), headers: { Cookie: cookie } });
+    const post = (path: string, body: object, session = "") =>
+      fetch(url + path, {
+        method: "POST",
+        body: JSON.stringify(body),
+        headers: { Authorization: `Bearer ${session}` },
+      });
     expect((await post("/token", {})).status).toBe(401);
-    const login = await post("/login", { name: "Zoë" });
-    const cookie = (login.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
-    expect(await login.json()).toEqual({ url: server.url.replace("http", "ws") });
-    const { token } = (await (await post("/token", {}, cookie)).json()) as { token: string };
+    const login = (await (await post("/login", { name: "Zoë" })).json()) as { session: string; url: string };
+    expect(login).toEqual({ session: expect.any(String), url: server.url.replace("http", "ws") });
+    expect((await post("/token", {}, `${login.session}x`)).status).toBe(401);
+    const { token } = (await (await post("/token", {}, login.session)).json()) as { token: string };
     expect(await server.admin.check(token)).toMatchObject({ valid: true, channels: ["rooms/*"] });
     expect((await post("/login", { name: "x".repeat(2000) })).status).toBe(400);
     expect((await fetch(`${url}/server.mjs`)).status).toBe(404);
@@ -270,28 +275,45 @@ describe("backend-express-free", () => {
     return;
   }
 
-  test("two tabs talk: the page with the public SDK, in a browser", async () => {
-    const { child, url } = await backend();
-    await using _ = child;
+  test("two tabs of one browser are two users who talk, also after a restart of the backend", async () => {
+    const first = await backend();
     await using browser = await launchChromium();
+    const context = await browser.newContext();
+    const isConnected = (page: Page) =>
+      page.waitForFunction('document.querySelector("#state").textContent === "connected"');
     const enter = async (name: string) => {
-      // One context per user: the two must not share a cookie.
-      const page = await (await browser.newContext()).newPage();
-      await page.goto(url);
+      const page = await context.newPage();
+      await page.goto(first.url);
       await page.fill("#name", name);
       await page.click("#login button");
-      await page.waitForFunction('document.querySelector("#state").textContent === "connected"');
+      await isConnected(page);
+      await page.waitForSelector("#login", { state: "hidden" });
       return page;
     };
+    const sees = (page: Page, people: string) =>
+      page.waitForFunction(`document.querySelector("#people").textContent === "${people}"`);
     const alice = await enter("Alice");
     const bob = await enter("Bob");
-    await bob.waitForFunction('document.querySelector("#people").textContent === "Alice"');
-    await alice.waitForFunction('document.querySelector("#people").textContent === "Bob"');
-    await alice.fill("#text", "hello Bob");
-    await alice.click("#say button");
+    await sees(bob, "Alice");
+    await sees(alice, "Bob");
+    const say = async (page: Page, text: string) => {
+      await page.fill("#text", text);
+      await page.click("#say button");
+    };
+    await say(alice, "hello Bob");
     await bob.waitForSelector("text=Alice: hello Bob");
     await alice.waitForSelector("text=you: hello Bob");
+    await alice.selectOption("#to", { label: "to Bob" });
+    await say(alice, "between us");
+    await bob.waitForSelector("text=Alice, to you: between us");
+    await alice.waitForSelector("text=you, to Bob: between us");
+    await first.child.stop();
+    const { child } = await backend(first.port);
+    await using _ = child;
+    await Promise.all([alice, bob].map(async (page) => isConnected(await page.reload().then(() => page))));
+    await sees(bob, "Alice");
+    await sees(alice, "Bob");
     await bob.close();
-    await alice.waitForFunction('document.querySelector("#people").textContent === "nobody else"');
+    await sees(alice, "nobody else");
   });
 });
