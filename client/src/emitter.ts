@@ -24,9 +24,10 @@ export class Emitter<Events extends Record<keyof Events, any>> {
   }
 
   protected emit<K extends keyof Events>(event: K, value: Events[K]): void {
-    for (const listener of [...(this.#listeners.get(event) ?? [])])
+    const set = this.#listeners.get(event);
+    for (const listener of [...(set ?? [])])
       try {
-        (listener as Listener<Events[K]>)(value);
+        if (set?.has(listener)) (listener as Listener<Events[K]>)(value);
       } catch (error) {
         // As an unhandled exception of its own, so that the application sees it.
         queueMicrotask(() => {
