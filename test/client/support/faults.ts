@@ -16,10 +16,12 @@ export class Unlucky {
     parley.on("welcome", () => this.connects++);
   }
 
-  static async start(service: Service, peerId: string, queue?: OfflineQueue): Promise<Unlucky> {
+  /** Without a peer id: with the publishable key, so that each connection is another peer. */
+  static async start(service: Service, peerId?: string, queue?: OfflineQueue): Promise<Unlucky> {
     const proxy = await LinkProxy.to(service.port);
-    const token = await service.token(peerId);
-    const options: ParleyOptions = { url: `http://127.0.0.1:${proxy.port}`, token: () => token };
+    const url = `http://127.0.0.1:${proxy.port}`;
+    const token = peerId === undefined ? "" : await service.token(peerId);
+    const options: ParleyOptions = token ? { url, token: () => token } : { url, key: service.publishableKey };
     return new Unlucky(new Parley(queue ? { ...options, queue } : options), proxy);
   }
 
