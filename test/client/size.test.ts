@@ -1,7 +1,8 @@
 /** The size of the package in an application, minified and compressed, for each of its parts. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { EmptyProject } from "./support/project.ts";
+import { EmptyProject, PROJECT } from "./support/project.ts";
 
 setDefaultTimeout(60_000);
 
@@ -16,6 +17,14 @@ beforeAll(async () => {
 });
 
 afterAll(() => project?.remove());
+
+const PAGE = readFileSync(join(PROJECT, "docs/client.md"), "utf8");
+
+/** docs/client.md says how large each part is; compressors differ a little. */
+function expectStated(name: string, bytes: number): void {
+  const [, stated = ""] = new RegExp(`^\\| \`${name}\` \\| ([\\d,]+)`, "m").exec(PAGE) ?? [];
+  expect([name, Math.abs(Number(stated.replaceAll(",", "")) - bytes) <= bytes * 0.03]).toEqual([name, true]);
+}
 
 interface Bundled {
   readonly text: string;
@@ -55,6 +64,7 @@ describe("the size of an application", () => {
   test(`with the core is at most ${CORE_MAX_BYTES} bytes`, async () => {
     const { gzipBytes } = await bundled("core", CORE);
     console.log(`core: ${gzipBytes} bytes`);
+    expectStated("parley-client", gzipBytes);
     expect(gzipBytes).toBeLessThanOrEqual(CORE_MAX_BYTES);
   });
 
@@ -65,6 +75,7 @@ describe("the size of an application", () => {
       const more = await bundled(name, `${CORE} ${imports}`);
       expect([name, more.text.includes(sign)]).toEqual([name, true]);
       console.log(`core with ${name}: ${more.gzipBytes} bytes, ${more.gzipBytes - core.gzipBytes} more`);
+      expectStated(`parley-client/${name}`, more.gzipBytes - core.gzipBytes);
     }
   });
 
@@ -78,6 +89,7 @@ describe("the size of an application", () => {
     const hooks = await measured("node_modules/parley-client/dist/react.js", ["react", "../*"]);
     expect(hooks.text).toMatch(/from"\.\.\/parley\.js"/);
     console.log(`react: ${hooks.gzipBytes} bytes`);
+    expectStated("parley-client/react", hooks.gzipBytes);
     expect(hooks.gzipBytes).toBeLessThanOrEqual(REACT_MAX_BYTES);
   });
 });

@@ -1,0 +1,177 @@
+/** docs/client.md: its samples compile and run, and its tables have every code and the numbers of the sources. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { Parley } from "../../client/src/index.ts";
+import * as closings from "../../src/protocol/close.ts";
+import { CODES } from "../../src/protocol/codes.ts";
+import { isFinalClose, PUT_OUT_CODE } from "../../src/protocol/final-close.ts";
+import { mintToken } from "../support/admin.ts";
+import { type Server, startParley } from "../support/parley.ts";
+import { Samples } from "./support/client-samples.ts";
+import { BUN } from "./support/module.ts";
+import { type Block, block, blocks, readPage } from "./support/page.ts";
+
+setDefaultTimeout(60_000);
+
+const PAGE = "docs/client.md";
+const FIRST = "A first program";
+
+let server: Server;
+let samples: Samples;
+let bob: Parley;
+beforeAll(async () => {
+  [server, samples] = await Promise.all([startParley(), Samples.make()]);
+  const channelRules = [{ pattern: "chat/**", history: { messages: 100, seconds: 600 } }];
+  await server.admin.must("PATCH", "/apps/demo", { channelRules });
+  const token = await mintToken(server.url, server.keys.secretKey, { peerId: "bob" });
+  bob = new Parley({ url: server.url, token: () => token });
+  const chat = bob.channel<{ text: string }>("chat/1");
+  chat.presence.on("joined", () => void chat.publish({ text: "bye" }));
+  await chat.subscribed;
+});
+afterAll(async () => {
+  bob?.close();
+  samples?.remove();
+  await server?.stop();
+});
+
+/** With the address and the key of the test. */
+const here = (text: string): string =>
+  text
+    .replace(/"https?:\/\/(localhost:8080|parley\.example\.com)"/, JSON.stringify(server.url))
+    .replace("pk_live_…", server.keys.publishableKey);
+
+/** The first program as it is for one runtime; it says when it is ready, so that the second one can be started. */
+const first = (from: string): string =>
+  `${here(block(PAGE, "js", FIRST)).replace('"parley-client"', JSON.stringify(from))}\nconsole.log("ready");\n`;
+
+describe("the first program, started twice", () => {
+  for (const [name, from, runtime] of [
+    ["Bun", "parley-client", BUN],
+    ["Node 20", "parley-client/node", ["node"]],
+  ] as const)
+    test(`prints in one what the other publishes: ${name}`, async () => {
+      await using one = samples.start(first(from), runtime);
+      await one.writes(/ready/);
+      await using other = samples.start(first(from), runtime);
+      await other.writes(/ready/);
+      await one.writes(/[\w-]+ \{\s*text: ['"]hello['"]/);
+    });
+});
+
+describe("samples", () => {
+  const typed = (): Block[] => blocks(PAGE).filter(({ language }) => language === "ts");
+
+  test("compile, as does that of docs/presence-and-reconnect.md; wrong ones do not", async () => {
+    const all = [...typed().map(({ text }) => text), block("docs/presence-and-reconnect.md", "ts")];
+    expect(all.length).toBeGreaterThan(9);
+    expect(await samples.compile(all)).toBe("");
+    expect(await samples.compile(["await chat.publish({ txt: 1 });"])).toContain("txt");
+  });
+
+  /** A program with the names that samples share. It ends when the sample has ended. */
+  const program = (text: string): string => `
+    import { shared } from "./shared.mjs";
+    await shared.channel("chat/1").subscribe();
+    ${text}
+    parley.close();
+    shared.close();
+  `;
+
+  /** What some of them must print, by a part of their text. */
+  const PRINTS: readonly (readonly [string, RegExp])[] = [
+    ["of chat)", /^bye\n$/],
+    ["of messagesOf(chat)", /\[.*"bye".*\]/s],
+  ];
+
+  test("run without an error", async () => {
+    samples.file(
+      `import { Parley } from "parley-client";
+       export const shared = new Parley({ url: ${JSON.stringify(server.url)}, key: ${JSON.stringify(server.keys.publishableKey)} });
+       globalThis.parley = shared;
+       globalThis.chat = shared.channel("chat/1");`,
+      "shared.mjs",
+    );
+    for (const { text, heading } of typed().filter((one) => one.heading !== "Connect")) {
+      const { code, out, err } = await samples.run(program(here(text)));
+      expect([heading, code, err]).toEqual([heading, 0, ""]);
+      for (const [part, form] of PRINTS) if (text.includes(part)) expect(out).toMatch(form);
+    }
+  });
+
+  test("the token function gets tokens from the backend's function", async () => {
+    const { code, out, err } = await samples.run(
+      `${here(block(PAGE, "ts", "Connect")).replace('"/api/token"', "backend.url")}
+       ${block(PAGE, "js", "Connect")}
+       const backend = Bun.serve({ port: 0, fetch: async () => new Response(await tokenFor({ id: "carol", name: "Carol" })) });
+       parley.on("welcome", async ({ peerId }) => {
+         console.log(peerId);
+         parley.close();
+         await backend.stop(true);
+       });`,
+      { PARLEY_URL: server.url, PARLEY_KEY: server.keys.secretKey },
+    );
+    expect({ code, out, err }).toEqual({ code: 0, out: "carol\n", err: "" });
+  });
+});
+
+describe("its tables", () => {
+  const page = readPage(PAGE);
+  const section = (heading: string): string => page.split(`# ${heading}\n`)[1]?.split(/\n#+ /)[0] ?? "";
+  const firstCells = (text: string): string[] => [...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, code = ""]) => code);
+
+  test("have every code of the client once", () => {
+    const union = readPage("client/src/errors.ts").split("export type ClientCode =")[1]?.split(";")[0] ?? "";
+    const codes = [...union.matchAll(/"(\w+)"/g)].map(([, code = ""]) => code);
+    expect(codes.length).toBeGreaterThan(10);
+    expect(firstCells(section("Codes of the client")).sort()).toEqual(codes.sort());
+  });
+
+  test("have every code of the service once, in the table or among those that never come", () => {
+    const text = section("Codes of the service");
+    const others = [...(text.split("never reach this client:")[1] ?? "").matchAll(/`(\w+)`/g)].map(
+      ([, one = ""]) => one,
+    );
+    const codes = Object.keys(CODES).filter((code) => !["crash", "body_too_large"].includes(code));
+    expect([...firstCells(text), ...others].sort()).toEqual(codes.sort());
+  });
+
+  test("have every close code, and what the client does", () => {
+    const codes = new Set([PUT_OUT_CODE, ...Object.values(closings).map(({ code }) => code)]);
+    for (const code of codes) {
+      const row = section("Reconnects")
+        .split("\n")
+        .find((line) => new RegExp(`^\\|[^|]*\\b${code}\\b`).test(line));
+      expect([code, row?.includes("is closed")]).toEqual([code, isFinalClose(code)]);
+    }
+  });
+
+  test("and text have the numbers of the sources", () => {
+    const wrong = NUMBERS.filter(([file, name, value, stated]) => {
+      const source = readPage(file);
+      return !source.includes(`const ${name} = ${value};`) || !page.includes(stated);
+    });
+    expect(wrong).toEqual([]);
+  });
+});
+
+/** File, constant, its value, and the text of the page that repeats it. */
+const NUMBERS: readonly (readonly [string, string, string, string])[] = [
+  ["client/src/link.ts", "RETRY_MIN_MS", "500", "random between 0 and 0.5 s"],
+  ["client/src/link.ts", "RETRY_MAX_MS", "20_000", "up to 20 s"],
+  ["client/src/link.ts", "STABLE_MS", "2000", "lasted two seconds"],
+  ["client/src/link.ts", "CONNECT_WITHIN_MS", "15_000", "until the welcome | 15 s"],
+  ["client/src/link.ts", "PING_AFTER_MS", "25_000", "After 25 s of silence"],
+  ["client/src/link.ts", "PONG_WITHIN_MS", "10_000", "without an answer within 10 s"],
+  ["client/src/link.ts", "PONG_AFTER_WAKE_MS", "4000", "answer within 4 s"],
+  ["client/src/link.ts", "RENEW_BEFORE_MS", "60_000", "a minute before the token ends"],
+  ["client/src/tokens.ts", "TOKEN_WITHIN_MS", "30_000", "the token function | 30 s"],
+  ["client/src/tokens.ts", "LEFT_MIN_MS", "5000", "less than 5 s left"],
+  ["client/src/refusal.ts", "RETRY_AFTER_MAX_MS", "3_600_000", "up to an hour"],
+  ["client/src/parley.ts", "ANSWER_WITHIN_MS", "15_000", "an answer of the service | 15 s"],
+  ["client/src/parley.ts", "PENDING_MAX", "1000", "calls that wait for their answers | 1,000"],
+  ["client/src/loop.ts", "WAITING_MAX", "1000", "messages that wait for a loop | 1,000"],
+  ["client/src/channel.ts", "OWN_IDS_MAX", "1000", "the newest 1,000 per channel"],
+  ["client/src/queue.ts", "MESSAGES_MAX", "1000", "messages that wait in the queue | 1,000"],
+  ["client/src/queue.ts", "PER_SECOND", "80", "80 messages per second"],
+  ["client/src/queue.ts", "BURST", "250", "a burst of 250"],
+];
