@@ -79,3 +79,19 @@ test("its lines of JavaScript work", async () => {
   const { code, out, err } = await runModule(`${program}\nconsole.log(client.state);\nawait client.close();\n`);
   expect({ code, out, err }).toEqual({ code: 0, out: "connected\n", err: "" });
 });
+
+test("its lines for a page without a bundler work in two of them", async () => {
+  const file = await (await fetch(`${server.url}/client.js`)).text();
+  const address = `data:text/javascript;base64,${Buffer.from(file).toString("base64")}`;
+  const program = block("README.md", "js", "Tour")
+    .replace("http://localhost:8080/client.js", address)
+    .replace("http://localhost:8080", server.url)
+    .replace("pk_live_…", server.keys.publishableKey);
+  // The same once more is the second tab.
+  const other = program.replace(/^import .*$/m, "");
+  const { code, out, err } = await runModule(
+    `${program}\nchat.on("message", () => parley.close());\n{${other}\nparley.close();}\n`,
+  );
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(out).toMatch(/^[\w-]{36} \{\s*text: "hello",?\s*\}\n$/);
+});
