@@ -1,7 +1,7 @@
 /** Every command, flag, setting, script, metric and file that a page names exists. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { COMMANDS, commandAt, FLAG_KINDS } from "../../src/cli/commands/all.ts";
 import { parseCommand } from "../../src/cli/dispatch.ts";
 import { NAMES, SETTINGS } from "../../src/config/settings.ts";
@@ -27,10 +27,15 @@ const textOf = (pattern: string, without = /^$/): string =>
 const SOURCES = textOf("src/**/*.ts", /\.test\.ts$|\/testing\//);
 const SCRIPTS = textOf("{test,bench,scripts}/**/*.ts");
 
-/** One line per page and name for which `isKnown` does not hold. */
-const unknown = (namesOf: (page: string) => Iterable<string>, isKnown: (name: string) => boolean): string[] =>
+/** One line per page and name for which `isKnown` does not hold. `folder` is that of the page: an example is a project of its own. */
+const unknown = (
+  namesOf: (page: string) => Iterable<string>,
+  isKnown: (name: string, folder: string) => boolean,
+): string[] =>
   PAGES.flatMap((page) =>
-    [...new Set(namesOf(page))].filter((name) => !isKnown(name)).map((name) => `${page}: ${name}`),
+    [...new Set(namesOf(page))]
+      .filter((name) => !isKnown(name, join(PROJECT, dirname(page))))
+      .map((name) => `${page}: ${name}`),
   );
 
 describe("parley commands", () => {
@@ -90,7 +95,10 @@ test("PARLEY_ variables are settings, or read by the command line, a test or a s
 });
 
 describe("npm", () => {
-  const { scripts } = JSON.parse(readFileSync(join(PROJECT, "package.json"), "utf8")) as { scripts: object };
+  const scriptsOf = (folder: string): object => {
+    const file = join(folder, "package.json");
+    return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")).scripts ?? {}) : {};
+  };
   const runner = readPage("test/run.ts");
   const suites = [...runner.matchAll(/(?:\btests\(|\{ name: )"([a-z ]+)", (?="|command)/g)].map(
     ([, name = ""]) => name,
@@ -101,12 +109,14 @@ describe("npm", () => {
   };
   const calls = (page: string): string[][] => codeOn(page).flatMap((code) => callsOf(/npm/, code));
 
-  test("scripts that a page names are in package.json", () => {
+  test("scripts that a page names are in package.json, or in that of its folder", () => {
     const named = (page: string): string[] =>
       calls(page).flatMap(([verb = "", name = ""]) =>
         verb === "run" ? [name] : ["test", "start"].filter((one) => one === verb),
       );
-    expect(unknown(named, (name) => Object.hasOwn(scripts, name))).toEqual([]);
+    const isScript = (name: string, folder: string): boolean =>
+      [PROJECT, folder].some((one) => Object.hasOwn(scriptsOf(one), name));
+    expect(unknown(named, isScript)).toEqual([]);
   });
 
   test("suites that a page names are suites, and CONTRIBUTING.md lists all of them", () => {
@@ -145,5 +155,7 @@ test("files and folders of the project that a page names exist", () => {
   const PATH = /(?<![\w./-])(?:\.\.\/)*((?:bench|bin|client|deploy|docs|examples|scripts|src|test|web)\/[\w./-]*\w)/g;
   const named = (page: string): string[] => [...readPage(page).matchAll(PATH)].map(([, path = ""]) => path);
   expect(PAGES.flatMap(named).length).toBeGreaterThan(100);
-  expect(unknown(named, (path) => existsSync(join(PROJECT, path)) || MADE_LATER.test(path))).toEqual([]);
+  const isThere = (path: string, folder: string): boolean =>
+    [PROJECT, folder].some((one) => existsSync(join(one, path))) || MADE_LATER.test(path);
+  expect(unknown(named, isThere)).toEqual([]);
 });
