@@ -50,6 +50,19 @@ describe("order", () => {
     expect(queue.size).toBe(0);
   });
 
+  test("a clock that is set back holds nothing up", async () => {
+    const parley = offline();
+    publish(parley, "a");
+    await settled();
+    await kit.service.socket.welcome();
+    await ack();
+    kit.clock.setBack(36_000_000);
+    publish(parley, "b");
+    await settled();
+    await ack();
+    expect(results).toEqual(["a", "b"]);
+  });
+
   test("a refused message does not hold up the others", async () => {
     const parley = offline();
     for (const data of ["a", "x".repeat(70_000), "b"]) publish(parley, data);
@@ -175,6 +188,24 @@ describe("accepted once", () => {
     await kit.reconnected();
     await kit.service.socket.refuse("history", "action_not_permitted");
     expect(results).toEqual(["a connection_lost"]);
+  });
+
+  test("after two minutes the service has forgotten its id: it is rejected, because it could be stored twice", async () => {
+    const parley = offline();
+    publish(parley, "known");
+    await settled();
+    await kit.service.socket.welcome();
+    await ack();
+    publish(parley, "a");
+    publish(parley, "not sent yet");
+    await settled();
+    await kit.service.socket.end();
+    kit.clock.sleep(120_000);
+    await kit.comesBack();
+    await kit.service.socket.welcome();
+    expect(sent()).toEqual(["not sent yet"]);
+    await ack();
+    expect(results).toEqual(["known", "a connection_lost", "not sent yet"]);
   });
 
   test("direct messages have no memory of ids: they are rejected too", async () => {

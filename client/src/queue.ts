@@ -24,11 +24,15 @@ interface Waiting {
   readonly resolve: (ack: Frame) => void;
   readonly reject: (error: unknown) => void;
   readonly untilMs: number;
+  /** When it was sent first, by the clock on the wall: others stand still while the machine sleeps. */
+  sentMs: number | undefined;
   /** Why its fate is not known, if it was sent. */
   failure: ParleyError | undefined;
 }
 
 const MESSAGES_MAX = 1000;
+/** The service remembers ids for two minutes: a message that is sent again later could be stored twice. */
+const REPEAT_WITHIN_MS = 100_000;
 /** Timers cannot wait for as long as a ttl may be. */
 const LOOK_MAX_MS = 3_600_000;
 /** After an error that may pass. */
@@ -44,10 +48,11 @@ export class OfflineQueue implements Outbox {
   private isConnected = false;
   private isSending = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  // Times of a clock that is never set: the queue would wait for hours when the one on the wall is set back.
   /** Nothing is sent before. */
-  private notBeforeMs = 0;
+  private notBeforeMs = Number.NEGATIVE_INFINITY;
   /** When the burst is available again, in the time of the messages that were sent. */
-  private paidUntilMs = 0;
+  private paidUntilMs = Number.NEGATIVE_INFINITY;
   private end: Error | undefined;
 
   constructor(private readonly options: QueueOptions = {}) {}
@@ -65,7 +70,7 @@ export class OfflineQueue implements Outbox {
       return Promise.reject(new ParleyError("queue_full", `${messages} messages wait already.`));
     return new Promise((resolve, reject) => {
       const untilMs = ttl === undefined ? Number.POSITIVE_INFINITY : Date.now() + ttl;
-      this.waiting.push({ send, options, resolve, reject, untilMs, failure: undefined });
+      this.waiting.push({ send, options, resolve, reject, untilMs, sentMs: undefined, failure: undefined });
       void this.work();
     });
   }
@@ -93,7 +98,7 @@ export class OfflineQueue implements Outbox {
   /** `undefined`: nothing can be sent now. */
   private next(): Waiting | undefined {
     this.expire();
-    const nowMs = Date.now();
+    const nowMs = performance.now();
     if (!this.isConnected || nowMs < this.notBeforeMs) return undefined;
     const [first] = this.waiting;
     if (!first) return undefined;
@@ -106,6 +111,7 @@ export class OfflineQueue implements Outbox {
     const { failure } = first;
     try {
       if (failure && !(await isRepeatable(first))) return this.refuse(first, failure);
+      first.sentMs ??= Date.now();
       const ack = await first.send();
       this.remove(first);
       first.resolve(ack);
@@ -115,7 +121,7 @@ export class OfflineQueue implements Outbox {
       else if (!IS_UNKNOWN.includes(code) || first.options.isIdempotent() === false) this.refuse(first, error);
       else {
         first.failure ??= error as ParleyError;
-        if (code !== "connection_lost") this.notBeforeMs = Date.now() + AGAIN_MS;
+        if (code !== "connection_lost") this.notBeforeMs = performance.now() + AGAIN_MS;
       }
     }
   }
@@ -135,10 +141,11 @@ export class OfflineQueue implements Outbox {
 
   private lookAgain(): void {
     clearTimeout(this.timer);
-    const times = this.waiting.map(({ untilMs }) => untilMs).filter(Number.isFinite);
-    if (this.isConnected && this.waiting.length > 0) times.push(this.notBeforeMs);
-    if (times.length === 0) return;
-    const waitMs = Math.min(LOOK_MAX_MS, Math.max(1, Math.min(...times) - Date.now()));
+    const nowMs = Date.now();
+    const waits = this.waiting.map(({ untilMs }) => untilMs - nowMs).filter(Number.isFinite);
+    if (this.isConnected && this.waiting.length > 0) waits.push(this.notBeforeMs - performance.now());
+    if (waits.length === 0) return;
+    const waitMs = Math.min(LOOK_MAX_MS, Math.max(1, Math.min(...waits)));
     this.timer = setTimeout(() => void this.work(), waitMs);
   }
 
@@ -151,9 +158,12 @@ export class OfflineQueue implements Outbox {
 const codeOf = (error: unknown): string => (error instanceof ParleyError ? error.code : "");
 
 /** Throws if that cannot be found out now. */
-async function isRepeatable({ options }: Waiting): Promise<boolean> {
+async function isRepeatable({ options, sentMs = 0 }: Waiting): Promise<boolean> {
   try {
-    return options.isIdempotent() ?? (await options.findOut?.()) ?? false;
+    const isIdempotent = options.isIdempotent() ?? (await options.findOut?.()) ?? false;
+    const agoMs = Date.now() - sentMs;
+    // Less than zero: the clock was set back, and how long ago it was is not known.
+    return isIdempotent && agoMs >= 0 && agoMs < REPEAT_WITHIN_MS;
   } catch (error) {
     if (codeOf(error) === "not_connected" || IS_UNKNOWN.includes(codeOf(error))) throw error;
     // A client that may not read the history cannot know.
