@@ -126,6 +126,20 @@ describe("frames that are not understood", () => {
     },
   );
 
+  test.each([
+    { type: "presence", channel: "chat", joined: null },
+    { type: "presence", channel: "chat", joined: [null] },
+    { type: "presence", channel: "chat", left: 7 },
+  ])("%j is reported, and does not end the program", async (frame) => {
+    const parley = await kit.connected();
+    parley.channel("chat").on("message", () => undefined);
+    await settled();
+    await kit.service.socket.ack("subscribe");
+    await kit.service.socket.receive(frame);
+    expect(kit.errors).toEqual(["internal_error"]);
+    expect(parley.isConnected).toBe(true);
+  });
+
   test("a second welcome is ignored", async () => {
     const parley = await kit.connected();
     await kit.service.socket.receive(welcomeFrame({ peerId: "other" }));

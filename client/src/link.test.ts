@@ -159,6 +159,37 @@ describe("a refused connect", () => {
     expect(attempts()).toBe(2);
   });
 
+  test("for a reason that is no object is retried", async () => {
+    kit.service.answer = () => new Response("null", { status: 502 });
+    kit.client();
+    await settled();
+    await kit.service.socket.end();
+    expect(kit.statuses).toEqual(["connecting unreachable"]);
+    await kit.comesBack();
+  });
+
+  test("its error does not contain the credential, which runtimes add to theirs", async () => {
+    const fails = (url = ""): never => {
+      throw Object.assign(new TypeError(`no connection to ${url}`), { path: url });
+    };
+    kit.service.answer = () => fails(kit.service.asked[0]);
+    const refused = kit.client();
+    await settled();
+    await kit.service.socket.end();
+    const Failing = class extends kit.service.WebSocket {
+      constructor(url: string) {
+        super(url);
+        fails(url);
+      }
+    };
+    const invalid = kit.client({ WebSocket: Failing });
+    await settled();
+    for (const { status } of [refused, invalid]) {
+      expect(status.error?.code).toBe("unreachable");
+      expect(Bun.inspect(status)).not.toContain("key=pk");
+    }
+  });
+
   test("a date is understood too", async () => {
     kit.service.refuses(429, "rate_limited", { "Retry-After": new Date(Date.now() + 9000).toUTCString() });
     kit.client();

@@ -139,8 +139,9 @@ export class Link {
     let socket: Socket;
     try {
       socket = new WebSocket(url);
-    } catch (cause) {
-      return this.#end(new ParleyError("unreachable", `${this.#options.url} is not an address.`, { cause }));
+    } catch {
+      // Without the cause, which contains the token.
+      return this.#end(new ParleyError("unreachable", `${this.#options.url} is not an address.`));
     }
     this.#socket = socket;
     this.#connectTimer = setTimeout(
@@ -164,17 +165,22 @@ export class Link {
     this.#heardMs = performance.now();
     clearTimeout(this.#pongTimer);
     this.#pongTimer = undefined;
-    let frame: Frame | null;
     try {
-      frame = JSON.parse(String(data));
-    } catch {
-      return;
+      this.#read(String(data));
+    } catch (cause) {
+      if (cause instanceof SyntaxError) return;
+      // Thrown from here it would end a program of Node.
+      this.#events.error(new ParleyError("internal_error", "A frame of the service cannot be read.", { cause }));
     }
+  }
+
+  #read(text: string): void {
+    const frame: Frame | null = JSON.parse(text);
     if (!frame?.type) return;
     if (frame.type === "welcome") this.#welcomed(frame as unknown as Welcome);
     else {
       if (frame.type === "going_away") this.#retryAfterMs = boundedRetryAfter(Number(frame.retryAfterMs));
-      this.#events.frame(frame, String(data).length);
+      this.#events.frame(frame, text.length);
     }
   }
 
@@ -184,7 +190,7 @@ export class Link {
     this.isConnected = true;
     this.#welcomedMs = this.#heardMs;
     this.#welcome = welcome;
-    if (welcome.expiresAt !== null) this.#tokenLasts(welcome.expiresAt);
+    if (typeof welcome.expiresAt === "number") this.#tokenLasts(welcome.expiresAt);
     this.#events.welcome(welcome);
     if (this.isConnected) this.#show({ state: "connected" });
   }
@@ -285,7 +291,8 @@ export class Link {
 
   #renewIn(ms: number, reason: TokenReason, expiresAt: number): void {
     clearTimeout(this.#renewTimer);
-    this.#renewTimer = setTimeout(() => void this.#renew(reason, expiresAt), ms);
+    // A token that has ended already must not be asked for in a loop.
+    this.#renewTimer = setTimeout(() => void this.#renew(reason, expiresAt), Math.max(RENEW_AGAIN_MIN_MS, ms));
   }
 
   async #renew(reason: TokenReason, expiresAt: number): Promise<void> {
@@ -306,7 +313,7 @@ export class Link {
       const isRefused = code === "invalid_token" || code === "token_expired";
       if (isRefused) tokens?.refused();
       this.#events.error(error as ParleyError);
-      const againMs = Math.max(RENEW_AGAIN_MIN_MS, Math.min(RENEW_AGAIN_MAX_MS, this.#leftMs(expiresAt) / 3));
+      const againMs = Math.min(RENEW_AGAIN_MAX_MS, this.#leftMs(expiresAt) / 3);
       this.#renewIn(againMs, isRefused ? "refused" : "renew", expiresAt);
     }
   }

@@ -32,13 +32,15 @@ export async function whyRefused(url: string, signal: AbortSignal): Promise<Refu
   let response: Response;
   try {
     response = await fetch(url.replace(/^ws/, "http"), { signal });
-  } catch (cause) {
-    return { error: new ParleyError("unreachable", "The service cannot be reached.", { cause }), ...AT_ONCE };
+  } catch {
+    // Without the cause: some runtimes put the address into it, and with that the token into logs.
+    return { error: new ParleyError("unreachable", "The service cannot be reached."), ...AT_ONCE };
   }
   const { status } = response;
   const after = response.headers.get("Retry-After") ?? "";
   const retryAfterMs = boundedRetryAfter(after.includes(" ") ? Date.parse(after) - Date.now() : Number(after) * 1000);
-  const { error, message } = (await response.json().catch(() => ({}))) as { error?: ErrorCode; message?: string };
+  const answer: { error?: ErrorCode; message?: string } | null = await response.json().catch(() => null);
+  const { error, message } = answer ?? {};
   if (status === UPGRADE_REQUIRED)
     return { error: unreachable("would accept this connection now, but the WebSocket failed"), ...AT_ONCE };
   if (!error || !message) return { error: unreachable(`gave the answer ${status}`), isCredential: false, retryAfterMs };

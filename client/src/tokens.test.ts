@@ -200,6 +200,19 @@ describe("renewal", () => {
     expect(kit.service.socket.of("renew")).toHaveLength(2);
   });
 
+  test("a token that has ended already is not asked for in a loop", async () => {
+    let asked = 0;
+    kit.client({ token: () => `t${++asked}` });
+    await settled();
+    await kit.service.socket.welcome({ expiresAt: 1_600_000_000 });
+    for (let step = 0; step < 30; step++) {
+      await kit.clock.advance(100);
+      if (kit.service.socket.of("renew").length > 0)
+        await kit.service.socket.ack("renew", { expiresAt: 1_600_000_000 });
+    }
+    expect(asked).toBeLessThanOrEqual(4);
+  });
+
   test("a token that is too long for a frame waits for the reconnect", async () => {
     const long = "x".repeat(68_000);
     await connectedFor(120, ({ reason }) => {
