@@ -129,6 +129,28 @@ describe("a subscription", () => {
   });
 });
 
+test("a channel that was left without a connection begins anew, without the members of before", async () => {
+  const parley = await kit.connected();
+  const chat = parley.channel("chat");
+  const stop = chat.on("message", () => undefined);
+  await settled();
+  await kit.service.socket.ack("subscribe", { pos: "p0" });
+  const joined = [{ peerId: "bob" }];
+  await kit.service.socket.receive({ type: "presence", channel: "chat", joined, left: [], snapshot: true });
+  await kit.service.socket.end();
+  stop();
+  await kit.comesBack();
+  await kit.service.socket.welcome({ connection: "c2" });
+  expect(kit.service.socket.sent).toEqual([]);
+  expect(chat.presence.members).toEqual([]);
+  const gaps: string[] = [];
+  chat.on("gap", ({ reason }) => gaps.push(reason));
+  await settled();
+  expect(kit.service.socket.last("subscribe")).not.toHaveProperty("recover");
+  await kit.service.socket.ack("subscribe", { pos: "p9" });
+  expect(gaps).toEqual([]);
+});
+
 describe("requests", () => {
   test("without a connection they are rejected", async () => {
     const parley = kit.client();
@@ -160,6 +182,22 @@ describe("requests", () => {
     for (let count = 0; count < 1000; count++) parley.send("bob", count).catch(() => undefined);
     expect(await codeOf(parley.send("bob", "one more"))).toBe("queue_full");
     expect(kit.service.socket.sent).toHaveLength(1000);
+  });
+
+  test("a subscription that is one too many is tried again when there is room", async () => {
+    const parley = await kit.connected();
+    for (let count = 0; count < 1000; count++)
+      parley
+        .channel("other")
+        .publish(count)
+        .catch(() => undefined);
+    const ready = parley.channel("chat").subscribe();
+    await settled();
+    expect(kit.service.socket.of("subscribe")).toEqual([]);
+    await kit.service.socket.ack("publish");
+    await kit.clock.advance(2000);
+    await kit.service.socket.ack("subscribe");
+    await ready;
   });
 
   test("a message that would end the connection is not sent; one that is just small enough is", async () => {

@@ -30,7 +30,7 @@ export interface Host {
 /** Ids of own messages that may still come, because their connection ended before the ack. */
 const OWN_IDS_MAX = 1000;
 const AGAIN_MS = 2000;
-const MAY_PASS: readonly string[] = ["backend_error", "internal_error"];
+const MAY_PASS: readonly string[] = ["backend_error", "internal_error", "queue_full"];
 
 export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>> {
   readonly #host: Host;
@@ -181,9 +181,8 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
     this.#isLooking = true;
     queueMicrotask(() => {
       this.#isLooking = false;
-      if (!this.#host.isConnected || this.#isWanted === (this.#state !== "none")) return;
-      if (this.#isWanted) this.#join(true);
-      else this.#leave();
+      if (!this.#isWanted) this.#leave();
+      else if (this.#host.isConnected && this.#state === "none") this.#join(true);
     });
   }
 
@@ -251,14 +250,16 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
     if (!(isHeld && duplicate)) this.#own.delete(`${this.#host.peerId} ${id}`);
   }
 
+  /** Also without a connection: the next subscription is a first one, which must not recover what came meanwhile. */
   #leave(): void {
+    const isAsked = this.#state !== "none";
     this.#detach();
     this.#isFirst = true;
     this.#pos = undefined;
     this.#own.clear();
     this.presence.clear();
     // If the connection ends meanwhile, so does the subscription.
-    this.request({ type: "unsubscribe" }).catch(() => undefined);
+    if (isAsked) this.request({ type: "unsubscribe" }).catch(() => undefined);
   }
 
   /** Those who wait for a subscription wait on: they get the result of the next one. */
