@@ -23,7 +23,8 @@ let requests = 0;
 /** Members of the channel, peer id → name. */
 const members = new Map();
 
-const show = (text) => console.log(text);
+// What others send must not control this terminal: escape sequences could clear it or write in the name of someone else.
+const show = (text) => console.log(text.replaceAll(/\p{Cc}|\p{Cf}/gu, "\ufffd"));
 const nameOf = ({ peerId, metadata }) => metadata?.name ?? peerId;
 const send = (frame) => socket.send(JSON.stringify({ requestId: String(++requests), ...frame }));
 
@@ -49,8 +50,9 @@ function received(frame) {
     // Subscriptions belong to a connection: each new one has to subscribe, and gets a new roster.
     members.clear();
     send({ type: "subscribe", channel, includeSenderMetadata: true });
-  } else if (frame.type === "message") {
-    show(`${frame.fromMetadata?.name ?? frame.from}: ${frame.data?.text ?? JSON.stringify(frame.data)}`);
+  } else if (frame.type === "message" || frame.type === "direct") {
+    const to = frame.type === "direct" ? ", only to you" : "";
+    show(`${frame.fromMetadata?.name ?? frame.from}${to}: ${frame.data?.text ?? JSON.stringify(frame.data)}`);
   } else if (frame.type === "presence") {
     present(frame);
   } else if (frame.type === "error") {
@@ -89,6 +91,13 @@ async function whyRefused() {
   }
 }
 
+/** `bob hello`: a direct message, which only that peer gets. */
+function tell(line) {
+  const [, to, text] = /^(\S+) (.+)$/.exec(line) ?? [];
+  if (to) send({ type: "send", to, data: { text } });
+  else show("* /to PEER MESSAGE sends a direct message");
+}
+
 setInterval(() => {
   if (socket?.readyState !== WebSocket.OPEN) return;
   const silent = socket;
@@ -101,6 +110,7 @@ createInterface({ input: process.stdin })
   .on("line", (text) => {
     if (socket?.readyState !== WebSocket.OPEN) show("* not sent: there is no connection");
     else if (text === "/who") show(`* here: ${[...members.values()].join(", ") || "nobody else"}`);
+    else if (text.startsWith("/to ")) tell(text.slice(4));
     else if (text !== "") send({ type: "publish", channel, data: { text } });
   })
   .on("close", () => process.exit(0));

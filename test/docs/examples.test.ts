@@ -58,6 +58,10 @@ describe("chat-terminal", () => {
       await bob.writes(/Alice: hello Bob\n/);
       bob.say("hello Alice");
       await alice.writes(/Bob: hello Alice\n/);
+      alice.say("/to bob only for you");
+      await bob.writes(/Alice, only to you: only for you\n/);
+      alice.say("/to nobody hello");
+      await alice.writes(/\* refused: peer_not_found/);
       alice.say("/who");
       await alice.writes(/\* here: Bob\n/);
       bob.hangUp();
@@ -69,6 +73,15 @@ describe("chat-terminal", () => {
     const env = { PARLEY_URL: server.url, NODE_OPTIONS: "--experimental-websocket" };
     await using alice = stay(readme("chat-terminal"), env);
     await alice.writes(/\* you are alice/);
+  });
+
+  test("what others send cannot control the terminal", async () => {
+    await using alice = await chat("Bun", "Alice", "chat/escapes");
+    await alice.writes(/nobody else/);
+    using eve = await listenerFor("eve", { peerMetadata: { name: "\x1b[2JBob" } });
+    const data = { text: "\x1b]0;title\x07\r\n\u202eend" };
+    await eve.request({ type: "send", to: "alice", data });
+    await alice.writes(/\ufffd\[2JBob, only to you: \ufffd\]0;title\ufffd\ufffd\ufffd\ufffdend\n/);
   });
 
   test("it reports why it is refused: a channel beyond its token, an invalid token, a kicked peer", async () => {
