@@ -57,6 +57,7 @@ export class Parley extends Emitter<ParleyEvents> {
   constructor(options: ParleyOptions) {
     super();
     this.outbox = options.queue;
+    this.outbox?.connected(false);
     this.#link = new Link(options, {
       status: (status) => this.#showStatus(status),
       welcome: (welcome) => this.#begin(welcome),

@@ -254,6 +254,22 @@ describe("bounds", () => {
     expect(results).toEqual(["known", "a connection_lost"]);
   });
 
+  test("serves the next client when the one before has ended", async () => {
+    const first = offline();
+    publish(first, "a");
+    await settled();
+    first.close();
+    const second = kit.client({ queue });
+    publish(second, "b");
+    publish(first, "c");
+    await settled();
+    expect(results).toEqual(["a closed"]);
+    await kit.service.socket.welcome();
+    await ack();
+    expect(sent()).toEqual(["b"]);
+    expect(results).toEqual(["a closed", "b", "c closed"]);
+  });
+
   test("the end of the client rejects what waits, and leaves no timer", async () => {
     const parley = offline({ ttl: 5000 });
     publish(parley, "a");

@@ -77,6 +77,8 @@ export class OfflineQueue implements Outbox {
 
   connected(isConnected: boolean): void {
     this.isConnected = isConnected;
+    // It may be the client after the one that has ended: a provider of React makes another when it is shown again.
+    this.end = undefined;
     void this.work();
   }
 
