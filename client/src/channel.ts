@@ -27,7 +27,7 @@ export interface Host {
   restart(error: ParleyError): void;
 }
 
-/** Ids of own messages that may still come, because their connection ended before the ack. */
+/** Ids of own messages that a replay may contain. */
 const OWN_IDS_MAX = 1000;
 const AGAIN_MS = 2000;
 const MAY_PASS: readonly string[] = ["backend_error", "internal_error", "queue_full"];
@@ -87,10 +87,12 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   /** Resolves when the service has accepted the message; with history, when it is stored. */
   async publish(data: T, options: SendOptions = {}): Promise<Published> {
     const { outbox } = this.#host;
-    const id = options.id ?? (outbox || this.#hasHistory ? randomId() : undefined);
+    // Also before the first ack, which says whether there is history: by its id a replay of the message is known.
+    const hasId = outbox || (this.#hasHistory ?? this.#state !== "none");
+    const id = options.id ?? (hasId ? randomId() : undefined);
     const frame = { type: "publish", data, id };
     const send = (): Promise<Frame> => {
-      if (id !== undefined && this.#state !== "none") this.#noteOwn(id);
+      if (id !== undefined && (this.#state !== "none" || this.#pos !== undefined)) this.#noteOwn(id);
       return this.request(frame, (ack) => this.#accepted(ack, id));
     };
     const ack = await (outbox
@@ -244,10 +246,11 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   /** The ack comes behind all earlier messages. */
   #accepted({ pos, duplicate }: Frame, id: string | undefined): void {
     this.#hasHistory = pos !== undefined;
-    const isHeld = pos !== undefined && this.#state === "held";
-    // The position of a duplicate is that of the first one, which other messages may have followed. A later replay may contain it.
-    if (isHeld && !duplicate) this.#pos = pos;
-    if (!(isHeld && duplicate)) this.#own.delete(`${this.#host.peerId} ${id}`);
+    // The position of a duplicate is that of the first one, which other messages may have followed; before the ack of the subscribe
+    // other messages may be missing. A later replay may contain it then.
+    if (pos !== undefined && (duplicate || this.#state !== "held")) return;
+    if (pos !== undefined) this.#pos = pos;
+    this.#own.delete(`${this.#host.peerId} ${id}`);
   }
 
   /** Also without a connection: the next subscription is a first one, which must not recover what came meanwhile. */

@@ -229,6 +229,29 @@ describe("own messages", () => {
     expect(subscribe()).toMatchObject({ recover: "p2" });
   });
 
+  test("one that was accepted while the subscription could not be made is not shown when it is replayed", async () => {
+    const chat = await listening();
+    await kit.reconnected();
+    await kit.service.socket.refuse("subscribe", "backend_error");
+    const publish = chat.publish("mine");
+    const { id } = kit.service.socket.last("publish");
+    await kit.service.socket.ack("publish", { pos: "p1" });
+    await publish;
+    await kit.clock.advance(2000);
+    expect(subscribe()).toMatchObject({ recover: "p0" });
+    await kit.service.socket.ack("subscribe", { pos: "p2", recovered: true, replay: 2 });
+    await kit.service.socket.receive(message("p1", { id, from: "me", replay: true }), message("p2", { replay: true }));
+    expect(seen.filter((one) => !one.startsWith("subscribed"))).toEqual(["p2"]);
+  });
+
+  test("have an id before the first ack too, because the channel may have history", async () => {
+    const chat = (await kit.connected()).channel("chat");
+    chat.on("message", () => undefined);
+    await settled();
+    chat.publish(1).catch(() => undefined);
+    expect(kit.service.socket.last("publish")).toHaveProperty("id");
+  });
+
   test("have random ids where they can be sent again, and none elsewhere", async () => {
     const chat = await listening();
     chat.publish(1).catch(() => undefined);
