@@ -39,8 +39,8 @@ export async function whyRefused(url: string, signal: AbortSignal): Promise<Refu
   const { status } = response;
   const after = response.headers.get("Retry-After") ?? "";
   const retryAfterMs = boundedRetryAfter(after.includes(" ") ? Date.parse(after) - Date.now() : Number(after) * 1000);
-  const answer: { error?: ErrorCode; message?: string } | null = await response.json().catch(() => null);
-  const { error, message } = answer ?? {};
+  const answer: unknown = await response.json().catch(() => null);
+  const { error, message } = (answer ?? {}) as { error?: ErrorCode; message?: string };
   if (status === UPGRADE_REQUIRED)
     return { error: unreachable("would accept this connection now, but the WebSocket failed"), ...AT_ONCE };
   if (!error || !message) return { error: unreachable(`gave the answer ${status}`), isCredential: false, retryAfterMs };
