@@ -75,9 +75,10 @@ describe.skipIf(missingBrowser !== undefined)("its pages", () => {
     const [, script = ""] = /<script type="module">(.*)<\/script>/s.exec(here(block(PAGE, "html", "One script"))) ?? [];
     const html = (content: string): string =>
       `<!doctype html><meta http-equiv="Content-Security-Policy" content="${content}"><ul></ul><script type="module" src="/app.js"></script>`;
-    const app = `${script}\ndocument.title = "connected";`;
+    const app = `${script}\ndocument.querySelector("ul").id = "connected";`;
     await using site = new StaticSite({ "/": html(allowed), "/app.js": app });
-    await (await opened(site)).waitForFunction('document.title === "connected"');
+    // Not by a function, which such a page does not evaluate.
+    await (await opened(site)).locator("#connected").waitFor({ state: "attached" });
     // Without it, neither the file nor the connection is allowed.
     await using strict = new StaticSite({ "/": html("script-src 'self'; connect-src 'self'"), "/app.js": app });
     const refused = await browser.newPage();
