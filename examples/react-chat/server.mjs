@@ -87,9 +87,9 @@ const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", "
 
 /** The files of dist/. */
 async function page(request, response) {
-  const path = new URL(request.url, "http://localhost").pathname;
-  const file = join(HERE, "dist", path === "/" ? "index.html" : path);
   try {
+    const path = new URL(request.url, "http://localhost").pathname;
+    const file = join(HERE, "dist", path === "/" ? "index.html" : path);
     const body = await readFile(file);
     response.writeHead(200, { "Content-Type": TYPES[extname(file)] ?? "application/octet-stream" }).end(body);
   } catch {

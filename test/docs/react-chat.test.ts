@@ -53,6 +53,18 @@ async function publish(...texts: string[]): Promise<void> {
     await call(`${server.url}${HISTORY}/publish`, { body: { data: { text }, peerMetadata: { name: "Ann" } }, bearer });
 }
 
+/** What `fetch` would not send: a path that is no path. Returns the first line of the answer. */
+async function rawGet(url: string, path: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const socket = await Bun.connect({
+    hostname: "127.0.0.1",
+    port: Number(new URL(url).port),
+    socket: { data: (_, bytes) => resolve(bytes.toString()), close: () => reject(new Error("closed")) },
+  });
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  return promise.finally(() => socket.end());
+}
+
 test("its types are right", async () => {
   const { code, out } = await run([join(PROJECT, "node_modules/.bin/tsc"), "-p", folder], {});
   expect([code, out]).toEqual([0, ""]);
@@ -76,6 +88,8 @@ test("its backend issues tokens only for sessions that it has made, and shows no
     expect((await post("/api/login", body)).status).toBe(400);
   for (const path of ["/server.mjs", "/../server.mjs", "/%2e%2e/server.mjs"])
     expect((await fetch(backend.url + path)).status).toBe(404);
+  expect(await rawGet(backend.url, "//")).toStartWith("HTTP/1.1 404");
+  expect((await post("/api/login", { name: "still there" })).status).toBe(200);
   expect(token + session).not.toContain("sk_secret_");
 });
 
