@@ -48,6 +48,8 @@ describe("/client.js", () => {
   test("is compressed for clients that say they can read that", async () => {
     const plain = await get({ "Accept-Encoding": "identity" });
     expect(plain.headers.get("content-encoding")).toBeNull();
+    const refusing = await get({ "Accept-Encoding": "br, gzip;q=0" });
+    expect(refusing.headers.get("content-encoding")).toBeNull();
     const gzip = await get({ "Accept-Encoding": "gzip, br" });
     expect(gzip.headers.get("content-encoding")).toBe("gzip");
     expect(gzip.headers.get("vary")).toBe("Accept-Encoding");

@@ -92,7 +92,8 @@ export class Pages implements PageServer {
 }
 
 function fileResponse(call: Call, { text, gzip }: Asset, headers: Readonly<Record<string, string>>): Response {
-  const isGzip = /\bgzip\b/.test(call.request.headers.get("accept-encoding") ?? "");
+  // With the weight 0 a client says that it cannot read it.
+  const isGzip = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(call.request.headers.get("accept-encoding") ?? "");
   return new Response(isGzip ? gzip : text, {
     headers: { ...headers, ...(isGzip && { "Content-Encoding": "gzip" }), Vary: "Accept-Encoding" },
   });
