@@ -96,3 +96,22 @@ test("to remove a state without a connection is no error: it has ended with its 
   await kit.service.socket.end(1006);
   await states.set(null);
 });
+
+test("set() is settled: refused with its channel, or overtaken by a later one", async () => {
+  const states = stateOf<{ typing: boolean }>(chat);
+  states.on("changed", () => undefined);
+  await settled();
+  await kit.service.socket.ack("subscribe");
+  await kit.service.socket.receive({ type: "error", channel: "chat", code: "channel_not_authorized", message: "no" });
+  const refused = states.set({ typing: true }).catch((error) => error.code);
+  await settled();
+  await kit.service.socket.refuse("subscribe", "channel_not_authorized");
+  expect(await refused).toBe("channel_not_authorized");
+  const overtaken = states.set({ typing: true });
+  await settled();
+  const removed = states.set(null);
+  await kit.service.socket.ack("subscribe");
+  await kit.service.socket.ack("state");
+  await Promise.all([overtaken, removed]);
+  expect(kit.service.socket.of("state").map(({ state }) => state)).toEqual([null]);
+});

@@ -54,7 +54,13 @@ export class States<S extends object> extends Emitter<StateEvents<S>> {
     this.changed();
     if (state !== null) {
       this.settings++;
-      await this.channel.subscribed.finally(() => this.settings--);
+      // A subscription that was refused is tried again: to wait for it without asking could take forever.
+      await this.channel.subscribe().finally(() => {
+        this.settings--;
+        this.channel.unsubscribe();
+      });
+      // A later call sends its own.
+      if (this.own !== state) return;
     } else if (hadNone) return;
     await this.send();
   }
