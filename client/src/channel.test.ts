@@ -49,6 +49,20 @@ describe("a subscription", () => {
     expect(kit.service.socket.of("unsubscribe")).toHaveLength(1);
   });
 
+  test("that is taken back before the ack rejects those who wait for it", async () => {
+    const chat = (await kit.connected()).channel("chat");
+    for (const isAsked of [true, false]) {
+      const waiting = chat.subscribe().catch((error) => error.code);
+      if (isAsked) await settled();
+      chat.unsubscribe();
+      expect(await waiting).toBe("closed");
+    }
+    const next = chat.subscribe();
+    await settled();
+    await kit.service.socket.ack("subscribe");
+    await next;
+  });
+
   test("refused: an event, a rejection, and a new try with the next subscribe()", async () => {
     const chat = (await kit.connected()).channel("chat");
     const errors: string[] = [];
@@ -225,6 +239,17 @@ describe("requests", () => {
     await kit.service.socket.refuse("send", "peer_not_found");
     expect(await send).toBe("peer_not_found");
   });
+});
+
+test("a channel that is left after the end still says why", async () => {
+  const parley = await kit.connected();
+  const chat = parley.channel("chat");
+  const stop = chat.on("message", () => undefined);
+  await settled();
+  parley.close();
+  stop();
+  await settled();
+  expect(await chat.subscribe().catch((error) => error.message)).toBe("The client was closed.");
 });
 
 test("a channel that is used after the end says why", async () => {

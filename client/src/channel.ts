@@ -1,6 +1,6 @@
 /** One channel. It is subscribed to as long as something listens to it. */
 import { Emitter } from "./emitter.ts";
-import type { ParleyError } from "./errors.ts";
+import { ParleyError } from "./errors.ts";
 import type { Frame, Request } from "./frames.ts";
 import { loopOver } from "./loop.ts";
 import type { ChannelEvents, ChannelOptions, Message, Published } from "./message.ts";
@@ -183,6 +183,7 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
     this.#isLooking = true;
     queueMicrotask(() => {
       this.#isLooking = false;
+      if (this.#host.ended) return;
       if (!this.#isWanted) this.#leave();
       else if (this.#host.isConnected && this.#state === "none") this.#join(true);
     });
@@ -257,6 +258,11 @@ export class Channel<T = unknown, M = unknown> extends Emitter<ChannelEvents<T>>
   #leave(): void {
     const isAsked = this.#state !== "none";
     this.#detach();
+    // Those who wait would wait until the channel is used again, which may be never.
+    this.#ready.reject(
+      new ParleyError("closed", "The channel was left before the service had accepted the subscription."),
+    );
+    this.#ready = quietResolvers();
     this.#isFirst = true;
     this.#pos = undefined;
     this.#own.clear();

@@ -15,7 +15,7 @@ export type ServiceCode = Exclude<Code, "crash" | "body_too_large">;
  * - `message_too_large`: the service would end the connection for it.
  * - `token_failed`: the function that gets tokens has failed.
  * - `no_token`: it has returned `null`.
- * - `closed`: `close()` was called.
+ * - `closed`: `close()` was called; or the channel was left before its subscription was accepted.
  * - `key_revoked`, `kicked`, `put_out`: the service has ended the connection for good.
  * - `over_connection_limit`: the application has as many connections as its plan allows.
  * - `unreachable`: there was no answer from the service.
