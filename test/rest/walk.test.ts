@@ -18,8 +18,8 @@ import { type Server, startParley } from "../support/parley.ts";
 
 setDefaultTimeout(300_000);
 
-const MORE_WALKS = 20;
-const RUNS = process.env.PARLEY_TEST_FULL ? 300 : 10;
+const MORE_WALKS = 200;
+const RUNS = process.env.PARLEY_TEST_FULL ? 300 : 5;
 
 /** One server for all tests; started here, because its document gives the tests their names. */
 const server: Server = await startParley({
