@@ -47,7 +47,7 @@ const CHECKS: readonly Suite[] = [
 const SUITES: readonly Suite[] = [
   ...CHECKS,
   // The longest first, so that the others fill the time beside it.
-  { ...tests("browser", "./test/browser"), needs: [{ program: "chromium", name: "chromium" }, POSTGRES, NATS] },
+  { ...tests("browser", ...browserTests()), needs: [{ program: "chromium", name: "chromium" }, POSTGRES, NATS] },
   tests("rest", "./test/rest"),
   { ...tests("unit", "./src", "./web", "./client", "./test/house"), needs: [POSTGRES, NATS] },
   tests("conformance", "./test/conformance"),
@@ -84,10 +84,10 @@ const FULL = {
 };
 
 /**
- * Most suites wait for timers and processes more than they compute: four of them keep two cores busy. Suites under load come last,
+ * Most suites wait for timers and processes more than they compute: five of them keep two cores busy. Suites under load come last,
  * two at a time; in full they measure what a service does, and have the machine to themselves.
  */
-const SUITES_AT_A_TIME = 4;
+const SUITES_AT_A_TIME = 5;
 const LOADS_AT_A_TIME = 2;
 const isLoad = ({ name }: Suite): boolean => ["cluster", "soak", "cluster partition"].includes(name);
 
@@ -144,6 +144,19 @@ async function run(at: number, suite: Suite): Promise<void> {
   const cpu = (Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6).toFixed(0);
   process.stdout.write(`\n== ${suite.name}\n${readFileSync(log, "utf8")}`);
   console.log(`== ${suite.name}: ${good} passed, ${bad} failed, ${seconds} s, ${cpu} s of CPU`);
+}
+
+/** All of them in full; otherwise some pages of the dashboard have their turn every second day. */
+function browserTests(): string[] {
+  const turns = [
+    ["text", "operate", "many"],
+    ["keyboard", "nodes", "live"],
+  ];
+  const today = Math.floor(Date.now() / 86_400_000);
+  const others = process.argv.includes("--full") ? [] : (turns[today % 2] ?? []);
+  const left = others.map((name) => `dashboard/${name}.test.ts`);
+  const all = [...new Bun.Glob("**/*.test.ts").scanSync("test/browser")].sort();
+  return all.filter((file) => !left.includes(file)).map((file) => `./test/browser/${file}`);
 }
 
 /** Installs missing packages if it may; otherwise prints the command, and the suites that need them fail with the same text. */
