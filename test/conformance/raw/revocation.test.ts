@@ -169,7 +169,7 @@ describe("a block", () => {
     expect(await isIn(peerId)).toBe(false);
     while (!(await isIn(peerId))) await Bun.sleep(10);
     expect(performance.now() - started).toBeGreaterThan(950);
-    expect(performance.now() - started).toBeLessThan(2000);
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 
   test("is not lifted by a kick without a block", async () => {
