@@ -143,9 +143,9 @@ export class ClusterEngine implements Engine {
     const texts = new NodeTexts({ local, link, subjects, nodes, requests, boundary, later, warn });
     const responder = new Responder({ local, outgoing, directMessages, claims, boundary, streamStates, texts });
     const heartbeats = new Heartbeats({ local, link, subjects, nodes, boundary, heartbeatMs, nowMs });
-    const shared = { local, link, nodes, subscriptions, pendingRequests, pendingDirectMessages, boundary };
-    const control = new ControlMessages({ ...shared, responder, requests, unexpected });
-    const ticker = new Ticker({ ...shared, heartbeats, claims, outgoing });
+    const shared = { local, link, nodes, subscriptions, pendingRequests, boundary };
+    const control = new ControlMessages({ ...shared, pendingDirectMessages, responder, requests, unexpected });
+    const ticker = new Ticker({ ...shared, control, heartbeats, claims, outgoing });
     const held = { local, subjects, outgoing, nodes, requests, subscriptions, directMessages, claims, heartbeats };
     this.attached = { ...held, ticker, texts };
     link.on({

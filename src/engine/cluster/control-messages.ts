@@ -66,6 +66,11 @@ export class ControlMessages {
     if (this.parts.pendingDirectMessages.has(number)) this.forwardToAll(number);
   }
 
+  /** A timer calls this. */
+  sweepDirectMessages(): void {
+    this.parts.pendingDirectMessages.sweep((number) => this.forwardToAll(number));
+  }
+
   private handle(
     node: OtherNode,
     message: Heartbeat | ConnectionCount | RequestMessage | Notification,
@@ -84,19 +89,23 @@ export class ControlMessages {
     if (message.part === 0 && wasKnown && wasCutOff) subscriptions.resync(node);
   }
 
-  /** The servers know no subscription for the peer, but one made a moment ago may exist: every node is asked to deliver. */
+  /**
+   * The servers know no subscription for the peer, but one made a moment ago may exist; or a node had none, and another one may have
+   * delivered it without a receipt. Every node is asked to deliver; one that has done so already answers that it is late.
+   */
   private forwardToAll(number: number): void {
     const { requests, nodes, pendingDirectMessages } = this.parts;
     const text = pendingDirectMessages.text(number);
     if (text === undefined) return pendingDirectMessages.decide(number, 0, nodes.isAnySilent);
-    const asked = nodes.all.length;
+    const asked = nodes.all.map(({ name }) => name);
     pendingDirectMessages.extend(number);
-    requests.toAll({ kind: "deliver", text }, (byName) => {
+    requests.toAll({ kind: "deliver", text, nodes: asked }, (byName) => {
       const responses = [...byName.values()].flatMap((one) => (one.kind === "deliver" ? one : []));
       const count = responses.reduce((sum, one) => sum + one.count, 0);
-      const isUncertain = responses.length < asked || responses.some(({ isLate }) => isLate) || nodes.isAnySilent;
-      const isHeld = responses.some((one) => one.isHeld);
-      pendingDirectMessages.decide(number, count, isUncertain, isHeld);
+      const isUncertain = responses.length < asked.length || responses.some(({ isLate }) => isLate);
+      // Held by one node, but perhaps delivered by one that has not answered: sent again, it could arrive twice.
+      const isHeld = !isUncertain && responses.some((one) => one.isHeld);
+      pendingDirectMessages.decide(number, count, isUncertain || nodes.isAnySilent, isHeld);
     });
   }
 }

@@ -68,6 +68,7 @@ function listOf<T>(value: unknown, one: (entry: unknown) => T | undefined): T[] 
 }
 
 const textOf = (value: unknown): string | undefined => (isText(value) ? value : undefined);
+const nodeOf = (value: unknown): string | undefined => (isNode(value) ? value : undefined);
 const peerIdOf = (value: unknown): string | undefined => (isPeerId(value) ? value : undefined);
 
 export function streamItem(text: string): StreamItem | undefined {
@@ -125,7 +126,7 @@ function heartbeatOf(
   const connections = listOf(counts, (one) =>
     Array.isArray(one) && isApp(one[0]) && isCount(one[1]) ? ([one[0], one[1]] as const) : undefined,
   );
-  const nodes = listOf(receivesFrom, (one) => (isNode(one) ? one : undefined));
+  const nodes = listOf(receivesFrom, nodeOf);
   const at = partOf(part, parts);
   if (!connections || !nodes || !at) return undefined;
   const counted = new Map(connections);
@@ -145,7 +146,7 @@ const isPlain = (value: unknown): value is Plain =>
 
 function requestOf(value: unknown): NodeRequest | undefined {
   if (!isPlain(value)) return undefined;
-  const { what, app, channel, peerId, channels, place, to, n, untilMs, text } = value;
+  const { what, app, channel, peerId, channels, place, to, n, untilMs, text, nodes } = value;
   switch (what) {
     case "who": {
       if (!Array.isArray(channels) || channels.length > REQUEST_CHANNELS_MAX) return undefined;
@@ -172,8 +173,10 @@ function requestOf(value: unknown): NodeRequest | undefined {
       return isApp(app) && isCount(n) ? { kind: "capacity", app, number: n } : undefined;
     case "look":
       return app === undefined || isApp(app) ? { kind: "nudge", app } : undefined;
-    case "hand":
-      return isText(text) ? { kind: "deliver", text } : undefined;
+    case "hand": {
+      const asked = nodes === undefined ? undefined : (listOf(nodes, nodeOf) ?? []);
+      return isText(text) ? { kind: "deliver", text, ...(asked && { nodes: asked }) } : undefined;
+    }
     case "text":
       return isText(text) && text.length <= REQUEST_TEXT_MAX_CHARS ? { kind: what, text } : undefined;
     default:

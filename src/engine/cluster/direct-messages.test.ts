@@ -101,6 +101,21 @@ test("a message of a node that has sent its farewell, or is above the bound of n
   expect([delivered, receipts]).toEqual([[], []]);
 });
 
+test("a forwarded message is delivered once, and only by a node whose answer is awaited", () => {
+  const { directMessages, delivered } = subscribed();
+  const envelope = { from: "ben", metadataJson: undefined, dataJson: '"forwarded"' };
+  const text = directMessage({ node: "a", number: 1, app: "app", to: "ann", envelope });
+  expect(directMessages.deliverForwarded({ text, nodes: ["other"] })).toEqual({ kind: "deliver", count: 0 });
+  expect(delivered).toEqual([]);
+  for (const [nodes, count, isLate] of [
+    [["other", "here"], 1, false],
+    [["here"], 0, true],
+    [undefined, 0, true],
+  ] as const)
+    expect(directMessages.deliverForwarded({ text, nodes })).toMatchObject({ count, isLate });
+  expect(delivered).toEqual(['"forwarded"']);
+});
+
 test("a message whose delivery throws is reported without a receipt, and the next one is delivered", () => {
   const { delivered, receipts, faults, arrive } = subscribed();
   arrive("a", 13);

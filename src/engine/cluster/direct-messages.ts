@@ -9,7 +9,7 @@ import { directMessage } from "./decode.ts";
 import { deliveryCount } from "./encode.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
 import type { Link, Received } from "./link.ts";
-import type { DirectMessage, NodeResponse } from "./messages.ts";
+import type { DirectMessage, NodeRequest, NodeResponse } from "./messages.ts";
 import type { Nodes } from "./nodes.ts";
 import type { Subjects } from "./subjects.ts";
 
@@ -18,6 +18,7 @@ export const LATE_MS = 60_000;
 /** A number this far above the last one is forged. It is not remembered: everything the node sends later would count as late. */
 const NUMBER_JUMP_MAX = 2 ** 32;
 
+type DeliverRequest = Extract<NodeRequest, { kind: "deliver" }>;
 type DeliverResponse = Extract<NodeResponse, { kind: "deliver" }>;
 
 export interface DirectMessagesParts {
@@ -65,7 +66,8 @@ export class DirectMessages {
   }
 
   /** Delivers a message that came in a request instead of on the peer's subject. */
-  deliverForwarded(text: string): DeliverResponse {
+  deliverForwarded({ text, nodes }: Pick<DeliverRequest, "text" | "nodes">): DeliverResponse {
+    if (nodes && !nodes.includes(this.parts.local.id)) return { kind: "deliver", count: 0 };
     const message = directMessage(text);
     if (!message) this.parts.unexpected();
     const peer = message && this.peers.get(keyOf(message.app, message.to));
@@ -93,7 +95,10 @@ export class DirectMessages {
     if (number <= last.number && now - last.atMs < LATE_MS) return undefined;
     if (number - last.number <= NUMBER_JUMP_MAX) newest.set(node, { number, atMs: now });
     try {
-      return local.deliverTo(app, to, envelope);
+      const count = local.deliverTo(app, to, envelope);
+      // Not delivered, so it is not late when it comes again in a request to every node.
+      if (count === 0) newest.set(node, last);
+      return count;
     } catch (error) {
       // Without a response its sender gets `backend_error`. No other state depends on a direct message.
       boundary.report(error, { in: "deliverTo", app });

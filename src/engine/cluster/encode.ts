@@ -121,7 +121,7 @@ function requestFields(one: NodeRequest): object {
     case "nudge":
       return { what: "look", app: one.app };
     case "deliver":
-      return { what: "hand", text: one.text };
+      return { what: "hand", text: one.text, nodes: one.nodes };
     default:
       return withSameName(one);
   }

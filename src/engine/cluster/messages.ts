@@ -68,7 +68,11 @@ export type NodeRequest =
   /** Read shared state now; the response has the connections of the application. */
   | { readonly kind: "nudge"; readonly app?: string | undefined }
   /** A direct message whose subject seems to have no subscriber: the subscription may be too new for the servers to know. */
-  | { readonly kind: "deliver"; readonly text: string }
+  /**
+   * `nodes`: the names of the nodes whose answers are awaited. Another one must not deliver: after a partition a node can receive what
+   * it is not yet asked for, and the sender would be told that the peer is not connected. undefined: asked by an older version.
+   */
+  | { readonly kind: "deliver"; readonly text: string; readonly nodes?: readonly string[] | undefined }
   /** A request of a part of the node to its counterparts (node-texts.ts). */
   | { readonly kind: "text"; readonly text: string };
 

@@ -18,6 +18,8 @@ interface PendingDirectMessage {
   heldMs: number | undefined;
   /** A node received it and had no connection of the peer any more. */
   hasNone: boolean;
+  /** It was sent to every node in a request. */
+  isForwarded: boolean;
 }
 
 export class PendingDirectMessages {
@@ -32,7 +34,15 @@ export class PendingDirectMessages {
   add(number: number, text: string | undefined, onHeld?: () => void): Promise<number> {
     const untilMs = this.nowMs() + RESPONSE_TIMEOUT_MS;
     return new Promise((resolve) =>
-      this.pending.set(number, { text, resolve, untilMs, onHeld, heldMs: undefined, hasNone: false }),
+      this.pending.set(number, {
+        text,
+        resolve,
+        untilMs,
+        onHeld,
+        heldMs: undefined,
+        hasNone: false,
+        isForwarded: false,
+      }),
     );
   }
 
@@ -42,7 +52,7 @@ export class PendingDirectMessages {
     if (!one) return;
     // Moved to the end: entries are in the order of their timeouts.
     this.pending.delete(number);
-    this.pending.set(number, { ...one, untilMs: this.nowMs() + RESPONSE_TIMEOUT_MS });
+    this.pending.set(number, { ...one, isForwarded: true, untilMs: this.nowMs() + RESPONSE_TIMEOUT_MS });
   }
 
   text(number: number): string | undefined {
@@ -73,7 +83,8 @@ export class PendingDirectMessages {
     else this.finish(number, one, isHeld ? HELD : isUncertain ? UNAVAILABLE : 0);
   }
 
-  sweep(): void {
+  /** `forward` sends one to every node in a request: some node had no connection of the peer, and no node has said that it had one. */
+  sweep(forward: (number: number) => void): void {
     const now = this.nowMs();
     for (const number of this.held) {
       const one = this.pending.get(number);
@@ -81,7 +92,8 @@ export class PendingDirectMessages {
     }
     for (const [number, one] of this.pending) {
       if (one.untilMs > now) return;
-      this.finish(number, one, one.hasNone ? 0 : UNAVAILABLE);
+      if (one.hasNone && !one.isForwarded) forward(number);
+      else this.finish(number, one, UNAVAILABLE);
     }
   }
 

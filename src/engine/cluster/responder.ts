@@ -59,7 +59,7 @@ export class Responder {
         return { kind: "capacity", taken: local.localConnections(app) + older };
       }
       case "deliver":
-        return directMessages.deliverForwarded(request.text);
+        return directMessages.deliverForwarded(request);
     }
   }
 }

@@ -1,6 +1,7 @@
 /** The engine's timer: its steps run several times per heartbeat. */
 import type { CapacityClaims } from "./capacity-claims.ts";
 import type { ChannelSubscriptions } from "./channel-subscriptions.ts";
+import type { ControlMessages } from "./control-messages.ts";
 import { tail } from "./encode.ts";
 import type { FailureBoundary } from "./failure-boundary.ts";
 import type { Heartbeats } from "./heartbeats.ts";
@@ -8,7 +9,6 @@ import type { Link } from "./link.ts";
 import type { NodeCallbacks } from "./node-callbacks.ts";
 import type { Nodes } from "./nodes.ts";
 import type { OutgoingStreams } from "./outgoing-streams.ts";
-import type { PendingDirectMessages } from "./pending-direct-messages.ts";
 import type { PendingRequests } from "./pending-requests.ts";
 
 const TICKS_PER_HEARTBEAT = 8;
@@ -20,7 +20,7 @@ export interface TickerParts {
   readonly heartbeats: Heartbeats;
   readonly claims: CapacityClaims;
   readonly pendingRequests: PendingRequests;
-  readonly pendingDirectMessages: PendingDirectMessages;
+  readonly control: ControlMessages;
   readonly outgoing: OutgoingStreams;
   readonly subscriptions: ChannelSubscriptions;
   readonly boundary: FailureBoundary;
@@ -41,7 +41,7 @@ export class Ticker {
 
   /** Each step has its own boundary: a step that throws must not stop the others, in particular not the heartbeat. */
   private tick(): void {
-    const { link, nodes, heartbeats, claims, pendingRequests, pendingDirectMessages, boundary } = this.parts;
+    const { link, nodes, heartbeats, claims, pendingRequests, control, boundary } = this.parts;
     const run = (step: string, work: () => void): void => boundary.run({ in: "timer", step }, work);
     // While this node receives nothing it considers no other gone: what it misses is replayed after the outage.
     if (!link.isUp) nodes.startGrace();
@@ -50,7 +50,7 @@ export class Ticker {
     run("nodes", () => nodes.removeSilent());
     run("requests", () => pendingRequests.sweep());
     run("fragments", () => link.sweep());
-    run("direct messages", () => pendingDirectMessages.sweep());
+    run("direct messages", () => control.sweepDirectMessages());
     run("claims", () => claims.sweep());
     run("streams", () => this.repeatTails());
     if (isHeartbeat) run("resync", () => this.resyncStale());

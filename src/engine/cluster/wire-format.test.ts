@@ -118,6 +118,7 @@ describe("requests", () => {
     [{ kind: "nudge" }, '{"what":"look"}'],
     [{ kind: "nudge", app: "app" }, '{"what":"look","app":"app"}'],
     [{ kind: "deliver", text: "x" }, '{"what":"hand","text":"x"}'],
+    [{ kind: "deliver", text: "x", nodes: ["n2"] }, '{"what":"hand","text":"x","nodes":["n2"]}'],
     [{ kind: "text", text: '{"name":"node"}' }, String.raw`{"what":"text","text":"{\"name\":\"node\"}"}`],
   ];
   test.each(examples)("%j", (request, fields) => {
