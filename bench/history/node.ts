@@ -5,9 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Admin } from "../../test/support/admin.ts";
 import { tempFolder } from "../../test/support/temp.ts";
 import type { Dialect } from "../contenders/contender.ts";
-import { ON_SERVER_CORE } from "../contenders/core.ts";
+import { ON_SERVER_CORE, SERVER_CORE } from "../contenders/core.ts";
 import { dialect, OPEN_CEILINGS } from "../contenders/parley.ts";
 import { startParley } from "../lib/parley.ts";
+import type { Stalls } from "./watched.ts";
 
 const WATCHED = join(import.meta.dir, "watched.ts");
 const LOOK_EVERY_MS = 5;
@@ -22,14 +23,20 @@ export interface HistoryNode extends AsyncDisposable {
   readonly secretKey: string;
   readonly dialect: Dialect;
   /** The longest stall of the event loop during this work. */
-  longestStallMs(work: () => Promise<unknown>): Promise<number>;
+  stalls(work: () => Promise<unknown>): Promise<Stalls>;
 }
 
 export async function startNode(settings: Readonly<Record<string, string>> = {}): Promise<HistoryNode> {
   const folder = tempFolder();
   const file = join(folder, "stalls");
   const adminToken = `bench_${crypto.randomUUID()}`;
-  const all = { ...OPEN_CEILINGS, PARLEY_ADMIN_TOKEN: adminToken, STALLS: file, ...settings };
+  const all = {
+    ...OPEN_CEILINGS,
+    PARLEY_ADMIN_TOKEN: adminToken,
+    STALLS: file,
+    STALLS_CORE: String(SERVER_CORE),
+    ...settings,
+  };
   const server = await startParley({ main: WATCHED, prefix: ON_SERVER_CORE, settings: all });
   const admin = new Admin(server.url.origin, adminToken);
   const history = { messages: KEPT_MESSAGES, seconds: 3600 };
@@ -39,13 +46,13 @@ export async function startNode(settings: Readonly<Record<string, string>> = {})
     pids: [server.pid],
     secretKey: server.secretKey,
     dialect: dialect(server.secretKey),
-    longestStallMs: async (work) => {
+    stalls: async (work) => {
       rmSync(file, { force: true });
       process.kill(server.pid, "SIGUSR2");
       await work();
       process.kill(server.pid, "SIGUSR2");
       while (!existsSync(file)) await sleep(LOOK_EVERY_MS);
-      return Number(readFileSync(file, "utf8"));
+      return JSON.parse(readFileSync(file, "utf8")) as Stalls;
     },
     [Symbol.asyncDispose]: async () => {
       await server[Symbol.asyncDispose]();

@@ -2,6 +2,7 @@
 import { payload } from "../contenders/contender.ts";
 import { cpuOf, type Deliveries, open, type Plan, type Session, together } from "../lib/loader.ts";
 import { type HistoryNode, KEPT } from "./node.ts";
+import type { Stalls } from "./watched.ts";
 
 const BYTES = 128;
 const SLICE_MS = 600;
@@ -21,8 +22,15 @@ export interface Load {
 export interface Published {
   readonly usPerPublish: number;
   readonly perSecond: number;
-  readonly longestStallMs: number;
+  readonly stalls: Stalls;
 }
+
+const NONE: Stalls = { longestMs: 0, longestWithMachineMs: 0 };
+
+const worse = (one: Stalls, other: Stalls): Stalls => ({
+  longestMs: Math.max(one.longestMs, other.longestMs),
+  longestWithMachineMs: Math.max(one.longestWithMachineMs, other.longestWithMachineMs),
+});
 
 /** One publisher and one subscriber per channel. */
 function planOf({ dialect }: HistoryNode, { isKept, channels, inFlight }: Load, first: number): Plan {
@@ -56,7 +64,7 @@ export async function published(
     for (let sent = 0, slices = 0; sent < warmUp && slices < WARM_UP_SLICES_MAX; slices++)
       sent += (await session.slice(SLICE_MS)).messages;
   const windows = new Map<Load, Deliveries[]>(loads.map((load) => [load, []]));
-  const stalls = new Map<Load, number>();
+  const stalls = new Map<Load, Stalls>();
   const order = [...loads];
   for (let turn = 0; turn < turns; turn++) {
     // Forwards and backwards, so that no load always follows the same one.
@@ -65,20 +73,17 @@ export async function published(
       const session = sessions.get(load);
       await session?.slice(SETTLE_MS);
       const window = await session?.slice(SLICE_MS);
-      const stallMs = await node.longestStallMs(async () => session?.slice(STALLS_MS));
+      const found = await node.stalls(async () => session?.slice(STALLS_MS));
       if (!window) continue;
       windows.get(load)?.push(window);
-      stalls.set(load, Math.max(stalls.get(load) ?? 0, stallMs));
+      stalls.set(load, worse(stalls.get(load) ?? NONE, found));
     }
   }
   return new Map(
     loads.map((load) => {
       const sum = together(windows.get(load) ?? []);
       const usPerPublish = (cpuOf(sum) / sum.messages) * 1e6;
-      return [
-        load.name,
-        { usPerPublish, perSecond: sum.messages / sum.seconds, longestStallMs: stalls.get(load) ?? 0 },
-      ];
+      return [load.name, { usPerPublish, perSecond: sum.messages / sum.seconds, stalls: stalls.get(load) ?? NONE }];
     }),
   );
 }

@@ -31,17 +31,20 @@ class World {
   private pendingSettles: { resolve(appended: readonly Appended[] | undefined): void; reject(error: Error): void }[] =
     [];
 
-  readonly appender = new Appender({
-    store: {
-      append: (batch) => {
-        this.batches.push(batch);
-        return new Promise((resolve, reject) => this.pending.push({ resolve, reject }));
-      },
-      settle: (batch) => {
-        this.settled.push(batch);
-        return new Promise((resolve, reject) => this.pendingSettles.push({ resolve, reject }));
-      },
+  readonly store = {
+    isShared: true,
+    append: (batch: Batch): Promise<readonly Appended[]> => {
+      this.batches.push(batch);
+      return new Promise((resolve, reject) => this.pending.push({ resolve, reject }));
     },
+    settle: (batch: Batch): Promise<readonly Appended[] | undefined> => {
+      this.settled.push(batch);
+      return new Promise((resolve, reject) => this.pendingSettles.push({ resolve, reject }));
+    },
+  };
+
+  readonly appender = new Appender({
+    store: this.store,
     clock: {
       monotonicMs: () => this.nowMs,
       after: (ms, callback) => this.timers.push({ dueMs: this.nowMs + ms, callback }),
@@ -123,11 +126,16 @@ describe("batches", () => {
     expect(new Set(world.batches.map(({ check }) => check)).size).toBe(2);
   });
 
-  test("at most 256 messages or a megabyte", async () => {
+  test("at most 256 messages, 32 for an embedded store, or a megabyte", async () => {
     const world = new World();
     for (let n = 0; n < 300; n++) world.append(n);
     await world.turn();
     expect(world.batches[0]?.messages).toHaveLength(256);
+    const embedded = new World();
+    embedded.store.isShared = false;
+    for (let n = 0; n < 300; n++) embedded.append(n);
+    await embedded.turn();
+    expect(embedded.batches[0]?.messages).toHaveLength(32);
     const large = new World();
     for (let n = 0; n < 30; n++) large.append(n, 60_000);
     await large.turn();

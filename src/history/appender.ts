@@ -9,8 +9,10 @@
 import type { Appended, Batch, HistoryStore, NewMessage } from "./history.ts";
 import { randomBase36 } from "./random.ts";
 
-/** One batch: more would occupy an embedded store, and with it the event loop, for too long. */
+/** One batch. */
 const BATCH_MAX_MESSAGES = 256;
+/** An embedded store occupies the event loop until a batch is stored: 32 messages of as many streams take about a millisecond. */
+const EMBEDDED_BATCH_MAX_MESSAGES = 32;
 const BATCH_MAX_BYTES = 1_000_000;
 /** Messages that wait for the store, over all applications. */
 const QUEUE_MAX_BYTES = 32 * 1024 * 1024;
@@ -34,7 +36,7 @@ export interface Append {
 }
 
 export interface AppenderParts {
-  readonly store: Pick<HistoryStore, "append" | "settle">;
+  readonly store: Pick<HistoryStore, "append" | "settle" | "isShared">;
   readonly clock: { monotonicMs(): number; after(ms: number, callback: () => void): void };
   /** Calls back when what has arrived already has been read from its sockets, so that it is one batch. */
   readonly defer: (callback: () => void) => void;
@@ -115,10 +117,11 @@ export class Appender {
   }
 
   private take(): Append[] {
+    const maxCount = this.parts.store.isShared ? BATCH_MAX_MESSAGES : EMBEDDED_BATCH_MAX_MESSAGES;
     let count = 0;
     let bytes = 0;
     for (const { message } of this.queue) {
-      if (count === BATCH_MAX_MESSAGES || (count > 0 && bytes + message.bytes > BATCH_MAX_BYTES)) break;
+      if (count === maxCount || (count > 0 && bytes + message.bytes > BATCH_MAX_BYTES)) break;
       bytes += message.bytes;
       count++;
     }
