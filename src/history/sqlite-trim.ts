@@ -7,7 +7,7 @@ import type { SqliteRuns } from "./sqlite-runs.ts";
 import type { SqliteStreams, StreamRow } from "./sqlite-streams.ts";
 
 /** A call of `trim` ends after this time, give or take one step. */
-const SLICE_MS = 4;
+const SLICE_MS = 1;
 /** Messages that one step deletes, about half a millisecond. */
 const STEP_ROWS = 256;
 /** Streams that one step of the walk over all streams looks at. */

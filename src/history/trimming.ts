@@ -3,8 +3,8 @@ import { Repeating } from "../access/repeating.ts";
 import type { HistoryStore } from "./history.ts";
 
 const TRIM_EVERY_MS = 1000;
-/** Between two slices of at most about 5 ms while there is more to trim. */
-const PAUSE_MS = 10;
+/** Between two slices of at most about 2 ms while there is more to trim. */
+const PAUSE_MS = 4;
 
 export interface TrimmingParts {
   readonly history: Pick<HistoryStore, "trim">;
