@@ -159,13 +159,8 @@ export class Delivery {
     if (sender?.peerId === to) return this.sendToOwn(app, to, envelope, sender);
     const order = ++this.lastSend;
     const reached = this.waiting.mustWait(app, to) ? HELD : this.reach(app, to, envelope, sender);
-    if (typeof reached === "number")
-      return reached === HELD
-        ? this.sendLater(app, to, envelope, sender, order)
-        : this.sent(app, to, envelope, sender, reached);
-    return reached.then((count) =>
-      count === HELD ? this.sendLater(app, to, envelope, sender, order) : this.sent(app, to, envelope, sender, count),
-    );
+    if (typeof reached === "number" && reached !== HELD) return this.sent(app, to, envelope, sender, reached);
+    return this.sentLater(app, to, envelope, sender, order, reached);
   }
 
   /** To the other connections of the same peer: it is connected, so that nothing has to wait for its return. */
@@ -180,15 +175,18 @@ export class Delivery {
     return reached.then((count) => this.sent(app, to, envelope, sender, count));
   }
 
-  /** The service itself has closed the connection of the receiver, which is expected back. */
-  private async sendLater(
+  /** HELD: the service itself has closed the connection of the receiver, which is expected back. */
+  private async sentLater(
     app: string,
     to: string,
     envelope: Envelope,
     sender: Connection | undefined,
     order: number,
+    reached: number | Promise<number>,
   ): Promise<SendRefusal | undefined> {
-    return this.sent(app, to, envelope, sender, await this.waiting.add({ app, to, envelope, sender, order }));
+    const count = typeof reached === "number" ? reached : await reached;
+    const decided = count === HELD ? await this.waiting.add({ app, to, envelope, sender, order }) : count;
+    return this.sent(app, to, envelope, sender, decided);
   }
 
   /** To how many connections a direct message was handed; UNAVAILABLE; or HELD, if there is none and the peer is expected back. */
@@ -210,7 +208,11 @@ export class Delivery {
     if (elsewhere === UNAVAILABLE) return UNAVAILABLE;
     const here = target ? this.hand(target, fromJsonOf(envelope, sender), envelope, sender) : 0;
     if (typeof elsewhere === "number") return this.orHeld(app, to, here, elsewhere);
-    return elsewhere.then((count) => this.orHeld(app, to, here, count));
+    return this.orHeldLater(app, to, here, elsewhere);
+  }
+
+  private async orHeldLater(app: string, to: string, here: number, elsewhere: Promise<number>): Promise<number> {
+    return this.orHeld(app, to, here, await elsewhere);
   }
 
   private orHeld(app: string, to: string, here: number, elsewhere: number): number {

@@ -110,18 +110,30 @@ export class MessageFrames {
     if (data === undefined) return replies.refuse(connection, "missing_data", frame);
     const envelope = envelopeOf(connection, data, id);
     if (connection.uncommitted === 0) return this.sendNow(connection, to, envelope, frame);
-    const request: Request = { requestId, channel: undefined };
-    this.putOff(connection, data, request, () => this.sendNow(connection, to, envelope, request));
+    this.sendInOrder(connection, to, envelope, { requestId, channel: undefined });
+  }
+
+  /** Earlier messages of this connection are not stored yet. */
+  private sendInOrder(connection: Connection, to: string, envelope: Envelope, request: Request): void {
+    this.putOff(connection, envelope.dataJson, request, () => this.sendNow(connection, to, envelope, request));
   }
 
   private sendNow(connection: Connection, to: string, envelope: Envelope, request: Request): void {
-    const { delivery, boundary } = this.parts.hub;
-    const sent = delivery.send(connection.peer.space.app, to, envelope, connection);
-    if (sent instanceof Promise)
-      sent
-        .then((refused) => this.answerSend(connection, refused, request))
-        .catch((error) => boundary.connectionFailed("engine", connection, error));
+    const sent = this.parts.hub.delivery.send(connection.peer.space.app, to, envelope, connection);
+    if (sent instanceof Promise) void this.answerSendLater(connection, sent, request);
     else this.answerSend(connection, sent, request);
+  }
+
+  private async answerSendLater(
+    connection: Connection,
+    sent: Promise<SendRefusal | undefined>,
+    request: Request,
+  ): Promise<void> {
+    try {
+      this.answerSend(connection, await sent, request);
+    } catch (error) {
+      this.parts.hub.boundary.connectionFailed("engine", connection, error);
+    }
   }
 
   private answerSend(connection: Connection, refused: SendRefusal | undefined, request: Request): void {

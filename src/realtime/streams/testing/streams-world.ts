@@ -12,6 +12,9 @@ export const PLAIN = "plain";
 
 const RULES: readonly ChannelRule[] = [{ pattern: "room/**", history: { messages: 5000, seconds: 3600 }, graceSec: 0 }];
 
+/** Not more than the store takes in one batch. */
+const BATCH = 32;
+
 export class StreamsWorld extends World {
   readonly history: UnreliableHistory;
 
@@ -52,7 +55,10 @@ export class StreamsWorld extends World {
 
   /** Publishes these numbers one after the other, and waits until all are stored. */
   async publish(client: Client, from: number, to: number): Promise<void> {
-    for (let n = from; n <= to; n++) client.publish(ROOM, n);
+    for (let n = from; n <= to; n++) {
+      client.publish(ROOM, n);
+      if (n % BATCH === 0) await this.answers();
+    }
     await this.answers();
   }
 
