@@ -1,0 +1,77 @@
+/**
+ * Connect tokens of rooms: signed by the service under a key that is derived for this, and used for nothing else. Their prefix keeps them
+ * apart from the connect tokens of keys. What their holder may do is decided when it connects, not when they are signed: a room's flags can
+ * change while somebody is inside.
+ */
+import { isObject } from "../protocol/json.ts";
+import { isSignedBy, parseJws, parseUtf8Json, signJws } from "./jws.ts";
+import { type RoomAccess, stayAccess, waitAccess } from "./room-access.ts";
+import type { Vault } from "./vault.ts";
+
+const PREFIX = "rt_";
+const MAX_CHARS = 4096;
+
+export const isRoomToken = (token: string): boolean => token.startsWith(PREFIX);
+
+/** What a token of a room says; the service has signed it. */
+export interface RoomClaims {
+  /** A stay inside, or somebody who waits in the lobby. */
+  readonly kind: "stay" | "wait";
+  /** The participantSession, or the ticket. It is the peer id. */
+  readonly id: string;
+  readonly app: string;
+  /** The room's id. */
+  readonly room: string;
+  /** Of a stay. */
+  readonly meeting?: string | undefined;
+  readonly name: string;
+  readonly isAdmin: boolean;
+  readonly isGuest: boolean;
+  readonly externalUserId?: string | undefined;
+  /** The digest of the access token that it was made from, to recognise it again; a guest has none. */
+  readonly accessToken?: string | undefined;
+  /** What the access token forbids. */
+  readonly disabled?: readonly ("audio" | "video" | "screen")[] | undefined;
+  /** How long it may stay, in seconds; of its access token or else of the room. */
+  readonly ejectAfterSec?: number | undefined;
+  /** Unix seconds. */
+  readonly exp: number;
+}
+
+/** A connection's place in a room. Its access is replaced when the room's flags change. */
+export interface RoomSeat {
+  readonly claims: RoomClaims;
+  access: RoomAccess;
+}
+
+export class RoomTokens {
+  private readonly key: Buffer;
+
+  constructor(vault: Vault) {
+    this.key = vault.derive("connect tokens of rooms");
+  }
+
+  sign(claims: RoomClaims): string {
+    return PREFIX + signJws({}, claims, this.key);
+  }
+
+  /** The claims of a token of ours; "expired" if only its time is over, undefined if it is none. */
+  verify(token: string, nowMs: number): RoomClaims | "expired" | undefined {
+    if (!isRoomToken(token)) return undefined;
+    const parsed = parseJws(token.slice(PREFIX.length), MAX_CHARS);
+    if (typeof parsed === "string" || !isSignedBy(parsed, this.key)) return undefined;
+    const payload = parseUtf8Json(parsed.payload);
+    if (!isObject(payload)) return undefined;
+    const claims = payload as unknown as RoomClaims;
+    return claims.exp * 1000 <= nowMs ? "expired" : claims;
+  }
+}
+
+/** What a token gives before the room's flags are looked at: a seat without the right to write in the chat. */
+export const seatOf = (claims: RoomClaims): RoomSeat => ({
+  claims,
+  access:
+    claims.kind === "stay"
+      ? stayAccess(claims.room, claims.id, { isAdmin: claims.isAdmin, mayChat: false })
+      : waitAccess(claims.room, claims.id),
+});

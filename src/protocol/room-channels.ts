@@ -1,0 +1,31 @@
+/**
+ * The channels of a room that people enter: `_parley/room/<room id>/…`. Only connect tokens of rooms cover them, and they live in a space of their
+ * own (access/room-space.ts).
+ *
+ * - `room`: presence with state, and notices; only the service publishes.
+ * - `chat`: everybody inside.
+ * - `in/<participantSession>`: the inbox of a stay, for signalling; everybody inside publishes, only its owner subscribes.
+ * - `admin`: who waits in the lobby; only admins subscribe, only the service publishes.
+ * - `wait/<ticket>`: the answer to somebody who waits; only the service publishes.
+ */
+const PREFIX = "_parley/room/";
+
+export type RoomChannelKind = "room" | "chat" | "admin" | "in" | "wait";
+
+export const roomChannel = (room: string): string => `${PREFIX}${room}/room`;
+export const chatChannel = (room: string): string => `${PREFIX}${room}/chat`;
+export const adminChannel = (room: string): string => `${PREFIX}${room}/admin`;
+/** With a participantSession: its inbox. Without: what all inboxes of the room begin with. */
+export const inboxChannel = (room: string, participantSession = ""): string =>
+  `${PREFIX}${room}/in/${participantSession}`;
+export const waitChannel = (room: string, ticket: string): string => `${PREFIX}${room}/wait/${ticket}`;
+
+/** What a channel of a room is for; undefined: it is none. */
+export function roomChannelKind(channel: string): RoomChannelKind | undefined {
+  if (!channel.startsWith(PREFIX)) return undefined;
+  const kind = channel.slice(PREFIX.length).split("/")[1];
+  return kind === "room" || kind === "chat" || kind === "admin" || kind === "in" || kind === "wait" ? kind : undefined;
+}
+
+/** The sender of what the service itself publishes in a room. */
+export const SERVICE = "service";

@@ -1,0 +1,151 @@
+/**
+ * The contract of meetings: who is or was in a room.
+ *
+ * - `hold` and `enter` MUST be exact, however many nodes call them: stays that have not ended and places that are held together
+ *   never exceed `max`. A place is held in the name of the participantSession that will enter.
+ * - `enter` MUST begin one stay per participantSession, and one meeting per room that has none.
+ * - `end` MUST end a stay once, and say so to one caller only.
+ * - A stay is open until it is ended. `node` is the node with its connection, or null while it has none; `seenMs` is when it was last known
+ *   to be connected. A node says every few seconds that it is alive (`beat`): stays of a node that does not are those of a
+ *   node that was killed.
+ * - Times are Unix ms of the caller's clock.
+ */
+
+export interface MeetingRow {
+  readonly id: string;
+  readonly app: string;
+  readonly room: string;
+  /** The room's name when the meeting began: the room may be renamed or archived later. */
+  readonly roomName: string;
+  readonly began: number;
+  readonly ended: number | null;
+  readonly isLocked: boolean;
+}
+
+export interface StayRow {
+  /** The participantSession. */
+  readonly id: string;
+  readonly meeting: string;
+  readonly app: string;
+  readonly room: string;
+  readonly name: string;
+  readonly externalUserId: string | null;
+  readonly isAdmin: boolean;
+  readonly isGuest: boolean;
+  /** The digest of its access token; null for a guest. */
+  readonly accessToken: string | null;
+  /** When it is put out because its time is over; null: never. */
+  readonly ejectAt: number | null;
+  readonly node: string | null;
+  readonly seen: number;
+  readonly began: number;
+  readonly ended: number | null;
+  readonly why: StayEnd | null;
+}
+
+/** `left`: it said goodbye. `lost`: it was not back in time. The others: it was put out. */
+export type StayEnd = "left" | "lost" | "time" | "ended" | "removed";
+
+/** A stay that begins, or goes on if it is open already. */
+export interface Entering extends Omit<StayRow, "meeting" | "seen" | "began" | "ended" | "why" | "ejectAt" | "node"> {
+  readonly roomName: string;
+  readonly node: string;
+  /** For a new meeting. */
+  readonly newMeeting: string;
+  /** Seconds from the first entry of this access token into the meeting, or of this stay; null: no limit. */
+  readonly ejectAfterSec: number | null;
+  /** Whatever comes first; null: no limit. */
+  readonly ejectAtLatest: number | null;
+}
+
+export type Entered =
+  | { readonly outcome: "began" | "back"; readonly stay: StayRow; readonly meeting: MeetingRow }
+  /** `ended`: this participantSession has ended, and cannot come back. `removed`: its access token or user was put out of this meeting. */
+  | { readonly outcome: "full" | "ended" | "removed" | "locked" };
+
+export interface MeetingPage {
+  readonly rows: readonly MeetingRow[];
+  readonly total: number;
+}
+
+export interface MeetingSearch {
+  readonly room?: string | undefined;
+  readonly isActive?: boolean | undefined;
+  /** Unix ms. */
+  readonly startedAfter?: number | undefined;
+  readonly startedBefore?: number | undefined;
+  readonly limit: number;
+  /** Newest first, behind this meeting. */
+  readonly endId?: string | undefined;
+}
+
+/** Somebody who waits in the lobby. */
+export interface WaitingRow {
+  readonly ticket: string;
+  readonly app: string;
+  readonly room: string;
+  readonly name: string;
+  /** A digest of the client's address: at most 3 wait from one. */
+  readonly address: string;
+  readonly since: number;
+  /** While its connection is away: since when. It is forgotten after a while. null: it is connected. */
+  readonly goneSince: number | null;
+  readonly state: "waiting" | "admitted" | "declined";
+  /** When it was decided. */
+  readonly decided: number | null;
+}
+
+export interface MeetingStore {
+  /** Holds a place until then; again for the same participantSession it is held longer. `full` counts stays and other held places. */
+  hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full">;
+  enter(one: Entering, max: number, nowMs: number): Promise<Entered>;
+  /** Its connection is gone from this node; if it is on another by now, nothing changes. */
+  lost(id: string, node: string, nowMs: number): Promise<void>;
+  /** undefined: it had ended before, or there is no such stay. */
+  end(id: string, why: StayEnd, nowMs: number): Promise<StayRow | undefined>;
+  stay(id: string): Promise<StayRow | undefined>;
+  /** Stays that have not ended. */
+  openStays(app: string, room: string): Promise<readonly StayRow[]>;
+  /** How many there are. */
+  inside(app: string, room: string): Promise<number>;
+  /** The meeting of a room that has not ended. */
+  current(app: string, room: string): Promise<MeetingRow | undefined>;
+  meeting(app: string, id: string): Promise<MeetingRow | undefined>;
+  /** Oldest first; at most `limit`. */
+  participants(meeting: string, limit: number): Promise<readonly StayRow[]>;
+  /** undefined: `endId` is none of the application's. */
+  meetings(app: string, search: MeetingSearch): Promise<MeetingPage | undefined>;
+  lock(meeting: string, isLocked: boolean): Promise<void>;
+  /** This access token or user must not come back into the meeting. */
+  ban(
+    meeting: string,
+    who: { readonly accessToken: string | null; readonly externalUserId: string | null },
+  ): Promise<void>;
+  isBanned(meeting: string, accessToken: string | null, externalUserId: string | null): Promise<boolean>;
+  /** This node is alive. */
+  beat(node: string, nowMs: number): Promise<void>;
+  /**
+   * Open stays that nobody has had a connection of since before `beforeMs`: those without a node that were seen before it, and those of nodes
+   * whose last beat was before it. `lastSeen` is that time. At most `limit`.
+   */
+  overdue(beforeMs: number, limit: number): Promise<readonly { readonly stay: StayRow; readonly lastSeen: number }[]>;
+  /** Ends meetings without an open stay whose last stay ended before `beforeMs`, at that time. Returns those that this call has ended. */
+  endEmpty(beforeMs: number, limit: number): Promise<readonly MeetingRow[]>;
+  /** Forgets meetings of an application that ended before then, with their stays. Returns how many. */
+  forget(app: string, endedBeforeMs: number, limit: number): Promise<number>;
+
+  /** `full`: the room has `max` that wait, or this address has `maxPerAddress`. */
+  wait(row: WaitingRow, max: number, maxPerAddress: number): Promise<"waiting" | "full">;
+  waiting(app: string, room: string): Promise<readonly WaitingRow[]>;
+  ticket(ticket: string): Promise<WaitingRow | undefined>;
+  /** undefined: it does not wait any more. */
+  decide(ticket: string, state: "admitted" | "declined", nowMs: number): Promise<WaitingRow | undefined>;
+  /** Its connection is gone, or back (null). */
+  setGone(ticket: string, goneSince: number | null): Promise<void>;
+  /** Forgets tickets that are older than `sinceMs`, gone before `goneMs`, or declined before `declinedMs`. Returns the rooms whose queue changed. */
+  forgetWaiting(
+    sinceMs: number,
+    goneMs: number,
+    declinedMs: number,
+  ): Promise<readonly { readonly app: string; readonly room: string }[]>;
+}
