@@ -2,16 +2,19 @@
 import { randomUUID } from "node:crypto";
 import type { ActionSet } from "../protocol/actions.ts";
 import type { Code } from "../protocol/codes.ts";
-import type { Scope } from "../protocol/glob.ts";
+import { Scope } from "../protocol/glob.ts";
 import { originAllowed } from "../protocol/origin.ts";
 import type { Blocks } from "./blocks.ts";
 import { type AdmitCheck, BLOCK_CHECK } from "./checks.ts";
 import type { KeyRate } from "./coverage.ts";
 import type { Keyring, PublishableKey, SecretKey } from "./keyring.ts";
+import { roomSpaceOf } from "./room-space.ts";
+import { isRoomToken, type RoomClaims, type RoomSeat, type RoomTokens, seatOf } from "./room-token.ts";
 import { type KnownOfClient, TokenRefusal, verifyToken } from "./token.ts";
 
 /** The result of admission; it lives as long as the connection. */
 export interface Grant {
+  /** The space that the connection lives in: the application's id, or that of its rooms (room-space.ts). */
   readonly app: string;
   readonly key: PublishableKey | SecretKey;
   readonly peerId: string;
@@ -27,6 +30,8 @@ export interface Grant {
   readonly metadataJson: string | undefined;
   /** What the check has cost, in connects beyond this one. */
   readonly extraConnects: number;
+  /** The place in a room, of a token of a room: it alone decides what the connection may do. */
+  readonly seat: RoomSeat | undefined;
 }
 
 export class Refusal {
@@ -57,6 +62,8 @@ export interface AdmitParts {
   readonly blocks: Blocks;
   /** Charged for tokens that are costly to check. */
   readonly keyRate: KeyRate;
+  /** Absent where there are no rooms: their tokens are refused. */
+  readonly roomTokens?: Pick<RoomTokens, "verify"> | undefined;
 }
 
 export function admit(request: ConnectRequest, parts: AdmitParts, nowMs: number): Grant | Refusal {
@@ -92,11 +99,14 @@ function withKey(id: string, origin: string | null, keyring: Keyring): Grant | R
     peerMetadataJson: undefined,
     metadataJson: undefined,
     extraConnects: 0,
+    seat: undefined,
   };
 }
 
 /** Checks 7 to 13, of a connect or of a renewal. */
-export function admitToken(token: string, { keyring, blocks, keyRate }: AdmitParts, nowMs: number): Grant | Refusal {
+export function admitToken(token: string, parts: AdmitParts, nowMs: number): Grant | Refusal {
+  const { keyring, blocks, keyRate, roomTokens } = parts;
+  if (isRoomToken(token)) return withRoomToken(token, roomTokens, keyring, nowMs);
   const verified = verifyToken(token, keyring, nowMs, keyRate);
   const { extraRequests } = verified;
   if (verified instanceof TokenRefusal) {
@@ -122,5 +132,44 @@ export function admitToken(token: string, { keyring, blocks, keyRate }: AdmitPar
     peerMetadataJson: verified.peerMetadataJson,
     metadataJson: verified.metadataJson,
     extraConnects: extraRequests,
+    seat: undefined,
   };
+}
+
+/** Whether its holder may be in the room now is decided by meetings, after this. */
+function withRoomToken(
+  token: string,
+  roomTokens: AdmitParts["roomTokens"],
+  keyring: Keyring,
+  nowMs: number,
+): Grant | Refusal {
+  const claims = roomTokens?.verify(token, nowMs);
+  if (claims === undefined)
+    return new Refusal("invalid_token", "it is not a room's token of this service", "signature");
+  if (claims === "expired") return new Refusal("token_expired", "its time is over", "expiry");
+  const { app, id: peerId } = claims;
+  if (!keyring.app(app)) return new Refusal("invalid_token", "its application does not exist", "token key", true);
+  const seat = seatOf(claims);
+  return {
+    app: roomSpaceOf(app),
+    key: { type: "secret", id: "", app, scope: NO_PATTERNS, actions: seat.access.actions, secrets: [] },
+    peerId,
+    tokenScope: undefined,
+    tokenActions: undefined,
+    secretSeq: undefined,
+    secretEndsMs: null,
+    expiresAtMs: claims.exp * 1000,
+    peerMetadataJson: roomMetadata(claims),
+    metadataJson: undefined,
+    extraConnects: 0,
+    seat,
+  };
+}
+
+/** A seat has its own channels. */
+const NO_PATTERNS = new Scope([]);
+
+/** What the others in a room are shown of somebody, stamped by the service: nothing of it comes from a client's frame. */
+function roomMetadata({ kind, name, isAdmin, isGuest, externalUserId }: RoomClaims): string | undefined {
+  return kind === "stay" ? JSON.stringify({ name, isAdmin, isGuest, externalUserId }) : undefined;
 }

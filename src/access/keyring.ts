@@ -6,6 +6,7 @@ import { type ActionSet, actionSet } from "../protocol/actions.ts";
 import { type ChannelRule, ChannelRules } from "../protocol/channel-rules.ts";
 import { type Glob, parseGlob, Scope } from "../protocol/glob.ts";
 import type { AppRow, KeyRow, SecretRow, Snapshot } from "../store/store.ts";
+import { isRoomSpace, ROOM_RULES } from "./room-space.ts";
 import { keySecretIdentity, type Vault } from "./vault.ts";
 
 interface Common {
@@ -83,9 +84,9 @@ export class Keyring {
     this.ruleListeners.push(listener);
   }
 
-  /** The channel rules of an application, by its id. */
-  rulesOf(app: string): ChannelRules {
-    return this.rules.get(app) ?? ChannelRules.NONE;
+  /** The channel rules of a space: those of an application, or of its rooms. */
+  rulesOf(space: string): ChannelRules {
+    return this.rules.get(space) ?? (isRoomSpace(space) ? ROOM_RULES : ChannelRules.NONE);
   }
 
   /** Replaces the whole state. Keys whose rows have not changed stay the same objects. */

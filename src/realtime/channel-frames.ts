@@ -43,7 +43,8 @@ export class ChannelFrames {
     const { hub, replies } = this.parts;
     if (!connection.open) return;
     if (!this.mayRead(connection, channel, request)) return;
-    if (options.withOccupancy && !connection.may(PRESENCE)) return replies.refuseAction(connection, PRESENCE, request);
+    if (options.withOccupancy && !connection.mayOn(PRESENCE, channel))
+      return replies.refuseAction(connection, PRESENCE, request);
     if (connection.subscriptions.length >= CHANNELS_PER_CONNECTION_MAX && !connection.subscriptionTo(channel))
       return replies.refuse(connection, "channel_limit_exceeded", request);
     hub.channels.subscribe(connection, channel, options, (refused, fields) => {

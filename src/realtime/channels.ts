@@ -56,14 +56,14 @@ export class Channels implements ConnectionObserver {
       held.withStates = options.withStates;
       // The key has been given the presence action since.
       if (!options.isPresent) this.withdrawPresence(held);
-      else if (connection.may(PRESENCE) && !held.member) held.join(held.channel.member(connection.peer));
+      else if (connection.mayOn(PRESENCE, name) && !held.member) held.join(held.channel.member(connection.peer));
       return this.acknowledge(held, (stream) =>
         this.acknowledgeAgain(held, stream, this.withOccupancy(held, options, answer)),
       );
     }
     const channel = this.channel(connection.peer.space, name);
     const subscription = new Subscription(connection, channel);
-    if (connection.may(PRESENCE) && options.isPresent) subscription.join(channel.member(connection.peer));
+    if (connection.mayOn(PRESENCE, name) && options.isPresent) subscription.join(channel.member(connection.peer));
     subscription.withMetadata = withMetadata;
     subscription.withStates = options.withStates;
     connection.addSubscription(subscription);

@@ -1,7 +1,9 @@
 /** One connection of a peer: its socket, its permissions, its subscriptions and its rates. */
 import { type Address, addressText, parseAddress } from "../access/address.ts";
 import type { Grant } from "../access/admit.ts";
-import { actionsOf, covers, type Permissions, permits } from "../access/permissions.ts";
+import { actionsOf, covers, type Permissions, permits, permitsOn } from "../access/permissions.ts";
+import type { RoomAccess } from "../access/room-access.ts";
+import type { RoomSeat } from "../access/room-token.ts";
 import type { ActionSet } from "../protocol/actions.ts";
 import type { Retention } from "../protocol/channel-rules.ts";
 import type { Scope } from "../protocol/glob.ts";
@@ -49,6 +51,8 @@ export class Connection implements Permissions {
   secretEndsMs: number | null;
   keyScope: Scope;
   actions: ActionSet;
+  /** Its place in a room; `undefined` for the connections of an application's own peers. */
+  seat: RoomSeat | undefined;
   private readonly held: Subscription[] = [];
   /** The subscriptions by channel name, while there are more than INDEXED_ABOVE. */
   private byChannel: Map<string, Subscription> | undefined;
@@ -125,6 +129,7 @@ export class Connection implements Permissions {
     this.expiresAtMs = grant.expiresAtMs;
     this.keyScope = grant.key.scope;
     this.actions = actionsOf(grant.tokenActions, grant.key);
+    this.seat = grant.seat;
     this.lastSeenMs = nowMonotonicMs;
     this.frames = framesBurst;
     this.refilledMs = nowMonotonicMs;
@@ -137,7 +142,7 @@ export class Connection implements Permissions {
 
   /** Within which the ids of its messages are unique. A peer id may look like the id of a key, so each has its own prefix. */
   get idScope(): string {
-    return this.secretSeq === undefined ? keyIdScope(this.keyId) : `peer ${this.peerId}`;
+    return this.isFromToken ? `peer ${this.peerId}` : keyIdScope(this.keyId);
   }
 
   /** The client's address, behind any trusted proxies. */
@@ -198,13 +203,22 @@ export class Connection implements Permissions {
     this.secretSeq = grant.secretSeq;
     this.secretEndsMs = grant.secretEndsMs;
     this.expiresAtMs = grant.expiresAtMs;
+    this.seat = grant.seat;
     this.narrowTo(grant.key);
+    if (grant.seat) this.actions = grant.seat.access.actions;
   }
 
   /** The key has changed: checks that passed before are done anew. */
   narrowTo(key: Grant["key"]): void {
     this.keyScope = key.scope;
     this.actions = actionsOf(this.tokenActions, key);
+    this.checkAgain();
+  }
+
+  /** Its room allows something else from now on. */
+  setRoomAccess(seat: RoomSeat, access: RoomAccess): void {
+    seat.access = access;
+    this.actions = access.actions;
     this.checkAgain();
   }
 
@@ -217,6 +231,11 @@ export class Connection implements Permissions {
 
   may(action: ActionSet): boolean {
     return permits(this, action);
+  }
+
+  /** Whether it may do this on a channel that it covers. */
+  mayOn(action: ActionSet, channel: string): boolean {
+    return permitsOn(this, action, channel);
   }
 
   /** Whether both the token and the key as it is now cover the channel. */

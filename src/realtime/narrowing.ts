@@ -27,8 +27,9 @@ export class Narrowing {
       // A fault may have closed the connection meanwhile.
       if (subscription.isEnded) continue;
       changed++;
-      if (!connection.may(SUBSCRIBE) || !covers(subscription.channel.name)) this.revoke(subscription, narrow);
-      else if ((subscription.member || subscription.withOccupancy) && !connection.may(PRESENCE))
+      const { name } = subscription.channel;
+      if (!connection.mayOn(SUBSCRIBE, name) || !covers(name)) this.revoke(subscription, narrow);
+      else if ((subscription.member || subscription.withOccupancy) && !connection.mayOn(PRESENCE, name))
         channels.withdrawPresence(subscription);
       else changed--;
     }

@@ -3,7 +3,7 @@
  * said in a room, is decided there.
  */
 import type { RoomSeat } from "../access/room-token.ts";
-import type { Code } from "../protocol/codes.ts";
+import { type Code, Problem } from "../protocol/codes.ts";
 import type { Departure } from "./lingering/departure.ts";
 
 export interface RoomRefusal {
@@ -14,10 +14,19 @@ export interface RoomRefusal {
 export interface RoomGate {
   /** Before the upgrade: the stay begins or goes on, and the seat gets its access. Rejects with a Problem. */
   enter(seat: RoomSeat): Promise<void>;
+  /** As `enter`, but nothing begins: for a plain GET, with which browsers find out why their WebSocket was refused. */
+  check(seat: RoomSeat): Promise<void>;
   /** The connection is open; its welcome is sent. `connection` is unique over all nodes. */
   connected(seat: RoomSeat, connection: string): void;
+  /**
+   * Also after an `enter` whose connection never opened: then `connection` is empty, and no `connected` has come before. A connection
+   * that a newer one of the same stay has replaced ends as `lost`: it is not the stay that has ended.
+   */
   disconnected(seat: RoomSeat, connection: string, departure: Departure): void;
-  /** A renewed token has taken the place of the one before. */
+  /**
+   * A renewed token takes the place of the one before. It has the access of the one before, and may be given another one here; what
+   * that does not cover ends after this call.
+   */
   renewed(seat: RoomSeat, before: RoomSeat): void;
   /** A subscribe was acked. */
   subscribed(seat: RoomSeat, channel: string): void;
@@ -25,4 +34,59 @@ export interface RoomGate {
   refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined;
   /** Why this state is not shown. null: the state is removed. */
   refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): RoomRefusal | undefined;
+}
+
+const noRoom = (): Promise<never> => Promise.reject(new Problem("room_not_found"));
+
+/** Where there are no rooms: nobody enters one. */
+export const NO_ROOMS: RoomGate = {
+  enter: noRoom,
+  check: noRoom,
+  connected: () => undefined,
+  disconnected: () => undefined,
+  renewed: () => undefined,
+  subscribed: () => undefined,
+  refusalOfMessage: () => ({ code: "channel_not_authorized" }),
+  refusalOfState: () => ({ code: "channel_not_authorized" }),
+};
+
+/** Realtime is built before meetings, which needs it: until `use` there are no rooms. */
+export class LateRoomGate implements RoomGate {
+  private gate = NO_ROOMS;
+
+  use(gate: RoomGate): void {
+    this.gate = gate;
+  }
+
+  enter(seat: RoomSeat): Promise<void> {
+    return this.gate.enter(seat);
+  }
+
+  check(seat: RoomSeat): Promise<void> {
+    return this.gate.check(seat);
+  }
+
+  connected(seat: RoomSeat, connection: string): void {
+    this.gate.connected(seat, connection);
+  }
+
+  disconnected(seat: RoomSeat, connection: string, departure: Departure): void {
+    this.gate.disconnected(seat, connection, departure);
+  }
+
+  renewed(seat: RoomSeat, before: RoomSeat): void {
+    this.gate.renewed(seat, before);
+  }
+
+  subscribed(seat: RoomSeat, channel: string): void {
+    this.gate.subscribed(seat, channel);
+  }
+
+  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): RoomRefusal | undefined {
+    return this.gate.refusalOfMessage(seat, channel, dataJson);
+  }
+
+  refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): RoomRefusal | undefined {
+    return this.gate.refusalOfState(seat, channel, stateJson);
+  }
 }

@@ -78,7 +78,7 @@ export class HistoryFrames {
     }
     if (page === "not here") return refuse("malformed_message", notHere(request));
     // The key may have changed while the store was read.
-    if (!connection.may(SUBSCRIBE)) return refuse("action_not_permitted");
+    if (!connection.mayOn(SUBSCRIBE, channel)) return refuse("action_not_permitted");
     if (!connection.covers(channel)) return refuse("channel_not_authorized");
     const text = encode.history(requestId, JSON.stringify(channel), page?.fields ?? '"messages":[],"more":false');
     const roomBytes = this.parts.maxPendingBytes - Buffer.byteLength(text);

@@ -70,6 +70,7 @@ export class TestKeys {
       peerMetadataJson: metadata === undefined ? undefined : JSON.stringify(metadata),
       metadataJson: undefined,
       extraConnects: 0,
+      seat: undefined,
     };
   }
 
