@@ -1,5 +1,6 @@
 /** The history of a node: in the data folder, or in PostgreSQL beside the store. */
 import type { Keyring } from "../access/keyring.ts";
+import { appOfSpace } from "../access/room-space.ts";
 import type { Config } from "../config/settings.ts";
 import type { HistoryStore } from "../history/history.ts";
 import { openPostgresHistory } from "../history/postgres.ts";
@@ -24,7 +25,7 @@ export function buildTrimming({ history, keyring, log }: NodeContext & { readonl
   return new HistoryTrimming({
     history,
     // Another node may have created an application that this one does not know yet.
-    maxBytesOf: (app) => keyring.app(app)?.maxHistoryBytes ?? Number.POSITIVE_INFINITY,
+    maxBytesOf: (space) => keyring.app(appOfSpace(space))?.maxHistoryBytes ?? Number.POSITIVE_INFINITY,
     failed: (err) => log.error({ err }, "the history could not be trimmed; trying again every second"),
   });
 }

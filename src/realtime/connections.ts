@@ -74,8 +74,8 @@ export class Connections {
 
   connect(grant: Grant, socket: Socket, client: Address): Connection {
     const { spaces, clock, engine, usage, rates, emitter, holds } = this.parts;
-    const elsewhere = engine.connections(grant.app);
     const space = spaces.open(grant.app);
+    const elsewhere = engine.connections(space.owner);
     // Later than any before, if only by a microsecond: which connection is the newest must never be a tie.
     this.lastConnectedMs = Math.max(clock.nowMs(), this.lastConnectedMs + 0.001);
     const peer = space.peer(grant.peerId);
@@ -92,7 +92,7 @@ export class Connections {
     holds.end(grant.app, grant.peerId);
     this.keyConnections(connection.keyId).add(connection);
     for (const observer of this.observers) observer.connected?.(connection);
-    usage.connected(space.app, elsewhere);
+    usage.connected(space.owner, elsewhere);
     emitter.connected(connection);
     try {
       this.countBy(space, 1);
@@ -135,7 +135,7 @@ export class Connections {
       safely(faults, "socket", () => engine.release(space.app, connection.peerId));
     this.removeOfKey(keyId, connection);
     safely(faults, "socket", () => this.countBy(space, -1));
-    usage.disconnected(space.app);
+    usage.disconnected(space.owner);
     space.forgetIfUnused(peer);
     spaces.forgetIfEmpty(space);
   }
@@ -176,7 +176,7 @@ export class Connections {
     space.connectionCount += by;
     space.counters.connections += by;
     this.connected += by;
-    this.parts.engine.counted(space.app, space.connectionCount);
+    this.parts.engine.counted(space.owner, this.parts.spaces.connectionsOf(space.owner));
   }
 
   private removeOfKey(keyId: string, connection: Connection): void {

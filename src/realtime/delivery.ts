@@ -4,6 +4,7 @@
  * Before a message is written, its receivers are shown the pending presence changes of its sender.
  */
 import type { Keyring } from "../access/keyring.ts";
+import { appOfSpace } from "../access/room-space.ts";
 import { type Engine, type Envelope, HELD, UNAVAILABLE } from "../engine/engine.ts";
 import type { StoredMessage } from "../history/history.ts";
 import * as encode from "../protocol/encode.ts";
@@ -282,7 +283,8 @@ export class Delivery {
   }
 
   /** An accepted message in an application that may have no connection here. */
-  private countMessage(app: string): void {
+  private countMessage(space: string): void {
+    const app = appOfSpace(space);
     this.parts.metrics.traffic.of(app).messages++;
     this.parts.usage.message(app);
   }

@@ -42,11 +42,11 @@ export class Occupancy {
   }
 
   localConnections(app: string): number {
-    return this.spaces.get(app)?.connectionCount ?? 0;
+    return this.spaces.connectionsOf(app);
   }
 
   localCounts(): ReadonlyMap<string, number> {
-    return new Map([...this.spaces.all()].map(({ app, connectionCount }) => [app, connectionCount]));
+    return new Map([...this.spaces.all()].map(({ owner }) => [owner, this.spaces.connectionsOf(owner)]));
   }
 
   /** Members of a channel with metadata, including those that wait for their roster; `undefined` if a node has not answered. */

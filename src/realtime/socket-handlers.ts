@@ -36,7 +36,9 @@ export interface SocketHandlersParts {
 }
 
 /** A client may close with any number: unknown ones share one series in the metrics. */
-const CLOSE_CODES = new Set([1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 4001, 4002, 4010, 4011, 4020]);
+const CLOSE_CODES = new Set([
+  1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1009, 1011, 4001, 4002, 4010, 4011, 4020, 4021,
+]);
 
 export class SocketHandlers {
   constructor(private readonly parts: SocketHandlersParts) {}

@@ -1,4 +1,5 @@
-/** One application on this node: the peers that are connected, and the channels in use. */
+/** An application on this node, or its rooms: the peers that are connected, and the channels in use. */
+import { appOfSpace } from "../access/room-space.ts";
 import type { TrafficCounters } from "../telemetry/traffic.ts";
 import type { Channel } from "./channel.ts";
 import { Peer } from "./peer.ts";
@@ -6,6 +7,8 @@ import type { RateWindow } from "./rate-window.ts";
 import type { Count } from "./usage.ts";
 
 export class Space {
+  /** The id of the application that usage and traffic count for. */
+  readonly owner: string;
   readonly peers = new Map<string, Peer>();
   readonly channels = new Map<string, Channel>();
   connectionCount = 0;
@@ -13,11 +16,14 @@ export class Space {
   stays = 0;
 
   constructor(
+    /** The application's id, or the name of the space of its rooms. */
     readonly app: string,
     readonly counters: TrafficCounters,
     readonly rateWindow: RateWindow,
     private readonly usage: Count,
-  ) {}
+  ) {
+    this.owner = appOfSpace(app);
+  }
 
   /** An accepted publish or send of one of its connections. */
   countMessage(): void {

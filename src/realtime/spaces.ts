@@ -1,4 +1,5 @@
 /** The applications with connections or channels on this node. What nothing uses any more is forgotten. */
+import { appOfSpace, roomSpaceOf } from "../access/room-space.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Traffic } from "../telemetry/traffic.ts";
 import type { Channel } from "./channel.ts";
@@ -25,7 +26,8 @@ export class Spaces {
   open(app: string): Space {
     let space = this.byApp.get(app);
     if (!space) {
-      space = new Space(app, this.traffic.of(app), this.rateWindow, this.usage.of(app));
+      const owner = appOfSpace(app);
+      space = new Space(app, this.traffic.of(owner), this.rateWindow, this.usage.of(owner));
       this.byApp.set(app, space);
     }
     return space;
@@ -41,6 +43,11 @@ export class Spaces {
 
   all(): Iterable<Space> {
     return this.byApp.values();
+  }
+
+  /** The connections of an application, those in its rooms included. */
+  connectionsOf(app: string): number {
+    return (this.get(app)?.connectionCount ?? 0) + (this.get(roomSpaceOf(app))?.connectionCount ?? 0);
   }
 
   get channelCount(): number {

@@ -1,5 +1,6 @@
 /** How a member goes when its connection ends (history 4). */
 import { type Closing, GOING_AWAY, KEY_REVOKED, KICKED, RESYNC, TOKEN_EXPIRED } from "../../protocol/close.ts";
+import { PUT_OUT } from "../../protocol/put-out.ts";
 
 /**
  * `goodbye`: the client wanted it, or must not come back. `lost`: it ended otherwise, and may come back. `held`: the service itself
@@ -21,7 +22,11 @@ export function departureByService(closing: Closing): Departure {
       return "held";
     case KEY_REVOKED:
     case KICKED:
+    case PUT_OUT.time:
+    case PUT_OUT.ended:
+    case PUT_OUT.removed:
       return "goodbye";
+    // Among these the one that a newer connection has replaced: until that one subscribes, nobody must be seen to leave.
     default:
       return "lost";
   }
