@@ -35,6 +35,31 @@ function node(rooms: RoomStore = store.rooms, nowMs = Date.now, maxPerApp = 1000
   return new Rooms(rooms, expiry, nowMs, maxPerApp);
 }
 
+describe("a listener", () => {
+  test("hears of each edit and of the archiving, by the id of the room", async () => {
+    const rooms = node();
+    const heard: unknown[] = [];
+    rooms.onChange((change) => heard.push(change));
+    const { _id: room } = await rooms.create(APP, { roomName: "one" });
+    expect(heard).toEqual([]);
+    await rooms.update(APP, "one", { roomName: "two", enableChat: false });
+    await rooms.archive(APP, "two");
+    expect(heard).toEqual([
+      { app: APP, room },
+      { app: APP, room },
+    ]);
+  });
+
+  test("does not hear of what failed", async () => {
+    const rooms = node();
+    await rooms.create(APP, { roomName: "one" });
+    await rooms.create(APP, { roomName: "two" });
+    rooms.onChange(() => expect.unreachable());
+    await expect(rooms.update(APP, "one", { roomName: "two" })).rejects.toMatchObject({ code: "room_already_exists" });
+    await expect(rooms.archive(APP, "three")).rejects.toMatchObject({ code: "room_not_found" });
+  });
+});
+
 describe("two nodes", () => {
   test("that edit one room at the same time lose no edit", async () => {
     const other = node();

@@ -42,6 +42,13 @@ export interface FoundRooms {
   readonly total: number;
 }
 
+/** A room was edited or archived on this node. */
+export interface RoomChange {
+  readonly app: string;
+  /** The room's id. */
+  readonly room: string;
+}
+
 export const valuesOf = (row: RoomRow): FieldValues => row.fields as FieldValues;
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
@@ -53,6 +60,8 @@ const SEARCH_ROOMS_MAX = 5000;
 const EDIT_ATTEMPTS = 20;
 
 export class Rooms {
+  private readonly listeners: ((change: RoomChange) => void)[] = [];
+
   constructor(
     private readonly store: RoomStore,
     private readonly expiry: Expiry,
@@ -60,6 +69,11 @@ export class Rooms {
     /** Limit of rooms that are not archived. */
     private readonly maxPerApp: number,
   ) {}
+
+  /** Called after each edit and each archiving by this node, except those by the clock (expiry.ts). MUST NOT throw. */
+  onChange(listener: (change: RoomChange) => void): void {
+    this.listeners.push(listener);
+  }
 
   async create(app: string, { roomName, ...edits }: RoomEdits): Promise<RoomRecord> {
     const fields = merged({}, edits);
@@ -141,13 +155,16 @@ export class Rooms {
       if (outcome === "taken") throw alreadyExists();
       if (outcome === "changed") continue;
       this.expiry.schedule(row.archiveAt);
+      this.changed(row);
       return record(row);
     }
     throw new Problem("internal_error", "The room is being changed by too many others; try again.");
   }
 
   async archive(app: string, name: string): Promise<void> {
+    const row = await this.row(app, name);
     if (!(await this.store.archiveRoom(app, name, this.nowMs()))) throw new Problem("room_not_found");
+    this.changed(row);
   }
 
   /** The room of that name; throws a problem if there is none. */
@@ -155,6 +172,10 @@ export class Rooms {
     const row = await this.store.room(app, name, this.nowMs());
     if (!row) throw new Problem("room_not_found");
     return row;
+  }
+
+  private changed({ app, id }: RoomRow): void {
+    for (const listener of this.listeners) listener({ app, room: id });
   }
 
   /** A room that is due but not archived yet still holds its name, and counts: it is archived now, and the write is repeated. */
