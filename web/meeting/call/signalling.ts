@@ -4,6 +4,8 @@ export interface Signalling {
   readonly self: string;
   /** This page continues a stay that an earlier page has begun: the others may still have connections to that page. */
   readonly isResumed: boolean;
+  /** False while the connection to the service is being restored. */
+  isOnline(): boolean;
   /** The participantSessions of the others that are inside now. */
   others(): readonly string[];
   /** Called when `others()` has changed, and when this page is back after it was away. */

@@ -1,0 +1,223 @@
+/** The media of a meeting without a server: every page has a connection to every other one, and sends its own tracks to each. */
+import type { Kind, MediaEngine, MediaEvents, Quality, RemoteTrack } from "./contract.ts";
+import { PeerLink } from "./peer-link.ts";
+import { heightFor } from "./resolution.ts";
+import { readSignal, type Signal, type Signalling } from "./signalling.ts";
+import { SpeakerChoice } from "./speaker.ts";
+
+const LOOK_EVERY_MS = 500;
+const LEVELS_EVERY_MS = 250;
+const MEASURE_EVERY_MS = 2000;
+/** Signals of participants that the roster does not have yet. */
+const EARLY_SENDERS_MAX = 10;
+const EARLY_SIGNALS_MAX = 60;
+
+type Listeners = { readonly [E in keyof MediaEvents]: Set<(...args: MediaEvents[E]) => void> };
+
+export const makeMesh = (): MediaEngine => new Mesh();
+
+class Mesh implements MediaEngine {
+  readonly #listeners: Listeners = { tracks: new Set(), quality: new Set(), speaker: new Set() };
+  readonly #links = new Map<string, PeerLink>();
+  readonly #early = new Map<string, Signal[]>();
+  readonly #outgoing = new Map<Kind, MediaStreamTrack>();
+  /** The height of the camera's picture when it was published. */
+  #cameraHeight = 0;
+  readonly #muted = new Set<Kind>();
+  #isAllowed: (participantSession: string, kind: Kind) => boolean = () => true;
+  #signalling: Signalling | undefined;
+  #iceServers: readonly RTCIceServer[] = [];
+  #ends: (() => void)[] = [];
+  /** As last shown. */
+  #tracks: readonly RemoteTrack[] = [];
+  readonly #qualities = new Map<string, Quality>();
+  #speaker: string | undefined;
+  readonly #choice = new SpeakerChoice();
+
+  join(signalling: Signalling, iceServers: readonly RTCIceServer[]): void {
+    this.leave();
+    this.#signalling = signalling;
+    this.#iceServers = iceServers;
+    this.#ends = [
+      signalling.onOthers(() => this.#othersChanged()),
+      signalling.onSignal((from, data) => this.#received(from, data)),
+      every(LOOK_EVERY_MS, () => this.#look()),
+      every(LEVELS_EVERY_MS, () => this.#listen()),
+      every(MEASURE_EVERY_MS, () => this.#measure()),
+    ];
+    this.#othersChanged();
+  }
+
+  setIceServers(iceServers: readonly RTCIceServer[]): void {
+    this.#iceServers = iceServers;
+  }
+
+  async publish(kind: Kind, track: MediaStreamTrack | null): Promise<void> {
+    if (track) {
+      track.enabled = !this.#muted.has(kind);
+      this.#outgoing.set(kind, track);
+      if (kind === "video") this.#cameraHeight = track.getSettings().height ?? 0;
+    } else this.#outgoing.delete(kind);
+    await this.#scaleCamera();
+    await this.#update();
+  }
+
+  mute(kind: Kind, isMuted: boolean): void {
+    if (isMuted) this.#muted.add(kind);
+    else this.#muted.delete(kind);
+    const track = this.#outgoing.get(kind);
+    if (track) track.enabled = !isMuted;
+  }
+
+  tracks(): readonly RemoteTrack[] {
+    return this.#tracks;
+  }
+
+  allow(isAllowed: (participantSession: string, kind: Kind) => boolean): void {
+    this.#isAllowed = isAllowed;
+    void this.#update();
+  }
+
+  level(participantSession: string): number {
+    return this.#links.get(participantSession)?.level ?? 0;
+  }
+
+  qualityOf(participantSession: string): Quality {
+    return this.#links.get(participantSession)?.quality ?? "connecting";
+  }
+
+  on<E extends keyof MediaEvents>(event: E, listener: (...args: MediaEvents[E]) => void): () => void {
+    this.#listeners[event].add(listener);
+    return () => this.#listeners[event].delete(listener);
+  }
+
+  leave(): void {
+    for (const end of this.#ends) end();
+    this.#ends = [];
+    for (const link of this.#links.values()) {
+      link.sayBye();
+      link.close();
+    }
+    this.#links.clear();
+    this.#early.clear();
+    this.#signalling = undefined;
+    this.#show();
+  }
+
+  #othersChanged(): void {
+    const others = new Set(this.#signalling?.others());
+    for (const [who, link] of this.#links)
+      if (!others.has(who)) {
+        link.close();
+        this.#links.delete(who);
+      }
+    for (const who of others) if (!this.#links.has(who)) this.#meet(who);
+    const nowMs = performance.now();
+    for (const link of this.#links.values()) {
+      link.setPeople(others.size + 1);
+      link.wake(nowMs);
+    }
+    void this.#scaleCamera();
+    this.#show();
+  }
+
+  #meet(who: string): void {
+    const link = this.#linkTo(who);
+    if (!link) return;
+    this.#links.set(who, link);
+    // The other one may have a connection to the page that this one continues.
+    if (this.#signalling?.isResumed) link.sayBye();
+    const early = this.#early.get(who) ?? [];
+    this.#early.delete(who);
+    for (const signal of early) link.receive(signal, performance.now());
+  }
+
+  #linkTo(who: string): PeerLink | undefined {
+    const signalling = this.#signalling;
+    if (!signalling) return undefined;
+    const iceServers = (): readonly RTCIceServer[] => this.#iceServers;
+    return new PeerLink({
+      isLeader: signalling.self < who,
+      get iceServers() {
+        return iceServers();
+      },
+      isOnline: () => signalling.isOnline(),
+      send: (signal) => signalling.send(who, signal),
+      outgoing: (kind) => this.#outgoing.get(kind) ?? null,
+      isAllowed: (kind) => this.#isAllowed(who, kind),
+      changed: () => this.#show(),
+    });
+  }
+
+  #received(from: string, data: Readonly<Record<string, unknown>>): void {
+    const signal = readSignal(data);
+    if (!signal) return;
+    const link = this.#links.get(from);
+    if (link) return link.receive(signal, performance.now());
+    // The roster comes a little later than the first signals; signals of one that has left are dropped in the end.
+    const early = this.#early.get(from) ?? [];
+    const [oldest] = this.#early.keys();
+    if (early.length === 0 && this.#early.size >= EARLY_SENDERS_MAX && oldest !== undefined) this.#early.delete(oldest);
+    if (early.length < EARLY_SIGNALS_MAX) early.push(signal);
+    this.#early.set(from, early);
+  }
+
+  #look(): void {
+    const nowMs = performance.now();
+    for (const link of this.#links.values()) link.look(nowMs);
+  }
+
+  #listen(): void {
+    const levels = new Map([...this.#links].map(([who, link]) => [who, link.level]));
+    const speaker = this.#choice.next(levels, performance.now());
+    if (speaker === this.#speaker) return;
+    this.#speaker = speaker;
+    this.#emit("speaker", speaker);
+  }
+
+  #measure(): void {
+    for (const link of this.#links.values()) void link.measure();
+  }
+
+  async #update(): Promise<void> {
+    await Promise.all([...this.#links.values()].map((link) => link.update()));
+    this.#show();
+  }
+
+  /** Less is captured when less is sent; never more than the page has asked the camera for. */
+  async #scaleCamera(): Promise<void> {
+    const track = this.#outgoing.get("video");
+    const height = Math.min(this.#cameraHeight, heightFor(this.#links.size + 1));
+    if (!track || height === 0 || track.getSettings().height === height) return;
+    const { aspectRatio = 16 / 9 } = track.getSettings();
+    const wanted = { height: { ideal: height }, width: { ideal: Math.round(height * aspectRatio) } };
+    // A camera that cannot is scaled when it is encoded.
+    await track.applyConstraints({ ...track.getConstraints(), ...wanted }).catch(() => undefined);
+  }
+
+  #show(): void {
+    for (const [who, link] of this.#links) {
+      const { quality } = link;
+      if (this.#qualities.get(who) === quality) continue;
+      this.#qualities.set(who, quality);
+      this.#emit("quality", who, quality);
+    }
+    for (const who of this.#qualities.keys()) if (!this.#links.has(who)) this.#qualities.delete(who);
+    const tracks = [...this.#links].flatMap(([participantSession, link]) =>
+      link.tracks.map(([kind, track]) => ({ participantSession, kind, track })),
+    );
+    const before = this.#tracks;
+    if (tracks.length === before.length && tracks.every(({ track }, at) => track === before[at]?.track)) return;
+    this.#tracks = tracks;
+    this.#emit("tracks");
+  }
+
+  #emit<E extends keyof MediaEvents>(event: E, ...args: MediaEvents[E]): void {
+    for (const listener of [...this.#listeners[event]]) listener(...args);
+  }
+}
+
+function every(ms: number, run: () => void): () => void {
+  const timer = setInterval(run, ms);
+  return () => clearInterval(timer);
+}
