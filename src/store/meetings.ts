@@ -4,10 +4,12 @@
  * - `hold` and `enter` MUST be exact, however many nodes call them: stays that have not ended and places that are held together
  *   never exceed `max`. A place is held in the name of the participantSession that will enter.
  * - `enter` MUST begin one stay per participantSession, and one meeting per room that has none.
- * - `end` MUST end a stay once, and say so to one caller only.
- * - A stay is open until it is ended. `node` is the node with its connection, or null while it has none; `seenMs` is when it was last known
+ * - `end` MUST end a stay once, and say so to one caller only. The same applies to `endOverdue`, `endMeeting` and `endEmpty`.
+ * - A stay is open until it is ended. `node` is the node with its connection, or null while it has none; `seen` is when it was last known
  *   to be connected. A node says every few seconds that it is alive (`beat`): stays of a node that does not are those of a
- *   node that was killed.
+ *   node that was killed. So the name of a node MUST be a new one for each process, also after a restart.
+ * - What these calls have written MUST survive the end of the process. After a power loss the last seconds may be missing: stays that are open
+ *   then are ended as those of a killed node.
  * - Times are Unix ms of the caller's clock.
  */
 
@@ -52,6 +54,8 @@ export interface Entering extends Omit<StayRow, "meeting" | "seen" | "began" | "
   readonly node: string;
   /** For a new meeting. */
   readonly newMeeting: string;
+  /** An admin let it in from the lobby: like an admin, it may enter a locked meeting. */
+  readonly isLetIn?: boolean | undefined;
   /** Seconds from the first entry of this access token into the meeting, or of this stay; null: no limit. */
   readonly ejectAfterSec: number | null;
   /** Whatever comes first; null: no limit. */
@@ -60,8 +64,11 @@ export interface Entering extends Omit<StayRow, "meeting" | "seen" | "began" | "
 
 export type Entered =
   | { readonly outcome: "began" | "back"; readonly stay: StayRow; readonly meeting: MeetingRow }
-  /** `ended`: this participantSession has ended, and cannot come back. `removed`: its access token or user was put out of this meeting. */
-  | { readonly outcome: "full" | "ended" | "removed" | "locked" };
+  /**
+   * The first that applies. `ended`: this participantSession has ended, and cannot come back. `removed`: its access token or user was put out of
+   * this meeting. `time`: its time in this meeting is over. `full`, `locked`: as they say.
+   */
+  | { readonly outcome: "ended" | "removed" | "time" | "full" | "locked" };
 
 export interface MeetingPage {
   readonly rows: readonly MeetingRow[];
@@ -95,8 +102,11 @@ export interface WaitingRow {
   readonly decided: number | null;
 }
 
-export interface MeetingStore {
-  /** Holds a place until then; again for the same participantSession it is held longer. `full` counts stays and other held places. */
+export interface MeetingStore extends LobbyStore {
+  /**
+   * Holds a place until then; again for the same participantSession it is held longer. `full` counts stays and other held places. A
+   * stay that is open has its place already.
+   */
   hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full">;
   enter(one: Entering, max: number, nowMs: number): Promise<Entered>;
   /** Its connection is gone from this node; if it is on another by now, nothing changes. */
@@ -113,6 +123,8 @@ export interface MeetingStore {
   meeting(app: string, id: string): Promise<MeetingRow | undefined>;
   /** Oldest first; at most `limit`. */
   participants(meeting: string, limit: number): Promise<readonly StayRow[]>;
+  /** When this access token first entered the meeting. */
+  firstEntry(meeting: string, accessToken: string): Promise<number | undefined>;
   /** undefined: `endId` is none of the application's. */
   meetings(app: string, search: MeetingSearch): Promise<MeetingPage | undefined>;
   lock(meeting: string, isLocked: boolean): Promise<void>;
@@ -128,13 +140,30 @@ export interface MeetingStore {
    * Open stays that nobody has had a connection of since before `beforeMs`: those without a node that were seen before it, and those of nodes
    * whose last beat was before it. `lastSeen` is that time. At most `limit`.
    */
-  overdue(beforeMs: number, limit: number): Promise<readonly { readonly stay: StayRow; readonly lastSeen: number }[]>;
+  overdue(beforeMs: number, limit: number): Promise<readonly OverdueStay[]>;
+  /** Ends overdue stays as `lost` when they were last seen, unless they are back meanwhile. Returns those that this call has ended. */
+  endOverdue(beforeMs: number, limit: number): Promise<readonly StayRow[]>;
+  /** Ends a meeting when its last stay ended. undefined: it had ended before, or a stay is open. */
+  endMeeting(meeting: string): Promise<MeetingRow | undefined>;
   /** Ends meetings without an open stay whose last stay ended before `beforeMs`, at that time. Returns those that this call has ended. */
   endEmpty(beforeMs: number, limit: number): Promise<readonly MeetingRow[]>;
-  /** Forgets meetings of an application that ended before then, with their stays. Returns how many. */
-  forget(app: string, endedBeforeMs: number, limit: number): Promise<number>;
+  /**
+   * Forgets meetings that ended more than their application's `meetingRetentionDays` ago, with their stays, also those of deleted applications. Returns
+   * how many: less than `limit` if there are no more.
+   */
+  forgetOld(nowMs: number, limit: number): Promise<number>;
+}
 
-  /** `full`: the room has `max` that wait, or this address has `maxPerAddress`. */
+export interface OverdueStay {
+  readonly stay: StayRow;
+  readonly lastSeen: number;
+}
+
+export interface LobbyStore {
+  /**
+   * `full`: the room has `max` that wait, or this address has `maxPerAddress` that wait or were declined and are not forgotten yet. A
+   * ticket that is known already changes nothing.
+   */
   wait(row: WaitingRow, max: number, maxPerAddress: number): Promise<"waiting" | "full">;
   waiting(app: string, room: string): Promise<readonly WaitingRow[]>;
   ticket(ticket: string): Promise<WaitingRow | undefined>;

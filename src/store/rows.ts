@@ -8,10 +8,10 @@ import type { AppRow, BlockRow, KeyRow, PreviousAppSecret, SecretRow, UsageRow }
 
 export type DbRow = Readonly<Record<string, string | number | bigint | null>>;
 
-const text = (value: DbRow[string] | undefined): string => String(value);
-const textOrNull = (value: DbRow[string] | undefined): string | null => (value == null ? null : String(value));
-const number = (value: DbRow[string] | undefined): number => Number(value);
-const numberOrNull = (value: DbRow[string] | undefined): number | null => (value == null ? null : Number(value));
+export const text = (value: DbRow[string] | undefined): string => String(value);
+export const textOrNull = (value: DbRow[string] | undefined): string | null => (value == null ? null : String(value));
+export const number = (value: DbRow[string] | undefined): number => Number(value);
+export const numberOrNull = (value: DbRow[string] | undefined): number | null => (value == null ? null : Number(value));
 
 /** A text that can be searched for: no id or name contains U+0000, and PostgreSQL rejects it in a statement. */
 export const searchable = (name: string): string => name.replaceAll("\0", "\uFFFD");

@@ -8,6 +8,7 @@ import { PostgresLeases } from "./postgres-leases.ts";
 import { type DbRow, searchable, toApp, toBlock, toKey, toOperator, toSecret, toSession, toUsage } from "./rows.ts";
 import { SqlAudit } from "./sql-audit.ts";
 import { SqlHeldMembers } from "./sql-held-members.ts";
+import { SqlMeetings } from "./sql-meetings.ts";
 import { SqlRecordings } from "./sql-recordings.ts";
 import { SqlRooms } from "./sql-rooms.ts";
 import type {
@@ -191,6 +192,7 @@ export class SqlStore extends SqlReads implements Store {
   /** Changes of this process are queued here; changes of other processes wait for the row of the revision. */
   private lastChange: Promise<unknown> = Promise.resolve();
   readonly rooms: SqlRooms;
+  readonly meetings: SqlMeetings;
   readonly recordings: SqlRecordings;
   readonly audit: SqlAudit;
   readonly heldMembers: SqlHeldMembers;
@@ -199,6 +201,7 @@ export class SqlStore extends SqlReads implements Store {
   constructor(private readonly database: Database) {
     super(database.run);
     this.rooms = new SqlRooms(database);
+    this.meetings = new SqlMeetings(database);
     this.recordings = new SqlRecordings(database);
     this.audit = new SqlAudit(database);
     this.heldMembers = new SqlHeldMembers(database);

@@ -13,6 +13,7 @@ import type { Action } from "../protocol/actions.ts";
 import type { ChannelRule } from "../protocol/channel-rules.ts";
 import type { HeldMemberStore } from "./held-members.ts";
 import type { Leases } from "./leases.ts";
+import type { MeetingStore } from "./meetings.ts";
 import type { AuditStore, OperatorRow, SessionRow } from "./operators.ts";
 import type { RecordingStore } from "./recordings.ts";
 import type { RoomStore } from "./rooms.ts";
@@ -140,6 +141,7 @@ export interface Change extends Reads {
 
 export interface Store extends Reads {
   readonly rooms: RoomStore;
+  readonly meetings: MeetingStore;
   readonly recordings: RecordingStore;
   readonly audit: AuditStore;
   readonly heldMembers: HeldMemberStore;

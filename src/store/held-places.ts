@@ -1,0 +1,142 @@
+/**
+ * Places that are held for people who have joined a room and are not connected yet.
+ *
+ * Nodes that share a store hold them in rows, under a lock of the room. Elsewhere they are in memory, so that a join writes nothing: whoever holds
+ * a place comes back within seconds or not at all, also after a restart.
+ */
+import type { SQL } from "bun";
+import type { Database } from "./database.ts";
+import type { DbRow } from "./rows.ts";
+
+/** How many expired places one `sweep` removes. */
+const SWEEP_ROWS = 1000;
+
+/** Inside a transaction, after `lock`. */
+export interface HeldPlaces {
+  /** Until the transaction ends, no other one has the lock of this room. */
+  lock(tx: SQL, app: string, room: string): Promise<void>;
+  /** The same, for the room of a stay. */
+  lockByStay(tx: SQL, stay: string): Promise<void>;
+  hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full">;
+  /** How many others hold a place in memory; places in rows are counted by the statements. */
+  others(app: string, room: string, id: string, nowMs: number): number;
+  release(tx: SQL, id: string): Promise<void>;
+  sweep(nowMs: number): Promise<void>;
+}
+
+export const heldPlaces = (database: Database): HeldPlaces =>
+  database.isShared ? new PlacesInRows(database) : new PlacesInMemory(database);
+
+interface Place {
+  readonly key: string;
+  readonly untilMs: number;
+}
+
+class PlacesInMemory implements HeldPlaces {
+  /** By participantSession, in the order in which they were held. Bound: joins of 15 s, and each room has at most its limit. */
+  private readonly places = new Map<string, Place>();
+  private readonly byRoom = new Map<string, Set<string>>();
+
+  constructor(private readonly database: Database) {}
+
+  async lock(): Promise<void> {
+    // There is one connection: its transactions run one after the other.
+  }
+
+  async lockByStay(): Promise<void> {
+    // As above.
+  }
+
+  hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full"> {
+    // Within the turn of the connection: no stay begins between the count and the decision.
+    return this.database.run(async (sql) => {
+      const rows: DbRow[] = await sql`
+        SELECT COUNT(*) AS n FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL AND id <> ${id}`;
+      if (Number(rows[0]?.n) + this.others(app, room, id, nowMs) >= max) return "full";
+      this.remove(id);
+      const key = keyOf(app, room);
+      this.places.set(id, { key, untilMs });
+      const ids = this.byRoom.get(key);
+      if (ids) ids.add(id);
+      else this.byRoom.set(key, new Set([id]));
+      return "held";
+    });
+  }
+
+  others(app: string, room: string, id: string, nowMs: number): number {
+    // The oldest first: what this leaves is at most what was held within the longest time that is asked for.
+    for (const [held, { untilMs }] of this.places) {
+      if (untilMs > nowMs) break;
+      this.remove(held);
+    }
+    let count = 0;
+    for (const held of this.byRoom.get(keyOf(app, room)) ?? [])
+      if (held !== id && (this.places.get(held)?.untilMs ?? 0) > nowMs) count++;
+    return count;
+  }
+
+  async release(_tx: SQL, id: string): Promise<void> {
+    this.remove(id);
+  }
+
+  async sweep(nowMs: number): Promise<void> {
+    for (const [id, { untilMs }] of this.places) if (untilMs <= nowMs) this.remove(id);
+  }
+
+  private remove(id: string): void {
+    const place = this.places.get(id);
+    if (!place) return;
+    this.places.delete(id);
+    const ids = this.byRoom.get(place.key);
+    ids?.delete(id);
+    if (ids?.size === 0) this.byRoom.delete(place.key);
+  }
+}
+
+class PlacesInRows implements HeldPlaces {
+  constructor(private readonly database: Database) {}
+
+  // An advisory lock of 64 bits, which has nothing to do with those of two numbers in postgres.ts. A transaction takes one room's lock at
+  // most, and before anything else, so no two wait for each other. Another room with the same hash only waits.
+  async lock(tx: SQL, app: string, room: string): Promise<void> {
+    await tx`SELECT pg_advisory_xact_lock(hashtextextended(${`${app}/${room}`}::text, 0))`;
+  }
+
+  async lockByStay(tx: SQL, stay: string): Promise<void> {
+    await tx`SELECT pg_advisory_xact_lock(hashtextextended(app || '/' || room, 0)) FROM stays WHERE id = ${stay}`;
+  }
+
+  hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full"> {
+    return this.database.transaction(async (tx) => {
+      await this.lock(tx, app, room);
+      const rows: DbRow[] = await tx`
+        INSERT INTO held_places (id, app, room, until_ms)
+        SELECT ${id}::text, ${app}::text, ${room}::text, ${untilMs}::bigint
+        WHERE (SELECT COUNT(*) FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL AND id <> ${id})
+          + (SELECT COUNT(*) FROM held_places WHERE app = ${app} AND room = ${room} AND until_ms > ${nowMs} AND id <> ${id})
+          < ${max}::bigint
+        ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms
+        RETURNING id`;
+      return rows.length > 0 ? "held" : "full";
+    });
+  }
+
+  others(): number {
+    return 0;
+  }
+
+  async release(tx: SQL, id: string): Promise<void> {
+    await tx`DELETE FROM held_places WHERE id = ${id}`;
+  }
+
+  async sweep(nowMs: number): Promise<void> {
+    // Rows that another node removes are skipped: two nodes that wait for each other's rows would deadlock.
+    await this.database.run(
+      (sql) => sql`
+        DELETE FROM held_places WHERE id IN (
+          SELECT id FROM held_places WHERE until_ms <= ${nowMs} LIMIT ${SWEEP_ROWS} FOR UPDATE SKIP LOCKED)`,
+    );
+  }
+}
+
+const keyOf = (app: string, room: string): string => `${app}/${room}`;

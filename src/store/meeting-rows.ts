@@ -1,0 +1,43 @@
+/** Converts rows of meetings, stays and the lobby to the rows of the contract. */
+import type { MeetingRow, StayEnd, StayRow, WaitingRow } from "./meetings.ts";
+import { type DbRow, number, numberOrNull, text, textOrNull } from "./rows.ts";
+
+export const toMeeting = (row: DbRow): MeetingRow => ({
+  id: text(row.id),
+  app: text(row.app),
+  room: text(row.room),
+  roomName: text(row.room_name),
+  began: number(row.began),
+  ended: numberOrNull(row.ended),
+  isLocked: number(row.is_locked) === 1,
+});
+
+export const toStay = (row: DbRow): StayRow => ({
+  id: text(row.id),
+  meeting: text(row.meeting),
+  app: text(row.app),
+  room: text(row.room),
+  name: text(row.name),
+  externalUserId: textOrNull(row.external_user_id),
+  isAdmin: number(row.is_admin) === 1,
+  isGuest: number(row.is_guest) === 1,
+  accessToken: textOrNull(row.access_token),
+  ejectAt: numberOrNull(row.eject_at),
+  node: textOrNull(row.node),
+  seen: number(row.seen),
+  began: number(row.began),
+  ended: numberOrNull(row.ended),
+  why: textOrNull(row.why) as StayEnd | null,
+});
+
+export const toWaiting = (row: DbRow): WaitingRow => ({
+  ticket: text(row.ticket),
+  app: text(row.app),
+  room: text(row.room),
+  name: text(row.name),
+  address: text(row.address),
+  since: number(row.since),
+  goneSince: numberOrNull(row.gone_since),
+  state: text(row.state) as WaitingRow["state"],
+  decided: numberOrNull(row.decided),
+});

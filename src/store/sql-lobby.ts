@@ -1,0 +1,78 @@
+/** The lobby on SQL. */
+import type { Database } from "./database.ts";
+import type { HeldPlaces } from "./held-places.ts";
+import { toWaiting } from "./meeting-rows.ts";
+import type { LobbyStore, WaitingRow } from "./meetings.ts";
+import { type DbRow, searchable } from "./rows.ts";
+
+export class SqlLobby implements LobbyStore {
+  constructor(
+    protected readonly database: Database,
+    protected readonly places: HeldPlaces,
+  ) {}
+
+  wait(row: WaitingRow, max: number, maxPerAddress: number): Promise<"waiting" | "full"> {
+    return this.database.transaction(async (tx) => {
+      await this.places.lock(tx, row.app, row.room);
+      const [counted]: DbRow[] = await tx`
+        SELECT COUNT(*) AS known, SUM(CASE WHEN ticket = ${row.ticket} THEN 1 ELSE 0 END) AS own,
+          SUM(CASE WHEN state = 'waiting' THEN 1 ELSE 0 END) AS waiting,
+          SUM(CASE WHEN address = ${row.address} AND state <> 'admitted' THEN 1 ELSE 0 END) AS near
+        FROM lobby_tickets WHERE app = ${row.app} AND room = ${row.room}`;
+      if (Number(counted?.own) > 0) return "waiting";
+      if (Number(counted?.waiting) >= max || Number(counted?.near) >= maxPerAddress) return "full";
+      await tx`
+        INSERT INTO lobby_tickets (ticket, app, room, name, address, since, gone_since, state, decided)
+        VALUES (${row.ticket}, ${row.app}, ${row.room}, ${row.name}, ${row.address}, ${row.since}, ${row.goneSince},
+          ${row.state}, ${row.decided})`;
+      return "waiting";
+    });
+  }
+
+  async waiting(app: string, room: string): Promise<readonly WaitingRow[]> {
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`
+        SELECT * FROM lobby_tickets WHERE app = ${app} AND room = ${room} AND state = 'waiting' ORDER BY since, ticket`,
+    );
+    return rows.map(toWaiting);
+  }
+
+  async ticket(ticket: string): Promise<WaitingRow | undefined> {
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`SELECT * FROM lobby_tickets WHERE ticket = ${searchable(ticket)}`,
+    );
+    return rows.map(toWaiting)[0];
+  }
+
+  async decide(ticket: string, state: "admitted" | "declined", nowMs: number): Promise<WaitingRow | undefined> {
+    const rows: DbRow[] = await this.database.run(
+      (sql) => sql`
+        UPDATE lobby_tickets SET state = ${state}, decided = ${nowMs}
+        WHERE ticket = ${searchable(ticket)} AND state = 'waiting' RETURNING *`,
+    );
+    return rows.map(toWaiting)[0];
+  }
+
+  async setGone(ticket: string, goneSince: number | null): Promise<void> {
+    await this.database.run(
+      (sql) => sql`UPDATE lobby_tickets SET gone_since = ${goneSince} WHERE ticket = ${searchable(ticket)}`,
+    );
+  }
+
+  async forgetWaiting(
+    sinceMs: number,
+    goneMs: number,
+    declinedMs: number,
+  ): Promise<readonly { readonly app: string; readonly room: string }[]> {
+    const gone: DbRow[] = await this.database.run(
+      (sql) => sql`
+        DELETE FROM lobby_tickets
+        WHERE since < ${sinceMs} OR gone_since < ${goneMs} OR (state = 'declined' AND decided < ${declinedMs})
+        RETURNING app, room, state`,
+    );
+    const rooms = new Map<string, { app: string; room: string }>();
+    for (const { app, room, state } of gone)
+      if (state === "waiting") rooms.set(`${app}/${room}`, { app: String(app), room: String(room) });
+    return [...rooms.values()];
+  }
+}

@@ -1,0 +1,138 @@
+/** Meetings on SQL. Reads are in sql-meeting-reads.ts, stays in sql-stays.ts, the lobby in sql-lobby.ts. */
+import type { SQL } from "bun";
+import type { Database } from "./database.ts";
+import { heldPlaces } from "./held-places.ts";
+import { toMeeting } from "./meeting-rows.ts";
+import type { MeetingRow, MeetingStore } from "./meetings.ts";
+import type { DbRow } from "./rows.ts";
+import { SqlStays } from "./sql-stays.ts";
+
+const DAY_MS = 86_400_000;
+/** A node that has been silent for so long, and has no open stays, is forgotten. */
+const NODE_KEPT_MS = DAY_MS;
+/** How many stays one statement removes: SQLite runs it on the event loop. */
+const FORGET_STAYS = 500;
+
+const otherWork = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+export class SqlMeetings extends SqlStays implements MeetingStore {
+  constructor(database: Database) {
+    super(database, heldPlaces(database));
+  }
+
+  async lock(meeting: string, isLocked: boolean): Promise<void> {
+    await this.database.run(
+      (sql) => sql`UPDATE meetings SET is_locked = ${isLocked ? 1 : 0} WHERE id = ${meeting} AND ended IS NULL`,
+    );
+  }
+
+  ban(
+    meeting: string,
+    { accessToken, externalUserId }: { readonly accessToken: string | null; readonly externalUserId: string | null },
+  ): Promise<void> {
+    const bans = [
+      ["token", accessToken],
+      ["user", externalUserId],
+    ] as const;
+    return this.database.transaction(async (tx) => {
+      for (const [kind, who] of bans)
+        if (who !== null)
+          await tx`
+            INSERT INTO meeting_bans (meeting, kind, who) VALUES (${meeting}, ${kind}, ${who})
+            ON CONFLICT (meeting, kind, who) DO NOTHING`;
+    });
+  }
+
+  async endMeeting(meeting: string): Promise<MeetingRow | undefined> {
+    const [found]: DbRow[] = await this.database.run(
+      (sql) => sql`SELECT id, app, room FROM meetings WHERE id = ${meeting} AND ended IS NULL AND is_empty = 1`,
+    );
+    return found && this.endOne(found, Number.MAX_SAFE_INTEGER);
+  }
+
+  async endEmpty(beforeMs: number, limit: number): Promise<readonly MeetingRow[]> {
+    const found: DbRow[] = await this.database.run(
+      (sql) => sql`
+        SELECT id, app, room FROM meetings WHERE ended IS NULL AND is_empty = 1 AND last_end < ${beforeMs}
+        ORDER BY last_end LIMIT ${limit}`,
+    );
+    const ended: MeetingRow[] = [];
+    for (const one of found) {
+      const meeting = await this.endOne(one, beforeMs);
+      if (meeting) ended.push(meeting);
+    }
+    return ended;
+  }
+
+  private endOne({ id, app, room }: DbRow, beforeMs: number): Promise<MeetingRow | undefined> {
+    return this.database.transaction(async (tx) => {
+      await this.places.lock(tx, String(app), String(room));
+      const rows: DbRow[] = await tx`
+        UPDATE meetings SET ended = last_end
+        WHERE id = ${String(id)} AND ended IS NULL AND is_empty = 1 AND last_end < ${beforeMs} RETURNING *`;
+      if (rows.length > 0) await tx`DELETE FROM meeting_bans WHERE meeting = ${String(id)}`;
+      return rows.map(toMeeting)[0];
+    });
+  }
+
+  async forgetOld(nowMs: number, limit: number): Promise<number> {
+    await this.forgetNodes(nowMs);
+    const old: DbRow[] = await this.database.run(
+      (sql) => sql`
+        SELECT m.id FROM apps a CROSS JOIN meetings m
+        WHERE m.app = a.id AND m.ended IS NOT NULL AND m.ended < ${nowMs} - a.meeting_retention_days * ${DAY_MS}
+        LIMIT ${limit}`,
+    );
+    if (old.length === 0) return 0;
+    const ids = old.map(({ id }) => String(id));
+    while ((await this.forgetStays(ids)) >= FORGET_STAYS) await otherWork();
+    await this.forgetMeetings(ids);
+    return ids.length;
+  }
+
+  private forgetStays(meetings: readonly string[]): Promise<number> {
+    return this.database.transaction(async (tx) => {
+      await this.lockForgetting(tx);
+      const rows: DbRow[] = await tx`
+        DELETE FROM stays WHERE id IN (SELECT id FROM stays WHERE meeting IN ${tx(meetings)} LIMIT ${FORGET_STAYS})
+        RETURNING id`;
+      return rows.length;
+    });
+  }
+
+  private forgetMeetings(ids: readonly string[]): Promise<void> {
+    return this.database.transaction(async (tx) => {
+      await this.lockForgetting(tx);
+      await tx`DELETE FROM meeting_bans WHERE meeting IN ${tx(ids)}`;
+      const rows: DbRow[] = await tx`DELETE FROM meetings WHERE id IN ${tx(ids)} RETURNING app, room`;
+      // Applications after rooms, as when a meeting begins, so that no two transactions wait for each other.
+      for (const [app, room, count] of [...countsBy(rows, "room"), ...countsBy(rows, "app")]) {
+        const [left]: DbRow[] = await tx`
+          UPDATE meeting_counters SET meetings = meetings - ${count} WHERE app = ${app} AND room = ${room}
+          RETURNING meetings`;
+        if (Number(left?.meetings) === 0) await tx`DELETE FROM meeting_counters WHERE app = ${app} AND room = ${room}`;
+      }
+    });
+  }
+
+  /** One node at a time: two that remove the same rows in different orders would deadlock. No room has this lock. */
+  private lockForgetting(tx: SQL): Promise<void> {
+    return this.places.lock(tx, "", "");
+  }
+
+  private async forgetNodes(nowMs: number): Promise<void> {
+    await this.database.run(
+      (sql) => sql`
+        DELETE FROM meeting_nodes WHERE beat < ${nowMs - NODE_KEPT_MS}
+          AND NOT EXISTS (SELECT 1 FROM stays s WHERE s.node = meeting_nodes.node AND s.ended IS NULL)`,
+    );
+  }
+}
+
+/** How many of the rows are of each room, or of each application, whose counter has the room ''. */
+function countsBy(rows: readonly DbRow[], by: "room" | "app"): (readonly [app: string, room: string, count: number])[] {
+  const groups = Map.groupBy(rows, ({ app, room }) => (by === "room" ? `${app}/${room}` : String(app)));
+  return [...groups]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([, group]) => [String(group[0]?.app), by === "room" ? String(group[0]?.room) : "", group.length] as const);
+}

@@ -1,0 +1,179 @@
+/** Stays on SQL: how they begin, go on and end. Whatever changes who is inside holds the lock of the room (held-places.ts). */
+import type { SQL } from "bun";
+import { toMeeting, toStay } from "./meeting-rows.ts";
+import type { Entered, Entering, MeetingRow, OverdueStay, StayEnd, StayRow } from "./meetings.ts";
+import { type DbRow, numberOrNull } from "./rows.ts";
+import { SqlMeetingReads } from "./sql-meeting-reads.ts";
+
+export class SqlStays extends SqlMeetingReads {
+  /** Nodes of this process: one, except in tests. */
+  private readonly knownNodes = new Set<string>();
+
+  hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full"> {
+    return this.places.hold(app, room, id, max, untilMs, nowMs);
+  }
+
+  async enter(one: Entering, max: number, nowMs: number): Promise<Entered> {
+    if (!this.knownNodes.has(one.node)) await this.beat(one.node, nowMs);
+    return this.database.transaction(async (tx) => {
+      await this.places.lock(tx, one.app, one.room);
+      const [known]: DbRow[] = await tx`SELECT * FROM stays WHERE id = ${one.id}`;
+      if (!known) return this.begin(tx, one, max, nowMs);
+      if (known.ended !== null || known.app !== one.app || known.room !== one.room) return { outcome: "ended" };
+      await tx`UPDATE stays SET node = ${one.node}, seen = ${nowMs} WHERE id = ${one.id}`;
+      const [meeting]: DbRow[] = await tx`SELECT * FROM meetings WHERE id = ${String(known.meeting)}`;
+      if (!meeting) return { outcome: "ended" };
+      const stay = { ...toStay(known), node: one.node, seen: nowMs };
+      return { outcome: "back", stay, meeting: toMeeting(meeting) };
+    });
+  }
+
+  private async begin(tx: SQL, one: Entering, max: number, nowMs: number): Promise<Entered> {
+    const { app, room } = one;
+    const [found]: DbRow[] = await tx`
+      SELECT m.*,
+        (SELECT COUNT(*) FROM stays s WHERE s.app = ${app} AND s.room = ${room} AND s.ended IS NULL) AS inside,
+        (SELECT COUNT(*) FROM held_places h
+          WHERE h.app = ${app} AND h.room = ${room} AND h.until_ms > ${nowMs} AND h.id <> ${one.id}) AS held,
+        (SELECT COUNT(*) FROM meeting_bans b WHERE b.meeting = m.id
+          AND ((b.kind = 'token' AND b.who = ${one.accessToken}) OR (b.kind = 'user' AND b.who = ${one.externalUserId})))
+          AS bans,
+        (SELECT MIN(t.began) FROM stays t WHERE t.meeting = m.id AND t.access_token = ${one.accessToken}) AS first_entry
+      FROM (SELECT 1 AS one) single
+        LEFT JOIN meetings m ON m.app = ${app} AND m.room = ${room} AND m.ended IS NULL`;
+    if (!found) throw new Error("a statement that always returns a row has returned none");
+    const current = found.id === null ? undefined : toMeeting(found);
+    const ejectAt = ejectAtOf(one, numberOrNull(found.first_entry) ?? nowMs);
+    if (Number(found.bans) > 0) return { outcome: "removed" };
+    if (ejectAt !== null && ejectAt <= nowMs) return { outcome: "time" };
+    if (Number(found.inside) + Number(found.held) + this.places.others(app, room, one.id, nowMs) >= max)
+      return { outcome: "full" };
+    if (current?.isLocked && !one.isAdmin && one.isLetIn !== true) return { outcome: "locked" };
+    const meeting = current ?? (await this.beginMeeting(tx, one, nowMs));
+    if (current && Number(found.is_empty) === 1) await tx`UPDATE meetings SET is_empty = 0 WHERE id = ${meeting.id}`;
+    const stay = stayOf(one, meeting.id, ejectAt, nowMs);
+    await insertStay(tx, stay);
+    await this.places.release(tx, one.id);
+    return { outcome: "began", stay, meeting };
+  }
+
+  private async beginMeeting(tx: SQL, one: Entering, nowMs: number): Promise<MeetingRow> {
+    const { app, room, roomName, newMeeting: id } = one;
+    await tx`
+      INSERT INTO meetings (id, app, room, room_name, began, ended, is_locked, is_empty, last_end)
+      VALUES (${id}, ${app}, ${room}, ${roomName}, ${nowMs}, ${null}, 0, 0, ${nowMs})`;
+    // The application's counter last: transactions of other rooms wait for it.
+    for (const counter of [room, ""])
+      await tx`
+        INSERT INTO meeting_counters (app, room, meetings) VALUES (${app}, ${counter}, 1)
+        ON CONFLICT (app, room) DO UPDATE SET meetings = meeting_counters.meetings + 1`;
+    return { id, app, room, roomName, began: nowMs, ended: null, isLocked: false };
+  }
+
+  async lost(id: string, node: string, nowMs: number): Promise<void> {
+    await this.database.run(
+      (sql) =>
+        sql`UPDATE stays SET node = ${null}, seen = ${nowMs} WHERE id = ${id} AND node = ${node} AND ended IS NULL`,
+    );
+  }
+
+  end(id: string, why: StayEnd, nowMs: number): Promise<StayRow | undefined> {
+    return this.database.transaction(async (tx) => {
+      await this.places.lockByStay(tx, id);
+      const rows: DbRow[] = await tx`
+        UPDATE stays SET ended = ${nowMs}, why = ${why}, node = ${null} WHERE id = ${id} AND ended IS NULL RETURNING *`;
+      return this.leave(tx, rows, nowMs);
+    });
+  }
+
+  async beat(node: string, nowMs: number): Promise<void> {
+    await this.database.run(
+      (sql) => sql`
+        INSERT INTO meeting_nodes (node, beat) VALUES (${node}, ${nowMs})
+        ON CONFLICT (node) DO UPDATE SET beat = excluded.beat`,
+    );
+    this.knownNodes.add(node);
+    await this.places.sweep(nowMs);
+  }
+
+  async overdue(beforeMs: number, limit: number): Promise<readonly OverdueStay[]> {
+    const lost: DbRow[] = await this.database.run(
+      (sql) => sql`
+        SELECT *, seen AS last_seen FROM stays WHERE ended IS NULL AND node IS NULL AND seen < ${beforeMs}
+        ORDER BY seen LIMIT ${limit}`,
+    );
+    // The nodes first: there are few, and stays of living ones are not read.
+    const killed: DbRow[] = await this.database.run(
+      (sql) => sql`
+        SELECT s.*, CASE WHEN n.beat > s.seen THEN n.beat ELSE s.seen END AS last_seen
+        FROM meeting_nodes n CROSS JOIN stays s
+        WHERE n.beat < ${beforeMs} AND s.node = n.node AND s.ended IS NULL AND s.seen < ${beforeMs}
+        LIMIT ${limit - lost.length}`,
+    );
+    return [...lost, ...killed].map((row) => ({ stay: toStay(row), lastSeen: Number(row.last_seen) }));
+  }
+
+  async endOverdue(beforeMs: number, limit: number): Promise<readonly StayRow[]> {
+    const ended: StayRow[] = [];
+    for (const { stay, lastSeen } of await this.overdue(beforeMs, limit)) {
+      const one = await this.database.transaction(async (tx) => {
+        await this.places.lock(tx, stay.app, stay.room);
+        // Only if nothing has happened to it since it was read, and its node is still silent.
+        const rows: DbRow[] = await tx`
+          UPDATE stays SET ended = ${lastSeen}, why = 'lost', node = ${null}
+          WHERE id = ${stay.id} AND ended IS NULL AND seen = ${stay.seen} AND COALESCE(node, '') = ${stay.node ?? ""}
+            AND NOT EXISTS (SELECT 1 FROM meeting_nodes n WHERE n.node = stays.node AND n.beat >= ${beforeMs})
+          RETURNING *`;
+        return this.leave(tx, rows, lastSeen);
+      });
+      if (one) ended.push(one);
+    }
+    return ended;
+  }
+
+  /** The meeting of a stay that was ended by this transaction. */
+  private async leave(tx: SQL, rows: readonly DbRow[], atMs: number): Promise<StayRow | undefined> {
+    const stay = rows.map(toStay)[0];
+    if (!stay) return undefined;
+    await tx`
+      UPDATE meetings SET last_end = CASE WHEN last_end > ${atMs} THEN last_end ELSE ${atMs} END,
+        is_empty = CASE WHEN EXISTS (SELECT 1 FROM stays s
+          WHERE s.app = ${stay.app} AND s.room = ${stay.room} AND s.ended IS NULL) THEN 0 ELSE 1 END
+      WHERE id = ${stay.meeting}`;
+    return stay;
+  }
+}
+
+function ejectAtOf({ ejectAfterSec, ejectAtLatest }: Entering, firstEntry: number): number | null {
+  const times = [ejectAfterSec === null ? null : firstEntry + ejectAfterSec * 1000, ejectAtLatest].filter(
+    (time) => time !== null,
+  );
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+const stayOf = (one: Entering, meeting: string, ejectAt: number | null, nowMs: number): StayRow => ({
+  id: one.id,
+  meeting,
+  app: one.app,
+  room: one.room,
+  name: one.name,
+  externalUserId: one.externalUserId,
+  isAdmin: one.isAdmin,
+  isGuest: one.isGuest,
+  accessToken: one.accessToken,
+  ejectAt,
+  node: one.node,
+  seen: nowMs,
+  began: nowMs,
+  ended: null,
+  why: null,
+});
+
+async function insertStay(tx: SQL, stay: StayRow): Promise<void> {
+  await tx`
+    INSERT INTO stays (id, meeting, app, room, name, external_user_id, is_admin, is_guest, access_token, eject_at, node,
+      seen, began, ended, why)
+    VALUES (${stay.id}, ${stay.meeting}, ${stay.app}, ${stay.room}, ${stay.name}, ${stay.externalUserId},
+      ${stay.isAdmin ? 1 : 0}, ${stay.isGuest ? 1 : 0}, ${stay.accessToken}, ${stay.ejectAt}, ${stay.node},
+      ${stay.seen}, ${stay.began}, ${stay.ended}, ${stay.why})`;
+}
