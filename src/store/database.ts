@@ -3,6 +3,8 @@
  *
  * - `run` is for statements that do not depend on each other.
  * - `transaction` MUST be all or nothing, and no other statement MUST see a part of it.
+ * - `quickRun` and `quickTransaction` do not wait for the disk where waiting blocks everything else: what they write survives the end of the process, but
+ *   maybe not a loss of power. What others write afterwards is never on the disk without it.
  * - `consistentRead` MUST give all its reads the same snapshot of the database.
  * - They MUST NOT be nested: on one connection the inner one would wait for the outer one without end.
  */
@@ -16,6 +18,8 @@ export interface Database {
   readonly isShared: boolean;
   readonly run: Run;
   readonly transaction: Run;
+  readonly quickRun: Run;
+  readonly quickTransaction: Run;
   readonly consistentRead: Run;
   /** Like `run`, but it does not queue behind long work and fails after a short timeout: it shows whether the database answers. */
   readonly probe: Run;
@@ -24,10 +28,15 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** FULL syncs the log of SQLite at each commit, NORMAL when it is copied into the database. */
+type Sync = "FULL" | "NORMAL";
+
 /** One connection: all work is queued, so that no statement runs inside another's transaction. */
 export class OneConnection implements Database {
   readonly isShared = false;
   private last: Promise<unknown> = Promise.resolve();
+  /** As openSqlite sets it. */
+  private sync: Sync = "FULL";
 
   /** `explain` turns an error of the driver into one that tells the operator what to do, where it can. */
   constructor(
@@ -35,8 +44,10 @@ export class OneConnection implements Database {
     private readonly explain: (error: unknown) => unknown = (error) => error,
   ) {}
 
-  run = <T>(work: Work<T>): Promise<T> => this.inTurn(() => work(this.sql));
-  transaction = <T>(work: Work<T>): Promise<T> => this.inTurn(() => this.sql.begin(work) as Promise<T>);
+  run = <T>(work: Work<T>): Promise<T> => this.inTurn("FULL", () => work(this.sql));
+  transaction = <T>(work: Work<T>): Promise<T> => this.inTurn("FULL", () => this.sql.begin(work) as Promise<T>);
+  quickRun = <T>(work: Work<T>): Promise<T> => this.inTurn("NORMAL", () => work(this.sql));
+  quickTransaction = <T>(work: Work<T>): Promise<T> => this.inTurn("NORMAL", () => this.sql.begin(work) as Promise<T>);
   consistentRead = this.transaction;
   probe = this.run;
 
@@ -50,8 +61,13 @@ export class OneConnection implements Database {
     await this.sql.close();
   }
 
-  private inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.last.then(work).catch((error: unknown) => {
+  private inTurn<T>(sync: Sync, work: () => Promise<T>): Promise<T> {
+    const inMode = async (): Promise<T> => {
+      if (sync !== this.sync) await this.sql.unsafe(`PRAGMA synchronous = ${sync}`);
+      this.sync = sync;
+      return work();
+    };
+    const turn = this.last.then(inMode).catch((error: unknown) => {
       throw this.explain(error);
     });
     this.last = turn.catch(() => undefined);

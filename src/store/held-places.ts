@@ -18,8 +18,8 @@ export interface HeldPlaces {
   /** The same, for the room of a stay. */
   lockByStay(tx: SQL, stay: string): Promise<void>;
   hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full">;
-  /** How many others hold a place in memory; places in rows are counted by the statements. */
-  others(app: string, room: string, id: string, nowMs: number): number;
+  /** How many places are taken by others: open stays and held places. */
+  taken(sql: SQL, app: string, room: string, id: string, nowMs: number): Promise<number>;
   release(tx: SQL, id: string): Promise<void>;
   sweep(nowMs: number): Promise<void>;
 }
@@ -49,10 +49,8 @@ class PlacesInMemory implements HeldPlaces {
 
   hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full"> {
     // Within the turn of the connection: no stay begins between the count and the decision.
-    return this.database.run(async (sql) => {
-      const rows: DbRow[] = await sql`
-        SELECT COUNT(*) AS n FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL AND id <> ${id}`;
-      if (Number(rows[0]?.n) + this.others(app, room, id, nowMs) >= max) return "full";
+    return this.database.quickRun(async (sql) => {
+      if ((await this.taken(sql, app, room, id, nowMs)) >= max) return "full";
       this.remove(id);
       const key = keyOf(app, room);
       this.places.set(id, { key, untilMs });
@@ -63,14 +61,20 @@ class PlacesInMemory implements HeldPlaces {
     });
   }
 
-  others(app: string, room: string, id: string, nowMs: number): number {
+  async taken(sql: SQL, app: string, room: string, id: string, nowMs: number): Promise<number> {
+    const rows: DbRow[] = await sql`
+      SELECT COUNT(*) AS n FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL AND id <> ${id}`;
+    return Number(rows[0]?.n) + this.heldByOthers(keyOf(app, room), id, nowMs);
+  }
+
+  private heldByOthers(key: string, id: string, nowMs: number): number {
     // The oldest first: what this leaves is at most what was held within the longest time that is asked for.
     for (const [held, { untilMs }] of this.places) {
       if (untilMs > nowMs) break;
       this.remove(held);
     }
     let count = 0;
-    for (const held of this.byRoom.get(keyOf(app, room)) ?? [])
+    for (const held of this.byRoom.get(key) ?? [])
       if (held !== id && (this.places.get(held)?.untilMs ?? 0) > nowMs) count++;
     return count;
   }
@@ -107,22 +111,22 @@ class PlacesInRows implements HeldPlaces {
   }
 
   hold(app: string, room: string, id: string, max: number, untilMs: number, nowMs: number): Promise<"held" | "full"> {
-    return this.database.transaction(async (tx) => {
+    return this.database.quickTransaction(async (tx) => {
       await this.lock(tx, app, room);
-      const rows: DbRow[] = await tx`
-        INSERT INTO held_places (id, app, room, until_ms)
-        SELECT ${id}::text, ${app}::text, ${room}::text, ${untilMs}::bigint
-        WHERE (SELECT COUNT(*) FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL AND id <> ${id})
-          + (SELECT COUNT(*) FROM held_places WHERE app = ${app} AND room = ${room} AND until_ms > ${nowMs} AND id <> ${id})
-          < ${max}::bigint
-        ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms
-        RETURNING id`;
-      return rows.length > 0 ? "held" : "full";
+      if ((await this.taken(tx, app, room, id, nowMs)) >= max) return "full";
+      await tx`
+        INSERT INTO held_places (id, app, room, until_ms) VALUES (${id}, ${app}, ${room}, ${untilMs})
+        ON CONFLICT (id) DO UPDATE SET until_ms = excluded.until_ms`;
+      return "held";
     });
   }
 
-  others(): number {
-    return 0;
+  async taken(tx: SQL, app: string, room: string, id: string, nowMs: number): Promise<number> {
+    const rows: DbRow[] = await tx`
+      SELECT (SELECT COUNT(*) FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL AND id <> ${id})
+        + (SELECT COUNT(*) FROM held_places
+          WHERE app = ${app} AND room = ${room} AND until_ms > ${nowMs} AND id <> ${id}) AS n`;
+    return Number(rows[0]?.n);
   }
 
   async release(tx: SQL, id: string): Promise<void> {
@@ -131,7 +135,7 @@ class PlacesInRows implements HeldPlaces {
 
   async sweep(nowMs: number): Promise<void> {
     // Rows that another node removes are skipped: two nodes that wait for each other's rows would deadlock.
-    await this.database.run(
+    await this.database.quickRun(
       (sql) => sql`
         DELETE FROM held_places WHERE id IN (
           SELECT id FROM held_places WHERE until_ms <= ${nowMs} LIMIT ${SWEEP_ROWS} FOR UPDATE SKIP LOCKED)`,

@@ -75,6 +75,9 @@ export class Postgres implements Database {
 
   run = <T>(work: Work<T>): Promise<T> => mappingErrors(() => work(this.pool));
   transaction = <T>(work: Work<T>): Promise<T> => mappingErrors(() => this.pool.begin(work) as Promise<T>);
+  // The server waits for its disk, and not this process.
+  quickRun = this.run;
+  quickTransaction = this.transaction;
   consistentRead = <T>(work: Work<T>): Promise<T> =>
     this.withTimeout(
       (sql) => sql.begin("isolation level repeatable read read only", work) as Promise<T>,

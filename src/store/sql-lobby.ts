@@ -12,7 +12,7 @@ export class SqlLobby implements LobbyStore {
   ) {}
 
   wait(row: WaitingRow, max: number, maxPerAddress: number): Promise<"waiting" | "full"> {
-    return this.database.transaction(async (tx) => {
+    return this.database.quickTransaction(async (tx) => {
       await this.places.lock(tx, row.app, row.room);
       const [counted]: DbRow[] = await tx`
         SELECT COUNT(*) AS known, SUM(CASE WHEN ticket = ${row.ticket} THEN 1 ELSE 0 END) AS own,
@@ -30,7 +30,7 @@ export class SqlLobby implements LobbyStore {
   }
 
   async waiting(app: string, room: string): Promise<readonly WaitingRow[]> {
-    const rows: DbRow[] = await this.database.run(
+    const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`
         SELECT * FROM lobby_tickets WHERE app = ${app} AND room = ${room} AND state = 'waiting' ORDER BY since, ticket`,
     );
@@ -38,14 +38,14 @@ export class SqlLobby implements LobbyStore {
   }
 
   async ticket(ticket: string): Promise<WaitingRow | undefined> {
-    const rows: DbRow[] = await this.database.run(
+    const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`SELECT * FROM lobby_tickets WHERE ticket = ${searchable(ticket)}`,
     );
     return rows.map(toWaiting)[0];
   }
 
   async decide(ticket: string, state: "admitted" | "declined", nowMs: number): Promise<WaitingRow | undefined> {
-    const rows: DbRow[] = await this.database.run(
+    const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`
         UPDATE lobby_tickets SET state = ${state}, decided = ${nowMs}
         WHERE ticket = ${searchable(ticket)} AND state = 'waiting' RETURNING *`,
@@ -54,7 +54,7 @@ export class SqlLobby implements LobbyStore {
   }
 
   async setGone(ticket: string, goneSince: number | null): Promise<void> {
-    await this.database.run(
+    await this.database.quickRun(
       (sql) => sql`UPDATE lobby_tickets SET gone_since = ${goneSince} WHERE ticket = ${searchable(ticket)}`,
     );
   }
@@ -64,7 +64,7 @@ export class SqlLobby implements LobbyStore {
     goneMs: number,
     declinedMs: number,
   ): Promise<readonly { readonly app: string; readonly room: string }[]> {
-    const gone: DbRow[] = await this.database.run(
+    const gone: DbRow[] = await this.database.quickRun(
       (sql) => sql`
         DELETE FROM lobby_tickets
         WHERE since < ${sinceMs} OR gone_since < ${goneMs} OR (state = 'declined' AND decided < ${declinedMs})

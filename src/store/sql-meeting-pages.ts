@@ -20,12 +20,12 @@ export async function meetingPage(
 ): Promise<MeetingPage | undefined> {
   const cursor = search.endId === undefined ? undefined : await cursorOf(database, app, search.endId);
   if (search.endId !== undefined && !cursor) return undefined;
-  const rows = await database.run((sql) => pageStatement(app, search, cursor).run(sql));
+  const rows = await database.quickRun((sql) => pageStatement(app, search, cursor).run(sql));
   return { rows: rows.map(toMeeting), total: await totalOf(database, app, search) };
 }
 
 async function cursorOf(database: Database, app: string, id: string): Promise<Cursor | undefined> {
-  const rows: DbRow[] = await database.run(
+  const rows: DbRow[] = await database.quickRun(
     (sql) => sql`SELECT began FROM meetings WHERE id = ${searchable(id)} AND app = ${app}`,
   );
   return rows[0] && { began: Number(rows[0].began), id };
@@ -56,7 +56,7 @@ async function totalOf(database: Database, app: string, search: MeetingSearch): 
 
 async function allOf(database: Database, app: string, search: MeetingSearch): Promise<number> {
   if (search.startedAfter !== undefined || search.startedBefore !== undefined) return countOf(database, app, search);
-  const rows: DbRow[] = await database.run(
+  const rows: DbRow[] = await database.quickRun(
     (sql) => sql`
       SELECT meetings FROM meeting_counters WHERE app = ${app} AND room = ${searchable(search.room ?? "")}`,
   );
@@ -66,6 +66,6 @@ async function allOf(database: Database, app: string, search: MeetingSearch): Pr
 async function countOf(database: Database, app: string, search: MeetingSearch, isActive?: true): Promise<number> {
   const statement = new Statement().add("SELECT COUNT(*) AS n");
   addFrom(statement, app, search, isActive);
-  const rows = await database.run((sql) => statement.run(sql));
+  const rows = await database.quickRun((sql) => statement.run(sql));
   return Number(rows[0]?.n);
 }

@@ -8,12 +8,12 @@ import { meetingPage } from "./sql-meeting-pages.ts";
 
 export class SqlMeetingReads extends SqlLobby {
   async stay(id: string): Promise<StayRow | undefined> {
-    const rows: DbRow[] = await this.database.run((sql) => sql`SELECT * FROM stays WHERE id = ${searchable(id)}`);
+    const rows: DbRow[] = await this.database.quickRun((sql) => sql`SELECT * FROM stays WHERE id = ${searchable(id)}`);
     return rows.map(toStay)[0];
   }
 
   async openStays(app: string, room: string): Promise<readonly StayRow[]> {
-    const rows: DbRow[] = await this.database.run(
+    const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`
         SELECT * FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL ORDER BY began, id`,
     );
@@ -21,35 +21,35 @@ export class SqlMeetingReads extends SqlLobby {
   }
 
   async inside(app: string, room: string): Promise<number> {
-    const rows: DbRow[] = await this.database.run(
+    const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`SELECT COUNT(*) AS n FROM stays WHERE app = ${app} AND room = ${room} AND ended IS NULL`,
     );
     return Number(rows[0]?.n);
   }
 
   async current(app: string, room: string): Promise<MeetingRow | undefined> {
-    const rows: DbRow[] = await this.database.run(
+    const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`SELECT * FROM meetings WHERE app = ${app} AND room = ${room} AND ended IS NULL`,
     );
     return rows.map(toMeeting)[0];
   }
 
   async meeting(app: string, id: string): Promise<MeetingRow | undefined> {
-    const rows: DbRow[] = await this.database.run(
+    const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`SELECT * FROM meetings WHERE id = ${searchable(id)} AND app = ${app}`,
     );
     return rows.map(toMeeting)[0];
   }
 
   async participants(meeting: string, limit: number): Promise<readonly StayRow[]> {
-    const rows: DbRow[] = await this.database.run(
+    const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`SELECT * FROM stays WHERE meeting = ${meeting} ORDER BY began, id LIMIT ${limit}`,
     );
     return rows.map(toStay);
   }
 
   async firstEntry(meeting: string, accessToken: string): Promise<number | undefined> {
-    const rows: DbRow[] = await this.database.run(
+    const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`
         SELECT MIN(began) AS began FROM stays WHERE meeting = ${meeting} AND access_token = ${accessToken}`,
     );
@@ -61,7 +61,7 @@ export class SqlMeetingReads extends SqlLobby {
   }
 
   async isBanned(meeting: string, accessToken: string | null, externalUserId: string | null): Promise<boolean> {
-    const rows: DbRow[] = await this.database.run(
+    const rows: DbRow[] = await this.database.quickRun(
       (sql) => sql`
         SELECT kind FROM meeting_bans WHERE meeting = ${meeting}
           AND ((kind = 'token' AND who = ${accessToken}) OR (kind = 'user' AND who = ${externalUserId}))`,

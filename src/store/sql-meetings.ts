@@ -21,7 +21,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
   }
 
   async lock(meeting: string, isLocked: boolean): Promise<void> {
-    await this.database.run(
+    await this.database.quickRun(
       (sql) => sql`UPDATE meetings SET is_locked = ${isLocked ? 1 : 0} WHERE id = ${meeting} AND ended IS NULL`,
     );
   }
@@ -34,7 +34,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
       ["token", accessToken],
       ["user", externalUserId],
     ] as const;
-    return this.database.transaction(async (tx) => {
+    return this.database.quickTransaction(async (tx) => {
       for (const [kind, who] of bans)
         if (who !== null)
           await tx`
@@ -44,14 +44,14 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
   }
 
   async endMeeting(meeting: string): Promise<MeetingRow | undefined> {
-    const [found]: DbRow[] = await this.database.run(
+    const [found]: DbRow[] = await this.database.quickRun(
       (sql) => sql`SELECT id, app, room FROM meetings WHERE id = ${meeting} AND ended IS NULL AND is_empty = 1`,
     );
     return found && this.endOne(found, Number.MAX_SAFE_INTEGER);
   }
 
   async endEmpty(beforeMs: number, limit: number): Promise<readonly MeetingRow[]> {
-    const found: DbRow[] = await this.database.run(
+    const found: DbRow[] = await this.database.quickRun(
       (sql) => sql`
         SELECT id, app, room FROM meetings WHERE ended IS NULL AND is_empty = 1 AND last_end < ${beforeMs}
         ORDER BY last_end LIMIT ${limit}`,
@@ -65,7 +65,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
   }
 
   private endOne({ id, app, room }: DbRow, beforeMs: number): Promise<MeetingRow | undefined> {
-    return this.database.transaction(async (tx) => {
+    return this.database.quickTransaction(async (tx) => {
       await this.places.lock(tx, String(app), String(room));
       const rows: DbRow[] = await tx`
         UPDATE meetings SET ended = last_end
@@ -77,7 +77,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
 
   async forgetOld(nowMs: number, limit: number): Promise<number> {
     await this.forgetNodes(nowMs);
-    const old: DbRow[] = await this.database.run(
+    const old: DbRow[] = await this.database.quickRun(
       (sql) => sql`
         SELECT m.id FROM apps a CROSS JOIN meetings m
         WHERE m.app = a.id AND m.ended IS NOT NULL AND m.ended < ${nowMs} - a.meeting_retention_days * ${DAY_MS}
@@ -91,7 +91,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
   }
 
   private forgetStays(meetings: readonly string[]): Promise<number> {
-    return this.database.transaction(async (tx) => {
+    return this.database.quickTransaction(async (tx) => {
       await this.lockForgetting(tx);
       const rows: DbRow[] = await tx`
         DELETE FROM stays WHERE id IN (SELECT id FROM stays WHERE meeting IN ${tx(meetings)} LIMIT ${FORGET_STAYS})
@@ -101,7 +101,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
   }
 
   private forgetMeetings(ids: readonly string[]): Promise<void> {
-    return this.database.transaction(async (tx) => {
+    return this.database.quickTransaction(async (tx) => {
       await this.lockForgetting(tx);
       await tx`DELETE FROM meeting_bans WHERE meeting IN ${tx(ids)}`;
       const rows: DbRow[] = await tx`DELETE FROM meetings WHERE id IN ${tx(ids)} RETURNING app, room`;
@@ -121,7 +121,7 @@ export class SqlMeetings extends SqlStays implements MeetingStore {
   }
 
   private async forgetNodes(nowMs: number): Promise<void> {
-    await this.database.run(
+    await this.database.quickRun(
       (sql) => sql`
         DELETE FROM meeting_nodes WHERE beat < ${nowMs - NODE_KEPT_MS}
           AND NOT EXISTS (SELECT 1 FROM stays s WHERE s.node = meeting_nodes.node AND s.ended IS NULL)`,

@@ -15,7 +15,7 @@ export class SqlStays extends SqlMeetingReads {
 
   async enter(one: Entering, max: number, nowMs: number): Promise<Entered> {
     if (!this.knownNodes.has(one.node)) await this.beat(one.node, nowMs);
-    return this.database.transaction(async (tx) => {
+    return this.database.quickTransaction(async (tx) => {
       await this.places.lock(tx, one.app, one.room);
       const [known]: DbRow[] = await tx`SELECT * FROM stays WHERE id = ${one.id}`;
       if (!known) return this.begin(tx, one, max, nowMs);
@@ -31,30 +31,31 @@ export class SqlStays extends SqlMeetingReads {
   private async begin(tx: SQL, one: Entering, max: number, nowMs: number): Promise<Entered> {
     const { app, room } = one;
     const [found]: DbRow[] = await tx`
-      SELECT m.*,
-        (SELECT COUNT(*) FROM stays s WHERE s.app = ${app} AND s.room = ${room} AND s.ended IS NULL) AS inside,
-        (SELECT COUNT(*) FROM held_places h
-          WHERE h.app = ${app} AND h.room = ${room} AND h.until_ms > ${nowMs} AND h.id <> ${one.id}) AS held,
-        (SELECT COUNT(*) FROM meeting_bans b WHERE b.meeting = m.id
-          AND ((b.kind = 'token' AND b.who = ${one.accessToken}) OR (b.kind = 'user' AND b.who = ${one.externalUserId})))
-          AS bans,
-        (SELECT MIN(t.began) FROM stays t WHERE t.meeting = m.id AND t.access_token = ${one.accessToken}) AS first_entry
-      FROM (SELECT 1 AS one) single
-        LEFT JOIN meetings m ON m.app = ${app} AND m.room = ${room} AND m.ended IS NULL`;
-    if (!found) throw new Error("a statement that always returns a row has returned none");
-    const current = found.id === null ? undefined : toMeeting(found);
-    const ejectAt = ejectAtOf(one, numberOrNull(found.first_entry) ?? nowMs);
-    if (Number(found.bans) > 0) return { outcome: "removed" };
+      SELECT * FROM meetings WHERE app = ${app} AND room = ${room} AND ended IS NULL`;
+    const current = found && toMeeting(found);
+    const first = current && (await this.historyOf(tx, current.id, one));
+    if (first === "banned") return { outcome: "removed" };
+    const ejectAt = ejectAtOf(one, first ?? nowMs);
     if (ejectAt !== null && ejectAt <= nowMs) return { outcome: "time" };
-    if (Number(found.inside) + Number(found.held) + this.places.others(app, room, one.id, nowMs) >= max)
-      return { outcome: "full" };
+    if ((await this.places.taken(tx, app, room, one.id, nowMs)) >= max) return { outcome: "full" };
     if (current?.isLocked && !one.isAdmin && one.isLetIn !== true) return { outcome: "locked" };
     const meeting = current ?? (await this.beginMeeting(tx, one, nowMs));
-    if (current && Number(found.is_empty) === 1) await tx`UPDATE meetings SET is_empty = 0 WHERE id = ${meeting.id}`;
+    if (Number(found?.is_empty) === 1) await tx`UPDATE meetings SET is_empty = 0 WHERE id = ${meeting.id}`;
     const stay = stayOf(one, meeting.id, ejectAt, nowMs);
     await insertStay(tx, stay);
     await this.places.release(tx, one.id);
     return { outcome: "began", stay, meeting };
+  }
+
+  /** When its access token first entered the meeting. Guests without a user have no history, and cost no statement. */
+  private async historyOf(tx: SQL, meeting: string, one: Entering): Promise<number | "banned" | undefined> {
+    const { accessToken, externalUserId } = one;
+    if (accessToken === null && externalUserId === null) return undefined;
+    const [row]: DbRow[] = await tx`
+      SELECT (SELECT COUNT(*) FROM meeting_bans WHERE meeting = ${meeting}
+          AND ((kind = 'token' AND who = ${accessToken}) OR (kind = 'user' AND who = ${externalUserId}))) AS bans,
+        (SELECT MIN(began) FROM stays WHERE meeting = ${meeting} AND access_token = ${accessToken}) AS first_entry`;
+    return Number(row?.bans) > 0 ? "banned" : (numberOrNull(row?.first_entry) ?? undefined);
   }
 
   private async beginMeeting(tx: SQL, one: Entering, nowMs: number): Promise<MeetingRow> {
@@ -71,14 +72,14 @@ export class SqlStays extends SqlMeetingReads {
   }
 
   async lost(id: string, node: string, nowMs: number): Promise<void> {
-    await this.database.run(
+    await this.database.quickRun(
       (sql) =>
         sql`UPDATE stays SET node = ${null}, seen = ${nowMs} WHERE id = ${id} AND node = ${node} AND ended IS NULL`,
     );
   }
 
   end(id: string, why: StayEnd, nowMs: number): Promise<StayRow | undefined> {
-    return this.database.transaction(async (tx) => {
+    return this.database.quickTransaction(async (tx) => {
       await this.places.lockByStay(tx, id);
       const rows: DbRow[] = await tx`
         UPDATE stays SET ended = ${nowMs}, why = ${why}, node = ${null} WHERE id = ${id} AND ended IS NULL RETURNING *`;
@@ -87,7 +88,7 @@ export class SqlStays extends SqlMeetingReads {
   }
 
   async beat(node: string, nowMs: number): Promise<void> {
-    await this.database.run(
+    await this.database.quickRun(
       (sql) => sql`
         INSERT INTO meeting_nodes (node, beat) VALUES (${node}, ${nowMs})
         ON CONFLICT (node) DO UPDATE SET beat = excluded.beat`,
@@ -97,13 +98,13 @@ export class SqlStays extends SqlMeetingReads {
   }
 
   async overdue(beforeMs: number, limit: number): Promise<readonly OverdueStay[]> {
-    const lost: DbRow[] = await this.database.run(
+    const lost: DbRow[] = await this.database.quickRun(
       (sql) => sql`
         SELECT *, seen AS last_seen FROM stays WHERE ended IS NULL AND node IS NULL AND seen < ${beforeMs}
         ORDER BY seen LIMIT ${limit}`,
     );
     // The nodes first: there are few, and stays of living ones are not read.
-    const killed: DbRow[] = await this.database.run(
+    const killed: DbRow[] = await this.database.quickRun(
       (sql) => sql`
         SELECT s.*, CASE WHEN n.beat > s.seen THEN n.beat ELSE s.seen END AS last_seen
         FROM meeting_nodes n CROSS JOIN stays s
@@ -116,7 +117,7 @@ export class SqlStays extends SqlMeetingReads {
   async endOverdue(beforeMs: number, limit: number): Promise<readonly StayRow[]> {
     const ended: StayRow[] = [];
     for (const { stay, lastSeen } of await this.overdue(beforeMs, limit)) {
-      const one = await this.database.transaction(async (tx) => {
+      const one = await this.database.quickTransaction(async (tx) => {
         await this.places.lock(tx, stay.app, stay.room);
         // Only if nothing has happened to it since it was read, and its node is still silent.
         const rows: DbRow[] = await tx`
