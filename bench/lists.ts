@@ -10,6 +10,7 @@ import { assembleRealtime } from "../src/realtime/build.ts";
 import type { Hub } from "../src/realtime/hub.ts";
 import { LIVE_MEMBERS_MAX, LIVE_PAGE_MAX } from "../src/realtime/live/limits.ts";
 import { Live } from "../src/realtime/live/live.ts";
+import { NO_ROOMS } from "../src/realtime/room-gate.ts";
 import type { SocketData } from "../src/realtime/socket-handlers.ts";
 import { APP, World } from "../src/realtime/testing/kit.ts";
 import { noFaults, noHistory } from "../src/realtime/testing/stubs.ts";
@@ -112,6 +113,7 @@ function crowd(): { hub: Hub; live: Live } {
     rates: { framesPerSecond: 0, framesBurst: 500 },
     maxPendingBytes: 1 << 20,
     nudged: async () => {},
+    roomGate: NO_ROOMS,
     connects: new Throttle(0, 0, clock.monotonicMs),
     keyRate: new Throttle(0, 0, clock.monotonicMs),
     storeFollower: undefined,

@@ -7,6 +7,7 @@
  */
 import { BlockSweep } from "../access/block-sweep.ts";
 import { Repeating } from "../access/repeating.ts";
+import { RoomTokens } from "../access/room-token.ts";
 import { Throttle } from "../access/throttle.ts";
 import type { HistoryStore } from "../history/history.ts";
 import { MeteredHistory } from "../history/metered.ts";
@@ -17,6 +18,7 @@ import type { PageServer } from "../http/pages/pages.ts";
 import { RequestPipeline } from "../http/pipeline.ts";
 import { UnauthenticatedLimit } from "../http/unauthenticated-limit.ts";
 import { systemClock as clock } from "../realtime/clock.ts";
+import { LateRoomGate } from "../realtime/room-gate.ts";
 import type { SocketData } from "../realtime/socket-handlers.ts";
 import type { TailNodes } from "../realtime/tail-nodes.ts";
 import { Faults } from "../telemetry/faults.ts";
@@ -75,7 +77,9 @@ export async function buildNode(options: BuildOptions): Promise<NodeParts> {
   const listeners = new Listeners<SocketData>(config, host);
   const { broadcast } = listeners;
   const { snapshotLoaded } = access;
-  const realtime = await buildRealtime({ ...context, keyring, broadcast, snapshotLoaded });
+  const roomTokens = new RoomTokens(vault);
+  const roomGate = new LateRoomGate();
+  const realtime = await buildRealtime({ ...context, keyring, broadcast, snapshotLoaded, roomTokens, roomGate });
   answerNodeStatus(context, realtime);
   const { storeFollower } = realtime;
   if (storeFollower) {

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { WebSocketHandler } from "bun";
 import { Blocks } from "../access/blocks.ts";
 import type { Keyring } from "../access/keyring.ts";
+import type { RoomTokens } from "../access/room-token.ts";
 import { StoreFollower } from "../access/store-follower.ts";
 import { Throttle } from "../access/throttle.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -12,6 +13,7 @@ import type { Gateway } from "../realtime/gateway.ts";
 import type { Hub } from "../realtime/hub.ts";
 import { Live } from "../realtime/live/live.ts";
 import { RealtimeMetrics } from "../realtime/metrics.ts";
+import type { RoomGate } from "../realtime/room-gate.ts";
 import type { Broadcast } from "../realtime/socket.ts";
 import type { SocketData } from "../realtime/socket-handlers.ts";
 import { Usage } from "../realtime/usage.ts";
@@ -38,6 +40,8 @@ export interface Realtime {
 
 export interface RealtimeParts extends NodeContext {
   readonly keyring: Keyring;
+  readonly roomTokens: RoomTokens;
+  readonly roomGate: RoomGate;
   /** Writes to the sockets of the public listener. */
   readonly broadcast: Broadcast;
   /** Called when another node's changes have been read. */
@@ -45,7 +49,7 @@ export interface RealtimeParts extends NodeContext {
 }
 
 export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
-  const { config, log, store, metrics, faults, keyring, broadcast, snapshotLoaded } = context;
+  const { config, log, store, metrics, faults, keyring, broadcast, snapshotLoaded, roomTokens, roomGate } = context;
   const clock = guardedClock(systemClock, faults);
   const usage = new Usage(store, clock, log);
   await usage.load();
@@ -96,6 +100,8 @@ export async function buildRealtime(context: RealtimeParts): Promise<Realtime> {
     connects: new Throttle(perMinute, perMinute / 60, clock.monotonicMs),
     keyRate,
     storeFollower,
+    roomTokens,
+    roomGate,
   });
   blockedPeers.onAdd((app, peerId) => hub.kicks.kickHere(app, peerId));
   metrics.gauge("parley_connections", "Open connections.", () => hub.connections.count);

@@ -8,6 +8,7 @@ import { type SubscribeOptions, subscribeOptions } from "../protocol/subscribe-o
 import type { Connection } from "./connection.ts";
 import type { Hub } from "./hub.ts";
 import type { Replies, Request } from "./replies.ts";
+import type { RoomGate } from "./room-gate.ts";
 import { PRESENCE, type StateRefusal } from "./states.ts";
 import { putOff } from "./streams/backlog.ts";
 import type { HistoryFrames } from "./streams/history-frames.ts";
@@ -20,6 +21,7 @@ export interface ChannelFramesParts {
   readonly hub: Hub;
   readonly replies: Replies;
   readonly historyFrames: HistoryFrames;
+  readonly roomGate: RoomGate;
 }
 
 export class ChannelFrames {
@@ -40,7 +42,7 @@ export class ChannelFrames {
 
   private subscribeNow(connection: Connection, request: Request, options: SubscribeOptions): void {
     const { channel, requestId } = request;
-    const { hub, replies } = this.parts;
+    const { hub, replies, roomGate } = this.parts;
     if (!connection.open) return;
     if (!this.mayRead(connection, channel, request)) return;
     if (options.withOccupancy && !connection.mayOn(PRESENCE, channel))
@@ -50,7 +52,11 @@ export class ChannelFrames {
     hub.channels.subscribe(connection, channel, options, (refused, fields) => {
       if (refused === "backend_error") replies.refuse(connection, refused, request, HISTORY_AWAY);
       else if (refused) replies.refuse(connection, refused, request);
-      else replies.ack(connection, requestId, fields);
+      else {
+        replies.ack(connection, requestId, fields);
+        const { seat, open } = connection;
+        if (seat && open) roomGate.subscribed(seat, channel);
+      }
     });
   }
 
@@ -87,7 +93,7 @@ export class ChannelFrames {
 
   private refuseState(connection: Connection, { code, message }: StateRefusal, request: Request): void {
     const { replies } = this.parts;
-    if (code === "action_not_permitted") replies.refuseAction(connection, PRESENCE, request);
+    if (code === "action_not_permitted" && message === undefined) replies.refuseAction(connection, PRESENCE, request);
     else replies.refuse(connection, code, request, message);
   }
 

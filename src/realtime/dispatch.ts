@@ -29,7 +29,7 @@ export class Dispatch {
     const replies = new Replies(parts);
     this.replies = replies;
     this.messages = new MessageFrames({ ...parts, replies });
-    this.channels = new ChannelFrames({ hub, replies, historyFrames: hub.historyFrames });
+    this.channels = new ChannelFrames({ ...parts, replies, historyFrames: hub.historyFrames });
     this.renewals = new Renewals({ ...parts, replies });
   }
 

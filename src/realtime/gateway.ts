@@ -3,10 +3,9 @@
  * any upgrade. When the node stops, the gateway refuses all attempts and closes the open connections.
  */
 import type { Address } from "../access/address.ts";
-import { admit, type Grant, Refusal } from "../access/admit.ts";
-import type { Blocks } from "../access/blocks.ts";
-import type { KeyRate } from "../access/coverage.ts";
-import type { Keyring } from "../access/keyring.ts";
+import { type AdmitParts, admit, type Grant, Refusal } from "../access/admit.ts";
+import { appOfSpace } from "../access/room-space.ts";
+import type { RoomSeat } from "../access/room-token.ts";
 import type { Follower } from "../access/store-follower.ts";
 import type { Throttle } from "../access/throttle.ts";
 import type { KnownOfClient } from "../access/token.ts";
@@ -15,27 +14,27 @@ import { GOING_AWAY } from "../protocol/close.ts";
 import { type Code, Problem } from "../protocol/codes.ts";
 import * as encode from "../protocol/encode.ts";
 import { HOLD_MS, RETRY_AFTER_MS, WEBSOCKET_VERSION } from "../protocol/limits.ts";
+import { StoreUnreachable } from "../store/store.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import type { Clock } from "./clock.ts";
 import { ConnectCosts, isRefused } from "./connect-costs.ts";
 import type { Hub } from "./hub.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
+import type { RoomGate } from "./room-gate.ts";
 import { safely } from "./safely.ts";
 import type { PendingSocket, SocketData } from "./socket-handlers.ts";
 
-export interface GatewayParts {
+/** `keyRate` is the same as for REST: a token that is costly to check is paid for by its key, and by the client's address. */
+export interface GatewayParts extends AdmitParts {
   readonly hub: Hub;
   readonly engine: Engine;
-  readonly keyring: Keyring;
-  readonly blocks: Blocks;
   readonly connects: Throttle;
-  /** The same as for REST: a token that is costly to check is paid for by its key, and by the client's address. */
-  readonly keyRate: KeyRate;
   readonly metrics: RealtimeMetrics;
   readonly faults: FaultLog;
   readonly clock: Clock;
   /** `undefined` if no other node can change keys. */
   readonly storeFollower: Follower | undefined;
+  readonly roomGate: RoomGate;
 }
 
 /** What the gateway needs to know of a request to `/v1`. */
@@ -57,6 +56,7 @@ const DRAIN_STEP_MS = 50;
 const DRAIN_PER_SECOND_MIN = 500;
 
 const CANNOT_BE_CHECKED = "This credential cannot be checked at the moment; try again.";
+const ROOM_NOT_REACHED = "The room cannot be entered at the moment; try again.";
 const WRONG_VERSION = `The credential is good, but this service speaks WebSocket version ${WEBSOCKET_VERSION} only (Sec-WebSocket-Version).`;
 
 export class Gateway {
@@ -102,33 +102,85 @@ export class Gateway {
 
   private enter(attempt: ConnectAttempt, grant: Grant | Refusal): true | Promise<true> {
     if (grant instanceof Refusal) throw this.notAdmitted(attempt, grant);
-    if (!attempt.wantsWebSocket) throw new Problem("upgrade_required");
+    const { seat } = grant;
+    if (!attempt.wantsWebSocket) {
+      if (seat) return this.wouldEnterRoom(attempt, grant, seat);
+      throw new Problem("upgrade_required");
+    }
     // Bun would answer this itself, without a reason.
     if (attempt.version !== WEBSOCKET_VERSION)
       throw this.refused(attempt, "upgrade_required", WRONG_VERSION, undefined, knownOf(grant));
-    const cap = this.parts.keyring.app(grant.app)?.maxConcurrentConnections ?? null;
-    if (cap === null) return this.upgrade(attempt, { grant, client: attempt.client });
-    const claim = this.parts.engine.claim(grant.app, cap);
+    const app = appOfSpace(grant.app);
+    const cap = this.parts.keyring.app(app)?.maxConcurrentConnections ?? null;
+    if (cap === null) return this.upgradeOrEnterRoom(attempt, { grant, client: attempt.client });
+    const claim = this.parts.engine.claim(app, cap);
     return claim instanceof Promise
       ? claim.then((found) => this.claimed(attempt, found))
       : this.upgradeCapped(attempt, grant, claim);
   }
 
   /** While other nodes answered, the key may have been revoked or narrowed, and the peer blocked. */
-  private claimed(attempt: ConnectAttempt, claim: Claim | undefined): true {
+  private claimed(attempt: ConnectAttempt, claim: Claim | undefined): true | Promise<true> {
     const grant = this.admit(attempt);
     if (!(grant instanceof Refusal)) return this.upgradeCapped(attempt, grant, claim);
     claim?.end();
     throw this.notAdmitted(attempt, grant);
   }
 
-  private upgradeCapped(attempt: ConnectAttempt, grant: Grant, claim: Claim | undefined): true {
+  private upgradeCapped(attempt: ConnectAttempt, grant: Grant, claim: Claim | undefined): true | Promise<true> {
     try {
       this.refuseIfDraining(attempt);
-      return this.upgrade(attempt, { grant, client: attempt.client, claim, isOverCap: claim === undefined });
+      const isOverCap = claim === undefined;
+      return this.upgradeOrEnterRoom(attempt, { grant, client: attempt.client, claim, isOverCap });
     } catch (error) {
       claim?.end();
       throw error;
+    }
+  }
+
+  /** One that is over the cap is closed as soon as it is open: its stay must not begin. */
+  private upgradeOrEnterRoom(attempt: ConnectAttempt, pending: PendingSocket): true | Promise<true> {
+    const { seat } = pending.grant;
+    return seat && !pending.isOverCap ? this.enterRoom(attempt, pending, seat) : this.upgrade(attempt, pending);
+  }
+
+  private async enterRoom(attempt: ConnectAttempt, pending: PendingSocket, seat: RoomSeat): Promise<true> {
+    const { roomGate, faults } = this.parts;
+    const { grant, claim } = pending;
+    try {
+      await this.askRoom(attempt, grant, roomGate.enter(seat));
+      try {
+        // Meanwhile its application may have been deleted, or the node may have begun to stop.
+        this.refuseIfDraining(attempt);
+        const now = this.admit(attempt);
+        if (now instanceof Refusal) throw this.notAdmitted(attempt, now);
+        return this.upgrade(attempt, pending);
+      } catch (error) {
+        // Its stay has begun, and no connection will end it.
+        safely(faults, "socket", () => roomGate.disconnected(seat, "", this.draining ? "held" : "lost"));
+        throw error;
+      }
+    } catch (error) {
+      claim?.end();
+      throw error;
+    }
+  }
+
+  /** A plain GET: says why the room would refuse the WebSocket, and that it would not. */
+  private async wouldEnterRoom(attempt: ConnectAttempt, grant: Grant, seat: RoomSeat): Promise<never> {
+    await this.askRoom(attempt, grant, this.parts.roomGate.check(seat));
+    throw new Problem("upgrade_required");
+  }
+
+  /** What the room answers is counted as a refusal of the connect. */
+  private async askRoom(attempt: ConnectAttempt, grant: Grant, answer: Promise<void>): Promise<void> {
+    try {
+      await answer;
+    } catch (error) {
+      if (error instanceof Problem) throw this.refusedWith(attempt, error, knownOf(grant));
+      // That the store does not answer is logged elsewhere, once.
+      if (!(error instanceof StoreUnreachable)) this.parts.faults.caught("socket", error);
+      throw this.refused(attempt, "internal_error", ROOM_NOT_REACHED, 1, knownOf(grant));
     }
   }
 
@@ -155,9 +207,14 @@ export class Gateway {
     retryAfterSeconds?: number,
     known: KnownOfClient = {},
   ): Problem {
+    return this.refusedWith({ client }, new Problem(code, message, retryAfterSeconds), known);
+  }
+
+  private refusedWith({ client }: Pick<ConnectAttempt, "client">, problem: Problem, known: KnownOfClient): Problem {
+    const { code } = problem;
     this.parts.metrics.refused({ code }).inc();
     this.parts.hub.emitter.refused(code, known, client);
-    return new Problem(code, message, retryAfterSeconds);
+    return problem;
   }
 
   /** Refuses new connections and closes those that are open, one after the other, within the time. */
@@ -182,4 +239,4 @@ export class Gateway {
   }
 }
 
-const knownOf = ({ app, key, peerId }: Grant): KnownOfClient => ({ app, keyId: key.id, peerId });
+const knownOf = ({ app, key, peerId }: Grant): KnownOfClient => ({ app: appOfSpace(app), keyId: key.id, peerId });

@@ -33,7 +33,9 @@ import { Presence } from "./presence.ts";
 import { RateWindow } from "./rate-window.ts";
 import type { Rates } from "./rates.ts";
 import { Recorder } from "./recorder.ts";
+import type { RoomGate } from "./room-gate.ts";
 import { partMaxBytesOf } from "./rosters.ts";
+import { safely } from "./safely.ts";
 import { Sampling } from "./sampling.ts";
 import type { Broadcast } from "./socket.ts";
 import { Spaces } from "./spaces.ts";
@@ -66,6 +68,8 @@ export interface HubParts {
   readonly maxPendingBytes: number;
   /** Called when another node announces a change: reload shared state and, if `app` is given, flush its usage. */
   readonly nudged: (app?: string) => Promise<void>;
+  /** Decides about people in rooms. */
+  readonly roomGate: RoomGate;
   /** Calls back when what has arrived already has been read from its sockets; absent: at the end of the turn. */
   readonly defer?: (callback: () => void) => void;
 }
@@ -159,6 +163,10 @@ export class Hub {
       connected: ({ peer, peerId }) => delivery.waiting.returned(peer.space.app, peerId),
       disconnected: (connection) => delivery.early.ended(connection),
     });
+    connections.observe({
+      disconnected: ({ seat, id, departure }) =>
+        seat && safely(parts.faults, "socket", () => parts.roomGate.disconnected(seat, id, departure)),
+    });
     const narrowing = new Narrowing({ ...parts, channels, emitter });
     const keyChanges = new KeyChanges({ ...parts, deadlines, boundary, connections, lingering, holds, narrowing });
     keyring.onRulesChange((app) => channels.rulesChanged(app));
@@ -194,7 +202,7 @@ export class Hub {
     this.boundary = boundary;
     this.presence = presence;
     this.channels = channels;
-    this.states = new States({ presence, emitter, spaces, nodeRequests });
+    this.states = new States({ ...parts, presence, emitter, spaces, nodeRequests });
     this.delivery = delivery;
     this.occupancy = occupancy;
     this.kicks = kicks;

@@ -1,5 +1,6 @@
 /** The frames `publish` and `send`: their checks, in the order of the protocol, and what waits for earlier messages. */
 import { channelRefusal } from "../access/permissions.ts";
+import type { RoomSeat } from "../access/room-token.ts";
 import type { Envelope } from "../engine/engine.ts";
 import { bitOf } from "../protocol/actions.ts";
 import type { Retention } from "../protocol/channel-rules.ts";
@@ -11,6 +12,7 @@ import type { Connection } from "./connection.ts";
 import type { SendRefusal } from "./delivery.ts";
 import type { Hub } from "./hub.ts";
 import type { Replies, Request } from "./replies.ts";
+import type { RoomGate } from "./room-gate.ts";
 import { mayStore, putOff } from "./streams/backlog.ts";
 import { NOT_KNOWN_TO_BE_STORED, TOO_MUCH_WAITS } from "./streams/texts.ts";
 
@@ -21,6 +23,7 @@ export interface MessageFramesParts {
   readonly hub: Hub;
   readonly clock: Clock;
   readonly replies: Replies;
+  readonly roomGate: RoomGate;
 }
 
 export class MessageFrames {
@@ -33,6 +36,7 @@ export class MessageFrames {
     if (id !== undefined && !isMessageId(id)) return this.refuseId(connection, frame);
     if (typeof channel !== "string" || channel !== connection.publishesTo) {
       if (typeof channel !== "string") return replies.refuse(connection, "invalid_channel", frame);
+      if (connection.seat) return this.publishInRoom(connection, connection.seat, channel, frame, id);
       if (channel === connection.storesTo) return this.publishInOrder(connection, channel, frame, id);
       // A subscribed channel is allowed: an edit of the key that no longer covers the channel ends the subscription too.
       const isHeld = connection.subscriptionTo(channel) !== undefined;
@@ -47,6 +51,28 @@ export class MessageFrames {
       connection.publishesTo = channel;
     }
     if (data === undefined) return replies.refuse(connection, "missing_data", frame);
+    this.publishNow(connection, channel, envelopeOf(connection, data, id), frame);
+  }
+
+  /** Every message is checked: what may be said in a room can change with each. So `publishesTo` is never set for a seat. */
+  private publishInRoom(
+    connection: Connection,
+    seat: RoomSeat,
+    channel: string,
+    frame: ClientFrame,
+    id: string | undefined,
+  ): void {
+    const { replies, hub, roomGate } = this.parts;
+    const refusal = channelRefusal(channel, PUBLISH, connection, false);
+    if (refusal) return replies.refuseChannel(connection, refusal, PUBLISH, channel, frame);
+    const { data } = frame;
+    if (data === undefined) return replies.refuse(connection, "missing_data", frame);
+    const refused = roomGate.refusalOfMessage(seat, channel, data);
+    if (refused) return replies.refuse(connection, refused.code, frame, refused.message);
+    const keep = hub.streams.ruleOf(connection.peer.space.app, channel)?.history;
+    connection.storesTo = keep && channel;
+    connection.keeps = keep;
+    if (keep || connection.uncommitted > 0) return this.publishInOrder(connection, channel, frame, id);
     this.publishNow(connection, channel, envelopeOf(connection, data, id), frame);
   }
 

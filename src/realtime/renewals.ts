@@ -17,6 +17,7 @@ import type { Hub } from "./hub.ts";
 import { RENEW_FRAMES_BURST, RENEW_FRAMES_PER_SECOND } from "./limits.ts";
 import type { Rates } from "./rates.ts";
 import type { Replies, Request } from "./replies.ts";
+import type { RoomGate } from "./room-gate.ts";
 
 /** How many renewals a connection may still ask for, and whether one waits for the store. */
 export interface RenewalRequests {
@@ -33,6 +34,7 @@ export interface RenewalsParts extends AdmitParts {
   readonly connects: Throttle;
   readonly storeFollower: Follower | undefined;
   readonly replies: Replies;
+  readonly roomGate: RoomGate;
 }
 
 const NOT_A_STRING = "token: must be a string, the new connect token";
@@ -85,8 +87,8 @@ export class Renewals {
   }
 
   private verify(connection: Connection, token: string): Grant | Refusal {
-    const { peerId, peer, client } = connection;
-    const renewed = renew(token, { app: peer.space.app, peerId }, this.parts, this.parts.clock.nowMs());
+    const { peerId, peer, client, seat } = connection;
+    const renewed = renew(token, { app: peer.space.app, peerId, seat }, this.parts, this.parts.clock.nowMs());
     this.costs.chargeWork(client, renewed);
     return renewed;
   }
@@ -107,6 +109,7 @@ export class Renewals {
   private apply(connection: Connection, grant: Grant): void {
     const { connections, deadlines, narrowing, presence, emitter } = this.parts.hub;
     const { metadataJson, keyId } = connection;
+    this.takeSeat(connection, grant);
     connections.renew(connection, grant);
     deadlines.set(connection);
     emitter.renewed(connection, keyId);
@@ -114,6 +117,13 @@ export class Renewals {
     // Other nodes know the key of members that may outlive their connection.
     if (connection.metadataJson === metadataJson && connection.keyId === keyId) return;
     for (const { member } of connection.subscriptions) if (member) presence.onChanged(member);
+  }
+
+  /** A room decides again what the holder of the new token may do; until it has, that is what it was. */
+  private takeSeat({ seat: before }: Connection, { seat }: Grant): void {
+    if (!seat || !before) return;
+    seat.access = before.access;
+    this.parts.roomGate.renewed(seat, before);
   }
 
   private take(requests: RenewalRequests): boolean {

@@ -13,6 +13,7 @@ import { Connection } from "./connection.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { Hub } from "./hub.ts";
 import type { RealtimeMetrics } from "./metrics.ts";
+import type { RoomGate } from "./room-gate.ts";
 import { safely } from "./safely.ts";
 import type { Socket } from "./socket.ts";
 
@@ -33,6 +34,7 @@ export interface SocketHandlersParts {
   readonly metrics: RealtimeMetrics;
   readonly faults: FaultLog;
   readonly maxPendingBytes: number;
+  readonly roomGate: RoomGate;
 }
 
 /** A client may close with any number: unknown ones share one series in the metrics. */
@@ -120,7 +122,9 @@ export class SocketHandlers {
       return;
     }
     try {
-      ws.data = this.parts.hub.connections.connect(grant, ws as Socket, client);
+      const connection = this.parts.hub.connections.connect(grant, ws as Socket, client);
+      ws.data = connection;
+      if (grant.seat) this.parts.roomGate.connected(grant.seat, connection.id);
     } finally {
       pending.claim?.end();
     }

@@ -1,8 +1,9 @@
 /** What members say about themselves in a channel: the checks of the `state` frame, in the order of the protocol (history 4). */
 import { z } from "zod";
-import { type ChannelRefusal, channelRefusal } from "../access/permissions.ts";
+import { channelRefusal } from "../access/permissions.ts";
 import type { NodeRequests } from "../engine/node-requests.ts";
 import { bitOf } from "../protocol/actions.ts";
+import type { Code } from "../protocol/codes.ts";
 import type { ClientFrame } from "../protocol/frames.ts";
 import { isObject, parseStrict } from "../protocol/json.ts";
 import { CHANNEL_MAX_BYTES, PEER_ID_MAX_CHARS, STATE_MAX_BYTES } from "../protocol/limits.ts";
@@ -11,6 +12,7 @@ import type { Connection } from "./connection.ts";
 import type { Emitter } from "./emitter.ts";
 import type { Presence } from "./presence.ts";
 import { takeState } from "./rates.ts";
+import type { RoomGate } from "./room-gate.ts";
 import type { Spaces } from "./spaces.ts";
 import type { Subscription } from "./subscription.ts";
 
@@ -21,9 +23,9 @@ const NOT_ANNOUNCED = "A state needs a subscription to this channel that has got
 const TOO_MANY = "Too many states on this connection; send the newest a moment later.";
 
 export interface StateRefusal {
-  readonly code: ChannelRefusal | "malformed_message" | "rate_limited" | "invalid_channel";
+  readonly code: Code;
   /** Absent: the usual text of the code. */
-  readonly message?: string;
+  readonly message?: string | undefined;
 }
 
 /** The JSON text of a state, `null` for none, or `undefined` if it may not be one. */
@@ -53,6 +55,7 @@ export interface StatesParts {
   readonly nodeRequests: NodeRequests;
   readonly presence: Presence;
   readonly emitter: Emitter;
+  readonly roomGate: RoomGate;
 }
 
 export class States {
@@ -99,6 +102,9 @@ export class States {
     // A client with a roster cannot know that its join is shown with the next tick.
     if (!subscription?.member || !mayHaveState(subscription))
       return { code: "channel_not_authorized", message: NOT_ANNOUNCED };
+    const { seat } = connection;
+    const refusedByRoom = seat && this.parts.roomGate.refusalOfState(seat, channel, state);
+    if (refusedByRoom) return refusedByRoom;
     this.parts.presence.setState(subscription, state ?? undefined);
     this.parts.emitter.stateSet(connection, channel, state ?? "null");
     return undefined;

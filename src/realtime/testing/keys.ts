@@ -1,6 +1,7 @@
 /** For tests: one application and its keys, shown to a keyring as the store would. */
 import type { Grant } from "../../access/admit.ts";
 import { Keyring } from "../../access/keyring.ts";
+import { RoomTokens } from "../../access/room-token.ts";
 import { signToken } from "../../access/token.ts";
 import { keySecretIdentity, Vault } from "../../access/vault.ts";
 import { ACTIONS, type Action, actionSet } from "../../protocol/actions.ts";
@@ -17,6 +18,9 @@ export const SECOND_KEY = "sk_id_2";
 /** Keys of another application. */
 export const OTHER_KEY = "pk_live_2";
 export const OTHER_SECRET_KEY = "sk_id_3";
+
+/** Signs the connect tokens of rooms. */
+export const ROOM_TOKENS = new RoomTokens(new Vault(Buffer.alloc(32, 7)));
 
 export interface GrantOptions {
   readonly key?: string;

@@ -15,9 +15,11 @@ import type { Gateway } from "../gateway.ts";
 import type { Hub } from "../hub.ts";
 import { RealtimeMetrics } from "../metrics.ts";
 import type { Rates } from "../rates.ts";
+import { NO_ROOMS, type RoomGate } from "../room-gate.ts";
 import type { SocketData } from "../socket-handlers.ts";
 import { Usage } from "../usage.ts";
 import { FakeServer } from "./fake-socket.ts";
+import { ROOM_TOKENS } from "./keys.ts";
 import { MemoryUsage, noFaults, noHistory, silentLog } from "./stubs.ts";
 
 export interface NodeOptions {
@@ -33,6 +35,8 @@ export interface NodeOptions {
   readonly history?: HistoryStore;
   /** Absent: nothing is noted when a node stops. */
   readonly heldMembers?: HeldMemberStore;
+  /** Absent: nobody enters a room. */
+  readonly roomGate?: RoomGate;
 }
 
 export interface NodeParts {
@@ -92,6 +96,8 @@ export function buildNode(parts: NodeParts, options: NodeOptions = {}): TestNode
     connects: new Throttle(connectsPerMinute, connectsPerMinute / 60, clock.monotonicMs),
     keyRate: new Throttle(0, 0, clock.monotonicMs),
     nudged: async () => {},
+    roomGate: options.roomGate ?? NO_ROOMS,
+    roomTokens: ROOM_TOKENS,
   });
   return { clock, server, hub, gateway, handlers, engine, usage, usageRows, metrics };
 }

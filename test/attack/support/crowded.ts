@@ -9,6 +9,7 @@ import { Exchange } from "../../../src/engine/local.ts";
 import { assembleRealtime } from "../../../src/realtime/build.ts";
 import { systemClock as clock } from "../../../src/realtime/clock.ts";
 import type { Hub } from "../../../src/realtime/hub.ts";
+import { NO_ROOMS } from "../../../src/realtime/room-gate.ts";
 import type { SocketData } from "../../../src/realtime/socket-handlers.ts";
 import { World } from "../../../src/realtime/testing/kit.ts";
 import { noFaults, noHistory } from "../../../src/realtime/testing/stubs.ts";
@@ -56,6 +57,7 @@ export function startCrowded({ members, metadataBytes, maxPendingBytes }: Crowde
     rates: { framesPerSecond: 0, framesBurst: 500 },
     maxPendingBytes,
     nudged: async () => {},
+    roomGate: NO_ROOMS,
     connects: new Throttle(0, 0, clock.monotonicMs),
     keyRate: new Throttle(0, 0, clock.monotonicMs),
     storeFollower: undefined,
