@@ -71,6 +71,7 @@ export class Keyring {
   /** By application, while it has rules. */
   private rules = new Map<string, ChannelRules>();
   private readonly ruleListeners: ((app: string) => void)[] = [];
+  private readonly deletionListeners: ((app: string) => void)[] = [];
 
   constructor(private readonly vault: Vault) {}
 
@@ -84,6 +85,11 @@ export class Keyring {
     this.ruleListeners.push(listener);
   }
 
+  /** Called after an application was deleted. */
+  onDeletion(listener: (app: string) => void): void {
+    this.deletionListeners.push(listener);
+  }
+
   /** The channel rules of a space: those of an application, or of its rooms. */
   rulesOf(space: string): ChannelRules {
     return this.rules.get(space) ?? (isRoomSpace(space) ? ROOM_RULES : ChannelRules.NONE);
@@ -92,6 +98,7 @@ export class Keyring {
   /** Replaces the whole state. Keys whose rows have not changed stay the same objects. */
   load(snapshot: Pick<Snapshot, "revision" | "apps" | "keys" | "secrets">): void {
     const before = this.keys;
+    const appsBefore = this.apps;
     this.keys = new Map();
     this.apps = new Map();
     this.appsByName = new Map();
@@ -107,6 +114,7 @@ export class Keyring {
     this.hasGap = false;
     for (const id of new Set([...before.keys(), ...this.keys.keys()]))
       if (before.get(id) !== this.keys.get(id)) this.notify(id);
+    for (const app of appsBefore.keys()) if (!this.apps.has(app)) this.notifyDeletion(app);
   }
 
   /** The revision of the store that this keyring reflects. */
@@ -136,11 +144,16 @@ export class Keyring {
     this.currentRevision = revision;
     this.applied++;
     for (const { row } of touched.keys ?? []) this.notify(row.id);
+    for (const { id, deleted } of touched.apps ?? []) if (deleted !== null) this.notifyDeletion(id);
     return true;
   }
 
   private notify(keyId: string): void {
     for (const listener of this.listeners) listener(keyId);
+  }
+
+  private notifyDeletion(app: string): void {
+    for (const listener of this.deletionListeners) listener(app);
   }
 
   get size(): number {

@@ -36,6 +36,7 @@ let failures: number;
 let live: Set<string>;
 let changes: RuleChanges;
 let listeners: ((app: string) => void)[];
+let deleted: (app: string) => void;
 const rules = new Map<string, ChannelRules>();
 beforeEach(() => {
   clock = new Clock();
@@ -56,6 +57,9 @@ beforeEach(() => {
     keyring: {
       rulesOf: (app) => rules.get(app) ?? ChannelRules.NONE,
       onRulesChange: (listener) => void listeners.push(listener),
+      onDeletion: (listener) => {
+        deleted = listener;
+      },
       app: (app) => (live.has(app) ? {} : undefined),
     },
     clock,
@@ -91,12 +95,12 @@ test("the rules of every application are applied once at the start", async () =>
   expect(done).toEqual(["a: 10", "b: none"]);
 });
 
-test("the history of an application that is deleted is removed", async () => {
+test("the history of an application that is deleted is removed, and that of its rooms, even without rules", async () => {
   live.delete("a");
-  change("a", [CHAT]);
+  deleted("a");
   await clock.advance(0);
   await clock.advance(2000);
-  expect(done).toEqual(["a: removed", "a: removed"]);
+  expect(done).toEqual(["a#rooms: removed", "a: removed", "a#rooms: removed", "a: removed"]);
 });
 
 test("what fails is reported and tried again, ever less often", async () => {

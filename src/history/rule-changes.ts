@@ -6,6 +6,7 @@
  * Every node does this after every change of rules: the node that made the change may end before it has. Once more a little later,
  * because a node that had not heard of the change may have stored something meanwhile. At the start, for every application.
  */
+import { roomSpaceOf } from "../access/room-space.ts";
 import type { ChannelRules, Retention } from "../protocol/channel-rules.ts";
 import type { HistoryStore } from "./history.ts";
 
@@ -21,6 +22,7 @@ export interface RuleChangesParts {
   readonly keyring: {
     rulesOf(app: string): ChannelRules;
     onRulesChange(listener: (app: string) => void): void;
+    onDeletion(listener: (app: string) => void): void;
     /** `undefined`: the application was deleted. */
     app(id: string): object | undefined;
   };
@@ -49,6 +51,8 @@ export class RuleChanges {
 
   constructor(private readonly parts: RuleChangesParts) {
     parts.keyring.onRulesChange((app) => this.noticed(app));
+    // Its rooms have history even if none of its rules keeps any.
+    parts.keyring.onDeletion((app) => this.noticed(app));
   }
 
   /** To be called once with all live applications. Does its work in the background. */
@@ -123,7 +127,10 @@ export class RuleChanges {
 
   private async apply(app: string): Promise<void> {
     const { history, keyring } = this.parts;
-    if (!keyring.app(app)) return history.removeApp(app);
+    if (!keyring.app(app)) {
+      await history.removeApp(roomSpaceOf(app));
+      return history.removeApp(app);
+    }
     // The same rules for all channels, even if they change while this runs.
     const rules = keyring.rulesOf(app);
     await history.applyRules(app, (channel): Retention | undefined => rules.ruleFor(channel)?.history);

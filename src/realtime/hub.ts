@@ -3,9 +3,11 @@
  */
 import type { Blocks } from "../access/blocks.ts";
 import type { Keyring } from "../access/keyring.ts";
+import { roomSpaceOf } from "../access/room-space.ts";
 import type { Engine, EngineCallbacks, NodeId } from "../engine/engine.ts";
 import { NodeRequests } from "../engine/node-requests.ts";
 import type { HistoryStore } from "../history/history.ts";
+import { PUT_OUT } from "../protocol/put-out.ts";
 import type { HeldMemberStore } from "../store/held-members.ts";
 import type { FaultLog } from "../telemetry/faults.ts";
 import { SAMPLE_EVERY_MS } from "../telemetry/series.ts";
@@ -169,6 +171,11 @@ export class Hub {
     });
     const narrowing = new Narrowing({ ...parts, channels, emitter });
     const keyChanges = new KeyChanges({ ...parts, deadlines, boundary, connections, lingering, holds, narrowing });
+    // Nobody in its rooms has a key that would be revoked.
+    keyring.onDeletion((app) => {
+      for (const peer of [...(spaces.get(roomSpaceOf(app))?.peers.keys() ?? [])])
+        kicks.kickHere(roomSpaceOf(app), peer, PUT_OUT.ended);
+    });
     keyring.onRulesChange((app) => channels.rulesChanged(app));
     keyring.onChange((keyId) => keyChanges.apply(keyId));
     const streamRules = new StreamRules({ ...parts, streams, spaces, connections, boundary });

@@ -1,7 +1,7 @@
 /** Closes the connections of one peer, and refuses new ones while the peer is blocked. */
 import type { Blocks } from "../access/blocks.ts";
 import type { Engine } from "../engine/engine.ts";
-import { KICKED } from "../protocol/close.ts";
+import { type Closing, KICKED } from "../protocol/close.ts";
 import type { Connections } from "./connections.ts";
 import type { Delivery } from "./delivery.ts";
 import type { Holds } from "./lingering/holds.ts";
@@ -35,10 +35,10 @@ export class Kicks {
   }
 
   /** Kicks on this node; returns how many connections there were. */
-  kickHere(app: string, peerId: string): number {
+  kickHere(app: string, peerId: string, closing: Closing = KICKED): number {
     const { spaces, connections, lingering, holds, notes, delivery } = this.parts;
     const toClose = [...(spaces.peer(app, peerId)?.connections ?? [])];
-    for (const connection of toClose) connections.close(connection, KICKED);
+    for (const connection of toClose) connections.close(connection, closing);
     lingering.endPeer(app, peerId);
     holds.end(app, peerId);
     notes.endPeer(app, peerId);

@@ -1,4 +1,4 @@
-/** Ends what a connection holds and may hold no longer, because its key was edited or its token replaced. */
+/** Ends what a connection holds and may hold no longer, because its key was edited, its token replaced, or its room has changed. */
 import { bitOf } from "../protocol/actions.ts";
 import * as encode from "../protocol/encode.ts";
 import type { Channels } from "./channels.ts";
@@ -10,6 +10,8 @@ import type { Subscription } from "./subscription.ts";
 const PRESENCE = bitOf("presence");
 const SUBSCRIBE = bitOf("subscribe");
 
+type Narrow = "key" | "token" | "room";
+
 export interface NarrowingParts {
   readonly channels: Channels;
   readonly metrics: RealtimeMetrics;
@@ -20,7 +22,7 @@ export class Narrowing {
   constructor(private readonly parts: NarrowingParts) {}
 
   /** `narrow` has changed, and is named in the errors. Returns how many subscriptions have ended or lost their presence. */
-  endFor(connection: Connection, narrow: "key" | "token", covers: (channel: string) => boolean): number {
+  endFor(connection: Connection, narrow: Narrow, covers: (channel: string) => boolean): number {
     const { channels } = this.parts;
     let changed = 0;
     for (const subscription of [...connection.subscriptions]) {
@@ -36,7 +38,7 @@ export class Narrowing {
     return changed;
   }
 
-  private revoke(subscription: Subscription, narrow: "key" | "token"): void {
+  private revoke(subscription: Subscription, narrow: Narrow): void {
     const { connection, channel } = subscription;
     this.parts.channels.end(subscription, "revoked");
     this.parts.metrics.errors.inc();

@@ -1,0 +1,98 @@
+/** What meetings/ does in the space of an application's rooms: fulfils meetings/floor.ts, which this part must not import. */
+import type { RoomAccess } from "../access/room-access.ts";
+import { roomSpaceOf } from "../access/room-space.ts";
+import type { Envelope } from "../engine/engine.ts";
+import type { Retention } from "../protocol/channel-rules.ts";
+import { Problem } from "../protocol/codes.ts";
+import { isObject, type JsonObject } from "../protocol/json.ts";
+import { PUT_OUT, type PutOut } from "../protocol/put-out.ts";
+import { roomChannel, SERVICE } from "../protocol/room-channels.ts";
+import type { Connection } from "./connection.ts";
+import type { Hub } from "./hub.ts";
+
+/** Apart from what operators ask of nodes. */
+const REQUEST = "rooms: ";
+
+interface RoomMember {
+  readonly peerId: string;
+  readonly state: JsonObject | undefined;
+}
+
+export class RoomFloor {
+  constructor(private readonly hub: Hub) {}
+
+  async publish(app: string, channel: string, data: JsonObject): Promise<void> {
+    const { streams, delivery } = this.hub;
+    const space = roomSpaceOf(app);
+    const envelope: Envelope = { from: SERVICE, metadataJson: undefined, dataJson: JSON.stringify(data) };
+    const keep = streams.ruleOf(space, channel)?.history;
+    if (keep) return this.store(space, channel, keep, envelope);
+    const refused = delivery.publish(space, channel, envelope);
+    if (refused) throw new Problem(refused);
+  }
+
+  private store(app: string, channel: string, keep: Retention, envelope: Envelope): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.hub.publishing.publish({ app, channel, keep, envelope, idScope: "" }, (outcome) =>
+      typeof outcome === "string" ? reject(new Problem(outcome)) : resolve(),
+    );
+    return promise;
+  }
+
+  close(app: string, peerId: string, reason: PutOut, except?: string): number {
+    // Nobody stays on after that, and somebody whose connection is lost already does not come back.
+    if (reason !== "replaced") return this.hub.kicks.kickHere(roomSpaceOf(app), peerId, PUT_OUT[reason]);
+    const older = this.connectionsOf(app, peerId).filter(({ id }) => id !== except);
+    for (const connection of older) this.hub.connections.close(connection, PUT_OUT.replaced);
+    return older.length;
+  }
+
+  isHere(app: string, peerId: string): boolean {
+    return this.connectionsOf(app, peerId).length > 0;
+  }
+
+  setAccess(app: string, peerId: string, access: RoomAccess): void {
+    const { narrowing, boundary } = this.hub;
+    for (const connection of this.connectionsOf(app, peerId)) {
+      const { seat } = connection;
+      if (!seat) continue;
+      connection.setRoomAccess(seat, access);
+      boundary.forConnection("socket", connection, () =>
+        narrowing.endFor(connection, "room", (channel) => connection.covers(channel)),
+      );
+    }
+  }
+
+  members(app: string, room: string): readonly RoomMember[] {
+    const members = this.hub.spaces.channel(roomSpaceOf(app), roomChannel(room))?.members.values() ?? [];
+    return [...members].flatMap((member) => {
+      const state = member.arrivedState();
+      return state ? { peerId: state.peerId, state: parsedState(state.stateJson) } : [];
+    });
+  }
+
+  async forget(app: string, channel: string): Promise<void> {
+    await this.hub.streams.remove(roomSpaceOf(app), channel);
+  }
+
+  async ask(name: string, payload: JsonObject): Promise<readonly unknown[]> {
+    const { answers } = await this.hub.nodeRequests.gather(REQUEST + name, payload, (answer) => answer);
+    return answers;
+  }
+
+  on(name: string, respond: (payload: unknown) => unknown): void {
+    // What a node answers is sent as JSON, which has no undefined.
+    this.hub.nodeRequests.onRequest(REQUEST + name, async (payload) => (await respond(payload)) ?? null);
+  }
+
+  private connectionsOf(app: string, peerId: string): readonly Connection[] {
+    return [...(this.hub.spaces.peer(roomSpaceOf(app), peerId)?.connections ?? [])];
+  }
+}
+
+/** Another node may have sent it. */
+function parsedState(json: string | undefined): JsonObject | undefined {
+  if (json === undefined) return undefined;
+  const state: unknown = JSON.parse(json);
+  return isObject(state) ? state : undefined;
+}
