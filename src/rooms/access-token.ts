@@ -10,7 +10,7 @@
  */
 import { isLiveGeneration } from "../access/app-secret.ts";
 import { isSignedBy, parseJws, parseUtf8Json, signJws } from "../access/jws.ts";
-import type { Vault } from "../access/vault.ts";
+import { digestOf, type Vault } from "../access/vault.ts";
 import { Problem } from "../protocol/codes.ts";
 import { isObject, type JsonObject } from "../protocol/json.ts";
 import type { RoomRow, RoomStore } from "../store/rooms.ts";
@@ -30,10 +30,23 @@ export interface AccessTokenRequest {
 
 /** The claims of a token whose signature was verified. */
 interface VerifiedClaims {
+  /** Id of the application that has signed it. */
+  readonly app: string;
   readonly data: AccessTokenRequest & JsonObject;
   /** Id of the room. Tokens from before this claim existed name the room only. */
   readonly roomId: string | undefined;
   readonly generation: number;
+}
+
+/** A verified token, as a room sees it that somebody wants to enter. Its times are not looked at: the room's are part of that (meetings/door.ts). */
+export interface VerifiedAccess {
+  readonly data: AccessTokenRequest & JsonObject;
+  /** Recognises the token again, and says nothing else about it. */
+  readonly digest: string;
+  /** It is for this room, or for all rooms. Otherwise it only says who its holder is. */
+  readonly isForRoom: boolean;
+  readonly expireUnixSec: number | undefined;
+  readonly notBeforeUnixSec: number | undefined;
 }
 
 /** The generation of tokens without that claim: they were minted before rotations had a grace period. */
@@ -98,21 +111,56 @@ export class AccessTokens {
    * application: then the token is refused like one with a wrong signature.
    */
   async validate(app: AppRow | undefined, token: string, roomName: string | undefined): Promise<JsonObject> {
+    const claims = this.verifiedClaims(app, token);
+    const now = this.nowMs();
+    refuseOutOfTime(timesOf(claims.data), now, "The access token");
+    if (!isGlobal(claims.data)) await this.checkRoom(claims, now);
+    if (roomName !== undefined) await this.checkEntry(roomName, claims, now);
+    return claims.data;
+  }
+
+  /**
+   * The claims of a token of somebody who wants to enter `room`. undefined: it is a token of another room, which counts as none in a private
+   * room, and anywhere if it is not valid any more. Throws if this service has not made the token, or its secret key was rotated.
+   */
+  async verify(app: AppRow, token: string, room: RoomRow): Promise<VerifiedAccess | undefined> {
+    const claims = this.verifiedClaims(app, token);
+    const isForRoom = isFor(claims, room);
+    if (!isForRoom && (valuesOf(room).privacy === "private" || !(await this.isInTime(claims)))) return undefined;
+    return {
+      data: claims.data,
+      digest: digestOf(token),
+      isForRoom,
+      expireUnixSec: claims.data.expireUnixSec ?? undefined,
+      notBeforeUnixSec: claims.data.notBeforeUnixSec ?? undefined,
+    };
+  }
+
+  private async isInTime(claims: VerifiedClaims): Promise<boolean> {
+    try {
+      const now = this.nowMs();
+      refuseOutOfTime(timesOf(claims.data), now, "The access token");
+      await this.checkRoom(claims, now);
+      return true;
+    } catch (error) {
+      if (error instanceof Problem) return false;
+      throw error;
+    }
+  }
+
+  /** The signature and the generation; not the times. */
+  private verifiedClaims(app: AppRow | undefined, token: string): VerifiedClaims {
     const parsed = parseJws(token, ACCESS_TOKEN_VALIDATE_MAX_BYTES);
     // Compared even if there is no application, so that the time does not reveal that.
     const isVerified = typeof parsed !== "string" && isSignedBy(parsed, this.secretOf(app?.id ?? UNKNOWN_APP));
     if (!app || !isVerified) throw invalid();
-    const claims = read(parsed.payload);
-    const now = this.nowMs();
-    if (!isLiveGeneration(app, claims.generation, now))
+    const claims = { app: app.id, ...read(parsed.payload) };
+    if (!isLiveGeneration(app, claims.generation, this.nowMs()))
       throw invalid("The application's secret key has been rotated since the access token was made.");
-    refuseOutOfTime(timesOf(claims.data), now, "The access token");
-    if (!isGlobal(claims.data)) await this.checkRoom(app.id, claims, now);
-    if (roomName !== undefined) await this.checkEntry(app.id, roomName, claims, now);
-    return claims.data;
+    return claims;
   }
 
-  private async checkRoom(app: string, { data, roomId }: VerifiedClaims, nowMs: number): Promise<void> {
+  private async checkRoom({ app, data, roomId }: VerifiedClaims, nowMs: number): Promise<void> {
     const room =
       roomId === undefined
         ? await this.store.room(app, data.roomName ?? "", nowMs)
@@ -122,12 +170,12 @@ export class AccessTokens {
   }
 
   /** Any valid token is good for a public room; a private room needs a token for all rooms, or for this one. */
-  private async checkEntry(app: string, name: string, { data, roomId }: VerifiedClaims, nowMs: number): Promise<void> {
-    const room = await this.store.room(app, name, nowMs);
+  private async checkEntry(name: string, claims: VerifiedClaims, nowMs: number): Promise<void> {
+    const room = await this.store.room(claims.app, name, nowMs);
     if (!room) throw invalid("There is no room of this name.");
-    const isForRoom = isGlobal(data) || (roomId === undefined ? data.roomName === room.name : roomId === room.id);
+    const isForRoom = isFor(claims, room);
     if (valuesOf(room).privacy === "private" && !isForRoom) throw invalid("The access token is for another room.");
-    refuseOutOfTime(timesOf(isForRoom ? data : {}, room), nowMs, "The room");
+    refuseOutOfTime(timesOf(isForRoom ? claims.data : {}, room), nowMs, "The room");
   }
 
   /** Derived from the master key for this use and this application, so that it need not be stored. */
@@ -142,7 +190,7 @@ export class AccessTokens {
 }
 
 /** The signature is verified, so this service made the token; its structure is checked nevertheless. */
-function read(bytes: Buffer): VerifiedClaims {
+function read(bytes: Buffer): Omit<VerifiedClaims, "app"> {
   const payload = parseUtf8Json(bytes);
   if (!isObject(payload) || !isObject(payload.data)) throw invalid();
   const { room, gen } = payload;
@@ -156,6 +204,9 @@ function read(bytes: Buffer): VerifiedClaims {
 /** Whether the token is for every room of the application. */
 const isGlobal = ({ roomName, globalToken }: AccessTokenRequest): boolean =>
   roomName === undefined || globalToken === true;
+
+const isFor = ({ data, roomId }: VerifiedClaims, room: RoomRow): boolean =>
+  isGlobal(data) || (roomId === undefined ? data.roomName === room.name : roomId === room.id);
 
 function timesOf(request: Times, room?: RoomRow): Times {
   const { expireUnixSec, notBeforeUnixSec } = room ? valuesOf(room) : {};

@@ -1,0 +1,31 @@
+/** Whether somebody may enter a room now: the room's fields, the verified access token, the time. No state. */
+import { valuesOf } from "../rooms/rooms.ts";
+import type { RoomRow } from "../store/rooms.ts";
+import { flagOf } from "./rights.ts";
+
+/** What a verified access token says about this room (rooms/access-token.ts). */
+export interface DoorToken {
+  /** It is for this room, or for all rooms. */
+  readonly isForRoom: boolean;
+  readonly expireUnixSec?: number | undefined;
+  readonly notBeforeUnixSec?: number | undefined;
+}
+
+export type DoorState =
+  | { readonly state: "open" }
+  | { readonly state: "not_open" /** Unix seconds. */; readonly opensAt: number }
+  | { readonly state: "over" }
+  /** A private room, without a token for it. */
+  | { readonly state: "ask" | "token_required" };
+
+/** The times of a token for this room take precedence over the room's. */
+export function doorOf(room: RoomRow, token: DoorToken | undefined, nowMs: number): DoorState {
+  const values = valuesOf(room);
+  const own = token?.isForRoom ? token : undefined;
+  const opensAt = own?.notBeforeUnixSec ?? values.notBeforeUnixSec;
+  const overAt = own?.expireUnixSec ?? values.expireUnixSec;
+  if (overAt !== undefined && overAt * 1000 <= nowMs) return { state: "over" };
+  if (opensAt !== undefined && opensAt * 1000 > nowMs) return { state: "not_open", opensAt };
+  if (values.privacy !== "private" || own) return { state: "open" };
+  return { state: flagOf(room, "enableRequestToJoin") ? "ask" : "token_required" };
+}

@@ -1,0 +1,250 @@
+/** A join: a place is held, or a place in the lobby; both are answered with a connect token. No stay begins here. */
+import { newObjectId } from "../access/ids.ts";
+import type { RoomClaims, RoomTokens } from "../access/room-token.ts";
+import { digestOf } from "../access/vault.ts";
+import { Problem } from "../protocol/codes.ts";
+import type { AccessTokens, VerifiedAccess } from "../rooms/access-token.ts";
+import { valuesOf } from "../rooms/rooms.ts";
+import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
+import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { AppRow } from "../store/store.ts";
+import type { Joined, JoinRequest, PublicRoom, Waiting } from "./contract.ts";
+import { doorOf } from "./door.ts";
+import {
+  BEGIN_WITHIN_SEC,
+  CONNECT_TOKEN_MAX_SEC,
+  CONNECT_TOKEN_SPARE_SEC,
+  PLACE_HELD_MS,
+  WAIT_MAX_SEC,
+} from "./limits.ts";
+import { nextMeetingId } from "./meeting-id.ts";
+import { typedName, vouchedName } from "./person-name.ts";
+import type { IceServers, LobbyPort } from "./ports.ts";
+import { capacityOf, mayOf, publicRoomOf } from "./rights.ts";
+
+export interface JoinParts {
+  readonly store: MeetingStore;
+  readonly rooms: RoomStore;
+  readonly accessTokens: AccessTokens;
+  readonly roomTokens: RoomTokens;
+  readonly lobby: LobbyPort;
+  readonly iceServers: IceServers;
+  readonly nowMs: () => number;
+  /** PARLEY_MESH_MAX. */
+  readonly meshMax: number;
+}
+
+/** Where a join comes from. */
+export interface Caller {
+  /** A digest of the client's address. */
+  readonly address: string;
+  /** The service's WebSocket address on the host that was called. */
+  readonly url: string;
+}
+
+/** Somebody who may enter. */
+interface Person {
+  readonly id: string;
+  readonly name: string;
+  readonly isGuest: boolean;
+  readonly access: VerifiedAccess | undefined;
+}
+
+/** How many stays of a meeting are looked through for the first entry of an access token. */
+const FIRST_ENTRY_STAYS = 1000;
+
+export class Joining {
+  constructor(private readonly parts: JoinParts) {}
+
+  /** Rejects with a Problem. */
+  async join(app: AppRow, room: RoomRow, request: JoinRequest, caller: Caller): Promise<Joined | Waiting> {
+    const earlier = await this.earlierStay(room, request.resume);
+    if (earlier?.stay && earlier.stay.ended === null) return this.resumed(room, earlier.claims, earlier.stay, caller);
+    if (earlier?.stay?.why === "removed") await this.refuseWhileMeeting(room, earlier.stay.meeting);
+    const access =
+      request.token === undefined ? undefined : await this.parts.accessTokens.verify(app, request.token, room);
+    const door = doorOf(room, access, this.parts.nowMs());
+    const name = vouchedName(access?.data.name);
+    const person = {
+      name: name ?? typedName(request.name),
+      isGuest: name === undefined,
+      access,
+      // The place that a join holds is taken over by the next one of the same page.
+      id: earlier && !earlier.stay ? earlier.claims.id : newObjectId(this.parts.nowMs()),
+    };
+    switch (door.state) {
+      case "over":
+        throw new Problem("room_over");
+      case "not_open":
+        throw new Problem("room_not_open", undefined, undefined, { fields: { opensAt: door.opensAt } });
+      case "open":
+        return this.place(room, person, caller);
+      case "ask":
+      case "token_required":
+        return this.fromLobby(room, person, request.ticket, door.state === "ask", caller);
+    }
+  }
+
+  /** A private room without an access token for it. */
+  private async fromLobby(
+    room: RoomRow,
+    person: Person,
+    ticket: string | undefined,
+    mayAsk: boolean,
+    caller: Caller,
+  ): Promise<Joined | Waiting> {
+    const { lobby } = this.parts;
+    const state = ticket === undefined ? undefined : await lobby.stateOf(room, ticket);
+    if (ticket !== undefined && state === "declined") throw new Problem("declined");
+    // One ticket is good for one stay, however often it is shown.
+    if (ticket !== undefined && state === "admitted")
+      return this.place(room, { ...person, id: stayOfTicket(ticket) }, caller);
+    if (!mayAsk) throw new Problem("token_required");
+    const { name } = person;
+    const held = ticket !== undefined && state === "waiting" ? ticket : undefined;
+    return this.waiting(room, held ?? (await lobby.ask(room, { name, address: caller.address })), name, caller);
+  }
+
+  private waiting(room: RoomRow, ticket: string, name: string, { url }: Caller): Waiting {
+    const exp = Math.floor(this.parts.nowMs() / 1000) + WAIT_MAX_SEC;
+    const claims: RoomClaims = {
+      kind: "wait",
+      id: ticket,
+      app: room.app,
+      room: room.id,
+      name,
+      isAdmin: false,
+      isGuest: true,
+      exp,
+    };
+    return { waiting: true, ticket, connect: { url, token: this.parts.roomTokens.sign(claims) } };
+  }
+
+  private async place(room: RoomRow, { id, name, isGuest, access }: Person, caller: Caller): Promise<Joined> {
+    const { store, nowMs, meshMax } = this.parts;
+    const now = nowMs();
+    const { data, digest, isForRoom } = access ?? {};
+    const isAdmin = isForRoom === true && data?.isAdmin === true;
+    const externalUserId = textOf(data?.externalUserId);
+    const current = await store.current(room.app, room.id);
+    if (current) {
+      const isKnown = digest !== undefined || externalUserId !== undefined;
+      if (isKnown && (await store.isBanned(current.id, digest ?? null, externalUserId ?? null)))
+        throw new Problem("removed");
+      if (current.isLocked && !isAdmin) throw new Problem("room_locked");
+    }
+    const ejectAfterSec =
+      (isForRoom ? secondsOf(data?.ejectAfterElapsedTimeInSec) : undefined) ??
+      valuesOf(room).ejectAfterElapsedTimeInSec;
+    const ejectAt = await this.ejectAt(room, current, digest, ejectAfterSec);
+    if (ejectAt !== undefined && ejectAt <= now)
+      throw new Problem("room_over", "The time of this access token in this meeting is over.");
+    if ((await store.hold(room.app, room.id, id, capacityOf(room, meshMax), now + PLACE_HELD_MS, now)) === "full")
+      throw new Problem("room_full");
+    const claims: RoomClaims = {
+      kind: "stay",
+      id,
+      app: room.app,
+      room: room.id,
+      meeting: current?.id ?? (await nextMeetingId(store, room.app, room.id, now)),
+      name,
+      isAdmin,
+      isGuest,
+      externalUserId,
+      accessToken: digest,
+      disabled: disabledBy(data),
+      ejectAfterSec,
+      beginBy: Math.floor(now / 1000) + BEGIN_WITHIN_SEC,
+      ...(!current && { opensMeeting: true as const }),
+      exp: expiryOf(now, ejectAt),
+    };
+    return this.joined(room, claims, ejectAt, caller, data);
+  }
+
+  /** The stay goes on: a reload or a second tab takes no second place, and the room's times have no say any more. */
+  private resumed(room: RoomRow, earlier: RoomClaims, stay: StayRow, caller: Caller): Joined {
+    const { beginBy: _begun, opensMeeting: _opened, ...claims } = earlier;
+    const ejectAt = stay.ejectAt ?? undefined;
+    const exp = expiryOf(this.parts.nowMs(), ejectAt);
+    return this.joined(room, { ...claims, meeting: stay.meeting, exp }, ejectAt, caller);
+  }
+
+  private joined(
+    room: RoomRow,
+    claims: RoomClaims,
+    ejectAt: number | undefined,
+    { url }: Caller,
+    data?: VerifiedAccess["data"],
+  ): Joined {
+    const { roomTokens, iceServers, nowMs } = this.parts;
+    const { id, name, isAdmin, isGuest, meeting = "", app } = claims;
+    return {
+      participantSession: id,
+      meetingSession: meeting,
+      peerId: id,
+      name,
+      isAdmin,
+      isGuest,
+      may: mayOf(room, claims),
+      room: roomFor(room, data),
+      connect: { url, token: roomTokens.sign(claims) },
+      media: { engine: "mesh" },
+      iceServers: iceServers({ app, participantSession: id, nowMs: nowMs() }),
+      ...(ejectAt !== undefined && { ejectAt: Math.floor(ejectAt / 1000) }),
+    };
+  }
+
+  /** The stay of an earlier connect token for this room. A token that is none, or too old, is as good as none. */
+  private async earlierStay(room: RoomRow, resume: string | undefined) {
+    const claims = resume === undefined ? undefined : this.parts.roomTokens.verify(resume, this.parts.nowMs());
+    if (claims === undefined || claims === "expired") return undefined;
+    if (claims.kind !== "stay" || claims.app !== room.app || claims.room !== room.id) return undefined;
+    return { claims, stay: await this.parts.store.stay(claims.id) };
+  }
+
+  private async refuseWhileMeeting({ app, id }: RoomRow, meeting: string): Promise<void> {
+    if ((await this.parts.store.current(app, id))?.id === meeting) throw new Problem("removed");
+  }
+
+  /** Unix ms; undefined: never. An access token's time counts from its first entry into the meeting. */
+  private async ejectAt(
+    room: RoomRow,
+    current: MeetingRow | undefined,
+    digest: string | undefined,
+    ejectAfterSec: number | undefined,
+  ): Promise<number | undefined> {
+    const { ejectAtRoomExp, expireUnixSec } = valuesOf(room);
+    const times = ejectAtRoomExp && expireUnixSec !== undefined ? [expireUnixSec * 1000] : [];
+    if (ejectAfterSec !== undefined) {
+      const stays =
+        current && digest !== undefined ? await this.parts.store.participants(current.id, FIRST_ENTRY_STAYS) : [];
+      const first = stays.find(({ accessToken }) => accessToken === digest);
+      times.push((first?.began ?? this.parts.nowMs()) + ejectAfterSec * 1000);
+    }
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+}
+
+/** Tickets are known to the visitor and to admins, participantSessions to everybody inside: neither may give away the other. */
+const stayOfTicket = (ticket: string): string => digestOf(`stay of ${ticket}`).slice(0, 24);
+
+const expiryOf = (nowMs: number, ejectAt: number | undefined): number =>
+  Math.floor(Math.min(nowMs / 1000 + CONNECT_TOKEN_MAX_SEC, (ejectAt ?? Infinity) / 1000 + CONNECT_TOKEN_SPARE_SEC));
+
+const textOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+const secondsOf = (value: unknown): number | undefined => (typeof value === "number" && value > 0 ? value : undefined);
+
+function disabledBy(data: VerifiedAccess["data"] | undefined): RoomClaims["disabled"] {
+  const disabled = (["audio", "video", "screen"] as const).filter((kind) => data?.[DISABLES[kind]] === true);
+  return disabled.length > 0 ? disabled : undefined;
+}
+
+const DISABLES = { audio: "disableAudio", video: "disableVideo", screen: "disableScreenSharing" } as const;
+
+/** The room as this person sees it: how it enters is the token's to say. */
+function roomFor(room: RoomRow, data: VerifiedAccess["data"] | undefined): PublicRoom {
+  const own = (["joinVideoOn", "joinAudioOn"] as const).flatMap((name) =>
+    typeof data?.[name] === "boolean" ? [[name, data[name]]] : [],
+  );
+  return { ...publicRoomOf(room), ...Object.fromEntries(own) };
+}

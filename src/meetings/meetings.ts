@@ -1,0 +1,164 @@
+/** Meetings as HTTP and realtime see them: the door and joins for the one, the gate of rooms (realtime/room-gate.ts) for the other. */
+import { Repeating } from "../access/repeating.ts";
+import type { RoomSeat, RoomTokens } from "../access/room-token.ts";
+import { Problem } from "../protocol/codes.ts";
+import { roomChannelKind } from "../protocol/room-channels.ts";
+import type { AccessTokens } from "../rooms/access-token.ts";
+import { valuesOf } from "../rooms/rooms.ts";
+import type { MeetingStore } from "../store/meetings.ts";
+import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { AppRow } from "../store/store.ts";
+import type { Door, Joined, JoinRequest, Waiting } from "./contract.ts";
+import { doorOf } from "./door.ts";
+import type { Floor } from "./floor.ts";
+import { type Caller, Joining } from "./joining.ts";
+import { BEAT_EVERY_MS } from "./limits.ts";
+import type { IceServers, LobbyPort, Refusal, SignalsPort } from "./ports.ts";
+import { Present } from "./present.ts";
+import { publicRoomOf } from "./rights.ts";
+import { StayWrites } from "./stay-writes.ts";
+import { Stays } from "./stays.ts";
+import { Upkeep } from "./upkeep.ts";
+
+export interface MeetingParts {
+  readonly store: MeetingStore;
+  readonly rooms: RoomStore;
+  readonly accessTokens: AccessTokens;
+  readonly roomTokens: RoomTokens;
+  readonly floor: Floor;
+  readonly nodeId: string;
+  readonly nowMs: () => number;
+  /** PARLEY_MESH_MAX. */
+  readonly meshMax: number;
+  readonly iceServers: IceServers;
+  /** Builds what happens inside, with the stays and who is present, which they share. */
+  readonly inside: (core: MeetingCore) => Inside;
+  readonly failed: (error: unknown) => void;
+}
+
+/** What happens in the lobby and in a room (inside.ts). */
+export interface Inside {
+  readonly lobby: LobbyPort;
+  readonly signals: SignalsPort;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+/** What the other parts of meetings/ share. */
+export interface MeetingCore {
+  readonly stays: Stays;
+  readonly present: Present;
+  readonly upkeep: Upkeep;
+}
+
+/** How a connection has ended, as realtime says it. */
+type Departure = "goodbye" | "lost" | "held";
+
+/** Stands for an application that does not exist, so that its rooms are looked up like those of others. */
+const NO_APP = "unknown";
+
+export class Meetings implements MeetingCore {
+  readonly present = new Present();
+  readonly upkeep: Upkeep;
+  readonly stays: Stays;
+  private readonly joining: Joining;
+  private readonly inside: Inside;
+  private readonly writes: StayWrites;
+  private readonly work: Repeating;
+
+  constructor(private readonly parts: MeetingParts) {
+    const writes = new StayWrites(parts.failed);
+    const upkeep = new Upkeep({ ...parts, writes });
+    this.writes = writes;
+    this.upkeep = upkeep;
+    this.stays = new Stays({
+      ...parts,
+      present: this.present,
+      writes,
+      beat: () => upkeep.beat(),
+      meetingBegan: (meeting, room) => upkeep.meetingBegan(meeting, room),
+    });
+    this.inside = parts.inside(this);
+    this.joining = new Joining({ ...parts, lobby: this.inside.lobby });
+    this.work = new Repeating(BEAT_EVERY_MS, () => upkeep.run(this.stays), parts.failed);
+  }
+
+  start(): void {
+    this.upkeep.begin();
+    this.work.start();
+    this.inside.start();
+  }
+
+  /** After the connections were closed. */
+  async stop(): Promise<void> {
+    await Promise.all([this.work.stop(), this.inside.stop()]);
+    await this.writes.idle();
+  }
+
+  /** `app` is undefined if there is no such application: it is answered like an unknown room. */
+  async door(app: AppRow | undefined, roomName: string): Promise<Door> {
+    const room = await this.room(app, roomName);
+    const { privacy, lang, autoJoin, audioOnlyRoom } = publicRoomOf(room) as unknown as Door;
+    // What a visitor of a private room may do depends on the token: the door is open to those who have one.
+    const door = doorOf(room, { isForRoom: true }, this.parts.nowMs());
+    return {
+      roomName: room.name,
+      privacy,
+      lang,
+      autoJoin,
+      audioOnlyRoom,
+      recording: false,
+      ...(door.state === "not_open" && { opensAt: door.opensAt }),
+      state: door.state === "not_open" || door.state === "over" ? door.state : "open",
+      ...(valuesOf(room).privacy !== "private" && { inside: await this.parts.store.inside(room.app, room.id) }),
+    };
+  }
+
+  async join(
+    app: AppRow | undefined,
+    roomName: string,
+    request: JoinRequest,
+    caller: Caller,
+  ): Promise<Joined | Waiting> {
+    const room = await this.room(app, roomName);
+    if (!app) throw new Problem("room_not_found");
+    return this.joining.join(app, room, request, caller);
+  }
+
+  enter(seat: RoomSeat): Promise<void> {
+    return seat.claims.kind === "stay" ? this.stays.enter(seat) : this.inside.lobby.enter(seat.claims);
+  }
+
+  connected(seat: RoomSeat, connection: string): void {
+    if (seat.claims.kind === "stay") this.stays.connected(seat, connection);
+    else this.inside.lobby.connected(seat.claims, connection);
+  }
+
+  disconnected(seat: RoomSeat, connection: string, departure: Departure): void {
+    const isGoodbye = departure === "goodbye";
+    if (seat.claims.kind === "stay") this.stays.disconnected(seat, connection, isGoodbye);
+    else this.inside.lobby.disconnected(seat.claims, connection, isGoodbye);
+  }
+
+  renewed(seat: RoomSeat, before: RoomSeat): void {
+    if (seat.claims.kind === "stay") this.stays.renewed(seat, before);
+  }
+
+  subscribed(seat: RoomSeat, channel: string): void {
+    if (roomChannelKind(channel) === "admin") this.inside.lobby.queueWanted(seat.claims);
+  }
+
+  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refusal | undefined {
+    return this.inside.signals.refusalOfMessage(seat, channel, dataJson);
+  }
+
+  refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): Refusal | undefined {
+    return this.inside.signals.refusalOfState(seat, channel, stateJson);
+  }
+
+  private async room(app: AppRow | undefined, name: string): Promise<RoomRow> {
+    const room = await this.parts.rooms.room(app?.id ?? NO_APP, name, this.parts.nowMs());
+    if (!room) throw new Problem("room_not_found");
+    return room;
+  }
+}

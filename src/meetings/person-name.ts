@@ -1,0 +1,31 @@
+/** Names of people, as the others inside see them. */
+import { Problem } from "../protocol/codes.ts";
+import { PERSON_NAME_MAX_CHARS } from "./limits.ts";
+
+export const DEFAULT_NAME = "Guest";
+
+/**
+ * Characters that show nothing, or change the direction of the text around them: control and format characters, lone surrogates, separators of
+ * lines. The zero-width joiner stays: emoji and several scripts are written with it.
+ */
+const HIDDEN = /(?!\u200d)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+const shown = (text: string): string => text.normalize("NFC").replace(HIDDEN, "").replace(/\s+/gu, " ").trim();
+
+const isBlank = (text: string): boolean => text.replaceAll("\u200d", "").trim() === "";
+
+/** The name that somebody has typed; a default where nothing is left of it. */
+export function typedName(text: string | undefined): string {
+  const name = shown(text ?? "");
+  if ([...name].length > PERSON_NAME_MAX_CHARS) {
+    const message = `must have at most ${PERSON_NAME_MAX_CHARS} characters`;
+    throw new Problem("invalid_request", `name: ${message}`, undefined, { details: [{ field: "name", message }] });
+  }
+  return isBlank(name) ? DEFAULT_NAME : name;
+}
+
+/** The name in an access token, which may be longer; undefined if it has none. */
+export function vouchedName(text: unknown): string | undefined {
+  const name = typeof text === "string" ? [...shown(text)].slice(0, PERSON_NAME_MAX_CHARS).join("").trim() : "";
+  return isBlank(name) ? undefined : name;
+}

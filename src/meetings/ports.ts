@@ -1,0 +1,51 @@
+/** What the parts of meetings/ ask of each other and of the node, where a part must not know the other's class. */
+import type { RoomClaims, RoomSeat } from "../access/room-token.ts";
+import type { Code } from "../protocol/codes.ts";
+import type { RoomRow } from "../store/rooms.ts";
+import type { IceServer } from "./contract.ts";
+
+/** Time is injected, as everywhere below the socket. */
+export interface MeetingClock {
+  /** Unix ms. */
+  nowMs(): number;
+}
+
+/** Structurally realtime's RoomRefusal: meetings/ does not import realtime. */
+export interface Refusal {
+  readonly code: Code;
+  readonly message?: string | undefined;
+}
+
+/** A visitor of a private room without an access token. */
+export interface Visitor {
+  readonly name: string;
+  /** A digest of the client's address. */
+  readonly address: string;
+}
+
+/** The lobby, as a join and the gate use it (lobby.ts). */
+export interface LobbyPort {
+  /** Puts a visitor into the lobby and returns the ticket. Rejects with a Problem if there is no place in it. */
+  ask(room: RoomRow, visitor: Visitor): Promise<string>;
+  /** What became of a ticket of this room; undefined: it is none, or it is over. */
+  stateOf(room: RoomRow, ticket: string): Promise<"waiting" | "admitted" | "declined" | undefined>;
+  /** The gate of waiting connections: rejects with a Problem if the ticket does not wait any more. */
+  enter(claims: RoomClaims): Promise<void>;
+  connected(claims: RoomClaims, connection: string): void;
+  disconnected(claims: RoomClaims, connection: string, isGoodbye: boolean): void;
+  /** An admin has subscribed to the queue of the room. */
+  queueWanted(claims: RoomClaims): void;
+}
+
+/** What is said in a room (signals.ts). */
+export interface SignalsPort {
+  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refusal | undefined;
+  refusalOfState(seat: RoomSeat, channel: string, stateJson: string | null): Refusal | undefined;
+}
+
+/** The ICE servers of a join; TURN credentials are made per person. */
+export type IceServers = (who: {
+  readonly app: string;
+  readonly participantSession: string;
+  readonly nowMs: number;
+}) => readonly IceServer[];

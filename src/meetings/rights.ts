@@ -1,0 +1,43 @@
+/** What a person may do in a room, and what everybody may see of the room: from its fields as they are now, and from what the access token says. */
+import { type RoomAccess, stayAccess } from "../access/room-access.ts";
+import type { RoomClaims } from "../access/room-token.ts";
+import { type FieldName, type FieldValues, fieldOf } from "../rooms/fields.ts";
+import { valuesOf } from "../rooms/rooms.ts";
+import type { RoomRow } from "../store/rooms.ts";
+import { type May, PUBLIC_FIELDS, type PublicRoom } from "./contract.ts";
+import { AUDIO_MESH_MAX } from "./limits.ts";
+
+/** The fields of a room, with the defaults of those that are not set. */
+export const flagOf = (room: RoomRow, name: FieldName): boolean =>
+  (valuesOf(room)[name] ?? fieldOf(name).initial) === true;
+
+export function mayOf(room: RoomRow, { isAdmin, disabled = [] }: Pick<RoomClaims, "isAdmin" | "disabled">): May {
+  const mayShare = isAdmin || !flagOf(room, "ownerOnlyBroadcast");
+  const mayShow = mayShare && !flagOf(room, "audioOnlyRoom");
+  return {
+    audio: mayShare && !disabled.includes("audio"),
+    video: mayShow && !disabled.includes("video"),
+    screen: mayShow && flagOf(room, "enableScreenSharing") && !disabled.includes("screen"),
+    chat: flagOf(room, "enableChat"),
+    record: false,
+  };
+}
+
+/** The access of somebody inside. */
+export const accessOf = (room: RoomRow, claims: RoomClaims): RoomAccess =>
+  stayAccess(room.id, claims.id, { isAdmin: claims.isAdmin, mayChat: mayOf(room, claims).chat });
+
+export function publicRoomOf(room: RoomRow): PublicRoom {
+  const values: FieldValues = valuesOf(room);
+  const shown = PUBLIC_FIELDS.flatMap((name): [string, unknown][] => {
+    const value = values[name] ?? fieldOf(name).initial;
+    return value === undefined ? [] : [[name, value]];
+  });
+  return { roomName: room.name, ...Object.fromEntries(shown) };
+}
+
+/** How many people may be inside. `meshMax` is PARLEY_MESH_MAX. */
+export function capacityOf(room: RoomRow, meshMax: number): number {
+  const mesh = flagOf(room, "audioOnlyRoom") ? Math.max(meshMax, AUDIO_MESH_MAX) : meshMax;
+  return Math.min(valuesOf(room).maxParticipants ?? mesh, mesh);
+}

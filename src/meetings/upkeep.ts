@@ -1,0 +1,101 @@
+/**
+ * Work in the background about stays, on every node: beats while people are on this one, and the end of what nobody has a connection of any
+ * more, whichever node had it. Meetings that nobody is in end here.
+ */
+import { STAY_GRACE_SEC } from "../access/room-space.ts";
+import { chatChannel } from "../protocol/room-channels.ts";
+import type { MeetingRow, MeetingStore } from "../store/meetings.ts";
+import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { Floor } from "./floor.ts";
+import { BEAT_EVERY_MS, SWEEP_ROWS } from "./limits.ts";
+import { flagOf } from "./rights.ts";
+import type { StayWrites } from "./stay-writes.ts";
+import type { Stays } from "./stays.ts";
+
+const GRACE_MS = STAY_GRACE_SEC * 1000;
+
+export interface UpkeepParts {
+  readonly store: MeetingStore;
+  readonly rooms: RoomStore;
+  readonly floor: Floor;
+  readonly writes: StayWrites;
+  readonly nodeId: string;
+  readonly nowMs: () => number;
+  readonly failed: (error: unknown) => void;
+}
+
+export class Upkeep {
+  private beatMs = Number.NEGATIVE_INFINITY;
+  /**
+   * Before it, nobody is ended for having no connection: this node has just started, or the store was away. In both cases the beats of other
+   * nodes may be late, and people need their time to come back.
+   */
+  private patientUntilMs = 0;
+
+  constructor(private readonly parts: UpkeepParts) {}
+
+  /** The node starts: what was before it gets the whole grace. */
+  begin(): void {
+    this.patientUntilMs = this.parts.nowMs() + GRACE_MS;
+  }
+
+  /** Says that this node is alive, unless it did a moment ago. */
+  async beat(): Promise<void> {
+    const now = this.parts.nowMs();
+    if (now - this.beatMs < BEAT_EVERY_MS) return;
+    await this.parts.store.beat(this.parts.nodeId, now);
+    this.beatMs = now;
+  }
+
+  /** Every BEAT_EVERY_MS. */
+  async run(stays: Stays): Promise<void> {
+    const { nowMs, writes, store, nodeId } = this.parts;
+    try {
+      stays.releaseUnopened();
+      writes.retry();
+      if (!stays.isEmpty) {
+        const now = nowMs();
+        await store.beat(nodeId, now);
+        this.beatMs = now;
+      }
+      if (nowMs() >= this.patientUntilMs) await this.endOverdue(stays);
+      for (const meeting of await store.endEmpty(nowMs() - GRACE_MS, SWEEP_ROWS)) await this.meetingEnded(meeting);
+    } catch (error) {
+      this.patientUntilMs = nowMs() + GRACE_MS;
+      throw error;
+    }
+  }
+
+  /** A meeting has begun: the chat of the one before is not part of it. */
+  async meetingBegan({ app }: MeetingRow, room: RoomRow): Promise<void> {
+    if (flagOf(room, "newChatForMeetingSession")) await this.forgetChat(app, room.id);
+  }
+
+  /** A meeting has ended, here or by an admin: its chat goes with it. */
+  async meetingEnded({ app, room }: MeetingRow): Promise<void> {
+    const { rooms, store, nowMs } = this.parts;
+    const row = await rooms.roomById(app, room, nowMs());
+    // The next meeting may have begun already, and has removed the chat itself.
+    if ((!row || flagOf(row, "newChatForMeetingSession")) && !(await store.current(app, room)))
+      await this.forgetChat(app, room);
+  }
+
+  private async endOverdue(stays: Stays): Promise<void> {
+    const { store, nowMs } = this.parts;
+    const now = nowMs();
+    for (const { stay, lastSeen } of await store.overdue(now - GRACE_MS, SWEEP_ROWS)) {
+      // A killed node was alive for up to one interval after its last beat: people get their grace from then on.
+      if (stay.node !== null && lastSeen > now - GRACE_MS - BEAT_EVERY_MS) continue;
+      if (!stays.isHere(stay)) await stays.end(stay.id, "lost", lastSeen);
+    }
+  }
+
+  /** A chat that could not be removed must keep nobody out. */
+  private async forgetChat(app: string, room: string): Promise<void> {
+    try {
+      await this.parts.floor.forget(app, chatChannel(room));
+    } catch (error) {
+      this.parts.failed(error);
+    }
+  }
+}
