@@ -50,7 +50,8 @@ export class Present {
       room = { app: row.app, row, stays: new Map() };
       this.rooms.set(row.id, room);
     }
-    room.row = row;
+    // It was read before the stay entered: it may have changed meanwhile.
+    if (row.version >= room.row.version) room.row = row;
     room.stays.set(stay.seat.claims.id, stay);
   }
 
