@@ -1,4 +1,6 @@
-/** Limits of joining and of stays. */
+/** Limits of meetings. */
+import { KIB } from "../protocol/limits.ts";
+
 export const PERSON_NAME_MAX_CHARS = 64;
 /** A join holds its place for that long. */
 export const PLACE_HELD_MS = 15_000;
@@ -18,3 +20,42 @@ export const OPENS_WITHIN_MS = 10_000;
 export const SWEEP_ROWS = 200;
 /** A place in the lobby, and its connect token. */
 export const WAIT_MAX_SEC = 30 * 60;
+
+/** Of a signal or a line of the chat, as JSON. */
+export const SIGNAL_MAX_BYTES = 32 * KIB;
+export const CHAT_MAX_CHARS = 4000;
+/** How many receivers of signals a connection may name that this node does not know as members. */
+export const STRANGERS_PER_STAY_MAX = 32;
+
+/** People who wait for one room. */
+export const LOBBY_MAX = 50;
+/** Of them from one address. */
+export const LOBBY_ADDRESS_MAX = 3;
+/** A place in the lobby ends that long after its page was last seen, or after WAIT_MAX_SEC. */
+export const LOBBY_GONE_MS = 30_000;
+/** A node says that often that a page is there. */
+export const LOBBY_SEEN_EVERY_MS = 10_000;
+export const LOBBY_SWEEP_EVERY_MS = 2000;
+/** Who was declined waits that long. */
+export const DECLINED_MS = 60_000;
+/** The queue is read again that long after it was shown. */
+export const QUEUE_SETTLES_MS = 300;
+
+/** How often it is checked whose time is over. */
+export const TICK_MS = 1000;
+/** People hear that long before that their time, or the meeting, is over. */
+export const WARNED_BEFORE_MS = 60_000;
+/** Rooms with people on this node are read again that often: a node may have missed a change. */
+export const ROOM_CHECKED_EVERY_MS = 10_000;
+export const ROOMS_CHECKED_PER_SECOND = 20;
+
+export const MEETINGS_PAGE_MAX = 100;
+export const MEETINGS_PAGE_DEFAULT = 50;
+/** Participants that the record of one meeting lists. */
+export const PARTICIPANTS_SHOWN_MAX = 1000;
+/** Meetings that the list of active ones has. */
+export const ACTIVE_MEETINGS_MAX = 1000;
+/** How often the end of a meeting is tried while people enter it. */
+export const ENDING_ROUNDS = 5;
+/** A connection that opens that long after its room was changed may have been let in by the room as it was before. */
+export const CHANGE_REMEMBERED_MS = 30_000;

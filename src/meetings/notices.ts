@@ -1,0 +1,85 @@
+/**
+ * What the service publishes in a room, as meetings.md says field by field. A notice that could not be published is logged and not repeated: what it
+ * says has happened, and pages see it in other ways too.
+ */
+import type { JsonObject } from "../protocol/json.ts";
+import { adminChannel, chatChannel, roomChannel, waitChannel } from "../protocol/room-channels.ts";
+import type { RoomRow } from "../store/rooms.ts";
+import type { Floor } from "./floor.ts";
+import { publicRoomOf } from "./rights.ts";
+
+/** An application's id, and the id of one of its rooms. */
+export interface RoomRef {
+  readonly app: string;
+  readonly room: string;
+}
+
+export const refOf = ({ app, id }: RoomRow): RoomRef => ({ app, room: id });
+
+/** Somebody in the lobby, as admins see it. */
+export interface Queued {
+  readonly ticket: string;
+  readonly name: string;
+  /** Unix ms. */
+  readonly since: number;
+}
+
+export type MutedKind = "audio" | "video" | "screen";
+
+export class Notices {
+  constructor(
+    private readonly floor: Pick<Floor, "publish">,
+    private readonly failed: (error: unknown) => void,
+  ) {}
+
+  /** Its page obeys. */
+  muted(room: RoomRef, participantSession: string, kind: MutedKind): Promise<void> {
+    return this.inRoom(room, { notice: "muted", participantSession, kind });
+  }
+
+  removed(room: RoomRef, participantSession: string): Promise<void> {
+    return this.inRoom(room, { notice: "removed", participantSession, inSec: 0 });
+  }
+
+  /** Without a participantSession it is for everybody. */
+  ending(room: RoomRef, inSec: number, participantSession?: string): Promise<void> {
+    return this.inRoom(room, { notice: "ending", ...(participantSession && { participantSession }), inSec });
+  }
+
+  locked(room: RoomRef, on: boolean): Promise<void> {
+    return this.inRoom(room, { notice: "locked", on });
+  }
+
+  flags(row: RoomRow): Promise<void> {
+    return this.inRoom(refOf(row), { notice: "flags", room: publicRoomOf(row) });
+  }
+
+  waiting({ app, room }: RoomRef, queue: readonly Queued[]): Promise<void> {
+    return this.publish(app, adminChannel(room), { notice: "waiting", queue });
+  }
+
+  admitted({ app, room }: RoomRef, ticket: string): Promise<void> {
+    return this.publish(app, waitChannel(room, ticket), { notice: "admitted" });
+  }
+
+  declined({ app, room }: RoomRef, ticket: string, text?: string): Promise<void> {
+    return this.publish(app, waitChannel(room, ticket), { notice: "declined", ...(text && { text }) });
+  }
+
+  /** A line of the chat from the application's server. Rejects if it was not kept: it is what the caller asked for. */
+  line({ app, room }: RoomRef, text: string): Promise<void> {
+    return this.floor.publish(app, chatChannel(room), { text, server: true });
+  }
+
+  private inRoom({ app, room }: RoomRef, data: JsonObject): Promise<void> {
+    return this.publish(app, roomChannel(room), data);
+  }
+
+  private async publish(app: string, channel: string, data: JsonObject): Promise<void> {
+    try {
+      await this.floor.publish(app, channel, data);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+}

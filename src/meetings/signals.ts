@@ -1,0 +1,173 @@
+/**
+ * What may be said in a room: signals in inboxes, lines in the chat, the state of a person. Who may write where is decided before
+ * (access/room-access.ts). A mesh cannot keep two browsers that agree from sending each other anything; what the service can see, it decides here.
+ */
+import type { RoomClaims, RoomSeat } from "../access/room-token.ts";
+import { isObject, type JsonObject } from "../protocol/json.ts";
+import { inboxChannel, roomChannelKind } from "../protocol/room-channels.ts";
+import type { May } from "./contract.ts";
+import type { Floor } from "./floor.ts";
+import { CHAT_MAX_CHARS, SIGNAL_MAX_BYTES, STRANGERS_PER_STAY_MAX } from "./limits.ts";
+import type { Refusal, SignalsPort } from "./ports.ts";
+import type { Present } from "./present.ts";
+import { mayOf } from "./rights.ts";
+import { sendingOf } from "./sdp.ts";
+
+export interface SignalParts {
+  readonly present: Present;
+  readonly floor: Pick<Floor, "members">;
+}
+
+const STATE_FIELDS = ["audio", "video", "screen", "hand", "recording"] as const;
+const DESCRIPTION_TYPES: readonly unknown[] = ["offer", "answer", "pranswer", "rollback"];
+const CANDIDATE_FIELDS: readonly string[] = ["candidate", "sdpMid", "sdpMLineIndex", "usernameFragment"];
+const SIGNAL_SHAPES = "a signal is {description:{type,sdp}}, {candidate} or {bye:true}";
+/** Nobody is inside under this seat: it may say nothing. */
+const NOTHING: May = { audio: false, video: false, screen: false, chat: false, record: false };
+
+export class Signals implements SignalsPort {
+  /** By seat: to whom it has sent signals although this node knew no such member. Bound: STRANGERS_PER_STAY_MAX per connection. */
+  private readonly strangers = new WeakMap<RoomSeat, Set<string>>();
+
+  constructor(private readonly parts: SignalParts) {}
+
+  refusalOfMessage(seat: RoomSeat, channel: string, dataJson: string): Refusal | undefined {
+    const kind = roomChannelKind(channel);
+    if (kind !== "chat" && kind !== "in") return notPermitted("Only the service publishes on this channel.");
+    if (Buffer.byteLength(dataJson) > SIGNAL_MAX_BYTES)
+      return malformed(`A message in a room has at most ${SIGNAL_MAX_BYTES} bytes.`);
+    const data = parsed(dataJson);
+    if (!data) return malformed(kind === "chat" ? chatRule : `The data is no signal: ${SIGNAL_SHAPES}.`);
+    const may = this.may(seat);
+    if (kind === "chat") return may.chat ? refusalOfLine(data) : notPermitted("The chat of this room is switched off.");
+    return refusalOfSignal(data, may) ?? this.refusalOfReceiver(seat, channel);
+  }
+
+  refusalOfState(seat: RoomSeat, _channel: string, stateJson: string | null): Refusal | undefined {
+    if (stateJson === null) return undefined;
+    const state = parsed(stateJson);
+    if (!state) return malformed(stateRule);
+    const may = this.may(seat);
+    for (const [field, value] of Object.entries(state)) {
+      if (!(STATE_FIELDS as readonly string[]).includes(field) || typeof value !== "boolean")
+        return malformed(stateRule);
+      if (value && isShared(field) && !may[field])
+        return notPermitted(`${field}: you may not share ${SHARED[field]} in this room.`);
+    }
+    return undefined;
+  }
+
+  private may({ claims }: RoomSeat): May {
+    const room = this.parts.present.room(claims.room);
+    return room && claims.kind === "stay" ? mayOf(room.row, claims) : NOTHING;
+  }
+
+  /**
+   * An inbox keeps what comes for a minute, so signals to people who are not inside would fill the history. A member may be known to its sender a
+   * moment before it is known to this node; for that each sender may address a few that are not.
+   */
+  private refusalOfReceiver(seat: RoomSeat, channel: string): Refusal | undefined {
+    const { claims } = seat;
+    const receiver = channel.slice(inboxChannel(claims.room).length);
+    if (this.isInside(claims, receiver)) return undefined;
+    let strangers = this.strangers.get(seat);
+    if (!strangers) {
+      strangers = new Set();
+      this.strangers.set(seat, strangers);
+    }
+    if (/^[0-9a-f]{24}$/.test(receiver) && (strangers.has(receiver) || strangers.size < STRANGERS_PER_STAY_MAX)) {
+      strangers.add(receiver);
+      return undefined;
+    }
+    return { code: "peer_not_found", message: "Nobody with this participantSession is in the room." };
+  }
+
+  private isInside({ app, room }: RoomClaims, receiver: string): boolean {
+    const { present, floor } = this.parts;
+    return (
+      present.room(room)?.stays.has(receiver) === true ||
+      floor.members(app, room).some(({ peerId }) => peerId === receiver)
+    );
+  }
+}
+
+const SHARED = { audio: "a microphone", video: "a camera", screen: "a screen" } as const;
+const isShared = (field: string): field is keyof typeof SHARED => field in SHARED;
+
+const stateRule = `A state in a room has only these fields, each true or false: ${STATE_FIELDS.join(", ")}.`;
+const chatRule = `A line of the chat is {text}, with 1 to ${CHAT_MAX_CHARS} characters.`;
+
+const malformed = (message: string): Refusal => ({ code: "malformed_message", message });
+const notPermitted = (message: string): Refusal => ({ code: "action_not_permitted", message });
+
+function parsed(json: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The only field of the object; undefined if it has none, or several. */
+function onlyField(data: JsonObject): string | undefined {
+  const [field, ...others] = Object.keys(data);
+  return others.length === 0 ? field : undefined;
+}
+
+export const isChatText = (text: unknown): text is string =>
+  typeof text === "string" && text.length >= 1 && text.length <= CHAT_MAX_CHARS;
+
+const refusalOfLine = (data: JsonObject): Refusal | undefined =>
+  onlyField(data) === "text" && isChatText(data.text) ? undefined : malformed(chatRule);
+
+function refusalOfSignal(data: JsonObject, may: May): Refusal | undefined {
+  switch (onlyField(data)) {
+    case "bye":
+      return data.bye === true ? undefined : malformed("bye: it is true, or absent.");
+    case "candidate":
+      return refusalOfCandidate(data.candidate);
+    case "description":
+      return refusalOfDescription(data.description, may);
+    default:
+      return malformed(`The data is no signal: ${SIGNAL_SHAPES}.`);
+  }
+}
+
+/** null: there are no more candidates. */
+function refusalOfCandidate(candidate: unknown): Refusal | undefined {
+  if (candidate === null) return undefined;
+  const isCandidate =
+    isObject(candidate) &&
+    typeof candidate.candidate === "string" &&
+    Object.entries(candidate).every(
+      ([field, value]) =>
+        CANDIDATE_FIELDS.includes(field) && (value === null || typeof value === "string" || typeof value === "number"),
+    );
+  return isCandidate
+    ? undefined
+    : malformed(`candidate: it is null, or has the fields ${CANDIDATE_FIELDS.join(", ")}.`);
+}
+
+function refusalOfDescription(description: unknown, may: May): Refusal | undefined {
+  if (!isObject(description) || !DESCRIPTION_TYPES.includes(description.type) || typeof description.sdp !== "string")
+    return malformed("description: it has a type (offer, answer) and an sdp.");
+  if (Object.keys(description).length !== 2) return malformed("description: it has the fields type and sdp only.");
+  const { audio, video, other } = sendingOf(description.sdp);
+  if (other > 0) return notPermitted("description.sdp: only audio and video can be sent in a room.");
+  // Besides the microphone, a screen may have sound.
+  if (audio > (may.audio ? 2 : 0))
+    return notPermitted(
+      may.audio
+        ? "description.sdp: at most 2 audio sections may send."
+        : "description.sdp: you may not send audio in this room.",
+    );
+  const videoMax = Number(may.video) + Number(may.screen);
+  if (video > videoMax)
+    return notPermitted(
+      videoMax > 0
+        ? `description.sdp: at most ${videoMax} video section${videoMax > 1 ? "s" : ""} may send.`
+        : "description.sdp: you may not send video in this room.",
+    );
+  return undefined;
+}
