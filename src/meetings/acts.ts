@@ -1,0 +1,130 @@
+/** What admins of a meeting do, each with the connect token of its own stay, and what the application's server does by REST. */
+import type { RoomTokens } from "../access/room-token.ts";
+import { Problem } from "../protocol/codes.ts";
+import type { MeetingStore, StayRow } from "../store/meetings.ts";
+import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import type { ActRequest } from "./contract.ts";
+import type { Exits } from "./exits.ts";
+import type { Lobby } from "./lobby.ts";
+import { type MutedKind, type Notices, refOf } from "./notices.ts";
+import { flagOf } from "./rights.ts";
+
+export interface ActParts {
+  readonly store: MeetingStore;
+  readonly rooms: RoomStore;
+  readonly tokens: RoomTokens;
+  readonly notices: Notices;
+  readonly exits: Exits;
+  readonly lobby: Pick<Lobby, "decide">;
+  readonly nowMs: () => number;
+}
+
+/** An act of a stay. `kind` is of `mute`, and the microphone if it is absent. */
+export interface StayAct extends ActRequest {
+  readonly kind?: MutedKind | undefined;
+}
+
+interface Acting {
+  readonly room: RoomRow;
+  readonly stay: StayRow;
+}
+
+export class Acts {
+  constructor(private readonly parts: ActParts) {}
+
+  /** `token` is the connect token of the stay that acts. */
+  async act(app: string, roomName: string, token: string, request: StayAct): Promise<void> {
+    const { store, notices, exits, lobby } = this.parts;
+    const { room, stay } = await this.admin(app, roomName, token);
+    const ref = refOf(room);
+    switch (request.do) {
+      case "admit":
+      case "decline":
+        return lobby.decide(ref, given(request, "ticket"), request.do === "admit" ? "admitted" : "declined");
+      case "mute": {
+        const { id } = await this.inside(room, given(request, "participantSession"));
+        return notices.muted(ref, id, request.kind ?? "audio");
+      }
+      case "remove": {
+        const other = await this.inside(room, given(request, "participantSession"));
+        if (other.id === stay.id) throw refusal("participantSession", "it is your own; leave the meeting instead");
+        await exits.remove(other);
+        return;
+      }
+      case "end":
+        await this.endMeeting(app, stay.meeting);
+        return;
+      case "lock":
+      case "unlock":
+        await store.lock(stay.meeting, request.do === "lock");
+        return notices.locked(ref, request.do === "lock");
+    }
+  }
+
+  /** Ends the meeting of a room, if there is one. Returns how many were inside. */
+  async end(app: string, roomName: string): Promise<number> {
+    const room = await this.room(app, roomName);
+    const meeting = await this.parts.store.current(app, room.id);
+    return meeting ? this.parts.exits.endMeeting(meeting) : 0;
+  }
+
+  async remove(app: string, roomName: string, participantSession: string): Promise<void> {
+    const room = await this.room(app, roomName);
+    if (!(await this.parts.exits.remove(await this.inside(room, participantSession))))
+      throw new Problem("participant_not_found");
+  }
+
+  /** A line in the chat. */
+  async say(app: string, roomName: string, text: string): Promise<void> {
+    const { store, notices } = this.parts;
+    const room = await this.room(app, roomName);
+    if (flagOf(room, "newChatForMeetingSession") && !(await store.current(app, room.id)))
+      throw new Problem("meeting_not_found", "Nobody is in the room, and each meeting begins with an empty chat.");
+    await notices.line(refOf(room), text);
+  }
+
+  private async endMeeting(app: string, id: string): Promise<void> {
+    const meeting = await this.parts.store.meeting(app, id);
+    if (meeting) await this.parts.exits.endMeeting(meeting);
+  }
+
+  private async room(app: string, roomName: string): Promise<RoomRow> {
+    const room = await this.parts.rooms.room(app, roomName, this.parts.nowMs());
+    if (!room) throw new Problem("room_not_found");
+    return room;
+  }
+
+  /** Checked in this order: the signature, the application and the room, whether the stay goes on, whether it is an admin's. */
+  private async admin(app: string, roomName: string, token: string): Promise<Acting> {
+    const { tokens, rooms, store, nowMs } = this.parts;
+    const claims = tokens.verify(token, nowMs());
+    if (claims === "expired") throw new Problem("token_expired");
+    if (claims?.kind !== "stay" || claims.app !== app)
+      throw new Problem("invalid_token", "An act needs the connect token of a stay in this room, as Bearer.");
+    const [room, stay] = [await rooms.roomById(app, claims.room, nowMs()), await store.stay(claims.id)];
+    if (!room) throw new Problem("room_not_found");
+    if (stay?.room !== room.id || stay.ended !== null)
+      throw new Problem("action_not_permitted", "Your stay in this room has ended; join again.");
+    // A page that is inside while its room is renamed goes on with the name it knows.
+    if (room.name !== roomName && (await store.meeting(app, stay.meeting))?.roomName !== roomName)
+      throw new Problem("action_not_permitted", "Your stay is in another room.");
+    if (!stay.isAdmin || !claims.isAdmin)
+      throw new Problem("action_not_permitted", "Only admins of the meeting may do this.");
+    return { room, stay };
+  }
+
+  private async inside({ id }: RoomRow, participantSession: string): Promise<StayRow> {
+    const stay = await this.parts.store.stay(participantSession);
+    if (stay?.room !== id || stay.ended !== null) throw new Problem("participant_not_found");
+    return stay;
+  }
+}
+
+function given(request: StayAct, field: "ticket" | "participantSession"): string {
+  const value = request[field];
+  if (value === undefined) throw refusal(field, `is missing; ${request.do} needs it`);
+  return value;
+}
+
+const refusal = (field: string, message: string): Problem =>
+  new Problem("invalid_request", `${field}: ${message}`, undefined, { details: [{ field, message }] });

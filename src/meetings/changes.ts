@@ -1,0 +1,136 @@
+/**
+ * A room changes while people are inside: every node gives those on it what the room allows now, within a second. The node where the change was
+ * made asks all of them to read the room again. A request between nodes can be lost, so each also reads its rooms again from time to time.
+ */
+import type { RoomSeat } from "../access/room-token.ts";
+import { isObject } from "../protocol/json.ts";
+import { valuesOf } from "../rooms/rooms.ts";
+import type { MeetingStore } from "../store/meetings.ts";
+import type { RoomRow, RoomStore } from "../store/rooms.ts";
+import { ejectAtOf, ejectionOf } from "./ejection.ts";
+import type { Exits } from "./exits.ts";
+import type { Floor } from "./floor.ts";
+import { CHANGE_REMEMBERED_MS, ROOM_CHECKED_EVERY_MS, ROOMS_CHECKED_PER_SECOND } from "./limits.ts";
+import type { Lobby } from "./lobby.ts";
+import type { Notices, RoomRef } from "./notices.ts";
+import type { Present, PresentRoom, PresentStay } from "./present.ts";
+import { accessOf, flagOf } from "./rights.ts";
+import type { Stays } from "./stays.ts";
+
+const READ_AGAIN = "meetings.changed";
+
+export interface ChangeParts {
+  readonly store: MeetingStore;
+  readonly rooms: Pick<RoomStore, "roomById">;
+  readonly floor: Pick<Floor, "ask" | "on" | "setAccess">;
+  readonly stays: Pick<Stays, "listen" | "closeHere">;
+  readonly present: Present;
+  readonly notices: Notices;
+  readonly exits: Exits;
+  readonly lobby: Pick<Lobby, "decideAll">;
+  readonly nowMs: () => number;
+  readonly failed: (error: unknown) => void;
+}
+
+export class Changes {
+  /** When a room was last read. */
+  private readonly read = new WeakMap<PresentRoom, number>();
+  /** By the room's id: when this node was told of a change. Bound: changes of the last CHANGE_REMEMBERED_MS. */
+  private readonly told = new Map<string, number>();
+
+  constructor(private readonly parts: ChangeParts) {
+    parts.floor.on(READ_AGAIN, async (payload) => {
+      if (!isObject(payload) || typeof payload.room !== "string") return 0;
+      this.told.set(payload.room, parts.nowMs());
+      const room = parts.present.room(payload.room);
+      if (room) await this.readAgain(room);
+      return room?.stays.size ?? 0;
+    });
+    parts.stays.listen({ connected: (seat) => this.connected(seat) });
+  }
+
+  /** The room was edited or archived on this node. */
+  changed(room: RoomRef): void {
+    void this.tell(room).catch(this.parts.failed);
+  }
+
+  /** Every second: reads some of the rooms again that were not read for a while. */
+  async tick(): Promise<void> {
+    const { present, nowMs, failed } = this.parts;
+    const now = nowMs();
+    for (const [room, atMs] of this.told) if (now - atMs > CHANGE_REMEMBERED_MS) this.told.delete(room);
+    let reads = 0;
+    for (const room of [...present.all()]) {
+      const last = this.read.get(room);
+      if (last === undefined) this.read.set(room, now);
+      else if (now - last >= ROOM_CHECKED_EVERY_MS && reads++ < ROOMS_CHECKED_PER_SECOND)
+        await this.check(room).catch(failed);
+    }
+  }
+
+  private async tell({ app, room }: RoomRef): Promise<void> {
+    const { floor, rooms, notices, nowMs } = this.parts;
+    const answers = await floor.ask(READ_AGAIN, { app, room });
+    const row = await rooms.roomById(app, room, nowMs());
+    if (row && answers.some((people) => typeof people === "number" && people > 0)) await notices.flags(row);
+    if (!row) await this.archived({ app, room });
+    await this.decideWaiting({ app, room }, row);
+  }
+
+  /** It may have been let in by the room as it was before a change. */
+  private connected({ claims }: RoomSeat): void {
+    const room = this.told.has(claims.room) ? this.parts.present.room(claims.room) : undefined;
+    if (room) void this.readAgain(room, true).catch(this.parts.failed);
+  }
+
+  private async readAgain(room: PresentRoom, isForced = false): Promise<RoomRow | undefined> {
+    const { rooms, nowMs } = this.parts;
+    this.read.set(room, nowMs());
+    const row = await rooms.roomById(room.app, room.row.id, nowMs());
+    if (!row || row.version < room.row.version || (row.version === room.row.version && !isForced)) return row;
+    const before = room.row;
+    room.row = row;
+    for (const stay of [...room.stays.values()]) await this.apply(stay, row, isForced ? undefined : before);
+    return row;
+  }
+
+  /** `before` is undefined if it is not known what the stay was let in by. */
+  private async apply(stay: PresentStay, row: RoomRow, before: RoomRow | undefined): Promise<void> {
+    const { floor, store } = this.parts;
+    const { claims } = stay.seat;
+    const access = accessOf(row, claims);
+    stay.seat.access = access;
+    floor.setAccess(row.app, claims.id, access);
+    const ejection = ejectionOf(row, claims);
+    if (before && Bun.deepEquals(ejection, ejectionOf(before, claims))) return;
+    const { meeting, accessToken, began } = (await store.stay(claims.id)) ?? {};
+    if (meeting === undefined || began === undefined) return;
+    stay.ejectAt = ejectAtOf(ejection, (accessToken && (await store.firstEntry(meeting, accessToken))) || began);
+  }
+
+  /** What this node was not told: another row, no room any more, stays that were ended elsewhere. */
+  private async check(room: PresentRoom): Promise<void> {
+    const ref = { app: room.app, room: room.row.id };
+    if (!(await this.readAgain(room))) return this.archived(ref);
+    const { store, stays } = this.parts;
+    const open = new Set((await store.openStays(ref.app, ref.room)).map(({ id }) => id));
+    for (const id of [...room.stays.keys()].filter((one) => !open.has(one))) {
+      const why = (await store.stay(id))?.why;
+      if (why === "removed" || why === "time" || why === "ended") stays.closeHere(ref.app, ref.room, id, why);
+    }
+  }
+
+  private async archived({ app, room }: RoomRef): Promise<void> {
+    const { store, exits } = this.parts;
+    const meeting = await store.current(app, room);
+    if (meeting) await exits.endMeeting(meeting);
+  }
+
+  private async decideWaiting(ref: RoomRef, row: RoomRow | undefined): Promise<void> {
+    const { lobby } = this.parts;
+    if (!row) await lobby.decideAll(ref, "declined", "The room is closed.");
+    else if (valuesOf(row).privacy !== "private") await lobby.decideAll(ref, "admitted");
+    else if (!flagOf(row, "enableRequestToJoin"))
+      await lobby.decideAll(ref, "declined", "This room can be entered only with an access token now.");
+  }
+}

@@ -1,0 +1,65 @@
+/** Builds what is about people who are inside or wait: lobby, acts, times, signals, changes. */
+import { Repeating } from "../access/repeating.ts";
+import type { RoomTokens } from "../access/room-token.ts";
+import type { Rooms } from "../rooms/rooms.ts";
+import type { MeetingStore } from "../store/meetings.ts";
+import type { RoomStore } from "../store/rooms.ts";
+import { Acts } from "./acts.ts";
+import { Changes } from "./changes.ts";
+import { Exits } from "./exits.ts";
+import type { Floor } from "./floor.ts";
+import { LOBBY_SWEEP_EVERY_MS, TICK_MS } from "./limits.ts";
+import { Lobby } from "./lobby.ts";
+import type { Inside, MeetingCore } from "./meetings.ts";
+import { Notices } from "./notices.ts";
+import { Sessions } from "./sessions.ts";
+import { Signals } from "./signals.ts";
+import { Times } from "./times.ts";
+
+export interface InsideParts extends MeetingCore {
+  readonly store: MeetingStore;
+  readonly rooms: RoomStore;
+  readonly roomChanges: Pick<Rooms, "onChange">;
+  readonly tokens: RoomTokens;
+  readonly floor: Floor;
+  readonly nowMs: () => number;
+  readonly failed: (error: unknown) => void;
+}
+
+export interface MeetingInside extends Inside {
+  readonly lobby: Lobby;
+  readonly acts: Acts;
+  readonly sessions: Sessions;
+}
+
+export function buildInside(parts: InsideParts): MeetingInside {
+  const { floor, present, failed } = parts;
+  const notices = new Notices(floor, failed);
+  const exits = new Exits({ ...parts, notices });
+  const lobby = new Lobby({ ...parts, notices });
+  const changes = new Changes({ ...parts, notices, exits, lobby });
+  parts.roomChanges.onChange((change) => changes.changed(change));
+  const times = new Times({ ...parts, notices, exits });
+  const ticking = new Repeating(
+    TICK_MS,
+    async () => {
+      await times.tick();
+      await changes.tick();
+    },
+    failed,
+  );
+  const sweeping = new Repeating(LOBBY_SWEEP_EVERY_MS, () => lobby.sweep(), failed);
+  return {
+    lobby,
+    signals: new Signals({ present, floor }),
+    acts: new Acts({ ...parts, notices, exits, lobby }),
+    sessions: new Sessions(parts),
+    start: () => {
+      ticking.start();
+      sweeping.start();
+    },
+    stop: async () => {
+      await Promise.all([ticking.stop(), sweeping.stop()]);
+    },
+  };
+}

@@ -1,0 +1,178 @@
+/**
+ * The lobby: who waits to be let into a private room, and what became of them. The queue is in the store, so it is there whether or not an admin is, and
+ * whichever node they are on. A ticket that nobody has a connection of is forgotten; while there is one, its node says so from time to time.
+ */
+import { randomBytes } from "node:crypto";
+import type { RoomClaims } from "../access/room-token.ts";
+import { Problem } from "../protocol/codes.ts";
+import type { MeetingStore, WaitingRow } from "../store/meetings.ts";
+import type { RoomRow } from "../store/rooms.ts";
+import type { Floor } from "./floor.ts";
+import {
+  DECLINED_MS,
+  LOBBY_ADDRESS_MAX,
+  LOBBY_GONE_MS,
+  LOBBY_MAX,
+  LOBBY_SEEN_EVERY_MS,
+  WAIT_MAX_SEC,
+} from "./limits.ts";
+import { type Notices, type RoomRef, refOf } from "./notices.ts";
+import type { LobbyPort, Visitor } from "./ports.ts";
+import { QueueNotices } from "./queue-notices.ts";
+
+export interface LobbyParts {
+  readonly store: MeetingStore;
+  readonly floor: Pick<Floor, "close">;
+  readonly notices: Notices;
+  readonly nowMs: () => number;
+  readonly failed: (error: unknown) => void;
+}
+
+/** A ticket with connections on this node. */
+interface WaitingHere {
+  readonly claims: RoomClaims;
+  readonly since: number;
+  seen: number;
+  readonly connections: Set<string>;
+}
+
+const WAIT_MAX_MS = WAIT_MAX_SEC * 1000;
+const TOO_LONG = `Nobody has let you in for ${WAIT_MAX_SEC / 60} minutes. You may ask again.`;
+
+export class Lobby implements LobbyPort {
+  /** By ticket. Bound: one entry per connection. */
+  private readonly here = new Map<string, WaitingHere>();
+  private readonly queues: QueueNotices;
+
+  constructor(private readonly parts: LobbyParts) {
+    const { store, notices, failed } = parts;
+    this.queues = new QueueNotices(store, notices, failed);
+  }
+
+  async ask(room: RoomRow, { name, address }: Visitor): Promise<string> {
+    const { store, nowMs } = this.parts;
+    const now = nowMs();
+    // Whoever has an admitted ticket may enter, so it cannot be guessed.
+    const ticket = randomBytes(16).toString("hex");
+    const ref = refOf(room);
+    const row: WaitingRow = {
+      ...ref,
+      ticket,
+      name,
+      address,
+      since: now,
+      goneSince: now,
+      state: "waiting",
+      decided: null,
+    };
+    if ((await store.wait(row, LOBBY_MAX, LOBBY_ADDRESS_MAX)) === "full")
+      throw new Problem(
+        "lobby_full",
+        `At most ${LOBBY_MAX} people wait for a room, and ${LOBBY_ADDRESS_MAX} from one address; try again in a minute.`,
+        DECLINED_MS / 1000,
+      );
+    this.queues.changed(ref);
+    return ticket;
+  }
+
+  async stateOf(room: RoomRow, ticket: string): Promise<WaitingRow["state"] | undefined> {
+    const row = await this.find(refOf(room), ticket);
+    return row && !this.isOver(row) ? row.state : undefined;
+  }
+
+  async enter(claims: RoomClaims): Promise<void> {
+    const row = await this.find(claims, claims.id);
+    if (!row || this.isOver(row)) throw new Problem("token_expired", "Your place in the lobby is gone; ask again.");
+    if (row.state === "declined") throw new Problem("declined");
+    const now = this.parts.nowMs();
+    if (!this.here.has(row.ticket))
+      this.here.set(row.ticket, { claims, since: row.since, seen: now, connections: new Set() });
+    await this.parts.store.setGone(row.ticket, now);
+  }
+
+  connected({ id }: RoomClaims, connection: string): void {
+    this.here.get(id)?.connections.add(connection);
+  }
+
+  disconnected({ id }: RoomClaims, connection: string, isGoodbye: boolean): void {
+    const one = this.here.get(id);
+    if (!one) return;
+    one.connections.delete(connection);
+    if (one.connections.size > 0) return;
+    this.here.delete(id);
+    const now = this.parts.nowMs();
+    void this.left(id, isGoodbye ? now - LOBBY_GONE_MS - 1 : now, isGoodbye).catch(this.parts.failed);
+  }
+
+  queueWanted({ app, room }: RoomClaims): void {
+    this.queues.changed({ app, room });
+  }
+
+  /** A waiting page listens now. It may have been decided while it did not, so the answer is repeated. */
+  answerWanted({ id, app, room }: RoomClaims): void {
+    const { store, notices, failed } = this.parts;
+    const repeat = async (): Promise<void> => {
+      const row = await store.ticket(id);
+      if (row?.state === "admitted") await notices.admitted({ app, room }, id);
+      if (row?.state === "declined") await notices.declined({ app, room }, id);
+    };
+    void repeat().catch(failed);
+  }
+
+  async decide(room: RoomRef, ticket: string, state: "admitted" | "declined", text?: string): Promise<void> {
+    const { store, notices, nowMs } = this.parts;
+    const row = (await this.find(room, ticket)) && (await store.decide(ticket, state, nowMs()));
+    if (!row) throw new Problem("ticket_not_found");
+    await (state === "admitted" ? notices.admitted(room, ticket) : notices.declined(room, ticket, text));
+    this.queues.changed(room);
+  }
+
+  /** The room has changed so that nobody needs to wait any more, or cannot. */
+  async decideAll(room: RoomRef, state: "admitted" | "declined", text?: string): Promise<void> {
+    for (const { ticket } of await this.parts.store.waiting(room.app, room.room))
+      await this.decide(room, ticket, state, text).catch((error: unknown) => {
+        if (!(error instanceof Problem)) throw error;
+      });
+  }
+
+  /** Every few seconds: says which tickets have a connection here, and forgets what is over, on any node. */
+  async sweep(): Promise<void> {
+    const { store, nowMs, notices, floor } = this.parts;
+    for (const one of [...this.here.values()]) {
+      const { id, app, room } = one.claims;
+      const now = nowMs();
+      if (now - one.since >= WAIT_MAX_MS) {
+        await notices.declined({ app, room }, id, TOO_LONG);
+        floor.close(app, id, "time");
+      } else if (one.connections.size > 0 && now - one.seen >= LOBBY_SEEN_EVERY_MS) {
+        one.seen = now;
+        await store.setGone(id, now);
+      }
+    }
+    await this.forget();
+  }
+
+  private async left(ticket: string, goneSince: number, isGoodbye: boolean): Promise<void> {
+    await this.parts.store.setGone(ticket, goneSince);
+    if (isGoodbye) await this.forget();
+  }
+
+  private async forget(): Promise<void> {
+    const { store, nowMs } = this.parts;
+    const now = nowMs();
+    const changed = await store.forgetWaiting(now - WAIT_MAX_MS, now - LOBBY_GONE_MS, now - DECLINED_MS);
+    for (const room of changed) this.queues.changed(room);
+  }
+
+  private async find({ app, room }: RoomRef, ticket: string): Promise<WaitingRow | undefined> {
+    const row = await this.parts.store.ticket(ticket);
+    return row?.app === app && row.room === room ? row : undefined;
+  }
+
+  /** Not forgotten yet, because the sweep comes every few seconds. */
+  private isOver({ since, goneSince, state, decided }: WaitingRow): boolean {
+    const now = this.parts.nowMs();
+    if (state === "declined") return decided !== null && now - decided >= DECLINED_MS;
+    return now - since >= WAIT_MAX_MS || (goneSince !== null && now - goneSince >= LOBBY_GONE_MS);
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * Shows admins the whole queue of a room after each change. Several changes together are shown once. Two nodes may read the queue in one order and publish it in
+ * the other, so each reads it again a moment later and publishes it anew if it is another one by then.
+ */
+import type { MeetingStore } from "../store/meetings.ts";
+import { QUEUE_SETTLES_MS } from "./limits.ts";
+import type { Notices, Queued, RoomRef } from "./notices.ts";
+
+export class QueueNotices {
+  /** By the room's id, while its queue is being shown; true: it has changed meanwhile. Bound: rooms with a change in the last moment. */
+  private readonly showing = new Map<string, boolean>();
+
+  constructor(
+    private readonly store: Pick<MeetingStore, "waiting">,
+    private readonly notices: Pick<Notices, "waiting">,
+    private readonly failed: (error: unknown) => void,
+  ) {}
+
+  changed(room: RoomRef): void {
+    const isShowing = this.showing.has(room.room);
+    this.showing.set(room.room, isShowing);
+    if (!isShowing)
+      void this.show(room).catch((error: unknown) => {
+        this.showing.delete(room.room);
+        this.failed(error);
+      });
+  }
+
+  private async show(room: RoomRef): Promise<void> {
+    let shown: string | undefined;
+    for (;;) {
+      const isWanted = shown === undefined || this.showing.get(room.room) === true;
+      this.showing.set(room.room, false);
+      const queue = await this.queue(room);
+      const text = JSON.stringify(queue);
+      if (isWanted || text !== shown) {
+        await this.notices.waiting(room, queue);
+        shown = text;
+        await Bun.sleep(QUEUE_SETTLES_MS);
+      } else if (this.showing.get(room.room) !== true) {
+        this.showing.delete(room.room);
+        return;
+      }
+    }
+  }
+
+  private async queue({ app, room }: RoomRef): Promise<Queued[]> {
+    const rows = await this.store.waiting(app, room);
+    return rows.map(({ ticket, name, since }) => ({ ticket, name, since }));
+  }
+}

@@ -1,0 +1,66 @@
+/** Meetings that are or were, with the people in them, for the application's server. */
+import { Problem } from "../protocol/codes.ts";
+import { findRoom } from "../rooms/rooms.ts";
+import type { MeetingRow, MeetingStore, StayRow } from "../store/meetings.ts";
+import type { RoomStore } from "../store/rooms.ts";
+import { ACTIVE_MEETINGS_MAX, PARTICIPANTS_SHOWN_MAX } from "./limits.ts";
+
+export interface SessionParts {
+  readonly store: MeetingStore;
+  readonly rooms: RoomStore;
+  readonly nowMs: () => number;
+}
+
+export interface SessionFilter {
+  /** An id or a name of a room; also of one that is archived, by its id. */
+  readonly room?: string | undefined;
+  readonly isActive?: boolean | undefined;
+  /** Unix seconds. */
+  readonly startedAfter?: number | undefined;
+  readonly startedBefore?: number | undefined;
+  readonly limit: number;
+  readonly endId?: string | undefined;
+}
+
+export interface SessionPage {
+  readonly rows: readonly MeetingRow[];
+  readonly total: number;
+}
+
+export class Sessions {
+  constructor(private readonly parts: SessionParts) {}
+
+  async list(app: string, { room, startedAfter, startedBefore, ...rest }: SessionFilter): Promise<SessionPage> {
+    const { store } = this.parts;
+    const page = await store.meetings(app, {
+      ...rest,
+      room: room === undefined ? undefined : await this.roomId(app, room),
+      startedAfter: startedAfter === undefined ? undefined : startedAfter * 1000,
+      startedBefore: startedBefore === undefined ? undefined : startedBefore * 1000,
+    });
+    if (!page)
+      throw new Problem("invalid_request", "endId: it is not the currEndId of a page of this application's meetings");
+    return page;
+  }
+
+  /** With its participants, oldest first. */
+  async get(app: string, id: string): Promise<{ readonly meeting: MeetingRow; readonly stays: readonly StayRow[] }> {
+    const { store } = this.parts;
+    const meeting = await store.meeting(app, id);
+    if (!meeting) throw new Problem("meeting_not_found");
+    return { meeting, stays: await store.participants(meeting.id, PARTICIPANTS_SHOWN_MAX) };
+  }
+
+  /** Those that go on, newest first, with the number of people inside. */
+  async active(app: string): Promise<{ readonly meeting: MeetingRow; readonly inside: number }[]> {
+    const { store } = this.parts;
+    const { rows } = (await store.meetings(app, { isActive: true, limit: ACTIVE_MEETINGS_MAX })) ?? { rows: [] };
+    return Promise.all(rows.map(async (meeting) => ({ meeting, inside: await store.inside(app, meeting.room) })));
+  }
+
+  /** Also the id of a room that is archived. A name that no room has finds nothing. */
+  private async roomId(app: string, idOrName: string): Promise<string> {
+    const room = await findRoom(this.parts.rooms, app, idOrName, this.parts.nowMs());
+    return room?.id ?? idOrName;
+  }
+}
